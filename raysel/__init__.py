@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from raysel.version import __version__
+from raysel.core.version import __version__
 
 # Loaded when first used: a worker that needs a solver does not pay for figures and model files.
 _HOME = {
@@ -14,7 +14,7 @@ _HOME = {
     "SMML": "raysel.solvers.smml.smml",
     "SMR": "raysel.solvers.smr.smr",
     "Dataset": "raysel.data.dataset",
-    "ModalityScaler": "raysel.data.modality_scaler",
+    "ModalityScaler": "raysel.data.scaling",
     "MaskedVolume": "raysel.data.layouts",
     "Matrix": "raysel.data.layouts",
     "Modalities": "raysel.data.layouts",
@@ -23,17 +23,17 @@ _HOME = {
     "join_tasks": "raysel.data.tasks",
     "load_dataset": "raysel.data.loading",
     "save_dataset": "raysel.data.formats.writers",
-    "smml_path": "raysel.solvers.smml.path",
-    "init_study": "raysel.draft.draft",
-    "open_comparison": "raysel.api",
-    "open_study": "raysel.api",
-    "resume_study": "raysel.api",
-    "run_study": "raysel.api",
-    "resume_comparison": "raysel.comparison_run.api",
-    "run_comparison": "raysel.comparison_run.api",
-    "permutation_test": "raysel.resampling.permutation",
-    "stability_selection": "raysel.resampling.stability",
-    "FeatureRanking": "raysel.ranking.feature_ranking",
+    "smml_path": "raysel.solvers.smml.smml",
+    "init_study": "raysel.study.draft.draft",
+    "open_comparison": "raysel.run.api",
+    "open_study": "raysel.run.api",
+    "resume_study": "raysel.run.api",
+    "run_study": "raysel.run.api",
+    "resume_comparison": "raysel.run.comparison_api",
+    "run_comparison": "raysel.run.comparison_api",
+    "permutation_test": "raysel.run.resampling.permutation",
+    "stability_selection": "raysel.run.resampling.stability",
+    "FeatureRanking": "raysel.evaluation.feature_ranking",
     "FeatureSelector": "raysel.results.feature_selector",
     "load_model": "raysel.base.models",
 }

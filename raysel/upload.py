@@ -1,42 +1,8 @@
 """Command ``python -m raysel.upload``, which copies the directory of a study to a URI."""
 
-from __future__ import annotations
-
-import argparse
 import sys
-from collections.abc import Sequence
-from pathlib import Path
 
-from raysel.cli.failures import print_error
-from raysel.display.progress import counted
-from raysel.errors import RayselError
-from raysel.printing.terminal import Terminal
-from raysel.storage.working_copy import copy_folder, shown_place
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    arguments = _parser().parse_args(argv)
-    try:
-        names = copy_folder(Path(arguments.directory), arguments.uri)
-    except RayselError as error:
-        print_error(error)
-        return 2
-    out = Terminal()
-    out.print(f"{counted(len(names), 'file')} copied to {shown_place(arguments.uri)}", markup=False)
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m raysel.upload",
-        description="Copy the directory of a study or of a comparison to a URI, e.g. because the store could not be "
-        "written while the study ran.",
-    )
-    parser.add_argument("directory", metavar="STUDY_DIR", help="directory to copy")
-    parser.add_argument("uri", metavar="URI", help="folder to write: s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH")
-    return parser
-
+from raysel.cli.upload import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -52,7 +52,7 @@ def real_data() -> Callable[[str], Path]:
 @pytest.fixture(scope="session")
 def ray_here() -> Iterator[None]:
     """Ray started once; every study of the tests that ask for it joins it."""
-    from raysel.distributed.session import ray_session  # noqa: PLC0415 - takes seconds: only for who needs it
+    from raysel.execution.ray.session import ray_session  # noqa: PLC0415 - takes seconds: only for who needs it
 
     with ray_session(None):
         yield
@@ -61,7 +61,7 @@ def ray_here() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def finished_study(tmp_path_factory: pytest.TempPathFactory, ray_here: None) -> CommandRun:  # noqa: ARG001
     """One study run by the command line, in a folder of its own with its MLflow store."""
-    from raysel.tune import main  # noqa: PLC0415
+    from raysel.cli.tune import main  # noqa: PLC0415
 
     folder = tmp_path_factory.mktemp("finished")
     write_digits(folder / "few.npz")

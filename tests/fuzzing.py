@@ -51,17 +51,14 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from sklearn.tree._tree import Tree
 
 from raysel.base.adapter import ScikitLearnMethod
-from raysel.base.models import load_model, save_model
+from raysel.base.models import load_model, parts_within, save_model
 from raysel.base.registry import OWN, build_solver, solver_class
-from raysel.base.trees import parts_within
-from raysel.cv.model.nearest import NearestNeighborsClassifier
-from raysel.cv.model.pipeline import FeaturePipeline
-from raysel.cv.model.selector import RankedClassifier, RankedSelector
+from raysel.core.errors import DataError
 from raysel.data.layouts import Matrix
-from raysel.data.modality_scaler import ModalityScaler
-from raysel.data.scaling import UnitScaler
-from raysel.data.task_scaler import TaskScaler
-from raysel.errors import DataError
+from raysel.data.scaling import ModalityScaler, TaskScaler, UnitScaler
+from raysel.evaluation.neighbours import NearestNeighborsClassifier
+from raysel.evaluation.pipeline import FeaturePipeline
+from raysel.evaluation.selectors import RankedClassifier, RankedSelector
 from raysel.results.feature_selector import FeatureSelector
 
 Change = tuple[int, str, str, Callable[[Any], Any]]

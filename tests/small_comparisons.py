@@ -11,7 +11,7 @@ import numpy as np
 from small_studies import raw_config, run_serially, write_digits
 
 from raysel.config import config_from_dict
-from raysel.results.recording import end_record, study_record
+from raysel.run.recording import end_record, study_record
 from raysel.study.definition import Study
 from raysel.tracking.journal import read_journal
 from raysel.tracking.records import journal_line

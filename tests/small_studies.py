@@ -11,10 +11,10 @@ import yaml
 from sklearn.datasets import load_digits
 
 from raysel.config import config_from_dict
-from raysel.execution import runner
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
 from raysel.results.result import StudyResult
+from raysel.run import course
 from raysel.study.definition import Study
 from raysel.testing import studies
 from raysel.testing.studies import Refit, compute, timeless
@@ -58,7 +58,7 @@ class NoUpload:
 def run_offline(raw: dict[str, Any], folder: Path) -> StudyResult:
     """Run a study whole in this process, without MLflow, which takes seconds to start."""
     study = Study.prepare(config_from_dict(raw))
-    return runner.run(study, folder, SerialExecutor(study), start_upload=NoUpload)
+    return course.run(study, folder, SerialExecutor(study), start_upload=NoUpload)
 
 
 def write_digits(path: Path, classes: int = CLASSES, each: int = EACH, permute: int | None = None) -> None:
@@ -109,7 +109,7 @@ def make_study(path: Path, **changes: Any) -> Study:
 
 def run_on_ray(study: Study, folder: Path) -> tuple[dict[str, Any], list[Refit], list[dict[str, Any]]]:
     """Run the study on the Ray that is up, without MLflow: trials by id, refits, the journal's records in order."""
-    from raysel.distributed.executor import RayExecutor  # noqa: PLC0415 - Ray only for who needs it
+    from raysel.execution.ray.executor import RayExecutor  # noqa: PLC0415 - Ray only for who needs it
 
     return run_by(RayExecutor(study, None), study, folder)
 

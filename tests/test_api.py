@@ -9,8 +9,8 @@ import pytest
 from small_studies import raw_config, write_digits
 
 import raysel
-from raysel.api import prepare_study
-from raysel.errors import ConfigError, DataError, DirectoryError
+from raysel.core.errors import ConfigError, DataError, DirectoryError
+from raysel.run.api import prepare_study
 from raysel.tracking.journal import read_journal
 
 

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-from raysel import clock
+from raysel.core import clock
 
 
 def test_a_set_clock_moves_no_time(monkeypatch):
@@ -20,7 +20,7 @@ def test_a_set_clock_moves_no_time(monkeypatch):
 
 def test_what_a_process_was_stopped_is_not_counted():
     script = (
-        "import sys, time; from raysel import clock; clock._TICK = 0.05\n"
+        "import sys, time; from raysel.core import clock; clock._TICK = 0.05\n"
         "running, steady = clock.running_seconds(), time.monotonic()\n"
         "print('ready', flush=True); sys.stdin.readline()\n"
         "print(time.monotonic() - steady - (clock.running_seconds() - running))"

@@ -21,7 +21,7 @@ from small_studies import make_study, raw_config, run_offline, write_digits
 from raysel.cli.arguments import without_credentials_in
 from raysel.config import config_from_dict, load_comparison, load_config
 from raysel.config.schema import DatasetConfig, TrackingConfig
-from raysel.credentials import (
+from raysel.core.credentials import (
     HIDDEN,
     bare_uri,
     changed_variables,
@@ -35,9 +35,9 @@ from raysel.credentials import (
     with_credentials,
     without_credentials,
 )
-from raysel.errors import ConfigError, DataError, StudyError
-from raysel.results.recording import mlflow_uri, resumed_record, study_record
-from raysel.storage.location import parse_location
+from raysel.core.errors import ConfigError, DataError, StudyError
+from raysel.core.storage.location import parse_location
+from raysel.run.recording import mlflow_uri, resumed_record, study_record
 from raysel.study.stored import StoredStudy
 from raysel.tracking.comparisons.record import ComparisonRecord
 from raysel.tracking.directory import StudyDirectory
@@ -229,7 +229,7 @@ def test_a_study_is_resumed_with_credentials_given_in_any_way(tmp_path, monkeypa
     for name in ("USERNAME", "PASSWORD", "TOKEN", "URI"):
         monkeypatch.delenv(f"MLFLOW_TRACKING_{name}", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr("raysel.credentials._kept", {})
+    monkeypatch.setattr("raysel.core.credentials._kept", {})
     write_digits(tmp_path / "few.npz")
     host = "https://mlflow.example:5000"
     full = host.replace("//", f"//ada:{SECRET}@")
@@ -239,7 +239,7 @@ def test_a_study_is_resumed_with_credentials_given_in_any_way(tmp_path, monkeypa
     assert SECRET not in repr(before) + repr(pickle.dumps(study))
     stored = StoredStudy(StudyDirectory(tmp_path), before, [], [], {}, None, "killed")
 
-    monkeypatch.setattr("raysel.credentials._kept", {})  # another process
+    monkeypatch.setattr("raysel.core.credentials._kept", {})  # another process
     assert lacks_credentials(before.uri)
     assert connection(before.uri) == (host, {})
     assert "set MLFLOW_TRACKING_USERNAME" in missing_credentials(before.uri)
@@ -260,7 +260,7 @@ def test_a_study_is_resumed_with_credentials_given_in_any_way(tmp_path, monkeypa
             assert connection(now.uri) == (host, own)
     assert connection(f"https://{SECRET}@h")[1]["MLFLOW_TRACKING_TOKEN"] == SECRET
     assert connection(f"postgresql+psycopg2://ada:{SECRET}@h/db") == (f"postgresql+psycopg2://ada:{SECRET}@h/db", {})
-    monkeypatch.setattr("raysel.credentials._kept", {})
+    monkeypatch.setattr("raysel.core.credentials._kept", {})
     assert "PGPASSWORD" in missing_credentials(f"postgresql://{HIDDEN}@h/db")
     (tmp_path / ".pgpass").touch()
     assert not missing_credentials(f"postgresql://{HIDDEN}@h/db")
@@ -272,7 +272,7 @@ def test_credentials_go_to_a_child_in_one_line(monkeypatch):
     line = to_pipe()
     assert line.count("\n") == 1
     assert len(line.splitlines()) == 1
-    monkeypatch.setattr("raysel.credentials._kept", {})
+    monkeypatch.setattr("raysel.core.credentials._kept", {})
     from_pipe("")
     assert with_credentials(stored) == "https://h"
     from_pipe(line)

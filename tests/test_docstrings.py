@@ -19,8 +19,7 @@ import raysel
 import raysel.testing
 from raysel.base.registry import OWN, solver_class
 from raysel.data import layouts
-from raysel.testing.estimators.fits import fitted
-from raysel.testing.estimators.samples import samples_for
+from raysel.testing.estimators.samples import fitted, samples_for
 
 PUBLIC = {name: getattr(raysel, name) for name in raysel.__all__ if name != "__version__"}
 METHODS = {name: solver_class(name) for name in OWN}
@@ -28,10 +27,10 @@ METHODS = {name: solver_class(name) for name in OWN}
 SOMETIMES = re.compile(r"\bonly\b|if X had|if they are known|if it had any")
 #: What authors of a method, reader, sampler or executor derive from or call, beside the bases of raysel's own methods.
 FOR_AUTHORS = [
-    *("raysel.base.capabilities:Capabilities", "raysel.base.selector:MatrixSelector"),
+    *("raysel.base.estimator:Capabilities", "raysel.base.selector:MatrixSelector"),
     *(f"raysel.base.models:{name}" for name in ("save_model", "load_model", "trusted_types", "untrusted_types")),
     *("raysel.data.formats.files:RawData", "raysel.data.formats.files:ReadOptions"),
-    *("raysel.search.samplers:Sampler", "raysel.execution.executor:Executor"),
+    *("raysel.evaluation.samplers:Sampler", "raysel.execution.executor:Executor"),
 ]
 #: Headers of numpydoc's sections.
 SECTION = re.compile(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from raysel.errors import headline
+from raysel.core.errors import headline
 
 
 def caught(function) -> str:

@@ -21,18 +21,18 @@ import scipy.io
 import yaml
 from small_studies import write_digits, write_yaml
 
-from raysel import select, tune
+from raysel.cli import select, tune
 from raysel.config import load_config
-from raysel.cv.records import TrialRecord
 from raysel.data.formats.writers import save_dataset
 from raysel.data.loading import load_dataset
 from raysel.data.synthetic import make_multimodal_classification
-from raysel.execution.runner import _new_journal
-from raysel.results.recording import study_record
+from raysel.evaluation.records import TrialRecord
+from raysel.run.course import _new_journal
+from raysel.run.recording import study_record
 from raysel.study.definition import Study
 from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.places import note_place
 from raysel.tracking.uri import absolute_uri
-from raysel.tracking.validity.places import note_place
 
 
 class Fault(NamedTuple):

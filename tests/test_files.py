@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from raysel.files import atomic_write, read_again, remove_temporary_files, result_path, write_text_atomically
+from raysel.core.files import atomic_write, read_again, remove_temporary_files, result_path, write_text_atomically
 
 
 def test_a_reader_never_sees_part_of_a_file(tmp_path):

@@ -12,16 +12,16 @@ from rich.console import Console
 from small_studies import make_study, write_digits
 
 from raysel.cli.reference import print_solver_reference
+from raysel.core.errors import ConfigError, DataError
 from raysel.data.loading import load_dataset
-from raysel.errors import ConfigError, DataError
 
 MODULE = """
     import numpy as np
     from dataclasses import replace
     from sklearn.base import BaseEstimator, ClassifierMixin
-    from raysel.base.capabilities import Capabilities
+    from raysel.base.estimator import Capabilities
     from raysel.base.iterative import IterativeEstimator
-    from raysel.base.one_shot import OneShotEstimator
+    from raysel.base.iterative import OneShotEstimator
     from raysel.data.formats.files import RawData
 
     class Whole(OneShotEstimator):

@@ -16,12 +16,10 @@ from sklearn import datasets
 from sklearn.feature_extraction.image import extract_patches_2d
 
 from raysel import Dataset
-from raysel.arrays import FloatArray, LabelArray
+from raysel.core.arrays import FloatArray, LabelArray
 from raysel.data.layouts import Matrix
-from raysel.inspection.arrangement import arrangement_remark, find_arrangement
-from raysel.inspection.image_check import SHORTEST_SIDE
-from raysel.inspection.neighbours import chosen_samples
-from raysel.inspection.upright import is_known, symmetry
+from raysel.study.inspection.arrangement import arrangement_remark, find_arrangement, is_known, symmetry
+from raysel.study.inspection.neighbours import SHORTEST_SIDE, chosen_samples
 
 #: Letters that are symmetric top to bottom, but for what the font makes of them.
 LETTERS = "BCDEHIKOX"

@@ -17,12 +17,11 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from raysel.config import load_config
-from raysel.cv.model.knn import knn_path
-from raysel.cv.splitters import draw_per_class
+from raysel.evaluation.neighbours import knn_path
+from raysel.evaluation.splitters import draw_per_class
 from raysel.execution.serial import SerialExecutor
+from raysel.numerics.intervals import corrected_interval, paired_comparison
 from raysel.results.scores import Reference, references
-from raysel.statistics.intervals import corrected_interval
-from raysel.statistics.paired import paired_comparison
 from raysel.study.definition import Study
 from raysel.testing.studies import run_by
 

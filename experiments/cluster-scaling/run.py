@@ -15,9 +15,9 @@ from joblib import Parallel, delayed, parallel_config
 from timed_solvers import ComputingFit, SleepingFit
 
 from raysel import run_study
-from raysel.api import prepare_study
 from raysel.data.synthetic import make_matrix_classification
-from raysel.distributed import session  # noqa: F401 - sets Ray's variables before it starts
+from raysel.execution.ray import session  # noqa: F401 - sets Ray's variables before it starts
+from raysel.run.api import prepare_study
 from raysel.study.definition import Study
 from raysel.tracking.progress import Progress
 

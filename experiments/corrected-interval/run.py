@@ -17,10 +17,9 @@ import numpy as np
 from sklearn.feature_selection import f_classif
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedShuffleSplit
 
-from raysel.cv.model.knn import knn_path
-from raysel.metrics.ranks import descending_order
-from raysel.statistics.intervals import corrected_interval
-from raysel.statistics.paired import paired_comparison
+from raysel.evaluation.neighbours import knn_path
+from raysel.numerics.intervals import corrected_interval, paired_comparison
+from raysel.numerics.rankings import descending_order
 
 N_SETS, N_FEATURES, N_BEST = 1000, 30, 5
 #: Number of samples, and distance of the two classes' means in each of the six features that differ.

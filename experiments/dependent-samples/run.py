@@ -11,15 +11,15 @@ from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from raysel.arrays import FloatArray, LabelArray
-from raysel.cv.plan import NestedPlan, OuterFold
-from raysel.cv.splitters import Blocks, split
+from raysel.core.arrays import FloatArray, LabelArray
+from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tensor
-from raysel.errors import DataError
-from raysel.inspection.order import order_remark
-from raysel.inspection.parts import parts
-from raysel.statistics.label_permutations import LabelPermutations
+from raysel.evaluation.plan import NestedPlan, OuterFold
+from raysel.evaluation.splitters import Blocks, split
+from raysel.numerics.permutation import LabelPermutations
+from raysel.study.inspection.dependence import order_remark
+from raysel.study.inspection.parts import parts
 
 N, D, TOP, PERMUTATIONS = 240, 20, 5, 19
 Data = tuple[FloatArray, LabelArray]

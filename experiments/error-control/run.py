@@ -14,13 +14,13 @@ from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_limits
 
 from raysel.config import config_from_dict
-from raysel.cv.plan import NestedPlan
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Matrix, Modalities
 from raysel.data.synthetic import make_matrix_classification, make_multimodal_classification
-from raysel.resampling.pieces import Pieces
-from raysel.resampling.stability import count_selections, rank_on_half
-from raysel.results.error_control.stability_selection import StabilitySelection
+from raysel.evaluation.plan import NestedPlan
+from raysel.results.stability import StabilitySelection
+from raysel.run.resampling.pieces import Pieces
+from raysel.run.resampling.stability import count_selections, rank_on_half
 from raysel.study.definition import Study
 
 #: Number of halves, as by default, and thresholds besides the default one.

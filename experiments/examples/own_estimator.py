@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raysel import run_study
-from raysel.base.one_shot import OneShotEstimator
+from raysel.base.iterative import OneShotEstimator
 from raysel.base.selector import Selector
 
 

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits
 
-from raysel.api import prepare_study
-from raysel.arrays import FloatArray, IntArray
-from raysel.execution import runner
+from raysel.core.arrays import FloatArray, IntArray
 from raysel.execution.serial import SerialExecutor
 from raysel.results.result import StudyResult
 from raysel.results.trust import noise_in_words
+from raysel.run import course
+from raysel.run.api import prepare_study
 
 #: Features of the samples, their labels, and what the study's configuration has besides the common keys.
 Data = tuple[FloatArray, IntArray, Mapping[str, Any]]
@@ -159,7 +159,7 @@ def study_of(trap: Trap, folder: Path, seed: int) -> StudyResult:
     }
     folder.mkdir()
     study = prepare_study(config, X=X, y=y)
-    return runner.run(study, folder / "study", SerialExecutor(study), start_upload=NoUpload)
+    return course.run(study, folder / "study", SerialExecutor(study), start_upload=NoUpload)
 
 
 def claims(seeds: int = SEEDS) -> Iterator[dict[str, Any]]:

@@ -8,9 +8,8 @@ import numpy as np
 from scipy.special import stdtrit
 from sklearn.model_selection import StratifiedKFold
 
-from raysel.arrays import BoolArray, FloatArray, LabelArray
-from raysel.metrics.ranks import selection_ranks
-from raysel.metrics.stability import nogueira_stability
+from raysel.core.arrays import BoolArray, FloatArray, LabelArray
+from raysel.numerics.rankings import nogueira_stability, selection_ranks
 
 D, INFORMATIVE, TOP = 20, 5, 5
 

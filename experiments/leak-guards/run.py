@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 from sklearn import datasets
 
+from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.loading import load_dataset
-from raysel.errors import DataError
-from raysel.inspection.leaks import refuse_leaks
-from raysel.inspection.remarks import data_remarks
+from raysel.study.inspection.leaks import refuse_leaks
+from raysel.study.inspection.remarks import data_remarks
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from planted_leaks import NEARLY, REFUSED, SAID, Planting, sorted_by_class, table

@@ -14,12 +14,12 @@ from matplotlib.figure import Figure
 from sklearn.metrics import pairwise_distances_argmin
 from threadpoolctl import threadpool_limits
 
-from raysel.baselines.projections.aggregate import Aggregate
-from raysel.baselines.projections.lda import LDA
-from raysel.baselines.projections.pca import PCA
-from raysel.baselines.projections.trace_ratio_lda import TraceRatioLDA
-from raysel.cv.splitters import draw_per_class
+from raysel.baselines.aggregate import Aggregate
+from raysel.baselines.lda import LDA
+from raysel.baselines.pca import PCA
+from raysel.baselines.trace_ratio_lda import TraceRatioLDA
 from raysel.data.loading import load_dataset
+from raysel.evaluation.splitters import draw_per_class
 from raysel.solvers.mtda.mtda import MTDA
 
 FACES = {"AR": "AR100_32x32.npz", "ORL": "ORL_28x23.npz", "PIE": "PIE_68x42_32x32.npz"}

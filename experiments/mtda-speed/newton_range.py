@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from raysel.linalg.scatter import scatter_range
-from raysel.linalg.trace_ratio import LARGEST_RATIO, shared_ratio, shrunken
+from raysel.numerics.scatter import scatter_range
+from raysel.numerics.trace_ratio import LARGEST_RATIO, shared_ratio, shrunken
 
 
 def run(tasks, size, iterations):

@@ -19,9 +19,8 @@ from typing import Any
 import pandas as pd
 
 from raysel import resume_comparison, run_comparison
-from raysel.comparison.result import ComparisonResult
-from raysel.comparison.tables import score_table
 from raysel.config import load_comparison
+from raysel.results.comparison.tables import ComparisonResult, score_table
 
 HERE = Path(__file__).parent
 

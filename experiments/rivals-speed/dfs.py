@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import eigh
 from threadpoolctl import threadpool_limits
 
-from raysel.baselines.embedded.dfs import DFS
+from raysel.baselines.dfs import DFS
 
 N_SAMPLES, N_CLASSES, GAMMA, ZETA = 200, 40, 0.1, 1e-12
 ITERATIONS, REPEATS = 30, 5

@@ -8,8 +8,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, WhiteKernel
 from threadpoolctl import threadpool_limits
 
-from raysel.baselines.classifiers.gaussian_process import GaussianProcess, negative_log_evidence
-from raysel.baselines.classifiers.kernel_classifier import kernel_matrix
+from raysel.baselines.gaussian_process import GaussianProcess, negative_log_evidence
+from raysel.baselines.kernel_classifier import kernel_matrix
 
 SIZES = [500, 1500, 3000, 6000]
 LIBRARY_SIZES = [500, 1500]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from raysel.baselines.embedded.glspfs import GLSPFS
+from raysel.baselines.glspfs import GLSPFS
 
 N_SAMPLES, N_CLASSES = 200, 40
 LOCAL, SPARSITY = 0.001, 0.1

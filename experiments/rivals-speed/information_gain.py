@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.feature_selection import mutual_info_classif
 from threadpoolctl import threadpool_limits
 
-from raysel.baselines.filters.bins import bin_range
-from raysel.baselines.filters.information_gain import InformationGain
+from raysel.baselines.filter import bin_range
+from raysel.baselines.information_gain import InformationGain
 
 REPEATS, BINS, WANTED = 7, 5, 100
 

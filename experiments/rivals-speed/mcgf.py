@@ -2,8 +2,8 @@
 
 from growth import grow
 
-from raysel.baselines.multilabel import neighbour_graph
-from raysel.baselines.multilabel.mcgf import MCGF
+from raysel.baselines import neighbour_graph
+from raysel.baselines.mcgf import MCGF
 
 
 def parts(X, Y, X_test):

@@ -4,7 +4,7 @@ from functools import partial
 
 from kernel_timing import N_CLASSES, WIDTHS, growth, save, time_fit
 
-from raysel.baselines.classifiers.mkl import MKL
+from raysel.baselines.mkl import MKL
 
 #: Loss, norm, numbers of samples: fewer where a fit takes minutes.
 CASES = [

@@ -10,8 +10,8 @@ import numpy as np
 from skfeature.function.information_theoretical_based import LCSI
 from threadpoolctl import threadpool_limits
 
-from raysel.baselines.filters.bins import bin_range
-from raysel.baselines.filters.mrmr import MRMR
+from raysel.baselines.filter import bin_range
+from raysel.baselines.mrmr import MRMR
 
 REPEATS, BINS, N_SELECTED, WANTED = 3, 5, 50, 20
 

@@ -11,8 +11,7 @@ import numpy as np
 import skfeature.function.sparse_learning_based.RFS as peer  # noqa: N811 - a module
 from threadpoolctl import threadpool_limits
 
-from raysel.baselines.embedded.l21_regression import l21_steps
-from raysel.baselines.embedded.rfs import RFS
+from raysel.baselines.rfs import RFS, l21_steps
 
 N_SAMPLES, N_CLASSES, ALPHA = 200, 40, 1.0
 ITERATIONS, REPEATS = 30, 5

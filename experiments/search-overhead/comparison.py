@@ -83,7 +83,7 @@ def in_one_session(folder: Path) -> None:
     members = sorted(folder.glob("*.yaml"))
     with ExitStack() as session:
         if any(load_config(member).search.executor == "ray" for member in members):
-            from raysel.distributed.session import ray_session  # noqa: PLC0415 - sets Ray's environment
+            from raysel.execution.ray.session import ray_session  # noqa: PLC0415 - sets Ray's environment
 
             session.enter_context(ray_session(None))
         for member in members:

@@ -10,8 +10,8 @@ from pathlib import Path
 from joblib import Parallel, delayed, parallel_config
 from study_runs import check_same_work, run_joblib, run_raysel
 
-from raysel.api import prepare_study
-from raysel.distributed.session import ray_session
+from raysel.execution.ray.session import ray_session
+from raysel.run.api import prepare_study
 
 N_PROCESSES = 2
 

@@ -11,9 +11,9 @@ import numpy as np
 from joblib import Parallel, parallel_config
 from study_runs import check_same_work, run_joblib, run_raysel
 
-from raysel.api import prepare_study
 from raysel.data.synthetic import make_matrix_classification
-from raysel.distributed.session import ray_session
+from raysel.execution.ray.session import ray_session
+from raysel.run.api import prepare_study
 
 N_PROCESSES = 2
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from joblib import Parallel, delayed
 
 from raysel import run_study
-from raysel.cv.selection import select_winner
+from raysel.evaluation.selection import select_winner
 from raysel.execution.computing import refit as refit_here
 from raysel.execution.trials import ConfigurationTrial
 from raysel.study.definition import Study

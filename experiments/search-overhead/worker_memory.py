@@ -13,8 +13,8 @@ import numpy as np
 from processes import below
 from study_runs import run_raysel
 
-from raysel.api import prepare_study
-from raysel.distributed.session import ray_session
+from raysel.execution.ray.session import ray_session
+from raysel.run.api import prepare_study
 
 SHAPE, N_CLASSES, N_PROCESSES = (128, 100), 4, 2
 MIB = 2**20

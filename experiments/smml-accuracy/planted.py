@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from raysel.baselines.classifiers.linear_svm import LinearSVM
-from raysel.cv.splitters import split
-from raysel.data.modality_scaler import ModalityScaler
+from raysel.baselines.linear_svm import LinearSVM
+from raysel.data.scaling import ModalityScaler
 from raysel.data.synthetic import make_multimodal_classification
-from raysel.metrics.classification import classification_metric
-from raysel.metrics.ranks import descending_order
+from raysel.evaluation.splitters import split
+from raysel.numerics.classification import classification_metric
+from raysel.numerics.rankings import descending_order
 from raysel.solvers.smml.smml import SMML
 
 HERE = Path(__file__).parent

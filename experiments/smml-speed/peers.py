@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 from sklearn.svm import LinearSVC
 
-from raysel.arrays import FloatArray
+from raysel.core.arrays import FloatArray
 from raysel.solvers.smml.problem import MultimodalProblem
 from raysel.solvers.smml.reweighted import ReweightedSVM
 

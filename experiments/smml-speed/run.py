@@ -17,11 +17,10 @@ import numpy as np
 from peers import OverLiblinear, over_libsvm
 from sklearn.model_selection import StratifiedKFold
 
-from raysel.data.modality_scaler import ModalityScaler
+from raysel.data.scaling import ModalityScaler
 from raysel.solvers.smml.admm import ConsensusADMM
-from raysel.solvers.smml.path import smml_path
 from raysel.solvers.smml.problem import MultimodalProblem
-from raysel.solvers.smml.smml import SMML
+from raysel.solvers.smml.smml import SMML, smml_path
 
 GAPS = (1e-2, 1e-3, 1e-4)
 GRID = [10.0**k for k in range(-5, 6)]

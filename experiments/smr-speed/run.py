@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from raysel.linalg.least_squares import least_squares_data
+from raysel.numerics.least_squares import least_squares_data
 from raysel.solvers.smr.smr import SMR
 from raysel.solvers.smr.updates import objective
 

@@ -12,11 +12,10 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_limits
 
-from raysel.linalg.least_squares import ls21_steps
-from raysel.linalg.reweighting import Penalty, l2p_weights
+from raysel.numerics.least_squares import ls21_steps
+from raysel.numerics.reweighting import Penalty, l2p_weights
 from raysel.solvers.smr.smr import SMR
-from raysel.solvers.smr.start import iterations
-from raysel.solvers.smr.updates import objective
+from raysel.solvers.smr.updates import iterations, objective
 
 EXPONENTS, ALPHAS, RANKS = (0.25, 0.5, 0.75, 1.0), (0.003, 0.01, 0.05, 0.2), (1, 2, 4)
 HERE = Path(__file__).parent

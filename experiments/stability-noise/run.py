@@ -7,14 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raysel.arrays import FloatArray, LabelArray
 from raysel.base.registry import build_solver
-from raysel.cv.model.noise import PERMUTATIONS, f_values, noise_stability
-from raysel.cv.plan import NestedPlan
+from raysel.core.arrays import FloatArray, LabelArray
 from raysel.data.layouts import Tensor
-from raysel.metrics.ranks import selection_ranks
-from raysel.metrics.stability import stability_at_every_n
-from raysel.resampling.halves import draw_halves
+from raysel.evaluation.noise import PERMUTATIONS, f_values, noise_stability
+from raysel.evaluation.plan import NestedPlan
+from raysel.numerics.rankings import selection_ranks, stability_at_every_n
+from raysel.run.resampling.stability import draw_halves
 
 SAMPLES, D, TOP = 100, 40, 8
 #: Difference of the class means in the first features, in standard deviations.

@@ -10,11 +10,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from raysel.api import prepare_study
-from raysel.cv.records import FoldTrace, InnerTrace
+from raysel.evaluation.nested_search import empty_record
+from raysel.evaluation.records import FoldTrace, InnerTrace
 from raysel.execution.trial_plan import trial_plan
-from raysel.results.recording import study_record
-from raysel.search.nested import empty_record
+from raysel.run.api import prepare_study
+from raysel.run.recording import study_record
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal

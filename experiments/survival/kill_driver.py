@@ -21,7 +21,7 @@ import pandas as pd
 from command import start_command
 
 from raysel import open_study
-from raysel.cv.records import PathRecord, RefitRecord, TrialRecord
+from raysel.evaluation.records import PathRecord, RefitRecord, TrialRecord
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import read_journal
 

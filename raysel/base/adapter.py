@@ -15,11 +15,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from raysel.arrays import BoolArray, FloatArray, LabelArray
-from raysel.base.capabilities import Capabilities
-from raysel.base.one_shot import OneShotEstimator
-from raysel.errors import ConfigError, DataError
-from raysel.validation import validate_params
+from raysel.base.estimator import Capabilities
+from raysel.base.iterative import OneShotEstimator
+from raysel.core.arrays import BoolArray, FloatArray, LabelArray
+from raysel.core.errors import ConfigError, DataError
+from raysel.core.validation import validate_params
 
 
 def _wrapped_has(method: str) -> Callable[[ScikitLearnMethod], bool]:

@@ -1,10 +1,11 @@
-"""Base class of raysel's estimators: capabilities, shared preparation and fitting by iterations."""
+"""Capabilities of a method, declared by its class and checked before a study runs."""
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,13 +16,70 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
-from raysel.base.capabilities import Capabilities
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from raysel.core.errors import ConfigError
+from raysel.core.validation import CallbackSupportMixin, fit_context, validate_samples, with_callbacks
 from raysel.data.layouts import Layout
 from raysel.data.task_blocks import as_samples
-from raysel.errors import ConfigError
-from raysel.metrics.ranks import ranks
-from raysel.validation import CallbackSupportMixin, fit_context, validate_samples, with_callbacks
+from raysel.numerics.rankings import ranks
+
+#: Kinds of layouts, as in the description by ``Layout.to_json``.
+TENSOR, MODALITIES, TASKS, VOLUME = "tensor", "modalities", "tasks", "volume"
+#: What is said of a method with ``Capabilities.reconstructed``.
+RECONSTRUCTED = "reconstructed, the authors' code was not found"
+#: What is said of a method with ``Capabilities.transductive``.
+TRANSDUCTIVE = "sees the features of the test samples, not their labels"
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """Capabilities of a method.
+
+    Parameters
+    ----------
+    ranks : bool or None, default=True
+        Whether the method computes a score for each feature, ``scores_``. None: a fit tells, as for classes in
+        scikit-learn's style.
+    predicts : bool, default=False
+        Whether the method has ``predict``.
+    iterates : bool, default=True
+        Whether the method iterates, so that early stopping can be applied; otherwise it is solved in one step.
+    multilabel : bool, default=False
+        Whether y may be an indicator of shape (n_samples, n_labels).
+    transductive : bool, default=False
+        Whether the prediction for a sample depends on the other samples passed to ``predict``.
+    path : bool, default=False
+        Whether the method has ``fit_path``, which fits many configurations on one training set.
+    reconstructed : bool, default=False
+        Whether the method is a reconstruction from its paper, because the authors' code was not found.
+    local_optimum : bool, default=False
+        Whether a fit ends at one of several local optima, which its start decides.
+    layouts : frozenset of {"tensor", "modalities", "tasks", "volume"}, default={"tensor", "modalities", "volume"}
+        Kinds of layouts that the method supports. A table without structure is a tensor of one axis.
+    max_axes : int, default=None
+        Largest number of axes of a sample, 2 for methods of matrices; None for any number.
+    prepare_parameters : frozenset of str, default=frozenset()
+        Constructor parameters that ``prepare`` depends on. Configurations with equal values of these share the
+        prepared training sets.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> replace(Capabilities(), predicts=True).predicts
+    True
+    """
+
+    ranks: bool | None = True
+    predicts: bool = False
+    iterates: bool = True
+    multilabel: bool = False
+    transductive: bool = False
+    path: bool = False
+    reconstructed: bool = False
+    local_optimum: bool = False
+    layouts: frozenset[str] = frozenset({TENSOR, MODALITIES, VOLUME})
+    max_axes: int | None = None
+    prepare_parameters: frozenset[str] = frozenset()
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator):

@@ -13,12 +13,11 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import validate_data
 
-from raysel.arrays import FloatArray, IntArray, LabelArray
-from raysel.base.capabilities import Capabilities
-from raysel.base.estimator import Estimator
+from raysel.base.estimator import Capabilities, Estimator
 from raysel.base.selector import LinearSelector
-from raysel.errors import DataError
-from raysel.linalg.classes import distinct_classes
+from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.core.errors import DataError
+from raysel.numerics.classes import distinct_classes
 
 
 @dataclass(frozen=True)

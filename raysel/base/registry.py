@@ -1,23 +1,45 @@
-"""Registry of methods by name; a method is imported only when it is used.
-
-A name is one of raysel's own, one that another package registers under the entry point ``raysel.estimators``, or the
-dotted name of an importable class in scikit-learn's style, e.g. ``sklearn.svm.LinearSVC``.
-"""
+"""What a method's docstring, in numpydoc's form, says of it: summary, parameters and papers."""
 
 from __future__ import annotations
 
 import importlib
+import inspect
+import re
 from collections.abc import Callable, Collection, Mapping
 from inspect import Parameter, isclass, signature
 from types import ModuleType
 from typing import Any
 
 from raysel.base.adapter import ScikitLearnMethod, wrapped_capabilities
-from raysel.base.capabilities import Capabilities
-from raysel.base.estimator import Estimator
+from raysel.base.estimator import Capabilities, Estimator
+from raysel.core.errors import ConfigError, suggestion
+from raysel.core.plugins import load_plugin, plugin_names, warn_of_clash
 from raysel.data.layouts import Layout
-from raysel.errors import ConfigError, suggestion
-from raysel.plugins import load_plugin, plugin_names, warn_of_clash
+
+
+def summary(cls: type) -> str:
+    """First line of a docstring."""
+    return (inspect.getdoc(cls) or "").partition("\n")[0].replace("``", "")
+
+
+def parameter_texts(cls: type) -> dict[str, tuple[str, str]]:
+    """Type and description of each parameter, by its name."""
+    entries = re.findall(r"^(\w.*?) : (.*)\n((?:(?:[ ].*)?(?:\n|\Z))*)", _section(cls, "Parameters"), re.MULTILINE)
+    texts = {names: (kind, " ".join(text.replace("``", "").split())) for names, kind, text in entries}
+    return {name.strip(): told for names, told in texts.items() for name in names.split(",")}
+
+
+def papers(cls: type) -> str:
+    """References of a docstring as one text, without their numbers."""
+    return " ".join(re.sub(r"^\.\. \[\d+\]", "", _section(cls, "References"), flags=re.MULTILINE).split())
+
+
+def _section(cls: type, title: str) -> str:
+    found = re.search(
+        rf"^{title}\n-+\n(.*?)(?=\n\n\w[\w ]*\n---|\Z)", inspect.getdoc(cls) or "", re.MULTILINE | re.DOTALL
+    )
+    return f"{found[1]}\n" if found else ""
+
 
 #: Entry point group in which other packages register subclasses of `Estimator` or classes in scikit-learn's style.
 GROUP = "raysel.estimators"
@@ -30,31 +52,31 @@ OWN: dict[str, str] = {
     "aligned_mtda": "raysel.solvers.mtda.aligned_mtda:AlignedMTDA",
     "bilinear_mtda": "raysel.solvers.mtda.bilinear_mtda:BilinearMTDA",
     "semisupervised_mtda": "raysel.solvers.mtda.semisupervised_mtda:SemiSupervisedMTDA",
-    "pca": "raysel.baselines.projections.pca:PCA",
-    "lda": "raysel.baselines.projections.lda:LDA",
-    "linear_svm": "raysel.baselines.classifiers.linear_svm:LinearSVM",
-    "rfs": "raysel.baselines.embedded.rfs:RFS",
-    "glspfs": "raysel.baselines.embedded.glspfs:GLSPFS",
-    "dfs": "raysel.baselines.embedded.dfs:DFS",
-    "gbr": "raysel.baselines.embedded.gbr:BilinearRegression",
-    "kernel_svm": "raysel.baselines.classifiers.kernel_svm:KernelSVM",
-    "mkl": "raysel.baselines.classifiers.mkl:MKL",
-    "lp_boost": "raysel.baselines.classifiers.lp_boost:LPBoost",
-    "gaussian_process": "raysel.baselines.classifiers.gaussian_process:GaussianProcess",
-    "trace_ratio_lda": "raysel.baselines.projections.trace_ratio_lda:TraceRatioLDA",
-    "aggregate": "raysel.baselines.projections.aggregate:Aggregate",
-    "random_ranking": "raysel.baselines.filters.random_ranking:RandomRanking",
-    "variance": "raysel.baselines.filters.variance:Variance",
-    "information_gain": "raysel.baselines.filters.information_gain:InformationGain",
-    "relieff": "raysel.baselines.filters.relieff:ReliefF",
-    "fisher_score": "raysel.baselines.filters.fisher_score:FisherScore",
-    "t_test": "raysel.baselines.filters.t_test:TTest",
-    "mrmr": "raysel.baselines.filters.mrmr:MRMR",
-    "two_dimensional_lda": "raysel.baselines.projections.two_dimensional_lda:TwoDimensionalLDA",
-    "nearest_neighbor": "raysel.baselines.classifiers.nearest_neighbor:NearestNeighbor",
-    "ml_knn": "raysel.baselines.multilabel.ml_knn:MLkNN",
-    "mcgf": "raysel.baselines.multilabel.mcgf:MCGF",
-    "mlls": "raysel.baselines.multilabel.mlls:MLLS",
+    "pca": "raysel.baselines.pca:PCA",
+    "lda": "raysel.baselines.lda:LDA",
+    "linear_svm": "raysel.baselines.linear_svm:LinearSVM",
+    "rfs": "raysel.baselines.rfs:RFS",
+    "glspfs": "raysel.baselines.glspfs:GLSPFS",
+    "dfs": "raysel.baselines.dfs:DFS",
+    "gbr": "raysel.baselines.gbr:BilinearRegression",
+    "kernel_svm": "raysel.baselines.kernel_svm:KernelSVM",
+    "mkl": "raysel.baselines.mkl:MKL",
+    "lp_boost": "raysel.baselines.lp_boost:LPBoost",
+    "gaussian_process": "raysel.baselines.gaussian_process:GaussianProcess",
+    "trace_ratio_lda": "raysel.baselines.trace_ratio_lda:TraceRatioLDA",
+    "aggregate": "raysel.baselines.aggregate:Aggregate",
+    "random_ranking": "raysel.baselines.random_ranking:RandomRanking",
+    "variance": "raysel.baselines.variance:Variance",
+    "information_gain": "raysel.baselines.information_gain:InformationGain",
+    "relieff": "raysel.baselines.relieff:ReliefF",
+    "fisher_score": "raysel.baselines.fisher_score:FisherScore",
+    "t_test": "raysel.baselines.t_test:TTest",
+    "mrmr": "raysel.baselines.mrmr:MRMR",
+    "two_dimensional_lda": "raysel.baselines.two_dimensional_lda:TwoDimensionalLDA",
+    "nearest_neighbor": "raysel.baselines.nearest_neighbor:NearestNeighbor",
+    "ml_knn": "raysel.baselines.ml_knn:MLkNN",
+    "mcgf": "raysel.baselines.mcgf:MCGF",
+    "mlls": "raysel.baselines.mlls:MLLS",
 }
 
 _EXAMPLE = "write a dotted name such as sklearn.svm.LinearSVC."

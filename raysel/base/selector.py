@@ -12,12 +12,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from raysel.arrays import BoolArray, FloatArray, LabelArray
-from raysel.base.capabilities import TENSOR, Capabilities
-from raysel.base.estimator import Estimator
+from raysel.base.estimator import TENSOR, Capabilities, Estimator
+from raysel.core.arrays import BoolArray, FloatArray, LabelArray
+from raysel.core.errors import ConfigError
+from raysel.core.validation import validate_samples
 from raysel.data.layouts import Layout, Tensor
-from raysel.errors import ConfigError
-from raysel.validation import validate_samples
 
 
 class Selector(SelectorMixin, Estimator):

@@ -1,1 +1,1 @@
-"""Baseline methods for comparison."""
+"""Methods that the solvers are compared with."""

@@ -1,14 +1,38 @@
-"""Arguments of a command without the credentials in them, because every user of a machine can list them."""
+"""Error with which a command ends."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import shlex
 import sys
+from pathlib import Path
 
 from raysel.config.yaml_text import parse_yaml
-from raysel.credentials import from_pipe, keep_all_credentials, keep_credentials, to_pipe, without_credentials
-from raysel.errors import ConfigError
+from raysel.core.credentials import from_pipe, keep_all_credentials, keep_credentials, to_pipe, without_credentials
+from raysel.core.errors import ConfigError, DataError, DirectoryError, RayselError, UnfinishedStudyError
+from raysel.core.printing import Terminal
+from raysel.core.storage.working_copy import shown_place
+
+
+def print_error(error: RayselError, study: str | Path = "") -> int:
+    """Print an error and, if a study has not finished, the command that resumes it."""
+    unfinished = isinstance(error, UnfinishedStudyError)
+    hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(shown_place(study))}" if unfinished else ""
+    Terminal(stderr=True).print(f"error: {error}{hint}", markup=False, highlight=False, style="red")
+    return 2 if unfinished or isinstance(error, ConfigError | DataError | DirectoryError) else 1
+
+
+def add_cluster_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say where Ray runs."""
+    parser.add_argument("--address", metavar="RAY_ADDRESS", help="join this Ray cluster instead of starting Ray here")
+    parser.add_argument(
+        "--allow-mixed-versions",
+        action="store_true",
+        help="use nodes of the cluster whose versions may change the last bits of numbers; it is recorded",
+    )
+
 
 #: Environment variable with the number of the pipe that the credentials are read from.
 _PIPE = "RAYSEL_CREDENTIALS_PIPE"

@@ -8,9 +8,9 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from raysel.comparison.data_sets import JoinedComparison
-from raysel.comparison.result import ComparisonResult
-from raysel.comparison.words import TextTable, comparison_text
+from raysel.results.comparison.data_sets import JoinedComparison
+from raysel.results.comparison.tables import ComparisonResult
+from raysel.results.comparison.words import TextTable, comparison_text
 
 #: Width of the tables where the output is no terminal.
 _WIDTH = 100

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from raysel.cli.arguments import print_error
 from raysel.cli.comparison import print_comparison
-from raysel.cli.failures import print_error
 from raysel.cli.plan import (
     data_headline,
     data_rows,
@@ -29,20 +29,18 @@ from raysel.cli.plan import (
 )
 from raysel.cli.preview import show_preview
 from raysel.cli.resuming import resume_with
-from raysel.comparison.result import ComparisonResult
-from raysel.comparison_run.api import comparison_directory, prepare_comparison, resume_comparison, run_comparison
-from raysel.comparison_run.course import state_of
-from raysel.comparison_run.definition import Comparison
 from raysel.config import is_comparison
-from raysel.credentials import bare_uri
-from raysel.display.progress import ProgressLine, counted, duration
-from raysel.errors import ConfigError, DirectoryError, HeadLostError
-from raysel.launch.machines import Nodes, joined, slots
-from raysel.launch.places import working_folder
-from raysel.printing.last_words import last_words
-from raysel.printing.terminal import print_path
+from raysel.core.credentials import bare_uri
+from raysel.core.errors import ConfigError, DirectoryError, HeadLostError
+from raysel.core.printing import last_words, print_path
+from raysel.core.storage.working_copy import shown_place
+from raysel.results.comparison.tables import ComparisonResult
+from raysel.results.progress import ProgressLine, counted, duration
 from raysel.results.words import method_facts
-from raysel.storage.working_copy import shown_place
+from raysel.run.comparison_api import comparison_directory, prepare_comparison, resume_comparison, run_comparison
+from raysel.run.comparison_course import state_of
+from raysel.run.comparison_definition import Comparison
+from raysel.run.launch import Nodes, joined, slots, working_folder
 from raysel.study.cost import estimate_cost
 from raysel.study.definition import Study
 from raysel.tracking.comparisons.directory import ComparisonDirectory

@@ -6,21 +6,21 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from raysel.arrays import IntArray, LabelArray
-from raysel.base.capabilities import RECONSTRUCTED, TRANSDUCTIVE
+from raysel.base.estimator import RECONSTRUCTED, TRANSDUCTIVE
 from raysel.base.registry import solver_capabilities
 from raysel.config.schema import DatasetConfig, TaskConfig
+from raysel.core.arrays import IntArray, LabelArray
+from raysel.core.errors import DataError
+from raysel.core.storage.location import as_uri
+from raysel.core.storage.working_copy import shown_place
 from raysel.data.formats.files import find_data_file
-from raysel.display.progress import counted, duration
-from raysel.errors import DataError
 from raysel.execution.computing import room_for_folds
 from raysel.execution.serial import MEMORY_SHARE
-from raysel.launch.machines import THIS_MACHINE, Nodes, Slots, slots
 from raysel.results import words
 from raysel.results.preview import Preview
+from raysel.results.progress import counted, duration
 from raysel.results.remarks import storage_remedy
-from raysel.storage.location import as_uri
-from raysel.storage.working_copy import shown_place
+from raysel.run.launch import THIS_MACHINE, Nodes, Slots, slots
 from raysel.study.cost import CostEstimate, estimate_cost
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from raysel.errors import DirectoryError
-from raysel.results.pictures.preview import preview_orders, preview_parts
-from raysel.storage.working_copy import shown_place
+from raysel.core.errors import DirectoryError
+from raysel.core.storage.working_copy import shown_place
+from raysel.results.displays.preview_data import preview_orders, preview_parts
 from raysel.study.definition import Study
 
 NAME = "preview.png"
@@ -28,8 +28,8 @@ def show_preview(study: Study, folder: str | None, out: Console) -> None:
 
 def write_preview(study: Study, path: Path) -> Path:
     """Draw the data of a study as they were understood: images of classes and samples, or ranges."""
-    from raysel.display.figures.preview import preview_figure  # noqa: PLC0415 - loads matplotlib
-    from raysel.display.figures.writing import write_figure  # noqa: PLC0415
+    from raysel.results.displays.preview import preview_figure  # noqa: PLC0415 - loads matplotlib
+    from raysel.results.displays.writing import write_figure  # noqa: PLC0415
 
     data = study.dataset
     kinds = "labels" if data.is_multilabel else "classes"

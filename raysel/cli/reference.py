@@ -12,14 +12,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from raysel.base.capabilities import RECONSTRUCTED, TRANSDUCTIVE
-from raysel.base.documentation import papers, parameter_texts, summary
-from raysel.base.registry import solver_capabilities, solver_class, solver_names
+from raysel.base.estimator import RECONSTRUCTED, TRANSDUCTIVE
+from raysel.base.registry import papers, parameter_texts, solver_capabilities, solver_class, solver_names, summary
 from raysel.config import builtin_configs
 from raysel.config.describe import comparison_reference, config_reference
 from raysel.config.loading import read_raw
+from raysel.core.errors import ConfigError, DataError, suggestion
 from raysel.data.formats.files import find_data_file
-from raysel.errors import ConfigError, DataError, suggestion
 from raysel.results.words.asked import domain_in_words
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from raysel.base.registry import imports_code
 from raysel.cli.arguments import without_credentials_in
-from raysel.storage.working_copy import shown_place
+from raysel.core.storage.working_copy import shown_place
 
 #: Environment variable with what the user typed before the arguments, where a script of a cluster starts
 #: ``python -m raysel.tune`` and adds the address.

@@ -12,15 +12,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from raysel.credentials import bare_uri
-from raysel.cv.plan import FINAL
-from raysel.display.progress import counted
+from raysel.core.credentials import bare_uri
+from raysel.core.storage.working_copy import shown_place
+from raysel.evaluation.plan import FINAL
 from raysel.results import words
-from raysel.results.error_control.summary import open_checks
+from raysel.results.error_control import open_checks
+from raysel.results.progress import counted
 from raysel.results.result import StudyResult
 from raysel.results.trust import CONSENSUS
-from raysel.storage.working_copy import shown_place
-from raysel.tracking.mlflow_pages import runs_page
+from raysel.tracking.mlflow_view import runs_page
 from raysel.tracking.uploader import notices
 
 _LABEL = 11  # columns of the labels, with the space behind them

@@ -12,12 +12,11 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from raysel.config.explaining import explain
-from raysel.config.loading import read_raw, without_null
+from raysel.config.loading import explain, read_raw, without_null
 from raysel.config.overrides import set_key
 from raysel.config.schema import DatasetConfig, StudyConfig
-from raysel.errors import ConfigError, suggestion
-from raysel.storage.location import set_credentials_aside
+from raysel.core.errors import ConfigError, suggestion
+from raysel.core.storage.location import set_credentials_aside
 
 #: Keys that a member lays over the common ones: dotted, or sections as in a study.
 MemberKeys: TypeAlias = dict[str, Any]

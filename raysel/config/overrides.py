@@ -1,4 +1,4 @@
-"""Overrides of a configuration, and samples given in memory, laid over its plain data."""
+"""Conversion of nested mappings to dotted keys."""
 
 from __future__ import annotations
 
@@ -8,7 +8,17 @@ from typing import Any
 
 from raysel.config.schema import NIFTI
 from raysel.config.yaml_text import MOST_LEVELS, parse_yaml
-from raysel.errors import ConfigError
+from raysel.core.errors import ConfigError
+
+
+def flat(section: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the keys of nested mappings, joined by dots, with their values."""
+    for key, value in section.items():
+        if isinstance(value, Mapping) and value:
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
 
 #: Name of the file in a study's directory that samples given in memory are written to, and ``dataset.path`` until then.
 OWN_DATA = "data.arrow"

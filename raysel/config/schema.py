@@ -1,4 +1,4 @@
-"""The configuration of a study, as one validated, immutable object."""
+"""Reading of the tried configurations from the manifest of another study."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -19,11 +20,29 @@ from pydantic import (
     model_validator,
 )
 
-from raysel.config.manifest import tried_configurations
 from raysel.config.resources import resources_from_yaml
 from raysel.config.space import MOST_CONFIGURATIONS, Domain, Scalar, domain_from_yaml, scalar_from_yaml
-from raysel.credentials import bare_uri, keep_all_credentials
-from raysel.storage.location import set_credentials_aside
+from raysel.core.credentials import bare_uri, keep_all_credentials
+from raysel.core.storage.location import set_credentials_aside
+
+#: Largest size of a manifest in bytes.
+_MOST_BYTES = 2**30
+
+
+def tried_configurations(value: Any) -> Any:
+    """Return the ids of the configurations that a manifest lists as tried."""
+    if isinstance(value, str):
+        try:
+            if not Path(value).is_file() or Path(value).stat().st_size > _MOST_BYTES:
+                raise ValueError("there is no such file, or it is larger than 1 GiB")
+            manifest = json.loads(Path(value).read_text(encoding="utf-8"))
+            value = tuple(sorted({str(entry["id"]) for entry in manifest["tried"]}))
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ValueError(f"{value} cannot be read as the manifest.json of a study: {error!r}") from error
+    if value is not None and not value:
+        raise ValueError("no configuration is listed; leave the key out to try all")
+    return value
+
 
 #: Value of `dataset.source` for a table of NIfTI files.
 NIFTI = "nifti"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from raysel.errors import suggestion
+from raysel.core.errors import suggestion
 
 #: Value of a parameter; a list of numbers is a single value, e.g. one number for each task.
 Scalar: TypeAlias = bool | int | float | str | Sequence[int | float] | None

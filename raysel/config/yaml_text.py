@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from raysel.errors import ConfigError
+from raysel.core.errors import ConfigError
 
 #: Characters of a configuration, which take up to 10 s; the longest of conf/ has 2000.
 MOST_CHARACTERS = 2**20

@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from raysel.arrays import IntArray, LabelArray
+from raysel.core.arrays import IntArray, LabelArray
+from raysel.core.errors import DataError
+from raysel.core.printing import listed, suggestion
 from raysel.data.formats.files import RawData
 from raysel.data.layouts import Layout, Modalities, Tensor
 from raysel.data.task_blocks import TaskBlocks
-from raysel.errors import DataError
-from raysel.printing.listing import listed, suggestion
 
 
 def arrange(

@@ -13,13 +13,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from raysel.arrays import BoolArray, IntArray, LabelArray
+from raysel.core.arrays import BoolArray, IntArray, LabelArray
+from raysel.core.errors import DataError
 from raysel.data.assembling import arrange
 from raysel.data.dataset_checks import validated_parts
 from raysel.data.formats.files import RawData
 from raysel.data.layouts import Layout, Tensor
 from raysel.data.task_blocks import Samples, TaskBlocks, constant_features
-from raysel.errors import DataError
 
 #: Number of float64 values that are padded at once for the hash: 8 MiB.
 _HASHED_VALUES = 2**20
@@ -140,7 +140,7 @@ class Dataset:
         >>> data.feature_names, data.classes.tolist()
         (('age', 'weight'), ['ad', 'cn'])
         """
-        from raysel.data.formats.tables.frames import SOURCE, frame_data  # noqa: PLC0415 - loads pandas and PyArrow
+        from raysel.data.formats.tables.contents import SOURCE, frame_data  # noqa: PLC0415 - loads pandas and PyArrow
 
         return cls.from_raw(
             frame_data(frame, label, y, groups, drop, name),

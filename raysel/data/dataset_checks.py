@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from raysel.arrays import FloatArray, LabelArray
+from raysel.core.arrays import FloatArray, LabelArray
+from raysel.core.errors import DataError
 from raysel.data.layouts import SEPARATOR, Layout, Tasks
 from raysel.data.task_blocks import Samples, TaskBlocks, as_task_blocks, read_only
-from raysel.errors import DataError
 
 
 def validated_parts(

@@ -1,4 +1,4 @@
-"""Loading of data sets by name or from a file, whose suffix determines the reader."""
+"""Data sets that are included in scikit-learn."""
 
 from __future__ import annotations
 
@@ -7,23 +7,42 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from sklearn import datasets
 
-from raysel.data.builtin import BUILTIN_NAMES, load_builtin
+from raysel.core.errors import ConfigError, DataError, RayselError
+from raysel.core.plugins import load_plugin, plugin_names
+from raysel.core.storage.location import as_uri, parse_location
+from raysel.core.storage.working_copy import shown_place
 from raysel.data.dataset import Dataset
 from raysel.data.formats.array_files import ARRAY_SUFFIXES
 from raysel.data.formats.files import RawData, ReadOptions, find_data_file
-from raysel.data.formats.images.folder import read_image_folder
+from raysel.data.formats.images import read_image_folder
 from raysel.data.formats.named_arrays import read_arrays
 from raysel.data.formats.nifti import read_nifti_table
 from raysel.data.formats.tables.reader import TABLE_SUFFIXES, read_table
 from raysel.data.task_blocks import TaskBlocks
-from raysel.errors import ConfigError, DataError, RayselError
-from raysel.plugins import load_plugin, plugin_names
-from raysel.storage.location import as_uri, parse_location
-from raysel.storage.working_copy import shown_place
+
+_LOADERS: dict[str, Callable[[], Any]] = {
+    "digits": datasets.load_digits,
+    "iris": datasets.load_iris,
+    "wine": datasets.load_wine,
+    "breast_cancer": datasets.load_breast_cancer,
+}
+
+#: Names that `load_dataset` accepts in place of a file.
+BUILTIN_NAMES = tuple(_LOADERS)
+
+
+def load_builtin(name: str) -> RawData:
+    """Load one of the data sets that are included in scikit-learn."""
+    bunch = _LOADERS[name]()
+    if "images" in bunch:
+        return RawData(X=bunch.images, y=bunch.target, name=name)
+    return RawData(X=bunch.data, y=bunch.target, feature_names=tuple(bunch.feature_names), name=name)
+
 
 #: Function that reads a file.
 Reader: TypeAlias = Callable[[Path, ReadOptions], RawData]
@@ -85,7 +104,7 @@ def load_dataset(
         - a suffix that another package registers under the entry point ``raysel.readers``.
 
         Or a URI of such a file or folder, s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH: it is copied to this
-        machine unless an earlier copy is current, see `raysel.storage.data_files.fetch_data`.
+        machine unless an earlier copy is current, see `raysel.core.storage.data_files.fetch_data`.
     label : str, default=None
         Name of the column or array that holds the labels. None: that of the usual names which the file has.
     labels : str or Path, default=None

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from raysel.arrays import BoolArray
+from raysel.core.arrays import BoolArray
+from raysel.core.errors import ConfigError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Matrix, Modalities
-from raysel.errors import ConfigError
 
 #: Number of factors of the noise that the features of a modality share.
 _FACTORS = 5

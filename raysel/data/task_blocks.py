@@ -9,9 +9,9 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from raysel.arrays import BoolArray, FloatArray, IntArray
+from raysel.core.arrays import BoolArray, FloatArray, IntArray
+from raysel.core.errors import DataError
 from raysel.data.layouts import Tasks
-from raysel.errors import DataError
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from raysel.arrays import LabelArray
+from raysel.core.arrays import LabelArray
+from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import SEPARATOR, Tasks, Tensor
 from raysel.data.task_blocks import TaskBlocks
-from raysel.errors import DataError
 
 
 def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:

@@ -10,11 +10,11 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from raysel.cv.plan import InnerFold, OuterFold
-from raysel.cv.prepared import FoldData
-from raysel.cv.records import RefitRecord, TrialRecord
-from raysel.cv.refit import refit_winner
-from raysel.limits import machine_memory
+from raysel.core.limits import machine_memory
+from raysel.evaluation.lockstep import FoldData
+from raysel.evaluation.plan import InnerFold, OuterFold
+from raysel.evaluation.records import RefitRecord, TrialRecord
+from raysel.evaluation.refit import refit_winner
 from raysel.study.definition import Study
 
 #: Bytes of data from which on the folds that are kept are bounded by them: copies of small data may outweigh them.

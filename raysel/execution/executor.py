@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from raysel.cv.plan import OuterFold
-from raysel.cv.records import RefitRecord, TrialRecord
-from raysel.errors import StudyError, headline
+from raysel.core.errors import StudyError, headline
+from raysel.evaluation.plan import OuterFold
+from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.execution.computing import TaskEnd
 from raysel.execution.trial_plan import TrialPlan
 from raysel.study.definition import Study

@@ -1,18 +1,55 @@
-"""Recording of trials as they end: in the journal, in the plan and in the progress."""
+"""Memory of this process."""
 
 from __future__ import annotations
 
 import math
+import os
+import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from raysel.clock import now
-from raysel.cv.records import PathRecord, TrialRecord
-from raysel.execution.memory import process_memory
+from raysel.core.clock import now
+from raysel.core.errors import StudyError, headline
+from raysel.core.limits import machine_memory
+from raysel.evaluation.records import PathRecord, TrialRecord
 from raysel.execution.trial_plan import TrialPlan
 from raysel.execution.trials import mark_stopped
-from raysel.limits import machine_memory
 from raysel.tracking.log import StudyLog
+
+
+def process_memory() -> int:
+    """Return the resident memory of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class SearchLimits:
+    """Limits of a search that starts when the object is created."""
+
+    def __init__(self, time_budget: float | None, max_failures: int | None, plan: TrialPlan) -> None:
+        self._until = None if time_budget is None else time.monotonic() + time_budget
+        self._max_failures, self._plan = max_failures, plan
+        self.out_of_time = False
+
+    def reached(self) -> bool:
+        """Return whether a limit is reached, so that all trials must stop."""
+        self.out_of_time |= self._until is not None and time.monotonic() > self._until
+        return self.out_of_time or self._too_many_failures()
+
+    def check_failures(self) -> None:
+        """Check the number of failed trials."""
+        if self._too_many_failures():
+            failed = [record for record in self._plan.records if record.status == "failed"]
+            last = headline(failed[-1].failure)
+            raise StudyError(
+                f"{len(failed)} trials failed, more than search.max_failures={self._max_failures}; "
+                f"the last error was: {last}"
+            )
+
+    def _too_many_failures(self) -> bool:
+        allowed = self._max_failures
+        return allowed is not None and sum(record.status == "failed" for record in self._plan.records) > allowed
+
 
 #: Share of the machine's memory above which a message reports the memory of this process.
 _MEMORY_SHARE = 0.5

@@ -8,12 +8,11 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from raysel.cv.plan import OuterFold
-from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.evaluation.plan import OuterFold
+from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.execution.computing import PreparedFolds, TaskEnd, refit, run_task
 from raysel.execution.executor import Executor, refit_error
-from raysel.execution.limits import SearchLimits
-from raysel.execution.recorder import Recorder
+from raysel.execution.recorder import Recorder, SearchLimits
 from raysel.execution.trial_plan import TrialPlan
 from raysel.study.definition import Study
 from raysel.tracking.log import StudyLog

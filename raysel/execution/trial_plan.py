@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from raysel.cv.records import PathRecord, TrialRecord
-from raysel.cv.seeds import derived_seed
-from raysel.errors import StudyError
-from raysel.execution.path_records import trial_records
-from raysel.execution.trials import ConfigurationTrial, FoldTrial, PathTrial, Rung, Trial, mark_stopped
-from raysel.search.nested import FoldSearch, empty_record
+from raysel.core.errors import StudyError
+from raysel.evaluation.nested_search import FoldSearch, empty_record
+from raysel.evaluation.plan import derived_seed
+from raysel.evaluation.records import PathRecord, TrialRecord
+from raysel.execution.trials import ConfigurationTrial, FoldTrial, PathTrial, Rung, Trial, mark_stopped, trial_records
 from raysel.study.definition import Study
 from raysel.tracking.log import StudyLog
 

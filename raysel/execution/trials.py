@@ -1,7 +1,4 @@
-"""Trials of a study: one configuration on outer folds, or all configurations on one inner training set.
-
-An executor runs them, in this process or in a Ray worker; the records are the same.
-"""
+"""Trial records of the configurations, assembled from the paths of all inner training sets."""
 
 from __future__ import annotations
 
@@ -9,17 +6,42 @@ import math
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from raysel.clock import now, running_seconds
-from raysel.cv.convergence import convergence_of
-from raysel.cv.lockstep import run_in_lockstep, run_in_turn
-from raysel.cv.plan import OuterFold
-from raysel.cv.prepared import FoldData
-from raysel.cv.records import FoldTrace, InnerTrace, PathRecord, TrialRecord
-from raysel.search.configurations import Configuration
-from raysel.search.nested import empty_record
+from raysel.core.clock import now, running_seconds
+from raysel.evaluation.configurations import Configuration
+from raysel.evaluation.lockstep import FoldData, run_in_lockstep, run_in_turn
+from raysel.evaluation.nested_search import empty_record
+from raysel.evaluation.plan import OuterFold
+from raysel.evaluation.records import FoldTrace, InnerTrace, PathRecord, TrialRecord, convergence_of
 from raysel.study.definition import Study
+
+
+def trial_records(study: Study, paths: Sequence[PathRecord]) -> list[TrialRecord]:
+    """Assemble a trial record of each configuration from the paths of all inner training sets."""
+    found = {(path.fold, path.inner): path for path in paths}
+    records = []
+    for configuration in study.configurations:
+        record = empty_record(configuration)
+        record.started, record.ended = min(p.started for p in paths), max(p.ended for p in paths)
+        for fold in study.plan.folds:
+            own = [found[fold.name, i] for i in range(len(fold.inner))]
+            failed = next((path for path in own if configuration.id not in path.fits), None)
+            if failed is not None:
+                record.folds[fold.name] = FoldTrace(error=f"inner fold {failed.inner}: {failed.error}")
+                continue
+            fits = [replace(path.fits[configuration.id]) for path in own]
+            trace = record.folds[fold.name] = FoldTrace(all(fit.source == "zero" for fit in fits), fits)
+            if not study.evaluation.every_iteration:
+                trace.choose_c(study.evaluation.C)
+        if record.failed_folds:
+            record.status = "failed"
+        elif all(trace.null for trace in record.folds.values()):
+            record.status = "null"
+        records.append(record)
+    return records
+
 
 #: Returns the prepared data of an outer fold's inner fold, given by its number, for a configuration's parameters.
 FoldSource = Callable[[OuterFold, int, Mapping[str, Any]], FoldData]

@@ -14,17 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from raysel.cv.plan import FINAL
-from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.core.errors import StudyError
+from raysel.core.printing import markdown_text
 from raysel.data.layouts import MaskedVolume
-from raysel.errors import StudyError
-from raysel.printing.printable import markdown_text
-from raysel.ranking.export import check_formats, write_manifest, write_ranking
-from raysel.ranking.feature_ranking import FeatureRanking
-from raysel.ranking.mask import write_maps
+from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.evaluation.plan import FINAL
+from raysel.evaluation.ranking_files import check_formats, write_manifest, write_maps, write_ranking
+from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.results import words
-from raysel.results.error_control.summary import error_control_figures
-from raysel.results.pictures.drawing import KINDS, write_pictures
+from raysel.results.displays.drawing import KINDS, write_pictures
+from raysel.results.error_control import error_control_figures
 from raysel.results.result import StudyResult
 from raysel.results.scores import score_figures
 from raysel.results.trust import choose_top, noise_level, trust_figures

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from raysel.cv.model.scored_selector import ScoredSelector, has_names
+from raysel.core.errors import ConfigError
+from raysel.core.validation import validate_params
 from raysel.data.task_blocks import TaskBlocks
-from raysel.errors import ConfigError
+from raysel.evaluation.selectors import ScoredSelector, has_names
 from raysel.results.result import StudyResult
-from raysel.validation import validate_params
 
 
 class FeatureSelector(ScoredSelector):

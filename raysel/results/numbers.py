@@ -11,22 +11,19 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from raysel.arrays import BoolArray, FloatArray, IntArray
 from raysel.base.models import load_model
-from raysel.cv.convergence import Convergence
-from raysel.cv.plan import FINAL
-from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.core.arrays import BoolArray, FloatArray, IntArray
+from raysel.core.errors import ConfigError, DataError, StudyError, UnfinishedStudyError
 from raysel.data.layouts import Layout, Modalities, Tasks, layout_from_json
-from raysel.errors import ConfigError, DataError, StudyError, UnfinishedStudyError
-from raysel.metrics.ranks import selection_ranks
-from raysel.metrics.stability import Stability
-from raysel.ranking.agreement import FoldRanks, RankOverlap
-from raysel.ranking.feature_ranking import default_n_selected
+from raysel.evaluation.agreement import FoldRanks, RankOverlap
+from raysel.evaluation.feature_ranking import default_n_selected
+from raysel.evaluation.plan import FINAL
+from raysel.evaluation.records import Convergence, RefitRecord, TrialRecord
+from raysel.numerics.intervals import MeanInterval
+from raysel.numerics.rankings import Stability, selection_ranks
 from raysel.results import scores, tables
-from raysel.results.error_control.stability_files import FOLDER, read_stability_selection
-from raysel.results.error_control.stability_selection import StabilitySelection
 from raysel.results.scores import Reference
-from raysel.statistics.intervals import MeanInterval
+from raysel.results.stability import FOLDER, StabilitySelection, read_stability_selection
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.uploader import tracking_status

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from raysel.arrays import FloatArray
+from raysel.core.arrays import FloatArray
+from raysel.core.files import parse_json, write_text_atomically
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Modalities, Tasks
 from raysel.data.task_blocks import TaskBlocks
-from raysel.files import parse_json, write_text_atomically
 
 
 @dataclass(frozen=True)

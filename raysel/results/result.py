@@ -8,15 +8,14 @@ from html import escape
 from itertools import filterfalse
 from typing import TYPE_CHECKING, Any
 
-from raysel.arrays import FloatArray
-from raysel.cv.plan import FINAL
+from raysel.core.arrays import FloatArray
 from raysel.data.layouts import Tensor
-from raysel.inspection.remarks import questions_scores
-from raysel.ranking.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
+from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
+from raysel.evaluation.plan import FINAL
 from raysel.results import trust, words
-from raysel.results.error_control.permutation import PermutationTest, read_permutation_test
+from raysel.results.displays import study_plots
 from raysel.results.numbers import StudyNumbers
-from raysel.results.pictures import plots
+from raysel.results.permutation import PermutationTest, read_permutation_test
 from raysel.results.remarks import (
     convergence_remarks,
     edge_remarks,
@@ -33,6 +32,7 @@ from raysel.results.remarks import (
     tie_remarks,
 )
 from raysel.results.scores import are_draws
+from raysel.study.inspection.remarks import questions_scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,36 +130,36 @@ class StudyResult(StudyNumbers):
 
     def plot_ranking(self, top: int | None = None, ax: Any = None) -> Any:
         """Draw the scores of the final model: a map for matrix-shaped samples, else bars of the best features."""
-        from raysel.display.plots import plot_ranking  # noqa: PLC0415 - loads matplotlib
+        from raysel.results.displays.plots import plot_ranking  # noqa: PLC0415 - loads matplotlib
 
         return plot_ranking(self.ranking(top), self.layout, ax)
 
     def plot_convergence(self, ax: Any = None) -> Any:
         """Draw the mean objective of each configuration by iteration, the final model's in colour."""
-        from raysel.display.plots import plot_convergence  # noqa: PLC0415
+        from raysel.results.displays.plots import plot_convergence  # noqa: PLC0415
 
         final = self.stored.refits.get(FINAL)
         return plot_convergence(self.records, final.trial if final else None, ax)
 
     def plot_scores(self, ax: Any = None) -> Any:
         """Draw test and inner score over the number of features, or as bars if there are not several numbers."""
-        return plots.plot_scores(self, ax)
+        return study_plots.plot_scores(self, ax)
 
     def plot_stability(self, ax: Any = None) -> Any:
         """Draw the stability of the outer folds' best features over their number."""
-        return plots.plot_stability(self, ax)
+        return study_plots.plot_stability(self, ax)
 
     def plot_search(self, ax: Any = None) -> Any:
         """Draw the validation score over the two hyperparameters that vary it the most, the best over the others."""
-        return plots.plot_search(self, ax)
+        return study_plots.plot_search(self, ax)
 
     def plot_confusion(self, ax: Any = None) -> Any:
         """Draw the confusion of the classes on the outer folds' test samples, or the errors of each label."""
-        return plots.plot_confusion(self, ax)
+        return study_plots.plot_confusion(self, ax)
 
     def plot_profile(self, top: int | None = None, ax: Any = None) -> Any:
         """Draw the coefficients of the final model's best features by class."""
-        return plots.plot_profile(self, top, ax)
+        return study_plots.plot_profile(self, top, ax)
 
     def __repr__(self) -> str:
         table = self.summary()

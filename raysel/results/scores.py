@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from raysel.cv.records import RefitRecord
-from raysel.metrics.classification import metric_range
-from raysel.statistics.intervals import MeanInterval, corrected_interval
-from raysel.statistics.paired import PairedComparison, TTest, paired_comparison
+from raysel.evaluation.records import RefitRecord
+from raysel.numerics.classification import metric_range
+from raysel.numerics.intervals import MeanInterval, PairedComparison, TTest, corrected_interval, paired_comparison
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from raysel.arrays import FloatArray
-from raysel.cv.plan import FINAL
-from raysel.errors import ConfigError, StudyError
-from raysel.ranking.agreement import TOP_SHARE, borda_scores, consensus_sentence, curve_sizes
-from raysel.ranking.feature_ranking import FeatureRanking
-from raysel.results.error_control.stability_selection import StabilitySelection
+from raysel.core.arrays import FloatArray
+from raysel.core.errors import ConfigError, StudyError
+from raysel.evaluation.agreement import TOP_SHARE, borda_scores, consensus_sentence, curve_sizes
+from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.evaluation.plan import FINAL
 from raysel.results.numbers import StudyNumbers
+from raysel.results.stability import StabilitySelection
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,17 +7,16 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from raysel.base.capabilities import TASKS, TENSOR, VOLUME
-from raysel.base.estimator import Estimator
+from raysel.base.estimator import TASKS, TENSOR, VOLUME, Estimator
 from raysel.base.registry import able_solvers, solver_capabilities, warn_of_name_clash
 from raysel.config.schema import StudyConfig
+from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
 from raysel.data.formats.volumes import load_nibabel
 from raysel.data.layouts import Tasks, Tensor
 from raysel.data.scaling import make_scaler
-from raysel.errors import ConfigError, DataError
-from raysel.inspection.parts import parts
-from raysel.metrics.classification import check_metric, classification_metric
+from raysel.numerics.classification import check_metric, classification_metric
+from raysel.study.inspection.parts import parts
 
 #: Largest absolute value whose squares, and their sums, can be computed.
 _LARGEST = 1e100

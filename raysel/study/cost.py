@@ -15,12 +15,10 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from raysel.base.estimator import Estimator
-from raysel.cv.convergence import convergence_of
-from raysel.cv.lockstep import run_in_lockstep
-from raysel.cv.prepared import FoldData
-from raysel.cv.records import FoldTrace
-from raysel.errors import ConfigError
-from raysel.search.configurations import Configuration
+from raysel.core.errors import ConfigError
+from raysel.evaluation.configurations import Configuration
+from raysel.evaluation.lockstep import FoldData, run_in_lockstep
+from raysel.evaluation.records import FoldTrace, convergence_of
 from raysel.study.definition import Study
 
 #: A pilot fit is stopped after this many seconds of processor time.

@@ -12,26 +12,26 @@ from typing import Any
 import numpy as np
 from sklearn.base import TransformerMixin
 
-from raysel.arrays import FloatArray, IntArray, LabelArray
 from raysel.base.estimator import Estimator
 from raysel.base.registry import build_solver, solver_capabilities
 from raysel.config.schema import StudyConfig
-from raysel.cv.plan import InnerFold, NestedPlan, OuterFold
-from raysel.cv.prepared import FoldData, make_fold_data
-from raysel.cv.records import TrialRecord
-from raysel.cv.scoring import Evaluation
+from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tasks
 from raysel.data.scaling import default_scaling, make_scaler
-from raysel.errors import DataError
-from raysel.inspection.leaks import refuse_leaks
-from raysel.inspection.remarks import data_remarks, scale_remarks
-from raysel.ranking.feature_ranking import default_n_selected
-from raysel.search.configurations import Configuration, corners
-from raysel.search.halving import SuccessiveHalving
+from raysel.evaluation.configurations import Configuration, corners
+from raysel.evaluation.feature_ranking import default_n_selected
+from raysel.evaluation.lockstep import FoldData, make_fold_data
+from raysel.evaluation.nested_search import SuccessiveHalving
+from raysel.evaluation.plan import InnerFold, NestedPlan, OuterFold
+from raysel.evaluation.records import TrialRecord
+from raysel.evaluation.scoring import Evaluation
 from raysel.study.background import read_background
 from raysel.study.checks import Problems, check_data, check_evaluation, check_method, check_parameters
 from raysel.study.inputs import blocks_of, draw_folds, kept_columns, list_configurations, load_data
+from raysel.study.inspection.leaks import refuse_leaks
+from raysel.study.inspection.remarks import data_remarks, scale_remarks
 from raysel.study.trial_fits import Findings, check_configurations
 
 

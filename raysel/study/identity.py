@@ -1,37 +1,90 @@
-"""Versions of the code that a study's numbers depend on; runs with the same versions give the same numbers."""
+"""Libraries and processor features on which the last bits of a number depend, in one process."""
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import importlib
 import platform
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from typing import Any
 
-from raysel.study.machine import machine_versions
-from raysel.version import __version__
+import numpy as np
+from threadpoolctl import threadpool_info
+
+from raysel.core.version import __version__
+
+#: Folders in which the wheels of numpy and scipy keep their BLAS. Other packages may load further ones.
+_WHEELS = ("numpy.libs", "scipy.libs", ".dylibs")
+#: Parts of `machine_versions` that an environment variable changes, with how to set it.
+_REMEDIES = {
+    "blas": "for another kernel of OpenBLAS set OPENBLAS_CORETYPE, e.g. to Haswell, before the study starts",
+    "simd": "for other instructions in numpy set NPY_DISABLE_CPU_FEATURES before the study starts",
+}
+
+
+def machine_versions() -> dict[str, str]:
+    """Return what of this process can change the last bits of a number, besides raysel's own code."""
+    modules = {"numpy": "numpy", "scipy": "scipy", "scikit-learn": "sklearn"}
+    found = {name: str(importlib.import_module(module).__version__) for name, module in modules.items()}
+    return {
+        "python": platform.python_version(),
+        **found,
+        "blas": _blas(),
+        "simd": _simd(),
+        "libc": " ".join(platform.libc_ver()).strip(),
+    }
+
+
+def differing(here: Mapping[str, str], there: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """List what differs between two processes and can change a number."""
+    for name in dict.fromkeys((*here, *there)):
+        if here.get(name) != there.get(name):
+            yield name, here.get(name) or "none", there.get(name) or "none"
+
+
+def remedies(names: Iterable[str]) -> str:
+    """Return how to make versions equal that differ."""
+    known = [_REMEDIES[name] for name in names if name in _REMEDIES]
+    return "; ".join(["use the same image or environment on all nodes", *known])
+
+
+def _blas() -> str:
+    """Name, version, kernel and threading layer of each BLAS of numpy and scipy."""
+    importlib.import_module("scipy.linalg")  # loads SciPy's BLAS, which threadpoolctl finds only then
+    found = [library for library in threadpool_info() if library["user_api"] == "blas"]
+    own = [library for library in found if Path(library["filepath"]).parent.name in _WHEELS]
+    keys = ("internal_api", "version", "architecture", "threading_layer")
+    return ", ".join(sorted({" ".join(str(one[key]) for key in keys if one.get(key)) for one in own or found}))
+
+
+def _simd() -> str:
+    """Processor's architecture and the instructions that numpy found and may use."""
+    shown = np.show_config(mode="dicts")
+    extensions = shown.get("SIMD Extensions", {}) if isinstance(shown, dict) else {}
+    names = [*extensions.get("baseline", ()), *extensions.get("found", ())]
+    return " ".join((platform.machine(), *names))
+
 
 #: Modules that compute the numbers of every study, besides the module of the solver.
 _ROOTS = (
-    "raysel.cv.lockstep",
-    "raysel.cv.model.noise",
-    "raysel.cv.plan",
-    "raysel.cv.refit",
-    "raysel.cv.scoring",
-    "raysel.cv.selection",
     "raysel.data.loading",
     "raysel.data.scaling",
+    "raysel.evaluation.configurations",
+    "raysel.evaluation.lockstep",
+    "raysel.evaluation.nested_search",
+    "raysel.evaluation.noise",
+    "raysel.evaluation.plan",
+    "raysel.evaluation.refit",
+    "raysel.evaluation.samplers",
+    "raysel.evaluation.scoring",
+    "raysel.evaluation.selection",
     "raysel.execution.computing",
-    "raysel.execution.path_records",
     "raysel.execution.trials",
-    "raysel.search.configurations",
-    "raysel.search.halving",
-    "raysel.search.nested",
-    "raysel.search.samplers",
 )
 #: Modules that connect the others; hashed alone, because their imports reach all methods and what computes no number.
 _WIRING = (
@@ -40,7 +93,7 @@ _WIRING = (
     "raysel.study.definition",
 )
 #: Packages of raysel whose code can change a number; imports of other packages are not followed.
-_COUNTED = ("base", "baselines", "cv", "data", "linalg", "metrics", "search", "solvers")
+_COUNTED = ("base", "baselines", "data", "evaluation", "numerics", "solvers")
 
 #: Libraries whose version can change the last bits of a number.
 _NUMERICAL = ("numpy", "scipy", "scikit-learn")

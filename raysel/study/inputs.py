@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from raysel.config.schema import EQUAL_SAMPLES, BlocksConfig, DatasetConfig, StudyConfig, TaskConfig
-from raysel.cv.plan import NestedPlan
-from raysel.cv.splitters import Blocks
+from raysel.core.errors import ConfigError, DataError, DirectoryError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import SEPARATOR
 from raysel.data.loading import load_dataset
 from raysel.data.tasks import join_tasks
-from raysel.errors import ConfigError, DataError, DirectoryError
-from raysel.inspection.duplicates import equal_rows
-from raysel.search.configurations import Configuration, configurations, restrict_to
+from raysel.evaluation.configurations import Configuration, configurations, restrict_to
+from raysel.evaluation.plan import NestedPlan
+from raysel.evaluation.splitters import Blocks
+from raysel.study.inspection.parts import equal_rows
 from raysel.study.own_data import raw_data
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from raysel.arrays import LabelArray
 from raysel.config import ComparisonConfig, StudyConfig, load_comparison
 from raysel.config.overrides import OWN_DATA
 from raysel.config.schema import EQUAL_SAMPLES, DatasetConfig
+from raysel.core.arrays import LabelArray
+from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
 from raysel.data.formats.files import RawData, as_labels
-from raysel.errors import ConfigError, DataError
-from raysel.inspection.duplicates import equal_rows
+from raysel.study.inspection.parts import equal_rows
 
 #: Keys of ``dataset`` that a file is read by, which samples in memory have no use for.
 _OF_FILES = ("labels", "delimiter", "mask")

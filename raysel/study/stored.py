@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from raysel.config import StudyConfig, config_from_dict
-from raysel.config.flatten import flat
-from raysel.cv.records import PathRecord, RefitRecord, TrialRecord
-from raysel.errors import DirectoryError
+from raysel.config.overrides import flat
+from raysel.core.errors import DirectoryError
+from raysel.evaluation.records import PathRecord, RefitRecord, TrialRecord
 from raysel.study.definition import Study
 from raysel.study.identity import MACHINE, changed_versions
 from raysel.tracking.directory import StudyDirectory

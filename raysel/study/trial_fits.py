@@ -11,17 +11,16 @@ import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils import get_tags
 
-from raysel.arrays import IntArray, LabelArray
 from raysel.base.adapter import ScikitLearnMethod
 from raysel.base.estimator import Estimator
 from raysel.base.models import untrusted_types
 from raysel.base.registry import OWN, solver_capabilities
 from raysel.config.schema import StudyConfig
+from raysel.core.arrays import IntArray, LabelArray
+from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
 from raysel.data.task_blocks import as_samples
-from raysel.errors import ConfigError, DataError
-from raysel.metrics.class_scores import class_scores, gives_class_scores
-from raysel.metrics.classification import needs_scores
+from raysel.numerics.classification import class_scores, gives_class_scores, needs_scores
 from raysel.study.checks import check_classifier, metrics_of
 
 #: Number of samples of each class, or with and without each label, in a trial fit.

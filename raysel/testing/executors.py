@@ -10,13 +10,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from raysel.cv.records import PathRecord, TrialRecord
+from raysel.evaluation.records import PathRecord, TrialRecord
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
 from raysel.execution.trial_plan import trial_plan
 from raysel.study.definition import Study
-from raysel.testing.checks import Check, require
-from raysel.testing.comparison import require_same_study
+from raysel.testing.checks import Check, require, require_same_study
 from raysel.testing.studies import prepare_study, run_by, study_log
 from raysel.tracking.journal import read_journal
 from raysel.tracking.progress import Progress

@@ -10,12 +10,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from raysel.arrays import FloatArray
+from raysel.core.arrays import FloatArray
+from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Layout, Modalities, Tensor
 from raysel.data.loading import load_dataset
 from raysel.data.task_blocks import Samples, TaskBlocks
-from raysel.errors import DataError
 from raysel.testing.checks import Check, require, require_equal
 
 #: Writes a data set into a file of the format, e.g. by another library.

@@ -10,9 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from raysel.config.space import Choices, Domain, LogSpace, RandInt, Uniform
-from raysel.search.batches import BatchedProposals
-from raysel.search.configurations import Configuration
-from raysel.search.samplers import Sampler
+from raysel.evaluation.configurations import Configuration
+from raysel.evaluation.samplers import BatchedProposals, Sampler
 from raysel.testing.checks import Check, require
 
 #: Makes a sampler from fixed parameters, a space and a seed.
@@ -53,7 +52,7 @@ def sampler_checks(
 
     Examples
     --------
-    >>> from raysel.search.tpe import TPESampler
+    >>> from raysel.evaluation.tpe import TPESampler
     >>> for check in sampler_checks("tpe", TPESampler):
     ...     check()
     """

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from raysel.config.overrides import OWN_DATA
-from raysel.cv.plan import FINAL
-from raysel.errors import DirectoryError, StudyError
-from raysel.files import check_entries, result_path
+from raysel.core.errors import DirectoryError, StudyError
+from raysel.core.files import check_entries, result_path
+from raysel.evaluation.plan import FINAL
 from raysel.tracking.locks import FileLock, LockHeldError, is_locked
 
 #: What a directory has besides: stability selection, permutation test, tables and list of members of a comparison.

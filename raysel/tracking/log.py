@@ -9,9 +9,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
-from raysel.credentials import without_credentials
-from raysel.cv.records import PathRecord, TrialRecord
-from raysel.errors import StudyError
+from raysel.core.credentials import without_credentials
+from raysel.core.errors import StudyError
+from raysel.evaluation.records import PathRecord, TrialRecord
 from raysel.tracking.journal import Journal
 from raysel.tracking.locks import LockedFile
 from raysel.tracking.progress import Progress

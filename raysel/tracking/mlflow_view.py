@@ -1,4 +1,4 @@
-"""MLflow runs of a study, derived from the journal's records: one for the study, each trial and each refit."""
+"""Addresses of MLflow's pages, relative to the address of its server."""
 
 from __future__ import annotations
 
@@ -10,12 +10,29 @@ from typing import Any
 
 import numpy as np
 
-from raysel.config.flatten import flat
-from raysel.cv.plan import FINAL
-from raysel.cv.records import RefitRecord, TrialRecord
-from raysel.files import parse_json
+from raysel.config.overrides import flat
+from raysel.core.files import parse_json
+from raysel.evaluation.plan import FINAL
+from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.tracking.directory import EXPORTED, StudyDirectory
 from raysel.tracking.records import EndRecord, StudyRecord
+
+#: Asks for the pages for training runs; MLflow opens those for language models, on which they are missing, by default.
+_PAGES = "workflowType=machine_learning"
+
+
+def runs_page(experiment_id: str, view: str = "", *, charts: bool = False) -> str:
+    """Return the address of an experiment's table of training runs, or of its charts."""
+    shared = f"viewStateShareKey={view}&" if view else ""
+    mode = "&compareRunsMode=CHART" if charts else ""
+    return f"/#/experiments/{experiment_id}/runs?{shared}{_PAGES}{mode}"
+
+
+def run_page(experiment_id: str, run_id: str, artifact: str = "") -> str:
+    """Return the address of a run, or of one of its artifacts."""
+    shown = f"/artifacts/{artifact}" if artifact else ""
+    return f"/#/experiments/{experiment_id}/runs/{run_id}{shown}?{_PAGES}"
+
 
 #: Ratio of the largest to the smallest value of a searched parameter from which its logarithm is logged too.
 _WIDE = 100.0

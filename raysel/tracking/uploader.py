@@ -18,9 +18,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from raysel.credentials import changed_variables, from_pipe, to_pipe
-from raysel.errors import DirectoryError
-from raysel.files import read_again, read_json, write_text_atomically
+from raysel.core.credentials import changed_variables, from_pipe, to_pipe
+from raysel.core.errors import DirectoryError
+from raysel.core.files import read_again, read_json, write_text_atomically
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import RecordReader, journal_lines, open_journal, parse_line
 from raysel.tracking.locks import FileLock, LockedFile

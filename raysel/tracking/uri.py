@@ -7,9 +7,9 @@ import tempfile
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from raysel.credentials import bare_uri, keep_credentials, lacks_credentials, user_of, with_credentials
-from raysel.errors import ConfigError
-from raysel.files import result_path
+from raysel.core.credentials import bare_uri, keep_credentials, lacks_credentials, user_of, with_credentials
+from raysel.core.errors import ConfigError
+from raysel.core.files import result_path
 
 # MLflow's own schemes, listed here because importing MLflow takes seconds.
 _SCHEMES = ("sqlite", "http", "https", "postgresql", "mysql", "mssql", "file", "databricks", "databricks-uc", "uc")

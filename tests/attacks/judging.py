@@ -24,10 +24,10 @@ from attack_files import LIMIT, WRITERS
 
 from raysel.base.models import load_model
 from raysel.config import load_config
-from raysel.cv.plan import NestedPlan
+from raysel.core.errors import ConfigError, DataError
+from raysel.core.limits import MAX_DATA_BYTES
 from raysel.data.loading import load_dataset
-from raysel.errors import ConfigError, DataError
-from raysel.limits import MAX_DATA_BYTES
+from raysel.evaluation.plan import NestedPlan
 
 #: Address space for the stacks and pools of the threads of PyArrow, which ends the process if it gets none; what of it
 #: is used is measured.

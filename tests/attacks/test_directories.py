@@ -10,10 +10,10 @@ import pytest
 from attack_studies import change_journal, copied, write_journal
 
 import raysel
-from raysel import compare, permute, report, select, stability, tune
-from raysel.errors import DirectoryError, RayselError
-from raysel.files import atomic_write
-from raysel.resampling.finished import finished_study
+from raysel.cli import compare, permute, report, select, stability, tune
+from raysel.core.errors import DirectoryError, RayselError
+from raysel.core.files import atomic_write
+from raysel.run.resampling.finished import finished_study
 from raysel.tracking.directory import StudyDirectory
 
 SECRET = "the content of a file of the victim\n"
@@ -161,7 +161,7 @@ def test_a_dotted_solver_is_refused_at_every_door(stranger, capfd):
 def test_a_plan_with_test_samples_in_training_is_refused(stranger):
     import json  # noqa: PLC0415
 
-    from raysel.comparison.folds import OuterFolds  # noqa: PLC0415
+    from raysel.results.comparison.stored import OuterFolds  # noqa: PLC0415
 
     plan = json.loads((stranger / "plan.json").read_text())
 

@@ -12,7 +12,7 @@ import pytest
 SCRIPT = """
 import os
 from pathlib import Path
-from raysel.distributed.session import ray_session
+from raysel.execution.ray.session import ray_session
 import ray
 
 def parents():

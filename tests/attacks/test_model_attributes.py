@@ -18,11 +18,10 @@ import scipy.sparse
 import skops.io
 from sklearn.base import BaseEstimator
 
-from raysel.base.model_files.nodes import foreign_nodes
+from raysel.base.model_files.checks import foreign_nodes
 from raysel.base.model_files.shapes import shapes_of
-from raysel.base.models import load_model, trusted_types
-from raysel.base.trees import parts_within
-from raysel.errors import DataError
+from raysel.base.models import load_model, parts_within, trusted_types
+from raysel.core.errors import DataError
 
 #: Arrays of what scikit-learn keeps of a fit for another one.
 UNUSED = {"n_iter_", "_best_coefs", "_best_intercepts", "loss_curve_", "C_", "Cs_", "l1_ratio_", "l1_ratios_"}

@@ -9,8 +9,8 @@ import zipfile
 import pytest
 
 from raysel.base.models import load_model
-from raysel.errors import DataError
-from raysel.limits import MAX_DATA_BYTES
+from raysel.core.errors import DataError
+from raysel.core.limits import MAX_DATA_BYTES
 
 
 class _Attack:

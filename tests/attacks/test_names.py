@@ -18,12 +18,11 @@ from rich.table import Table
 from rich.text import Text
 
 import raysel
-from raysel import report, select
-from raysel.errors import DataError, RayselError
-from raysel.files import write_result
-from raysel.printing.printable import csv_cell, escaped, markdown_text, printable
-from raysel.printing.terminal import Terminal, print_path
-from raysel.ranking.export import write_ranking
+from raysel.cli import report, select
+from raysel.core.errors import DataError, RayselError
+from raysel.core.files import write_result
+from raysel.core.printing import Terminal, csv_cell, escaped, markdown_text, print_path, printable
+from raysel.evaluation.ranking_files import write_ranking
 from raysel.results.export import markdown
 from raysel.tracking.mlflow_runs.client import allowed_keys, logged_param
 
@@ -67,7 +66,7 @@ def test_nothing_of_a_name_reaches_a_terminal(terminal):
 
 def test_commands_print_by_a_terminal_only():
     package = Path(raysel.__file__).parent
-    for path in set(package.rglob("*.py")) - {package / "printing/terminal.py"}:
+    for path in set(package.rglob("*.py")) - {package / "core/printing.py"}:
         code = [
             line for line in path.read_text(encoding="utf-8").splitlines() if ">>>" not in line and "..." not in line
         ]

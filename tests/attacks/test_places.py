@@ -11,15 +11,15 @@ import yaml
 from attack_studies import change_journal, copied
 
 import raysel
-from raysel import tune
-from raysel.api import prepare_study
+from raysel.cli import tune
 from raysel.config import load_config
-from raysel.errors import ConfigError
-from raysel.launch.places import check_stored_places
-from raysel.results.recording import resumed_record
+from raysel.core.errors import ConfigError
+from raysel.run.api import prepare_study
+from raysel.run.launch import check_stored_places
+from raysel.run.recording import resumed_record
 from raysel.study.definition import Study
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.validity.places import check_place, note_place, note_places
+from raysel.tracking.places import check_place, note_place, note_places
 
 
 @pytest.fixture

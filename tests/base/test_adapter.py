@@ -16,7 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from raysel.base.adapter import ScikitLearnMethod, feature_scores, wrapped_capabilities
-from raysel.errors import DataError
+from raysel.core.errors import DataError
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,11 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
-from raysel.baselines.classifiers.linear_svm import LinearSVM
-from raysel.baselines.projections.aggregate import Aggregate
-from raysel.baselines.projections.lda import LDA
-from raysel.baselines.projections.pca import PCA
-from raysel.baselines.projections.trace_ratio_lda import TraceRatioLDA
+from raysel.baselines.aggregate import Aggregate
+from raysel.baselines.lda import LDA
+from raysel.baselines.linear_svm import LinearSVM
+from raysel.baselines.pca import PCA
+from raysel.baselines.trace_ratio_lda import TraceRatioLDA
 from raysel.solvers.mtda.mtda import MTDA
 from raysel.solvers.smml.smml import SMML
 from raysel.solvers.smr.smr import SMR

@@ -33,21 +33,19 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-import raysel.base.adapter
 import raysel.baselines
-import raysel.cv
 import raysel.data
+import raysel.evaluation
 import raysel.results
 import raysel.solvers
 from raysel.base.adapter import ScikitLearnMethod
 from raysel.base.estimator import Estimator
-from raysel.base.models import load_model, save_model, trusted_types, untrusted_types
+from raysel.base.models import check_trees, load_model, save_model, trusted_types, untrusted_types
 from raysel.base.registry import OWN, build_solver, solver_class
-from raysel.base.trees import check_trees
-from raysel.cv.model.scored_selector import ScoredSelector
+from raysel.core.errors import DataError, StudyError
 from raysel.data.layouts import Matrix
 from raysel.data.scaling import UnitScaler, make_scaler
-from raysel.errors import DataError, StudyError
+from raysel.evaluation.selectors import ScoredSelector
 
 
 class Stranger(BaseEstimator):
@@ -85,7 +83,14 @@ OLD_MODELS = Path(__file__).parent / "data"
 
 def test_every_estimator_of_raysel_is_trusted_under_its_own_name():
     found = set()
-    own_packages = (raysel.solvers, raysel.baselines, raysel.data, raysel.cv, raysel.results, raysel.base.adapter)
+    own_packages = (
+        raysel.solvers,
+        raysel.baselines,
+        raysel.data,
+        raysel.evaluation,
+        raysel.results,
+        raysel.base.adapter,
+    )
     for package in own_packages:
         path = getattr(package, "__path__", None)
         modules = [m.name for m in pkgutil.walk_packages(path, f"{package.__name__}.")] if path else [package.__name__]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.dummy import DummyClassifier
 
-from raysel.baselines.classifiers.linear_svm import LinearSVM
+from raysel.baselines.linear_svm import LinearSVM
 from raysel.solvers.smml.smml import SMML
 
 EMPTY = [SMML(gamma1=0.6, gamma2=0.6), SMML(gamma1=1.0, gamma2=0.0, method="reweighted"), LinearSVM(1e-6, "l1")]

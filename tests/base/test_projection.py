@@ -15,14 +15,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from task_sets import concatenate, make_tasks
 
-from raysel.baselines.projections.aggregate import Aggregate
-from raysel.baselines.projections.lda import LDA
-from raysel.baselines.projections.pca import PCA
-from raysel.baselines.projections.trace_ratio_lda import TraceRatioLDA
+from raysel.baselines.aggregate import Aggregate
+from raysel.baselines.lda import LDA
+from raysel.baselines.pca import PCA
+from raysel.baselines.trace_ratio_lda import TraceRatioLDA
+from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Tasks
 from raysel.data.scaling import make_scaler
 from raysel.data.task_blocks import TaskBlocks
-from raysel.errors import ConfigError, DataError
 from raysel.solvers.mtda.mtda import MTDA
 
 METHODS = [MTDA, PCA, LDA, TraceRatioLDA, Aggregate]

@@ -20,8 +20,8 @@ from raysel.base.registry import (
     solver_names,
     warn_of_name_clash,
 )
+from raysel.core.errors import ConfigError
 from raysel.data.layouts import Matrix
-from raysel.errors import ConfigError
 
 
 def register(folder, package, **points):

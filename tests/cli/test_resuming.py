@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from raysel.cli.resuming import resume_with
-from raysel.tune import _parser
+from raysel.cli.tune import _parser
 
 
 def words(*given: str, solver: str = "smr") -> list[str]:

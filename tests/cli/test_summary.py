@@ -8,10 +8,10 @@ import io
 import pytest
 from rich.console import Console
 
-from raysel.api import open_study
 from raysel.cli.summary import print_answer, print_files
 from raysel.results import words
 from raysel.results.result import StudyResult
+from raysel.run.api import open_study
 
 
 @pytest.fixture(scope="module")

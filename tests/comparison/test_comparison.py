@@ -25,16 +25,14 @@ from small_comparisons import (
 )
 
 import raysel
-from raysel import report
-from raysel.base.capabilities import RECONSTRUCTED, TRANSDUCTIVE
+from raysel.base.estimator import RECONSTRUCTED, TRANSDUCTIVE
+from raysel.cli import report
 from raysel.cli.comparison import print_comparison
-from raysel.comparison.export import export_comparison
-from raysel.comparison.result import ComparisonResult
-from raysel.comparison.rows import member_rows
-from raysel.comparison.tables import comparison_table, pair_table, score_table
-from raysel.comparison.words import comparison_text
-from raysel.errors import DirectoryError
-from raysel.metrics.stability import nogueira_stability
+from raysel.core.errors import DirectoryError
+from raysel.numerics.rankings import nogueira_stability
+from raysel.results.comparison.export import export_comparison
+from raysel.results.comparison.tables import ComparisonResult, comparison_table, member_rows, pair_table, score_table
+from raysel.results.comparison.words import comparison_text
 from raysel.tracking.journal import read_journal
 
 FILES = {"comparison.csv", "comparison.md", "comparison.svg", "comparison.png", "tests.csv", "manifest.json"}

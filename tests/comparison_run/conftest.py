@@ -10,11 +10,11 @@ import pytest
 from small_compare import write_comparison
 from small_studies import CommandRun, write_digits
 
-from raysel.comparison_run import course
+from raysel.cli.tune import main
+from raysel.run import comparison_course
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.comparisons.uploader import MemberUpload
 from raysel.tracking.directory import StudyDirectory
-from raysel.tune import main
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ class NoUpload:
 @pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Upload nothing to MLflow."""
-    monkeypatch.setattr(course, "ComparisonUploader", NoUpload)
+    monkeypatch.setattr(comparison_course, "ComparisonUploader", NoUpload)
 
 
 @pytest.fixture(scope="session")

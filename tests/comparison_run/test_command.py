@@ -10,14 +10,14 @@ import pytest
 from small_compare import raw_comparison
 from small_studies import ENDLESS, write_yaml
 
-from raysel.comparison_run import course
-from raysel.comparison_run.api import prepare_comparison
-from raysel.select import main as select_main
+from raysel.cli.select import main as select_main
+from raysel.cli.tune import main
+from raysel.run import comparison_course
+from raysel.run.comparison_api import prepare_comparison
 from raysel.solvers.smr.smr import SMR
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.comparisons.uploader import replay_comparison
 from raysel.tracking.journal import read_journal
-from raysel.tune import main
 
 FOLDERS = ("smr-small", "svm", "z")
 
@@ -152,7 +152,7 @@ def test_an_interrupted_command_says_how_to_resume(monkeypatch, capsys):
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(course.runner, "run", stop)
+    monkeypatch.setattr(comparison_course.course, "run", stop)
     assert main(["few.yaml", "--output", "stopped"]) == 130
     said = capsys.readouterr().err
     assert "stopped. 0 of 3 members have finished, and 0 trials are kept; resume with: " in said

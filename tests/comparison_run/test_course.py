@@ -18,13 +18,13 @@ import pytest
 from small_compare import found, members, raw_comparison, write_comparison
 from small_studies import ENDLESS, write_digits
 
-from raysel.api import prepare_study
-from raysel.comparison_run.api import resume_comparison, run_comparison
+from raysel.cli.select import main as select_main
 from raysel.config import load_comparison
-from raysel.errors import DirectoryError, RayStartError, StudyError
-from raysel.execution import runner
+from raysel.core.errors import DirectoryError, RayStartError, StudyError
 from raysel.execution.serial import SerialExecutor
-from raysel.select import main as select_main
+from raysel.run import course
+from raysel.run.api import prepare_study
+from raysel.run.comparison_api import resume_comparison, run_comparison
 from raysel.tracking.comparisons.uploader import MemberUpload
 from raysel.tracking.journal import read_journal
 
@@ -59,7 +59,7 @@ def test_members_are_the_studies_that_run_alone_on_the_same_folds(finished, tmp_
         alone = comparison.members[label].to_dict()
         alone["cv"]["plan"] = str(finished.study / "plan.json")
         study = prepare_study(alone)
-        runner.run(study, tmp_path / folder, SerialExecutor(study), (), lambda _: MemberUpload())
+        course.run(study, tmp_path / folder, SerialExecutor(study), (), lambda _: MemberUpload())
         assert found(tmp_path / folder) == found(finished.study / folder)
         assert (finished.study / folder / "plan.json").read_bytes() == (finished.study / "plan.json").read_bytes()
 
@@ -243,7 +243,7 @@ def test_a_comparison_killed_at_random_moments_comes_to_the_same_end(finished, t
 @pytest.mark.usefixtures("offline")
 def test_members_are_computed_in_this_process_where_ray_does_not_start(finished, here, monkeypatch):
     ray_session = MagicMock(side_effect=RayStartError("Ray cannot be started on this machine: timed out"))
-    monkeypatch.setattr("raysel.distributed.session.ray_session", ray_session)
+    monkeypatch.setattr("raysel.execution.ray.session.ray_session", ray_session)
     run_comparison("few.yaml", {"search.executor": "ray"}, output="compared", progress=False)
     assert ray_session.call_count == 1
     for folder in FOLDERS:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from small_compare import raw_comparison
 
-from raysel.comparison_run.api import prepare_comparison, run_comparison
 from raysel.config import dump_config, load_comparison, load_config
-from raysel.cv.plan import NestedPlan
-from raysel.errors import ConfigError, DataError
+from raysel.core.errors import ConfigError, DataError
+from raysel.evaluation.plan import NestedPlan
+from raysel.run.comparison_api import prepare_comparison, run_comparison
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 
 

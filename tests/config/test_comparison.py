@@ -19,7 +19,7 @@ from raysel.config import (
     member_folders,
 )
 from raysel.config.describe import comparison_reference
-from raysel.errors import ConfigError
+from raysel.core.errors import ConfigError
 
 SMR = {"name": "smr", "space": {"alpha": {"logspace": [0.01, 1, 3]}}}
 

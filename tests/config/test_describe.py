@@ -13,7 +13,7 @@ import yaml
 from raysel.config import load_config
 from raysel.config.describe import config_reference
 from raysel.config.schema import StudyConfig
-from raysel.errors import ConfigError
+from raysel.core.errors import ConfigError
 
 SCHEMA = StudyConfig.model_json_schema(mode="serialization")
 REFERENCE = {entry.key: entry for entry in config_reference()}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from raysel.config import builtin_configs, config_from_dict, dump_config, is_comparison, load_config
 from raysel.config.space import domain_from_yaml
-from raysel.errors import ConfigError
+from raysel.core.errors import ConfigError
 
 STUDY = """\
 name: demo

@@ -6,7 +6,7 @@ import pytest
 from small_studies import raw_config
 
 from raysel.config import config_from_dict
-from raysel.errors import ConfigError
+from raysel.core.errors import ConfigError
 
 
 def search(**keys):

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raysel.config import config_from_dict
-from raysel.cv.plan import NestedPlan
-from raysel.cv.splitters import Blocks
-from raysel.errors import ConfigError, DataError
+from raysel.core.errors import ConfigError, DataError
+from raysel.evaluation.plan import NestedPlan
+from raysel.evaluation.splitters import Blocks
 
 Y = np.tile(np.repeat([0, 1], 7), 15)  # runs of 7 are not aligned with any size below
 

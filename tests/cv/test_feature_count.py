@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.cv.feature_count import choose_n
+from raysel.evaluation.records import choose_n
 
 SCORES = st.integers(1, 4).flatmap(
     lambda n: st.lists(st.lists(st.integers(0, 8), min_size=n, max_size=n), min_size=2, max_size=5)

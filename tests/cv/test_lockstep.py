@@ -14,16 +14,15 @@ from sklearn.svm import LinearSVC
 
 from raysel.base.iterative import IterativeEstimator
 from raysel.base.selector import Selector
-from raysel.baselines.classifiers.kernel_svm import KernelSVM
-from raysel.baselines.embedded.glspfs import GLSPFS
-from raysel.baselines.filters.information_gain import InformationGain
-from raysel.baselines.filters.relieff import ReliefF
-from raysel.cv.lockstep import run_in_lockstep
-from raysel.cv.plan import NestedPlan
-from raysel.cv.prepared import make_fold_data
-from raysel.cv.records import FoldTrace
-from raysel.cv.scoring import Evaluation
+from raysel.baselines.glspfs import GLSPFS
+from raysel.baselines.information_gain import InformationGain
+from raysel.baselines.kernel_svm import KernelSVM
+from raysel.baselines.relieff import ReliefF
 from raysel.data.scaling import UnitScaler, make_scaler
+from raysel.evaluation.lockstep import make_fold_data, run_in_lockstep
+from raysel.evaluation.plan import NestedPlan
+from raysel.evaluation.records import FoldTrace
+from raysel.evaluation.scoring import Evaluation
 from raysel.solvers.mtda.mtda import MTDA
 from raysel.solvers.smr.smr import SMR
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.cv.plan import NestedPlan
-from raysel.cv.splitters import split
-from raysel.errors import DataError
+from raysel.core.errors import DataError
+from raysel.evaluation.plan import NestedPlan
+from raysel.evaluation.splitters import split
 
 
 def indicator(seed, n=60, rates=(0.5, 0.3, 0.12)):

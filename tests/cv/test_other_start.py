@@ -7,10 +7,10 @@ import pytest
 from sklearn.datasets import load_digits
 from small_studies import raw_config, run_offline, write_digits
 
-from raysel.baselines.embedded.dfs import DFS
-from raysel.baselines.embedded.gbr import BilinearRegression
-from raysel.baselines.embedded.rfs import RFS
-from raysel.cv.convergence import other_start
+from raysel.baselines.dfs import DFS
+from raysel.baselines.gbr import BilinearRegression
+from raysel.baselines.rfs import RFS
+from raysel.evaluation.records import other_start
 from raysel.results import words
 from raysel.solvers.smr.smr import SMR
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.cv.plan import FINAL, NestedPlan
-from raysel.errors import ConfigError, DataError
+from raysel.core.errors import ConfigError, DataError
+from raysel.evaluation.plan import FINAL, NestedPlan
 
 
 def labels(n_a_class: int, n_classes: int, seed: int) -> np.ndarray:

@@ -8,11 +8,11 @@ import pickle
 import numpy as np
 import pytest
 
-from raysel.cv.prepared import make_fold_data
 from raysel.data.loading import load_dataset
 from raysel.data.scaling import make_scaler
 from raysel.data.task_blocks import TaskBlocks
 from raysel.data.tasks import join_tasks
+from raysel.evaluation.lockstep import make_fold_data
 from raysel.solvers.mtda.mtda import MTDA
 
 

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.cv.convergence import Convergence
-from raysel.cv.records import FoldTrace, InnerTrace, RefitRecord, TrialRecord, mean_curve
-from raysel.results.traces import trace_table
+from raysel.evaluation.records import Convergence, FoldTrace, InnerTrace, RefitRecord, TrialRecord, mean_curve
+from raysel.results.tables import trace_table
 
 floats = st.floats(allow_nan=False, allow_infinity=False)
 

@@ -13,18 +13,18 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from small_studies import run_serially
 
-from raysel.baselines.filters.fisher_score import FisherScore
-from raysel.baselines.filters.information_gain import InformationGain
-from raysel.baselines.filters.mrmr import MRMR
-from raysel.baselines.filters.relieff import ReliefF
-from raysel.baselines.filters.t_test import TTest
+from raysel.baselines.fisher_score import FisherScore
+from raysel.baselines.information_gain import InformationGain
+from raysel.baselines.mrmr import MRMR
+from raysel.baselines.relieff import ReliefF
+from raysel.baselines.t_test import TTest
 from raysel.config import config_from_dict
-from raysel.cv.model.selector import RankedSelector
-from raysel.cv.plan import NestedPlan
-from raysel.cv.records import FoldTrace, InnerTrace, TrialRecord
-from raysel.cv.refit import refit_winner
-from raysel.cv.scoring import Evaluation
 from raysel.data.scaling import make_scaler
+from raysel.evaluation.plan import NestedPlan
+from raysel.evaluation.records import FoldTrace, InnerTrace, TrialRecord
+from raysel.evaluation.refit import refit_winner
+from raysel.evaluation.scoring import Evaluation
+from raysel.evaluation.selectors import RankedSelector
 from raysel.solvers.smr.smr import SMR
 from raysel.study.definition import Study
 

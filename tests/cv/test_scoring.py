@@ -12,13 +12,13 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
-from raysel.baselines.classifiers.linear_svm import LinearSVM
-from raysel.baselines.projections.lda import LDA
-from raysel.cv.scoring import Evaluation
+from raysel.baselines.lda import LDA
+from raysel.baselines.linear_svm import LinearSVM
+from raysel.core.errors import ConfigError
 from raysel.data.loading import load_dataset
 from raysel.data.tasks import join_tasks
-from raysel.errors import ConfigError
-from raysel.metrics import classification
+from raysel.evaluation.scoring import Evaluation
+from raysel.numerics import classification
 from raysel.solvers.mtda.mtda import MTDA
 from raysel.solvers.mtda.semisupervised_mtda import SemiSupervisedMTDA
 from raysel.solvers.smr.smr import SMR

@@ -6,8 +6,7 @@ import itertools
 
 import numpy as np
 
-from raysel.cv.plan import NestedPlan
-from raysel.cv.seeds import _PURPOSES, derived_seed
+from raysel.evaluation.plan import _PURPOSES, NestedPlan, derived_seed
 
 
 def test_no_two_places_share_a_seed():

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.cv.records import FoldTrace, InnerTrace, TrialRecord
-from raysel.cv.selection import select_winner
-from raysel.errors import StudyError
+from raysel.core.errors import StudyError
+from raysel.evaluation.records import FoldTrace, InnerTrace, TrialRecord
+from raysel.evaluation.selection import select_winner
 
 
 def trace(score: float | None) -> FoldTrace:

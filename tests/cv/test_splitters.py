@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.cv.splitters import draw_per_class, split
-from raysel.errors import DataError
+from raysel.core.errors import DataError
+from raysel.evaluation.splitters import draw_per_class, split
 
 
 @given(

@@ -9,10 +9,10 @@ import numpy as np
 from damage import seeds
 
 from raysel.config import config_from_dict, load_config
+from raysel.core.errors import RayselError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tasks
 from raysel.data.loading import load_dataset
-from raysel.errors import RayselError
 
 #: Options of `load_dataset` to read a damaged data file with; most often none.
 OPTIONS: tuple[dict[str, Any], ...] = (

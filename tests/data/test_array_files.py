@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from matlab73 import savemat73
 from sklearn.datasets import load_digits
 
+from raysel.core.errors import DataError
+from raysel.data.formats import hdf5 as hdf5_arrays
 from raysel.data.formats.array_files import open_arrays
-from raysel.data.formats.hdf5 import arrays as hdf5_arrays
-from raysel.data.formats.hdf5.child import Budget, RefusedError, array_names, read_array
+from raysel.data.formats.hdf5_child import Budget, RefusedError, array_names, read_array
 from raysel.data.layouts import Matrix, Modalities, Tensor
 from raysel.data.loading import load_dataset
-from raysel.errors import DataError
 
 RNG = np.random.default_rng(0)
 N = 10

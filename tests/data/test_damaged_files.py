@@ -23,10 +23,10 @@ from hypothesis import strategies as st
 from PIL import Image
 from reading import OPTIONS, judge
 
-from raysel.data.formats.hdf5 import arrays
+from raysel.core.errors import DataError
+from raysel.data.formats import hdf5
 from raysel.data.formats.mat5 import plain_variables
 from raysel.data.loading import load_dataset
-from raysel.errors import DataError
 
 X, Y = np.arange(12.0).reshape(6, 2), np.arange(6) % 2
 
@@ -82,7 +82,7 @@ def test_a_file_that_crashes_or_never_leaves_the_hdf5_library_is_refused(tmp_pat
     with h5py.File(path, "w") as file:
         file["X"], file["y"] = X, Y
     child = tmp_path / "child.py"
-    monkeypatch.setattr(arrays, "_CHILD", child)
+    monkeypatch.setattr(hdf5, "_CHILD", child)
     child.write_text(program)
     assert_refused(path, "cannot be read as an HDF5 file", f"ended early, with status {status}")
 

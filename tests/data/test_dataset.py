@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Matrix, Tensor
-from raysel.errors import DataError
 
 X = np.arange(12.0).reshape(4, 3)
 Y = np.array([0, 1, 0, 1])

@@ -8,10 +8,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Matrix
 from raysel.data.loading import load_dataset
-from raysel.errors import DataError
 
 FRAME = pd.DataFrame(
     {

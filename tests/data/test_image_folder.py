@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from raysel.data.formats.images.pixels import read_pixels
+from raysel.core.errors import DataError
+from raysel.data.formats.images import read_pixels
 from raysel.data.layouts import Matrix, Tensor
 from raysel.data.loading import load_dataset
-from raysel.errors import DataError
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (6, 4, 3)).astype(np.uint8)

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
+from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import MaskedVolume, Tensor, layout_from_json
 from raysel.data.loading import load_dataset
-from raysel.errors import DataError
 
 MASKS = arrays(bool, array_shapes(min_dims=3, max_dims=3, max_side=5)).filter(np.any)
 AFFINE = np.array([[2, 0.1, 0, -90], [0, 2.5, 0, 7.3], [0, 0, -3, 1 / 3], [0, 0, 0, 1]])

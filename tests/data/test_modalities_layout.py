@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
+from raysel.core.errors import DataError
 from raysel.data.layouts import Modalities, layout_from_json
-from raysel.errors import DataError
 
 
 def test_columns_know_their_modality():

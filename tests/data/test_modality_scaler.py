@@ -7,8 +7,8 @@ import pytest
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from raysel.data.modality_scaler import ModalityScaler
-from raysel.errors import ConfigError
+from raysel.core.errors import ConfigError
+from raysel.data.scaling import ModalityScaler
 
 METHODS = ["zscore_sqrt_width", "zscore", "minmax", "row_unit", "none"]
 WIDTHS = {"hog": 3, "one": 1, "lbp": 4}

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from raysel.core.errors import DataError
 from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Modalities, Tensor
 from raysel.data.loading import load_dataset
-from raysel.errors import DataError
 
 X = np.arange(24.0).reshape(4, 6) ** 1.5
 Y = np.array([[0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1]])

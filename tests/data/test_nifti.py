@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from small_volumes import SHAPE, write_volumes
 
+from raysel.core.errors import DataError
 from raysel.data.loading import load_dataset
-from raysel.errors import DataError
 
 nibabel = pytest.importorskip("nibabel")
 

@@ -14,11 +14,11 @@ import scipy.io
 import scipy.sparse
 from sklearn.datasets import load_digits, load_wine
 
+from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.formats.files import find_data_file
 from raysel.data.layouts import Matrix, Tensor
 from raysel.data.loading import load_dataset
-from raysel.errors import DataError
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (10, 3, 2)).astype(np.uint8)

@@ -13,10 +13,10 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from raysel.core.errors import ConfigError
 from raysel.data.layouts import Modalities, Tasks
 from raysel.data.loading import load_dataset
 from raysel.data.scaling import UnitScaler, make_scaler, scale_in_place, scale_training
-from raysel.errors import ConfigError
 
 
 @parametrize_with_checks([UnitScaler()])

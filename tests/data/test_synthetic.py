@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_selection import f_classif
 
+from raysel.core.errors import ConfigError
 from raysel.data.layouts import Matrix
 from raysel.data.synthetic import make_matrix_classification, make_multimodal_classification
-from raysel.errors import ConfigError
 
 
 @given(st.integers(2, 5), st.tuples(st.integers(1, 6), st.integers(1, 6)), st.integers(0, 2**32 - 1), st.data())

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from raysel.core.errors import DataError
 from raysel.data.layouts import Tasks
 from raysel.data.task_blocks import TaskBlocks, as_task_blocks
-from raysel.errors import DataError
 
 WIDTHS = st.lists(st.integers(1, 4), min_size=2, max_size=4)
 

@@ -9,11 +9,10 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from raysel.base.models import load_model, save_model
+from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Tasks
-from raysel.data.scaling import UnitScaler
+from raysel.data.scaling import TaskScaler, UnitScaler
 from raysel.data.task_blocks import TaskBlocks
-from raysel.data.task_scaler import TaskScaler
-from raysel.errors import ConfigError, DataError
 from raysel.solvers.mtda.aligned_mtda import AlignedMTDA
 from raysel.solvers.mtda.mtda import MTDA
 

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raysel.config import config_from_dict
+from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Matrix, Tasks, Tensor
 from raysel.data.loading import load_dataset
 from raysel.data.task_blocks import TaskBlocks
 from raysel.data.tasks import join_tasks
-from raysel.errors import ConfigError, DataError
 
 
 def make(n, layout, seed=0, groups=False, words=False):

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from raysel.core.errors import DataError
 from raysel.data.layouts import Tasks, layout_from_json
-from raysel.errors import DataError
 
 SHAPES = st.one_of(st.integers(1, 6), st.tuples(st.integers(1, 3), st.integers(1, 3)))
 LAYOUTS = st.dictionaries(st.text("abc", min_size=1, max_size=3), SHAPES, min_size=1, max_size=4).map(Tasks)

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris, load_wine
 
+from raysel.core.errors import DataError
 from raysel.data.layouts import Modalities, Tensor
 from raysel.data.loading import load_dataset
-from raysel.errors import DataError
 
 
 @pytest.fixture(scope="module")

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Tensor
 from raysel.data.loading import load_dataset
-from raysel.errors import DataError
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=5)
 

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from raysel.display.comparison_figure import ShownMember, comparison_figure
-from raysel.display.placing import spread_out
-from raysel.display.rank_figure import rank_figure
-from raysel.statistics.over_data_sets import compare_over_data_sets
+from raysel.numerics.over_data_sets import compare_over_data_sets
+from raysel.results.displays.comparison_figure import ShownMember, comparison_figure
+from raysel.results.displays.rank_figure import rank_figure
+from raysel.results.displays.style import spread_out
 
 
 def shown(n_curves: int, n_native: int, n_runs: int = 5) -> list[ShownMember]:

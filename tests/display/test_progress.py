@@ -6,8 +6,8 @@ import io
 
 from rich.console import Console
 
-from raysel.display import progress as progress_module
-from raysel.display.progress import ProgressLine, progress_line
+from raysel.results import progress as progress_module
+from raysel.results.progress import ProgressLine, progress_line
 from raysel.tracking.journal import Journal
 from raysel.tracking.log import StudyLog
 from raysel.tracking.progress import Progress

@@ -14,9 +14,9 @@ from no_warnings import no_warnings
 from PIL import Image
 
 from raysel.data.layouts import Matrix, Modalities, Tasks, Tensor
-from raysel.display.parts import shares
-from raysel.display.ranking_figure import ranking_figure
-from raysel.ranking.feature_ranking import FeatureRanking
+from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.results.displays.parts import shares
+from raysel.results.displays.ranking_figure import ranking_figure
 
 
 def make(layout, n_selected, n_folds=3, names=None, constant=None, seed=0):
@@ -344,5 +344,5 @@ def test_no_words_leave_the_page(layout, everything):
 
 
 def test_pyplot_is_never_imported():
-    code = "import sys, raysel.ranking; sys.exit('matplotlib.pyplot' in sys.modules)"
+    code = "import sys, raysel.evaluation.feature_ranking; sys.exit('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

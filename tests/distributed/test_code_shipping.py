@@ -49,9 +49,9 @@ DRIVER = """
 import json, sys
 from pathlib import Path
 from raysel.config import config_from_dict
-from raysel.errors import RayselError
-from raysel.launch.machines import joined, slots
-from raysel.launch.start import make_executor
+from raysel.core.errors import RayselError
+from raysel.run.launch import joined, slots
+from raysel.run.launch import make_executor
 from raysel.study.definition import Study
 from raysel.testing.studies import run_by
 address, mixed, folder = sys.argv[1], sys.argv[2] == "mixed", Path(sys.argv[3])

@@ -12,9 +12,9 @@ import pytest
 import ray
 from small_studies import make_study, quiet_log, write_digits
 
-from raysel.distributed import executor as ray_executor
-from raysel.distributed.executor import RayExecutor
-from raysel.errors import StudyError
+from raysel.core.errors import StudyError
+from raysel.execution.ray import executor as ray_executor
+from raysel.execution.ray.executor import RayExecutor
 from raysel.execution.trial_plan import trial_plan
 
 pytestmark = pytest.mark.usefixtures("ray_here")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raysel.distributed.lost_trials import MAX_RETRIES, LostTrials, node_in
+from raysel.execution.ray.tasks import MAX_RETRIES, LostTrials, node_in
 
 NODES = ["n1", "n2", "n3", ""]
 TRIAL = {"name": "c1", "configuration": 1}

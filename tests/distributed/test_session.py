@@ -10,14 +10,14 @@ from unittest.mock import MagicMock
 import pytest
 from small_studies import NoUpload, make_study, write_digits, write_yaml
 
-from raysel.distributed import session
-from raysel.errors import RayStartError
-from raysel.execution import runner
-from raysel.launch.start import make_executor
+from raysel.core.errors import RayStartError
+from raysel.execution.ray import session
+from raysel.run import course
+from raysel.run.launch import make_executor
 
 HIDDEN = """
 import sys
-from raysel.distributed.session import mlflow_hidden_from_tune
+from raysel.execution.ray.session import mlflow_hidden_from_tune
 with mlflow_hidden_from_tune():
     from ray.air._internal.usage import _count_callbacks
     _count_callbacks([object()])
@@ -33,7 +33,7 @@ assert integration.mlflow is mlflow and sys.modules["mlflow"] is mlflow
 
 FAILING = """
 import sys
-from raysel.distributed.session import mlflow_hidden_from_tune
+from raysel.execution.ray.session import mlflow_hidden_from_tune
 sys.modules["ray.tune.logger"] = None  # makes the import of the integration fail
 try:
     with mlflow_hidden_from_tune():
@@ -112,7 +112,7 @@ def test_where_ray_does_not_start_a_study_is_computed_in_this_process(tmp_path, 
     found, said = [], []
     for study, name in zip(studies, ("ray", "serial"), strict=True):
         listener = MagicMock()
-        result = runner.run(study, tmp_path / name, make_executor(study, None), [listener], NoUpload)
+        result = course.run(study, tmp_path / name, make_executor(study, None), [listener], NoUpload)
         said += [call.args[0] for call in listener.message.call_args_list]
         found.append([(r.fold, r.params, r.inner_score, r.test_score, r.feature_scores) for r in result.refits])
     assert found[0] == found[1]

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from small_studies import make_study, write_digits
 
-from raysel.distributed.joining import shipping
-from raysel.distributed.joining.shipping import ShippedCode, environment, runtime_env, shipped_code
-from raysel.errors import ConfigError
+from raysel.core.errors import ConfigError
+from raysel.execution.ray import shipping
+from raysel.execution.ray.shipping import ShippedCode, environment, runtime_env, shipped_code
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from raysel.distributed.joining.tokens import protect_token
-from raysel.errors import ConfigError
+from raysel.core.errors import ConfigError
+from raysel.execution.ray.address import protect_token
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
-from raysel.distributed.joining.versions import MixedVersionsError, NodeCheck, other_versions, versions_here
-from raysel.study.machine import machine_versions
+from raysel.execution.ray.versions import MixedVersionsError, NodeCheck, other_versions, versions_here
+from raysel.study.identity import machine_versions
 
 STUDY = {"any": "object"}
 
@@ -26,7 +26,7 @@ def test_elsewhere_it_is_not_and_both_versions_are_named():
         pickle.loads(stored)
     text = (
         "ray.exceptions.RaySystemError: System error\n"
-        f"raysel.distributed.joining.versions.MixedVersionsError: {caught.value}\nend"
+        f"raysel.execution.ray.versions.MixedVersionsError: {caught.value}\nend"
     )
     found = other_versions(RuntimeError(text))
     assert isinstance(found, MixedVersionsError)

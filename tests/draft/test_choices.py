@@ -8,15 +8,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raysel.config.yaml_text import parse_yaml
-from raysel.cv.plan import NestedPlan
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Modalities, Tensor
 from raysel.data.loading import load_dataset
-from raysel.draft.folds import FEWEST, class_counts, drawn_folds, fold_counts, rare_labels, too_small_classes
-from raysel.draft.kind import Kind, kind_of
-from raysel.draft.method import method_entries
-from raysel.draft.scoring import MOST_FEATURES, evaluation_entries, feature_numbers, scaling_entry
-from raysel.draft.text import Entry, study_text
+from raysel.evaluation.plan import NestedPlan
+from raysel.study.draft.folds import (
+    FEWEST,
+    Kind,
+    class_counts,
+    drawn_folds,
+    fold_counts,
+    kind_of,
+    rare_labels,
+    too_small_classes,
+)
+from raysel.study.draft.method import MOST_FEATURES, evaluation_entries, feature_numbers, method_entries, scaling_entry
+from raysel.study.draft.text import Entry, study_text
 
 
 def data(X: np.ndarray, y: np.ndarray, layout: Tensor | Modalities | None = None, **other: object) -> Dataset:

@@ -10,10 +10,10 @@ from small_volumes import write_volumes
 
 import raysel
 from raysel.config import load_config
+from raysel.core.errors import ConfigError, DataError
 from raysel.data.tasks import join_tasks
-from raysel.draft.draft import init_study
-from raysel.errors import ConfigError, DataError
 from raysel.study.definition import Study
+from raysel.study.draft.draft import init_study
 
 
 @pytest.fixture

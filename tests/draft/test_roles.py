@@ -9,8 +9,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from raysel.draft.roles import Roles, table_roles
-from raysel.errors import DataError
+from raysel.core.errors import DataError
+from raysel.study.draft.roles import Roles, table_roles
 
 N = 60
 

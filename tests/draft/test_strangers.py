@@ -14,8 +14,8 @@ from small_studies import run_offline
 from stranger_files import MAKERS, Stranger
 
 from raysel.data.layouts import Tensor
-from raysel.draft.draft import Draft, init_study
 from raysel.study.definition import Study
+from raysel.study.draft.draft import Draft, init_study
 
 #: Few configurations, in this process.
 SPACES = {

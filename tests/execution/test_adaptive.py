@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from small_studies import compute, make_study, quiet_log, run_on_ray, write_digits
 
-from raysel.cv.records import TrialRecord
-from raysel.distributed.executor import RayExecutor
-from raysel.errors import ConfigError
-from raysel.search.nested import FoldSearch
+from raysel.core.errors import ConfigError
+from raysel.evaluation.nested_search import FoldSearch
+from raysel.evaluation.records import TrialRecord
+from raysel.execution.ray.executor import RayExecutor
 from raysel.tracking.journal import read_journal
 
 pytestmark = [pytest.mark.usefixtures("ray_here"), pytest.mark.slow]

@@ -8,11 +8,11 @@ import sys
 import pytest
 from small_studies import make_study, run_serially, write_digits, write_yaml
 
-from raysel.api import run_study
-from raysel.errors import ConfigError, StudyError
+from raysel.cli.tune import main
+from raysel.core.errors import ConfigError, StudyError
+from raysel.run.api import run_study
 from raysel.testing.executors import STUDIES
 from raysel.tracking.journal import read_journal
-from raysel.tune import main
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def test_a_serial_study_starts_no_ray(tmp_path):
     write_digits(tmp_path / "few.npz")
     write_yaml(tmp_path / "few.yaml", search={"executor": "serial"})
     script = (
-        "import sys; from raysel.tune import main; code = main(['few.yaml', '--output', 'study', '--quiet']); "
+        "import sys; from raysel.cli.tune import main; code = main(['few.yaml', '--output', 'study', '--quiet']); "
         "print(code, 'ray' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -7,8 +7,8 @@ import json
 import pytest
 from small_studies import NoUpload, make_study, raw_config, run_offline, write_digits
 
-from raysel.execution import runner
 from raysel.execution.serial import SerialExecutor
+from raysel.run import course
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 
@@ -41,7 +41,7 @@ def fail(folder, kind, error):
 def resume(data, folder, **changes):
     study = make_study(data, **changes)
     study = type(study).prepare(study.config, StudyDirectory(folder).plan)
-    runner.resume(study, stored(folder), SerialExecutor(study), start_upload=NoUpload)
+    course.resume(study, stored(folder), SerialExecutor(study), start_upload=NoUpload)
     return stored(folder)
 
 

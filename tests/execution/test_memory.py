@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from raysel.arrays import column_blocks
+from raysel.core.arrays import column_blocks
 
 #: Prints the peak of the resident memory of a process that runs a study, in bytes.
 STUDY = """

@@ -19,9 +19,9 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import recall_score
 from small_studies import make_study, raw_config, run_serially, write_digits
 
+from raysel.core.errors import ConfigError, DataError
 from raysel.data.loading import load_dataset
-from raysel.errors import ConfigError, DataError
-from raysel.metrics.classification import classification_metric
+from raysel.numerics.classification import classification_metric
 
 NATIVE = {"classifier": "native"}
 

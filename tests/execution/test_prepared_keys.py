@@ -54,7 +54,7 @@ def test_each_value_gives_what_it_gives_alone(partly_labelled, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("room", [True, False])
 def test_serial_and_ray_agree_with_and_without_room_for_all(room, partly_labelled, tmp_path, monkeypatch):
-    from raysel.distributed import executor  # noqa: PLC0415 - Ray only where it is needed
+    from raysel.execution.ray import executor  # noqa: PLC0415 - Ray only where it is needed
 
     if not room:
         monkeypatch.setattr(executor, "_STORE_SHARE", 0.0)

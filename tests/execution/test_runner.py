@@ -11,11 +11,11 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier
 from small_studies import compute, make_study, run_on_ray, timeless, write_digits
 
-from raysel.api import run_study
-from raysel.cv.feature_count import choose_n
+from raysel.core.errors import ConfigError, DirectoryError, StudyError
 from raysel.data.loading import load_dataset
-from raysel.distributed import executor as ray_executor
-from raysel.errors import ConfigError, DirectoryError, StudyError
+from raysel.evaluation.records import choose_n
+from raysel.execution.ray import executor as ray_executor
+from raysel.run.api import run_study
 from raysel.study.definition import Study
 from raysel.tracking.journal import Journal
 from raysel.tracking.log import StudyLog

@@ -14,14 +14,14 @@ from small_studies import NoUpload
 
 import raysel
 from raysel.config import config_from_dict
+from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Modalities, Tensor
 from raysel.data.task_blocks import TaskBlocks
-from raysel.errors import ConfigError, DataError
-from raysel.execution import runner
 from raysel.execution.serial import SerialExecutor
-from raysel.metrics.classification import classification_metric
+from raysel.numerics.classification import classification_metric
+from raysel.run import course
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
 from raysel.tracking.journal import read_journal
@@ -35,8 +35,8 @@ SMML = {"name": "smml", "params": {"tol": 1e-2}, "space": {"gamma1": [0.01, 0.1]
 def run(raw, path, stored=None):
     study = Study.prepare(config_from_dict(raw), plan=stored and stored.directory.plan)
     if stored:
-        return study, runner.resume(study, stored, SerialExecutor(study), (), NoUpload)
-    return study, runner.run(study, Path(path), SerialExecutor(study), (), NoUpload)
+        return study, course.resume(study, stored, SerialExecutor(study), (), NoUpload)
+    return study, course.run(study, Path(path), SerialExecutor(study), (), NoUpload)
 
 
 def blobs(folder, name, layout, n_labels=None):
@@ -94,7 +94,7 @@ def require_models_are_those_scored(study, result):
         f"{fold.name}.skops" for fold in study.plan.outer
     )
     files = [result.directory.model, result.directory.journal, *(result.path / "folds").glob("*.skops")]
-    assert sum(file.stat().st_size for file in files) < runner._needed_bytes(study)
+    assert sum(file.stat().st_size for file in files) < course._needed_bytes(study)
     sizes = study.evaluation.n_features
     summed = 0
     for fold in study.plan.folds:
@@ -197,7 +197,7 @@ def test_the_model_of_an_earlier_winner_does_not_stay(tmp_path, monkeypatch):
     def refuse(*_):
         raise DataError("the model contains a type that is not trusted")
 
-    monkeypatch.setattr(runner, "save_model", refuse)
+    monkeypatch.setattr(course, "save_model", refuse)
     result.directory.fold_table("outer0").unlink()  # outer0 is fitted again
     _, again = run(raw, None, StoredStudy.read(result.directory))
     with pytest.raises(DataError, match="the study few has no model of outer0"):

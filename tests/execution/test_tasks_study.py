@@ -13,15 +13,15 @@ from sklearn.metrics import accuracy_score
 from sklearn.neighbors import KNeighborsClassifier
 from small_studies import make_study, run_on_ray
 
-from raysel import select, tune
 from raysel.base.registry import solver_class
-from raysel.cv.lockstep import run_in_lockstep
-from raysel.cv.records import FoldTrace, TrialRecord
-from raysel.cv.refit import refit_winner
+from raysel.cli import select, tune
+from raysel.core.errors import ConfigError, DataError
 from raysel.data.formats.writers import save_dataset
 from raysel.data.loading import load_dataset
 from raysel.data.tasks import join_tasks
-from raysel.errors import ConfigError, DataError
+from raysel.evaluation.lockstep import run_in_lockstep
+from raysel.evaluation.records import FoldTrace, TrialRecord
+from raysel.evaluation.refit import refit_winner
 from raysel.solvers.mtda.mtda import MTDA
 from raysel.tracking.journal import read_journal
 

@@ -13,9 +13,9 @@ import pytest
 from small_studies import make_study, run_on_ray, timeless, write_digits
 from threadpoolctl import threadpool_limits
 
-from raysel.cv.records import FoldTrace
+from raysel.core.errors import StudyError
 from raysel.data.scaling import make_scaler
-from raysel.errors import StudyError
+from raysel.evaluation.records import FoldTrace
 from raysel.tracking.journal import read_journal
 
 pytestmark = pytest.mark.usefixtures("ray_here")

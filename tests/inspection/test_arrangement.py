@@ -12,10 +12,9 @@ from sklearn import datasets
 from sklearn.feature_extraction.image import extract_patches_2d
 
 from raysel import Dataset
+from raysel.core.errors import DataError
 from raysel.data.layouts import Matrix, Modalities, Tensor
-from raysel.errors import DataError
-from raysel.inspection.arrangement import arrangement_remark, find_arrangement
-from raysel.inspection.upright import is_known, symmetry
+from raysel.study.inspection.arrangement import arrangement_remark, find_arrangement, is_known, symmetry
 
 
 def smooth_fields(height, width, seed, n=60):

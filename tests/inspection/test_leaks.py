@@ -13,14 +13,14 @@ from planted_leaks import REFUSED, SAID, subjects, table, with_columns
 from sklearn import datasets
 from small_studies import make_study, raw_config, run_offline
 
-from raysel.api import prepare_study
+from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Matrix, Modalities, Tensor
 from raysel.data.loading import load_dataset
 from raysel.data.tasks import join_tasks
-from raysel.errors import DataError
-from raysel.inspection.leaks import refuse_leaks
-from raysel.inspection.remarks import data_remarks
+from raysel.run.api import prepare_study
+from raysel.study.inspection.leaks import refuse_leaks
+from raysel.study.inspection.remarks import data_remarks
 
 WINE = load_dataset("wine")
 REAL = ["ORL", "UMIST", "USPS", "PIE_68x42_32x32", "LSP_sift_128x85", "ORL_28x23", "AR100_32x32"]

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_leaks import sorted_by_class, table
 
-from raysel.cv.plan import NestedPlan
-from raysel.cv.splitters import Blocks
 from raysel.data.loading import load_dataset
-from raysel.inspection.columns.rows import in_runs
-from raysel.inspection.order import order_remark
-from raysel.inspection.parts import parts
+from raysel.evaluation.plan import NestedPlan
+from raysel.evaluation.splitters import Blocks
+from raysel.study.inspection.dependence import order_remark
+from raysel.study.inspection.parts import parts
+from raysel.study.inspection.row_columns import in_runs
 
 
 def remark(data, plan=None):

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from planted_leaks import NEARLY, SAID, subjects, table, with_columns
 from sklearn.datasets import load_digits
 
-from raysel.cv.plan import NestedPlan
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Matrix, Tensor
 from raysel.data.loading import load_dataset
 from raysel.data.tasks import join_tasks
-from raysel.inspection.duplicates import equal_rows, near_rows
-from raysel.inspection.findings import inspect
-from raysel.inspection.remarks import data_remarks
+from raysel.evaluation.plan import NestedPlan
+from raysel.study.inspection.leaks import inspect
+from raysel.study.inspection.parts import equal_rows, near_rows
+from raysel.study.inspection.remarks import data_remarks
 
 WINE = load_dataset("wine")
 
@@ -115,7 +115,7 @@ def test_near_pairs_are_found_by_brute_force_too(n_features):
 
 
 def test_more_samples_than_are_searched_are_drawn_from_and_that_is_said(monkeypatch):
-    monkeypatch.setattr("raysel.inspection.duplicates.MOST_QUERIES", 60)
+    monkeypatch.setattr("raysel.study.inspection.parts.MOST_QUERIES", 60)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 8))
     X[60:] = X[:60] + 1e-7 * rng.normal(size=(60, 8))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from raysel.inspection.upright import is_known, symmetry
+from raysel.study.inspection.arrangement import is_known, symmetry
 
 SHAPE = (20, 16)
 

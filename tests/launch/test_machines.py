@@ -9,8 +9,8 @@ import pytest
 from small_studies import make_study, write_digits
 
 from raysel.cli.plan import announce
-from raysel.errors import ConfigError
-from raysel.launch.machines import check_resources, cluster_address, joined, slots
+from raysel.core.errors import ConfigError
+from raysel.run.launch import check_resources, cluster_address, joined, slots
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.linalg import gmres
 
-from raysel.linalg.anderson import AndersonAccelerator
+from raysel.numerics.reweighting import AndersonAccelerator
 
 
 def affine(rng, size, radius):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.linalg.blocks import FeatureNorm, ModalityNorm
+from raysel.numerics.hinge import FeatureNorm, ModalityNorm
 
 WIDTHS = [3, 1, 2]
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.linalg.class_distances import distance_differences
+from raysel.numerics.classes import distance_differences
 
 
 @given(st.integers(1, 6), st.integers(2, 5), st.integers(0, 2**32 - 1))

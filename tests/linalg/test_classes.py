@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raysel.errors import DataError
-from raysel.linalg.classes import distinct_classes
+from raysel.core.errors import DataError
+from raysel.numerics.classes import distinct_classes
 
 LABELS = st.one_of(st.lists(st.integers(-3, 3), min_size=1), st.lists(st.sampled_from("abc"), min_size=1))
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.linalg.hinge import balanced, best_bias, hinge_loss, hinge_step
+from raysel.numerics.hinge import balanced, best_bias, hinge_loss, hinge_step
 
 
 @st.composite

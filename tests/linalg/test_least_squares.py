@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.errors import DataError
-from raysel.linalg.least_squares import least_squares_data, ls21_steps
-from raysel.linalg.reweighting import Penalty
+from raysel.core.errors import DataError
+from raysel.numerics.least_squares import least_squares_data, ls21_steps
+from raysel.numerics.reweighting import Penalty
 
 
 def sample(seed, n_samples, n_features, n_classes=3):

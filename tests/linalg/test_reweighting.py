@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.linalg.reweighting import l2p_penalty, l2p_weights, weighted_ridge
+from raysel.numerics.reweighting import l2p_penalty, l2p_weights, weighted_ridge
 
 EXPONENTS = st.floats(0.1, 2.0)
 SMOOTHINGS = st.floats(1e-6, 1.0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raysel.linalg import ridge
-from raysel.linalg.ridge import inverse_cholesky, left_factors, orthonormal
+from raysel.numerics import least_squares
+from raysel.numerics.least_squares import inverse_cholesky, left_factors, orthonormal
 
 
 def normal_equations(X, V, D, Y, alpha):
@@ -42,7 +42,7 @@ def problem(seed, m, n, n_samples, c, k):
     ],
 )
 def test_factors_solve_the_normal_equations(m, n, n_samples, c, k, block_bytes, monkeypatch):
-    monkeypatch.setattr(ridge, "_BLOCK_BYTES", block_bytes)  # one class at a time, or all together
+    monkeypatch.setattr(least_squares, "_BLOCK_BYTES", block_bytes)  # one class at a time, or all together
     X, V, D, Y = problem(m, m, n, n_samples, c, k)
     U = left_factors(X, V, D, Y, np.einsum("abi,ri->rab", X, Y), 0.7)
     np.testing.assert_allclose(U, normal_equations(X, V, D, Y, 0.7), rtol=1e-8, atol=1e-10)

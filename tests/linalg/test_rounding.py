@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.baselines.embedded.glspfs import GLSPFS
-from raysel.baselines.embedded.rfs import RFS
-from raysel.baselines.projections.two_dimensional_lda import discriminant_directions
-from raysel.errors import DataError
-from raysel.linalg.rounding import EPS, product
-from raysel.linalg.scatter import fisher_directions, scatter_range
-from raysel.linalg.trace_ratio import shrunken
+from raysel.baselines.glspfs import GLSPFS
+from raysel.baselines.rfs import RFS
+from raysel.baselines.two_dimensional_lda import discriminant_directions
+from raysel.core.errors import DataError
+from raysel.numerics.rounding import EPS, product
+from raysel.numerics.scatter import fisher_directions, scatter_range
+from raysel.numerics.trace_ratio import shrunken
 from raysel.solvers.mtda.aligned_mtda import AlignedMTDA
 from raysel.solvers.smml.smml import SMML
 from raysel.solvers.smr.smr import SMR

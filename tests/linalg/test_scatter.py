@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
 
 from raysel.data.scaling import UnitScaler
-from raysel.linalg.scatter import centre, scatter_range
+from raysel.numerics.scatter import centre, scatter_range
 
 
 def jacobi_singular_values(A):

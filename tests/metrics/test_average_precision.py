@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, precision_score, recall_score
 
-from raysel.errors import DataError
-from raysel.metrics.average_precision import average_precision, mean_average_precision
-from raysel.metrics.classification import METRICS, needs_scores
+from raysel.core.errors import DataError
+from raysel.numerics.classification import METRICS, average_precision, mean_average_precision, needs_scores
 
 
 @given(st.integers(1, 30), st.integers(1, 5), st.sampled_from([1, 2, 5, 1000]), st.integers(0, 2**32 - 1))

@@ -10,10 +10,10 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
 
-from raysel.baselines.classifiers.linear_svm import LinearSVM
-from raysel.baselines.projections.lda import LDA
-from raysel.errors import DataError
-from raysel.metrics.class_scores import class_scores, gives_class_scores
+from raysel.baselines.lda import LDA
+from raysel.baselines.linear_svm import LinearSVM
+from raysel.core.errors import DataError
+from raysel.numerics.classification import class_scores, gives_class_scores
 from raysel.solvers.smr.smr import SMR
 
 MODELS = [LinearSVM(), SMR(alpha=0.01), LDA(), LinearSVC(), RandomForestClassifier(20, random_state=0), SVC()]

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, recall_score
 
-from raysel.errors import ConfigError, DataError
-from raysel.metrics.classification import METRICS, classification_metric
+from raysel.core.errors import ConfigError, DataError
+from raysel.numerics.classification import METRICS, classification_metric
 
 pairs = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcde")), min_size=1, max_size=30)
 

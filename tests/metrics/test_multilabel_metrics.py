@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from raysel.errors import ConfigError
-from raysel.metrics.classification import METRICS, classification_metric
+from raysel.core.errors import ConfigError
+from raysel.numerics.classification import METRICS, classification_metric
 
 INDICATORS = st.integers(2, 4).flatmap(
     lambda labels: st.tuples(*[hnp.arrays(np.int64, (7, labels), elements=st.integers(0, 1))] * 2)

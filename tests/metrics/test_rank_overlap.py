@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raysel.errors import ConfigError, DataError
-from raysel.metrics.rank_overlap import persistence, rank_biased_overlap, top_weight
+from raysel.core.errors import ConfigError, DataError
+from raysel.numerics.rankings import persistence, rank_biased_overlap, top_weight
 
 
 def defined(first, second, p, depths=1000):

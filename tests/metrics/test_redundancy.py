@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from raysel.core.errors import ConfigError
 from raysel.data.loading import load_dataset
-from raysel.errors import ConfigError
-from raysel.metrics import redundancy as module
-from raysel.metrics.redundancy import redundancy
+from raysel.numerics import rankings as module
+from raysel.numerics.rankings import redundancy
 
 
 def expected(X, order, n):

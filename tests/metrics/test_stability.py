@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from raysel.errors import DataError
-from raysel.metrics.stability import nogueira_stability, stability_at_every_n
+from raysel.core.errors import DataError
+from raysel.numerics.rankings import nogueira_stability, stability_at_every_n
 
 
 def published(Z):

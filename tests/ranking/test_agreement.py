@@ -10,11 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from raysel.metrics.rank_overlap import rank_biased_overlap, top_weight
-from raysel.metrics.ranks import selection_ranks
-from raysel.metrics.stability import nogueira_stability
-from raysel.ranking.agreement import FoldRanks, borda_scores, consensus_sentence, curve_sizes
-from raysel.ranking.feature_ranking import FeatureRanking
+from raysel.evaluation.agreement import FoldRanks, borda_scores, consensus_sentence, curve_sizes
+from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.numerics.rankings import nogueira_stability, rank_biased_overlap, selection_ranks, top_weight
 
 
 def fold_ranks(scores):

@@ -12,12 +12,12 @@ import pyarrow.parquet
 import pytest
 from matplotlib.figure import Figure
 
+from raysel.core.errors import ConfigError, StudyError
+from raysel.core.files import write_result
 from raysel.data.layouts import Matrix
-from raysel.display.figures.writing import write_figure
-from raysel.errors import ConfigError, StudyError
-from raysel.files import write_result
-from raysel.ranking.export import write_manifest, write_ranking
-from raysel.ranking.feature_ranking import FeatureRanking
+from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.evaluation.ranking_files import write_manifest, write_ranking
+from raysel.results.displays.writing import write_figure
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Matrix, Modalities, Tasks
-from raysel.errors import ConfigError, DataError
-from raysel.metrics.ranks import ranks
-from raysel.ranking.feature_ranking import FeatureRanking
+from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.numerics.rankings import ranks
 
 
 def make(scores, n_selected=2, **changes):

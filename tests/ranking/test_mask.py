@@ -8,10 +8,10 @@ import sys
 import numpy as np
 import pytest
 
+from raysel.core.errors import ConfigError
 from raysel.data.layouts import Matrix, Modalities, Tasks, Tensor
-from raysel.errors import ConfigError
-from raysel.ranking.feature_ranking import FeatureRanking
-from raysel.ranking.mask import mask_content, selection_mask
+from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.evaluation.ranking_files import mask_content, selection_mask
 
 
 def ranked(layout, n=3):

@@ -8,7 +8,7 @@ import pytest
 from quiet_studies import run_quietly
 from small_studies import raw_config, write_digits
 
-from raysel.resampling.finished import finished_study
+from raysel.run.resampling.finished import finished_study
 
 
 @pytest.fixture(scope="session")

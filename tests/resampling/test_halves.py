@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.errors import DataError
-from raysel.resampling.halves import check_halves, draw_halves
+from raysel.core.errors import DataError
+from raysel.run.resampling.stability import check_halves, draw_halves
 
 
 @settings(max_examples=60)

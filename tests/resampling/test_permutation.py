@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 import raysel
-from raysel import permute
-from raysel.errors import ConfigError, DirectoryError, StudyError
+from raysel.cli import permute
+from raysel.core.errors import ConfigError, DirectoryError, StudyError
 from raysel.execution.serial import SerialExecutor
-from raysel.resampling import permuted_study
-from raysel.statistics.permutation import feature_p_values, permutation_p_value
+from raysel.numerics.permutation import feature_p_values, permutation_p_value
+from raysel.run.resampling import permutation
 from raysel.tracking.journal import read_journal
 from raysel.tracking.mlflow_view import end_view
 from raysel.tracking.records import NodeRecord
@@ -58,7 +58,7 @@ def test_the_p_values_are_those_of_the_journal(tested):
     assert means[0] == found.recomputed == found.test_mean == result.test_mean
     assert list(found.permuted) == means[1:]
     assert found.p == permutation_p_value(result.test_mean, means[1:])
-    scores = [permuted_study.unpacked(pieces[number]["feature_scores"]) for number in range(N + 1)]
+    scores = [permutation.unpacked(pieces[number]["feature_scores"]) for number in range(N + 1)]
     assert np.array_equal(scores[0], np.array(result.final.feature_scores, dtype=np.float32))
     expected = feature_p_values(scores[0], scores[1:], by_share=True)
     assert np.array_equal(found.features["p_value"], expected.p_value)
@@ -142,10 +142,10 @@ def test_failed_permutations_count_against_the_result_and_are_said(path):
             del entry["value"]
             entry["error"] = "FloatingPointError: planted"
     entries = [entry for entry in entries if entry.get("number") != 5]
-    from raysel.resampling.finished import finished_study  # noqa: PLC0415
-    from raysel.resampling.permutation import _evaluated  # noqa: PLC0415
-    from raysel.resampling.pieces import read_pieces  # noqa: PLC0415
-    from raysel.statistics.label_permutations import LabelPermutations  # noqa: PLC0415
+    from raysel.numerics.permutation import LabelPermutations  # noqa: PLC0415
+    from raysel.run.resampling.finished import finished_study  # noqa: PLC0415
+    from raysel.run.resampling.permutation import _evaluated  # noqa: PLC0415
+    from raysel.run.resampling.pieces import read_pieces  # noqa: PLC0415
 
     journal.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
     pieces = read_pieces(journal.parent, range(5))

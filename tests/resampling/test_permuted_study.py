@@ -11,14 +11,13 @@ from sklearn.preprocessing import StandardScaler
 from small_studies import make_study, raw_config, write_digits
 
 from raysel.config import config_from_dict
-from raysel.cv.seeds import derived_seed
 from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Matrix
+from raysel.evaluation.plan import derived_seed
 from raysel.execution.serial import SerialExecutor
-from raysel.resampling.permuted_study import Chosen, packed, permuted_scores, permuted_study, unpacked
-from raysel.statistics.label_permutations import LabelPermutations
-from raysel.statistics.permutation import permutation_p_value
+from raysel.numerics.permutation import LabelPermutations, permutation_p_value
+from raysel.run.resampling.permutation import Chosen, packed, permuted_scores, permuted_study, unpacked
 from raysel.study.definition import Study
 from raysel.testing.studies import run_by
 
@@ -195,7 +194,7 @@ def test_a_search_of_permuted_labels_does_not_see_the_outer_test_samples(tmp_pat
     test = moved.plan.outer[0].test
     X = moved.dataset.X.copy()
     X[test] = np.random.default_rng(0).permutation(X[test].ravel()).reshape(X[test].shape)
-    from raysel.resampling.permuted_study import _search  # noqa: PLC0415 - what the scores do not tell
+    from raysel.run.resampling.permutation import _search  # noqa: PLC0415 - what the scores do not tell
 
     spoilt = Study(moved.config, Dataset(X, moved.dataset.y, moved.dataset.layout), moved.plan, moved.configurations)
     name = moved.plan.outer[0].name

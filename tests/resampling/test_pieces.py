@@ -9,10 +9,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from raysel.errors import DirectoryError, StudyError, UnfinishedStudyError
+from raysel.core.errors import DirectoryError, StudyError, UnfinishedStudyError
 from raysel.execution.serial import SerialExecutor
-from raysel.resampling.finished import finished_study
-from raysel.resampling.pieces import Work, run_pieces
+from raysel.run.resampling.finished import finished_study
+from raysel.run.resampling.pieces import Work, run_pieces
 from raysel.tracking.journal import read_journal
 from raysel.tracking.records import NodeRecord
 

@@ -15,22 +15,21 @@ from sklearn.preprocessing import StandardScaler
 from small_studies import raw_config
 
 import raysel
-from raysel.cv.seeds import derived_seed
+from raysel.cli.stability import main
+from raysel.core.errors import ConfigError, DirectoryError, StudyError
 from raysel.data.formats.writers import save_dataset
 from raysel.data.synthetic import make_multimodal_classification
-from raysel.errors import ConfigError, DirectoryError, StudyError
+from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.evaluation.plan import derived_seed
 from raysel.execution.serial import SerialExecutor
-from raysel.metrics.stability import nogueira_stability
-from raysel.ranking.feature_ranking import FeatureRanking
-from raysel.resampling.halves import draw_halves
-from raysel.resampling.pieces import Pieces
-from raysel.resampling.stability import count_selections, stability_selection
+from raysel.numerics.rankings import nogueira_stability
+from raysel.numerics.selection_bounds import ASSUMPTIONS, simple_bound, unimodal_bound
 from raysel.results.export import markdown
 from raysel.results.page.assemble import write_report
 from raysel.results.result import StudyResult
 from raysel.results.words import stability_in_short, stability_in_words
-from raysel.stability import main
-from raysel.statistics.selection_bounds import ASSUMPTIONS, simple_bound, unimodal_bound
+from raysel.run.resampling.pieces import Pieces
+from raysel.run.resampling.stability import count_selections, draw_halves, stability_selection
 from raysel.tracking.journal import read_journal
 from raysel.tracking.records import NodeRecord
 
@@ -147,7 +146,7 @@ def test_it_continues_where_it_stopped_and_computes_nothing_again(filtered, tmp_
     assert {file: (tmp_path / "study" / file).read_bytes() for file in files} == files
     numbers = [line.get("number") for line in read_journal(journal)]
     assert sorted(numbers[1:]) == list(range(20))
-    monkeypatch.setattr("raysel.resampling.pieces._compute", None)  # nothing is left to compute
+    monkeypatch.setattr("raysel.run.resampling.pieces._compute", None)  # nothing is left to compute
     fewer = stability_selection(tmp_path / "study", subsamples=10, top=3, threshold=0.7, progress=False)
     assert (fewer.top, fewer.q, fewer.n_pairs, fewer.threshold) == (3, 3, 5, 0.7)
 
@@ -270,7 +269,7 @@ def test_the_command_prints_the_set_with_its_bounds(filtered, tmp_path, capsys):
 
 
 def test_added_columns_must_fit():
-    with pytest.raises(raysel.errors.DataError, match="p_value has shape"):
+    with pytest.raises(raysel.core.errors.DataError, match="p_value has shape"):
         FeatureRanking.from_folds(
             [1.0, 2.0],
             [[1.0, 2.0]],

@@ -20,7 +20,7 @@ from small_studies import raw_config
 
 import raysel
 from raysel.cli.summary import print_answer
-from raysel.cv.plan import OuterFold
+from raysel.evaluation.plan import OuterFold
 from raysel.results.export import markdown
 
 SIZES = [4, 8, 16, 24, 32]

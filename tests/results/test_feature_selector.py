@@ -18,12 +18,12 @@ from small_studies import NoUpload, make_study, write_digits
 
 import raysel
 from raysel.base.models import load_model, save_model
-from raysel.baselines.filters.variance import Variance
-from raysel.cv.model.selector import RankedSelector
+from raysel.baselines.variance import Variance
+from raysel.core.errors import ConfigError, DirectoryError, StudyError, UnfinishedStudyError
 from raysel.data.task_blocks import TaskBlocks
-from raysel.errors import ConfigError, DirectoryError, StudyError, UnfinishedStudyError
-from raysel.execution import runner
+from raysel.evaluation.selectors import RankedSelector
 from raysel.execution.serial import SerialExecutor
+from raysel.run import course
 
 #: Checks of scikit-learn that give samples of 1 to 10 features.
 OTHER_WIDTHS = (
@@ -47,7 +47,7 @@ def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("selector")
     write_digits(folder / "few.npz")
     study = make_study(folder / "few.npz", solver__space={"alpha": [0.1]})
-    return runner.run(study, folder / "study", SerialExecutor(study), (), NoUpload)
+    return course.run(study, folder / "study", SerialExecutor(study), (), NoUpload)
 
 
 def frame_of(result):

@@ -12,16 +12,16 @@ from mlflow.tracking import MlflowClient
 from ray import cloudpickle
 from small_studies import make_study, run_on_ray, run_serially, write_digits, write_yaml
 
-from raysel import select, tune
-from raysel.api import open_study
+from raysel.cli import select, tune
 from raysel.config import config_from_dict, load_config
-from raysel.cv.records import RefitRecord, TrialRecord
-from raysel.distributed import executor as ray_executor
-from raysel.distributed.tune_adapters import PlanScheduler, PlanSearcher
+from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.execution import recorder
-from raysel.execution.limits import SearchLimits
+from raysel.execution.ray import executor as ray_executor
+from raysel.execution.ray.tune import PlanScheduler, PlanSearcher
+from raysel.execution.recorder import SearchLimits
 from raysel.execution.trial_plan import trial_plan
 from raysel.results.export import markdown
+from raysel.run.api import open_study
 from raysel.study.definition import Study
 from raysel.tracking.journal import read_journal
 

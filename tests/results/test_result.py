@@ -15,12 +15,12 @@ from sklearn.metrics import accuracy_score
 from small_studies import raw_config, write_digits
 
 import raysel
-from raysel.comparison.result import ComparisonResult
-from raysel.cv.records import FoldTrace, InnerTrace, PathRecord, RefitRecord, TrialRecord
+from raysel.core.errors import ConfigError, DirectoryError, StudyError, UnfinishedStudyError
 from raysel.data.loading import load_dataset
-from raysel.errors import ConfigError, DirectoryError, StudyError, UnfinishedStudyError
+from raysel.evaluation.records import FoldTrace, InnerTrace, PathRecord, RefitRecord, TrialRecord
+from raysel.results.comparison.tables import ComparisonResult
 from raysel.results.result import StudyResult
-from raysel.tracking.locks.file_lock import FileLock
+from raysel.tracking.locks import FileLock
 
 
 @pytest.fixture(scope="module")

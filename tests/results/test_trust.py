@@ -16,13 +16,14 @@ from rich.console import Console
 from sklearn.feature_selection import f_classif
 from small_studies import raw_config, run_offline, write_digits
 
+from raysel.cli.select import main as main_select
 from raysel.cli.summary import print_answer
 from raysel.config import config_from_dict
-from raysel.cv.seeds import derived_seed
+from raysel.core.errors import ConfigError, StudyError
 from raysel.data.loading import load_dataset
-from raysel.errors import ConfigError, StudyError
-from raysel.metrics.rank_overlap import rank_biased_overlap, top_weight
-from raysel.metrics.stability import nogueira_stability
+from raysel.evaluation.plan import derived_seed
+from raysel.numerics.permutation import LabelPermutations
+from raysel.numerics.rankings import nogueira_stability, rank_biased_overlap, top_weight
 from raysel.results.export import export_result, manifest, markdown
 from raysel.results.page.assemble import write_report
 from raysel.results.result import StudyResult
@@ -35,8 +36,6 @@ from raysel.results.trust import (
     stability_in_words,
 )
 from raysel.results.words import best_features_in_words
-from raysel.select import main as main_select
-from raysel.statistics.label_permutations import LabelPermutations
 from raysel.study.definition import Study
 
 

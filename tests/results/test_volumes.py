@@ -9,11 +9,11 @@ import pytest
 from small_studies import raw_config, run_offline
 from small_volumes import write_volumes
 
-from raysel import report, select
-from raysel.api import open_study
+from raysel.cli import report, select
 from raysel.config import config_from_dict
+from raysel.core.errors import ConfigError
 from raysel.data.layouts import MaskedVolume
-from raysel.errors import ConfigError
+from raysel.run.api import open_study
 from raysel.study.definition import Study
 
 nibabel = pytest.importorskip("nibabel")

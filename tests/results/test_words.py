@@ -10,13 +10,13 @@ import pytest
 from scipy import stats
 from small_studies import raw_config, run_offline, write_digits
 
-from raysel.cv.plan import FINAL
+from raysel.evaluation.plan import FINAL
+from raysel.numerics.intervals import paired_comparison
 from raysel.results import words
 from raysel.results.export import figures, manifest, markdown
 from raysel.results.remarks import edge_remarks, few_folds_remarks, number_remarks
 from raysel.results.result import StudyResult
 from raysel.results.scores import Reference
-from raysel.statistics.paired import paired_comparison
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,9 @@ import random
 import pytest
 
 from raysel.config.space import Choices, LogSpace, RandInt, Uniform
-from raysel.search.batches import BatchedProposals
-from raysel.search.configurations import Configuration
-from raysel.search.samplers import ListSampler
-from raysel.search.tpe import TPESampler
+from raysel.evaluation.configurations import Configuration
+from raysel.evaluation.samplers import BatchedProposals, ListSampler
+from raysel.evaluation.tpe import TPESampler
 
 SPACE = {
     "alpha": Uniform(1e-3, 1.0, log=True),

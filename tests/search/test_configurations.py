@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raysel.config.space import Choices, LogSpace, RandInt, Uniform
-from raysel.errors import ConfigError
-from raysel.search.configurations import Configuration, configurations
+from raysel.core.errors import ConfigError
+from raysel.evaluation.configurations import Configuration, configurations
 
 SMALL = {"rank": Choices((1, 2, 4)), "p": LogSpace(0.1, 1.0, 4), "k": RandInt(3, 7)}
 SIZE = 3 * 4 * 5

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ray.tune.schedulers.async_hyperband import _Bracket
 
-from raysel.search.halving import SuccessiveHalving
+from raysel.evaluation.nested_search import SuccessiveHalving
 
 
 @given(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from small_studies import make_study, write_digits
 
-from raysel.cv.records import FoldTrace, InnerTrace
-from raysel.search.configurations import Configuration
-from raysel.search.nested import WORST_SCORE, FoldSearch, empty_record, last_score
+from raysel.evaluation.configurations import Configuration
+from raysel.evaluation.nested_search import WORST_SCORE, FoldSearch, empty_record, last_score
+from raysel.evaluation.records import FoldTrace, InnerTrace
 
 ASHA = {
     "solver__params": {"max_iter": 12},

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from raysel.search.configurations import Configuration
-from raysel.search.samplers import ListSampler
+from raysel.evaluation.configurations import Configuration
+from raysel.evaluation.samplers import ListSampler
 
 
 def test_a_list_is_proposed_in_its_order_whatever_it_is_told():

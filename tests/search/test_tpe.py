@@ -7,7 +7,7 @@ import pytest
 from ray.tune.search.optuna import OptunaSearch
 
 from raysel.config.space import RandInt, Uniform
-from raysel.search.tpe import TPESampler
+from raysel.evaluation.tpe import TPESampler
 
 SPACE = {
     "alpha": Uniform(1e-3, 1.0, log=True),

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from raysel.errors import ConfigError, DataError
-from raysel.statistics.intervals import corrected_interval
-from raysel.statistics.paired import paired_comparison
+from raysel.core.errors import ConfigError, DataError
+from raysel.numerics.intervals import corrected_interval, paired_comparison
 
 SCORES = st.lists(st.floats(0, 1), min_size=2, max_size=20).filter(lambda s: np.ptp(s) > 1e-6)
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from raysel.errors import DataError
-from raysel.statistics.label_permutations import LabelPermutations
+from raysel.core.errors import DataError
+from raysel.numerics.permutation import LabelPermutations
 
 GROUPS = np.array([0, 0, 0, 1, 1, 2, 2, 2])
 #: Labels, groups, tasks, and what is exchanged.

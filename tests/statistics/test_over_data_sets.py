@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from raysel.errors import ConfigError, DataError
-from raysel.statistics.over_data_sets import compare_over_data_sets, critical_difference, friedman
+from raysel.core.errors import ConfigError, DataError
+from raysel.numerics.over_data_sets import compare_over_data_sets, critical_difference, friedman
 
 #: Demsar (2006), table 6: AUC of C4.5, C4.5+m, C4.5+cf and C4.5+m+cf on 14 data sets.
 DEMSAR = [

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from raysel.errors import ConfigError, DataError
-from raysel.statistics.paired import holm, paired_comparison
+from raysel.core.errors import ConfigError, DataError
+from raysel.numerics.intervals import holm, paired_comparison
 
 SCORES = st.lists(st.tuples(*[st.integers(0, 40)] * 2), min_size=3, max_size=25)
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from raysel.errors import ConfigError, DataError
-from raysel.statistics.permutation import MaxStatistic, binomial_interval, feature_p_values, permutation_p_value
+from raysel.core.errors import ConfigError, DataError
+from raysel.numerics.permutation import MaxStatistic, binomial_interval, feature_p_values, permutation_p_value
 
 
 @pytest.mark.parametrize("seed", range(5))

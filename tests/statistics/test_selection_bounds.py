@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from raysel.errors import ConfigError
-from raysel.statistics.selection_bounds import simple_bound, smallest_threshold, threshold_on_grid, unimodal_bound
+from raysel.core.errors import ConfigError
+from raysel.numerics.selection_bounds import simple_bound, smallest_threshold, threshold_on_grid, unimodal_bound
 
 
 def worst(n_pairs, count, mean, mode=None):

@@ -10,9 +10,9 @@ from small_studies import make_study, raw_config, write_digits
 from raysel import init_study, load_dataset
 from raysel.cli.plan import describe
 from raysel.config import config_from_dict
-from raysel.errors import DataError
-from raysel.results.recording import study_record
-from raysel.storage.data_files import cache_folder, fetch_data
+from raysel.core.errors import DataError
+from raysel.core.storage.data_files import cache_folder, fetch_data
+from raysel.run.recording import study_record
 from raysel.study.definition import Study
 
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raysel.config import load_comparison, load_config
-from raysel.errors import ConfigError
-from raysel.storage.failures import reason
-from raysel.storage.location import Location, as_uri, parse_location, set_credentials_aside
+from raysel.core.errors import ConfigError
+from raysel.core.storage.location import Location, as_uri, parse_location, set_credentials_aside
+from raysel.core.storage.transfer import reason
 
 PRINTABLE = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FF), min_size=1, max_size=12).filter(
     str.isprintable

@@ -17,14 +17,14 @@ from small_studies import NoUpload, raw_config, run_offline, timeless, write_dig
 
 from raysel import load_dataset, open_study, select, tune, upload
 from raysel.config import config_from_dict
-from raysel.errors import DataError, DirectoryError, StudyError
-from raysel.execution import runner
+from raysel.core.errors import DataError, DirectoryError, StudyError
+from raysel.core.storage import mirror as mirrors
+from raysel.core.storage.location import parse_location
+from raysel.core.storage.transfer import entries
+from raysel.core.storage.working_copy import running_at
 from raysel.execution.serial import SerialExecutor
-from raysel.launch.places import output_directory, working_folder
-from raysel.storage import mirror as mirrors
-from raysel.storage.location import parse_location
-from raysel.storage.transfer import entries
-from raysel.storage.working_copy import running_at
+from raysel.run import course
+from raysel.run.launch import output_directory, working_folder
 from raysel.study.definition import Study
 
 pytestmark = pytest.mark.slow
@@ -124,9 +124,8 @@ def test_a_study_that_is_killed_resumes_from_s3_in_a_clean_folder(s3, tmp_path, 
     (tmp_path / "first").mkdir()
     (tmp_path / "first" / "one.yaml").write_text(yaml.safe_dump(raw))
     log = (tmp_path / "first.log").open("w")
-    command = (
-        "from raysel import tune; from raysel.storage import mirror; mirror.INTERVAL = 0.2; tune.main(['one.yaml'])"
-    )
+    command = "from raysel.cli import tune; from raysel.core.storage import mirror; mirror.INTERVAL = 0.2; "
+    command += "tune.main(['one.yaml'])"
     driver = subprocess.Popen([sys.executable, "-c", command], cwd=tmp_path / "first", stdout=log, stderr=log)
     journal = "s3://bucket/studies/one/journal.jsonl"
     wait_for(lambda: bool(trials(get(journal))), driver)
@@ -174,7 +173,7 @@ def test_a_store_that_dies_costs_no_finished_work(s3, tmp_path, monkeypatch, cap
         running_at(uri, refused=(), say=said.append) as path,
     ):
         s3.stop()
-        runner.run(study, path, SerialExecutor(study), start_upload=NoUpload)
+        course.run(study, path, SerialExecutor(study), start_upload=NoUpload)
         wait_for(lambda: bool(said))
     s3.start()
     (told,) = said
@@ -194,7 +193,7 @@ def test_credentials_in_uris_reach_nothing(s3, tmp_path, monkeypatch, caplog):  
     raw = raw_config(f"s3://{keys}@bucket/data/few.npz", output=f"s3://{keys}@bucket/studies/three")
     study = Study.prepare(config_from_dict(raw))
     with working_folder(output_directory(study), new=True) as path:
-        runner.run(study, path, SerialExecutor(study), start_upload=NoUpload)
+        course.run(study, path, SerialExecutor(study), start_upload=NoUpload)
     with pytest.raises(DataError) as caught:
         load_dataset(f"s3://{keys}@bucket/data/none.npz")
     assert SECRET not in caplog.text + str(caught.value)
@@ -234,7 +233,7 @@ def test_google_cloud_storage_holds_data_and_study(tmp_path, monkeypatch):
         uri = f"gs://bucket/studies/one{options}"
         study = Study.prepare(config_from_dict(raw_config(f"gs://bucket/data/few.npz{options}", output=uri)))
         with working_folder(output_directory(study), new=True) as path:
-            runner.run(study, path, SerialExecutor(study), start_upload=NoUpload)
+            course.run(study, path, SerialExecutor(study), start_upload=NoUpload)
         reference = run_offline(raw_config(tmp_path / "few.npz"), tmp_path / "reference")
         assert (
             get(f"gs://bucket/studies/one/ranking/ranking.csv{options}")

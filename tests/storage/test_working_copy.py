@@ -12,16 +12,16 @@ from small_studies import NoUpload, raw_config, run_offline, timeless, write_dig
 
 from raysel import open_study, report, select, upload
 from raysel.config import config_from_dict
-from raysel.errors import DirectoryError, StudyError
-from raysel.execution import runner
+from raysel.core.errors import DirectoryError, StudyError
+from raysel.core.storage import claim as claims
+from raysel.core.storage import mirror as mirrors
+from raysel.core.storage.claim import MARKERS, Claim
+from raysel.core.storage.location import parse_location
+from raysel.core.storage.mirror import states
+from raysel.core.storage.working_copy import opened_at, running_at, shown_place
 from raysel.execution.serial import SerialExecutor
-from raysel.launch.places import working_folder
-from raysel.storage import claim as claims
-from raysel.storage import mirror as mirrors
-from raysel.storage.claim import MARKERS, Claim
-from raysel.storage.location import parse_location
-from raysel.storage.mirror import states
-from raysel.storage.working_copy import opened_at, running_at, shown_place
+from raysel.run import course
+from raysel.run.launch import working_folder
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
@@ -51,7 +51,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def run_at(uri: str, raw: dict) -> None:
     study = Study.prepare(config_from_dict(raw))
     with working_folder(uri, new=True) as path:
-        runner.run(study, path, SerialExecutor(study), start_upload=NoUpload)
+        course.run(study, path, SerialExecutor(study), start_upload=NoUpload)
 
 
 def test_a_study_written_to_a_uri_is_that_of_a_directory(finished, tmp_path):
@@ -79,7 +79,7 @@ def test_a_resumed_study_is_that_of_an_undisturbed_one(finished, tmp_path):
     with working_folder(there.as_uri(), new=False) as path:
         stored = StoredStudy.read(StudyDirectory(path))
         study = Study.prepare(config_from_dict(raw_config(finished / "few.npz")), StudyDirectory(path).plan)
-        runner.resume(study, stored, SerialExecutor(study), start_upload=NoUpload)
+        course.resume(study, stored, SerialExecutor(study), start_upload=NoUpload)
     ids = [record.id for record in open_study(there).stored.trials]
     assert len(ids) == len(set(ids)) == len(trials)
     for name in ("ranking/ranking.csv", "folds/outer0.csv"):

@@ -9,11 +9,10 @@ from small_studies import raw_config, run_offline, write_digits
 from small_volumes import write_volumes
 
 from raysel.config import config_from_dict
+from raysel.core.errors import ConfigError
 from raysel.data.layouts import MaskedVolume, Matrix, Modalities, Tensor
-from raysel.errors import ConfigError
-from raysel.results.pictures.drawing import picture_background
-from raysel.study.background import read_background
-from raysel.study.mean_sample import read_image
+from raysel.results.displays.drawing import picture_background
+from raysel.study.background import read_background, read_image
 
 GREY = np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
 

@@ -13,7 +13,7 @@ from small_studies import make_study, write_digits
 
 from raysel.base.registry import OWN, solver_capabilities
 from raysel.cli.plan import notes as plan_warnings
-from raysel.errors import ConfigError, DataError
+from raysel.core.errors import ConfigError, DataError
 from raysel.results.remarks import model_remarks
 
 NATIVE = {"classifier": "native"}
@@ -32,7 +32,7 @@ def own_module(tmp_path, monkeypatch):
     """A user's module with a method of raysel's contract that only ranks, and one that does neither."""
     (tmp_path / "own_methods.py").write_text(
         textwrap.dedent("""
-        from raysel.base.one_shot import OneShotEstimator
+        from raysel.base.iterative import OneShotEstimator
         from raysel.base.selector import Selector
 
         class Variance(OneShotEstimator, Selector):

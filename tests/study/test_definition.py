@@ -15,7 +15,7 @@ import pytest
 from small_studies import make_study, write_digits
 
 from raysel.cli.plan import describe
-from raysel.errors import ConfigError
+from raysel.core.errors import ConfigError
 from raysel.solvers.smr.smr import SMR
 from raysel.study import cost
 

@@ -57,13 +57,13 @@ def test_it_does_not_depend_on_where_raysel_is(copy):
     ("module", "added", "expected"),
     [
         ("solvers/smr/updates.py", "\n\n# a comment\n", (False, False)),
-        ("display/bars.py", CODE, (False, False)),
+        ("results/displays/parts.py", CODE, (False, False)),
         ("tracking/uploader.py", CODE, (False, False)),
         ("solvers/smr/updates.py", CODE, (True, False)),
         ("solvers/smml/walk.py", CODE, (False, True)),
-        ("linalg/hinge.py", CODE, (False, True)),
-        ("cv/lockstep.py", CODE, (True, True)),
-        ("metrics/ranks.py", CODE, (True, True)),
+        ("numerics/hinge.py", CODE, (False, True)),
+        ("evaluation/lockstep.py", CODE, (True, True)),
+        ("numerics/rankings.py", CODE, (True, True)),
     ],
 )
 def test_it_changes_with_code_that_the_numbers_pass_through(copy, module, added, expected):
@@ -95,7 +95,12 @@ def test_the_modules_are_there_and_of_the_counted_packages():
         assert (PACKAGE.parent / (root.replace(".", "/") + ".py")).exists()
     found = source_modules([*_ROOTS, "raysel.solvers.smr.smr"])
     assert {name.split(".")[1] for name in found - set(_ROOTS)} <= set(_COUNTED)
-    assert {"raysel.cv.splitters", "raysel.cv.model.knn", "raysel.solvers.smr.updates", "raysel.metrics.ranks"} <= found
+    assert {
+        "raysel.evaluation.splitters",
+        "raysel.evaluation.neighbours",
+        "raysel.solvers.smr.updates",
+        "raysel.numerics.rankings",
+    } <= found
 
 
 def test_no_solver_counts_for_another():

@@ -10,9 +10,9 @@ import sys
 import pytest
 from threadpoolctl import threadpool_info
 
-from raysel.study.machine import differing, machine_versions
+from raysel.study.identity import differing, machine_versions
 
-SHOW = "import json; from raysel.study.machine import machine_versions; print(json.dumps(machine_versions()))"
+SHOW = "import json; from raysel.study.identity import machine_versions; print(json.dumps(machine_versions()))"
 
 
 def elsewhere(**environment):

@@ -8,7 +8,7 @@ import pytest
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import MaskedVolume, Matrix, Modalities, Tensor
 from raysel.data.tasks import join_tasks
-from raysel.study.mean_sample import has_images, in_cells, read_image, write_mean_sample
+from raysel.study.background import has_images, in_cells, read_image, write_mean_sample
 
 
 def images(shape=(3, 2), n=8, seed=0):

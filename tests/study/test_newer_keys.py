@@ -17,13 +17,13 @@ from sklearn.neighbors import KNeighborsClassifier
 from small_studies import make_study, run_serially, timeless, write_digits, write_yaml
 
 import raysel
-from raysel import select, tune
-from raysel.api import open_study
+from raysel.cli import select, tune
 from raysel.config import config_from_dict
+from raysel.core.errors import ConfigError, DataError, DirectoryError, StudyError
 from raysel.data.loading import load_dataset
-from raysel.errors import ConfigError, DataError, DirectoryError, StudyError
-from raysel.metrics.stability import nogueira_stability
+from raysel.numerics.rankings import nogueira_stability
 from raysel.results.export import markdown
+from raysel.run.api import open_study
 from raysel.study.definition import Study
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.uploader import replay

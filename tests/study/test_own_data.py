@@ -14,16 +14,16 @@ from sklearn.datasets import load_breast_cancer
 from small_studies import NoUpload, raw_config, run_offline, write_digits
 
 import raysel
-from raysel.api import prepare_study
-from raysel.comparison_run import course
-from raysel.comparison_run.api import prepare_comparison
+from raysel.core.errors import ConfigError, DataError, DirectoryError
 from raysel.data.formats.writers import save_dataset
 from raysel.data.loading import load_dataset
-from raysel.errors import ConfigError, DataError, DirectoryError
-from raysel.execution import runner
 from raysel.execution.serial import SerialExecutor
-from raysel.launch.start import make_executor
 from raysel.results import words
+from raysel.run import comparison_course
+from raysel.run import course as runner
+from raysel.run.api import prepare_study
+from raysel.run.comparison_api import prepare_comparison
+from raysel.run.launch import make_executor
 from raysel.study.own_data import OwnData
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.directory import StudyDirectory
@@ -248,7 +248,7 @@ def test_a_comparison_is_prepared_again_from_its_directory_with_a_configuration_
     placed = new.with_data_at(directory.data)
     with directory.create(placed.folders.values(), own.X.nbytes) as lock:
         record = placed.record(id_="0" * 32, uri="sqlite:///mlflow.db", started=0.0)
-        course._write_first_files(placed, directory, record, own, lock)  # and then its process is killed
+        comparison_course._write_first_files(placed, directory, record, own, lock)  # and then its process is killed
     again = prepare_comparison(raw, resumed=directory)
     assert again.first.dataset.content_hash == new.first.dataset.content_hash
     assert again.first.config == prepare_comparison(None, resumed=directory).first.config == placed.first.config

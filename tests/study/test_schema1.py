@@ -17,14 +17,14 @@ from mlflow.tracking import MlflowClient
 from mlflow_servers import rounded
 from small_studies import NoUpload, raw_config, run_offline, write_digits
 
-from raysel import report, select, tune
-from raysel.api import open_study, prepare_study
 from raysel.base.registry import solver_class
+from raysel.cli import report, select, tune
 from raysel.config import config_from_dict
+from raysel.core.errors import DataError
 from raysel.data.loading import load_dataset
-from raysel.errors import DataError
-from raysel.execution import runner
 from raysel.execution.serial import SerialExecutor
+from raysel.run import course
+from raysel.run.api import open_study, prepare_study
 from raysel.study.identity import numbers_hash
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
@@ -157,7 +157,7 @@ def test_its_records_are_resumed_where_no_number_has_changed(here):
     directory = StudyDirectory(here / "interrupted")
     written = StoredStudy.read(directory)
     study = prepare_study(None, {"evaluation.choose_n": "mean", "pictures": []}, resumed=directory, tracked=False)
-    result = runner.resume(study, written, SerialExecutor(study), start_upload=NoUpload)
+    result = course.resume(study, written, SerialExecutor(study), start_upload=NoUpload)
     assert [trial.id for trial in StoredStudy.read(directory).trials[:3]] == [trial.id for trial in written.trials]
     kinds = [line["kind"] for line in lines(here / "interrupted")]
     assert kinds == ["study", *["trial"] * 3, "study", *["trial"] * 3, "search", *["refit"] * 3, "noise", "end"]

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from failing_checks import failures
 
-from raysel.base.capabilities import MODALITIES, TENSOR
+from raysel.base.estimator import MODALITIES, TENSOR
 from raysel.base.selector import LinearSelector
-from raysel.baselines.classifiers.linear_svm import LinearSVM
-from raysel.baselines.projections.lda import LDA
-from raysel.baselines.projections.pca import PCA
+from raysel.baselines.lda import LDA
+from raysel.baselines.linear_svm import LinearSVM
+from raysel.baselines.pca import PCA
 from raysel.data.formats.writers import save_dataset
 from raysel.solvers.smml.smml import SMML
 from raysel.solvers.smr.smr import SMR

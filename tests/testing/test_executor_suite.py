@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from raysel.distributed.executor import RayExecutor
+from raysel.execution.ray.executor import RayExecutor
 from raysel.execution.serial import SerialExecutor
 from raysel.testing import executor_checks, parametrize
 

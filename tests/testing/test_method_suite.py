@@ -6,7 +6,7 @@ import pytest
 from method_cases import CASES, representatives
 
 from raysel.base.registry import solver_names
-from raysel.distributed.executor import RayExecutor
+from raysel.execution.ray.executor import RayExecutor
 from raysel.testing import estimator_checks, parametrize
 from raysel.testing.estimators.studies import executors_agree
 

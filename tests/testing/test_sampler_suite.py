@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from raysel.config.space import Choices
-from raysel.search.configurations import configurations
-from raysel.search.samplers import ListSampler
-from raysel.search.tpe import TPESampler
+from raysel.evaluation.configurations import configurations
+from raysel.evaluation.samplers import ListSampler
+from raysel.evaluation.tpe import TPESampler
 from raysel.testing import parametrize, sampler_checks
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from raysel.errors import DirectoryError
+from raysel.core.errors import DirectoryError
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.comparisons.record import ComparisonRecord, MemberEntry
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from raysel.errors import StudyError
+from raysel.core.errors import StudyError
 from raysel.tracking.directory import StudyDirectory, newest_study
 
 

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 from mlflow_servers import local_study
 
-from raysel.credentials import HIDDEN, keep_credentials
+from raysel.cli.tune import main
+from raysel.core.credentials import HIDDEN, keep_credentials
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.comparisons.record import ComparisonRecord, MemberEntry
 from raysel.tracking.comparisons.uploader import ComparisonUploader
@@ -25,7 +26,6 @@ from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_records
 from raysel.tracking.records import RefitRecord, TrialRecord
 from raysel.tracking.uploader import MLflowUploader, follow, tracking_status
-from raysel.tune import main
 
 SECRET = "Sw0rdf1sh"
 
@@ -202,7 +202,7 @@ def test_a_study_that_may_not_upload_ends_with_the_same_numbers_and_names_the_va
         assert f"not all runs are uploaded: MLflow at {place} answered 401: " in told
         assert "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN" in told
         assert f"To upload: python -m raysel.tune --replay {tmp_path / 'study'}" in told
-        monkeypatch.setattr("raysel.credentials._kept", {})  # another process
+        monkeypatch.setattr("raysel.core.credentials._kept", {})  # another process
         assert main(["--replay", str(tmp_path / "study")]) == 1
         again = capfd.readouterr()
         assert f"MLflow at {place} answered 401: " in " ".join(again.err.split())

@@ -11,9 +11,9 @@ from contextlib import closing
 import pytest
 from small_studies import make_study, write_digits
 
-from raysel.errors import ConfigError
-from raysel.execution import runner
+from raysel.core.errors import ConfigError
 from raysel.execution.serial import SerialExecutor
+from raysel.run import course
 from raysel.tracking.uri import check_store
 
 #: Makes a store in children, kills each at another moment, and opens the store again as raysel does.
@@ -23,7 +23,7 @@ import os, random, signal, sys, time
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # loaded before the time is taken
 from mlflow.tracking import MlflowClient
 
-from raysel.tracking.mlflow_runs import schema
+from raysel.tracking.mlflow_runs import client as schema
 from raysel.tracking.mlflow_runs.client import MLflowExperiment
 
 schema._QUIET_SECONDS = 0.1
@@ -102,7 +102,7 @@ def test_a_store_works_after_a_kill_at_any_moment_of_its_making(tmp_path, maker)
 
 
 def test_a_half_made_store_is_moved_aside_and_that_is_said(half_made, monkeypatch):
-    monkeypatch.setattr("raysel.tracking.mlflow_runs.schema._QUIET_SECONDS", 0.0)
+    monkeypatch.setattr("raysel.tracking.mlflow_runs.client._QUIET_SECONDS", 0.0)
     before = half_made.read_bytes()
     opened = open_store(half_made)
     assert f"{half_made} was half made" in opened.notice
@@ -131,7 +131,7 @@ def test_a_store_with_runs_that_cannot_be_used_is_left_and_the_mend_named(half_m
 
 
 def test_a_database_of_another_program_is_no_half_made_store(tmp_path):
-    from raysel.tracking.mlflow_runs.schema import _is_half_made  # noqa: PLC0415 - takes seconds
+    from raysel.tracking.mlflow_runs.client import _is_half_made  # noqa: PLC0415 - takes seconds
 
     with closing(sqlite3.connect(tmp_path / "own.db")) as connection, connection:
         connection.execute("CREATE TABLE addresses (name TEXT)")
@@ -159,7 +159,7 @@ def test_a_store_that_cannot_be_written_is_refused_before_anything_is_computed(t
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.chdir("/proc")  # where root cannot write either
     with pytest.raises(ConfigError, match=r"MLflow's store /proc/mlflow\.db cannot be written: .*; set tracking\.uri"):
-        runner.run(study, tmp_path / "study", SerialExecutor(study))
+        course.run(study, tmp_path / "study", SerialExecutor(study))
     assert not (tmp_path / "study").exists()
     (tmp_path / "mlflow.db").mkdir()
     with pytest.raises(ConfigError, match=r"mlflow\.db cannot be written: Is a directory"):

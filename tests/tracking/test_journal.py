@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.cv.records import TrialRecord
-from raysel.errors import StudyError
+from raysel.core.errors import StudyError
+from raysel.evaluation.records import TrialRecord
 from raysel.tracking.journal import Journal, read_journal, read_records
 from raysel.tracking.records import SearchRecord
 
@@ -97,8 +97,8 @@ def test_what_found_no_room_never_turns_up_later(tmp_path):
     script = f"""
         import resource
         from pathlib import Path
-        from raysel.errors import StudyError
-        from raysel.cv.records import TrialRecord
+        from raysel.core.errors import StudyError
+        from raysel.evaluation.records import TrialRecord
         from raysel.tracking.journal import Journal
 
         journal = Journal(Path({str(path)!r}))

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from raysel.errors import StudyError
+from raysel.core.errors import StudyError
+from raysel.tracking import locks
 from raysel.tracking.journal import LineWriter, read_journal
-from raysel.tracking.locks import FileLock, LockedFile, LockHeldError, claims, file_lock, is_locked, schema_lock
-from raysel.tracking.locks.owner import Owner
+from raysel.tracking.locks import FileLock, LockedFile, LockHeldError, Owner, is_locked, schema_lock
 
 ELSEWHERE = replace(Owner.current(flock=True), host="node7", boot="11111111-aaaa", pid=4711)
 
@@ -39,8 +39,8 @@ def without_flock(monkeypatch, number: int = errno.ENOLCK) -> None:
 
 @pytest.fixture
 def lock(tmp_path, monkeypatch) -> Path:
-    monkeypatch.setattr(file_lock, "_PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr(claims, "_WATCH_SECONDS", 0.1)
+    monkeypatch.setattr(locks, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(locks, "_WATCH_SECONDS", 0.1)
     return tmp_path / ".lock"
 
 
@@ -147,7 +147,7 @@ def test_a_process_of_another_machine_holds_the_lock_as_long_as_it_gives_signs_o
 
 @pytest.mark.parametrize("age", [3600, -3600])
 def test_a_clock_that_is_set_ends_no_lock(lock, monkeypatch, age):
-    monkeypatch.setattr(claims, "_WATCH_SECONDS", 30.0)
+    monkeypatch.setattr(locks, "_WATCH_SECONDS", 30.0)
     path = claim_of(ELSEWHERE, lock, age)
     beat = threading.Timer(0.2, os.utime, (path,))
     beat.start()
@@ -157,7 +157,7 @@ def test_a_clock_that_is_set_ends_no_lock(lock, monkeypatch, age):
 
 
 def test_signs_of_life_are_given(lock, monkeypatch):
-    monkeypatch.setattr(claims, "HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr(locks, "HEARTBEAT_SECONDS", 0.01)
     with FileLock(lock):
         (claim,) = (path for path in lock.parent.iterdir() if path != lock)
         os.utime(claim, (0, 0))
@@ -212,7 +212,7 @@ def test_who_was_stopped_while_it_wrote_a_file_and_taken_over_does_not_write_it(
 
 
 def test_a_folder_that_does_not_list_new_files_is_no_place_for_a_lock(lock, monkeypatch):
-    monkeypatch.setattr(claims, "claims", lambda _: iter(()))
+    monkeypatch.setattr(locks, "claims", lambda _: iter(()))
     with pytest.raises(OSError, match="missing in the list"):
         FileLock(lock)
     assert [path.name for path in lock.parent.iterdir()] == [".lock"]

@@ -8,7 +8,7 @@ from contextlib import suppress
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.errors import StudyError
+from raysel.core.errors import StudyError
 from raysel.tracking.journal import Journal
 from raysel.tracking.log import StudyLog
 from raysel.tracking.progress import Progress

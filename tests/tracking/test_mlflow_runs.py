@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from mlflow_servers import rounded
 
-from raysel.cv.records import RefitRecord, TrialRecord
+from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_records
 from raysel.tracking.records import EndRecord

@@ -32,13 +32,13 @@ DRIVER = """
 import json, sys
 from pathlib import Path
 from raysel.config import config_from_dict
-from raysel.errors import RayselError
-from raysel.execution import runner
+from raysel.core.errors import RayselError
+from raysel.run import course as runner
 from raysel.execution.serial import SerialExecutor
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.locks import claims
+from raysel.tracking import locks as claims
 from small_studies import NoUpload
 
 claims._WATCH_SECONDS = 1.0

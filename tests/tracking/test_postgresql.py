@@ -23,12 +23,12 @@ import pytest
 from mlflow_servers import COMPOSE, Postgres, compose, composed_server, local_study
 from small_studies import write_yaml
 
-from raysel.credentials import HIDDEN, changed_variables, keep_credentials
+from raysel.cli.tune import main
+from raysel.core.credentials import HIDDEN, changed_variables, keep_credentials
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_records
 from raysel.tracking.records import RefitRecord, TrialRecord
 from raysel.tracking.uploader import MLflowUploader, replay, tracking_status
-from raysel.tune import main
 
 #: MLflow checks the password, which takes a while, with each of the requests that a trial's run needs.
 FEW = {"alpha": [0.1, 2.0]}

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raysel.cv.records import FoldTrace, InnerTrace, PathRecord, RefitRecord, TrialRecord
-from raysel.errors import DirectoryError
-from raysel.tracking.journal import Journal, read_journal, read_records
+from raysel.core.errors import DirectoryError
+from raysel.evaluation.records import FoldTrace, InnerTrace, PathRecord, RefitRecord, TrialRecord
+from raysel.tracking.journal import Journal, Upgrader, read_journal, read_records
 from raysel.tracking.records import (
     KINDS,
     SCHEMA,
@@ -23,7 +23,6 @@ from raysel.tracking.records import (
     journal_line,
     record_from_line,
 )
-from raysel.tracking.upgrade import Upgrader
 
 FIT = InnerTrace([2.0, 1.0], [[0.5]], "solved", True, 1e-7)
 STUDY = StudyRecord(

@@ -19,13 +19,13 @@ from pathlib import Path
 
 import pytest
 
-from raysel.cv.records import RefitRecord, TrialRecord
-from raysel.errors import DirectoryError
+from raysel.cli.tune import main
+from raysel.core.errors import DirectoryError
+from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_journal, read_records
 from raysel.tracking.records import Record
 from raysel.tracking.uploader import MLflowUploader, follow, last_study, replay, tracking_status
-from raysel.tune import main
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
@@ -246,7 +246,7 @@ def test_it_does_not_outlive_its_driver(tmp_path, journal_of, finished_study):
     write(directory, records[:3])  # no end: with its driver alive it would wait
     script = f"""
 from pathlib import Path
-from raysel.errors import DirectoryError
+from raysel.core.errors import DirectoryError
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.uploader import MLflowUploader
 print(MLflowUploader(StudyDirectory(Path({str(directory.path)!r})))._process.pid, flush=True)

@@ -1,18 +1,107 @@
-"""Checks of a model file before skops reads it: its archive, what its arrays claim, and how its schema is nested."""
+"""Kinds of nodes that the schema of a model file may hold: arrays, plain containers, and named classes."""
 
 from __future__ import annotations
 
 import io
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from numbers import Real
 from typing import Any
 
-from raysel.data.formats.numpy_files import check_archive, check_array
-from raysel.errors import DataError
-from raysel.limits import check_data_bytes
+import numpy as np
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC, NuSVC
 
-_SCHEMA, _ARRAY = "schema.json", ".npy"
+from raysel.base.model_files.classes import FUNCTIONS
+from raysel.core.errors import DataError
+from raysel.core.limits import check_data_bytes
+from raysel.data.formats.numpy_files import check_archive, check_array
+
+_SCHEMA = "schema.json"
+#: Names that a node of each kind may have; None: any, because skops makes the same of all. ObjectNode is not listed.
+_KINDS: dict[str, frozenset[str] | None] = {
+    "DictNode": frozenset({"builtins.dict"}),
+    "FunctionNode": FUNCTIONS,
+    "JsonNode": None,
+    "ListNode": frozenset({"builtins.list"}),
+    "NdArrayNode": frozenset(
+        f"numpy.{name}" for name in ("ndarray", "bool", "bool_", "float32", "float64", "int32", "int64", "str_")
+    ),
+    "RandomStateNode": frozenset({"numpy.random.mtrand.RandomState"}),
+    "SetNode": frozenset({"builtins.set"}),
+    "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
+    "TupleNode": frozenset({"builtins.tuple"}),
+    "TypeNode": frozenset({"builtins.bool", "builtins.float", "builtins.int", "builtins.str", "numpy.int64"}),
+}
+
+
+def foreign_nodes(content: bytes, classes: Collection[str]) -> set[str]:
+    """Return the names of the nodes of a model file that are of another kind, or objects of other classes."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        left: list[Any] = [json.loads(archive.read(_SCHEMA))]
+    found = set()
+    while left:
+        node = left.pop()
+        if isinstance(node, dict):
+            left.extend(node.values())
+            kind = node.get("__loader__")
+            name = f"{node.get('__module__')}.{node.get('__class__')}"
+            allowed = classes if kind == "ObjectNode" else _KINDS.get(str(kind), ())
+            if "__loader__" in node and allowed is not None and name not in allowed:
+                found.add(name)
+        elif isinstance(node, list):
+            left.extend(node)
+    return found
+
+
+_KERNELS = ("linear", "poly", "rbf", "sigmoid")
+_METRICS = ("euclidean", "sqeuclidean", "manhattan", "cityblock", "l1", "l2", "chebyshev", "cosine", "minkowski")
+
+
+def check_compiled(part: Any, what: str) -> None:
+    """Raise a DataError if a support vector machine or a nearest-neighbour classifier would leave its arrays."""
+    known = {SVC: _machine, NuSVC: _machine, KNeighborsClassifier: _neighbours}.get(type(part))
+    if known is not None and "classes_" in vars(part) and not known(vars(part)):
+        raise DataError(
+            f"{what} holds a {type(part).__name__} that raysel does not read: it is damaged or forged, or its kernel or"
+            " metric is no plain one."
+        )
+
+
+def _machine(state: dict[str, Any]) -> bool:
+    """Return whether the numbers of support vectors of the classes sum to their number."""
+    counts = state["_n_support"]
+    return bool(
+        state["kernel"] in _KERNELS
+        and "_impl" not in state
+        and state["_sparse"] is False
+        and (counts >= 0).all()
+        and counts.sum(dtype=object) == len(state["support_vectors_"])
+        and len(state["support_"]) == len(state["_dual_coef_"].T) == len(state["support_vectors_"])
+        and len(state["_probA"]) == len(state["_probB"])
+        and len(state["_intercept_"]) == len(counts) * (len(counts) - 1) // 2
+    )
+
+
+def _neighbours(state: dict[str, Any]) -> bool:
+    """Return whether the neighbours are found by plain distances, and the codes of their classes exist."""
+    codes, classes = state["_y"], state["classes_"]
+    n_classes = [len(own) for own in (classes if isinstance(classes, list) else [classes])]
+    return bool(
+        state["_fit_method"] == "brute"
+        and state["_tree"] is None
+        and state["effective_metric_"] in _METRICS
+        and all(key == "p" and isinstance(p, Real) for key, p in state["effective_metric_params_"].items())
+        and state["n_samples_fit_"] == len(state["_fit_X"]) == len(codes)
+        and state["outputs_2d_"] is isinstance(classes, list)
+        and codes.dtype.kind == "i"
+        and (codes >= 0).all()
+        and (codes.reshape(len(codes), -1) < np.array(n_classes)).all()
+    )
+
+
+_SCHEMA_CHECKS, _ARRAY = "schema.json", ".npy"
 #: Levels of the schema: ten times those of the deepest of raysel's models.
 _MOST_LEVELS = 400
 #: Parts of a model with each reference written out: what displays a model follows all of them.
@@ -30,10 +119,10 @@ def check_model_file(content: bytes, path: object) -> None:
             if info.filename.endswith(_ARRAY):
                 with archive.open(info) as file:
                     check_array(file, info.file_size, path, f"the array {info.filename}")
-            elif info.filename != _SCHEMA:
+            elif info.filename != _SCHEMA_CHECKS:
                 raise DataError(f"{path}: its member {info.filename} is no array, which no model file of raysel has.")
-        check_data_bytes(path, _OBJECTS * sizes.get(_SCHEMA, 0), "its schema")
-        read = _bytes_read(json.loads(archive.read(_SCHEMA)), sizes)
+        check_data_bytes(path, _OBJECTS * sizes.get(_SCHEMA_CHECKS, 0), "its schema")
+        read = _bytes_read(json.loads(archive.read(_SCHEMA_CHECKS)), sizes)
         check_data_bytes(path, read, "its arrays, as often as its schema names them,")
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from raysel.base.model_files.sklearn_classes import SKLEARN
-from raysel.errors import DataError
+from raysel.base.model_files.classes import SKLEARN
+from raysel.core.errors import DataError
 
 #: Attributes of labels or names, which may hold texts.
 _TEXTS = ("classes_", "labels_", "embedded_labels_", "y_train_", "feature_names_in_", "_names_")

@@ -15,15 +15,14 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from raysel.arrays import FloatArray, IntArray, LabelArray
-from raysel.base.capabilities import MODALITIES, TASKS, TENSOR, VOLUME, Capabilities
-from raysel.base.estimator import Estimator
+from raysel.base.estimator import MODALITIES, TASKS, TENSOR, VOLUME, Capabilities, Estimator
 from raysel.base.projections.task_samples import TaskSamples, task_label
 from raysel.base.selector import Selector
+from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Tasks
 from raysel.data.task_blocks import Samples, TaskBlocks, as_task_blocks
-from raysel.errors import ConfigError, DataError
-from raysel.linalg.class_distances import distance_differences
+from raysel.numerics.classes import distance_differences
 
 
 class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, Estimator):

@@ -11,22 +11,23 @@ from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
-from raysel.arrays import BoolArray, FloatArray, IntArray, LabelArray
-from raysel.base.projections.components import component_numbers, warn_of_lost_directions
 from raysel.base.projections.fitted import FittedProjection
 from raysel.base.projections.task_samples import (
     TaskSamples,
     check_tasks,
+    component_numbers,
     is_labelled,
     split_tasks,
     task_label,
     task_samples,
+    warn_of_lost_directions,
 )
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from raysel.core.errors import ConfigError, DataError
+from raysel.core.validation import validate_samples
 from raysel.data.layouts import Layout, Tasks
 from raysel.data.task_blocks import Samples, TaskBlocks
-from raysel.errors import ConfigError, DataError
-from raysel.linalg.scatter import ScatterRange, scatter_range
-from raysel.validation import validate_samples
+from raysel.numerics.scatter import ScatterRange, scatter_range
 
 
 class TaskProjector(FittedProjection):

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from raysel.core.limits import BYTES_OF_A_NUMBER, check_data_bytes
 from raysel.data.formats.files import ArrayFile, reading
-from raysel.data.formats.hdf5.arrays import is_hdf5, open_hdf5
+from raysel.data.formats.hdf5 import is_hdf5, open_hdf5
 from raysel.data.formats.mat5 import open_mat5
 from raysel.data.formats.numpy_files import open_npy, open_npz
-from raysel.limits import BYTES_OF_A_NUMBER, check_data_bytes
 
 _KINDS = {
     ".npz": "a NumPy archive (.npz)",

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from raysel.arrays import LabelArray
+from raysel.core.arrays import LabelArray
+from raysel.core.errors import DataError
+from raysel.core.printing import listed
+from raysel.core.storage.data_files import fetch_data
+from raysel.core.storage.location import as_uri
 from raysel.data.layouts import Layout
 from raysel.data.task_blocks import TaskBlocks
-from raysel.errors import DataError
-from raysel.printing.listing import listed
-from raysel.storage.data_files import fetch_data
-from raysel.storage.location import as_uri
 
 #: Instructions to obtain the data sets of the studies in conf/ that may not be redistributed.
 _RECIPES = {

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from raysel.arrays import LabelArray
+from raysel.core.arrays import LabelArray
+from raysel.core.errors import DataError
+from raysel.core.limits import check_data_bytes
+from raysel.core.printing import listed
 from raysel.data.formats.array_files import ARRAY_SUFFIXES, open_arrays
-from raysel.data.formats.column_names import has_label_name
 from raysel.data.formats.files import ReadOptions, as_labels, reading
-from raysel.errors import DataError
-from raysel.limits import check_data_bytes
-from raysel.printing.listing import listed
+from raysel.data.formats.names import has_label_name
 
 _TEXT = (".csv", ".tsv", ".txt", ".dat")
 _DELIMITERS = ",;\t"

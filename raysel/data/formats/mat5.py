@@ -18,9 +18,9 @@ from typing import Any, BinaryIO
 import numpy as np
 import scipy.io
 
+from raysel.core.errors import DataError
+from raysel.core.limits import BYTES_OF_A_NUMBER, check_data_bytes
 from raysel.data.formats.files import ArrayFile
-from raysel.errors import DataError
-from raysel.limits import BYTES_OF_A_NUMBER, check_data_bytes
 
 _MATRIX, _COMPRESSED = 14, 15
 _NUMBERS = {1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 16, 17, 18}  # (u)int8 to 64, single, double, UTF-8 to 32

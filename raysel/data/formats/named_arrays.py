@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from raysel.arrays import LabelArray
+from raysel.core.arrays import LabelArray
+from raysel.core.errors import DataError
+from raysel.core.printing import listed
 from raysel.data.formats.array_files import open_arrays
-from raysel.data.formats.column_names import has_label_name, label_arrays
 from raysel.data.formats.files import ArrayFile, RawData, ReadOptions, as_labels, missing
 from raysel.data.formats.labels_file import Labels, array_labels, read_labels
+from raysel.data.formats.names import has_label_name, label_arrays
 from raysel.data.layouts import Modalities
-from raysel.errors import DataError
-from raysel.printing.listing import listed
 
 #: Usual names of the samples; that of raysel first.
 _X_NAMES = ("X", "fea")

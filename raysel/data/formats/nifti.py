@@ -10,18 +10,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from raysel.arrays import LabelArray
-from raysel.data.formats.column_names import taken_names
+from raysel.core.arrays import LabelArray
+from raysel.core.errors import DataError
+from raysel.core.limits import BYTES_OF_A_NUMBER, check_data_bytes
+from raysel.core.printing import listed
 from raysel.data.formats.files import RawData, ReadOptions, at_home, is_file
-from raysel.data.formats.label_names import likely_labels
+from raysel.data.formats.names import likely_labels, taken_names
 from raysel.data.formats.tables.columns import labels
 from raysel.data.formats.tables.contents import named_columns
 from raysel.data.formats.tables.reader import TABLE_SUFFIXES, open_table
 from raysel.data.formats.volumes import Volume, is_nifti, read_volume
 from raysel.data.layouts import MaskedVolume
-from raysel.errors import DataError
-from raysel.limits import BYTES_OF_A_NUMBER, check_data_bytes
-from raysel.printing.listing import listed
 
 #: Tolerance of two affines: of rounding to single precision and of quaternions, far below the size of a voxel.
 _RELATIVE, _ABSOLUTE = 1e-4, 1e-3

@@ -11,10 +11,10 @@ from typing import IO, Any
 
 import numpy as np
 
-from raysel.arrays import FloatArray, LabelArray
+from raysel.core.arrays import FloatArray, LabelArray
+from raysel.core.errors import ConfigError, DataError, RayselError
+from raysel.core.limits import BYTES_OF_A_NUMBER, check_data_bytes
 from raysel.data.formats.files import reading
-from raysel.errors import ConfigError, DataError, RayselError
-from raysel.limits import BYTES_OF_A_NUMBER, check_data_bytes
 
 #: Suffixes of NIfTI files.
 NIFTI_SUFFIXES = (".nii", ".nii.gz")

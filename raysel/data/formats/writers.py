@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from raysel.core.errors import DataError
+from raysel.core.files import atomic_write
 from raysel.data.dataset import Dataset
 from raysel.data.formats.tables.contents import METADATA_KEY
 from raysel.data.layouts import Tensor
 from raysel.data.task_blocks import TaskBlocks
-from raysel.errors import DataError
-from raysel.files import atomic_write
 
 
 def save_dataset(dataset: Dataset, path: str | Path) -> None:

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from raysel.arrays import LabelArray
-from raysel.errors import DataError
+from raysel.core.arrays import LabelArray
+from raysel.core.errors import DataError
 
 #: Separator of a task's name and a label, ``task/label``, in the labels of several tasks.
 SEPARATOR = "/"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from raysel.core.errors import DataError
 from raysel.data.layouts.arrangements import Layout, Modalities, Tasks, Tensor
 from raysel.data.layouts.masked_volume import MaskedVolume
-from raysel.errors import DataError
 
 
 def layout_from_json(description: Mapping[str, Any]) -> Layout:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from raysel.arrays import BoolArray, FloatArray, LabelArray
+from raysel.core.arrays import BoolArray, FloatArray, LabelArray
+from raysel.core.errors import DataError
 from raysel.data.layouts.arrangements import Layout, Tensor
-from raysel.errors import DataError
 
 #: Most voxels of a volume, as of the files that are read: a few numbers could claim any amount of memory.
 _MOST_VOXELS = 2**28

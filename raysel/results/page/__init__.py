@@ -1,1 +1,1 @@
-"""Report of a finished study: its sections, made of the study's result as plain data."""
+"""Report of a study as one HTML file: its contents as plain data, figures, template and style."""

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from raysel.arrays import FloatArray, IntArray
-from raysel.display.page.contents import Block, Picture, Section, Text, csv_download
-from raysel.metrics.ranks import selection_ranks
-from raysel.printing.shortening import short
-from raysel.results.pictures import data as picture_data
+from raysel.core.arrays import FloatArray, IntArray
+from raysel.core.printing import short
+from raysel.numerics.rankings import selection_ranks
+from raysel.results.displays import data as picture_data
+from raysel.results.page.contents import Block, Picture, Section, Text, csv_download
 from raysel.results.result import StudyResult
 from raysel.results.words import stability_in_words
 
@@ -33,9 +33,9 @@ def stability(result: StudyResult) -> Section | None:
 
 
 def _stability_picture(result: StudyResult) -> Iterator[Block]:
-    from raysel.display.figures.stability import plot_stability  # noqa: PLC0415 - loads matplotlib
-    from raysel.display.page.figures import framed  # noqa: PLC0415
-    from raysel.display.page.svg import inline_svg  # noqa: PLC0415
+    from raysel.results.displays.stability import plot_stability  # noqa: PLC0415 - loads matplotlib
+    from raysel.results.page.figures import framed  # noqa: PLC0415
+    from raysel.results.page.svg import inline_svg  # noqa: PLC0415
 
     found = picture_data.stability_curve(result)
     if np.isfinite(found["stability"]).sum() < 2:
@@ -99,8 +99,8 @@ def _disagreements(result: StudyResult, ranks: FloatArray, best: IntArray, what:
 def _rank_picture(
     result: StudyResult, ranks: FloatArray, order: IntArray, shown: IntArray, what: str, folds: list[str]
 ) -> Picture:
-    from raysel.display.page import figures  # noqa: PLC0415 - loads matplotlib
-    from raysel.display.page.svg import inline_svg  # noqa: PLC0415
+    from raysel.results.page import figures  # noqa: PLC0415 - loads matplotlib
+    from raysel.results.page.svg import inline_svg  # noqa: PLC0415
 
     n = result.default_top
     caption = (

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from raysel.display.page.contents import Block, Command, Folded, Picture, Section, Table, Text, csv_download
 from raysel.results import words
-from raysel.results.error_control.summary import open_checks
+from raysel.results.displays import data as picture_data
+from raysel.results.error_control import open_checks
+from raysel.results.page.contents import Block, Command, Folded, Picture, Section, Table, Text, csv_download
 from raysel.results.page.places import named, told
-from raysel.results.pictures import data as picture_data
 from raysel.results.result import StudyResult
 
 
@@ -52,9 +52,9 @@ def answer_sentences(result: StudyResult) -> list[str]:
 
 def scores(result: StudyResult) -> Section:
     """Return the section on the score over the number of features, or its rows where there is no such choice."""
-    from raysel.display.figures.score_curve import plot_score_curve, plot_score_rows  # noqa: PLC0415 - matplotlib
-    from raysel.display.page.figures import framed  # noqa: PLC0415
-    from raysel.display.page.svg import inline_svg  # noqa: PLC0415
+    from raysel.results.displays.score_curve import plot_score_curve, plot_score_rows  # noqa: PLC0415 - matplotlib
+    from raysel.results.page.figures import framed  # noqa: PLC0415
+    from raysel.results.page.svg import inline_svg  # noqa: PLC0415
 
     metric, outer = result.metric, result.outer
     what = metric.replace("_", " ")
@@ -104,9 +104,9 @@ def optimism(result: StudyResult) -> Section:
 
 def confusion(result: StudyResult) -> Section | None:
     """Return the section on the errors by class or label; None if the study did not record them."""
-    from raysel.display.figures.confusion import plot_confusion, plot_label_errors  # noqa: PLC0415 - matplotlib
-    from raysel.display.page.figures import framed  # noqa: PLC0415
-    from raysel.display.page.svg import inline_svg  # noqa: PLC0415
+    from raysel.results.displays.confusion import plot_confusion, plot_label_errors  # noqa: PLC0415 - matplotlib
+    from raysel.results.page.figures import framed  # noqa: PLC0415
+    from raysel.results.page.svg import inline_svg  # noqa: PLC0415
 
     found = picture_data.confusion(result)
     if found is None:

@@ -5,20 +5,18 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from raysel.base.documentation import papers
-from raysel.base.registry import OWN, solver_class
+from raysel.base.registry import OWN, papers, solver_class
 from raysel.config.yaml_text import dump_yaml
-from raysel.display.page.contents import Block, Command, Folded, Page, Remarks, Section, Table, Text
-from raysel.display.page.render import render_page
-from raysel.files import write_result
-from raysel.printing.shortening import short
+from raysel.core.files import write_result
+from raysel.core.printing import short
+from raysel.core.version import __version__
 from raysel.results import words
 from raysel.results.export import command_again
 from raysel.results.page import agreement, answer, data, ranking, search
+from raysel.results.page.contents import Block, Command, Folded, Page, Remarks, Section, Table, Text, render_page
 from raysel.results.page.places import named, told, without_folders
 from raysel.results.preview import Preview
 from raysel.results.result import StudyResult
-from raysel.version import __version__
 
 _LONGEST_REMARK = 600
 

@@ -6,17 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from raysel.core.printing import short
 from raysel.data.layouts import Layout, MaskedVolume, Modalities, Tasks, Tensor
-from raysel.display.figures.preview_parts import Ranges
-from raysel.display.page.contents import Block, Facts, Folded, Picture, Pictures, Section, csv_download
-from raysel.display.planes import make_plane
-from raysel.display.progress import counted
-from raysel.printing.shortening import short
 from raysel.results import words
-from raysel.results.pictures.preview import read_preview_parts
+from raysel.results.displays.planes import make_plane
+from raysel.results.displays.preview_data import Ranges, read_preview_parts
+from raysel.results.page.contents import Block, Facts, Folded, Picture, Pictures, Section, csv_download
 from raysel.results.preview import Preview
+from raysel.results.progress import counted
 from raysel.results.result import StudyResult
-from raysel.study.mean_sample import has_images, in_cells, read_image
+from raysel.study.background import has_images, in_cells, read_image
 
 _MOST_TASKS = 6
 
@@ -83,8 +82,8 @@ def _study_facts(result: StudyResult) -> Iterator[tuple[str, str]]:
 
 def _pictures(result: StudyResult, preview: Preview | None) -> Iterator[Picture]:
     """Yield the mean image of each task, or the range of each modality."""
-    from raysel.display.page import figures, map_figures  # noqa: PLC0415 - loads matplotlib
-    from raysel.display.page.svg import inline_svg  # noqa: PLC0415
+    from raysel.results.page import figures  # noqa: PLC0415 - loads matplotlib
+    from raysel.results.page.svg import inline_svg  # noqa: PLC0415
 
     n = result.stored.study.n_samples
     mean = read_image(result.directory.mean_sample, len(result.feature_names))
@@ -96,7 +95,7 @@ def _pictures(result: StudyResult, preview: Preview | None) -> Iterator[Picture]
         caption = f"{what}, before scaling.{f' {plane.about}.' if plane.about else ''}"
         rows = zip(*layout.coordinates().values(), mean[columns], strict=True)
         data = csv_download(f"mean-{i}.csv" if name else "mean.csv", [*layout.axes(), "mean"], rows)
-        figure = map_figures.image_figure(plane, in_cells(layout, mean[columns]))
+        figure = figures.image_figure(plane, in_cells(layout, mean[columns]))
         yield Picture(inline_svg(figure, f"mean{i}", caption), caption, data, on_white=True)
     if preview and preview.ranges:
         names, *ranges = zip(*preview.ranges, strict=True)
@@ -108,8 +107,8 @@ def _pictures(result: StudyResult, preview: Preview | None) -> Iterator[Picture]
 
 def _closer_pictures(result: StudyResult) -> Iterator[Picture]:
     """Yield mean images of the classes and single samples, or ranges of columns, if the directory has them."""
-    from raysel.display.figures.preview import part_figure  # noqa: PLC0415 - loads matplotlib
-    from raysel.display.page.svg import inline_svg  # noqa: PLC0415
+    from raysel.results.displays.preview import part_figure  # noqa: PLC0415 - loads matplotlib
+    from raysel.results.page.svg import inline_svg  # noqa: PLC0415
 
     if isinstance(result.layout, Modalities):  # their ranges are drawn above
         return

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from raysel.storage.location import as_uri
-from raysel.storage.working_copy import shown_place
+from raysel.core.storage.location import as_uri
+from raysel.core.storage.working_copy import shown_place
 
 #: What stands for the folder of a file outside the folder where the report was made.
 ELSEWHERE = "FOLDER"

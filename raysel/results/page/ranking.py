@@ -6,17 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from raysel.arrays import FloatArray
+from raysel.core.arrays import FloatArray
+from raysel.core.errors import DataError
+from raysel.core.printing import short
 from raysel.data.layouts import Modalities
-from raysel.display.page.contents import Block, Picture, Pictures, Section, Table, Text, csv_download
-from raysel.display.planes import make_plane
-from raysel.errors import DataError
-from raysel.printing.shortening import short
-from raysel.ranking.feature_ranking import FeatureRanking
+from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.results.displays import data as picture_data
+from raysel.results.displays.drawing import picture_background, score_meaning
+from raysel.results.displays.planes import make_plane
+from raysel.results.page.contents import Block, Picture, Pictures, Section, Table, Text, csv_download
 from raysel.results.page.data import drawn_parts
-from raysel.results.pictures import data as picture_data
-from raysel.results.pictures.drawing import picture_background
-from raysel.results.pictures.score_meaning import score_meaning
 from raysel.results.result import StudyResult
 from raysel.results.words import modalities_in_words, redundancy_in_words
 
@@ -65,9 +64,9 @@ def _drawn(result: StudyResult, ranking: FeatureRanking) -> Pictures:
 
 
 def _profile(result: StudyResult) -> Iterator[Picture]:
-    from raysel.display.figures.profile import plot_profile  # noqa: PLC0415 - loads matplotlib
-    from raysel.display.page.figures import framed  # noqa: PLC0415
-    from raysel.display.page.svg import inline_svg  # noqa: PLC0415
+    from raysel.results.displays.profile import plot_profile  # noqa: PLC0415 - loads matplotlib
+    from raysel.results.page.figures import framed  # noqa: PLC0415
+    from raysel.results.page.svg import inline_svg  # noqa: PLC0415
 
     try:
         found = picture_data.profile(result)
@@ -91,8 +90,8 @@ def _profile(result: StudyResult) -> Iterator[Picture]:
 
 def _maps(result: StudyResult, ranking: FeatureRanking) -> Iterator[Picture]:
     """Yield the map of the scores and that of the folds' selections, for each task whose samples have a plane."""
-    from raysel.display.page import map_figures  # noqa: PLC0415 - loads matplotlib
-    from raysel.display.page.svg import inline_svg  # noqa: PLC0415
+    from raysel.results.page import figures  # noqa: PLC0415 - loads matplotlib
+    from raysel.results.page.svg import inline_svg  # noqa: PLC0415
 
     images, what = picture_background(result)
     usable = ranking.usable_scores
@@ -117,15 +116,15 @@ def _maps(result: StudyResult, ranking: FeatureRanking) -> Iterator[Picture]:
             rest="ranking/ranking.csv",
         )
         image = images[columns] if images is not None and name else images
-        figure = map_figures.score_map_figure(plane, scores, selected, image)
+        figure = figures.score_map_figure(plane, scores, selected, image)
         yield Picture(inline_svg(figure, f"scores{i}", first), first, data, on_white=True)
-        figure = map_figures.count_map_figure(plane, counts, ranking.n_folds, selected, image)
+        figure = figures.count_map_figure(plane, counts, ranking.n_folds, selected, image)
         yield Picture(inline_svg(figure, f"counts{i}", second), second, on_white=True)
 
 
 def _bars(ranking: FeatureRanking) -> Picture:
-    from raysel.display.page import figures  # noqa: PLC0415 - loads matplotlib
-    from raysel.display.page.svg import inline_svg  # noqa: PLC0415
+    from raysel.results.page import figures  # noqa: PLC0415 - loads matplotlib
+    from raysel.results.page.svg import inline_svg  # noqa: PLC0415
 
     shown = ranking.top(min(max(ranking.n_selected, 8), _MOST_BARS))
     names = [ranking.feature_names[i] for i in shown]
@@ -140,8 +139,8 @@ def _bars(ranking: FeatureRanking) -> Picture:
 
 
 def _modalities(ranking: FeatureRanking) -> Picture:
-    from raysel.display.page import figures  # noqa: PLC0415 - loads matplotlib
-    from raysel.display.page.svg import inline_svg  # noqa: PLC0415
+    from raysel.results.page import figures  # noqa: PLC0415 - loads matplotlib
+    from raysel.results.page.svg import inline_svg  # noqa: PLC0415
 
     parts = ranking.parts
     chosen = np.array([ranking.selected[f].sum() for f in parts.values()])

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from raysel.display.page.contents import Block, Folded, Picture, Remarks, Section, Table, Text, csv_download
-from raysel.display.progress import counted, duration
-from raysel.errors import headline
-from raysel.printing.shortening import short
+from raysel.core.errors import headline
+from raysel.core.printing import short
 from raysel.results import words
-from raysel.results.pictures import data as picture_data
+from raysel.results.displays import data as picture_data
+from raysel.results.page.contents import Block, Folded, Picture, Remarks, Section, Table, Text, csv_download
+from raysel.results.progress import counted, duration
 from raysel.results.result import StudyResult
 
 _MOST_ROWS, _MOST_FAILURES, _MOST_CURVES = 10, 5, 120
@@ -59,13 +59,12 @@ def _budget(result: StudyResult) -> Iterator[str]:
 
 
 def _surface(result: StudyResult) -> Iterator[Block]:
-    from raysel.display.figures.surface import plot_surface  # noqa: PLC0415 - loads matplotlib
-    from raysel.display.figures.tried import distinct_values, shown_parameters, varying_parameters  # noqa: PLC0415
-    from raysel.display.page.figures import framed  # noqa: PLC0415
-    from raysel.display.page.svg import inline_svg  # noqa: PLC0415
+    from raysel.results.displays.surface import plot_surface  # noqa: PLC0415
+    from raysel.results.page.figures import framed  # noqa: PLC0415
+    from raysel.results.page.svg import inline_svg  # noqa: PLC0415
 
     configurations = picture_data.tried_configurations(result)
-    shown, names = shown_parameters(configurations), varying_parameters(configurations)
+    shown, names = picture_data.shown_parameters(configurations), picture_data.varying_parameters(configurations)
     if not shown or all(one.score is None for one in configurations):
         return
     best = ", the best over the other parameters" if len(names) > 2 else ""
@@ -76,7 +75,7 @@ def _surface(result: StudyResult) -> Iterator[Block]:
         "display only. Each outer fold chooses its winner by its own inner folds, and the best validation score is too "
         "high for new samples."
     )
-    height = float(np.clip(0.32 * len(distinct_values(configurations, shown[-1])) + 1.1, 3.1, 6.0))
+    height = float(np.clip(0.32 * len(picture_data.distinct_values(configurations, shown[-1])) + 1.1, 3.1, 6.0))
     figure = framed(plot_surface, height, configurations, metric=result.metric, width=5.6)
     heads = [*(["fold"] if by_fold else []), *names, f"val_{result.metric}", "outer_folds_won", "final_model"]
     rows = (
@@ -151,8 +150,8 @@ def convergence(result: StudyResult) -> Section:
 
 
 def _objective_picture(result: StudyResult, curves: dict[str, list[float]], model: str) -> Picture:
-    from raysel.display.page.figures import objective_figure  # noqa: PLC0415 - loads matplotlib
-    from raysel.display.page.svg import inline_svg  # noqa: PLC0415
+    from raysel.results.page.figures import objective_figure  # noqa: PLC0415 - loads matplotlib
+    from raysel.results.page.svg import inline_svg  # noqa: PLC0415
 
     names = {record.id: record.name for record in result.records}
     ids = sorted(curves)

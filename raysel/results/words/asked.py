@@ -8,8 +8,8 @@ from typing import Any
 
 from raysel.config.overrides import OWN_DATA
 from raysel.data.layouts import SEPARATOR, Layout, Modalities, Tasks, Tensor
-from raysel.display.progress import counted
 from raysel.results.preview import Preview
+from raysel.results.progress import counted
 from raysel.results.words.answer import rule_in_words
 
 _MOST_CLASSES = 24

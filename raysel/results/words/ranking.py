@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from raysel.display.progress import counted
-from raysel.printing.shortening import short
-from raysel.ranking.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
+from raysel.core.printing import short
+from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
 from raysel.results.numbers import StudyNumbers
+from raysel.results.progress import counted
 
 
 def best_features_in_words(ranking: FeatureRanking, most: int = 10) -> str:

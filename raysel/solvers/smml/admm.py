@@ -14,11 +14,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from raysel.arrays import FloatArray
-from raysel.linalg.anderson import AndersonAccelerator
-from raysel.linalg.hinge import hinge_step
-from raysel.solvers.smml.certificate import Certificate
-from raysel.solvers.smml.problem import MultimodalProblem
+from raysel.core.arrays import FloatArray
+from raysel.numerics.hinge import hinge_step
+from raysel.numerics.reweighting import AndersonAccelerator
+from raysel.solvers.smml.problem import Certificate, MultimodalProblem
 
 #: Updates between two evaluations of the certificate, each of which costs as much as one update.
 UPDATES = 10

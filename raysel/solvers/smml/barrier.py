@@ -17,11 +17,9 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.linalg
 
-from raysel.arrays import BoolArray, FloatArray
-from raysel.linalg.blocks import BlockNorm
-from raysel.linalg.hinge import balanced
-from raysel.solvers.smml.certificate import Certificate
-from raysel.solvers.smml.problem import MultimodalProblem
+from raysel.core.arrays import BoolArray, FloatArray
+from raysel.numerics.hinge import BlockNorm, balanced
+from raysel.solvers.smml.problem import Certificate, MultimodalProblem
 
 #: mu falls by this factor wherever the squared Newton decrement is below _CENTRED.
 _DECREASE, _CENTRED = 0.03, 0.3

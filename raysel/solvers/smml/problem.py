@@ -15,10 +15,9 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
-from raysel.arrays import FloatArray, IntArray, LabelArray
-from raysel.linalg.blocks import FeatureNorm, ModalityNorm
-from raysel.linalg.hinge import balanced, best_bias, hinge_loss
-from raysel.linalg.rounding import product
+from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.numerics.hinge import FeatureNorm, ModalityNorm, balanced, best_bias, hinge_loss
+from raysel.numerics.rounding import product
 
 
 @dataclass(frozen=True)
@@ -216,3 +215,44 @@ class MultimodalProblem:
         share = self.fractions[0] / self.fractions.sum()
         modality_ratios = share * self.modality_norm.ratios(prepared.gradient).max(axis=1)
         return DualPoint(sums, modality_ratios, (1.0 - share) * prepared.gamma2_max)
+
+
+def relative_gap(objective: float, bound: float) -> float:
+    """Relative duality gap (objective - bound) / bound, never below the true (objective - optimum) / optimum."""
+    if objective <= bound:
+        return 0.0
+    return (objective - bound) / bound if bound > 0 else np.inf
+
+
+class Certificate:
+    """The best solution and the best lower bound that a solver has found so far."""
+
+    def __init__(self, problem: MultimodalProblem) -> None:
+        self.problem = problem
+        self.solution = problem.solution(np.zeros_like(problem.prepared.gradient))
+        self.dual = problem.null_dual_point()
+
+    @property
+    def objective(self) -> float:
+        """Objective P of the best solution."""
+        return self.solution.objective(self.problem.gamma1, self.problem.gamma2)
+
+    @property
+    def bound(self) -> float:
+        """Best lower bound of P."""
+        return self.dual.bound(self.problem.gamma1, self.problem.gamma2)
+
+    @property
+    def gap(self) -> float:
+        """Relative duality gap, an upper bound of (P - P*) / P*."""
+        return relative_gap(self.objective, self.bound)
+
+    def offer(self, solution: Solution) -> None:
+        """Keep the solution if its objective is lower."""
+        if solution.objective(self.problem.gamma1, self.problem.gamma2) < self.objective:
+            self.solution = solution
+
+    def offer_dual(self, dual: DualPoint) -> None:
+        """Keep the dual point if its bound is higher."""
+        if dual.bound(self.problem.gamma1, self.problem.gamma2) > self.bound:
+            self.dual = dual

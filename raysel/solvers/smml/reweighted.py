@@ -15,10 +15,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from raysel.arrays import FloatArray
-from raysel.linalg.hinge import best_bias, hinge_loss
-from raysel.solvers.smml.certificate import Certificate
-from raysel.solvers.smml.problem import MultimodalProblem
+from raysel.core.arrays import FloatArray
+from raysel.numerics.hinge import best_bias, hinge_loss
+from raysel.solvers.smml.problem import Certificate, MultimodalProblem
 
 #: eps of iteration t is max(1e-7, 0.1 * 0.3^t) times the largest norm.
 _FIRST_EPS, _EPS_DECAY, _LAST_EPS = 0.1, 0.3, 1e-7

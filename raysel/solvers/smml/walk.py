@@ -1,11 +1,4 @@
-"""The models at many pairs of gammas on one training set, most of them certified without a solve of their own.
-
-Three proofs save solves. W = 0 is optimal where the gammas' fractions of their maxima sum to 1 or more. A model without
-any hinge loss that is optimal at (gamma1, gamma2) is optimal at t (gamma1, gamma2), t <= 1: on each ray such a model is
-searched at fixed levels. And a solution with gamma1 = 0 (or gamma2 = 0) is optimal within ``tol`` where that term is
-negligible. Other points are solved as `SMML.fit` does. So the model at a point depends, to the last bit, only on the
-training set, its own gammas, ``tol`` and ``max_iter``, and not on the other points; only the time does.
-"""
+"""The solver of sparse multimodal learning: ADMM, and the barrier method where ADMM turns out to be slow."""
 
 from __future__ import annotations
 
@@ -16,9 +9,50 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from raysel.solvers.smml.certificate import Certificate, relative_gap
-from raysel.solvers.smml.problem import DualPoint, MultimodalProblem, PreparedModalities, Solution
-from raysel.solvers.smml.rounds import solving_rounds
+from raysel.solvers.smml.admm import UPDATES, ConsensusADMM
+from raysel.solvers.smml.barrier import DualBarrier
+from raysel.solvers.smml.problem import (
+    Certificate,
+    DualPoint,
+    MultimodalProblem,
+    PreparedModalities,
+    Solution,
+    relative_gap,
+)
+
+#: Most coefficients for which the barrier method's matrix, their number squared, is formed.
+_COEFFICIENTS = 5000
+#: Typical number of Newton steps of the barrier method.
+_STEPS = 50
+#: Fewest and most rounds of ADMM before the barrier method takes over.
+_FEWEST, _MOST = 30, 1000
+
+
+def solving_rounds(problem: MultimodalProblem) -> Iterator[Certificate]:
+    """Solve a problem; yield the certificate after each round, without end.
+
+    A round is ``UPDATES`` updates of ADMM. Once these have cost about as much as the barrier method would, that method
+    takes over, one Newton step a round, until rounding errors end it; then ADMM continues. The cost is thus at most
+    about twice that of the faster method.
+    """
+    admm = ConsensusADMM(problem)
+    switch = _switch(problem)
+    for count, certificate in enumerate(admm.rounds(), 1):
+        yield certificate
+        if count == switch:
+            yield from DualBarrier(problem, certificate).rounds()
+
+
+def _switch(problem: MultimodalProblem) -> int | None:
+    """Number of ADMM rounds that cost as much as the barrier method; None where its matrix is too large."""
+    n, d = problem.prepared.X.shape
+    c = len(problem.prepared.signs)
+    if c * d > _COEFFICIENTS:
+        return None
+    newton = n * d**2 * c + (d * c) ** 3 / 3
+    update = (2 * n * d + min(n, d) ** 2) * c
+    return int(min(max(_STEPS * newton / ((UPDATES + 3) * update), _FEWEST), _MOST))
+
 
 #: A term is tried as negligible where its gamma's fraction is below so many ``tol`` of the other's: at the other
 #: term's optimum it is 0.9 to 2.6 times that share of the objective (measured).

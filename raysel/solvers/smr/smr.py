@@ -22,17 +22,15 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from raysel.arrays import FloatArray, LabelArray
-from raysel.base.capabilities import Capabilities
+from raysel.base.estimator import Capabilities
 from raysel.base.iterative import IterativeEstimator
 from raysel.base.selector import MatrixSelector
-from raysel.errors import ConfigError
-from raysel.linalg.least_squares import LeastSquaresData, least_squares_data
-from raysel.linalg.reweighting import Penalty
-from raysel.linalg.ridge import orthonormal
-from raysel.solvers.smr.start import identity, iterations, multistart_steps, unit_weight, with_objective
-from raysel.solvers.smr.updates import objective
-from raysel.validation import Interval, StrOptions
+from raysel.core.arrays import FloatArray, LabelArray
+from raysel.core.errors import ConfigError
+from raysel.core.validation import Interval, StrOptions
+from raysel.numerics.least_squares import LeastSquaresData, least_squares_data, orthonormal
+from raysel.numerics.reweighting import Penalty
+from raysel.solvers.smr.updates import identity, iterations, multistart_steps, objective, unit_weight, with_objective
 
 
 class SMR(IterativeEstimator, MatrixSelector):

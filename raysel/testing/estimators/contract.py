@@ -10,9 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from raysel.base.estimator import Estimator
 from raysel.testing.checks import arrays_in, require, require_close, require_equal
-from raysel.testing.estimators.case import MethodCase
-from raysel.testing.estimators.fits import SamplesCheck, fitted, require_same_bits
-from raysel.testing.estimators.samples import Samples
+from raysel.testing.estimators.samples import MethodCase, Samples, SamplesCheck, fitted, require_same_bits
 
 #: Relative rise that rounding may give an objective that falls.
 _ROUNDING = 1e-9

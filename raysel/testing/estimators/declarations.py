@@ -9,9 +9,7 @@ from sklearn.feature_selection import SelectorMixin
 
 from raysel.data.layouts import Tasks
 from raysel.testing.checks import require, require_close, require_equal
-from raysel.testing.estimators.case import MethodCase
-from raysel.testing.estimators.fits import SamplesCheck, fit, fitted
-from raysel.testing.estimators.samples import Samples
+from raysel.testing.estimators.samples import MethodCase, Samples, SamplesCheck, fit, fitted
 
 
 def declares_what_it_has(case: MethodCase, samples: Samples) -> None:

@@ -7,13 +7,11 @@ import math
 import numpy as np
 from sklearn.feature_selection import SelectorMixin
 
-from raysel.arrays import IntArray, LabelArray
 from raysel.base.estimator import Estimator
+from raysel.core.arrays import IntArray, LabelArray
 from raysel.data.layouts import SEPARATOR, Layout, Modalities, Tasks, Tensor
 from raysel.testing.checks import require, require_close, require_equal
-from raysel.testing.estimators.case import MethodCase
-from raysel.testing.estimators.fits import SamplesCheck, fit, fitted
-from raysel.testing.estimators.samples import Samples
+from raysel.testing.estimators.samples import MethodCase, Samples, SamplesCheck, fit, fitted
 
 #: Share of the largest score that rounding may give a feature of one value.
 _ROUNDING = 1e-12

@@ -16,9 +16,7 @@ from raysel.base.estimator import Estimator
 from raysel.base.models import load_model, save_model, trusted_types, untrusted_types
 from raysel.data.layouts import Tasks
 from raysel.testing.checks import require, require_equal
-from raysel.testing.estimators.case import MethodCase
-from raysel.testing.estimators.fits import SamplesCheck, fit, fitted, require_same_bits
-from raysel.testing.estimators.samples import Samples
+from raysel.testing.estimators.samples import MethodCase, Samples, SamplesCheck, fit, fitted, require_same_bits
 
 
 def clone_is_unfitted(case: MethodCase, samples: Samples) -> None:

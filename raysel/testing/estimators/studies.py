@@ -15,10 +15,8 @@ from raysel.data.layouts import Tasks
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
 from raysel.study.definition import Study
-from raysel.testing.checks import require
-from raysel.testing.comparison import require_same_study
-from raysel.testing.estimators.case import MethodCase
-from raysel.testing.estimators.samples import Samples, draw, samples_for
+from raysel.testing.checks import require, require_same_study
+from raysel.testing.estimators.samples import MethodCase, Samples, draw, samples_for
 from raysel.testing.studies import prepare_study, run_by
 
 #: Standard deviations of the accuracy of guesses that a method may lie above chance.

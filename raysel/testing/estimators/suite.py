@@ -16,8 +16,7 @@ from raysel.base.adapter import ScikitLearnMethod
 from raysel.base.estimator import Estimator
 from raysel.testing.checks import Check, expecting
 from raysel.testing.estimators import contract, declarations, invariance, storage, studies
-from raysel.testing.estimators.case import MethodCase
-from raysel.testing.estimators.samples import samples_for
+from raysel.testing.estimators.samples import MethodCase, samples_for
 
 #: The parts of the suite that are run on every data set.
 _PARTS = {

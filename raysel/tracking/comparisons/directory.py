@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from raysel.errors import DataError, DirectoryError
-from raysel.files import check_entries, read_again, read_json
+from raysel.core.errors import DataError, DirectoryError
+from raysel.core.files import check_entries, read_again, read_json
 from raysel.tracking.comparisons.record import RESULTS, ComparisonRecord
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.locks import FileLock, LockedFile

@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 from types import UnionType
 from typing import Any
 
-from raysel.credentials import keep_credentials
-from raysel.errors import DataError
+from raysel.core.credentials import keep_credentials
+from raysel.core.errors import DataError
 
 SCHEMA = 1
 

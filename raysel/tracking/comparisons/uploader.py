@@ -18,9 +18,9 @@ from types import MappingProxyType
 from typing import Any
 
 from raysel.config import load_comparison
-from raysel.config.flatten import flat
-from raysel.credentials import changed_variables, from_pipe
-from raysel.errors import RayselError
+from raysel.config.overrides import flat
+from raysel.core.credentials import changed_variables, from_pipe
+from raysel.core.errors import RayselError
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.comparisons.record import ComparisonRecord
 from raysel.tracking.directory import StudyDirectory

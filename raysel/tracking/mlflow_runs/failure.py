@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from raysel.credentials import bare_uri, without_credentials
+from raysel.core.credentials import bare_uri, without_credentials
 
 _OF_SERVER = (
     "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, or give them in tracking.uri"

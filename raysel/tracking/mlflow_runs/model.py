@@ -17,11 +17,11 @@ from mlflow.entities.model_registry import ModelVersion
 from mlflow.tracking import MlflowClient
 
 from raysel.base.models import load_model, trusted_types
-from raysel.errors import DataError
+from raysel.core.errors import DataError
+from raysel.tracking.checked_arrays import read_floats
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.mlflow_runs.client import allowed_keys, logged_param
 from raysel.tracking.records import StudyRecord
-from raysel.tracking.validity.arrays import read_floats
 
 #: Largest number of features whose names and types the signature lists; that of more is one tensor.
 _MOST_COLUMNS = 1000

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from raysel.cv.plan import FINAL
-from raysel.cv.records import RefitRecord, TrialRecord
-from raysel.errors import DataError
+from raysel.core.errors import DataError
+from raysel.evaluation.plan import FINAL
+from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.mlflow_pages import run_page
 from raysel.tracking.mlflow_runs.client import PARENT, MLflowExperiment, allowed_keys, logged_param
 from raysel.tracking.mlflow_runs.model import log_model, register_model
-from raysel.tracking.mlflow_runs.notes import NOTE, dataset_name, experiment_note, final_note, note_tags
-from raysel.tracking.mlflow_runs.shared_view import shared_view_tag, view_key
-from raysel.tracking.mlflow_view import RunView, end_view, exported_files, refit_view, study_params, trial_view
+from raysel.tracking.mlflow_runs.notes import (
+    NOTE,
+    dataset_name,
+    experiment_note,
+    final_note,
+    note_tags,
+    shared_view_tag,
+    view_key,
+)
+from raysel.tracking.mlflow_view import (
+    RunView,
+    end_view,
+    exported_files,
+    refit_view,
+    run_page,
+    study_params,
+    trial_view,
+)
 from raysel.tracking.records import EndRecord, Record, StudyRecord
 
 #: Length of the prefix of the content hash that is a data set's digest, which MLflow limits to 36.

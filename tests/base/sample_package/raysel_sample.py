@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from raysel.base.one_shot import OneShotEstimator
+from raysel.base.iterative import OneShotEstimator
 from raysel.base.selector import Selector
 from raysel.data.formats.files import RawData
 

@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, WhiteKernel
 
-from raysel.baselines.classifiers.gaussian_process import GaussianProcess, negative_log_evidence
-from raysel.baselines.classifiers.kernel_classifier import pairs_of
+from raysel.baselines.gaussian_process import GaussianProcess, negative_log_evidence
+from raysel.baselines.kernel_classifier import pairs_of
 
 
 class Block(Kernel):

@@ -12,18 +12,18 @@ from small_studies import run_offline
 
 from raysel.base.models import load_model
 from raysel.base.registry import build_solver
-from raysel.baselines.classifiers.gaussian_process import GaussianProcess
-from raysel.baselines.classifiers.kernel_classifier import kernel_matrix, pairs_of, squared_distances
-from raysel.baselines.classifiers.kernel_svm import KernelSVM
-from raysel.baselines.classifiers.lp_boost import LPBoost
-from raysel.baselines.classifiers.mkl import MKL
-from raysel.cv.prepared import make_fold_data
+from raysel.baselines.gaussian_process import GaussianProcess
+from raysel.baselines.kernel_classifier import kernel_matrix, pairs_of, squared_distances
+from raysel.baselines.kernel_svm import KernelSVM
+from raysel.baselines.lp_boost import LPBoost
+from raysel.baselines.mkl import MKL
+from raysel.core.errors import ConfigError
 from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Modalities
 from raysel.data.loading import load_dataset
 from raysel.data.scaling import make_scaler
-from raysel.errors import ConfigError
+from raysel.evaluation.lockstep import make_fold_data
 from raysel.results.export import manifest
 from raysel.results.words import modalities_in_words
 from raysel.testing.studies import prepare_study
@@ -87,7 +87,7 @@ def test_predictions_in_batches_are_those_of_one(monkeypatch):
     X, y, modalities = draw(n=45)
     model = MKL(modalities, norm=1).fit(X, y)
     whole = model.decision_function(X)
-    monkeypatch.setattr("raysel.baselines.classifiers.kernel_classifier._BATCH_ENTRIES", 100)
+    monkeypatch.setattr("raysel.baselines.kernel_classifier._BATCH_ENTRIES", 100)
     np.testing.assert_allclose(model.decision_function(X), whole, atol=1e-12)
 
 
@@ -119,7 +119,7 @@ def test_a_study_is_refused_for_its_largest_training_set(tmp_path, monkeypatch):
         "cv": {"outer": 3, "inner": 2},
     }
     prepare_study(tmp_path / "few.arrow", config)
-    monkeypatch.setattr("raysel.baselines.classifiers.kernel_classifier.MAX_SAMPLES", 50)
+    monkeypatch.setattr("raysel.baselines.kernel_classifier.MAX_SAMPLES", 50)
     with pytest.raises(ConfigError, match=r"configuration .*: MKL needs about 0.0 GiB for the 3 kernel\(s\) of 60"):
         prepare_study(tmp_path / "few.arrow", config)
 

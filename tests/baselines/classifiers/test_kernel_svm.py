@@ -10,7 +10,7 @@ from kernel_references import draw, kernels_of, signs_of
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
-from raysel.baselines.classifiers.kernel_svm import KernelSVM
+from raysel.baselines.kernel_svm import KernelSVM
 
 
 @settings(max_examples=10)

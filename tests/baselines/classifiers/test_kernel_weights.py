@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from kernel_references import draw, kernels_of, signs_of, yu_dual
 
-from raysel.baselines.classifiers.kernel_classifier import pairs_of
-from raysel.baselines.classifiers.kernel_weights import KernelWeights
+from raysel.baselines.kernel_classifier import pairs_of
+from raysel.baselines.mkl import KernelWeights
 
 
 def problem(seed=0, n=18):

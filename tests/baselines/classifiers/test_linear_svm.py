@@ -12,8 +12,8 @@ from sklearn.preprocessing import scale
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from raysel.baselines.classifiers.linear_svm import LinearSVM
-from raysel.errors import ConfigError, DataError
+from raysel.baselines.linear_svm import LinearSVM
+from raysel.core.errors import ConfigError, DataError
 
 TIGHT = {"tol": 1e-9, "max_iter": 100_000, "random_state": 0}
 

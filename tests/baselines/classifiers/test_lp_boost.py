@@ -10,12 +10,12 @@ from kernel_references import draw, kernels_of, signs_of, soft_margin
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.svm import SVC
 
-from raysel.baselines.classifiers import lp_boost
-from raysel.baselines.classifiers.kernel_classifier import fit_machine
-from raysel.baselines.classifiers.lp_boost import C_GRID, LPBoost
-from raysel.baselines.classifiers.margin_programs import solve_program
+from raysel.baselines import lp_boost
+from raysel.baselines.kernel_classifier import fit_machine
+from raysel.baselines.lp_boost import C_GRID, LPBoost
+from raysel.baselines.margin_programs import solve_program
 from raysel.baselines.recent import RecentResults
-from raysel.errors import DataError
+from raysel.core.errors import DataError
 
 
 def test_one_kernel_has_weight_one():

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_references import soft_margin
 
-from raysel.baselines.classifiers import margin_programs
-from raysel.baselines.classifiers.margin_programs import highest_point, shared_weights, solve_program
+from raysel.baselines import margin_programs
+from raysel.baselines.margin_programs import highest_point, shared_weights, solve_program
 
 
 def random_scores(seed, n_classifiers=4, n_classes=3, n=30):

@@ -15,8 +15,8 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import KernelCenterer
 from sklearn.svm import SVC
 
-from raysel.baselines.classifiers.mkl import MKL
-from raysel.errors import ConfigError
+from raysel.baselines.mkl import MKL
+from raysel.core.errors import ConfigError
 
 NORMS = {"inf": np.inf, 1: 1, 2: 2}
 #: LIBSVM ends before the squared loss does: it keeps kernels in single precision.

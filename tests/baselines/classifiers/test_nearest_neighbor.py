@@ -11,8 +11,8 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import average_precision_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from raysel.baselines.classifiers.nearest_neighbor import NearestNeighbor
-from raysel.errors import ConfigError
+from raysel.baselines.nearest_neighbor import NearestNeighbor
+from raysel.core.errors import ConfigError
 
 
 def draw(seed, n=30, d=4, c=3):

@@ -7,10 +7,10 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
-from raysel.baselines.embedded.dfs import DFS
-from raysel.baselines.embedded.gbr import BilinearRegression
-from raysel.baselines.embedded.glspfs import GLSPFS
-from raysel.baselines.embedded.rfs import RFS
+from raysel.baselines.dfs import DFS
+from raysel.baselines.gbr import BilinearRegression
+from raysel.baselines.glspfs import GLSPFS
+from raysel.baselines.rfs import RFS
 
 
 @pytest.mark.parametrize("selector", [RFS(), GLSPFS(), DFS(), BilinearRegression((8, 8))], ids=repr)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from raysel.baselines.embedded.glspfs import GLSPFS
-from raysel.baselines.embedded.rfs import RFS
+from raysel.baselines.glspfs import GLSPFS
+from raysel.baselines.rfs import RFS
 
 
 def optimum(method, X, y):

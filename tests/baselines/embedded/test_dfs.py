@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.linalg import LinAlgWarning, eigh, subspace_angles
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from raysel.baselines.embedded.dfs import DFS
-from raysel.errors import ConfigError, DataError
+from raysel.baselines.dfs import DFS
+from raysel.core.errors import ConfigError, DataError
 
 
 def samples(seed, n, d, classes=3):

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
-from raysel.baselines.embedded.gbr import BilinearRegression
-from raysel.errors import ConfigError
+from raysel.baselines.gbr import BilinearRegression
+from raysel.core.errors import ConfigError
 
 
 def samples(seed, n, shape, classes=3):

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from scipy.linalg import sqrtm
 from scipy.stats import zscore
 
-from raysel.baselines.embedded.glspfs import GLSPFS
-from raysel.baselines.embedded.neighbor_graph import heat_kernel_laplacian
-from raysel.errors import ConfigError
+from raysel.baselines.glspfs import GLSPFS, heat_kernel_laplacian
+from raysel.core.errors import ConfigError
 from raysel.solvers.smr.smr import SMR
 
 TIGHT = {"tol": 1e-13, "max_iter": 5000}

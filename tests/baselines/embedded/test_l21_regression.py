@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from skfeature.function.sparse_learning_based.RFS import rfs as scikit_feature
 
-from raysel.baselines.embedded.l21_regression import l21_steps, null_model
+from raysel.baselines.rfs import l21_steps, null_model
 
 
 def problem(seed, n, d, classes=3):

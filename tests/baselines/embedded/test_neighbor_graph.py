@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from raysel.baselines.embedded.neighbor_graph import heat_kernel_laplacian
+from raysel.baselines.glspfs import heat_kernel_laplacian
 
 
 @settings(max_examples=25)

@@ -9,9 +9,8 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
-from raysel.baselines.embedded.l21_regression import l21_steps
-from raysel.baselines.embedded.rfs import RFS
-from raysel.errors import ConfigError, DataError
+from raysel.baselines.rfs import RFS, l21_steps
+from raysel.core.errors import ConfigError, DataError
 
 
 def samples(counts, d=15, seed=0):

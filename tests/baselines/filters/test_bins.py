@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import mutual_info_score
 
-from raysel.baselines.filters import bins as module
-from raysel.baselines.filters.bins import MOST_BINS, bin_range, count_terms, information
+from raysel.baselines import filter as module
+from raysel.baselines.filter import MOST_BINS, bin_range, count_terms, information
 
 
 @settings(max_examples=20)

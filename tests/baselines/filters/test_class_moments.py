@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from labelled_samples import labelled_samples
 
-from raysel.baselines.filters import class_moments as module
-from raysel.baselines.filters.class_moments import class_moments
-from raysel.baselines.filters.filter import class_codes
-from raysel.baselines.filters.fisher_score import FisherScore
-from raysel.baselines.filters.t_test import TTest
+from raysel.baselines import filter as module
+from raysel.baselines.filter import class_codes, class_moments
+from raysel.baselines.fisher_score import FisherScore
+from raysel.baselines.t_test import TTest
 
 FILTERS = [FisherScore(), TTest(), TTest("mean"), FisherScore("set", 0.0)]
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import LabelEncoder
 
-from raysel.baselines.filters.filter import Filter, class_codes, constant_columns
-from raysel.errors import DataError
+from raysel.baselines.filter import Filter, class_codes, constant_columns
+from raysel.core.errors import DataError
 
 
 class Largest(Filter):

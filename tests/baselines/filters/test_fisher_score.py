@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from labelled_samples import labelled_samples
 from sklearn.feature_selection import f_classif
 
-from raysel.baselines.filters.fisher_score import FisherScore, greedy_set
+from raysel.baselines.fisher_score import FisherScore, greedy_set
 
 GAMMAS = [0.001, 1.0, 10.0]
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.baselines.filters.greedy import first_largest, order_scores
+from raysel.baselines.filter import first_largest, order_scores
 
 
 @settings(max_examples=30)

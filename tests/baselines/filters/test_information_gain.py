@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from labelled_samples import labelled_samples
 from sklearn.metrics import mutual_info_score
 
-from raysel.baselines.filters.bins import bin_range, information
-from raysel.baselines.filters.information_gain import InformationGain
-from raysel.errors import DataError
+from raysel.baselines.filter import bin_range, information
+from raysel.baselines.information_gain import InformationGain
+from raysel.core.errors import DataError
 
 
 def literal_bins(column, bins):

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from labelled_samples import labelled_samples
 from sklearn.metrics import mutual_info_score
 
-from raysel.baselines.filters import mrmr as module
-from raysel.baselines.filters.bins import bin_range
-from raysel.baselines.filters.mrmr import MRMR, PairInformation, select_features
+from raysel.baselines import mrmr as module
+from raysel.baselines.filter import bin_range
+from raysel.baselines.mrmr import MRMR, PairInformation, select_features
 
 
 def selected(X, y, criterion="MID", bins=5, n_ranked=500):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from raysel.baselines.filters.random_ranking import RandomRanking
+from raysel.baselines.random_ranking import RandomRanking
 
 
 def test_a_random_ranking_is_drawn_from_random_state_alone(usps):

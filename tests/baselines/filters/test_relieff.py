@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from labelled_samples import labelled_samples
 
-from raysel.baselines.filters.relieff import ReliefF
+from raysel.baselines.relieff import ReliefF
 
 
 def literal_weights(X, y, k):

@@ -9,8 +9,8 @@ from labelled_samples import labelled_samples
 from scipy.stats import ttest_ind
 from sklearn.feature_selection import f_classif
 
-from raysel.baselines.filters.t_test import TTest
-from raysel.errors import DataError
+from raysel.baselines.t_test import TTest
+from raysel.core.errors import DataError
 
 
 def literal_t(column, y):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from labelled_samples import labelled_samples
 
-from raysel.baselines.filters.variance import Variance
+from raysel.baselines.variance import Variance
 
 
 @settings(max_examples=10)

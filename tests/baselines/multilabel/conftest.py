@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import f1_score, precision_score
 from sklearn.model_selection import KFold
 
-from raysel.data.modality_scaler import ModalityScaler
+from raysel.data.scaling import ModalityScaler
 
 
 @pytest.fixture(scope="session")

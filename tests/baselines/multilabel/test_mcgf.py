@@ -16,16 +16,16 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
 from raysel.base.registry import build_solver, solver_capabilities
-from raysel.baselines.multilabel import neighbour_graph
-from raysel.baselines.multilabel.mcgf import MCGF, correlated_scores
-from raysel.baselines.multilabel.neighbour_graph import GraphSpectrum, graph_spectrum, laplacian
+from raysel.baselines import neighbour_graph
+from raysel.baselines.mcgf import MCGF, correlated_scores
+from raysel.baselines.neighbour_graph import GraphSpectrum, graph_spectrum, laplacian
 from raysel.baselines.recent import RecentResults
-from raysel.cv.prepared import make_fold_data
+from raysel.core.errors import ConfigError
 from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Tensor
 from raysel.data.scaling import UnitScaler
-from raysel.errors import ConfigError
+from raysel.evaluation.lockstep import make_fold_data
 from raysel.testing.studies import prepare_study
 
 
@@ -226,7 +226,7 @@ def test_a_study_is_refused_if_training_and_test_samples_together_are_too_many(t
         "cv": {"outer": 3, "inner": 2, "final": False},
     }
     prepare_study(tmp_path / "few.arrow", config)
-    monkeypatch.setattr("raysel.baselines.multilabel.mcgf.MOST_SAMPLES", 50)
+    monkeypatch.setattr("raysel.baselines.mcgf.MOST_SAMPLES", 50)
     with pytest.raises(ConfigError, match=r"60 samples are too many for MCGF, .* at most 50 in total"):
         prepare_study(tmp_path / "few.arrow", config)
 

@@ -11,8 +11,8 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 from threadpoolctl import threadpool_limits
 
-from raysel.baselines.multilabel.ml_knn import PREPARED_NEIGHBORS, MLkNN, nearest, nearest_others
-from raysel.errors import ConfigError, DataError
+from raysel.baselines.ml_knn import PREPARED_NEIGHBORS, MLkNN, nearest, nearest_others
+from raysel.core.errors import ConfigError, DataError
 
 
 def draw(seed, n=40, d=5, c=4):

@@ -10,8 +10,8 @@ from sklearn.datasets import load_wine
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import scale
 
-from raysel.baselines.multilabel.mlls import MLLS
-from raysel.errors import ConfigError
+from raysel.baselines.mlls import MLLS
+from raysel.core.errors import ConfigError
 
 
 def draw(seed, n=40, d=8, c=5):

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
-from raysel.baselines.multilabel import neighbour_graph
-from raysel.baselines.multilabel.neighbour_graph import graph_spectrum, laplacian
+from raysel.baselines import neighbour_graph
+from raysel.baselines.neighbour_graph import graph_spectrum, laplacian
 from raysel.baselines.recent import RecentResults
 
 

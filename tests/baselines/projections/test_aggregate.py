@@ -13,10 +13,10 @@ from scipy.linalg import LinAlgWarning
 from sklearn.decomposition import PCA
 from task_sets import make_task
 
-from raysel.baselines.projections.aggregate import Aggregate
-from raysel.baselines.projections.lda import LDA
-from raysel.baselines.projections.trace_ratio_lda import TraceRatioLDA
-from raysel.errors import ConfigError
+from raysel.baselines.aggregate import Aggregate
+from raysel.baselines.lda import LDA
+from raysel.baselines.trace_ratio_lda import TraceRatioLDA
+from raysel.core.errors import ConfigError
 
 
 def pooled(tasks, dim):

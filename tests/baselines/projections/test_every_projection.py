@@ -14,12 +14,12 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.neighbors import KNeighborsClassifier
 from task_sets import concatenate, dense_scatters, make_task, small_but_telling
 
-from raysel.baselines.projections.aggregate import Aggregate
-from raysel.baselines.projections.lda import LDA
-from raysel.baselines.projections.pca import PCA
-from raysel.baselines.projections.trace_ratio_lda import TraceRatioLDA
+from raysel.baselines.aggregate import Aggregate
+from raysel.baselines.lda import LDA
+from raysel.baselines.pca import PCA
+from raysel.baselines.trace_ratio_lda import TraceRatioLDA
+from raysel.core.errors import ConfigError, DataError
 from raysel.data.scaling import UnitScaler
-from raysel.errors import ConfigError, DataError
 from raysel.solvers.mtda.mtda import MTDA
 from raysel.solvers.mtda.semisupervised_mtda import SemiSupervisedMTDA
 

@@ -8,7 +8,7 @@ import scipy.linalg
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from task_sets import dense_scatters, make_task
 
-from raysel.baselines.projections.lda import LDA
+from raysel.baselines.lda import LDA
 
 
 def test_lda_without_shrinkage_is_scikit_learns():

@@ -7,7 +7,7 @@ import pytest
 import sklearn.decomposition
 from task_sets import make_task
 
-from raysel.baselines.projections.pca import PCA
+from raysel.baselines.pca import PCA
 
 
 @pytest.mark.parametrize("D", [10, 90])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from task_sets import assert_same_spaces, best_ratio, dense_scatters, make_task
 
-from raysel.baselines.projections.trace_ratio_lda import TraceRatioLDA
+from raysel.baselines.trace_ratio_lda import TraceRatioLDA
 from raysel.solvers.mtda.mtda import MTDA
 
 

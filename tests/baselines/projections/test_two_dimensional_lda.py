@@ -11,10 +11,10 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import KNeighborsClassifier
 
 from raysel.base.registry import build_solver
-from raysel.baselines.projections.lda import LDA
-from raysel.baselines.projections.two_dimensional_lda import TwoDimensionalLDA
+from raysel.baselines.lda import LDA
+from raysel.baselines.two_dimensional_lda import TwoDimensionalLDA
+from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Matrix, Tensor
-from raysel.errors import ConfigError, DataError
 
 
 def draw(seed, shape=(5, 4), n=40, c=3):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
-from raysel.cv.model.knn import knn_path, knn_scores
+from raysel.evaluation.neighbours import knn_path, knn_scores
 
 
 def data(seed: int, n_train: int = 80, n_test: int = 50, d: int = 30):

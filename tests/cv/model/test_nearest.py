@@ -8,9 +8,8 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from raysel.cv.model.knn import knn_path, knn_scores
-from raysel.cv.model.nearest import NearestNeighborsClassifier
-from raysel.errors import DataError
+from raysel.core.errors import DataError
+from raysel.evaluation.neighbours import NearestNeighborsClassifier, knn_path, knn_scores
 
 
 def expected_failures(estimator):

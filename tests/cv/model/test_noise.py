@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.feature_selection import f_classif
 
-from raysel.cv.model import noise
-from raysel.cv.model.noise import f_values, noise_stability
 from raysel.data.task_blocks import TaskBlocks
+from raysel.evaluation import noise
+from raysel.evaluation.noise import f_values, noise_stability
 
 
 @pytest.fixture

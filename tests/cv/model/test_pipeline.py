@@ -14,15 +14,15 @@ from sklearn.pipeline import Pipeline
 
 from raysel.base.models import load_model, save_model, untrusted_types
 from raysel.base.registry import OWN, build_solver, solver_class
-from raysel.baselines.classifiers.nearest_neighbor import NearestNeighbor
-from raysel.baselines.filters.variance import Variance
-from raysel.cv.model.fold import FoldModels
-from raysel.cv.model.pipeline import FeaturePipeline
-from raysel.cv.model.selector import RankedClassifier, RankedSelector
-from raysel.cv.scoring import Evaluation
+from raysel.baselines.nearest_neighbor import NearestNeighbor
+from raysel.baselines.variance import Variance
+from raysel.core.errors import ConfigError
 from raysel.data.layouts import Matrix
 from raysel.data.scaling import make_scaler
-from raysel.errors import ConfigError
+from raysel.evaluation.pipeline import FeaturePipeline
+from raysel.evaluation.refit import FoldModels
+from raysel.evaluation.scoring import Evaluation
+from raysel.evaluation.selectors import RankedClassifier, RankedSelector
 from raysel.solvers.smml.smml import SMML
 from raysel.solvers.smr.smr import SMR
 

@@ -13,9 +13,9 @@ from sklearn.svm import LinearSVC
 from small_studies import make_study, run_serially, write_digits
 
 from raysel.config import config_from_dict
-from raysel.cv.model.references import CHANCE_DRAWS, REFERENCES, Sets, reference_scores
-from raysel.cv.scoring import Evaluation
 from raysel.data.task_blocks import TaskBlocks
+from raysel.evaluation.references import CHANCE_DRAWS, REFERENCES, Sets, reference_scores
+from raysel.evaluation.scoring import Evaluation
 from raysel.study.definition import Study
 
 SEED = 12345

@@ -10,10 +10,10 @@ from sklearn.feature_selection import SelectKBest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from raysel.base.adapter import ScikitLearnMethod
-from raysel.baselines.filters.variance import Variance
-from raysel.cv.model.selector import RankedClassifier, RankedSelector
+from raysel.baselines.variance import Variance
+from raysel.core.errors import ConfigError, DataError
 from raysel.data.task_blocks import TaskBlocks, constant_features
-from raysel.errors import ConfigError, DataError
+from raysel.evaluation.selectors import RankedClassifier, RankedSelector
 from raysel.solvers.mtda.mtda import MTDA
 from raysel.solvers.smml.smml import SMML
 

@@ -12,12 +12,12 @@ from matplotlib.collections import PathCollection
 from no_warnings import no_warnings
 from sklearn.metrics import confusion_matrix
 
-from raysel.display.figures.confusion import confusion_figure, row_shares
-from raysel.display.figures.profile import profile_figure
-from raysel.display.figures.score_curve import score_curve_figure
-from raysel.display.figures.stability import stability_figure
-from raysel.display.figures.surface import surface_figure
-from raysel.display.figures.tried import TriedConfiguration, shown_parameters
+from raysel.results.displays.confusion import confusion_figure, row_shares
+from raysel.results.displays.data import TriedConfiguration, shown_parameters
+from raysel.results.displays.profile import profile_figure
+from raysel.results.displays.score_curve import score_curve_figure
+from raysel.results.displays.stability import stability_figure
+from raysel.results.displays.surface import surface_figure
 
 HOSTILE = [
     "$x^2_$ $\\frac{1",

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from raysel.display.figures.preview import part_figure, preview_figure
-from raysel.display.figures.preview_parts import Images, Ranges
+from raysel.results.displays.preview import part_figure, preview_figure
+from raysel.results.displays.preview_data import Images, Ranges
 
 HOSTILE = ["$x^2_$ $\\frac{1", "a_b_c" * 30, "<script>&amp;\"'", "\x00\x07bell", "", "\u202egnp.txt", "line\nbreak"]
 

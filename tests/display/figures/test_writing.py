@@ -10,13 +10,13 @@ import xml.etree.ElementTree as ET
 from matplotlib.figure import Figure
 from no_warnings import no_warnings
 
-from raysel.display.figures.writing import write_figure, write_figures
+from raysel.results.displays.writing import write_figure, write_figures
 
 KINDS = ("png", "svg", "pdf")
 CODE = """
 import sys
-from raysel.display.figures.confusion import confusion_figure
-from raysel.display.figures.writing import write_figures
+from raysel.results.displays.confusion import confusion_figure
+from raysel.results.displays.writing import write_figures
 figure = confusion_figure([[9, 1], [2, 8]], ["one", "two"], name="study", n_folds=3)
 write_figures(figure, sys.argv[1], "confusion", ("png", "svg", "pdf"))
 """

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raysel.display.page.contents import csv_download, printable
+from raysel.results.page.contents import csv_download, printable
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 

@@ -8,8 +8,8 @@ import xml.etree.ElementTree as ET
 import numpy as np
 from matplotlib.figure import Figure
 
-from raysel.display.page.svg import inline_svg
-from raysel.display.style import BLUE
+from raysel.results.displays.style import BLUE
+from raysel.results.page.svg import inline_svg
 
 HOSTILE = 'style="fill: #000000" </svg><script>url(#x)</script> & \x00\u202e'
 

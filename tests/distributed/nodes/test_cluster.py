@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from raysel.config.resources import n_trials_at_once
-from raysel.distributed.nodes.cluster import Cluster, Node
-from raysel.errors import ConfigError
+from raysel.core.errors import ConfigError
+from raysel.execution.ray.nodes import Cluster, Node
 
 BIG = Node("a", "10.0.0.1", {"CPU": 8.0, "GPU": 2.0, "memory": 2.0**33, "node:10.0.0.1": 1.0})
 SMALL = Node("b", "10.0.0.2", {"CPU": 3.0})

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from raysel.distributed.nodes.head_watch import HeadWatch
-from raysel.errors import HeadLostError
+from raysel.core.errors import HeadLostError
+from raysel.execution.ray.head_watch import HeadWatch
 
 
 def test_a_head_that_is_gone_interrupts_the_study():
@@ -38,8 +38,8 @@ def test_a_head_that_answers_is_left_alone():
 #: A study whose main thread waits in a call that no signal interrupts.
 STUCK = """
 import signal, sys, time
-from raysel.distributed.nodes import head_watch
-from raysel.printing.last_words import last_words
+from raysel.execution.ray import head_watch
+from raysel.core.printing import last_words
 head_watch._GRACE = 0.1
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 head_watch.HeadWatch(sys.argv[1], lambda: "3 trials had ended and are kept", limit=0.0).start()

@@ -14,13 +14,13 @@ from matplotlib.figure import Figure
 from report_pages import KINDS, Page, run_kind
 from small_studies import raw_config, run_offline, write_digits
 
-from raysel import tune
+from raysel.cli import tune
+from raysel.core.errors import UnfinishedStudyError
 from raysel.data.loading import load_dataset
-from raysel.display.page.render import render_page
-from raysel.errors import UnfinishedStudyError
 from raysel.results import words
+from raysel.results.displays.data import score_curves
 from raysel.results.page.assemble import page_of, write_report
-from raysel.results.pictures.data import score_curves
+from raysel.results.page.contents import render_page
 from raysel.results.result import StudyResult
 
 TITLES = {

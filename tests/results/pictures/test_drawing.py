@@ -12,10 +12,9 @@ from matplotlib import pyplot as plt
 from small_studies import raw_config, run_offline, write_digits
 
 from raysel.base.registry import OWN, solver_capabilities
-from raysel.errors import StudyError
-from raysel.results.pictures import data as picture_data
-from raysel.results.pictures.drawing import draw_pictures, write_pictures
-from raysel.results.pictures.score_meaning import score_meaning
+from raysel.core.errors import StudyError
+from raysel.results.displays import data as picture_data
+from raysel.results.displays.drawing import draw_pictures, score_meaning, write_pictures
 from raysel.results.result import StudyResult
 
 

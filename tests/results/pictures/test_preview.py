@@ -10,10 +10,11 @@ from raysel.data.dataset import Dataset
 from raysel.data.layouts import MaskedVolume, Matrix, Modalities, Tensor
 from raysel.data.loading import load_dataset
 from raysel.data.tasks import join_tasks
-from raysel.display.figures.preview import part_figure
-from raysel.display.figures.preview_parts import Images, Ranges
-from raysel.display.planes import make_plane
-from raysel.results.pictures.preview import (
+from raysel.results.displays.planes import make_plane
+from raysel.results.displays.preview import part_figure
+from raysel.results.displays.preview_data import (
+    Images,
+    Ranges,
     preview_orders,
     preview_parts,
     read_preview_parts,

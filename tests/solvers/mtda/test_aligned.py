@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import minimize
 from task_sets import dense_scatters, make_task, task_samples_of
 
-from raysel.errors import ConfigError, DataError
-from raysel.solvers.mtda.aligned import check_maps, column_traces, map_tasks, pooled_within, shared_projection
+from raysel.core.errors import ConfigError, DataError
+from raysel.solvers.mtda.aligned_mtda import check_maps, column_traces, map_tasks, pooled_within, shared_projection
 
 TASKS = [make_task(0, n=40, D=5, c=3), make_task(1, n=30, D=4, c=3)]
 WEIGHTS = np.array([0.7, 2.0])

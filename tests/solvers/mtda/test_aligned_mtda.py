@@ -20,7 +20,7 @@ from task_sets import (
     write_tasks,
 )
 
-from raysel.errors import ConfigError, DataError
+from raysel.core.errors import ConfigError, DataError
 from raysel.solvers.mtda.aligned_mtda import AlignedMTDA
 from raysel.solvers.mtda.mtda import MTDA
 

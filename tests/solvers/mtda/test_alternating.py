@@ -9,10 +9,10 @@ import pytest
 from scipy.optimize import minimize
 from task_sets import make_tasks
 
-from raysel.errors import ConfigError
-from raysel.linalg.scatter import scatter_range
-from raysel.linalg.trace_ratio import maximize_trace_ratio, shared_ratio, shrunken
-from raysel.solvers.mtda.alternating import alternate, common_width, turn_to_total, update_common, update_map
+from raysel.core.errors import ConfigError
+from raysel.numerics.scatter import scatter_range
+from raysel.numerics.trace_ratio import maximize_trace_ratio, shared_ratio, shrunken
+from raysel.solvers.mtda.mtda import alternate, common_width, turn_to_total, update_common, update_map
 
 WEIGHTS = np.array([1.0, 0.4, 2.0])
 

@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import minimize
 from task_sets import dense_scatters, matrix_tasks, task_samples_of
 
-from raysel.errors import ConfigError, DataError
-from raysel.solvers.mtda.bilinear import alternate_sides, climb, matrix_task
+from raysel.core.errors import ConfigError, DataError
+from raysel.solvers.mtda.bilinear_mtda import alternate_sides, climb, matrix_task
 
 
 @pytest.fixture(scope="module")

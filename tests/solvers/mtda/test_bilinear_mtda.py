@@ -19,8 +19,8 @@ from task_sets import (
     write_tasks,
 )
 
+from raysel.core.errors import ConfigError
 from raysel.data.layouts import Matrix, Tasks, Tensor
-from raysel.errors import ConfigError
 from raysel.solvers.mtda.bilinear_mtda import BilinearMTDA
 from raysel.solvers.mtda.mtda import MTDA
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from raysel.errors import ConfigError
-from raysel.solvers.mtda.map_file import read_maps
+from raysel.core.errors import ConfigError
+from raysel.solvers.mtda.aligned_mtda import read_maps
 
 MAPS = {"faces": np.arange(6.0).reshape(3, 2), "digits": np.eye(4, 2, dtype=np.float32)}
 

@@ -11,9 +11,9 @@ from scipy.optimize import brentq
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from task_sets import SIZES, concatenate, dense_scatters, leading, make_tasks
 
-from raysel.cv.splitters import draw_per_class
+from raysel.core.errors import ConfigError
 from raysel.data.loading import load_dataset
-from raysel.errors import ConfigError
+from raysel.evaluation.splitters import draw_per_class
 from raysel.solvers.mtda.mtda import MTDA
 
 

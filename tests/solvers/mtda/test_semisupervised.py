@@ -8,8 +8,8 @@ from sklearn.neighbors import NearestNeighbors
 from task_sets import dense_scatters, make_task
 
 from raysel.base.projections.task_samples import task_samples
-from raysel.errors import DataError
-from raysel.solvers.mtda.semisupervised import partly_labelled
+from raysel.core.errors import DataError
+from raysel.solvers.mtda.semisupervised_mtda import partly_labelled
 
 
 def partly(seed=0, n=50, D=6, units=1.0):

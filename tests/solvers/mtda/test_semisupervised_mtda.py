@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from small_studies import make_study, run_serially
 from task_sets import assert_same_spaces, best_ratio, dense_scatters, make_task, small_but_telling, write_tasks
 
-from raysel.errors import ConfigError, DataError
+from raysel.core.errors import ConfigError, DataError
 from raysel.solvers.mtda.mtda import MTDA
 from raysel.solvers.mtda.semisupervised_mtda import SemiSupervisedMTDA
 

@@ -8,9 +8,9 @@ from task_sets import concatenate, dense_scatters, matrix_tasks
 
 import raysel
 from raysel.base.registry import solver_class
+from raysel.core.errors import ConfigError
 from raysel.data.layouts import Tasks
 from raysel.data.task_blocks import TaskBlocks
-from raysel.errors import ConfigError
 from raysel.solvers.mtda.aligned_mtda import AlignedMTDA
 from raysel.solvers.mtda.bilinear_mtda import BilinearMTDA
 from raysel.solvers.mtda.mtda import MTDA

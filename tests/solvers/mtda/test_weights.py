@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from task_sets import make_tasks, task_samples_of
 
-from raysel.errors import ConfigError
-from raysel.solvers.mtda.weights import given_weights, resolve_weights, warn_of_dropped_tasks
+from raysel.core.errors import ConfigError
+from raysel.solvers.mtda.shared_ratio import given_weights, resolve_weights, warn_of_dropped_tasks
 
 TRACES = np.array([2.0, 4.0, 0.5])
 

@@ -7,9 +7,9 @@ import pytest
 from smml_random import posed, posed_problem
 from smml_reference import conic_optimum
 
-from raysel.linalg.blocks import FeatureNorm, ModalityNorm
+from raysel.numerics.hinge import FeatureNorm, ModalityNorm
 from raysel.solvers.smml.barrier import DualBarrier, _add_inverse, _apply_inverse, _rooms
-from raysel.solvers.smml.certificate import Certificate
+from raysel.solvers.smml.problem import Certificate
 
 WIDTHS = (6, 1, 5)
 GAMMAS = [(0.1, 0.1), (0.3, 0.02), (0.2, 0.0), (0.0, 0.2), (1e-3, 1e-3)]

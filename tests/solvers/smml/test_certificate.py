@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from smml_random import posed_problem
 from smml_reference import conic_optimum, indicator
 
-from raysel.solvers.smml.certificate import Certificate, relative_gap
+from raysel.solvers.smml.problem import Certificate, relative_gap
 
 WIDTHS = (6, 1, 5)
 

@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from smml_reference import conic_optimum, indicator, objective
 
-from raysel.data.modality_scaler import ModalityScaler
-from raysel.errors import ConfigError
-from raysel.solvers.smml.path import smml_path
-from raysel.solvers.smml.smml import SMML
+from raysel.core.errors import ConfigError
+from raysel.data.scaling import ModalityScaler
+from raysel.solvers.smml.smml import SMML, smml_path
 
 WIDTHS = {"wide": 12, "single": 1, "other": 15}
 GRID = [0.0, *(10.0**k for k in range(-4, 3))]

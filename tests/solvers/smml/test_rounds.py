@@ -10,7 +10,7 @@ from smml_random import posed, posed_problem, random_problem
 from smml_reference import conic_optimum
 
 from raysel.solvers.smml.admm import ConsensusADMM
-from raysel.solvers.smml.rounds import _switch, solving_rounds
+from raysel.solvers.smml.walk import _switch, solving_rounds
 
 
 def stalling():

@@ -14,11 +14,11 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from smml_reference import conic_optimum, indicator, objective, optimality_residual
 
-from raysel.baselines.classifiers.linear_svm import LinearSVM
+from raysel.baselines.linear_svm import LinearSVM
+from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Matrix, Modalities
-from raysel.data.modality_scaler import ModalityScaler
+from raysel.data.scaling import ModalityScaler
 from raysel.data.synthetic import make_multimodal_classification
-from raysel.errors import ConfigError, DataError
 from raysel.solvers.smml.problem import MultimodalProblem
 from raysel.solvers.smml.reweighted import ReweightedSVM
 from raysel.solvers.smml.smml import SMML

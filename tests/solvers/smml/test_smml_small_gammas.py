@@ -12,7 +12,7 @@ from smml_random import random_problem
 from smml_reference import conic_optimum, objective
 
 from raysel.solvers.smml.barrier import DualBarrier
-from raysel.solvers.smml.certificate import Certificate
+from raysel.solvers.smml.problem import Certificate
 from raysel.solvers.smml.smml import SMML
 
 

@@ -10,10 +10,8 @@ import pytest
 from smml_random import posed
 from smml_reference import conic_optimum, indicator, objective
 
-from raysel.solvers.smml.certificate import Certificate
-from raysel.solvers.smml.problem import MultimodalProblem
-from raysel.solvers.smml.rounds import solving_rounds
-from raysel.solvers.smml.walk import Walk, _without_hinge
+from raysel.solvers.smml.problem import Certificate, MultimodalProblem
+from raysel.solvers.smml.walk import Walk, _without_hinge, solving_rounds
 
 WIDTHS = [12, 1, 15]
 TOL = 1e-3

@@ -17,11 +17,11 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from smr_reference import flat, images_with_signal
 
+from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Matrix, Tensor
-from raysel.errors import ConfigError, DataError
-from raysel.linalg.least_squares import least_squares_data
-from raysel.linalg.reweighting import Penalty
-from raysel.metrics.ranks import ranks
+from raysel.numerics.least_squares import least_squares_data
+from raysel.numerics.rankings import ranks
+from raysel.numerics.reweighting import Penalty
 from raysel.solvers.smr.smr import SMR
 from raysel.solvers.smr.updates import objective
 

@@ -11,18 +11,19 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from smr_reference import flat, images_with_signal
 
-from raysel.linalg.least_squares import least_squares_data, ls21_steps
-from raysel.linalg.reweighting import Penalty
-from raysel.solvers.smr.start import (
+from raysel.numerics.least_squares import least_squares_data, ls21_steps
+from raysel.numerics.reweighting import Penalty
+from raysel.solvers.smr.updates import (
     _lowest,
+    accelerated_steps,
     continuation,
     identity,
     iterations,
     multistart_steps,
+    objective,
     unit_weight,
     with_objective,
 )
-from raysel.solvers.smr.updates import accelerated_steps, objective
 
 
 def made(seed=1, n_samples=30):

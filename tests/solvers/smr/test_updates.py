@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_digits
 from smr_reference import flat, images_with_signal
 
-from raysel.linalg.least_squares import least_squares_data
-from raysel.linalg.reweighting import Penalty, l2p_weights
+from raysel.numerics.least_squares import least_squares_data
+from raysel.numerics.reweighting import Penalty, l2p_weights
 from raysel.solvers.smr.updates import accelerated_steps, alternating_steps, objective
 
 

@@ -15,12 +15,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
+from raysel.core.errors import DataError
+from raysel.core.files import is_local
+from raysel.core.limits import MAX_DATA_BYTES, check_data_bytes, in_words, max_data_bytes
 from raysel.data.formats.files import ReadOptions
-from raysel.errors import DataError
-from raysel.files import is_local
-from raysel.limits import MAX_DATA_BYTES, check_data_bytes, in_words, max_data_bytes
 
-_CHILD = Path(__file__).with_name("child.py")
+_CHILD = Path(__file__).with_name("text_child.py")
 #: Processor time for a file in seconds, and seconds more for each byte: 20 to 200 times what valid files take.
 _SECONDS, _SECONDS_PER_BYTE = 20, 2e-7
 

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from raysel.arrays import FloatArray, LabelArray
-from raysel.data.formats.label_names import is_in_other_words
-from raysel.errors import DataError
-from raysel.limits import BYTES_OF_A_NUMBER, check_data_bytes
+from raysel.core.arrays import FloatArray, LabelArray
+from raysel.core.errors import DataError
+from raysel.core.limits import BYTES_OF_A_NUMBER, check_data_bytes
+from raysel.data.formats.names import is_in_other_words
 
 #: Start of the name of a column without one, followed by its position: that of pandas.
 UNNAMED = "Unnamed: "

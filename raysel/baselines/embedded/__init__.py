@@ -1,1 +1,0 @@
-"""Feature selectors that learn their scores as part of a model: regressions and discriminant analysis."""

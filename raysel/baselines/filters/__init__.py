@@ -1,1 +1,0 @@
-"""Filters: one-shot feature rankings by a statistic of the training set, without a model."""

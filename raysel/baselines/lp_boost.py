@@ -1,0 +1,255 @@
+"""LPBoost: support vector machines of each modality, weighted by a linear program on out-of-fold scores."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from numbers import Real
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import check_random_state
+
+from raysel.base.iterative import OneShotEstimator
+from raysel.base.one_against_rest import SignedTarget
+from raysel.baselines.kernel_classifier import (
+    WIDTH_CONSTRAINTS,
+    KernelClassifier,
+    PreparedKernels,
+    fit_machine,
+    kernel_matrix,
+)
+from raysel.baselines.margin_programs import shared_weights, solve_program
+from raysel.baselines.recent import RecentResults
+from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.core.errors import DataError
+from raysel.core.validation import Interval, StrOptions
+
+#: The authors' values of C, from which it is chosen if it is not given.
+C_GRID = (0.1, 1.0, 10.0, 50.0, 100.0, 500.0, 1000.0)
+#: Largest number of inner folds of the out-of-fold scores.
+_FOLDS = 5
+
+#: Training and held-out samples of each inner fold.
+_Folds = Sequence[tuple[IntArray, IntArray]]
+
+
+class _Machines(NamedTuple):
+    """SVMs of all modalities: C of each, their scores on held-out samples, and their dual solutions."""
+
+    C: FloatArray
+    scores: FloatArray
+    dual: FloatArray
+    intercept: FloatArray
+
+
+#: Latest machines, which configurations share that differ in ``nu`` or ``weights`` only; 128 MiB at most.
+_recent: RecentResults[_Machines] = RecentResults(2**24)
+
+
+class LPBoost(OneShotEstimator, KernelClassifier):
+    """LPBoost of kernel SVMs of each modality, with shared weights (LPBoost-beta) or weights of each class (LPBoost-B).
+
+    For each modality k an SVM f_kj is fitted for each class j (one against the rest). The weights maximise a soft
+    margin of their scores on the training samples,
+
+        min_{B, rho, xi >= 0}  -rho + 1/(nu n) sum_i xi_i
+        subject to  sum_k (B_{k, y_i} f_{k, y_i}(x_i) - B_{k, j} f_{k, j}(x_i)) + xi_i >= rho   for all j != y_i
+
+    with B >= 0 and columns of sum 1. The scores are out-of-fold: each sample is scored by SVMs that were fitted without
+    it, in 5 stratified inner folds of the training samples (fewer, but at least 2, if the smallest class has fewer
+    samples). Prediction uses SVMs of all training samples: the class of largest sum_k B_kj f_kj(x).
+
+    The authors define the method for one label a sample only. Two classes, and each label of a multi-label target, are
+    treated as two classes with the scores f and -f, for which shared weights and those of each class are the same;
+    every label has its own folds and weights.
+
+    Parameters
+    ----------
+    modalities : dict of str to int, default=None
+        Number of columns of each modality, by its name, in column order. None: all columns are one modality.
+    weights : {"shared", "per_class"}, default="shared"
+        "shared": one weight for each modality, solved by cutting planes. "per_class": a weight for each modality and
+        class, solved as one sparse program; slower.
+    nu : float, default=0.5
+        Upper bound of the share of samples with a margin below rho, above 0 and at most 1. Below 1 / n_samples the
+        smallest margin is maximised.
+    C : float, default=None
+        Weight of the SVMs' loss, above 0, for all modalities. None: chosen for each modality from 0.1, 1, 10, 50, 100,
+        500 and 1000 by the accuracy of its out-of-fold scores (for a multi-label target averaged over labels); of
+        equal ones the smallest.
+    gamma : float, default=1.0
+        Factor of the squared distances, above 0, in the unit ``gamma_scale``, common to all modalities.
+    gamma_scale : {"mean_distance", "absolute"}, default="mean_distance"
+        Unit of ``gamma``. "mean_distance": 1 / mean squared distance of two training samples in the modality.
+        "absolute": 1.
+    tol : float, default=1e-3
+        Tolerance of SVC.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the inner folds. None: NumPy's global generator.
+
+    Attributes
+    ----------
+    modality_scores_ : ndarray of shape (n_modalities,), or (n_modalities, n_classes)
+        Weights of the modalities: of each class with ``weights="per_class"`` and more than two classes, of each label
+        for a multi-label target. 0 for a label that all or no samples have.
+    loss_weights_ : ndarray of shape (n_modalities,)
+        C of each modality.
+    objective_path_ : ndarray of shape (1,)
+        Optimal value of the linear program; summed over labels for a multi-label target.
+    classes_, class_count_, multilabel_
+        See `OneAgainstRestClassifier`.
+    modality_names_, kernel_gammas_, support_, support_vectors_, dual_coef_, intercept_
+        See `KernelClassifier`; each modality has its own dual coefficients.
+
+    Notes
+    -----
+    A label that all or no training samples have is scored by its sign. Kernel widths and out-of-fold scores come from
+    the training samples only. The method does not scale the features: that is ``dataset.scaling`` of a study.
+
+    References
+    ----------
+    Gehler, Nowozin, "On feature combination for multiclass object classification", ICCV 2009.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
+    >>> X, y = load_wine(return_X_y=True)
+    >>> boost = LPBoost({"chemistry": 9, "optics": 4}, C=1.0, random_state=0).fit(scale(X), y)
+    >>> boost.modality_scores_.shape, boost.score(scale(X), y) > 0.95
+    ((2,), True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **WIDTH_CONSTRAINTS,
+        "modalities": [dict, None],
+        "weights": [StrOptions({"shared", "per_class"})],
+        "nu": [Interval(Real, 0, 1, closed="right")],
+        "C": [Interval(Real, 0, None, closed="neither"), None],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
+    }
+
+    fitted_shapes: ClassVar[dict[str, str]] = {"loss_weights_": "n_kernels"}
+
+    loss_weights_: FloatArray
+
+    def __init__(
+        self,
+        modalities: Mapping[str, int] | None = None,
+        weights: Literal["shared", "per_class"] = "shared",
+        nu: float = 0.5,
+        C: float | None = None,
+        gamma: float = 1.0,
+        gamma_scale: Literal["mean_distance", "absolute"] = "mean_distance",
+        tol: float = 1e-3,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.modalities = modalities
+        self.weights = weights
+        self.nu = nu
+        self.C = C
+        self.gamma = gamma
+        self.gamma_scale = gamma_scale
+        self.tol = tol
+        self.random_state = random_state
+
+    def complexity_key(self) -> tuple[float, ...]:
+        """Return the sort key of shared weights first, then of larger nu, smaller C and smaller gamma.
+
+        Returns
+        -------
+        tuple of float
+            Smaller for simpler models.
+        """
+        C = max(C_GRID) if self.C is None else self.C
+        return (float(self.weights == "per_class"), -float(self.nu), float(C), float(self.gamma))
+
+    def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedKernels) -> Iterator[float]:
+        target = prepared.target
+        folds = _inner_folds(target, check_random_state(self.random_state))
+        splits = tuple(part for label in folds for split in label for part in split)
+        arrays = (prepared.distances, self._gammas(prepared), target.signs, *splits)
+        machines = _recent.get(f"{self.C} {self.tol}", arrays, lambda: self._machines(prepared, folds))
+        weights, objective = self._weigh(machines.scores, target)
+        self._keep(X, prepared, machines.dual, (machines.intercept * weights).sum(axis=0))
+        varied = (target.signs != target.signs[:, :1]).any(axis=1)
+        self.intercept_ = np.where(varied, self.intercept_, target.signs[:, 0])
+        by_class = target.multilabel or self.weights == "per_class"
+        self.modality_scores_ = weights if by_class and weights.shape[1] > 1 else weights[:, 0]
+        self.loss_weights_ = machines.C.copy()
+        yield objective
+
+    def _machines(self, prepared: PreparedKernels, folds: Sequence[_Folds]) -> _Machines:
+        """Fit the SVMs of each modality, with the best C of the grid if none is given."""
+        target, grid = prepared.target, C_GRID if self.C is None else (float(self.C),)
+        chosen, held_out, duals, intercepts = [], [], [], []
+        for row in self._kernel_pairs(prepared):
+            kernel = kernel_matrix(row)
+            scores = [_out_of_fold(kernel, target.signs, folds, C, self.tol) for C in grid]
+            best = int(np.argmax([_accuracy(candidate, target) for candidate in scores]))
+            fitted = [fit_machine(kernel, sign, grid[best], self.tol) for sign in target.signs]
+            chosen.append(grid[best])
+            held_out.append(scores[best])
+            duals.append(np.stack([dual for dual, _ in fitted]))
+            intercepts.append(np.array([intercept for _, intercept in fitted]))
+        return _Machines(np.array(chosen), np.stack(held_out), np.stack(duals), np.stack(intercepts))
+
+    def _weigh(self, scores: FloatArray, target: SignedTarget) -> tuple[FloatArray, float]:
+        """Weights of shape (n_modalities, n_problems), 0 for constant labels, and the value of the program."""
+        n_problems = scores.shape[1]
+        if n_problems > 1 and not target.multilabel:
+            codes = target.signs.argmax(axis=0)
+            if self.weights == "per_class":
+                return solve_program(scores, codes, self.nu)
+            shared, margin = shared_weights(scores, codes, self.nu)
+            return np.repeat(shared[:, None], n_problems, axis=1), -margin
+        found, objective = np.zeros(scores.shape[:2]), 0.0
+        for j, sign in enumerate(target.signs):
+            if (sign != sign[0]).any():
+                both = np.stack([-scores[:, j], scores[:, j]], axis=1)
+                found[:, j], margin = shared_weights(both, (sign > 0).astype(np.int64), self.nu)
+                objective -= margin
+        return found, objective
+
+
+def _inner_folds(target: SignedTarget, generator: np.random.RandomState) -> list[_Folds]:
+    """Stratified folds of the samples: the same for all classes, others for each label."""
+    if target.multilabel:
+        return [_stratified(sign > 0, generator) for sign in target.signs]
+    codes = target.signs.argmax(axis=0) if len(target.signs) > 1 else target.signs[0] > 0
+    return [_stratified(codes, generator)] * len(target.signs)
+
+
+def _stratified(codes: LabelArray, generator: np.random.RandomState) -> _Folds:
+    counts = np.unique(codes, return_counts=True)[1]
+    if len(counts) < 2:
+        return []
+    if counts.max() < 2:
+        raise DataError(
+            f"LPBoost scores each training sample by SVMs of the others, and each of the {len(counts)} classes has one"
+            " training sample only: give at least two samples of a class."
+        )
+    splitter = StratifiedKFold(int(np.clip(counts.min(), 2, _FOLDS)), shuffle=True, random_state=generator)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class")  # a class of one sample
+        return list(splitter.split(codes, codes))
+
+
+def _out_of_fold(kernel: FloatArray, signs: FloatArray, folds: Sequence[_Folds], C: float, tol: float) -> FloatArray:
+    """Scores of each sample by SVMs that were fitted without it, (n_problems, n_samples); 0 without folds."""
+    scores = np.zeros(signs.shape)
+    for row, sign, splits in zip(scores, signs, folds, strict=True):
+        for train, held_out in splits:
+            dual, intercept = fit_machine(kernel[np.ix_(train, train)], sign[train], C, tol)
+            row[held_out] = kernel[np.ix_(held_out, train)] @ dual + intercept
+    return scores
+
+
+def _accuracy(scores: FloatArray, target: SignedTarget) -> float:
+    """Share of correct predictions, for a multi-label target averaged over labels."""
+    if len(scores) > 1 and not target.multilabel:
+        return float((scores.argmax(axis=0) == target.signs.argmax(axis=0)).mean())
+    return float(((scores > 0) == (target.signs > 0)).mean())

@@ -1,1 +1,0 @@
-"""Baseline classifiers of samples with several labels."""

@@ -1,1 +1,0 @@
-"""Baseline projections of the samples onto a few directions."""

@@ -1,0 +1,106 @@
+"""Linear discriminant analysis by the trace ratio, separately for each task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from raysel.base.iterative import IterativeEstimator
+from raysel.base.projections.projector import TaskProjector
+from raysel.base.projections.task_samples import TaskSamples
+from raysel.core.validation import Interval
+from raysel.numerics.scatter import ScatterRange
+from raysel.numerics.trace_ratio import maximize_trace_ratio, shrunken
+
+
+class TraceRatioLDA(IterativeEstimator, TaskProjector):
+    """Linear discriminant analysis by the trace ratio of between-class to total scatter.
+
+        maximise over U'U = I:   tr(U' S_b U) / tr(U' S_t U),   S_t = S_b + (1 - s) S_w + s tr(S_w)/r I
+
+    within the range of S_t, by Newton's method (Wang et al., "Trace ratio vs. ratio trace", CVPR 2007). Unlike
+    `MTDA`, it maximises the ratio of each task separately; for one task the two methods are equal.
+
+    Parameters
+    ----------
+    tasks : dict of str to int or tuple of int, default=None
+        Number of columns of each task, in column order, or the shape of its samples. None: one task. See `MTDA`.
+    n_components : int or list of int, default=None
+        Number of directions, for all tasks or for each one. None: the task's number of classes minus 1.
+    shrinkage : float in [0, 1], default=0.0
+        Weight s of a multiple of the identity in the within-class scatter.
+    max_iter : int, default=100
+        Maximum number of iterations.
+    tol : float, default=1e-12
+        Relative change of the mean ratio below which the iteration stops.
+    n_features_to_select : int, default=None
+        Number of features that ``get_support`` selects. None: half of them.
+
+    Attributes
+    ----------
+    ratios_ : ndarray of shape (n_tasks,)
+        Trace ratio of each task.
+    projections_, means_, embeddings_, embedded_labels_, task_scores_, ranks_, task_names_, classes_
+        See `FittedProjection`.
+    objective_path_ : ndarray of shape (n_iter_,)
+        Mean of the tasks' ratios after each iteration.
+
+    References
+    ----------
+    Wang, Yan, Xu, Tang, Huang, "Trace ratio vs. ratio trace for dimensionality reduction", CVPR 2007.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> TraceRatioLDA(shrinkage=0.5).fit(X[:900], y[:900]).score(X[900:], y[900:]) > 0.8
+    True
+    """
+
+    fitted_shapes: ClassVar[dict[str, str]] = {"ratios_": "n_tasks"}
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "tasks": [dict, None],
+        "n_components": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+        "shrinkage": [Interval(Real, 0, 1, closed="both")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        tasks: Mapping[str, int | tuple[int, ...]] | None = None,
+        n_components: int | Sequence[int] | None = None,
+        shrinkage: float = 0.0,
+        max_iter: int = 100,
+        tol: float = 1e-12,
+        n_features_to_select: int | None = None,
+    ) -> None:
+        self.tasks = tasks
+        self.n_components = n_components
+        self.shrinkage = shrinkage
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_features_to_select = n_features_to_select
+
+    def complexity_key(self) -> tuple[float, ...]:
+        """Return the sort key by which fewer components come first, then more shrinkage."""
+        return (*super().complexity_key(), -self.shrinkage)
+
+    def _solve(self, samples: Sequence[TaskSamples], prepared: Sequence[ScatterRange]) -> Iterator[float]:
+        sizes = self._sizes(samples, prepared)
+        centred = [task.X - reduced.mean for task, reduced in zip(samples, prepared, strict=True)]
+        problems = [shrunken(reduced.between, reduced.total, self.shrinkage) for reduced in prepared]
+        alone = (
+            maximize_trace_ratio([problem], [size], np.ones(1)) for problem, size in zip(problems, sizes, strict=True)
+        )
+        for steps in zip(*alone, strict=True):
+            bases = [V for _, (V,) in steps]
+            values = [problem.column_ratios(V) for problem, V in zip(problems, bases, strict=True)]
+            self._keep_reduced(samples, prepared, centred, bases, values)
+            self.ratios_ = np.array([ratio for ratio, _ in steps])
+            yield float(self.ratios_.mean())

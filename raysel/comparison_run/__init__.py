@@ -1,1 +1,0 @@
-"""Comparisons of several methods, each an ordinary study on the same folds: preparation and run."""

@@ -1,0 +1,1 @@
+"""What all rooms use: errors, text, files, limits, credentials, storage at URIs."""

@@ -1,0 +1,83 @@
+"""Exceptions of raysel; each message names the invalid value and how to fix it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from raysel.core.credentials import without_credentials
+from raysel.core.printing import printable
+
+#: Line of a traceback that names the place of a call.
+_FRAME = re.compile(r'\s*File ".*", line \d+')
+
+
+def suggestion(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return a question that names the known words that hold an unknown one, or the most similar; else
+    ``otherwise``.
+    """
+    listed = list(known)
+    holding = [name for name in listed if len(word) > 2 and word.lower() in name.lower()][:3]
+    near = holding or difflib.get_close_matches(word, listed, 1)
+    return f"did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else otherwise
+
+
+class RayselError(Exception):
+    """Base class of all of raysel's exceptions; their messages hold no credentials and no control characters."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*(without_credentials(arg) if isinstance(arg, str) else arg for arg in args))
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
+
+
+class ConfigError(RayselError, ValueError):
+    """A parameter is unknown, of the wrong type, out of range, or does not fit the data."""
+
+
+class DataError(RayselError, ValueError):
+    """A data set or file cannot be read, or its content is invalid."""
+
+
+class StudyError(RayselError):
+    """A study cannot be started, resumed or read."""
+
+
+class RayStartError(StudyError):
+    """Ray did not start on this machine, as when other programs keep its processors busy."""
+
+
+class HeadLostError(StudyError):
+    """The head node of the Ray cluster is lost; the trials that have ended are kept, and the study can be resumed."""
+
+
+class DirectoryError(StudyError):
+    """A study's directory is in use by another study, damaged, or not writable."""
+
+
+class UnfinishedStudyError(StudyError):
+    """A result was requested from a study that has not finished."""
+
+    def __init__(self, path: Path, n_done: int, n_trials: int) -> None:
+        self.n_done, self.n_trials = n_done, n_trials
+        super().__init__(
+            f"the study in {path} has not finished: {n_done} of {n_trials} trials are done. Resume it, or open another"
+            " study."
+        )
+
+
+def headline(text: str) -> str:
+    r"""Return the line of an error's text that says what happened."""
+    lines = [line.rstrip() for line in text.strip().splitlines() if line.strip()]
+    frames = [i for i, line in enumerate(lines) if _FRAME.match(line)]
+    if not frames:
+        return lines[-1].strip() if lines else ""
+    below = lines[frames[-1] + 1 :]
+    while below and below[0][0].isspace():  # the frame's source line, and carets
+        del below[0]
+    said = below[:2] if below and below[0].endswith(":") else below[:1]
+    return " ".join(line.strip() for line in said)

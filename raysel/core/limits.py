@@ -1,0 +1,75 @@
+"""Limits on what is read from outside, and the memory of the machine, of which one limit is a share."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from itertools import accumulate
+from pathlib import Path
+
+from raysel.core.errors import ConfigError, DataError
+
+#: Environment variable with the most bytes of memory that the content of one data file or model may take.
+MAX_DATA_BYTES = "RAYSEL_MAX_DATA_BYTES"
+#: Characters of a name of a feature, class or label.
+MOST_CHARACTERS = 1000
+#: Bytes at which each number is counted: samples are used in double precision, whatever the file stores.
+BYTES_OF_A_NUMBER = 8
+
+#: Reading takes up to four times the size of the samples, e.g. for a table, its columns as one array, and a copy.
+_SHARE = 0.25
+_CGROUPS, _OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+
+
+def machine_memory() -> int:
+    """Return the memory of the machine, or of the container or job of this process if that is less."""
+    found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    for file in _limit_files():
+        with suppress(OSError, ValueError):  # no limit: the file does not exist, or contains "max"
+            found = min(found, int(file.read_text()))
+    return found
+
+
+def _limit_files() -> list[Path]:
+    """Files with the memory limits of this process's control groups and of those above them."""
+    files = [_CGROUPS / "memory.max"]
+    with suppress(OSError):
+        for line in _OWN_CGROUPS.read_text().splitlines():
+            _, kinds, path = line.split(":", 2)
+            if kinds and "memory" not in kinds.split(","):
+                continue
+            root, name = (_CGROUPS / "memory", "memory.limit_in_bytes") if kinds else (_CGROUPS, "memory.max")
+            parts = [part for part in path.split("/") if part]
+            files += [root / above / name for above in accumulate(parts, os.path.join, initial="")]
+    return files
+
+
+def max_data_bytes() -> int:
+    """Return the most bytes of memory that the content of one data file or model may take."""
+    given = os.environ.get(MAX_DATA_BYTES, "").strip()
+    if not given:
+        return int(_SHARE * machine_memory())
+    with suppress(ValueError, OverflowError):
+        if (limit := int(float(given))) > 0:
+            return limit
+    raise ConfigError(f"{MAX_DATA_BYTES}={given}: give a number of bytes above 0, e.g. 8e9.")
+
+
+def check_data_bytes(path: object, claimed: int, what: str = "its content") -> None:
+    """Check the memory that the content of a file would take, before it is taken."""
+    limit = max_data_bytes()
+    if claimed > limit:
+        source = "" if os.environ.get(MAX_DATA_BYTES) else ", a quarter of the memory of this machine"
+        raise DataError(
+            f"{path}: {what} would take {in_words(claimed)} of memory, above the limit of {in_words(limit)}{source}. "
+            f"If you trust the file, set the environment variable {MAX_DATA_BYTES} to more bytes; a file that is much "
+            "smaller than what it claims is damaged or an attack."
+        )
+
+
+def in_words(n_bytes: int) -> str:
+    """Return a number of bytes in KiB, MiB or GiB."""
+    power, unit = next(
+        (power, unit) for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")) if n_bytes >= 2**power or power == 10
+    )
+    return f"{n_bytes / 2**power:,.1f} {unit}"

@@ -1,0 +1,156 @@
+"""Text for people: listings, shortened names, what a terminal may print, last words of a process."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+#: Categories of Unicode whose characters are shown as escape sequences: controls, controls of the text direction and
+#: of zero width, halves of surrogate pairs, private and unassigned characters, line and paragraph separators.
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+#: Words longer than this are shortened in the middle: no name, path or address that a person reads is as long.
+_LONGEST_WORD = 1000
+_LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
+#: What a spreadsheet takes for the start of a formula, also full-width as in East Asia, and the mark itself.
+_FORMULA = (*"=+-@\t\r\n\uff1d\uff0b\uff0d\uff20", "'")
+#: Places in Markdown before the signs that make a picture, a link, the address of one, or an element of HTML.
+_OF_MARKDOWN = re.compile(r"(?<=!)(?=\[)|(?<=\])(?=[(\[:])|(?=<[A-Za-z/!?])")
+
+T = TypeVar("T")
+
+
+def printable(text: str) -> str:
+    r"""Return a text with the characters that a terminal obeys or hides as escape sequences, and long words shortened.
+
+    Line breaks stay. Words of more than 1000 letters keep their first and last 500.
+    """
+    text = escaped(text)
+    return _LONG_WORD.sub(_shortened, text) if len(text) > _LONGEST_WORD else text
+
+
+def escaped(text: str) -> str:
+    """Return a text with hidden characters as escape sequences, as `printable` does, and of full length."""
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def _shown(letter: str) -> str:
+    if letter == "\n" or letter.isprintable() or unicodedata.category(letter) not in _HIDDEN:
+        return letter
+    return letter.encode("unicode_escape").decode("ascii")
+
+
+def _shortened(word: re.Match[str]) -> str:
+    text, half = word.group(), _LONGEST_WORD // 2
+    return f"{text[:half]}… ({len(text)} letters) …{text[-half:]}"
+
+
+def csv_cell(value: T) -> T | str:
+    """Return a cell of a CSV file that no spreadsheet takes for a formula.
+
+    A text that starts with =, +, -, @, a tab or a line break gets an apostrophe in front, and so does one that starts
+    with an apostrophe: without one leading apostrophe each is as it was. Numbers stay as they are.
+    """
+    return f"'{value}" if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA) else value
+
+
+def csv_row(values: Sequence[object]) -> list[object]:
+    """Return a row of a CSV file, header or values, each as `csv_cell` returns it."""
+    return [csv_cell(value) for value in values]
+
+
+def markdown_text(text: str) -> str:
+    r"""Return a text in Markdown of which no part is a link, a picture or HTML.
+
+    A picture would be loaded from a server of the author's choice when the text is shown.
+    """
+    return _OF_MARKDOWN.sub(r"\\", escaped(text))
+
+
+def listed(names: Iterable[object], most: int = 12) -> str:
+    """Return names as text, the first of many with their number."""
+    every = [str(name) for name in names]
+    shown = [name if name.isprintable() and name else repr(name) for name in every[:most]]
+    return (", ".join(shown) or "nothing") + (f", ... ({len(every)} in all)" if len(every) > most else "")
+
+
+def suggestion(wanted: str, known: Collection[str]) -> str:
+    """Return what to give instead of an unknown name: a similar one, or else one of those there are."""
+    close = get_close_matches(wanted, known, n=1)
+    return f"did you mean {close[0]}?" if close else f"it has {listed(known)}."
+
+
+def short(name: str, longest: int) -> str:
+    """Shorten a text to one line of at most ``longest`` characters."""
+    line = _one_line(name)
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def short_middle(name: str, longest: int) -> str:
+    """Shorten a text to one line of at most ``longest`` characters, keeping its start and its end."""
+    line = _one_line(name)
+    end = (longest - 1) // 2
+    return line if len(line) <= longest else f"{line[: longest - 1 - end]}…{line[-end:]}"
+
+
+def _one_line(name: str) -> str:
+    """Join the words of a text by single spaces, and replace what cannot be printed: SVG must not contain it."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(name.split()))
+
+
+class Terminal(Console):
+    r"""Console that shows control characters as escape sequences instead of obeying them.
+
+    Colours, the progress line and the width of lines work as in rich's console; only texts are made `printable`, on a
+    terminal and in a log alike.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"soft_wrap": True, "highlight": False, "markup": False, "emoji": False, **settings})
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Return the segments of anything that can be printed; every output passes here."""
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                yield Segment(printable(segment.text), segment.style)
+
+
+def print_path(path: str | Path) -> None:
+    """Print a path on a line of its own: made printable on a terminal, and as it is for a program that reads it."""
+    text = printable(str(path)) if sys.stdout.isatty() else str(path)
+    sys.stdout.write(f"{text}\n")
+
+
+#: Texts of the commands that run in this process; that of the innermost one is printed.
+_WORDS: list[Callable[[], str]] = []
+
+
+@contextmanager
+def last_words(words: Callable[[], str]) -> Iterator[None]:
+    """Let `end_process` print a text, which says how to resume what runs inside the context."""
+    _WORDS.append(words)
+    try:
+        yield
+    finally:
+        _WORDS.remove(words)
+
+
+def end_process(error: Exception) -> NoReturn:
+    """Print an error and the text of `last_words`, and end this process with exit status 1 without any clean-up."""
+    with suppress(Exception):  # the process ends in any case
+        sys.stderr.write(f"error: {error}\n")
+        for words in _WORDS[-1:]:
+            sys.stderr.write(f"{words()}\n")
+        sys.stderr.flush()
+    os._exit(1)

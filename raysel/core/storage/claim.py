@@ -1,0 +1,114 @@
+"""Markers by which a driver tells others that it runs a study at a URI.
+
+Object stores have no locks, so this is best effort: each driver writes an object of its own, looks whether there are
+others, and renews its own while it runs. Ages are differences of two times by the clock of the store.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+import uuid
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from raysel.core.errors import DirectoryError
+from raysel.core.files import parse_json
+from raysel.core.storage.location import FileSystem, Location
+from raysel.core.storage.transfer import Entry, entry_of, hidden_entries, kind_of, remove, upload
+
+#: Folder of the markers below that of a study; names of a study's own files that start with a dot are not copied.
+MARKERS = ".raysel-running"
+#: Seconds between two renewals of a marker, and those after which its driver counts as dead.
+RENEWAL, PATIENCE = 10.0, 60.0
+
+
+class Claim:
+    """Marker of this driver at a URI."""
+
+    def __init__(self, store: FileSystem, folder: Location) -> None:
+        self._store, self._folder = store, folder
+        self._name = f"{uuid.uuid4().hex}.json"
+        self._renewed = time.monotonic()
+        self._write()
+        try:
+            self._refuse_others()
+        except BaseException:
+            self.release()
+            raise
+
+    def renew(self) -> bool:
+        """Renew the marker if it is time to."""
+        if time.monotonic() - self._renewed < RENEWAL:
+            return True
+        if kind_of(self._store, self._folder.child(f"{MARKERS}/{self._name}")) != "file":
+            return False
+        self._write()
+        self._renewed = time.monotonic()
+        return True
+
+    def release(self) -> None:
+        """Remove the marker, and the folder of markers if it is empty; a store that fails is left as it is."""
+        with suppress(OSError):
+            remove(self._store, self._folder.child(f"{MARKERS}/{self._name}"))
+            if not hidden_entries(self._store, self._folder.child(MARKERS)):
+                self._store.delete_dir(self._folder.child(MARKERS).path)
+
+    def _write(self) -> None:
+        machine, start = _machine(), _start_of(os.getpid())
+        owner = {"host": socket.gethostname(), "pid": os.getpid(), "machine": machine, "start": start}
+        upload(self._store, json.dumps(owner).encode(), self._folder, f"{MARKERS}/{self._name}")
+
+    def _refuse_others(self) -> None:
+        markers = self._folder.child(MARKERS)
+        now = entry_of(self._store, markers.child(self._name)).changed
+        for entry in hidden_entries(self._store, markers):
+            if entry.name == self._name:
+                continue
+            owner, age = self._owner(markers, entry), max(0.0, now - entry.changed)
+            if age < PATIENCE and not _is_dead(owner):
+                raise DirectoryError(
+                    f"a study is running in {self._folder} (process {owner.get('pid', '?')} on "
+                    f"{owner.get('host', '?')}, last sign of life {age:.0f} s ago); wait until it ends, or choose "
+                    f"another output. If it was killed, try again in {PATIENCE - age:.0f} s."
+                )
+            remove(self._store, markers.child(entry.name))
+
+    def _owner(self, markers: Location, entry: Entry) -> dict[str, Any]:
+        """Content of a marker; empty if it is gone or of another form."""
+        try:
+            with self._store.open_input_stream(markers.child(entry.name).path) as stream:
+                found = parse_json(stream.read(2**12))
+        except (OSError, ValueError):
+            return {}
+        kinds = {"host": str, "pid": int, "machine": str, "start": str}
+        return {key: found[key] for key, kind in kinds.items() if isinstance(found, dict) and _is(found.get(key), kind)}
+
+
+def _is(value: Any, kind: type) -> bool:
+    return type(value) is kind and str(value).isprintable() and len(str(value)) < 2**8
+
+
+def _is_dead(owner: dict[str, Any]) -> bool:
+    """Return whether the process ran on this machine and has ended."""
+    return bool(owner) and owner.get("machine") == _machine() and _start_of(owner.get("pid", 0)) != owner.get("start")
+
+
+def _machine() -> str:
+    """Name of this machine since it was started, and of the processes that are seen here; empty if unknown."""
+    with suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    return f"{socket.gethostname()} {uuid.uuid4()}"
+
+
+def _start_of(pid: int) -> str:
+    """Time at which a process started, in clock ticks; empty if there is none."""
+    with suppress(OSError, IndexError):
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        fields = stat.rpartition(")")[2].split()
+        return "" if fields[0] == "Z" else fields[19]
+    return ""

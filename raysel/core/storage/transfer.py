@@ -1,0 +1,185 @@
+"""Reasons for which a store could not be used, in plain words."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from raysel.core.files import atomic_write
+from raysel.core.storage.location import FileSystem, Location
+
+_CREDENTIALS = {
+    "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or add ?anonymous=true for a public bucket",
+    "gs": "set GOOGLE_APPLICATION_CREDENTIALS to a key file, or add ?anonymous=true for a public bucket",
+    "file": "check the permissions",
+}
+#: Parts of the messages of PyArrow's clients, and what they mean.
+_NO_BUCKET = re.compile("NO_SUCH_BUCKET|specified bucket does not exist")
+_DENIED = re.compile(
+    "ACCESS_DENIED|INVALID_ACCESS_KEY_ID|INVALID_CLIENT_TOKEN|SIGNATURE_DOES_NOT_MATCH|UNRECOGNIZED_CLIENT|"
+    "EXPIRED_TOKEN|HTTP status code: 40[13]|HTTP response code: 40[13]|PERMISSION_DENIED|UNAUTHENTICATED"
+)
+_NO_CREDENTIALS = re.compile("OAuth2 access token|default credentials")
+_NO_NETWORK = re.compile("NETWORK_CONNECTION|UNAVAILABLE|curlCode: (6|7|28)|CURL error|REQUEST_TIMEOUT")
+_OTHER_REGION = re.compile("PERMANENT_REDIRECT|HTTP response code: 301|AuthorizationHeaderMalformed")
+
+
+def reason(error: Exception, location: Location) -> str:
+    """Return why a file or folder could not be read or written, and what to do, without credentials."""
+    text = str(error)
+    if _NO_CREDENTIALS.search(text):
+        return f"no credentials were found; {_CREDENTIALS[location.scheme]}"
+    if _NO_BUCKET.search(text) or (location.scheme == "gs" and isinstance(error, FileNotFoundError)):
+        return f"there is no bucket {location.bucket}; create it, or check the name"
+    if _DENIED.search(text) or isinstance(error, PermissionError):
+        return f"access is denied; {_CREDENTIALS[location.scheme]}"
+    if _OTHER_REGION.search(text):
+        return "the bucket is in another region; add ?region=REGION"
+    if _NO_NETWORK.search(text):
+        return "the store does not answer; check the network, and endpoint_override if it is a server of your own"
+    for secret in location.secrets:
+        text = text.replace(secret, "***")
+    return " ".join(text.split())[:300] or type(error).__name__
+
+
+#: Bytes that are copied at once, and of the largest file that is held in memory.
+_CHUNK, _HELD = 2**22, 2**26
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of a folder in a store."""
+
+    name: str
+    #: Number of bytes.
+    size: int
+    #: Time of the last change by the clock of the store, in seconds since the epoch.
+    changed: float
+
+
+class UnsafeNameError(OSError):
+    """A name in a store would lead out of the folder, or a symbolic link does."""
+
+
+def kind_of(store: FileSystem, location: Location) -> str:
+    """Return whether a location is a "file", a "folder", or "nothing"."""
+    from pyarrow import fs  # noqa: PLC0415
+
+    kind = store.get_file_info(location.path).type
+    return {fs.FileType.File: "file", fs.FileType.Directory: "folder"}.get(kind, "nothing")
+
+
+def entry_of(store: FileSystem, location: Location) -> Entry:
+    """Return name, size and time of a file."""
+    return _entry(store.get_file_info(location.path), location.name)
+
+
+def entries(store: FileSystem, folder: Location) -> list[Entry]:
+    """List the files of a folder and its subfolders, sorted by name."""
+    found = [entry for entry in _listed(store, folder) if not is_hidden(entry.name)]
+    for entry in found:
+        _refuse_outside(folder, entry.name)
+    return sorted(found, key=lambda entry: entry.name)
+
+
+def hidden_entries(store: FileSystem, folder: Location) -> list[Entry]:
+    """List the files directly in a hidden folder, e.g. one of markers."""
+    return [entry for entry in _listed(store, folder) if "/" not in entry.name]
+
+
+def is_hidden(name: str) -> bool:
+    """Return whether a part of a relative path starts with a dot, as those of locks and temporary files."""
+    return any(part.startswith(".") for part in name.split("/") if part != "..")
+
+
+def version_of(store: FileSystem, location: Location, found: Iterable[Entry]) -> str:
+    """Return a text that changes whenever a file or folder changes."""
+    digest = hashlib.sha256()
+    files = list(found)
+    for entry in files:
+        digest.update(f"{entry.name!r} {entry.size} {entry.changed!r}\n".encode())
+    if len(files) == 1 and location.scheme != "file" and files[0].name == location.name:
+        with store.open_input_stream(location.path) as stream:
+            metadata = stream.metadata() or {}
+        digest.update(repr([metadata.get(key) for key in ("ETag", "generation")]).encode())
+    return digest.hexdigest()[:16]
+
+
+def download(store: FileSystem, source: Location, target: Path, size: int) -> None:
+    """Copy a file from a store, whole or not at all."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    n_bytes = 0
+    with (
+        atomic_write(target) as temporary,
+        temporary.open("wb") as file,
+        store.open_input_stream(source.path) as stream,
+    ):
+        while chunk := stream.read(_CHUNK):
+            n_bytes += len(chunk)
+            if n_bytes > size:
+                break
+            file.write(chunk)
+        file.flush()
+        if n_bytes != size:
+            raise OSError(f"it has {'more' if n_bytes > size else 'fewer'} than the {size} bytes that were announced")
+
+
+def upload(store: FileSystem, content: bytes | Path, folder: Location, name: str) -> None:
+    """Write a file of a folder in a store; readers see the old or the new one."""
+    _refuse_outside(folder, name)
+    target = folder.child(name)
+    if isinstance(content, Path) and content.stat().st_size <= _HELD:
+        content = content.read_bytes()  # a file that cannot be read must leave no part of it in the store
+    if folder.scheme == "file":
+        path = Path(target.path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path) as temporary:
+            _write(temporary.open("wb"), content)
+    else:
+        _write(store.open_output_stream(target.path), content)
+
+
+def remove(store: FileSystem, location: Location) -> None:
+    """Remove a file; nothing is done if there is none."""
+    if kind_of(store, location) == "file":
+        store.delete_file(location.path)
+
+
+def _write(stream: Any, content: bytes | Path) -> None:
+    with stream:
+        if isinstance(content, bytes):
+            stream.write(content)
+        else:
+            with content.open("rb") as file:
+                shutil.copyfileobj(file, stream, _CHUNK)
+
+
+def _listed(store: FileSystem, folder: Location) -> list[Entry]:
+    from pyarrow import fs  # noqa: PLC0415
+
+    selector = fs.FileSelector(folder.path, recursive=True, allow_not_found=True)
+    found = store.get_file_info(selector)
+    prefix = f"{folder.path}/"
+    return [_entry(info, info.path.removeprefix(prefix)) for info in found if info.type == fs.FileType.File]
+
+
+def _entry(info: Any, name: str) -> Entry:
+    return Entry(name, int(info.size), info.mtime_ns / 1e9 if info.mtime_ns is not None else 0.0)
+
+
+def _refuse_outside(folder: Location, name: str) -> None:
+    """Refuse a name that leads out of its folder, by itself or by a symbolic link."""
+    parts = name.split("/")
+    if any(part in ("", ".", "..") or "\0" in part for part in parts):
+        raise UnsafeNameError(f"the name {name!r} would lead out of the folder")
+    if folder.scheme == "file":
+        path = Path(folder.path)
+        for part in parts:
+            path /= part
+            if path.is_symlink():
+                raise UnsafeNameError(f"{name} is, or lies behind, a symbolic link, which is not followed")

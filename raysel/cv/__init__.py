@@ -1,1 +1,0 @@
-"""Nested cross-validation: splitting, the plan, evaluation and selection."""

@@ -1,1 +1,0 @@
-"""Pipelines of scaler, feature selector and classifier as outer folds score them, and their references."""

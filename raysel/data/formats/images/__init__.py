@@ -1,1 +1,0 @@
-"""Reading of image files with Pillow, and of folders of them."""

@@ -1,1 +1,0 @@
-"""Figures of a ranking and progress of a study on a terminal."""

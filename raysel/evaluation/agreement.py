@@ -1,0 +1,154 @@
+"""Agreement of the outer folds' rankings with each other, and of the final model's with their consensus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from raysel.core.arrays import FloatArray, IntArray
+from raysel.evaluation.feature_ranking import FeatureRanking, top_selected
+from raysel.numerics.rankings import Stability, nogueira_stability, persistence, rank_biased_overlap
+
+#: Share of the weight of the rank-biased overlap on the top N.
+TOP_SHARE = 0.9
+_GRID = 24  # values of N between 1 and all features
+_NAMED = 3  # features that a sentence names
+
+
+@dataclass(frozen=True, eq=False)
+class FoldRanks:
+    """Ranks of the features in the winners of the outer folds."""
+
+    #: Ranks by `selection_ranks`; shape (n_folds, d).
+    ranks: FloatArray
+    #: Number of features with a score in each winner; shape (n_folds,).
+    n_scored: IntArray
+    #: Names of the folds.
+    names: tuple[str, ...]
+
+    @property
+    def n_folds(self) -> int:
+        """Number of outer folds."""
+        return len(self.ranks)
+
+    @property
+    def n_features(self) -> int:
+        """Number of all features, d."""
+        return self.ranks.shape[1]
+
+    def stability(self, n: int) -> Stability:
+        """Return Nogueira's stability of the folds' selections; see `nogueira_stability`."""
+        return nogueira_stability(top_selected(self.ranks, self.n_scored, n))
+
+    def orders(self) -> list[IntArray]:
+        """Return the indices of each fold's features with a score, best first."""
+        return [np.argsort(row, kind="stable")[:n] for row, n in zip(self.ranks, self.n_scored, strict=True)]
+
+    def overlap(self, n: int) -> RankOverlap:
+        """Return the rank-biased overlap of all pairs of folds."""
+        p, orders = persistence(n, TOP_SHARE), self.orders()
+        values = np.diag([1.0 if len(order) else np.nan for order in orders])
+        for i, j in combinations(range(self.n_folds), 2):
+            values[i, j] = values[j, i] = rank_biased_overlap(orders[i], orders[j], p)
+        return RankOverlap(n, p, values, self.names)
+
+
+@dataclass(frozen=True, eq=False)
+class RankOverlap:
+    """Rank-biased overlap (Webber, Moffat & Zobel 2010, extrapolated) of the rankings of the outer folds.
+
+    Features without a score are not ranked: a ranking ends with its last feature that has one, and the overlap is
+    extrapolated from there. `raysel.numerics.rankings` holds the equations.
+    """
+
+    #: Number of best features that have 90 % of the weight, by the choice of ``p``.
+    n_features: int
+    #: Weight of a rank as a share of that of the rank before.
+    p: float
+    #: Overlap of each pair of folds: 1 for equal rankings, 0 for rankings without a common feature; NaN where a fold
+    #: gives no feature a score; shape (n_folds, n_folds).
+    values: FloatArray
+    #: Names of the folds.
+    fold_names: tuple[str, ...]
+
+    @cached_property
+    def pairs(self) -> dict[tuple[str, str], float]:
+        """Overlap of each pair of folds that have one, by the folds' names."""
+        pairs = combinations(range(len(self.fold_names)), 2)
+        known = ((i, j) for i, j in pairs if np.isfinite(self.values[i, j]))
+        return {(self.fold_names[i], self.fold_names[j]): float(self.values[i, j]) for i, j in known}
+
+    @property
+    def mean(self) -> float:
+        """Mean over the pairs; NaN if there is none."""
+        return float(np.mean(list(self.pairs.values()))) if self.pairs else float("nan")
+
+    @property
+    def lowest(self) -> float:
+        """Overlap of the pair that agrees least; NaN if there is none."""
+        return min(self.pairs.values(), default=float("nan"))
+
+    @property
+    def lowest_pair(self) -> tuple[str, str] | None:
+        """Names of the folds that agree least, the first of equal pairs; None if there is no pair."""
+        return min(self.pairs, key=lambda pair: self.pairs[pair], default=None)
+
+    @property
+    def reason(self) -> str:
+        """Why there is no value; empty if there is one."""
+        if self.pairs:
+            return ""
+        return "one outer fold" if len(self.fold_names) == 1 else "fewer than two outer folds give a feature a score"
+
+    def __str__(self) -> str:
+        if self.reason:
+            return f"undefined ({self.reason})"
+        total = len(self.fold_names) * (len(self.fold_names) - 1) // 2
+        notes = [f"of {len(self.pairs)} of {total} pairs"] if len(self.pairs) < total else []
+        notes += [f"lowest {self.lowest:.2f}"] if total > 1 else []
+        return f"{self.mean:.2f}" + (f" ({', '.join(notes)})" if notes else "")
+
+
+def curve_sizes(wanted: Sequence[int], n_features: int) -> list[int]:
+    """Return the numbers of features for a curve of the stability."""
+    grid = np.round(np.geomspace(1, n_features, _GRID)).astype(int).tolist()
+    return sorted({*(n for n in wanted if n <= n_features), *grid})
+
+
+def borda_scores(folds: FoldRanks) -> FloatArray:
+    """Return the score of each feature in the consensus of the outer folds. Returns (d,)."""
+    scored = (folds.ranks <= folds.n_scored[:, None]).any(axis=0)
+    return np.where(scored, folds.n_features + 1 - folds.ranks.mean(axis=0), 0.0)
+
+
+def consensus_sentence(ranking: FeatureRanking) -> str:
+    """Say how the final model's best features differ from the best ones by the mean rank over the outer folds."""
+    chosen, folds = ranking.top(), f"the {ranking.n_folds} outer folds" if ranking.n_folds > 1 else "one outer fold"
+    consensus = set(ranking.consensus_top().tolist())
+    if not len(chosen):
+        return "The final model selects no feature, so there is none to compare with the outer folds."
+    if not consensus:
+        return "No winner of an outer fold gives a feature a score, so they have no consensus."
+    if len(chosen) == int((~ranking.constant).sum()):
+        return f"The final model selects all {len(chosen)} features that are not constant, so no order is compared."
+    what = f"top {len(chosen)}" if len(chosen) == ranking.n_selected else f"{len(chosen)} features with a score"
+    other = f"top {ranking.n_selected} by mean rank over {folds}"
+    apart = [int(i) for i in chosen if i not in consensus]
+    if not apart:
+        return f"All of the final model's {what} are in the consensus, the {other}."
+    first = ", ".join(
+        f"{_short(ranking.feature_names[i])} (rank {ranking.ranks[i]:g}, mean rank {ranking.consensus_rank[i]:.1f})"
+        for i in apart[:_NAMED]
+    )
+    more = f" and {len(apart) - _NAMED} more" if len(apart) > _NAMED else ""
+    verb = "is" if len(apart) == 1 else "are"
+    return f"{len(apart)} of the final model's {what} {verb} not in the consensus, the {other}: {first}{more}."
+
+
+def _short(name: str) -> str:
+    plain = " ".join(name.split())
+    return plain if len(plain) <= 40 else f"{plain[:39]}…"

@@ -1,0 +1,149 @@
+"""Configurations of a study, listed from its search space."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import qmc
+from sklearn.model_selection import ParameterGrid
+
+from raysel.config.space import MOST_CONFIGURATIONS, Choices, Domain, LogSpace, RandInt, Uniform
+from raysel.core.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One set of solver parameters."""
+
+    params: Mapping[str, Any]
+    searched: tuple[str, ...]
+
+    @property
+    def id(self) -> str:
+        """Hash of the parameters, which does not depend on their order."""
+        described = json.dumps(dict(self.params), sort_keys=True)
+        return hashlib.sha256(described.encode()).hexdigest()[:16]
+
+    @property
+    def name(self) -> str:
+        """Searched parameters as text."""
+        shown = {key: self.params[key] for key in self.searched} or self.params
+        return " ".join(f"{k}={f'{v:.4g}' if isinstance(v, float) else v}" for k, v in shown.items()) or "default"
+
+
+def configurations(
+    params: Mapping[str, Any],
+    space: Mapping[str, Domain],
+    *,
+    method: str,
+    num_samples: int | None,
+    seed: int,
+) -> list[Configuration]:
+    """List the distinct configurations of a study, in an order that depends on the seed only."""
+    searched = tuple(space)
+    if method == "tpe":
+        if not space:
+            raise _no_space(method)
+        return []
+    points = (
+        _grid(space, num_samples, seed) if method in ("grid", "path") else _sample(space, method, num_samples, seed)
+    )
+    return [Configuration({**params, **point}, searched) for point in points]
+
+
+def restrict_to(found: Sequence[Configuration], ids: Collection[str]) -> list[Configuration]:
+    """Select the configurations with the given ids."""
+    missing = set(ids) - {configuration.id for configuration in found}
+    if missing:
+        raise ConfigError(
+            f"search.configurations: {len(missing)} of its {len(ids)} configurations are not in solver.space; "
+            "use the list with the config.yaml of the study that it was written by."
+        )
+    return [configuration for configuration in found if configuration.id in ids]
+
+
+def corners(params: Mapping[str, Any], space: Mapping[str, Domain]) -> list[Configuration]:
+    """Return the configuration of the first or lowest values of all domains, and the one of the last or highest."""
+    ends = [{key: _quantile(domain, u) for key, domain in space.items()} for u in (0.0, 1.0)]
+    return [Configuration({**params, **end}, tuple(space)) for end in ends]
+
+
+def _no_space(method: str) -> ConfigError:
+    return ConfigError(f"search.method {method} needs solver.space, e.g. space: {{alpha: {{loguniform: [0.01, 1]}}}}")
+
+
+def _grid(space: Mapping[str, Domain], num_samples: int | None, seed: int) -> list[dict[str, Any]]:
+    values: dict[str, Sequence[Any]] = {}
+    for key, domain in space.items():
+        if isinstance(domain, RandInt):
+            values[key] = range(domain.low, domain.high + 1)
+        elif isinstance(domain, Uniform):
+            raise ConfigError(
+                f"solver.space.{key}: {domain.to_yaml()} has no grid; give a list or {{logspace: [low, high, n]}}, "
+                "or set search.method to random or sobol."
+            )
+        else:
+            values[key] = domain.values
+    size = math.prod(map(len, values.values()))
+    if min(num_samples or size, size) > MOST_CONFIGURATIONS or size >= 2**63:
+        raise ConfigError(
+            f"solver.space: its grid has {size} points; give shorter lists, or set search.method to random or sobol "
+            f"and search.num_samples to at most {MOST_CONFIGURATIONS}."
+        )
+    grid = ParameterGrid(values)
+    if num_samples is None or num_samples >= size:
+        return list(grid)
+    generator = np.random.default_rng(seed)
+    drawn: set[int] = set()  # drawn one at a time, so that a larger sample contains every smaller one
+    while len(drawn) < num_samples:
+        drawn.add(int(generator.integers(size)))
+    return [grid[i] for i in sorted(drawn)]
+
+
+def _sample(space: Mapping[str, Domain], method: str, num_samples: int | None, seed: int) -> list[dict[str, Any]]:
+    if num_samples is None:
+        raise ConfigError(f"search.num_samples is needed by search.method {method}, e.g. num_samples: 32")
+    if not space:
+        raise _no_space(method)
+    if method == "sobol":
+        engine = qmc.Sobol(len(space), rng=np.random.default_rng(seed))
+        # A power of two at a time keeps the sequence balanced.
+        rows = (row for _ in range(64) for row in engine.random(1 << max(0, num_samples - 1).bit_length()))
+    else:
+        generator = np.random.default_rng(seed)
+        rows = (generator.random(len(space)) for _ in range(64 * num_samples))
+    # Draws from a space of few points repeat; each point is tried once.
+    wanted = min(num_samples, math.prod(_n_values(domain) for domain in space.values()))
+    distinct: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        # Sorted, so that the order of the parameters in the configuration does not matter.
+        point = {key: _quantile(space[key], u) for key, u in zip(sorted(space), row, strict=True)}
+        distinct.setdefault(json.dumps(point), point)
+        if len(distinct) == wanted:
+            break
+    return list(distinct.values())
+
+
+def _n_values(domain: Domain) -> float:
+    if isinstance(domain, RandInt):
+        return domain.high - domain.low + 1
+    return math.inf if isinstance(domain, Uniform) else len(domain.values)
+
+
+def _quantile(domain: Domain, u: float) -> Any:
+    """Quantile ``u`` of the domain, with ``u`` in [0, 1]."""
+    if isinstance(domain, Choices | LogSpace):
+        return domain.values[min(int(u * len(domain.values)), len(domain.values) - 1)]
+    if isinstance(domain, RandInt):
+        return min(domain.low + int(u * (domain.high - domain.low + 1)), domain.high)
+    low, high = (np.log(domain.low), np.log(domain.high)) if domain.log else (domain.low, domain.high)
+    value = low + u * (high - low)
+    return min(
+        max(float(np.exp(value) if domain.log else value), domain.low), domain.high
+    )  # rounding may exceed the bounds

@@ -1,0 +1,150 @@
+"""Prepared folds, which configurations share: the scaled samples and the solver's preparation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import TransformerMixin
+
+from raysel.base.estimator import Estimator
+from raysel.core.arrays import BoolArray, IntArray, LabelArray
+from raysel.data.scaling import scale_in_place, scale_training
+from raysel.data.task_blocks import Samples, constant_features
+from raysel.evaluation.records import FoldTrace, InnerTrace, convergence_of
+from raysel.evaluation.scoring import Evaluation
+
+
+@dataclass(frozen=True)
+class FoldData:
+    """A training set and the samples held out of it, both scaled by the statistics of the training set."""
+
+    #: Scaled training samples; shape (n_train, d).
+    X_train: Any
+    #: Labels of the training samples; shape (n_train,) or (n_train, n_labels).
+    y_train: LabelArray
+    #: Scaled samples that are held out; shape (n_test, d).
+    X_test: Any
+    #: Labels of the samples that are held out; shape (n_test,) or (n_test, n_labels).
+    y_test: LabelArray
+    prepared: Any
+    #: Mask of the features that are constant in the unscaled training samples; shape (d,).
+    constant: BoolArray
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays, including those of ``prepared``; an array that occurs twice counts once."""
+        seen: dict[int, int] = {}
+
+        def visit(value: Any) -> None:
+            if isinstance(value, np.ndarray):
+                seen[id(value)] = value.nbytes
+            elif is_dataclass(value):
+                for field in fields(value):
+                    visit(getattr(value, field.name))
+            elif isinstance(value, tuple | list):  # one item for each task
+                for part in value:
+                    visit(part)
+
+        visit(self)
+        return sum(seen.values())
+
+
+def make_fold_data(
+    X: Samples,
+    y: LabelArray,
+    train: IntArray,
+    held_out: IntArray,
+    *,
+    scaler: TransformerMixin,
+    solver: Estimator,
+) -> FoldData:
+    """Fit the scaler on a training set, transform both sets, and run the solver's preparation.
+
+    `X` is (n_samples, d), `y` (n_samples,) or (n_samples, n_labels).
+    """
+    unscaled = X[train]
+    constant = constant_features(unscaled)
+    X_train = scale_training(scaler, unscaled)
+    del unscaled  # not held beside the scaled samples during the preparation
+    X_test = scale_in_place(scaler, X[held_out]) if len(held_out) else X[held_out]
+    return FoldData(X_train, y[train], X_test, y[held_out], solver.prepare(X_train, y[train]), constant)
+
+
+def run_in_lockstep(
+    solvers: Sequence[Estimator],
+    folds: Iterable[FoldData],
+    evaluation: Evaluation,
+    random_states: Sequence[int],
+    trace: FoldTrace,
+) -> Iterator[int]:
+    """Advance all inner fits by one iteration at a time until each has ended."""
+    yield from _advance(solvers, list(folds), evaluation, random_states, trace)
+    if not evaluation.every_iteration:
+        trace.choose_c(evaluation.C)
+
+
+def run_in_turn(
+    solvers: Sequence[Estimator],
+    folds: Iterable[FoldData],
+    evaluation: Evaluation,
+    random_states: Sequence[int],
+    trace: FoldTrace,
+) -> Iterator[int]:
+    """Run the inner fits one after the other: as `run_in_lockstep`, but only one of the prepared folds is held."""
+    source, trace.null = iter(folds), True
+    for solver, state in zip(solvers, random_states, strict=True):
+        part = FoldTrace()
+        yield from _advance([solver], [next(source)], evaluation, [state], part)
+        trace.inner += part.inner
+        trace.null = trace.null and part.null
+    if not evaluation.every_iteration:
+        trace.choose_c(evaluation.C)
+
+
+def _advance(
+    solvers: Sequence[Estimator],
+    folds: Sequence[FoldData],
+    evaluation: Evaluation,
+    random_states: Sequence[int],
+    trace: FoldTrace,
+) -> Iterator[int]:
+    # A solution that is proved to be zero takes one iteration and is scored by its prediction, the most frequent class.
+    trace.null = all(solver.is_zero_solution(fold.prepared) for solver, fold in zip(solvers, folds, strict=True))
+    trace.inner = [InnerTrace() for _ in folds]
+    running = [
+        (
+            solver,
+            solver.iterate(fold.X_train, fold.y_train, fold.prepared),
+            [
+                evaluation.scorer(fold.X_train, fold.y_train, fold.X_test, fold.y_test, state, fold.constant, C)
+                for C in evaluation.C
+            ],
+            inner,
+        )
+        for solver, fold, state, inner in zip(solvers, folds, random_states, trace.inner, strict=True)
+    ]
+    iteration = 0
+    while running:
+        going = []
+        for fit in running:
+            solver, iterations, scorers, inner = fit
+            objective = next(iterations, None)
+            if objective is None:
+                if not evaluation.every_iteration:
+                    inner.scores = [score(solver).tolist() for score in scorers]
+                inner.converged, inner.gap = convergence_of(solver)
+                continue
+            if not math.isfinite(objective):
+                raise FloatingPointError(f"the objective became {objective} at iteration {iteration + 1}")
+            inner.objective.append(float(objective))
+            if evaluation.every_iteration:
+                inner.scores += [score(solver).tolist() for score in scorers]
+            going.append(fit)
+        running = going
+        if running:
+            iteration += 1
+            yield iteration

@@ -1,0 +1,250 @@
+"""Nearest-neighbour predictions and class scores for increasing numbers of the best features, in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from numbers import Integral
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg.blas import dgemm
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.core.errors import DataError
+from raysel.core.validation import Interval, fit_context
+from raysel.numerics.classes import distance_differences
+
+#: Number of distances in a block of test samples, so that the block stays in a core's cache.
+_CACHED = 2**16
+#: Number of features whose copies are held at once.
+_WIDEST = 2**12
+#: Distances that differ by less than the rounding error count as equal: their order depends on that of the samples.
+_PRECISION = 16 * np.finfo(np.float64).eps
+
+
+def knn_path(
+    X_train: FloatArray,
+    y_train: LabelArray,
+    X_test: FloatArray,
+    order: IntArray,
+    n_features: Sequence[int],
+    n_neighbors: int = 1,
+) -> LabelArray:
+    """Predict by the nearest neighbours in the best ``n`` features, for each ``n``.
+
+    The squared distance over the best n features is the one over the best m < n features plus the contribution of
+    the features in between, so predicting for all ``n`` costs about as much as predicting for the largest.
+
+    `X_train` is (n_train, d), `y_train` (n_train,), `X_test` (n_test, d), `order` (d,); returns
+    (len(n_features), n_test) or (len(n_features), n_test, n_labels).
+    """
+    n_neighbors = min(n_neighbors, len(X_train))
+    multilabel = y_train.ndim == 2
+    classes, codes = (np.arange(2), y_train) if multilabel else np.unique(y_train, return_inverse=True)
+    predicted = np.empty((len(n_features), len(X_test), *codes.shape[1:]), dtype=codes.dtype)
+    for block in _distances(X_train, X_test, order, n_features):
+        rounding = (block.of_test, block.of_train)
+        predicted[block.position, block.rows] = _vote(block.squared, rounding, codes, len(classes), n_neighbors)
+    return classes[predicted]
+
+
+def knn_scores(
+    X_train: FloatArray, y_train: LabelArray, X_test: FloatArray, order: IntArray, n_features: Sequence[int]
+) -> FloatArray:
+    """Score each class by the distances to the nearest samples in the best ``n`` features, for each ``n``.
+
+    The score of a class is the distance to the nearest training sample of another class minus that to the nearest of
+    its own; that of a label, the distance to the nearest sample without it minus that to the nearest with it.
+
+    `X_train` is (n_train, d), `y_train` (n_train,), `X_test` (n_test, d), `order` (d,); returns
+    (len(n_features), n_test, n_classes).
+    """
+    if y_train.ndim == 1:
+        _, codes = np.unique(y_train, return_inverse=True)
+        by_class = np.argsort(codes, kind="stable")
+        X_train, starts = X_train[by_class], np.flatnonzero(np.diff(codes[by_class], prepend=-1))
+        n_classes = len(starts)
+    else:
+        having = [y_train[:, label] == 1 for label in range(y_train.shape[1])]
+        n_classes = len(having)
+    scores = np.empty((len(n_features), len(X_test), n_classes))
+    for block in _distances(X_train, X_test, order, n_features):
+        if y_train.ndim == 1:
+            nearest = np.minimum.reduceat(block.squared, starts, axis=1)
+            found = distance_differences(_rooted(nearest, block))
+        else:
+            sides = [[block.squared[:, m].min(axis=1, initial=np.inf) for m in (~own, own)] for own in having]
+            without, having_it = (_rooted(np.stack(side, axis=1), block) for side in zip(*sides, strict=True))
+            found = without - having_it
+        scores[block.position, block.rows] = found
+    return scores
+
+
+class _Distances(NamedTuple):
+    """Squared distances in some best features, for a block of test samples."""
+
+    position: int  # of the number of features
+    rows: slice  # of the test samples
+    squared: FloatArray  # (n_rows, n_train), up to the squared norm of each test sample
+    of_test: FloatArray  # (n_rows,), _PRECISION times the squared norms of the test samples
+    of_train: FloatArray  # (n_train,), as of_test; the sum of both bounds the rounding error of a distance
+
+
+def _distances(
+    X_train: FloatArray, X_test: FloatArray, order: IntArray, n_features: Sequence[int]
+) -> Iterator[_Distances]:
+    """Yield the distances of each block of test samples, for each number of features; the arrays are reused."""
+    features = order[: n_features[-1]]
+    pieces = [
+        (position, first, min(first + _WIDEST, stop), first + _WIDEST >= stop)
+        for position, (start, stop) in enumerate(pairwise([0, *n_features]))
+        for first in range(start, stop, _WIDEST)
+    ]
+    # Centred at the median of some samples: no precision is lost far from zero or to an outlier, and integers stay
+    # exact, so that tied distances between them stay tied.
+    centre = np.median(X_train[:: max(1, len(X_train) // 9), features], axis=0)
+
+    def part(first: int, stop: int) -> tuple[FloatArray, FloatArray]:
+        # ||a - b||^2 - ||a||^2 = (a, 1) . (-2b, ||b||^2); ||a||^2 is the same for all neighbours b of a.
+        a, b = (X[:, features[first:stop]] - centre[first:stop] for X in (X_test, X_train))
+        return np.insert(a, stop - first, 1.0, axis=1), np.insert(-2.0 * b, stop - first, (b * b).sum(1), axis=1)
+
+    narrow = [part(first, stop) for _, first, stop, _ in pieces] if n_features[-1] <= _WIDEST else []
+    block = max(16, _CACHED // len(X_train))
+    for first in range(0, len(X_test), block):
+        rows = slice(first, first + block)
+        distances = np.zeros((len(X_test[rows]), len(X_train)))
+        of_test, of_train = np.zeros(len(distances)), np.zeros(len(X_train))
+        for number, (position, first_column, stop, last) in enumerate(pieces):
+            a, b = narrow[number] if narrow else part(first_column, stop)
+            dgemm(1.0, b.T, a[rows].T, 1.0, distances.T, trans_a=True, overwrite_c=True)
+            of_test += _PRECISION * (a[rows, :-1] ** 2).sum(axis=1)
+            of_train += _PRECISION * b[:, -1]
+            if last:
+                yield _Distances(position, rows, distances, of_test, of_train)
+
+
+def _rooted(nearest: FloatArray, block: _Distances) -> FloatArray:
+    """Distances from squared ones that lack the test samples' squared norms."""
+    # They are rounded to single precision: equal distances must give equal scores, whatever their last bits.
+    norms = (block.of_test / _PRECISION)[:, None]
+    squared = nearest + norms
+    # Near zero the sample has about the norm of its neighbour.
+    squared[squared <= 3 * _PRECISION * norms] = 0.0
+    rounded: FloatArray = np.sqrt(squared).astype(np.float32).astype(np.float64)
+    return rounded
+
+
+def _vote(
+    distances: FloatArray, rounding: tuple[FloatArray, FloatArray], codes: IntArray, n_classes: int, n_neighbors: int
+) -> IntArray:
+    """Predict the codes of a block of samples."""
+    if n_neighbors > 1:
+        return _shared_vote(distances, rounding, codes, n_classes, n_neighbors)
+    nearest = distances.argmin(axis=1)
+    predicted = codes[nearest]
+    # Few samples have several nearest neighbours; a bound that is cheap to compute finds those that may.
+    limit = distances[np.arange(len(distances)), nearest] + rounding[0] + 2.0 * rounding[1].max()
+    tied = np.count_nonzero(distances <= limit[:, None], axis=1) > 1
+    if tied.any():
+        predicted[tied] = _shared_vote(distances[tied], (rounding[0][tied], rounding[1]), codes, n_classes, 1)
+    return predicted
+
+
+def _shared_vote(
+    distances: FloatArray, rounding: tuple[FloatArray, FloatArray], codes: IntArray, n_classes: int, n_neighbors: int
+) -> IntArray:
+    """Predict as `_vote`, counting all samples that are tied with the last neighbour."""
+    rows = np.arange(len(distances))
+    nearest = np.argpartition(distances, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
+    last = distances[rows, nearest]
+    error = (rounding[0] + rounding[1][nearest])[:, None]
+    within = distances - rounding[1] <= last[:, None] + error
+    nearer = within & (distances + rounding[1] < last[:, None] - error)
+    n_nearer = nearer.sum(axis=1)
+    # The samples at the last neighbour's distance share the votes that the nearer ones leave.
+    share = (n_neighbors - n_nearer) / (within.sum(axis=1) - n_nearer)
+    row, column = np.nonzero(within)
+    weights = np.where(nearer[row, column], 1.0, share[row])
+    if codes.ndim == 2:
+        shares = np.zeros((len(distances), codes.shape[1]))
+        np.add.at(shares, row, weights[:, None] * codes[column])
+        return (shares.round(9) > n_neighbors / 2).astype(codes.dtype)
+    votes = np.bincount(row * n_classes + codes[column], weights, len(distances) * n_classes)
+    return votes.reshape(-1, n_classes).round(9).argmax(axis=1)
+
+
+class NearestNeighborsClassifier(ClassifierMixin, BaseEstimator):
+    """Classifier by the nearest training samples, as ``evaluation.classifier: knn`` scores features.
+
+    Unlike scikit-learn's KNeighborsClassifier it breaks ties independently of the order of the training samples: all
+    samples at the distance of the last neighbour share the votes that the nearer ones leave, where distances that
+    differ by less than their rounding error count as equal; see `raysel.evaluation.neighbours.knn_path`.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"n_neighbors": [Interval(Integral, 1, None, closed="left")]}
+
+    fitted_shapes: ClassVar[dict[str, str]] = {
+        "samples_": "n_samples n_features",
+        "labels_": "n_samples | n_samples n_classes",
+        "classes_": "n_classes",
+    }
+
+    samples_: FloatArray
+    labels_: LabelArray
+    classes_: LabelArray
+    n_features_in_: int
+
+    def __init__(self, n_neighbors: int = 1) -> None:
+        self.n_neighbors = n_neighbors
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Keep the training samples. `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels)."""
+        shape = np.asarray(y).shape
+        several = len(shape) == 2 and shape[1] > 1
+        samples, labels = validate_data(self, X, y, dtype=np.float64, order="C", multi_output=several)
+        check_classification_targets(labels)
+        if several and not np.isin(labels, (0, 1)).all():
+            raise DataError(f"y of shape {shape} must be an indicator of 0 and 1.")
+        self.samples_, self.labels_ = samples, labels
+        self.classes_ = np.arange(shape[1]) if several else np.unique(labels)
+        return self
+
+    def _checked(self, X: ArrayLike) -> FloatArray:
+        check_is_fitted(self)
+        features: FloatArray = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        return features
+
+    def predict(self, X: ArrayLike) -> LabelArray:
+        """Predict the most frequent class among the nearest neighbours.
+
+        `X` is (n_samples, n_features); returns (n_samples,) or (n_samples, n_labels).
+        """
+        samples = self._checked(X)
+        predicted: LabelArray = knn_path(
+            self.samples_, self.labels_, samples, np.arange(samples.shape[1]), [samples.shape[1]], self.n_neighbors
+        )[0]
+        return predicted
+
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Score each class by the distances to the nearest training samples.
+
+        `X` is (n_samples, n_features); returns (n_samples, n_classes) or (n_samples,).
+        """
+        samples = self._checked(X)
+        order, sizes = np.arange(samples.shape[1]), [samples.shape[1]]
+        values = knn_scores(self.samples_, self.labels_, samples, order, sizes)[0]
+        return values[:, 1] if self.labels_.ndim == 1 and len(self.classes_) == 2 else values
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_label = True
+        return tags

@@ -1,0 +1,480 @@
+"""Convergence of fits: of one fitted solver, and counted over many."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from raysel.base.estimator import Estimator
+from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.evaluation.plan import FINAL
+from raysel.numerics.rankings import descending_order
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """Number of fits that met their ``tol``."""
+
+    n_fits: int
+    n_converged: int
+    gap: float | None
+
+    @classmethod
+    def of(cls, fits: Iterable[Any]) -> Convergence:
+        """Count the fits that ended and those that converged."""
+        ended = [fit for fit in fits if fit.converged is not None]
+        gaps = [fit.gap for fit in ended if fit.gap is not None]
+        return cls(len(ended), sum(fit.converged for fit in ended), max(gaps, default=None))
+
+
+def convergence_of(solver: Estimator) -> tuple[bool, float | None]:
+    """Return whether a fitted solver met its ``tol``, and its relative duality gap."""
+    gap = getattr(solver, "dual_gap_", None)
+    return bool(solver.converged_), float(gap) if gap is not None and math.isfinite(gap) else None
+
+
+def other_start(
+    solver: Estimator, X: FloatArray, y: LabelArray, scores: FloatArray | None, n: int
+) -> dict[str, float] | None:
+    """Fit from another start, and compare the best features; None if the optimum depends on no start.
+
+    `scores` is (n_features,).
+    """
+    other = solver.another_start()
+    if other is None or scores is None or not scores.any():
+        return None
+    n = min(n, int(np.count_nonzero(scores)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        other.fit(X, y)
+    shared = np.intersect1d(descending_order(scores)[:n], descending_order(other.scores_)[:n])
+    own = float(solver.objective_path_[-1])
+    excess = (float(other.objective_path_[-1]) - own) / abs(own) if own else 0.0
+    return {"n": n, "shared": len(shared), "excess": excess, "n_iter": int(other.n_iter_)}
+
+
+#: Rules that choose the number of best features.
+ChooseN: TypeAlias = Literal["one_se", "best", "mean"]
+
+#: Scores are rounded to this many decimals, because equal means can differ in their last bits.
+DECIMALS = 12
+
+
+def choose_c(scores: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Choose, for each number of features, the C with the best mean over the inner folds, the first of equal ones.
+
+    ``scores`` has the shape (n_inner, n_C, n_sizes); returned are the positions of the chosen C, shape (n_sizes,), and
+    the scores at them, shape (n_inner, n_sizes).
+    """
+    best: IntArray = np.round(scores.mean(axis=0), DECIMALS).argmax(axis=0)
+    return best, scores[:, best, np.arange(scores.shape[2])]
+
+
+class FeatureCount(NamedTuple):
+    """Choice among several numbers of features."""
+
+    position: int
+    score: float
+
+
+def choose_n(scores: FloatArray, rule: ChooseN) -> FeatureCount:
+    r"""Choose a number of features by the validation scores of the inner folds.
+
+    With m_j the mean score over the K inner folds at the j-th number of features, and b the number with the best mean
+    (the smallest of equal ones), ``best`` chooses b and ``one_se`` the smallest j with
+
+        m_j >= m_b - s_b / sqrt(K),
+
+    where s_b is the sample standard deviation over the inner folds at b: the rule of one standard error of Breiman et
+    al.. ``mean`` averages the scores over all numbers and chooses b for the model.
+
+    L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification and Regression Trees", 1984, section 3.4.3.
+
+    `scores` is (n_inner, n_sizes).
+    """
+    means = scores.mean(axis=0)
+    rounded = np.round(means, DECIMALS)
+    best = int(rounded.argmax())
+    if rule == "mean":
+        return FeatureCount(best, float(np.mean(scores)))
+    if rule == "best" or len(scores) == 1:
+        return FeatureCount(best, float(means[best]))
+    error = scores[:, best].std(ddof=1) / np.sqrt(len(scores))
+    position = int(np.argmax(rounded >= round(means[best] - error, DECIMALS)))
+    return FeatureCount(position, float(means[position]))
+
+
+@dataclass
+class InnerTrace:
+    """Objective and scores of one inner fit."""
+
+    #: Objective after each iteration.
+    objective: list[float] = field(default_factory=list)
+    #: Scores after each iteration, one for each number of features; only the last where the fit is scored once.
+    scores: list[list[float]] = field(default_factory=list)
+    #: Origin of the solution on a path of configurations: ``"solved"``, or the certificate that proved it.
+    source: str = "solved"
+    #: Whether the fit met its ``tol``; None while it has not ended.
+    converged: bool | None = None
+    #: Relative duality gap; None if the solver computes none.
+    gap: float | None = None
+
+
+@dataclass
+class FoldTrace:
+    """Inner fits of one configuration on one outer fold; no test sample of the outer fold is used."""
+
+    #: Whether the solution was proved to be zero on every inner training set; it is scored like any other.
+    null: bool = False
+    #: One trace for each inner fold.
+    inner: list[InnerTrace] = field(default_factory=list)
+    #: Traceback of the inner fit that failed on this outer fold; empty if none failed.
+    error: str = ""
+    #: C of ``linear_svm`` with the best mean inner score for each number of features; empty for other classifiers.
+    C: list[float] = field(default_factory=list)
+
+    def choose_c(self, values: Sequence[float]) -> None:
+        """Choose C for each number of features by the inner scores of all values, and keep the scores at it."""
+        best, scores = choose_c(np.array([trace.scores for trace in self.inner]))
+        self.C = [values[position] for position in best]
+        for trace, row in zip(self.inner, scores.tolist(), strict=True):
+            trace.scores = [row]
+
+    @property
+    def last_scores(self) -> FloatArray | None:
+        """Scores at the last iteration, shape (n_inner, n_sizes); None if a fit failed."""
+        if self.error or not self.inner:
+            return None
+        return np.array([trace.scores[-1] for trace in self.inner])
+
+    def choice(self, rule: ChooseN) -> FeatureCount | None:
+        """Return the number of features that a rule chooses at the last iteration; None if a fit failed."""
+        scores = self.last_scores
+        return None if scores is None else choose_n(scores, rule)
+
+    def score(self, rule: ChooseN) -> float | None:
+        """Return the score of the configuration at the last iteration by a rule; None if a fit failed."""
+        chosen = self.choice(rule)
+        return None if chosen is None else chosen.score
+
+    def objective_curve(self) -> list[float]:
+        """Return the mean objective over the inner folds by iteration."""
+        return mean_curve([trace.objective for trace in self.inner])
+
+    def score_curve(self, rule: ChooseN) -> list[float]:
+        """Return the score of the configuration by iteration, by a rule; one value if scored once."""
+        if rule == "mean":
+            return mean_curve([np.mean(trace.scores, axis=1).tolist() for trace in self.inner if trace.scores])
+        known = [trace.scores for trace in self.inner if trace.scores]
+        length = max((len(scores) for scores in known), default=0)
+        return [
+            choose_n(np.array([scores[min(i, len(scores) - 1)] for scores in known]), rule).score for i in range(length)
+        ]
+
+    def score_curves(self) -> list[list[float]]:
+        """Return the mean score over the inner folds by iteration, one curve for each number of features."""
+        return [
+            mean_curve([[s[i] for s in t.scores] for t in self.inner]) for i in range(len(self.inner[0].scores[-1]))
+        ]
+
+
+def mean_curve(curves: Sequence[Sequence[float]]) -> list[float]:
+    """Average curves of different lengths; a shorter curve is continued by its last value."""
+    length = max((len(curve) for curve in curves), default=0)
+    held = [[*curve, *[curve[-1]] * (length - len(curve))] for curve in curves if curve]
+    return np.mean(held, axis=0).tolist() if held else []
+
+
+@dataclass
+class TrialRecord:
+    """Record of a trial: one configuration on all outer folds, or on one of them."""
+
+    #: Hash of the configuration, preceded by the name of the outer fold for a trial on one fold.
+    id: str
+    #: Searched parameters of the configuration as text.
+    name: str
+    #: All parameters of the solver that the study sets.
+    params: dict[str, Any]
+    #: ``null``: all solutions are zero.
+    status: str
+    #: Inner fits by the name of the outer fold.
+    folds: dict[str, FoldTrace] = field(default_factory=dict)
+    #: Traceback of a trial that failed as a whole, e.g. because its worker process died.
+    error: str = ""
+    #: Seconds since the epoch.
+    started: float = 0.0
+    ended: float = 0.0
+    #: Name of the outer fold of a trial on one fold; empty for a trial on all outer folds.
+    fold: str = ""
+    #: Place of a trial on one fold among those that the search proposed there.
+    number: int = 0
+
+    @property
+    def _alive(self) -> dict[str, FoldTrace]:
+        return {name: trace for name, trace in self.folds.items() if not trace.error}
+
+    @property
+    def _looked_at(self) -> dict[str, FoldTrace]:
+        """Folds of the curves: the outer ones, or the final one where there is no other."""
+        return {name: trace for name, trace in self._alive.items() if name != FINAL} or self._alive
+
+    def objective_curve(self) -> list[float]:
+        """Return the objective by iteration, the mean over the inner fits of the outer folds.
+
+        The final fold counts only where there is no other, as in the trials of its own in an adaptive search.
+        """
+        return mean_curve([trace.objective_curve() for trace in self._looked_at.values()])
+
+    def curves(self, metric: str, labels: Sequence[str], rule: ChooseN) -> dict[str, list[float]]:
+        """Return objective and scores by iteration, for each outer fold and averaged over them.
+
+        The mean over the outer folds is for display only: winners are selected on each outer fold separately.
+        ``val_<metric>`` of an iteration is the score at the number of features that the rule chooses then, which may
+        differ between iterations and outer folds.
+        """
+        alive, looked_at = self._alive, self._looked_at
+        found = {
+            "objective": self.objective_curve(),
+            f"val_{metric}": mean_curve([trace.score_curve(rule) for trace in looked_at.values()]),
+        }
+        for i, label in enumerate(labels if looked_at else ()):
+            found[f"val_{metric}_{label}"] = mean_curve([trace.score_curves()[i] for trace in looked_at.values()])
+        for name, trace in alive.items():
+            found[f"objective/{name}"] = trace.objective_curve()
+            found[f"val_{metric}/{name}"] = trace.score_curve(rule)
+        return {name: curve for name, curve in found.items() if curve}
+
+    @property
+    def lost(self) -> bool:
+        """Whether the trial failed because its worker process ended, perhaps with its node, and is to run again."""
+        return self.status == "failed" and _is_loss(self.error)
+
+    @property
+    def failed_folds(self) -> list[str]:
+        """Names of the outer folds on which a fit failed."""
+        return [name for name, trace in self.folds.items() if trace.error]
+
+    @property
+    def failure(self) -> str:
+        """First error with the names of the outer folds that failed; empty if none failed."""
+        if self.error or not self.failed_folds:
+            return self.error
+        return f"on {', '.join(self.failed_folds)}: {self.folds[self.failed_folds[0]].error}"
+
+    def convergence(self) -> Convergence:
+        """Count the inner fits that ended and those that met their ``tol``."""
+        return Convergence.of(inner for trace in self.folds.values() if not trace.error for inner in trace.inner)
+
+    @property
+    def inferred(self) -> str:
+        """Counts of the inner fits by source, e.g. ``"12 solved, 8 zero"``; empty if all were solved."""
+        counts = Counter(inner.source for trace in self.folds.values() for inner in trace.inner)
+        return ", ".join(f"{n} {source}" for source, n in counts.most_common()) if set(counts) - {"solved"} else ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data that `from_json` reads back; its lists are not copied."""
+        folds = {
+            name: {**vars(trace), "inner": [dict(vars(inner)) for inner in trace.inner]}
+            for name, trace in self.folds.items()
+        }
+        return {**vars(self), "folds": folds}
+
+    @classmethod
+    def from_json(cls, raw: dict[str, Any]) -> TrialRecord:
+        """Restore a record from the data of `to_json`; unknown keys are ignored."""
+        folds = {
+            name: FoldTrace(
+                trace["null"],
+                [_inner(inner) for inner in trace["inner"]],
+                trace.get("error", ""),
+                trace.get("C", []),
+            )
+            for name, trace in raw["folds"].items()
+        }
+        return cls(**{**_own(cls, raw), "folds": folds})
+
+
+@dataclass
+class PathRecord:
+    """Record of a path: all configurations, or those added to the grid since, on one inner training set."""
+
+    #: Name of the outer fold.
+    fold: str
+    #: Number of the inner fold.
+    inner: int
+    #: State in which the path ended.
+    status: str = "finished"
+    #: Fits by the configuration's id.
+    fits: dict[str, InnerTrace] = field(default_factory=dict)
+    #: Traceback of a path that failed.
+    error: str = ""
+    #: Seconds since the epoch.
+    started: float = 0.0
+    ended: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data that `from_json` reads back; its lists are not copied."""
+        return {**vars(self), "fits": {id_: dict(vars(fit)) for id_, fit in self.fits.items()}}
+
+    @property
+    def failure(self) -> str:
+        """Error of a path that failed; empty if it did not."""
+        return self.error
+
+    @property
+    def lost(self) -> bool:
+        """Whether the path failed because its worker process ended, perhaps with its node, and is to run again."""
+        return self.status == "failed" and _is_loss(self.error)
+
+    def joined(self, later: PathRecord) -> PathRecord:
+        """Return this path joined with one of other configurations on the same training set."""
+        failed = self if self.status == "failed" else later
+        return replace(
+            failed,
+            fits={**self.fits, **later.fits},
+            started=min(self.started, later.started),
+            ended=max(self.ended, later.ended),
+        )
+
+    @classmethod
+    def from_json(cls, raw: dict[str, Any]) -> PathRecord:
+        """Restore a record from the data of `to_json`; unknown keys are ignored."""
+        return cls(**{**_own(cls, raw), "fits": {id_: _inner(fit) for id_, fit in raw["fits"].items()}})
+
+
+@dataclass
+class RefitRecord:
+    """Record of a refit: an outer fold's winner, fitted on the whole training set and scored once on the test set."""
+
+    #: Name of the outer fold; the final fold has no test set.
+    fold: str
+    #: Id of the winning trial.
+    trial: str
+    #: Searched parameters of the winner as text.
+    name: str
+    #: All parameters of the solver that the study sets.
+    params: dict[str, Any]
+    #: Validation score of the winner on this outer fold, at the number of features that ``evaluation.choose_n``
+    #: chooses; the mean over the numbers of features, or the tasks, where that is ``mean`` or the classifier
+    #: ``native``.
+    inner_score: float
+    #: Test score for each number of features, or each task; empty for the final fold.
+    test_scores: list[float]
+    #: Score of each feature; None if the method does not rank features.
+    feature_scores: list[float] | None
+    #: Objective after each iteration.
+    objective: list[float]
+    #: Seconds since the epoch.
+    started: float = 0.0
+    ended: float = 0.0
+    #: Whether the refit met its ``tol``; None if it was not recorded.
+    converged: bool | None = None
+    #: Relative duality gap; None if the solver computes none.
+    gap: float | None = None
+    #: Messages of the warnings that the fit issued, except those of convergence.
+    warnings: list[str] = field(default_factory=list)
+    #: Further metrics on the test set by name, each with one value for each test score, None where it is undefined;
+    #: empty for the final fold.
+    report: dict[str, list[float | None]] = field(default_factory=dict)
+    #: Mean absolute correlation over all samples of the data set of the best features, for each number of features
+    #: (`Study.redundancy_sizes`), None where there is no pair; empty if the method does not rank features or there are
+    #: several tasks.
+    redundancy: list[float | None] = field(default_factory=list)
+    #: CPU seconds of all threads of the process for the solver's fit; None if it was not recorded.
+    cpu_seconds: float | None = None
+    #: Score or kernel weight of each modality, the solver's ``modality_scores_``: a number, or a list with one for each
+    #: class or label; None if the solver has none or it was not recorded.
+    modality_scores: list[float] | list[list[float]] | None = None
+    #: Number of best features that the inner scores choose, those of the fold's model; None for the classifier
+    #: ``native`` or if it was not recorded.
+    n_features: int | None = None
+    #: Position in ``test_scores`` of the score at ``n_features``, which is `test_score`; None if that is their mean.
+    position: int | None = None
+    #: Mean validation score over the inner folds for each entry of ``test_scores``; empty if it was not recorded.
+    inner_curve: list[float] = field(default_factory=list)
+    #: Scores on the training set itself, as ``test_scores``; empty if they were not recorded or one is undefined.
+    training_scores: list[float] = field(default_factory=list)
+    #: Test scores of the references of ``evaluation.references`` by name: one for each number of features, or one if
+    #: the reference does not depend on it; empty for the final fold.
+    references: dict[str, list[float]] = field(default_factory=dict)
+    #: Number of test samples by true class (row) and class predicted with ``n_features`` (column), in the order of
+    #: ``classes`` of the study; for several labels a sample one row ``[tn, fp, fn, tp]`` a label; samples without a
+    #: label are left out.
+    confusion: list[list[int]] = field(default_factory=list)
+    #: Number of training and of test samples; 0 if it was not recorded.
+    n_train: int = 0
+    n_test: int = 0
+    #: C of ``linear_svm`` for each entry of ``test_scores``, chosen by the inner scores; empty for other classifiers
+    #: and up to raysel 0.6, where it was 1.
+    C: list[float] = field(default_factory=list)
+    #: Position in ``references`` of the number of features that the inner folds choose for that reference; up to raysel
+    #: 0.6 that was the method's.
+    reference_positions: dict[str, int] = field(default_factory=dict)
+    #: C of ``linear_svm`` for each score in ``references``, chosen by the inner folds.
+    reference_c: dict[str, list[float]] = field(default_factory=dict)
+    #: Number of configurations, with the winner, that no rule distinguishes from it on this fold; of them the first in
+    #: the order of the search won.
+    n_tied: int = 1
+    #: Whether the fit ended at one of several local optima; False if it was not recorded.
+    local_optimum: bool = False
+    #: What a fit of the final model from another start found, see `other_start`; None for the outer folds, where the
+    #: optimum does not depend on the start, or if it was not recorded.
+    other_start: dict[str, float] | None = None
+
+    @property
+    def test_score(self) -> float | None:
+        """Test score at ``n_features``, or the mean where ``position`` is None; None for the final fold."""
+        return self._figure(self.test_scores, self.position)
+
+    @property
+    def training_score(self) -> float | None:
+        """Score on the training set, at the same number of features as `test_score`; None if it was not recorded."""
+        return self._figure(self.training_scores, self.position)
+
+    def reported(self, metric: str) -> float | None:
+        """Return a further metric as `test_score` is; None where it is undefined or missing."""
+        return self._figure(self.report.get(metric, []), self.position)
+
+    def reference(self, name: str) -> float | None:
+        """Return the test score of a reference at its own number of features; None if it is missing."""
+        values = self.references.get(name, [])
+        position = self.reference_positions.get(name, self.position)
+        return values[0] if len(values) == 1 else self._figure(values, position)
+
+    def _figure(self, values: Sequence[float | None], position: int | None) -> float | None:
+        """The value at a position, or the mean of all values if all are known."""
+        if position is not None:
+            return values[position] if values else None
+        known = [value for value in values if value is not None]
+        return float(np.mean(known)) if known and len(known) == len(values) else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data that `from_json` reads back."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, raw: dict[str, Any]) -> RefitRecord:
+        """Restore a record from the data of `to_json`; unknown keys are ignored."""
+        return cls(**_own(cls, raw))
+
+
+def _is_loss(error: str) -> bool:
+    """Return whether an error is that of raysel up to 0.4, which did not distinguish a lost node from a dead worker."""
+    return re.fullmatch(r"the worker process ended \d+ times \(killed, or out of memory\)", error) is not None
+
+
+def _inner(raw: dict[str, Any]) -> InnerTrace:
+    return InnerTrace(**_own(InnerTrace, raw))
+
+
+def _own(cls: type, raw: dict[str, Any]) -> dict[str, Any]:
+    required = {field.name for field in fields(cls) if field.default is MISSING and field.default_factory is MISSING}
+    return {field.name: raw[field.name] for field in fields(cls) if field.name in required or field.name in raw}

@@ -1,0 +1,186 @@
+"""References of a refit: scores of all features, of plain rankings and of guesses on the same samples."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+from sklearn.dummy import DummyClassifier
+from sklearn.feature_selection import f_classif
+
+from raysel.core.arrays import BoolArray, FloatArray, LabelArray, column_blocks
+from raysel.data.task_blocks import TaskBlocks
+from raysel.evaluation.records import choose_c, choose_n
+from raysel.numerics.classification import class_scores, classification_metric, needs_scores
+
+if TYPE_CHECKING:
+    from raysel.evaluation.scoring import Evaluation
+
+#: Guesses that read no feature, by their name in a record: of these the better one is chance.
+MOST_FREQUENT, STRATIFIED = GUESSES = ("most frequent class", "stratified guess")
+#: Names of the references, in the order in which they are shown.
+ALL_FEATURES, VARIANCE, F_TEST = RANKINGS = ("all features", "variance", "f_test")
+REFERENCES = (*RANKINGS, *GUESSES)
+
+#: Number of random labellings whose mean score is that of the stratified guess.
+CHANCE_DRAWS: Final = 100
+
+#: Variances that differ by less, relatively, are equal: only rounding would order the features.
+_EQUAL = 1e-9
+
+
+class Sets(NamedTuple):
+    """Scaled training samples and samples that are scored, with the classifier's seed.
+
+    ``constant`` is the mask of the features that are constant in the unscaled training samples, which ``variance`` and
+    ``f_test`` never select, as the method does not.
+    """
+
+    X_train: Any
+    y_train: LabelArray
+    X_test: Any
+    y_test: LabelArray
+    random_state: int
+    constant: BoolArray | None = None
+
+
+@dataclass
+class ReferenceScores:
+    """Test scores of references by name, and what the inner folds chose for each: as the fields of `RefitRecord`."""
+
+    scores: dict[str, list[float]] = field(default_factory=dict)
+    positions: dict[str, int] = field(default_factory=dict)
+    C: dict[str, list[float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    """Feature scores in the form in which `Evaluation.scorer` reads them from a fitted selector."""
+
+    scores_: FloatArray
+
+
+def reference_scores(outer: Sets, inner: Iterable[Sets] = (), *, evaluation: Evaluation) -> ReferenceScores:
+    """Score the references of a refit on its test samples.
+
+    ``all features`` is the classifier of the evaluation on all features; ``variance`` and ``f_test`` are the same on
+    the best features by their variance and by scikit-learn's ``f_classif`` (for an indicator, the mean of the labels' F
+    values).
+
+    For the classifier ``native`` there is no number of features: ``all features`` is judged by the 1-nearest
+    neighbour, and ``variance`` and ``f_test`` are left out. Several tasks are scored separately.
+    """
+    found = ReferenceScores()
+    if evaluation.classifier != "native":
+        _score_rankings(outer, inner, evaluation, found)
+        parts = [outer]
+    else:
+        nearest = replace(evaluation, classifier="knn", n_neighbors=1, tasks=(), choose_n="mean")
+        parts = _by_task(outer)
+        found.scores[ALL_FEATURES] = _scored(lambda: [_ranked(ALL_FEATURES, part, nearest)[0] for part in parts])
+    for name in GUESSES:
+        found.scores[name] = _scored(lambda: [_guess(name, part, evaluation.metric) for part in parts])  # noqa: B023
+    found.scores = {name: values for name, values in found.scores.items() if values}
+    return found
+
+
+def _score_rankings(outer: Sets, inner: Iterable[Sets], evaluation: Evaluation, found: ReferenceScores) -> None:
+    """Choose number of features and C of each ranking on the inner folds, and score it on the outer one."""
+    chooses_n = len(evaluation.n_features) > 1 and evaluation.choose_n != "mean"
+    names = [] if len(evaluation.C) == 1 and not chooses_n else list(RANKINGS)
+    if len(evaluation.C) == 1 and chooses_n:
+        names.remove(ALL_FEATURES)
+    validation: dict[str, list[list[list[float]]]] = {name: [] for name in names}
+    for sets in inner if names else ():
+        for name, rows in validation.items():
+            rows.append([_scored(partial(_ranked, name, sets, evaluation, C)) for C in evaluation.C])
+        del sets  # not held beside the next
+    for name in RANKINGS:
+        values: list[float] | float = evaluation.C[0]
+        if name in validation:
+            if not all(row for rows in validation[name] for row in rows):
+                continue
+            best, scores = choose_c(np.array(validation[name]))
+            values = [evaluation.C[position] for position in best]
+            if chooses_n and name != ALL_FEATURES:
+                found.positions[name] = choose_n(scores, evaluation.choose_n).position
+        found.scores[name] = _scored(lambda: _ranked(name, outer, evaluation, values))  # noqa: B023
+        if evaluation.classifier == "linear_svm" and found.scores[name]:
+            found.C[name] = np.broadcast_to(values, len(found.scores[name])).tolist()
+
+
+def _scored(compute: Callable[[], list[float]]) -> list[float]:
+    """The scores that a function returns; none if the metric is undefined for a reference."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a reference's warnings are none of the method's fit
+        try:
+            scores = compute()
+        except (ArithmeticError, ValueError):  # of the metric: the method's own score is not lost with it
+            return []
+    return scores if np.isfinite(scores).all() else []
+
+
+def _ranked(name: str, sets: Sets, evaluation: Evaluation, C: float | Sequence[float] = 1.0) -> list[float]:
+    """Scores of a ranking, for each number of features."""
+    d, constant = sets.X_train.shape[1], sets.constant
+    if name == ALL_FEATURES:
+        scores, constant, evaluation = np.ones(d), None, replace(evaluation, n_features=(d,))
+    else:
+        scores = _variances(sets.X_train) if name == VARIANCE else _f_values(sets.X_train, sets.y_train)
+    if not len(scores):
+        return []
+    selector: Any = _Ranked(scores)
+    return evaluation.scorer(*sets[:5], constant, C)(selector).tolist()
+
+
+def _variances(X: FloatArray) -> FloatArray:
+    """Variance of each feature; none if all that are above 0 are equal."""
+    variances = np.concatenate(
+        [block.var(axis=0) for block in column_blocks(X)]
+    )  # as the method `variance`, whose module would count for every study's numbers
+    known = variances[variances > _EQUAL * variances.max()]
+    return variances if len(known) and np.ptp(known) > _EQUAL * known.max() else np.empty(0)
+
+
+def _f_values(X: FloatArray, y: LabelArray) -> FloatArray:
+    """F value of each feature, the mean over the labels of an indicator; 0 for features that are constant."""
+    columns = [y] if y.ndim == 1 else [column for column in y.T if 0 < column.sum() < len(column)]
+    if not columns:
+        return np.empty(0)
+    values = [np.concatenate([f_classif(block, column)[0] for block in column_blocks(X)]) for column in columns]
+    return np.mean([np.nan_to_num(value, nan=0.0, posinf=np.inf) for value in values], axis=0)
+
+
+def _guess(name: str, sets: Sets, metric: str) -> float:
+    X_train, y_train, X_test, y_test = sets[:4]
+    measure, of_scores = classification_metric(metric), needs_scores(metric)
+    # It reads no feature, so it needs no copy of the samples.
+    nothing, tested = np.zeros((len(X_train), 1)), np.zeros((len(X_test), 1))
+    dummy = DummyClassifier(strategy="stratified" if name == STRATIFIED else "most_frequent").fit(nothing, y_train)
+    seeds = np.random.SeedSequence(sets.random_state).generate_state(CHANCE_DRAWS) if name == STRATIFIED else [0]
+    values = []
+    for seed in seeds:
+        dummy.set_params(random_state=int(seed))
+        if of_scores:
+            classes = None if y_test.ndim == 2 else dummy.classes_
+            indicator = y_test if classes is None else y_test[:, None] == classes
+            n_classes = indicator.shape[1]
+            values.append(measure(indicator, class_scores(dummy, tested, n_classes)))
+        else:
+            values.append(measure(y_test, dummy.predict(tested)))
+    return float(np.mean(values))
+
+
+def _by_task(sets: Sets) -> list[Sets]:
+    """Training and test sets of each task; all of them where there is one task."""
+    X_train, y_train, X_test, y_test = sets[:4]
+    if not isinstance(X_train, TaskBlocks) or not isinstance(X_test, TaskBlocks):
+        return [sets]
+    return [
+        Sets(train, y_train[X_train.tasks == task], test, y_test[X_test.tasks == task], sets.random_state)
+        for task, (train, test) in enumerate(zip(X_train.blocks, X_test.blocks, strict=True))
+    ]

@@ -1,0 +1,244 @@
+"""Pipelines of one fitted method on one outer fold, for each number of features, and their scores."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import TransformerMixin, clone
+from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import confusion_matrix, multilabel_confusion_matrix
+
+from raysel.base.estimator import Estimator
+from raysel.core.arrays import BoolArray, FloatArray, LabelArray
+from raysel.core.clock import now
+from raysel.core.errors import ConfigError
+from raysel.data.scaling import scale_in_place, scale_training
+from raysel.data.task_blocks import Samples, TaskBlocks, constant_features
+from raysel.evaluation.pipeline import FeaturePipeline
+from raysel.evaluation.plan import InnerFold, OuterFold
+from raysel.evaluation.records import RefitRecord, TrialRecord, convergence_of, other_start
+from raysel.evaluation.references import ReferenceScores, Sets, reference_scores
+from raysel.evaluation.scoring import Evaluation, Outcome
+from raysel.evaluation.selectors import RankedClassifier, RankedSelector
+from raysel.numerics.rankings import descending_order, redundancy
+
+
+@dataclass
+class FoldModels:
+    """Models of a fitted method for each number of features, trained on an outer training set."""
+
+    evaluation: Evaluation
+    solver: Any
+    #: Mask of the features that are constant in the unscaled training samples; shape (n_features,).
+    constant: BoolArray
+    #: Scaled training samples; shape (n_train, n_features).
+    X: Samples
+    #: Their labels; shape (n_train,) or (n_train, n_labels).
+    y: LabelArray
+    random_state: int
+    n_shown: int
+    C: Sequence[float] = ()
+    _trained: dict[tuple[int, float], tuple[RankedSelector, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.evaluation.classifier != "native" and isinstance(self.X, TaskBlocks):
+            raise ConfigError(
+                f"classifier={self.evaluation.classifier!r} needs samples of one feature space, and these belong to "
+                "several tasks; use classifier='native'."
+            )
+
+    def pipeline(self, n: int | None, scaler: TransformerMixin, feature_names: Sequence[str]) -> FeaturePipeline:
+        """Return the model with a number of features."""
+        steps: list[tuple[str, Any]] = [("scaler", scaler)]
+        if n is not None:
+            steps.append(("selector", RankedSelector.of(self.solver, self.constant, n)))
+            steps.append(("classifier", self._at(n)[1]))
+        elif hasattr(self.solver, "scores_"):
+            steps.append(("classifier", RankedClassifier.of(self.solver, self.constant, self.n_shown)))
+        else:
+            steps.append(("classifier", self.solver))
+        return FeaturePipeline.of(steps, feature_names)
+
+    def outcomes(self, X: Samples, y: LabelArray) -> list[Outcome]:
+        """Predict and score samples by the model with each number of features.
+
+        `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels).
+        """
+        if self.evaluation.classifier == "native":
+            return [self.evaluation.outcome(self.solver, X, y)]
+        models = [self._at(n) for n in self.evaluation.n_features]
+        distinct = {id(selector): (selector, classifier) for selector, classifier in models}
+        found = {
+            key: self.evaluation.outcome(classifier, selector.transform(X), y)
+            for key, (selector, classifier) in distinct.items()
+        }
+        return [found[id(selector)] for selector, _ in models]
+
+    def _at(self, n: int) -> tuple[RankedSelector, Any]:
+        """Selector of the best n features and its trained classifier; the same for all n above the scored features."""
+        n_scored = int(((self.solver.scores_ > 0) & ~self.constant).sum())
+        C = self.C[self.evaluation.n_features.index(n)] if self.C else 1.0
+        key = min(n, n_scored), C
+        if key not in self._trained:
+            selector = RankedSelector.of(self.solver, self.constant, n)
+            X = selector.transform(self.X)
+            classifier = (
+                self.evaluation.make_classifier(self.y, self.random_state, C)
+                if n_scored
+                else DummyClassifier(strategy="most_frequent")
+            )
+            self._trained[key] = selector, classifier.fit(X, self.y)
+        return self._trained[key]
+
+
+def joined_scores(outcomes: Sequence[Outcome], name: str | None = None) -> FloatArray:
+    """Join the values of a metric: one for each number of features, or each task. Returns (n_sizes,) or (n_tasks,)."""
+    return np.concatenate([outcome.scores if name is None else outcome.report[name] for outcome in outcomes])
+
+
+def confusion(y: LabelArray, predicted: LabelArray, classes: LabelArray) -> list[list[int]]:
+    """Count samples by their true and their predicted class.
+
+    `y` and `predicted` are (n_samples,) or (n_samples, n_labels), `classes` (n_classes,).
+    """
+    if y.ndim == 2:
+        counts: list[list[int]] = multilabel_confusion_matrix(y, predicted).reshape(-1, 4).tolist()
+        return counts
+    if not len(y):
+        return np.zeros((len(classes), len(classes)), dtype=int).tolist()
+    matrix: list[list[int]] = confusion_matrix(y, predicted, labels=classes).tolist()
+    return matrix
+
+
+def refit_winner(
+    X: Samples,
+    y: LabelArray,
+    fold: OuterFold,
+    winner: TrialRecord,
+    solver: Estimator,
+    *,
+    scaler: TransformerMixin,
+    evaluation: Evaluation,
+    random_state: int,
+    redundancy_sizes: Sequence[int] = (),
+    feature_names: Sequence[str] = (),
+    classes: LabelArray | None = None,
+    n_shown: int | None = None,
+    inner_states: Sequence[int] = (),
+) -> tuple[RefitRecord, FeaturePipeline]:
+    """Fit scaler, solver and classifier on an outer training set and score them once on its test set.
+
+    The recorded scores are those of the model itself: its predictions of the test samples, and for the other numbers
+    of features those of the same pipeline with another selection.
+
+    `X` is (n_samples, d), `y` (n_samples,) or (n_samples, n_labels), `classes` (n_classes,).
+    """
+    started = now()
+    y_train = y[fold.train]
+    unscaled = X[fold.train]
+    constant = constant_features(unscaled)
+    X_train = scale_training(scaler, unscaled)
+    del unscaled  # not held beside the scaled samples during the fit
+    with warnings.catch_warnings(record=True) as caught:  # recorded, and shown with the result
+        warnings.simplefilter("always")
+        before = time.process_time()
+        solver.fit(X_train, y_train)
+        cpu_seconds = time.process_time() - before
+    trace = winner.folds[fold.name]
+    chosen, inner_scores = trace.choice(evaluation.choose_n), trace.last_scores
+    assert chosen is not None and inner_scores is not None  # noqa: PT018, S101 - a winner has a score
+    n_features = evaluation.n_features[chosen.position] if evaluation.classifier != "native" else None
+    scores = np.where(constant, 0.0, solver.scores_) if hasattr(solver, "scores_") else None
+    n_shown = n_shown or len(constant)
+    models = FoldModels(evaluation, solver, constant, X_train, y_train, random_state, n_shown, trace.C)
+    training = joined_scores(models.outcomes(X_train, y_train))
+    test_scores: list[float] = []
+    report: dict[str, list[float | None]] = {}
+    redundant: list[float | None] = []
+    counts: list[list[int]] = []
+    references = ReferenceScores()
+    if len(fold.test):
+        X_test, y_test = scale_in_place(scaler, X[fold.test]), y[fold.test]
+        outcomes = models.outcomes(X_test, y_test)
+        test_scores = evaluation.finite(joined_scores(outcomes), y_test).tolist()
+        report = {name: _with_none(joined_scores(outcomes, name)) for name in evaluation.report}
+        predicted = outcomes[0 if n_features is None else chosen.position].predicted
+        known = solver.labelled(y_test)
+        counts = confusion(y_test[known], predicted[known], np.unique(y) if classes is None else classes)
+        if evaluation.references:
+            sets = Sets(X_train, y_train, X_test, y_test, random_state, constant)
+            own = solver.labelled(y_train)
+            # The solver's own score is of the samples with a label; nothing is copied where all have one.
+            if n_features is None and not (own.all() and known.all()):
+                sets = Sets(X_train[own], y_train[own], X_test[known], y_test[known], random_state)
+            references = reference_scores(sets, _inner_sets(X, y, fold, scaler, inner_states), evaluation=evaluation)
+        # Features of several tasks are of different samples, so they have no correlation.
+        if redundancy_sizes and scores is not None and not isinstance(X, TaskBlocks):
+            order = descending_order(scores)[: int((scores > 0).sum())]
+            redundant = _with_none(redundancy(X, order, redundancy_sizes))
+    converged, gap = convergence_of(solver)
+    record = RefitRecord(
+        fold=fold.name,
+        trial=winner.id,
+        name=winner.name,
+        params=winner.params,
+        inner_score=chosen.score,
+        test_scores=test_scores,
+        feature_scores=None if scores is None else scores.tolist(),
+        objective=solver.objective_path_.tolist(),
+        started=started,
+        ended=now(),
+        converged=converged,
+        gap=gap,
+        warnings=_messages(caught),
+        report=report,
+        redundancy=redundant,
+        cpu_seconds=cpu_seconds,
+        modality_scores=np.asarray(solver.modality_scores_).tolist() if hasattr(solver, "modality_scores_") else None,
+        n_features=n_features,
+        position=None if evaluation.choose_n == "mean" else chosen.position,
+        inner_curve=inner_scores.mean(axis=0).tolist(),
+        references=references.scores,
+        training_scores=training.tolist() if np.isfinite(training).all() else [],
+        confusion=counts,
+        n_train=len(fold.train),
+        n_test=len(fold.test),
+        C=trace.C,
+        reference_positions=references.positions,
+        reference_c=references.C,
+        local_optimum=solver.capabilities.local_optimum,
+        other_start=None if len(fold.test) else other_start(solver, X_train, y_train, scores, n_features or n_shown),
+    )
+    return record, models.pipeline(n_features, scaler, feature_names)
+
+
+def _inner_sets(
+    X: Samples, y: LabelArray, fold: OuterFold, scaler: TransformerMixin, states: Sequence[int]
+) -> Iterator[Sets]:
+    """Yield the scaled samples of each inner fold, without holding them beside those of the next."""
+    for inner, state in zip(fold.inner, states, strict=True):
+        yield _inner_set(X, y, inner, clone(scaler), state)
+
+
+def _inner_set(X: Samples, y: LabelArray, inner: InnerFold, scaler: TransformerMixin, state: int) -> Sets:
+    unscaled = X[inner.train]
+    constant = constant_features(unscaled)
+    X_train, X_test = scale_training(scaler, unscaled), scale_in_place(scaler, X[inner.validation])
+    return Sets(X_train, y[inner.train], X_test, y[inner.validation], state, constant)
+
+
+def _with_none(values: FloatArray) -> list[float | None]:
+    """Values as a list, None for those that are not finite, which JSON cannot hold."""
+    return [value if np.isfinite(value) else None for value in values.tolist()]
+
+
+def _messages(caught: list[warnings.WarningMessage]) -> list[str]:
+    """Distinct messages of the warnings, without those on convergence and those for developers."""
+    silent = (ConvergenceWarning, DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning)
+    return list(dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, silent)))

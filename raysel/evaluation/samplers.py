@@ -1,0 +1,137 @@
+"""Samplers, which propose the configurations of one outer fold from the trials of that fold alone."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from raysel.evaluation.configurations import Configuration
+
+
+class Sampler(ABC):
+    """Base class of the samplers: `ask` proposes a configuration, `tell` reports its score."""
+
+    @abstractmethod
+    def ask(self, number: int) -> Mapping[str, Any]:
+        """Propose a configuration.
+
+        Parameters
+        ----------
+        number : int
+            Number of configurations that were proposed before.
+
+        Returns
+        -------
+        mapping of str to object
+            All solver parameters that the study sets, fixed and searched.
+        """
+
+    @abstractmethod
+    def tell(self, number: int, score: float) -> None:
+        """Report the score of a configuration that `ask` proposed.
+
+        Parameters
+        ----------
+        number : int
+            Number that `ask` was called with.
+        score : float
+            Validation score; larger is better.
+        """
+
+    @abstractmethod
+    def observe(self, params: Mapping[str, Any], score: float) -> None:
+        """Report the score of a configuration that was tried in an earlier run of the study.
+
+        Parameters
+        ----------
+        params : mapping of str to object
+            All solver parameters of the configuration.
+        score : float
+            Validation score; larger is better.
+        """
+
+
+class ListSampler(Sampler):
+    """Sampler that proposes the configurations of a list in their order."""
+
+    def __init__(self, configurations: Sequence[Configuration]) -> None:
+        self._configurations = configurations
+
+    def ask(self, number: int) -> Mapping[str, Any]:
+        """Return the parameters at this position of the list."""
+        return self._configurations[number].params
+
+    def tell(self, number: int, score: float) -> None:
+        """Do nothing: the order of the list does not depend on scores."""
+
+    def observe(self, params: Mapping[str, Any], score: float) -> None:
+        """Do nothing: the order of the list does not depend on scores."""
+
+
+class BatchedProposals:
+    """Configurations that a sampler proposes for one outer fold, each tried once."""
+
+    def __init__(
+        self,
+        sampler: Sampler,
+        total: int,
+        searched: tuple[str, ...],
+        known: Mapping[str, float],
+        batch_size: int | None,
+    ) -> None:
+        self._sampler, self._total, self._searched, self._batch_size = sampler, total, searched, batch_size
+        self._known = dict(known)
+        self._asked: list[str] = []
+        self._told: set[int] = set()
+        self.numbers: dict[str, int] = {}
+
+    @property
+    def n_asked(self) -> int:
+        """Number of configurations that were proposed."""
+        return len(self._asked)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether all configurations were proposed."""
+        return len(self._asked) >= self._total
+
+    def next(self) -> Configuration | None:
+        """Return the next configuration to try.
+
+        If a proposed configuration has a known score already, the sampler receives that score instead.
+        """
+        while not self.exhausted and self._may_ask():
+            configuration = Configuration(self._sampler.ask(len(self._asked)), self._searched)
+            new = configuration.id not in self.numbers and configuration.id not in self._known
+            self.numbers.setdefault(configuration.id, len(self._asked))
+            self._asked.append(configuration.id)
+            if new:
+                return configuration
+            self._tell_due()
+        return None
+
+    def tell(self, id_: str, score: float) -> None:
+        """Report the score of a configuration that was tried."""
+        self._known[id_] = score
+        self._tell_due()
+
+    def _may_ask(self) -> bool:
+        size = self._batch_size
+        return size is None or len(self._told) >= len(self._asked) // size * size
+
+    def _tell_due(self) -> None:
+        """Tell the sampler the scores that are due, in the order of the proposals."""
+        size = self._batch_size
+        while True:
+            if size is None:
+                due = [n for n, id_ in enumerate(self._asked) if n not in self._told and id_ in self._known]
+            else:
+                batch = range(len(self._told), min(len(self._told) + size, self._total))
+                complete = batch.stop <= len(self._asked) and all(self._asked[n] in self._known for n in batch)
+                due = list(batch) if complete else []
+            if not due:
+                return
+            for n in due:
+                self._sampler.tell(n, self._known[self._asked[n]])
+            self._told.update(due)

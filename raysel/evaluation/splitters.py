@@ -1,0 +1,179 @@
+"""Splits stratified by class or label that keep groups together, and splits of consecutive samples."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from iterstrat.ml_stratifiers import MultilabelStratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
+from raysel.core.arrays import IntArray, LabelArray
+from raysel.core.errors import DataError
+
+#: Number of classes from which on most of them being rare means that they are no classes.
+_MANY_CLASSES = 10
+#: Largest number of classes that a message lists.
+_MOST_NAMED = 20
+
+
+def split(
+    y: LabelArray, n_splits: int, *, groups: LabelArray | None, random_state: int, where: str
+) -> list[tuple[IntArray, IntArray]]:
+    """Split samples into folds, stratified by class or by label; the samples of a group stay in one fold.
+
+    An indicator is stratified iteratively (Sechidis et al., ECML PKDD 2011), with groups by the labels that occur in
+    each group. A rare label can be missing from a fold: see `NestedPlan.lacking`.
+
+    `y` is (n_samples,) or (n_samples, n_labels), `groups` (n_samples,).
+    """
+    if y.ndim == 2:
+        return _multilabel_folds(y, n_splits, groups=groups, random_state=random_state, where=where)
+    classes, counts = np.unique(y, return_counts=True)
+    if counts.min() < n_splits:
+        raise DataError(_too_rare(classes, counts, n_splits, where))
+    if groups is not None and (n_groups := len(np.unique(groups))) < n_splits:
+        raise DataError(
+            f"there are {n_groups} groups, too few for {where}={n_splits} folds; set at most {n_groups} folds."
+        )
+    splitter = (
+        StratifiedKFold(n_splits, shuffle=True, random_state=random_state)
+        if groups is None
+        else StratifiedGroupKFold(n_splits, shuffle=True, random_state=random_state)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the check below raises an error instead
+        folds = [(train.astype(np.int64), test.astype(np.int64)) for train, test in splitter.split(y, y, groups)]
+    for index, (train, test) in enumerate(folds):
+        missing = np.setdiff1d(classes, y[train])
+        if len(missing) or not len(test):
+            lack = f"class {missing[0]!s} is missing from its training set" if len(missing) else "it is empty"
+            raise DataError(
+                f"{where}, fold {index}: {lack}; set fewer folds, or use groups such that each class is in several."
+            )
+    return folds
+
+
+def _too_rare(classes: LabelArray, counts: IntArray, n_splits: int, where: str) -> str:
+    """Say which class has fewer samples than there are folds, and what to do."""
+    rarest = int(counts.argmin())
+    least = int(counts[rarest])
+    found = f"class {classes[rarest]!s} has {_counted(least)}, too few for {where}={n_splits} folds"
+    rare = classes[counts < n_splits]
+    if 2 * len(rare) > len(classes) and len(classes) > _MANY_CLASSES:
+        return (
+            f"{found}, and so have {len(rare)} of the {len(classes)} classes: the labels look like names or "
+            "measurements of single samples. Give the column or array of the classes as dataset.label."
+        )
+    remedies = [f"set at most {least} folds"] if least > 1 else []
+    if len(classes) - len(rare) > 1:
+        named = json.dumps([label.item() for label in rare[:_MOST_NAMED]], ensure_ascii=False)
+        more = f" and {len(rare) - _MOST_NAMED} more" if len(rare) > _MOST_NAMED else ""
+        remedies.append(f"leave out its samples by dataset.exclude_classes: {named}{more}")
+    return f"{found}; {', or '.join(remedies) or 'add samples of this class'}."
+
+
+def _counted(number: int) -> str:
+    """Return a number of samples as text, e.g. ``"1 sample"``."""
+    return f"{number} sample{'' if number == 1 else 's'}"
+
+
+def _multilabel_folds(
+    y: LabelArray, n_splits: int, *, groups: LabelArray | None, random_state: int, where: str
+) -> list[tuple[IntArray, IntArray]]:
+    names, member = np.unique(np.arange(len(y)) if groups is None else groups, return_inverse=True)
+    if len(names) < n_splits:
+        kind = "samples" if groups is None else "groups"
+        raise DataError(
+            f"there are {len(names)} {kind}, too few for {where}={n_splits} folds; set at most {len(names)} folds."
+        )
+    occurs = np.zeros((len(names), y.shape[1]), dtype=np.int64)
+    np.maximum.at(occurs, member, y)
+    splitter = MultilabelStratifiedKFold(n_splits, shuffle=True, random_state=random_state)
+    tests = [np.flatnonzero(np.isin(member, held_out)) for _, held_out in splitter.split(occurs, occurs)]
+    if empty := [index for index, test in enumerate(tests) if not len(test)]:
+        raise DataError(f"{where}, fold {empty[0]}: it is empty; set fewer folds.")
+    everything = np.arange(len(y), dtype=np.int64)
+    return [(np.setdiff1d(everything, test), test.astype(np.int64)) for test in tests]
+
+
+def draw_per_class(
+    y: LabelArray, train_per_class: int, *, groups: LabelArray | None, random_state: int
+) -> tuple[IntArray, IntArray]:
+    """Draw a training set with a fixed number of samples of each class; the other samples are the test set.
+
+    `y` and `groups` are (n_samples,).
+    """
+    if groups is not None or y.ndim == 2:
+        raise DataError(
+            "cv.train_per_class cannot be used with groups or several labels per sample; set cv.outer instead."
+        )
+    classes, counts = np.unique(y, return_counts=True)
+    if counts.min() <= train_per_class:
+        rare = json.dumps([label.item() for label in classes[counts <= 2]][:_MOST_NAMED], ensure_ascii=False)
+        remedy = f"set at most {counts.min() - 1}" if counts.min() > 2 else f"set dataset.exclude_classes: {rare}"
+        raise DataError(
+            f"class {classes[counts.argmin()]!s} has {_counted(int(counts.min()))}: with "
+            f"cv.train_per_class={train_per_class} none would be left for the test set; {remedy}."
+        )
+    generator = np.random.default_rng(random_state)
+    drawn = [generator.permutation(np.flatnonzero(y == c))[:train_per_class] for c in classes]
+    train = np.sort(np.concatenate(drawn)).astype(np.int64)
+    return train, np.setdiff1d(np.arange(len(y), dtype=np.int64), train)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Blocks of consecutive rows, and how folds are made of them: the section ``cv.blocks``."""
+
+    size: int
+    gap: int = 0
+    forward: bool = False
+
+    def numbers(self, n_samples: int) -> IntArray:
+        """Return the number of each row's block; the last block may be shorter."""
+        return np.arange(n_samples, dtype=np.int64) // self.size
+
+    def split(
+        self, rows: IntArray, y: LabelArray, n_splits: int, *, random_state: int, where: str
+    ) -> list[tuple[IntArray, IntArray]]:
+        """Split samples, given with their rows in the file, into pairs of indices of training and held-out ones.
+
+        Blocks are divided among the folds by their classes at random; with ``forward`` they are cut into n_splits + 1
+        spans, each but the first of which is held out once, from training on the rows before it. Training rows at most
+        ``gap`` rows from a held-out one are left out.
+        """
+        numbers = rows // self.size
+        present = np.unique(numbers)
+        if len(present) < n_splits + self.forward:
+            raise DataError(
+                f"there are {len(present)} blocks of {self.size} rows, too few for {where}={n_splits} "
+                f"{'forward ' if self.forward else ''}folds; set fewer folds, or a smaller cv.blocks.size."
+            )
+        if self.forward:
+            spans = [np.flatnonzero(np.isin(numbers, part)) for part in np.array_split(present, n_splits + 1)]
+            pairs = [(np.concatenate(spans[:i]), spans[i]) for i in range(1, n_splits + 1)]
+        else:
+            pairs = split(y, n_splits, groups=numbers, random_state=random_state, where=where)
+        pairs = [(self._apart(rows, train, test), test) for train, test in pairs]
+        for index, (train, _) in enumerate(pairs):
+            if y.ndim == 1 and len(missing := np.setdiff1d(y, y[train])):
+                earlier = "earlier " if self.forward else ""
+                raise DataError(
+                    f"{where}, fold {index}: class {missing[0]!s} is missing from the {earlier}rows that it trains on; "
+                    "set fewer folds" + (", a smaller cv.blocks.gap." if self.gap else ".")
+                )
+            if not len(train):
+                raise DataError(f"{where}, fold {index}: no rows are left to train on; set a smaller cv.blocks.gap.")
+        return pairs
+
+    def _apart(self, rows: IntArray, train: IntArray, test: IntArray) -> IntArray:
+        """Training samples more than ``gap`` rows from each held-out one."""
+        if not self.gap:
+            return train
+        held_out = np.concatenate([[np.iinfo(np.int64).min // 2], rows[test], [np.iinfo(np.int64).max // 2]])
+        place = np.searchsorted(held_out, rows[train])
+        nearest = np.minimum(rows[train] - held_out[place - 1], held_out[place] - rows[train])
+        return train[nearest > self.gap]

@@ -1,0 +1,134 @@
+"""File of the token by which Ray's processes know each other: nobody else may read it."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from raysel.core.errors import ConfigError
+
+
+def protect_token(*, make: bool) -> None:
+    """Check that only its owner can read the file of Ray's token; mend the mode of the one that Ray makes.
+
+    Ray 2.60 turns token authentication on for a Ray that it starts on this machine, and makes ``~/.ray/auth_token``
+    with a mode by which every user of the machine can read it, and so run code as this one. The file in this place
+    gets mode 0600; one that ``RAY_AUTH_TOKEN_PATH`` names is only checked.
+    """
+    if os.environ.get("RAY_AUTH_MODE", "token").lower() != "token" or os.environ.get("RAY_AUTH_TOKEN"):
+        return
+    named = os.environ.get("RAY_AUTH_TOKEN_PATH")
+    path = Path(named) if named else Path.home() / ".ray" / "auth_token"
+    try:
+        state = path.stat()
+    except OSError:
+        if make and not named:
+            with suppress(OSError):  # Ray says so itself where it needs the file
+                _make(path)
+        return
+    is_own, others = state.st_uid == os.geteuid(), stat.S_IMODE(state.st_mode) & 0o077
+    if named:
+        if is_own and others:  # one of a secret that a cluster mounts is another's, and not ours to change
+            raise ConfigError(
+                f"RAY_AUTH_TOKEN_PATH: other users can read {path} (mode {stat.S_IMODE(state.st_mode):04o}), and with "
+                f"it run code on the cluster as you; run: chmod 600 {path}"
+            )
+        return
+    if not is_own:
+        raise ConfigError(
+            f"{path}, which holds the token of your Ray, belongs to the user {state.st_uid} and not to you "
+            f"({os.geteuid()}); remove it, or name your own file in RAY_AUTH_TOKEN_PATH."
+        )
+    if others:
+        path.chmod(0o600)
+
+
+def _make(path: Path) -> None:
+    """Write a new token as Ray does: 64 hexadecimal digits; a file that another process just made is kept."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}-{os.getpid()}")
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_hex(32))
+        with suppress(FileExistsError):
+            path.hardlink_to(part)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+#: Seconds after which a cluster counts as not answering; Ray's import alone takes half a minute on a busy machine.
+_PATIENCE = 90.0
+_SCRIPT = (
+    "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR'); print('joined')\n"
+    "ray.shutdown()"
+)
+#: Text of Ray's output that tells why it will not join, as regular expression, by the reason.
+_REASONS = {
+    "token": re.compile("Unauthenticated|InvalidAuthToken|AuthenticationError|no authentication token"),
+    "versions": re.compile("Version mismatch"),
+    "no cluster": re.compile("Failed to connect to GCS|Could not find any running Ray instance|RPC error"),
+    "no node": re.compile("Failed to connect to socket|Can't find a .node_ip_address|No node info found"),
+}
+#: Reasons after which the rest of the output tells nothing more.
+_CERTAIN = ("token", "no cluster", "no node")
+_ENTRY = re.compile(r"Ray: (\S+)\s+Python: (\S+)")
+
+
+def check_cluster(address: str, patience: float = _PATIENCE) -> None:
+    """Check that this process can join the Ray cluster at an address."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _SCRIPT, address], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    timer = threading.Timer(patience, process.kill)
+    timer.start()
+    lines: list[str] = []
+    try:
+        with process:
+            for line in process.stdout or ():
+                lines.append(line)
+                if line.startswith("joined"):
+                    break  # Ray may take its time to leave
+                if any(_REASONS[reason].search(line) for reason in _CERTAIN):
+                    process.kill()
+    finally:
+        timer.cancel()
+        process.kill()
+    if not (lines and lines[-1].startswith("joined")):
+        raise ConfigError(refusal(address, "".join(lines)))
+
+
+def refusal(address: str, output: str) -> str:
+    """Say in plain words why Ray does not join a cluster."""
+    reason = next((name for name, pattern in _REASONS.items() if pattern.search(output)), "")
+    if reason == "token":
+        return (
+            f"address {address}: the Ray cluster there asks for a token, and this process has none, or another (401, "
+            "unauthenticated). Set RAY_AUTH_MODE=token, and give the token of the cluster's head node, which is in its "
+            "~/.ray/auth_token, in a file of mode 0600 that RAY_AUTH_TOKEN_PATH names, or that is ~/.ray/auth_token."
+        )
+    found = _ENTRY.findall(output)
+    if reason == "versions" and len(found) > 1:
+        (ray_there, python_there), (ray_here, python_here) = found[:2]
+        return (
+            f"address {address}: the cluster runs Ray {ray_there} on Python {python_there}, and this process Ray "
+            f"{ray_here} on Python {python_here}; both need the same versions: use the same image or environment."
+        )
+    if reason == "no cluster":
+        return (
+            f"address {address}: no Ray cluster answers there; give the HOST:PORT that `ray start --head` printed, or "
+            "no address to start Ray on this machine."
+        )
+    if reason == "no node":
+        return (
+            f"address {address}: there is a Ray cluster, but this machine is not one of its nodes; run the command on "
+            f"a node by `ray job submit`, or let this machine join: ray start --address={address}"
+        )
+    last = output.strip().rpartition("\n")[2]
+    return f"address {address}: the Ray cluster cannot be joined{f': {last}' if last else ', as it does not answer'}."

@@ -1,0 +1,199 @@
+"""Start of Ray without the line that it prints on its own log level."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import ray
+import ray._private.ray_constants
+import ray.air.integrations
+from ray.exceptions import RayError
+
+from raysel.core.credentials import hidden_variables
+from raysel.core.errors import RayStartError, StudyError
+from raysel.execution.ray.address import check_cluster, protect_token
+from raysel.execution.ray.shipping import ShippedCode, runtime_env, shipped_code
+from raysel.execution.ray.versions import NodeCheck, computing_nodes
+from raysel.execution.signals import sigterm_handler_restored
+from raysel.study.definition import Study
+
+
+@contextmanager
+def without_note_on_logs() -> Iterator[None]:
+    """Leave out the line that Ray's core prints where RAY_BACKEND_LOG_LEVEL is set; the rest is printed at the end."""
+    sys.stderr.flush()
+    before = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(before, 2)
+            os.close(before)
+            file.seek(0)
+            for line in file:
+                if b"RAY_BACKEND_LOG_LEVEL" not in line:
+                    os.write(2, line)
+
+
+# Set before ray is imported: its loggers, output, snapshots and file copies can take longer than a fit.
+os.environ.update(
+    {
+        "RAY_AIR_NEW_OUTPUT": "0",
+        "RAY_CHDIR_TO_TRIAL_DIR": "0",
+        "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
+        "TUNE_DISABLE_SIGINT_HANDLER": "1",
+        "TUNE_MAX_PENDING_TRIALS_PG": "1000000",  # the searcher proposes no more than can run
+        "TUNE_GLOBAL_CHECKPOINT_S": "1000000",  # state is restored from the journal
+        "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",  # errors are recorded in the journal
+        "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
+    }
+)
+os.environ.setdefault("RAY_worker_niceness", "0")
+# Keep the workers that prepared the folds for the refits: a new worker needs seconds for its imports.
+os.environ.setdefault("RAY_num_workers_soft_limit", str(2 * len(os.sched_getaffinity(0))))
+# Errors of Ray's core go to the terminal although no logs are asked for: the study tells them in its own words.
+os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+# A process that cannot reach the cluster's control service is ended by Ray after this time; `HeadWatch` comes before.
+os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "600")
+os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+
+#: Check of the nodes of the cluster that this process has joined; None on this machine alone.
+_check: NodeCheck | None = None
+
+
+def node_check() -> NodeCheck | None:
+    """Return the check of the nodes of the cluster that `ray_session` has joined; None on this machine alone."""
+    return _check
+
+
+def cluster_nodes() -> list[Mapping[str, float]]:
+    """Return the resources of the nodes of the cluster that this process has joined, by Ray's names."""
+    return [node["Resources"] for node in computing_nodes()]
+
+
+@contextmanager
+def ray_session(
+    address: str | None, studies: Sequence[Study] = (), *, allow_mixed_versions: bool = False
+) -> Iterator[None]:
+    """Connect to the Ray cluster at an address, or start Ray on this machine; disconnect or stop it at the end.
+
+    A cluster's workers get raysel's code, that of the studies' own methods and the environment of threads from this
+    process, and its nodes are compared with this process. A session of Ray that is already running in this process is
+    used and left running.
+    """
+    global _check  # noqa: PLW0603 - Ray's own session is global too
+    modules: tuple[str, ...] = ()
+    with ExitStack() as stack:
+        if ray.is_initialized():
+            if _check is None and len(computing_nodes()) > 1:  # a cluster that the caller joined
+                modules = ("raysel",)
+        elif address:
+            protect_token(make=False)
+            code = shipped_code(studies)
+            modules = tuple(code.modules)
+            _join(address, code, studies)
+            stack.callback(ray.shutdown)
+        else:
+            protect_token(make=True)
+            _start()
+            stack.callback(ray.shutdown)
+        if modules:
+            _check = NodeCheck(modules, allow_mixed_versions)
+            stack.callback(_forget_check)
+            _check.compare()
+        yield
+
+
+def _forget_check() -> None:
+    global _check  # noqa: PLW0603
+    _check = None
+
+
+def _join(address: str, code: ShippedCode, studies: Sequence[Study]) -> None:
+    """Join a cluster and ship the code to its workers."""
+    check_cluster(address)
+    with tempfile.TemporaryDirectory(prefix="raysel-code-") as folder, _job_joined():
+        shipped = runtime_env(code, Path(folder), studies)
+        try:
+            with sigterm_handler_restored(), without_note_on_logs():
+                ray.init(address=address, runtime_env=shipped, log_to_driver=False, logging_level="ERROR")
+        except (ConnectionError, ValueError, RuntimeError, RayError) as error:
+            raise StudyError(f"the Ray cluster at {address} cannot be joined: {error}") from error
+
+
+def _start(attempts: int = 2) -> None:
+    """Start Ray on this machine, without its dashboard; again if it fails, as on a busy machine."""
+    try:
+        # Ray's processes compute, and need no credentials of MLflow.
+        with sigterm_handler_restored(), hidden_variables(), _on_loopback_only(), without_note_on_logs():
+            ray.init(
+                address="local",  # ignore RAY_ADDRESS and clusters that run on this machine
+                num_cpus=len(os.sched_getaffinity(0)),
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level="ERROR",
+            )
+    except Exception as error:  # Ray raises a bare one where its servers take too long to start
+        ray.shutdown()
+        if attempts > 1:
+            return _start(attempts - 1)
+        raise RayStartError(f"Ray cannot be started on this machine: {error}") from error
+
+
+@contextmanager
+def _job_joined() -> Iterator[None]:
+    """Let Ray join the driver's ``runtime_env`` with that of the job it runs in, where both name modules."""
+    name = "RAY_OVERRIDE_JOB_RUNTIME_ENV"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+@contextmanager
+def _on_loopback_only() -> Iterator[None]:
+    """Let a Ray that is started inside the context listen on the loopback interface only."""
+    # Ray does so by itself where no other node can join it, on macOS and Windows; on Linux it listens on all
+    # interfaces, also if it is given 127.0.0.1 as its address, which it replaces by that of the machine.
+    constants = ray._private.ray_constants  # noqa: SLF001 - Ray has no public setting
+    before = constants.ENABLE_RAY_CLUSTER
+    constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before
+
+
+@contextmanager
+def mlflow_hidden_from_tune() -> Iterator[None]:
+    """Keep Tune from importing MLflow, which takes seconds, when it counts its callbacks at the start of a search.
+
+    Inside the context, Tune's integration of MLflow works as if MLflow were not installed; afterwards it can be
+    imported as usual. Nothing happens if MLflow or the integration is already imported.
+    """
+    name = "ray.air.integrations.mlflow"
+    if "mlflow" in sys.modules or name in sys.modules:
+        yield
+        return
+    try:
+        sys.modules["mlflow"] = None  # type: ignore[assignment]
+        try:
+            from ray.air.integrations import mlflow as _  # noqa: F401, PLC0415
+        finally:
+            del sys.modules["mlflow"]
+        yield
+    finally:
+        sys.modules.pop(name, None)
+        vars(ray.air.integrations).pop("mlflow", None)

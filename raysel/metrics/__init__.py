@@ -1,1 +1,0 @@
-"""Figures of merit: ranks, classification, stability."""

@@ -1,0 +1,215 @@
+"""Least squares on one-hot targets: the reduced training set, and its l2,p-penalised solution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from raysel.core.arrays import BoolArray, FloatArray, LabelArray
+from raysel.numerics.classes import distinct_classes
+from raysel.numerics.reweighting import Penalty, l2p_weights, weighted_ridge
+from raysel.numerics.rounding import product
+
+
+@dataclass(frozen=True)
+class LeastSquaresData:
+    """A training set reduced for least squares: ``||P X - Y||^2 + residual`` is the loss of any coefficients P."""
+
+    #: Centred features divided by ``scale``, n_rows = min(n_samples, n_features); shape (n_features, n_rows).
+    X: FloatArray
+    #: Centred one-hot targets, transformed alike; shape (n_classes, n_rows).
+    Y: FloatArray
+    #: ``Y X'``, exactly 0 where a feature tells nothing of a class; shape (n_classes, n_features).
+    XY: FloatArray
+    scale: float
+    residual: float
+    #: Mean of each feature, as given; shape (n_features,).
+    X_mean: FloatArray
+    #: Share of each class among the samples; shape (n_classes,).
+    Y_mean: FloatArray
+    #: Whether each feature has one value over the training set; shape (n_features,).
+    constant: BoolArray
+    #: Sorted class labels, in the order of the rows of ``Y``; shape (n_classes,).
+    classes: LabelArray
+    alpha_max: float
+
+    def penalty_unit(self, p: float) -> float:
+        """Smallest alpha at which no single feature lowers the penalised loss, for X as stored.
+
+        ``||P X - Y||^2 + alpha sum_f ||P[:, f]||^p`` over the coefficients of one feature f, all others zero, is
+        least at zero if and only if ``alpha >= M ||XY[:, f]||^(2-p) ||X[f]||^(2p-2)`` with
+        ``M = max_t (2t - t^2) / t^p``, attained at ``t = 2 (1-p) / (2-p)`` of the feature's least-squares
+        coefficients. The unit is the largest of these bounds: for p = 1 it is ``alpha_max / scale``, for p = 0 the
+        most that one feature can lower the loss.
+        """
+        correlations = np.sqrt((self.XY**2).sum(axis=0))
+        energies = np.einsum("fi,fi->f", self.X, self.X)
+        varying = energies > 0.0
+        coefficients = np.divide(correlations, energies, out=np.zeros_like(energies), where=varying)
+        t = 2.0 * (1.0 - p) / (2.0 - p)
+        largest = (2.0 * t ** (1.0 - p) - t ** (2.0 - p)) * (correlations * coefficients ** (1.0 - p)).max()
+        return float(largest)
+
+    def coefficient_unit(self) -> float:
+        """Typical size of the coefficients of X as stored, ``penalty_unit(0) / penalty_unit(1)``; 1 where both are 0.
+
+        Where the same feature attains both it is half of the length of that feature's least-squares coefficients.
+        """
+        unit = self.penalty_unit(1.0)
+        return self.penalty_unit(0.0) / unit if unit > 0.0 else 1.0
+
+
+def least_squares_data(X: FloatArray, y: LabelArray) -> LeastSquaresData:
+    """Centre and scale a training set, reduce it to at most n_features rows, and find alpha_max.
+
+    `X` is (n_samples, n_features), `y` (n_samples,).
+    """
+    classes, targets = one_hot(y)
+    n_samples, n_features = X.shape
+    centred, X_mean, constant, scale = centre_and_scale(X)
+    Y_mean = targets.mean(axis=0)
+    targets -= Y_mean
+    XY = product(targets.T, centred)
+    residual = 0.0
+    if n_samples > n_features:
+        # The R of [X, Y] = Q R: no Q is formed, and R is no larger than X is.
+        R: FloatArray = np.asarray(np.linalg.qr(np.hstack([centred, targets]), mode="r"), dtype=np.float64)
+        centred, targets = R[:n_features, :n_features], R[:n_features, n_features:]
+        residual = float((R[n_features:, n_features:] ** 2).sum())
+    features, targets = np.ascontiguousarray(centred.T), np.ascontiguousarray(targets.T)
+    alpha_max = 2.0 * scale * float(np.sqrt((XY**2).sum(axis=0).max()))
+    return LeastSquaresData(features, targets, XY, scale, residual, X_mean, Y_mean, constant, classes, alpha_max)
+
+
+def one_hot(y: LabelArray) -> tuple[LabelArray, FloatArray]:
+    """Classes and one-hot targets of labels.
+
+    `y` is (n_samples,); returns `classes` (n_classes,), `targets` (n_samples, n_classes).
+    """
+    classes, codes = distinct_classes(y)
+    targets: FloatArray = np.eye(len(classes))[codes]
+    return classes, targets
+
+
+def centre_and_scale(X: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray, float]:
+    """Subtract the mean of each feature, and divide all by one power of two, which rounds nothing.
+
+    `X` is (n_samples, n_features); returns `centred` (n_samples, n_features), `X_mean` (n_features,),
+    `constant` (n_features,).
+    """
+    X_mean, constant = X.mean(axis=0), X.max(axis=0) == X.min(axis=0)
+    centred: FloatArray = X - X_mean
+    centred[:, constant] = 0.0  # exactly, though the mean is rounded
+    scale = float(np.ldexp(1.0, np.frexp(max(centred.max(), -centred.min()))[1]))
+    centred /= scale
+    return centred, X_mean, constant, scale
+
+
+def expand(values: FloatArray, used: BoolArray) -> FloatArray:
+    """Values of all features from those of the features used, 0 for the others.
+
+    `values` is (..., n_used), `used` (n_features,); returns (..., n_features).
+    """
+    if values.shape[-1] == len(used):
+        return values
+    expanded = np.zeros((*values.shape[:-1], len(used)))
+    expanded[..., used] = values
+    return expanded
+
+
+def ls21_steps(data: LeastSquaresData, weights: FloatArray, penalties: Iterable[Penalty]) -> Iterator[FloatArray]:
+    """Minimise ``||P X - Y||^2 + alpha sum_f (||P[:, f]||^2 + zeta)^(p/2)`` (LS21) by reweighted ridge steps.
+
+    `weights` is (n_features,); yields `P` (n_classes, n_features).
+    """
+    P = None
+    for alpha, p, zeta in penalties:
+        if P is not None:
+            weights = l2p_weights((P**2).sum(axis=0), p, zeta)
+        P = weighted_ridge(data.X, data.Y, weights, alpha)
+        yield P
+
+
+# As many classes share one matrix product as fill this many bytes of cache with their G: it bounds
+# the working memory, and 1 to 2 MiB was the fastest.
+_BLOCK_BYTES = 1 << 21
+
+
+def orthonormal(factor: FloatArray) -> FloatArray:
+    """Orthonormal bases of the columns of several matrices, completed where columns are dependent.
+
+    `factor` is (c, n, k); returns (c, n, k).
+    """
+    basis: FloatArray = np.linalg.qr(factor)[0]
+    return basis
+
+
+def inverse_cholesky(A: FloatArray) -> FloatArray:
+    """Inverses of the Cholesky factors of many small matrices.
+
+    The matrices run along the last axis, so that each step is one array operation over all of them.
+
+    `A` is (k, k, n_matrices); returns `M` (k, k, n_matrices).
+    """
+    k = len(A)
+    inverse = np.zeros_like(A)
+    diagonal = np.arange(k)
+    inverse[diagonal, diagonal] = 1.0
+    # Rounding must not turn a pivot negative when D spans more than a double's precision.
+    least = np.finfo(np.float64).eps * A[diagonal, diagonal]
+    for j in range(k):
+        pivot = np.maximum(A[j, j], least[j])
+        factors = A[j + 1 :, j] / pivot
+        A[j + 1 :, j + 1 :] -= factors[:, None] * A[j, j + 1 :]
+        inverse[j + 1 :, : j + 1] -= factors[:, None] * inverse[j, : j + 1]
+        inverse[j, : j + 1] /= np.sqrt(pivot)
+    return inverse
+
+
+def left_factors(
+    X: FloatArray, V: FloatArray, D: FloatArray, Y: FloatArray, XY: FloatArray, alpha: float
+) -> FloatArray:
+    """Best U of every class for given V; transposed arguments give the best V for given U.
+
+    `X` is (m, n, n_samples), `V` (c, n, k), `D` (m, n), `Y` (c, n_samples), `XY` (c, m, n); returns `U`
+    (c, m, k).
+    """
+    m, n, n_samples = X.shape
+    c, _, k = V.shape
+    Vt = np.ascontiguousarray(V.transpose(0, 2, 1))
+    by_component = Vt.transpose(1, 0, 2)
+    A = (by_component[:, None] * by_component).reshape(k * k * c, n) @ D.T
+    whitening = inverse_cholesky(A.reshape(k, k, c * m)).reshape(k, k, c, m)
+    whitening = np.ascontiguousarray(whitening.transpose(3, 2, 0, 1))
+    W = whitening @ Vt
+    q = np.einsum("acjb,cab->cja", W, XY).reshape(c, k * m)
+
+    block = max(1, _BLOCK_BYTES // (8 * k * m * n_samples))
+    G = np.empty((min(block, c), k, m, n_samples))
+    size = min(k * m, n_samples)
+    system = np.empty((size, size), order="F")
+    for first in range(0, c, block):
+        classes = range(first, min(first + block, c))
+        rows = len(classes) * k
+        # One product a row of the images fills G for all classes of the block, in place.
+        out = G.reshape(-1, m, n_samples)[:rows].transpose(1, 0, 2)
+        np.matmul(W[:, first : classes.stop].reshape(m, rows, n), X, out=out)
+        for r, features in zip(classes, G.reshape(-1, k * m, n_samples), strict=False):
+            q[r] = _ridge(features, Y[r], q[r], alpha, system)
+    U: FloatArray = np.einsum("cja,acji->cai", q.reshape(c, k, m), whitening)
+    return U
+
+
+def _ridge(G: FloatArray, y: FloatArray, Gy: FloatArray, alpha: float, system: FloatArray) -> FloatArray:
+    """Solve min_q ||G' q - y||^2 + alpha ||q||^2 in whichever of the two spaces is smaller."""
+    dual = G.shape[0] > G.shape[1]
+    # G' is Fortran-ordered: BLAS and LAPACK work on the arrays as they lie, lower triangle (the faster) only.
+    system = blas.dsyrk(1.0, G.T, trans=0 if dual else 1, lower=1, c=system, overwrite_c=1)
+    system.reshape(-1, order="F")[:: len(system) + 1] += alpha  # a view of the diagonal
+    _, solution, info = lapack.dposv(system, y if dual else Gy, lower=1, overwrite_a=1)
+    if info:
+        raise np.linalg.LinAlgError("The penalty's weights span more than double precision: raise zeta, p or alpha.")
+    return G @ solution if dual else solution

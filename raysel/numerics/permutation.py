@@ -1,0 +1,278 @@
+"""Random permutations of labels that keep what a data set ties together: groups of samples and tasks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betaincinv, gammaln
+
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from raysel.core.errors import ConfigError, DataError
+
+
+class LabelPermutations:
+    """Permutations of labels among samples, within groups, among groups, or among blocks of consecutive samples.
+
+    Labels of several tasks are permuted within each task. Without groups the samples exchange their labels.
+
+    `y` is (n_samples,) or (n_samples, n_labels), `groups`, `tasks` and `blocks` (n_samples,).
+    """
+
+    def __init__(
+        self,
+        y: LabelArray,
+        groups: LabelArray | None = None,
+        tasks: IntArray | None = None,
+        blocks: IntArray | None = None,
+    ) -> None:
+        n = len(y)
+        codes = np.unique(y, axis=0, return_inverse=True)[1].reshape(n)
+        members = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
+        owners = np.zeros(n, dtype=np.int64) if tasks is None else tasks
+        self._n = n
+        #: Sets of units that exchange labels, each unit an array of samples, and whether in the samples' order: else
+        #: each unit has one label.
+        self._exchanges: list[tuple[list[IntArray], bool]] = []
+        kinds, self.n_movable, self.log10_arrangements = set(), 0, 0.0
+        if blocks is not None:
+            kinds.add("blocks")
+            self._exchange_alike([np.flatnonzero(blocks == block) for block in np.unique(blocks)], codes)
+        for task in np.unique(owners) if blocks is None else ():
+            own = np.flatnonzero(owners == task)
+            own = own[np.argsort(members[own], kind="stable")]
+            parts = np.split(own, np.flatnonzero(np.diff(members[own])) + 1)
+            n_mixed = sum(len(part) for part in parts if len(np.unique(codes[part])) > 1)
+            if not n_mixed:
+                kinds.add("samples" if groups is None else "groups")
+                self._exchange(parts, codes)
+            elif 2 * n_mixed >= len(own):
+                kinds.add("samples within groups")
+                for part in parts:
+                    self._exchange(list(part[:, None]), codes)
+            else:
+                kinds.add("groups of equal size")
+                self._exchange_alike(parts, codes)
+        self.kind = ", ".join(sorted(kinds, reverse=True))
+        if not self._exchanges:
+            raise DataError(
+                f"no permutation of {self.kind} changes a label: a permutation test needs samples, or groups, of "
+                "different labels that can be exchanged within each task and group."
+            )
+
+    def _exchange_alike(self, parts: list[IntArray], codes: IntArray) -> None:
+        """Let parts of equal length exchange their labels in the order in which they stand."""
+        for length in sorted({len(part) for part in parts}):
+            self._exchange([part for part in parts if len(part) == length], codes, ordered=True)
+
+    def _exchange(self, units: list[IntArray], codes: IntArray, *, ordered: bool = False) -> None:
+        """Let units exchange their labels, if they differ in them."""
+        labels = [codes[unit if ordered else unit[:1]] for unit in units]
+        counts = np.unique(np.stack(labels), axis=0, return_counts=True)[1]
+        if len(counts) > 1:
+            self._exchanges.append((units, ordered))
+            self.n_movable += sum(map(len, units))
+            self.log10_arrangements += float(_log_multinomial(counts)) / math.log(10)
+
+    def draw(self, rng: np.random.Generator) -> IntArray:
+        """Draw a permutation. Returns (n_samples,)."""
+        source: IntArray = np.arange(self._n, dtype=np.int64)
+        for units, ordered in self._exchanges:
+            for unit, other in zip(units, rng.permutation(len(units)), strict=True):
+                source[unit] = units[other] if ordered else units[other][0]
+        return source
+
+
+def _log_multinomial(counts: IntArray) -> float:
+    """Natural logarithm of the number of arrangements of labels that occur so often."""
+    return float(gammaln(counts.sum() + 1) - gammaln(counts + 1).sum())
+
+
+#: Statistics that differ by less, relative to the observed one, count as equal: their last bits depend on the order of
+#: the sums.
+_ROUNDING = 1e-10
+
+
+@dataclass(frozen=True)
+class PermutationPValue:
+    """P value of a permutation test and its Monte-Carlo error."""
+
+    #: P value.
+    p_value: float
+    #: Number of permutations.
+    n_permutations: int
+    #: Number of permutations whose statistic is at least the observed one, those that failed among them.
+    n_reached: int
+    #: Number of permutations without a statistic.
+    n_failed: int
+    #: Smallest p value that this number of permutations can give.
+    smallest: float
+    #: Confidence interval of the p value that all permutations would give.
+    lower: float
+    upper: float
+
+
+def permutation_p_value(observed: float, permuted: ArrayLike, confidence: float = 0.95) -> PermutationPValue:
+    r"""Return the p value of a statistic whose large values speak against the null hypothesis.
+
+    With B random permutations it is
+
+        p = (1 + #{b : T_b >= T}) / (1 + B),
+
+    which is at most alpha with a probability of at most alpha under the null hypothesis, whatever B. A permutation
+    without a statistic counts as one that reaches the observed value, which can only enlarge p.
+
+    B. Phipson, G. K. Smyth, "Permutation P-values Should Never Be Zero", Statistical Applications in Genetics and
+    Molecular Biology 9, 2010.
+
+    `permuted` is (n_permutations,).
+    """
+    if not 0 < confidence < 1:
+        raise ConfigError(f"confidence={confidence!r} must lie between 0 and 1, e.g. 0.95.")
+    values = np.asarray(permuted, dtype=np.float64)
+    if values.ndim != 1 or not len(values):
+        raise DataError(f"permuted has shape {values.shape}; give the statistic of at least one permutation.")
+    if not math.isfinite(observed):
+        raise DataError(f"observed={observed!r} must be a finite number.")
+    failed = int(np.isnan(values).sum())
+    n, reached = len(values), int(reaches(np.array([observed]), values[:, None]).sum()) + failed
+    lower, upper = binomial_interval(reached, n, confidence)
+    return PermutationPValue((1 + reached) / (1 + n), n, reached, failed, 1 / (1 + n), lower, upper)
+
+
+def binomial_interval(n_successes: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Return the interval of Clopper and Pearson for the probability of a success."""
+    tail = (1 - confidence) / 2
+    lower = float(betaincinv(n_successes, n - n_successes + 1, tail)) if n_successes else 0.0
+    upper = float(betaincinv(n_successes + 1, n - n_successes, 1 - tail)) if n_successes < n else 1.0
+    return lower, upper
+
+
+def reaches(observed: FloatArray, permuted: FloatArray) -> BoolArray:
+    """Return where permuted statistics are at least the observed ones, up to rounding errors.
+
+    `observed` is (d,), `permuted` (d,) or (n_permutations, d).
+    """
+    found: BoolArray = permuted >= observed - _ROUNDING * np.abs(observed)
+    return found
+
+
+@dataclass(frozen=True)
+class FeaturePValues:
+    """P values of many features by permutations, unadjusted and adjusted by the maximum statistic."""
+
+    #: Unadjusted p values; shape (d,).
+    p_value: FloatArray
+    #: Adjusted by the maximum over all features; shape (d,).
+    single_step: FloatArray
+    #: Adjusted by the maximum over the features with no larger observed statistic; never above ``single_step``;
+    #: shape (d,).
+    step_down: FloatArray
+    #: Smallest p value that this number of permutations can give.
+    smallest: float
+
+
+class MaxStatistic:
+    r"""Counts of the permutations that reach the observed statistic of each feature, and their p values.
+
+    With T_j the observed statistic of feature j, T_jb that of permutation b, and the features in descending order of
+    T_j, the p values from B permutations are
+
+        unadjusted    p_j = (1 + #{b : T_jb >= T_j}) / (1 + B)
+        single-step   p_j = (1 + #{b : max_k T_kb >= T_j}) / (1 + B)
+        step-down     p_j = max_{i <= j} (1 + #{b : max_{k >= i} T_kb >= T_i}) / (1 + B)
+
+    The single-step values at or below alpha contain a false one with a probability of at most alpha if no feature has
+    to do with the labels, and also if some have, as long as the joint distribution of the other features' statistics
+    does not depend on them (subset pivotality); so do the step-down ones, which are smaller or equal.
+
+    P. H. Westfall, S. S. Young, "Resampling-Based Multiple Testing", 1993, chapter 2.
+
+    `observed` is (d,).
+    """
+
+    def __init__(self, observed: ArrayLike) -> None:
+        self._observed = np.asarray(observed, dtype=np.float64)
+        if self._observed.ndim != 1 or not np.isfinite(self._observed).all():
+            raise DataError("observed must be a list of finite numbers, one for each feature.")
+        self._descending = np.argsort(-self._observed, kind="stable")
+        self._n = 0
+        self._own: IntArray = np.zeros(len(self._observed), dtype=np.int64)
+        self._single, self._step = self._own.copy(), self._own.copy()
+
+    def add(self, permuted: ArrayLike) -> None:
+        """Count one permutation. `permuted` is (d,)."""
+        values = np.asarray(permuted, dtype=np.float64)
+        if values.shape != self._observed.shape or not np.isfinite(values).all():
+            raise DataError(f"permuted must hold {len(self._observed)} finite numbers, one for each feature.")
+        ordered = values[self._descending]
+        successive = np.maximum.accumulate(ordered[::-1])[::-1]
+        # Features with equal observed statistics share the maximum of all of them.
+        descending = self._observed[self._descending]
+        largest = np.empty_like(values)
+        largest[self._descending] = successive[np.searchsorted(-descending, -descending, side="left")]
+        self._n += 1
+        self._own += reaches(self._observed, values)
+        self._single += reaches(self._observed, np.full_like(values, values.max(initial=-np.inf)))
+        self._step += reaches(self._observed, largest)
+
+    def add_failed(self) -> None:
+        """Count one permutation without statistics."""
+        self._n += 1
+        self._own += 1
+        self._single += 1
+        self._step += 1
+
+    def p_values(self) -> FeaturePValues:
+        """Return the p values from the permutations that have been counted."""
+        if not self._n:
+            raise DataError("no permutation has been counted; add at least one.")
+        own, single, step = ((1 + count) / (1 + self._n) for count in (self._own, self._single, self._step))
+        adjusted = np.empty_like(step)
+        adjusted[self._descending] = np.maximum.accumulate(step[self._descending])
+        return FeaturePValues(own, single, adjusted, 1 / (1 + self._n))
+
+
+def feature_p_values(observed: FloatArray, permuted: Sequence[FloatArray | None], *, by_share: bool) -> FeaturePValues:
+    r"""Return the p values of a model's feature scores from the scores of models fitted to permuted labels.
+
+    The scores of a model that is fitted to all features together have a scale of their own in each fit: without
+    information it may need larger coefficients than with it, and the share of a feature in the sum of the scores
+    depends on how many others are informative. With s_jb the score of feature j in permutation b, b = 0 for the true
+    labels, the statistic is therefore
+
+        T_jb = max(s_jb / c, t_jb / e),    t_jb = s_jb / sum_k s_kb,
+
+    c and e the means of max_j s_jb and max_j t_jb over all b from 0 to B. As c and e do not depend on which of the
+    arrangements of labels is the true one, `MaxStatistic` is valid for T as it is for s.
+
+    `observed` is (d,), each of `permuted` (d,).
+    """
+    if by_share:
+        known = [scores for scores in (observed, *permuted) if scores is not None]
+        largest = np.mean([scores.max(initial=0.0) for scores in known])
+        largest_share = np.mean([_shares(scores).max(initial=0.0) for scores in known])
+
+        def statistic(scores: FloatArray) -> FloatArray:
+            return np.maximum(scores / (largest or 1.0), _shares(scores) / (largest_share or 1.0))
+
+    else:
+
+        def statistic(scores: FloatArray) -> FloatArray:
+            return scores
+
+    counts = MaxStatistic(statistic(observed))
+    for scores in permuted:
+        if scores is None:
+            counts.add_failed()
+        else:
+            counts.add(statistic(scores))
+    return counts.p_values()
+
+
+def _shares(scores: FloatArray) -> FloatArray:
+    """Scores divided by their sum; zeros if it is zero."""
+    return scores / (scores.sum() or 1.0)

@@ -1,0 +1,229 @@
+"""Ranks of scores, agreement of rankings, stability and redundancy of selections."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+
+from raysel.core.arrays import BoolArray, FloatArray, IntArray
+from raysel.core.errors import ConfigError, DataError
+
+
+def descending_order(scores: FloatArray) -> IntArray:
+    """Feature indices from the largest score to the smallest; ties go to the lower index.
+
+    `scores` is (n_features,); returns (n_features,).
+    """
+    return np.argsort(-scores, kind="stable").astype(np.int64)
+
+
+def ranks(scores: FloatArray) -> IntArray:
+    """Rank of each feature, 1 for the largest score; ties go to the lower index.
+
+    `scores` is (n_features,); returns (n_features,).
+    """
+    result = np.empty(len(scores), dtype=np.int64)
+    result[descending_order(scores)] = np.arange(1, len(scores) + 1)
+    return result
+
+
+def selection_ranks(scores: FloatArray) -> FloatArray:
+    """Rank of each feature, where features without a score share the mean of the last ranks.
+
+    A score of 0 or less counts as none: among such features there is no order, and none of them is selected. Equal
+    scores above 0 are ranked by their index.
+
+    `scores` is (n_features,); returns (n_features,).
+    """
+    result = ranks(scores).astype(np.float64)
+    unscored = scores <= 0
+    if unscored.any():
+        result[unscored] = len(scores) - (unscored.sum() - 1) / 2
+    return result
+
+
+_LEAST, _MOST = 1e-6, 1 - 1e-9  # range in which p is sought
+
+
+def rank_biased_overlap(first: ArrayLike, second: ArrayLike, p: float) -> float:
+    r"""Rank-biased overlap of two rankings, extrapolated beyond their ends, after Webber, Moffat & Zobel.
+
+    With X_d the number of features among the first d of both, s the length of the shorter ranking and l that of the
+    longer one (equation 32 of the source below):
+
+        (1-p)/p ( sum_{d=1..l} X_d/d p^d + sum_{d=s+1..l} X_s (d-s)/(s d) p^d ) + ( (X_l - X_s)/l + X_s/s ) p^l
+
+    It is the sum over all depths d of the share of features in common, weighted by (1-p) p^(d-1), where the agreement
+    at the end of a ranking is taken to go on behind it.
+
+    W. Webber, A. Moffat, J. Zobel, "A similarity measure for indefinite rankings", ACM Transactions on Information
+    Systems 28(4), 2010.
+    """
+    short, long = sorted((_checked(first), _checked(second)), key=len)
+    _check_share("p", p)
+    if not len(short):
+        return float("nan")
+    depth = np.zeros(max(short.max(), long.max()) + 1, dtype=np.int64)  # from which a feature is in both; 0: never
+    depth[short] = np.arange(1, len(short) + 1)
+    both = np.where(depth[long] > 0, np.maximum(depth[long], np.arange(1, len(long) + 1)), 0)
+    common = np.cumsum(np.bincount(both[both > 0], minlength=len(long) + 1))[1:]
+    return _extrapolated(common.astype(np.float64), len(short), p)
+
+
+def top_weight(p: float, n: int) -> float:
+    """Return the share of the weight of the rank-biased overlap that the first ranks have.
+
+    A rank counts in the agreement at every depth from it on (equation 21 of Webber, Moffat & Zobel 2010):
+
+        1 - p^(n-1) + (1-p)/p n ( log(1/(1-p)) - sum_{i=1..n-1} p^i/i )
+    """
+    i = np.arange(1, n)
+    rest = -np.log1p(-p) - np.sum(p**i / i)
+    return float(1 - p ** (n - 1) + (1 - p) / p * n * rest)
+
+
+def persistence(n: int, share: float = 0.9) -> float:
+    """Return the p for which the first n ranks have a given share of the weight."""
+    _check_share("share", share)
+    if n < 1:
+        raise ConfigError(f"n={n!r} must be a whole number of at least 1.")
+    if not top_weight(_MOST, n) < share < top_weight(_LEAST, n):
+        raise ConfigError(f"share={share!r} of the weight on the first {n} ranks needs a p too near 0 or 1; try 0.9.")
+    return float(brentq(lambda p: top_weight(p, n) - share, _LEAST, _MOST, xtol=1e-12))
+
+
+def _extrapolated(common: FloatArray, s: int, p: float) -> float:
+    """Equation 32, for the number of common features at each depth 1 .. l."""
+    n = len(common)
+    depths = np.arange(1, n + 1)
+    weights = p**depths / depths
+    # Behind the end of the shorter ranking its agreement X_s / s is taken to go on.
+    assumed = common[s - 1] / s * np.maximum(depths - s, 0)
+    inside = (1 - p) / p * np.sum((common + assumed) * weights)
+    return float(inside + ((common[-1] - common[s - 1]) / n + common[s - 1] / s) * p**n)
+
+
+def _checked(ranking: ArrayLike) -> IntArray:
+    indices = np.asarray(ranking)
+    if not indices.size:
+        return np.zeros(0, dtype=np.int64)
+    if indices.ndim != 1 or indices.dtype.kind not in "iu" or indices.min() < 0:
+        raise DataError("a ranking must be a sequence of feature indices, 0 or more, best first.")
+    if len(np.unique(indices)) < len(indices):
+        raise DataError("a ranking names a feature twice; name each once.")
+    return indices.astype(np.int64)
+
+
+def _check_share(name: str, value: float) -> None:
+    if not 0 < value < 1:
+        raise ConfigError(f"{name}={value!r} must lie between 0 and 1, e.g. 0.9.")
+
+
+@dataclass(frozen=True)
+class Stability:
+    """A stability index."""
+
+    #: 1 for identical selections, 0 in expectation for independent random ones; NaN where it is not defined.
+    value: float
+    #: Why ``value`` is NaN; empty where it is not.
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"undefined ({self.reason})" if self.reason else f"{self.value:.2f}"
+
+
+def nogueira_stability(selections: ArrayLike) -> Stability:
+    r"""Stability of a feature selection over M training sets, after Nogueira, Sechidis & Brown.
+
+    With Z the selections, p_f the share of the M sets that hold feature f, and k the mean size of a set (Definition 4
+    and Theorem 7 of the source below):
+
+        stability = 1 - mean_f( M/(M-1) p_f (1 - p_f) ) / v,    v = (k/d) (1 - k/d)
+
+    For sets of one size the index is Kuncheva's. The published confidence interval is left out: it holds for many
+    sets from independent samples, and the training sets of a cross-validation overlap (see
+    ``experiments/fold-overlap``).
+
+    S. Nogueira, K. Sechidis, G. Brown, "On the Stability of Feature Selection Algorithms", JMLR 18(174), 2018.
+
+    `selections` is (n_sets, n_features).
+    """
+    Z = _checked_stability(selections)
+    n_sets = len(Z)
+    if n_sets == 1:
+        return Stability(np.nan, "one selection says nothing about others")
+    if Z.all() or not Z.any():
+        return Stability(np.nan, "every set holds all features" if Z.all() else "no feature is selected")
+    p = Z.mean(axis=0)
+    size = p.mean()  # k / d
+    return Stability(float(1 - n_sets / (n_sets - 1) * np.mean(p * (1 - p)) / (size * (1 - size))))
+
+
+def stability_at_every_n(ranks: FloatArray, n_scored: IntArray) -> FloatArray:
+    """`nogueira_stability` of the N best features with a score of each ranking, for N from 1 to d; NaN as there."""
+    n_sets, d = ranks.shape
+    if n_sets == 1:
+        return np.full(d, np.nan)
+    scored = ranks <= n_scored[:, None]
+    in_order = np.sort(np.where(scored, ranks, d + 1), axis=0).astype(np.int64)  # behind the last N: never selected
+    # The j-th ranking to select a feature adds 1 to its count and 2j - 1 to the square of its count.
+    added = np.repeat(2.0 * np.arange(1, n_sets + 1) - 1, d)
+    squares = np.cumsum(np.bincount(in_order.ravel(), added, minlength=d + 2)[1 : d + 1])
+    counts = np.cumsum(np.bincount(in_order.ravel(), minlength=d + 2)[1 : d + 1])
+    spread = counts / n_sets - squares / n_sets**2  # the sum over the features of p (1 - p)
+    size = counts / (n_sets * d)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = 1 - n_sets / (n_sets - 1) * spread / d / (size * (1 - size))
+    return np.where((size > 0) & (size < 1), values, np.nan)
+
+
+def _checked_stability(selections: ArrayLike) -> BoolArray:
+    Z = np.asarray(selections)
+    if Z.ndim != 2 or Z.size == 0:
+        raise DataError(f"selections has shape {Z.shape}; give one row a set and one column a feature.")
+    if not np.isin(Z, (0, 1)).all():
+        raise DataError("selections holds values other than 0 and 1; give True where a set holds the feature.")
+    return Z.astype(bool)
+
+
+#: Number of features whose correlations with the better ones are held at once.
+_BLOCK = 1024
+
+
+def redundancy(X: FloatArray, order: IntArray, n_features: Sequence[int]) -> FloatArray:
+    """Mean absolute correlation of the pairs among the best ``n`` features, for each ``n``.
+
+        RED = 2 / (n (n - 1)) sum_(i > j) |r_ij|
+
+    with r_ij the Pearson correlation of the features i and j over all given samples; it is 0 with a constant feature.
+    This is the redundancy rate of Zhao et al., which sums over pairs with absolute values; labels are not used.
+
+    The correlations for the largest ``n`` contain those for the others, so all cost O(n_samples n^2) together.
+
+    Z. Zhao, L. Wang, H. Liu, J. Ye, "On Similarity Preserving Feature Selection", IEEE TKDE 25(3), 2013.
+
+    `X` is (n_samples, d), `order` (n,); returns (len(n_features),).
+    """
+    if min(n_features) < 1:
+        raise ConfigError(f"n_features={list(n_features)} must be numbers of features, 1 or more.")
+    sizes = np.minimum(n_features, len(order))
+    # Less a sample and of size 1: neither a large offset nor squares of a small or large unit cost digits.
+    chosen = np.take(X, order[: sizes.max()], axis=1).astype(np.float64)
+    chosen -= chosen[0].copy()
+    largest = np.abs(chosen).max(axis=0)
+    chosen /= np.where(largest > 0, largest, 1.0)
+    chosen -= chosen.mean(axis=0)
+    norms = np.linalg.norm(chosen, axis=0)
+    chosen /= np.where(norms > 0, norms, 1.0)
+    with_better = np.zeros(chosen.shape[1])  # sum over the better features j of |r_ij|
+    for start in range(0, chosen.shape[1], _BLOCK):
+        stop = min(start + _BLOCK, chosen.shape[1])
+        correlations = np.abs(chosen[:, start:stop].T @ chosen[:, :stop])
+        with_better[start:stop] = np.tril(correlations, start - 1).sum(axis=1)
+    sums = np.concatenate([[0.0], np.cumsum(with_better)])[sizes]
+    n_pairs = sizes * (sizes - 1) / 2
+    return np.divide(sums, n_pairs, out=np.full(len(sizes), np.nan), where=n_pairs > 0)

@@ -1,1 +1,0 @@
-"""Names and texts of unknown origin, made safe to show."""

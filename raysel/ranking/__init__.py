@@ -1,1 +1,0 @@
-"""Feature rankings: ranks and stability from feature scores, and their files."""

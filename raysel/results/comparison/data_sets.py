@@ -1,0 +1,240 @@
+"""Comparisons on several data sets joined: scores, mean ranks, Friedman's and Nemenyi's tests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from raysel.core.arrays import FloatArray
+from raysel.core.errors import ConfigError
+from raysel.core.files import remove_results, write_result
+from raysel.evaluation.ranking_files import write_manifest
+from raysel.numerics.over_data_sets import RankComparison, compare_over_data_sets
+from raysel.results.comparison.export import frame_content, make_folder
+from raysel.results.comparison.stored import StoredComparison
+from raysel.results.comparison.words import TextTable, in_markdown, p_in_words
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedComparison:
+    """Mean test scores of the same methods on several data sets.
+
+    Use `join` to create one.
+    """
+
+    names: tuple[str, ...]
+    metrics: tuple[str, ...]
+    labels: tuple[str, ...]
+    left_out: dict[str, dict[str, str]]
+    #: Mean test scores; shape (n_data_sets, n_labels).
+    scores: FloatArray
+    cautions: tuple[str, ...] = ()
+
+    @classmethod
+    def join(cls, comparisons: Sequence[StoredComparison]) -> JoinedComparison:
+        """Join comparisons by the labels of their members."""
+        _check_data_differ(comparisons)
+        names = _names(comparisons)
+        named = list(zip(names, comparisons, strict=True))
+        labels = list(dict.fromkeys(member.label for found in comparisons for member in found.members))
+        lacking = {
+            label: {name: _reason(found, label) for name, found in named if label not in found.studies}
+            for label in labels
+        }
+        shared = tuple(label for label in labels if not lacking[label])
+        left_out = {label: reasons for label, reasons in lacking.items() if reasons}
+        if len(shared) < 2:
+            listed = "; ".join(_lacking_in_words(label, reasons) for label, reasons in left_out.items())
+            raise ConfigError(
+                f"{len(shared)} of {len(labels)} members have a result in every comparison, and two or more are needed "
+                f"({listed}). Give the same method the same label everywhere."
+            )
+        scores = np.array([[found.studies[label].test_mean for label in shared] for found in comparisons])
+        cautions = (*_unlike_methods(named, shared), *_shared_files(named))
+        return cls(names, tuple(found.metric for found in comparisons), shared, left_out, scores, cautions)
+
+    @cached_property
+    def ranking(self) -> RankComparison:
+        """Mean ranks and their tests."""
+        return compare_over_data_sets(self.scores)
+
+    def table(self) -> pd.DataFrame:
+        """Return the scores and ranks as a table with one row for each data set and method.
+
+        Columns ``data_set``, ``metric``, ``member``, ``score`` (mean over the outer folds) and ``rank``.
+        """
+        import pandas as pd  # noqa: PLC0415 - takes half a second to import
+
+        listed = [
+            (name, metric, label, self.scores[i, j], self.ranking.ranks[i, j])
+            for i, (name, metric) in enumerate(zip(self.names, self.metrics, strict=True))
+            for j, label in enumerate(self.labels)
+        ]
+        return pd.DataFrame(listed, columns=["data_set", "metric", "member", "score", "rank"])
+
+    @property
+    def title(self) -> str:
+        """What is compared, in a few words."""
+        return f"{len(self.labels)} methods on {len(self.names)} data sets"
+
+    def text_table(self) -> TextTable:
+        """Return a row of strings for each method, the best first: its mean rank and its score on each data set."""
+        order = np.argsort(self.ranking.mean_ranks, kind="stable").tolist()
+        rows = [
+            [self.labels[j], f"{self.ranking.mean_ranks[j]:.2f}", *[f"{score:.3f}" for score in self.scores[:, j]]]
+            for j in order
+        ]
+        return TextTable("Mean test scores over the outer folds", ["method", "mean rank", *self.names], rows)
+
+    def remarks(self) -> list[str]:
+        """Return sentences on the tests, or why there are none, and on what was left out or is not alike."""
+        found, lines = self.ranking, list(self.cautions)
+        if found.reason:
+            lines.append(
+                f"There is no Friedman test and no critical-difference diagram: {found.reason}. The folds of one data "
+                "set are not independent and cannot stand in for data sets."
+            )
+        else:
+            lines.append(self._friedman())
+            lines.append(
+                f"Nemenyi's test at {found.alpha:g}: mean ranks differ if they lie more than "
+                f"{found.critical_difference:.2f} apart (q = {found.q:.3f})."
+            )
+            if found.p_value > found.alpha:
+                lines.append(
+                    f"{self._no_difference()}, so pairs of methods should not be told apart by Nemenyi's test."
+                )
+            groups = [", ".join(self.labels[j] for j in group) for group in found.groups]
+            lines += [f"No significant difference among {group}." for group in groups]
+        if len(set(self.metrics)) > 1:
+            listed = ", ".join(f"{name} {metric}" for name, metric in zip(self.names, self.metrics, strict=True))
+            lines.append(f"The metrics differ: {listed}. Ranks are within each data set.")
+        for label, reasons in self.left_out.items():
+            lines.append(f"{_lacking_in_words(label, reasons, ' is left out: it')}.")
+        return lines
+
+    def markdown(self) -> str:
+        """Return table and remarks in Markdown."""
+        remarks = "\n".join(f"- {in_markdown(remark)}" for remark in self.remarks())
+        return f"# {self.title}\n\n{self.text_table().markdown()}\n\n{remarks}\n"
+
+    def export(self, folder: str | Path) -> list[Path]:
+        """Write the joined comparison into a folder."""
+        folder, found = make_folder(folder), self.ranking
+        written = [
+            write_result(folder / "ranks.csv", frame_content(self.table())),
+            write_result(folder / "ranks.md", self.markdown().encode()),
+        ]
+        pictures = [folder / f"ranks.{kind}" for kind in ("svg", "png")]
+        if found.reason:
+            remove_results(pictures)  # those of an earlier export would show other data sets
+        else:
+            from raysel.results.displays.rank_figure import rank_figure  # noqa: PLC0415 - loads matplotlib
+            from raysel.results.displays.writing import write_figure  # noqa: PLC0415
+
+            joined_by = f"Bars join methods that do not differ (Nemenyi, {found.alpha:g})."
+            if found.p_value > found.alpha:
+                joined_by = f"{self._no_difference()}. {joined_by}"
+            figure = rank_figure(
+                self.labels,
+                found.mean_ranks,
+                found.critical_difference,
+                found.groups,
+                title=self.title,
+                subtitle=f"{self._friedman()} {joined_by}",
+            )
+            written += [write_figure(figure, path) for path in pictures]
+        described = {
+            "data_sets": dict(zip(self.names, self.metrics, strict=True)),
+            "mean_ranks": dict(zip(self.labels, found.mean_ranks.tolist(), strict=True)),
+            "friedman": {"chi2": found.chi2, "p_value": found.p_value},
+            "nemenyi": {"alpha": found.alpha, "q": found.q, "critical_difference": found.critical_difference},
+            "no_test_because": found.reason or None,
+            "left_out": self.left_out,
+        }
+        return [*written, write_manifest(folder / "manifest.json", described)]
+
+    def _friedman(self) -> str:
+        p, freedom = p_in_words(self.ranking.p_value), len(self.labels) - 1
+        return (
+            f"Friedman's test over {len(self.names)} data sets: chi2 = {self.ranking.chi2:.2f}, "
+            f"{freedom} {'degree' if freedom == 1 else 'degrees'} of freedom, p {p if p.startswith('<') else f'= {p}'}."
+        )
+
+    def _no_difference(self) -> str:
+        return f"Friedman's test finds no difference at {self.ranking.alpha:g}"
+
+
+def _names(comparisons: Sequence[StoredComparison]) -> tuple[str, ...]:
+    """Names of the comparisons; those of their folders, or the whole paths, where two have the same name."""
+    names = [found.name for found in comparisons]
+    folders = [found.path.name for found in comparisons]
+    taken = Counter(names) + Counter(folders)
+    return tuple(
+        name if names.count(name) == 1 else folder if taken[folder] == 1 else str(found.path)
+        for name, folder, found in zip(names, folders, comparisons, strict=True)
+    )
+
+
+def _reason(comparison: StoredComparison, label: str) -> str:
+    """Why a label has no result in a comparison; empty if it is no member."""
+    return next((member.failure for member in comparison.members if member.label == label), "")
+
+
+def _lacking_in_words(label: str, reasons: Mapping[str, str], verb: str = "") -> str:
+    """Say where a label is no member, and where it failed."""
+    absent = ", ".join(name for name, reason in reasons.items() if not reason)
+    failed = [f"has no result in {name}: {reason.rstrip('.')}" for name, reason in reasons.items() if reason]
+    return f"{label}{verb} {'; '.join([*([f'is no member of {absent}'] if absent else []), *failed])}"
+
+
+def _unlike_methods(named: Sequence[tuple[str, StoredComparison]], labels: Sequence[str]) -> Iterator[str]:
+    """Sentences on labels that stand for several solvers or are scored by several classifiers."""
+    for label in labels:
+        for what, keys in (("solvers", ("solver", "name")), ("classifiers", ("evaluation", "classifier"))):
+            used: dict[str, list[str]] = {}
+            for name, found in named:
+                section, key = keys
+                used.setdefault(str(found.studies[label].config[section][key]), []).append(name)
+            if len(used) > 1:
+                listed = "; ".join(f"{value} in {', '.join(names)}" for value, names in used.items())
+                yield f"{label} has different {what}: {listed}. Its ranks are not those of one method."
+
+
+def _shared_files(named: Sequence[tuple[str, StoredComparison]]) -> Iterator[str]:
+    """Sentences on comparisons that use parts of one data file, which are not independent."""
+    using: dict[str, list[str]] = {}
+    for name, found in named:
+        for study in list(found.studies.values())[:1]:
+            data = study.config["dataset"]
+            for part in [data, *(data.get("tasks") or [])]:
+                if place := part.get("path") or part.get("source"):
+                    using.setdefault(str(place), []).append(name)
+    for place, names in using.items():
+        if len(dict.fromkeys(names)) > 1:
+            yield (
+                f"{', '.join(dict.fromkeys(names))} are parts of one data set, {place}: they are not independent, as "
+                "ranks and tests take them to be."
+            )
+
+
+def _check_data_differ(comparisons: Sequence[StoredComparison]) -> None:
+    seen: dict[str, Path] = {}
+    for found in comparisons:
+        own = {study.stored.study.data_hash for study in found.studies.values()}
+        for data_hash in own:
+            if data_hash in seen:
+                raise ConfigError(
+                    f"{seen[data_hash]} and {found.path} have the same data: ranks are taken over different data sets. "
+                    "Give each data set once."
+                )
+        seen |= dict.fromkeys(own, found.path)

@@ -1,0 +1,181 @@
+"""Files of a comparison: tables, text and figure, written atomically."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from raysel.core.errors import StudyError
+from raysel.core.files import remove_results, write_result
+from raysel.core.printing import csv_cell, short
+from raysel.core.version import __version__
+from raysel.evaluation.ranking_files import write_manifest
+from raysel.results.comparison.stored import StoredComparison
+from raysel.results.comparison.tables import (
+    MemberRow,
+    comparison_table,
+    member_rows,
+    pair_table,
+    pairs_with_reference,
+    score_table,
+)
+from raysel.results.comparison.words import TextTable, comparison_text
+from raysel.results.page.contents import Block, Page, Picture, Section, Table, Text, csv_download, render_page
+from raysel.tracking.comparisons.directory import ComparisonDirectory
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def export_comparison(comparison: StoredComparison, folder: str | Path) -> list[Path]:
+    """Write the tables, the text and the figure of a comparison into a folder."""
+    folder = make_folder(folder)
+    written = [
+        write_result(folder / "comparison.csv", frame_content(score_table(comparison))),
+        write_result(folder / "tests.csv", frame_content(pair_table(comparison))),
+        write_result(folder / "comparison.md", comparison_text(comparison).markdown().encode()),
+    ]
+    pictures = [folder / f"comparison.{kind}" for kind in ("svg", "png")]
+    if comparison.studies:
+        from raysel.results.displays.writing import write_figure  # noqa: PLC0415 - loads matplotlib
+
+        figure = figure_of(comparison)
+        written += [write_figure(figure, path) for path in pictures]
+    else:
+        remove_results(pictures)
+    written.append(write_manifest(folder / "manifest.json", manifest(comparison)))
+    return written
+
+
+def frame_content(frame: pd.DataFrame) -> bytes:
+    """Return a data frame as a CSV file, texts as `csv_cell` returns them."""
+    return frame.rename(columns=csv_cell).map(csv_cell).to_csv(index=False).encode()
+
+
+def make_folder(folder: str | Path) -> Path:
+    """Create a folder if it does not exist."""
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StudyError(f"the comparison cannot be written to {folder}: {error.strerror}.") from error
+    return folder
+
+
+def figure_of(comparison: StoredComparison) -> Any:
+    """Return the figure of the scores of all members that have a result."""
+    from raysel.results.displays.comparison_figure import ShownMember, comparison_figure  # noqa: PLC0415 - loads matplotlib
+
+    rows = member_rows(comparison)
+    pairs = pairs_with_reference(rows, comparison.reference, comparison.folds, comparison.metric)
+    shown = []
+    for label, row in rows.items():
+        pair, difference = pairs.get(label), None
+        if pair is not None:
+            bounds = (pair.test.lower, pair.test.upper) if pair.test else (float("nan"), float("nan"))
+            difference = (pair.compared.mean, *bounds)
+        by_n = dict(zip(row.n_features, row.by_label.values(), strict=True)) if row.n_features else {}
+        shown.append(ShownMember(label, row.scores, by_n, difference))
+    missing = [member.label for member in comparison.members if member.label not in rows]
+    return comparison_figure(
+        shown,
+        name=comparison.name,
+        metric=comparison.metric,
+        runs=comparison.folds.in_words() if comparison.folds else "",
+        reference=comparison.reference,
+        interval="95 % interval",
+        at=_scored_at([row for row in rows.values() if len(row.n_features) > 1]),
+        remarks=[f"Not shown, because they have no result: {', '.join(missing)}."] if missing else [],
+    )
+
+
+def _scored_at(rows: Sequence[MemberRow]) -> str:
+    """Return the number of features that the scores of members with a curve refer to, as text."""
+    kinds = {"at the chosen number of features" if row.chosen else "mean over the curve" for row in rows}
+    return " or ".join(sorted(kinds))
+
+
+def manifest(comparison: StoredComparison) -> dict[str, Any]:
+    """Return the manifest of a comparison: its folds, and settings, versions, hashes and figures of each member."""
+    rows, folds = member_rows(comparison), comparison.folds
+    listed = []
+    for member in comparison.members:
+        described: dict[str, Any] = {
+            "label": member.label,
+            "folder": member.path.name,
+            "solver": member.solver,
+            "reconstructed": member.reconstructed,
+            "transductive": member.transductive,
+            "failure": member.failure or None,
+        }
+        if member.result is not None:
+            described |= _study_manifest(comparison, rows[member.label])
+        listed.append(described)
+    return {
+        "name": comparison.name,
+        "reference": comparison.reference,
+        "metric": comparison.metric or None,
+        "folds": {
+            "names": list(folds.names),
+            "kind": "draws of the training set" if folds.are_draws else "outer folds",
+            "test_train_ratio": folds.ratio,
+        }
+        if folds
+        else None,
+        "members": listed,
+        "table": comparison_table(comparison)
+        .astype(object)
+        .where(lambda table: table.notna(), None)
+        .to_dict("records"),
+    }
+
+
+def _study_manifest(comparison: StoredComparison, row: MemberRow) -> Mapping[str, Any]:
+    study = comparison.studies[row.label]
+    record = study.stored.study
+    return {
+        "config": record.config,
+        "config_hash": record.config_hash,
+        "data_hash": record.data_hash,
+        "versions": record.versions,
+        "scores": {"test": row.scores, "report": row.report},
+        "winners": {refit.fold: refit.params for refit in study.outer},
+        "configurations_tried": list(row.n_tried),
+        "notes": row.notes,
+    }
+
+
+def write_comparison_report(comparison: StoredComparison, path: str | Path | None = None) -> Path:
+    """Write the report of a comparison as one HTML file that needs no network, by default into its directory."""
+    html = render_page(page_of_comparison(comparison))
+    target = ComparisonDirectory(comparison.path).report if path is None else path
+    return write_result(target, html.encode("utf-8", "replace"))
+
+
+def page_of_comparison(comparison: StoredComparison) -> Page:
+    """Return the contents of the report: the scores first, then every other table, a figure and how to read them."""
+    text = comparison_text(comparison)
+    first, *others = text.tables
+    blocks: list[Block] = [_table(first, "scores.csv", score_table(comparison)), Text(text.notes, "note")]
+    if comparison.studies:
+        from raysel.results.page.svg import inline_svg  # noqa: PLC0415 - loads matplotlib
+
+        caption = "Test scores of the methods, each run a point, and their differences to the reference."
+        blocks.append(Picture(inline_svg(figure_of(comparison), "comparison", caption), caption, on_white=True))
+    details: list[Block] = [_table(table) for table in others]
+    members = [f"{member.label}: {member.path.name}/report.html" for member in comparison.finished]
+    sections = [
+        Section("scores", "The answer", blocks),
+        *([Section("details", "In detail", details)] if details else []),
+        Section("reading", "How to read it", [Text(text.remarks)]),
+        Section("members", "Reports of the methods", [Text(members or ["No method has a result."])]),
+    ]
+    return Page(short(comparison.name, 120), text.title, sections, f"Written by raysel {__version__}.")
+
+
+def _table(table: TextTable, name: str = "", frame: pd.DataFrame | None = None) -> Table:
+    words = [i for i in range(len(table.header)) if not table.is_number(i)]
+    data = None if frame is None else csv_download(name, list(frame.columns), frame.itertuples(index=False))
+    heads = [head.replace("_", " ") for head in table.header]
+    return Table(f"{table.title}.", heads, table.rows, words, download=data)

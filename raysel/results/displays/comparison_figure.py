@@ -1,0 +1,211 @@
+"""Figure of a comparison: curves over the numbers of features, scores of the runs, differences to the reference."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
+
+from raysel.core.arrays import FloatArray
+from raysel.core.printing import short, short_middle
+from raysel.results.displays.style import WARNING, spread_out
+
+# Okabe and Ito's colours without the yellow, distinct with colour blindness; marker and dashes tell them apart in grey.
+_COLOURS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+_INTERVAL = "#8fc1e3"
+_DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", (0, (5, 2)), (0, (1, 1)), (0, (4, 1, 1, 1)))
+
+_WIDTH = 5.6  # inches, as all sizes here: readable at the width of a phone
+_CURVES = 3.1  # height of the panel of curves, at least
+_ROW = 0.27  # height of a member's row
+_LABEL = 0.19  # height of a label beside the curves
+_SMALL = 9.5  # points: size of all text but the title
+_LETTER = 0.08  # width of a letter of a label
+_LONGEST = 24  # letters of a label
+
+
+@dataclass(frozen=True, eq=False)
+class ShownMember:
+    """A member of a comparison as the figure shows it."""
+
+    label: str
+    #: Test score of each run; shape (n_runs,).
+    scores: FloatArray
+    #: Test scores for each number of features; empty if the member is not scored by numbers of features;
+    #: each (n_runs,).
+    by_n: Mapping[int, FloatArray]
+    difference: tuple[float, float, float] | None
+
+
+def comparison_figure(
+    members: Sequence[ShownMember],
+    *,
+    name: str,
+    metric: str,
+    runs: str,
+    reference: str,
+    interval: str,
+    at: str = "",
+    remarks: Sequence[str] = (),
+) -> Figure:
+    """Draw a comparison.
+
+    If members are scored at two or more numbers of features, a panel shows their mean test scores as curves with the
+    standard deviation over the runs, and all other members as horizontal lines. Below, a row for each member, the best
+    first, shows its score in every run, their mean and standard deviation, and the difference to the reference.
+    """
+    score = metric.replace("_", " ")
+    has_curves = any(len(member.by_n) > 1 for member in members)
+    lines = [line for remark in remarks for line in textwrap.wrap(remark, 76)]
+    about = textwrap.wrap(f"test {score} over {runs}; bars: ± SD", 70)
+    widest = min(_LONGEST, max(len(member.label) for member in members)) * _LETTER + 0.15
+    inner, space = widest + 0.1, 0.16
+    panel = (_WIDTH - inner - space - 0.27) / 2
+    # Wider than its panel, the label of the scores would run into that of the differences.
+    below = textwrap.wrap(at, int(panel / _LETTER) + 2) if has_curves else []
+    top, gap = 0.5 + 0.18 * len(about), 0.65
+    foot = 0.68 + 0.16 * max(len(below) - 1, 0) + 0.18 * len(lines)
+    curves = max(_CURVES, _LABEL * len(members) + 0.3) if has_curves else 0.0
+    rows = _ROW * len(members) + 0.1
+    height = top + (curves + gap if has_curves else 0.0) + rows + foot
+    figure = Figure(figsize=(_WIDTH, height))
+    left = 0.15 / _WIDTH
+    figure.text(left, 1 - 0.12 / height, short(name, 45), fontsize=13, fontweight="bold", va="top", parse_math=False)
+    for i, line in enumerate(about):
+        y = 1 - (0.41 + 0.18 * i) / height
+        figure.text(left, y, line, fontsize=_SMALL, color="0.25", va="top", parse_math=False)
+    if has_curves:
+        area = (0.68, height - top - curves, _WIDTH - 0.68 - widest - 0.4, curves)
+        _draw_curves(_axes(figure, area), members, score, curves)
+    scored = _axes(figure, (inner, foot, panel, rows))
+    differing = _axes(figure, (inner + panel + space, foot, panel, rows))
+    ordered = sorted(members, key=lambda member: -member.scores.mean())
+    _draw_scores(scored, ordered, "\n".join([f"test {score}", *below]))
+    _draw_differences(differing, ordered, reference, interval)
+    for i, line in enumerate(lines):
+        y = (0.18 * (len(lines) - i)) / height
+        figure.text(left, y, line, fontsize=8.5, color=WARNING, va="top", parse_math=False)
+    return figure
+
+
+def _axes(figure: Figure, area: tuple[float, float, float, float]) -> Axes:
+    """Add axes at a place given in inches: left, bottom, width, height."""
+    width, height = figure.get_size_inches()
+    ax = figure.add_axes((area[0] / width, area[1] / height, area[2] / width, area[3] / height))
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(labelsize=_SMALL)
+    return ax
+
+
+def _draw_curves(ax: Axes, members: Sequence[ShownMember], score: str, height: float) -> None:
+    numbers = sorted({n for member in members for n in member.by_n})
+    places = {n: i for i, n in enumerate(numbers)}  # evenly spaced: they are steps, often of unequal width
+    ends: list[tuple[float, float]] = []
+    for i, member in enumerate(members):
+        colour, marker, dashes = _style(i)
+        shift = 0.24 * ((i + 0.5) / len(members) - 0.5)  # so that the bars do not cover each other
+        if member.by_n:
+            x = np.array([places[n] for n in member.by_n]) + shift
+            means = np.array([values.mean() for values in member.by_n.values()])
+            spread = [_sd(values) for values in member.by_n.values()]
+        else:
+            n_before = sum(not other.by_n for other in members[:i])
+            x = np.array([-0.3, len(numbers) - 0.68 - 0.05 * (n_before % 4)])
+            means = np.full(2, member.scores.mean())
+            spread = [0.0, _sd(member.scores)]
+        ax.errorbar(
+            x,
+            means,
+            spread,
+            color=colour,
+            marker=marker if member.by_n else "",
+            markersize=5,
+            linestyle=dashes,
+            linewidth=1.5,
+            elinewidth=0.7,
+            capsize=2,
+            zorder=3 if member.by_n else 2,
+        )
+        ends.append((float(x[-1]), float(means[-1])))
+    ax.set_xlim(-0.4, len(numbers) - 0.6)
+    ax.xaxis.set_major_locator(FixedLocator(list(places.values())))
+    ax.set_xticklabels([str(n) for n in numbers])
+    ax.set_xlabel("number of features", fontsize=_SMALL)
+    ax.set_ylabel(f"test {score}", fontsize=_SMALL)
+    ax.grid(axis="y", color="0.9", linewidth=0.7)
+    ax.set_axisbelow(True)
+    _label_ends(ax, members, ends, height)
+
+
+def _label_ends(ax: Axes, members: Sequence[ShownMember], ends: Sequence[tuple[float, float]], height: float) -> None:
+    """Write each curve's label beside its end, moved up or down where labels would overlap."""
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high)
+    wanted = np.array([(y - low) / (high - low) * height for _, y in ends])
+    right = ax.get_xlim()[1]
+    for i, y in enumerate(spread_out(wanted, _LABEL, height) / height):
+        colour, marker, dashes = _style(i)
+        member, (x, end) = members[i], ends[i]
+        at = low + y * (high - low)
+        width = right + 0.4
+        edge, text = right + 0.02 * width, right + 0.075 * width
+        ax.plot([x, edge, text], [end, at, at], color=colour, linewidth=0.6, linestyle=":", clip_on=False)
+        if member.by_n:
+            ax.plot([text], [at], color=colour, marker=marker, markersize=5, clip_on=False)
+        else:
+            ax.plot([edge, text + 0.015 * width], [at, at], color=colour, linestyle=dashes, clip_on=False)
+        label = short_middle(member.label, _LONGEST)
+        ax.text(text + 0.03 * width, at, label, fontsize=_SMALL, va="center", parse_math=False, clip_on=False)
+
+
+def _draw_scores(ax: Axes, ordered: Sequence[ShownMember], name: str) -> None:
+    for y, member in enumerate(ordered):
+        values = member.scores
+        ax.plot(values, np.full(len(values), y), "o", color="0.45", alpha=0.35, markersize=3.5, markeredgewidth=0)
+        ax.errorbar(values.mean(), y, xerr=_sd(values), fmt="o", color="0", markersize=4.5, elinewidth=1.2, capsize=2.5)
+    labels = [short_middle(member.label, _LONGEST) for member in ordered]
+    ax.set_yticks(range(len(ordered)), labels, fontsize=_SMALL, parse_math=False)
+    ax.set_xlabel(name, fontsize=_SMALL)
+    _finish_rows(ax, len(ordered))
+
+
+def _draw_differences(ax: Axes, ordered: Sequence[ShownMember], reference: str, interval: str) -> None:
+    ax.axvline(0, color="0.4", linewidth=0.9)
+    for y, member in enumerate(ordered):
+        if member.difference is None:
+            continue
+        mean, lower, upper = member.difference
+        if np.isfinite(lower):
+            ax.plot([lower, upper], [y, y], color=_INTERVAL, linewidth=5, solid_capstyle="butt")
+        ax.plot([mean], [y], marker="D", color="#0072b2", markersize=2.5, linestyle="")
+    if not any(member.difference for member in ordered):
+        ax.text(0.5, 0.5, "no differences", fontsize=_SMALL, color="0.4", ha="center", transform=ax.transAxes)
+    ax.set_yticks([])
+    ax.set_xlabel(f"difference to {short(reference, 14)}\n{interval}", fontsize=_SMALL, parse_math=False)
+    _finish_rows(ax, len(ordered))
+
+
+def _finish_rows(ax: Axes, n_rows: int) -> None:
+    ax.set_ylim(n_rows - 0.5, -0.5)
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.tick_params(axis="y", length=0)
+    ax.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
+    ax.grid(axis="x", color="0.9", linewidth=0.7)
+    for y in range(1, n_rows, 2):
+        ax.axhspan(y - 0.5, y + 0.5, color="0.96", zorder=0)
+    ax.set_axisbelow(True)
+
+
+def _style(i: int) -> tuple[str, str, str | tuple[int, tuple[int, ...]]]:
+    """Colour, marker and dashes of the i-th member."""
+    return _COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)], _DASHES[i % len(_DASHES)]
+
+
+def _sd(values: FloatArray) -> float:
+    return float(values.std(ddof=1)) if len(values) > 1 else 0.0

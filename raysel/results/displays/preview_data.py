@@ -1,0 +1,253 @@
+"""Small data of the picture of a study's data: mean images of the classes, single samples, ranges of columns."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.core.files import write_result
+from raysel.data.dataset import Dataset
+from raysel.data.formats.numpy_files import open_npz
+from raysel.data.layouts import SEPARATOR, Layout, MaskedVolume, Modalities, Tasks, Tensor
+from raysel.data.task_blocks import TaskBlocks
+
+
+@dataclass(frozen=True)
+class Images:
+    """Images of one shape, all drawn in the same greys, the smallest value black and the largest white."""
+
+    title: str
+    captions: Sequence[str]
+    #: Values of the cells; shape (n_images, height, width).
+    images: FloatArray
+    axes: tuple[str, str] = ("row", "column")
+    step: int = 1
+    upwards: bool = False
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Distribution of the values of columns, modalities or other parts, each drawn over its own range."""
+
+    title: str
+    names: Sequence[str]
+    #: Smallest value, quartiles and largest value; shape (n_parts, 5).
+    quantiles: FloatArray
+    #: Mean of each class; no columns where they are not shown; shape (n_parts, n_classes).
+    means: FloatArray
+    classes: Sequence[str] = ()
+
+
+#: Most bytes of the arrays of a picture, unpacked; a small file can claim a thousand times its size.
+_MOST_BYTES = 2**28
+_MOST_IMAGES = 24
+_MOST_SAMPLES = 8
+_MOST_COLUMNS = 40
+_MOST_CLASSES = 6  # whose means are marked beside a range
+_MOST_TASKS = 6
+_MOST_CHANNELS = 4
+_MOST_CELLS = 128 * 128  # of an image; larger ones are thinned
+_QUARTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def preview_parts(data: Dataset, orders: Mapping[str, str] | None = None) -> list[Images | Ranges]:
+    """Return what a picture of a data set shows."""
+    orders = orders or {}
+    if not isinstance(data.layout, Tasks) or not isinstance(data.X, TaskBlocks):
+        X = data.X.blocks[0] if isinstance(data.X, TaskBlocks) else data.X
+        if isinstance(data.layout, Modalities):
+            return [_modalities(X, data.layout)]
+        return list(_of_one(X, _members(data.y, data.classes), data.layout, data.feature_names, "", orders.get("")))
+    parts: list[Images | Ranges] = []
+    n_tasks = len(data.layout.tasks)
+    blocks = list(zip(data.layout.tasks.items(), data.X.parts(), strict=True))
+    for (task, shape), (rows, columns, block) in blocks[:_MOST_TASKS]:
+        y = np.array([str(label).removeprefix(f"{task}{SEPARATOR}") for label in data.y[rows]])
+        y = y.astype(np.int64) if all(map(str.isdecimal, np.unique(y).tolist())) else y  # 2 comes before 10
+        layout = Tensor(shape if isinstance(shape, tuple) else (shape,))
+        names = [name.removeprefix(f"{task}{SEPARATOR}") for name in data.feature_names[columns]]
+        parts += _of_one(block, _members(y, np.unique(y)), layout, names, task, orders.get(task), max(2, n_tasks))
+    return parts
+
+
+def preview_orders(dataset: Mapping[str, Any]) -> dict[str, str]:
+    """Return the orders that a configuration gives for the cells of a sample, by task."""
+    sections = dataset.get("tasks") or [dataset]
+    return {section.get("name", ""): section.get("order") or "C" for section in sections}
+
+
+def write_preview_parts(parts: Sequence[Images | Ranges], path: Path) -> None:
+    """Write the data of a picture in NumPy's format for several arrays; images as 256 greys."""
+    arrays: dict[str, Any] = {}
+    described = []
+    for i, part in enumerate(parts):
+        if isinstance(part, Images):
+            low, high = float(part.images.min()), float(part.images.max())
+            arrays[f"images_{i}"] = np.round((part.images - low) * (255 / (high - low or 1.0))).astype(np.uint8)
+            arrays[f"range_{i}"] = np.array([low, high])
+            text: dict[str, Any] = {"captions": list(part.captions), "axes": list(part.axes)}
+            text |= {"step": part.step, "upwards": part.upwards}
+        else:
+            arrays[f"quantiles_{i}"], arrays[f"means_{i}"] = part.quantiles, part.means
+            text = {"names": list(part.names), "classes": list(part.classes)}
+        described.append({"kind": type(part).__name__, "title": part.title, **text})
+    content = io.BytesIO()
+    np.savez_compressed(content, parts=np.frombuffer(json.dumps(described).encode(), dtype=np.uint8), **arrays)
+    write_result(path, content.getvalue())
+
+
+def read_preview_parts(path: Path) -> list[Images | Ranges]:
+    """Read the data of a picture."""
+    try:
+        with open_npz(path) as file:
+            arrays = {name: file.get(name) for name in file.names}
+        return [_restored(raw, i, arrays) for i, raw in enumerate(json.loads(arrays["parts"].tobytes()))]
+    except Exception:  # noqa: BLE001 - zipfile, zlib, NumPy and json raise many for a damaged file
+        return []
+
+
+def _restored(raw: Mapping[str, Any], i: int, arrays: Mapping[str, Any]) -> Images | Ranges:
+    if raw["kind"] == "Images":
+        low, high = arrays[f"range_{i}"].tolist()
+        images = low + (high - low) / 255 * arrays[f"images_{i}"].astype(np.float64)
+        captions = [str(text) for text in raw["captions"]]
+        if not len(images) == len(captions) > 0 or images.ndim != 3:
+            raise ValueError("images and captions differ in number")
+        axes = (str(raw["axes"][0]), str(raw["axes"][1]))
+        return Images(str(raw["title"]), captions, images, axes, int(raw["step"]), bool(raw["upwards"]))
+    names, classes = [str(name) for name in raw["names"]], [str(name) for name in raw["classes"]]
+    quantiles, means = arrays[f"quantiles_{i}"], arrays[f"means_{i}"]
+    if quantiles.shape != (len(names), 5) or means.shape != (len(names), len(classes)):
+        raise ValueError("ranges and names differ in number")
+    return Ranges(str(raw["title"]), names, quantiles, means, classes)
+
+
+def _of_one(
+    X: FloatArray,
+    members: Mapping[str, IntArray],
+    layout: Layout,
+    names: Sequence[str],
+    task: str,
+    order: str | None,
+    share: int = 1,
+) -> Iterator[Images | Ranges]:
+    """Parts of samples of one shape; ``share`` is the number of tasks that share the figure."""
+    of, shape = f"{task}: " if task else "", tuple(getattr(layout, "shape", ()))
+    in_space = isinstance(layout, MaskedVolume)
+    views = _views(shape, list(layout.coordinates().values()), in_space) if len(shape) > 1 else []
+    if not views:
+        yield _columns(X, members, names, of, share)
+        return
+    n_classes = max(2, _MOST_IMAGES // (len(views) * share))
+    shown = list(members.items())[:n_classes]
+    left = f", {n_classes} of {len(members)} shown" if n_classes < len(members) else ""
+    sides = "rows x columns" if len(shape) == 2 else f"order {len(shape)}"
+    held = f"({sides}){f', read in {order} order' if order else ''}"
+    if in_space:  # its files say where each cell is
+        held = "(volume)"
+    masked = " or outside the mask" if in_space else ""
+    # Single samples of classes far apart show what a mean may hide, e.g. scrambled cells.
+    n_samples = max(2, _MOST_SAMPLES // share)
+    chosen = list(members.items())[:: -(-len(members) // n_samples)]
+    singles = [(f"no. {rows[0]} ({name})", X[rows[0]]) for name, rows in chosen if len(rows)]
+    means = [(name, X[rows].mean(axis=0)) for name, rows in shown if len(rows)]
+    grids = [(f"mean of each class{left}", means), ("single samples, numbered from 0 (class)", singles)]
+    if len(means) + len(singles) <= _MOST_SAMPLES:
+        both = [*((f"mean of {name}", mean) for name, mean in means), *singles]
+        grids = [("mean of each class, and single samples, numbered from 0 (class)", both)]
+    places, outside = tuple(layout.coordinates().values()), float(X.min())
+    for what, found in grids:
+        arrays = [_arranged(values, shape, places, outside) for _, values in found]
+        for i, view in enumerate(views):
+            images = np.stack([array[view.cells] for array in arrays])
+            step = _step(images)
+            images = images[:, ::step, ::step]
+            thinned = f", 1 of {step} rows and columns" if step > 1 else ""
+            greys = f"black = {images.min():.4g}{masked}, white = {images.max():.4g}"
+            about = f"{thinned}, {greys}{view.what}"
+            down, right = view.axes
+            yield Images(
+                title=f"{of}the same{about}" if i else f"{of}{what}: {' x '.join(map(str, shape))} {held}{about}",
+                captions=[name for name, _ in found],
+                images=images.swapaxes(1, 2) if in_space else images,
+                axes=(right, down) if in_space else (down, right),
+                step=step,
+                upwards=in_space,
+            )
+
+
+class _View(NamedTuple):
+    """Image in an array: its cells, the names of its axes, and what is cut, as text."""
+
+    cells: tuple[slice | int, ...]
+    axes: tuple[str, str]
+    what: str
+
+
+def _views(shape: tuple[int, ...], places: Sequence[LabelArray], in_space: bool) -> list[_View]:
+    """Ways to look at an array: the image itself, its channels, or the middle slices along each axis."""
+    if len(shape) == 2:
+        return [_View((slice(None), slice(None)), ("row", "column"), "")] if min(shape) > 1 else []
+    if len(shape) == 3 and not in_space and shape[2] <= _MOST_CHANNELS and min(shape[:2]) > 1:  # a colour image
+        every = slice(None)
+        return [_View((every, every, i), ("axis0", "axis1"), f"; channel axis2 = {i}") for i in range(shape[2])]
+    middle = [int(np.median(index) + 0.5) for index in places]
+    wide = [axis for axis, side in enumerate(shape) if side > 1][:3]
+    found = []
+    for first, second in reversed(list(combinations(wide, 2))):
+        cut = {axis: i for axis, i in enumerate(middle) if axis not in (first, second)}
+        cells = tuple(cut.get(axis, slice(None)) for axis in range(len(shape)))
+        told = ", ".join(f"axis{axis} = {i}" for axis, i in cut.items())
+        found.append(_View(cells, (f"axis{first}", f"axis{second}"), f"; slice {told}"))
+    return found
+
+
+def _arranged(values: FloatArray, shape: tuple[int, ...], places: tuple[LabelArray, ...], outside: float) -> FloatArray:
+    """Sample as an array; cells that are no feature have the value ``outside``."""
+    array = np.full(shape, outside)
+    array[places] = values
+    return array
+
+
+def _step(images: FloatArray) -> int:
+    """Number k so that every k-th row and column of images has few enough cells for a small picture."""
+    return max(1, int(np.ceil(np.sqrt(images[0].size / _MOST_CELLS))))
+
+
+def _columns(X: FloatArray, members: Mapping[str, IntArray], names: Sequence[str], of: str, share: int) -> Ranges:
+    n = min(X.shape[1], max(10, _MOST_COLUMNS // share))
+    own = X[:, :n]
+    classes = list(members) if len(members) <= _MOST_CLASSES else []
+    means = [own[members[name]].mean(axis=0) for name in classes]
+    shown = f"the first {n} of {X.shape[1]} columns" if n < X.shape[1] else f"all {n} columns"
+    return Ranges(
+        title=f"{of}{shown}, each over its own range from smallest to largest value",
+        names=list(names[:n]),
+        quantiles=np.quantile(own, _QUARTILES, axis=0).T,
+        means=np.array(means).T if means else np.empty((n, 0)),
+        classes=classes,
+    )
+
+
+def _modalities(X: FloatArray, layout: Modalities) -> Ranges:
+    slices = layout.slices()
+    return Ranges(
+        title="values of each modality (number of columns) over its own range",
+        names=[f"{name} ({columns.stop - columns.start})" for name, columns in slices.items()],
+        quantiles=np.array([np.quantile(X[:, columns], _QUARTILES) for columns in slices.values()]),
+        means=np.empty((len(slices), 0)),
+    )
+
+
+def _members(y: LabelArray, classes: LabelArray) -> dict[str, IntArray]:
+    """Samples of each class, or with each label."""
+    masks = y.T == 1 if y.ndim == 2 else (y == c for c in classes)
+    return {str(name): np.flatnonzero(mask) for name, mask in zip(classes, masks, strict=True)}

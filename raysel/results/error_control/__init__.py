@@ -1,1 +1,0 @@
-"""Stability selection and permutation tests of a finished study, as their files tell them."""

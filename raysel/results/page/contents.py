@@ -1,0 +1,188 @@
+"""Contents of a report as plain data: sections of texts, lists of facts, tables, figures and commands."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import itertools
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, ClassVar, TypeAlias
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from raysel.core.printing import csv_row
+
+#: Largest size of the data of one figure or table in the file, in bytes.
+LARGEST_DOWNLOAD = 100_000
+#: Characters that HTML forbids, and those that change the direction of the text that follows.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
+)
+
+
+def printable(text: str) -> str:
+    r"""Replace control characters and controls of the text direction by the replacement character."""
+    return _UNPRINTABLE.sub("\ufffd", text)
+
+
+@dataclass(frozen=True)
+class Download:
+    """File inside the report, behind a link."""
+
+    name: str
+    content: bytes
+    note: str = ""
+
+    @property
+    def address(self) -> str:
+        """Address with the content itself (RFC 2397)."""
+        return f"data:text/csv;charset=utf-8;base64,{base64.b64encode(self.content).decode('ascii')}"
+
+
+def csv_download(
+    name: str, columns: Sequence[str], rows: Iterable[Sequence[object]], largest: int = LARGEST_DOWNLOAD, rest: str = ""
+) -> Download:
+    r"""Return a table as a CSV file; rows that would exceed the largest size are left out, which the note says."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)  # quotes line breaks, which it ends lines with
+    writer.writerow(csv_row(columns))
+    parts, size, cut = [], 0, False
+    for row in itertools.chain([None], rows):
+        if row is not None:
+            writer.writerow(csv_row(row))
+        part = text.getvalue().encode("utf-8", "replace")
+        text.seek(0)
+        text.truncate()
+        size += len(part)
+        cut = row is not None and size > largest
+        if cut:
+            break
+        parts.append(part)
+    note = f"first {len(parts) - 1} rows{f'; all are in {rest}' if rest else ''}" if cut else ""
+    return Download(name, b"".join(parts), note)
+
+
+@dataclass(frozen=True)
+class Text:
+    """Paragraphs."""
+
+    kind: ClassVar[str] = "text"
+    paragraphs: Sequence[str]
+    style: str = ""
+
+
+@dataclass(frozen=True)
+class Remarks:
+    """List of sentences."""
+
+    kind: ClassVar[str] = "remarks"
+    sentences: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Terms with their values."""
+
+    kind: ClassVar[str] = "facts"
+    rows: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Table with a caption; the first column heads the rows."""
+
+    kind: ClassVar[str] = "table"
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    text_columns: Sequence[int] = (0,)
+    strong: Sequence[int] = ()
+    download: Download | None = None
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Figure with its caption and its data."""
+
+    kind: ClassVar[str] = "picture"
+    svg: str
+    caption: str
+    download: Download | None = None
+    on_white: bool = False
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Figures side by side where there is room."""
+
+    kind: ClassVar[str] = "pictures"
+    pictures: Sequence[Picture]
+
+
+@dataclass(frozen=True)
+class Command:
+    """Command to copy, or text of a file."""
+
+    kind: ClassVar[str] = "command"
+    text: str
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Blocks that are shown on request."""
+
+    kind: ClassVar[str] = "folded"
+    title: str
+    blocks: Sequence[Block]
+
+
+Block: TypeAlias = Text | Remarks | Facts | Table | Picture | Pictures | Command | Folded
+
+
+@dataclass(frozen=True)
+class Section:
+    """Section of a report."""
+
+    key: str
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Page:
+    """Report of a study."""
+
+    title: str
+    subtitle: str
+    sections: Sequence[Section]
+    footer: str = ""
+    tiles: Sequence[tuple[str, str, str]] = ()
+
+
+def render_page(page: Page) -> str:
+    """Return a report as HTML that needs neither network nor scripts.
+
+    All texts are escaped; only the figures' SVG and the package's own style sheet are put in as they are. A content
+    security policy in the file forbids scripts and all requests.
+    """
+    environment = Environment(
+        loader=PackageLoader("raysel.results.page", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalized,
+    )
+    template = environment.get_template("report.html")
+    style = files("raysel.results.page").joinpath("report.css").read_text(encoding="utf-8")
+    return template.render(page=page, style=style)
+
+
+def _finalized(value: Any) -> Any:
+    """Make a text printable; markup is left as it is."""
+    return printable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value

@@ -1,0 +1,255 @@
+"""Permutation test of a finished study, as its files hold it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from raysel.core.arrays import FloatArray
+from raysel.core.errors import DirectoryError
+from raysel.core.files import read_json, write_result
+from raysel.evaluation.ranking_files import csv_content
+from raysel.numerics.permutation import PermutationPValue
+from raysel.results.numbers import StudyNumbers
+from raysel.results.small_tables import read_numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+#: Folder of the test in a study's directory.
+FOLDER = "permutation"
+#: Names of the files in it.
+_RESULT, _TABLE = "result.json", "features"
+_COLUMNS = ("p_value", "p_value_fwer", "p_value_fwer_step_down")
+#: Level at which features are counted in the sentences.
+_LEVEL = 0.05
+#: Largest number of features that are named in a sentence.
+_MOST_NAMED = 10
+#: When what is exchanged is not exchangeable, and the mend.
+_NOT_EXCHANGEABLE = {
+    "samples": ", as those of one subject, or measured one after another, are not: see cv.groups and cv.blocks",
+    "blocks": ": a block must be longer than rows depend on each other",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class PermutationTest:
+    """Permutation test of a study's honest score and of its final model's feature scores."""
+
+    #: Name of the score.
+    metric: str
+    #: Mean test score of the study over the outer folds.
+    test_mean: float
+    #: The same with permuted labels, in the order of the permutations; None for one that failed.
+    permuted: tuple[float | None, ...]
+    #: P value of ``test_mean`` and its Monte-Carlo error.
+    p: PermutationPValue
+    #: Whether the configurations were searched again for each permutation; else those that were chosen with the true
+    #: labels were refitted, and p is approximate.
+    retune: bool
+    #: Seed of the permutations.
+    seed: int
+    #: What exchanges labels: ``"samples"``, ``"samples within groups"``, ``"groups"``, ``"groups of equal size"``,
+    #: ``"blocks"``, or several.
+    exchanged: str
+    #: Number of samples that can get another label.
+    n_movable: int
+    #: Decimal logarithm of the number of different arrangements of the labels.
+    log10_arrangements: float
+    #: Mean test score as computed again with the true labels; None if that failed.
+    recomputed: float | None
+    #: P values of the feature scores, in the order of the columns: ``p_value``, ``p_value_fwer`` (adjusted by the
+    #: maximum over all features) and ``p_value_fwer_step_down``; each (n_features,).
+    features: Mapping[str, FloatArray]
+    #: Names of the features.
+    feature_names: tuple[str, ...]
+    #: Whether the feature scores were also compared as shares of their sum.
+    shares: bool
+    #: Error of each permutation that failed, by its number.
+    errors: Mapping[int, str] = field(default_factory=dict)
+    #: Sentence on each node of a cluster that computed with other versions, which was allowed.
+    mixed: tuple[str, ...] = ()
+
+    @property
+    def p_value(self) -> float:
+        """P value of the mean test score."""
+        return self.p.p_value
+
+    def table(self) -> pd.DataFrame:
+        """Return the p values of the features, in the order of the columns.
+
+        ``feature``, ``p_value``, ``p_value_fwer`` and ``p_value_fwer_step_down``.
+        """
+        return self._table().to_pandas()
+
+    def sentences(self) -> list[str]:
+        """Return the result as sentences: the honest score's p value, then the features', then what limits them."""
+        return [self._score_sentence(), *self._feature_sentences(), *self._remarks()]
+
+    def _score_sentence(self) -> str:
+        p, known = self.p, [score for score in self.permuted if score is not None]
+        how = "configurations searched again with the permuted labels" if self.retune else "configuration fixed"
+        failed = f", {p.n_failed} of them because they failed" if p.n_failed else ""
+        text = (
+            f"Permutation test: p = {_number(p.p_value)} ({p.n_reached} of {p.n_permutations} permutations reach the "
+            f"test {self.metric} {self.test_mean:.3f}{failed}; smallest possible {_number(p.smallest)}; {how}; 95 % "
+            f"interval of p for all permutations {_number(p.lower)} to {_number(p.upper)})"
+        )
+        if known:
+            sd = f" ± {np.std(known, ddof=1):.3f} (SD)" if len(known) > 1 else ""
+            text += f"; permuted labels give {np.mean(known):.3f}{sd}, at most {max(known):.3f}"
+        return f"{text}."
+
+    def _feature_sentences(self) -> list[str]:
+        if not self.features:
+            return []
+        adjusted, unadjusted = self.features["p_value_fwer"], self.features["p_value"]
+        found = np.flatnonzero(adjusted <= _LEVEL)
+        order = found[np.argsort(adjusted[found], kind="stable")]
+        names = ", ".join(self.feature_names[i] for i in order) if len(order) <= _MOST_NAMED else ""
+        share = " and their shares of the sum" if self.shares else ""
+        alone, expected = int((unadjusted <= _LEVEL).sum()), _LEVEL * len(adjusted)
+        all_of_them = (
+            f"{len(found)} of {len(adjusted)} features have p <= {_LEVEL} adjusted for all features (family-wise "
+            f"error, by the maximum of the final model's feature scores{share}; smallest possible "
+            f"{_number(self.p.smallest)}){f': {names}' if names else ''}."
+        )
+        each = (
+            f"{alone} have p <= {_LEVEL} without adjustment; {expected:.3g} are to be expected if no feature has to do "
+            "with the labels."
+        )
+        return [all_of_them, each]
+
+    def _remarks(self) -> list[str]:
+        assumed = _NOT_EXCHANGEABLE.get(self.exchanged, "")
+        found = [
+            f"What is exchanged: the labels of {self.exchanged} ({self.n_movable} samples can get another label).",
+            f"The p values assume that {self.exchanged} are exchangeable{assumed}.",
+        ]
+        if 10**-self.log10_arrangements > self.p.smallest:
+            n = round(10**self.log10_arrangements)
+            found.append(
+                f"There are only {n} different arrangements of the labels, so p values far below {_number(1 / n)} are "
+                "not to be expected from any number of permutations."
+            )
+        if self.p.smallest > _LEVEL:
+            found.append(
+                f"{self.p.n_permutations} permutations cannot give p <= {_LEVEL}; compute at least "
+                f"{math.ceil(1 / _LEVEL) - 1}."
+            )
+        if not self.retune:
+            found.append(
+                "The configurations and numbers of features were chosen with the true labels and are held fixed, as if "
+                "they had been given in advance: the p values are approximate and can be too small; only a test that "
+                "searches them again (retune) is exact."
+            )
+        if self.errors:
+            number, reason = next(iter(self.errors.items()))
+            found.append(
+                f"{len(self.errors)} permutations failed and count as reaching every score; number {number}: "
+                f"{reason.strip().splitlines()[0]}"
+            )
+        if self.recomputed is None or abs(self.recomputed - self.test_mean) > 1e-9:
+            again = "could not be computed again" if self.recomputed is None else f"is {self.recomputed:.6f} now"
+            found.append(
+                f"With the true labels the test {self.metric} {again}, and was {self.test_mean:.6f} in the study: the "
+                "study's search cannot be repeated exactly, so the p value is not exact."
+            )
+        return [*found, *self.mixed]
+
+    def _table(self) -> pa.Table:
+        return pa.table({"feature": list(self.feature_names), **self.features})
+
+    def write(self, folder: Path, of: Mapping[str, Any]) -> list[Path]:
+        """Write the test into a folder."""
+        written = []
+        if self.features:
+            table, parquet = self._table(), pa.BufferOutputStream()
+            pa.parquet.write_table(table, parquet)
+            written = [
+                write_result(folder / f"{_TABLE}.csv", csv_content(table)),
+                write_result(folder / f"{_TABLE}.parquet", parquet.getvalue().to_pybytes()),
+            ]
+        described = {
+            "of": of,
+            "metric": self.metric,
+            "test_mean": self.test_mean,
+            **asdict(self.p),
+            "sentences": self.sentences(),
+            "retune": self.retune,
+            "seed": self.seed,
+            "exchanged": self.exchanged,
+            "n_movable": self.n_movable,
+            "log10_arrangements": self.log10_arrangements,
+            "recomputed": self.recomputed,
+            "permuted": list(self.permuted),
+            "errors": {str(number): error for number, error in self.errors.items()},
+            "mixed": list(self.mixed),
+            "has_features": bool(self.features),
+            "shares": self.shares,
+        }
+        text = json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False)
+        return [*written, write_result(folder / _RESULT, f"{text}\n".encode())]
+
+    def ranking_columns(self) -> dict[str, FloatArray]:
+        """Return the columns of the ranking table: ``p_value`` and ``p_value_fwer``; empty without feature scores."""
+        return {name: self.features[name] for name in ("p_value", "p_value_fwer") if self.features}
+
+
+def read_permutation_test(result: StudyNumbers) -> PermutationTest | None:
+    """Read the test of a study that `PermutationTest.write` wrote."""
+    folder, names = result.path / FOLDER, tuple(result.feature_names)
+    if result.status != "finished" or not (folder / _RESULT).exists():
+        return None
+    try:
+        raw = read_json(folder / _RESULT)
+        if raw["of"] != json.loads(json.dumps(identity(result))):
+            return None
+        features = {}
+        if raw["has_features"]:
+            features = read_numbers(folder / f"{_TABLE}.parquet", _COLUMNS, len(names))
+        return PermutationTest(
+            raw["metric"],
+            raw["test_mean"],
+            tuple(raw["permuted"]),
+            PermutationPValue(**{field.name: raw[field.name] for field in fields(PermutationPValue)}),
+            raw["retune"],
+            raw["seed"],
+            raw["exchanged"],
+            raw["n_movable"],
+            raw["log10_arrangements"],
+            raw["recomputed"],
+            features,
+            names,
+            raw["shares"],
+            {int(number): error for number, error in raw["errors"].items()},
+            tuple(raw.get("mixed", ())),  # of an earlier version
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise DirectoryError(
+            f"{folder} cannot be read as the result of a permutation test: {error!r}. Compute it again, which uses the "
+            "permutations that are kept there."
+        ) from error
+
+
+def identity(result: StudyNumbers) -> dict[str, Any]:
+    """Return plain data that change whenever a figure that the test is of changes."""
+    return {
+        "test_scores": result.test_scores,
+        "winners": {refit.fold: [refit.trial, refit.position] for refit in result.refits},
+        "data_hash": result.stored.study.data_hash,
+    }
+
+
+def _number(p: float) -> str:
+    """Number with three significant digits, without an exponent down to 0.0001."""
+    return f"{p:.3g}"

@@ -1,1 +1,0 @@
-"""Pictures of a study: their data, and the figures that are drawn of them."""

@@ -1,0 +1,290 @@
+"""Result of the stability selection of a finished study."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from raysel.core.errors import DirectoryError
+from raysel.core.files import read_json, write_result
+from raysel.evaluation.ranking_files import csv_content, write_manifest
+from raysel.numerics.selection_bounds import (
+    ASSUMPTIONS,
+    simple_bound,
+    smallest_threshold,
+    threshold_on_grid,
+    unimodal_bound,
+)
+from raysel.results.small_tables import read_numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+#: Threshold that a suggested number of features allows.
+_USUAL = 0.9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StabilitySelection:
+    """Selection probability of each feature, and the features above a threshold with bounds on the false ones.
+
+    Half of the samples select the ``top`` best features of the winner's configuration, or fewer if fewer have a score.
+    A feature is a false selection here if half of the samples, drawn at random, select it with a probability of at most
+    ``theta`` = q / p, that of a selection by chance. `raysel.numerics.selection_bounds` states the bounds.
+    """
+
+    #: Largest number of features that a half selects.
+    top: int
+    #: Selection probability from which a feature is in the set, a multiple of 1 / (2 ``n_pairs``).
+    threshold: float
+    #: Whether the threshold is the default: the smallest whose bound is at most 1.
+    is_default: bool
+    #: Number of halves, of 2 ``n_pairs``, that select each feature; shape (d,).
+    counts: IntArray
+    #: Number of pairs whose two halves both select each feature; shape (d,).
+    pair_counts: IntArray
+    #: Number of features that each half selects; shape (2 ``n_pairs``,).
+    n_selected: IntArray
+    #: Mask of the features that cannot be selected, because they have the same value in all samples; shape (d,).
+    constant: BoolArray
+    #: Number of halves that were asked for.
+    n_halves: int
+    #: Errors of the halves that failed, by number; their pairs count for nothing.
+    errors: Mapping[int, str]
+    #: Number of fits that did not reach their ``tol``.
+    n_unconverged: int
+    #: Winner's parameters and hash of the data, by which a result that no longer holds is known.
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    #: Sentence on each node of a cluster that computed with other versions, which was allowed.
+    mixed: tuple[str, ...] = ()
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs that count, B."""
+        return len(self.n_selected) // 2
+
+    @property
+    def probability(self) -> FloatArray:
+        """Share of the halves that select each feature, shape (d,)."""
+        return self.counts / (2 * self.n_pairs)
+
+    @property
+    def simultaneous_probability(self) -> FloatArray:
+        """Share of the pairs whose two halves both select each feature, shape (d,)."""
+        return self.pair_counts / self.n_pairs
+
+    @property
+    def stability(self) -> float:
+        """Nogueira's stability over the two halves of a pair, which share no sample, in the mean over the pairs.
+
+        Of the features that are not constant, so that it is 0 in expectation where the labels mean nothing; NaN where
+        the halves select all of them or none.
+        """
+        pairs = self.n_selected.reshape(-1, 2).sum(axis=1)
+        sizes = pairs / (2 * self.p)
+        expected = 2 * self.p * float((sizes * (1 - sizes)).sum())
+        return 1 - float(pairs.sum() - 2 * self.pair_counts.sum()) / expected if expected > 0 else float("nan")
+
+    @property
+    def q(self) -> int:
+        """Number of features that a half selects: the largest that occurred, ``top`` unless fewer have a score."""
+        return int(self.n_selected.max())
+
+    @property
+    def p(self) -> int:
+        """Number of features that can be selected: those that are not constant."""
+        return int((~self.constant).sum())
+
+    @property
+    def theta(self) -> float:
+        """Selection probability up to which a feature counts as a false selection, q / p."""
+        return self.q / self.p
+
+    @property
+    def selected(self) -> BoolArray:
+        """Mask of the features whose selection probability reaches the threshold, shape (d,)."""
+        return self.counts >= round(2 * self.n_pairs * self.threshold)
+
+    @property
+    def simple_bound(self) -> float:
+        """Bound on the expected number of false selections in the set; see `raysel.numerics.selection_bounds`."""
+        return simple_bound(self.q, self.p, self.threshold)
+
+    @property
+    def unimodal_bound(self) -> float | None:
+        """The same if the simultaneous selections have unimodal distributions; None where there is no such bound."""
+        return unimodal_bound(self.q, self.p, self.threshold, self.n_pairs)
+
+    @property
+    def bound(self) -> float:
+        """The unimodal bound, or the simple one where there is no unimodal one."""
+        return self.simple_bound if self.unimodal_bound is None else self.unimodal_bound
+
+    def at(self, threshold: float | None) -> StabilitySelection:
+        """Return the selection with another threshold."""
+        if threshold is None:
+            return replace(self, threshold=smallest_threshold(self.q, self.p, self.n_pairs), is_default=True)
+        return replace(self, threshold=threshold_on_grid(threshold, self.n_pairs), is_default=False)
+
+    def thresholds(self) -> pd.DataFrame:
+        """Return the size of the set and its bounds for every threshold.
+
+        One row a threshold above 0.5: ``threshold``, ``n_features``, ``simple_bound`` and ``unimodal_bound`` (NaN where
+        there is none).
+        """
+        import pandas as pd  # noqa: PLC0415 - takes a second to import
+
+        shares = [count / (2 * self.n_pairs) for count in range(self.n_pairs + 1, 2 * self.n_pairs + 1)]
+        every = [replace(self, threshold=share) for share in shares]
+        return pd.DataFrame(
+            {
+                "threshold": shares,
+                "n_features": [int(one.selected.sum()) for one in every],
+                "simple_bound": [one.simple_bound for one in every],
+                "unimodal_bound": np.array([one.unimodal_bound for one in every], dtype=np.float64),
+            }
+        )
+
+    def sentence(self) -> str:
+        """Return the size of the set, its bounds and what they assume in sentences."""
+        n = int(self.selected.sum())
+        bound = f"at most {self.simple_bound:.3g} (simple bound)"
+        if self.unimodal_bound is not None:
+            bound = f"at most {self.unimodal_bound:.3g} (unimodal bound; simple bound {self.simple_bound:.3g})"
+        return (
+            f"Stability selection: {n} {'feature is' if n == 1 else 'features are'} among the top {self.top} of at "
+            f"least {100 * self.threshold:.4g} % of {2 * self.n_pairs} halves of the samples; the expected number of "
+            f"false selections among them, features that a random half selects with a probability of at most "
+            f"{self.theta:.3g}, is {bound}. {ASSUMPTIONS}"
+        )
+
+    def remarks(self) -> list[str]:
+        """Return remarks on the limitations of the result, one sentence each."""
+        found = []
+        if self.errors:
+            number, reason = next(iter(self.errors.items()))
+            found.append(
+                f"Stability selection: {len(self.errors)} of {self.n_halves} halves failed, and "
+                f"{self.n_halves // 2 - self.n_pairs} pairs were left out; half {number}: {reason.splitlines()[0]}"
+            )
+        if self.n_unconverged:
+            found.append(
+                f"Stability selection: {self.n_unconverged} of {2 * self.n_pairs} fits did not reach tol in max_iter "
+                "iterations."
+            )
+        if self.q < self.top:
+            found.append(
+                f"Stability selection: no half gives more than {self.q} features a score, fewer than {self.top}."
+            )
+        if self.is_default and self.bound > 1:
+            fitting = (q for q in range(self.q, 0, -1) if smallest_threshold(q, self.p, self.n_pairs) <= _USUAL)
+            found.append(
+                "Stability selection: no threshold bounds the expected number of false selections by 1, because a "
+                f"half selects {self.q} of {self.p} features; give a smaller top, e.g. {next(fitting, 1)}."
+            )
+        return [*found, *(f"Stability selection: {sentence}" for sentence in self.mixed)]
+
+    def order(self) -> IntArray:
+        """Return the indices of the features, the most probable first, then by simultaneous selections and index."""
+        return np.lexsort((-self.pair_counts, -self.counts)).astype(np.int64)
+
+
+#: Folder of the files in a study's directory.
+FOLDER = "stability"
+_TABLE, _RESULT = "selection.parquet", "result.json"
+
+
+def write_stability_selection(
+    found: StabilitySelection, folder: Path, feature_names: Sequence[str], coordinates: Mapping[str, LabelArray]
+) -> tuple[Path, Path, Path]:
+    """Write ``selection.parquet``, ``selection.csv`` and ``result.json``."""
+    columns: dict[str, Any] = {
+        "feature": np.array(feature_names),
+        "index": np.arange(len(found.counts)),
+        **coordinates,
+        "selection_probability": found.probability,
+        "simultaneous_probability": found.simultaneous_probability,
+        "selected": found.selected,
+        "n_halves": found.counts,
+        "n_pairs": found.pair_counts,
+    }
+    order = found.order()
+    table = pa.table({name: pa.array(np.asarray(values)[order]) for name, values in columns.items()})
+    parquet = io.BytesIO()
+    pyarrow.parquet.write_table(table, parquet)
+    return (
+        write_result(folder / _TABLE, parquet.getvalue()),
+        write_result(folder / "selection.csv", csv_content(table)),
+        write_manifest(folder / _RESULT, _described(found, [feature_names[i] for i in order if found.selected[i]])),
+    )
+
+
+def _described(found: StabilitySelection, names: Sequence[str]) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "sentence": found.sentence(),
+        "remarks": found.remarks(),
+        "top": found.top,
+        "threshold": found.threshold,
+        "threshold_is_default": found.is_default,
+        "q": found.q,
+        "p": found.p,
+        "theta": found.theta,
+        "expected_false_selections_at_most": {"simple": found.simple_bound, "unimodal": found.unimodal_bound},
+        "assumptions": ASSUMPTIONS,
+        "selected": names,
+        "halves": {
+            "asked_for": found.n_halves,
+            "counted": 2 * found.n_pairs,
+            "n_selected": found.n_selected,
+            "stability_of_pairs": found.stability,
+            "failed": {str(number): reason for number, reason in found.errors.items()},
+            "not_converged": found.n_unconverged,
+        },
+        "identity": found.identity,
+        "mixed": list(found.mixed),
+    }
+
+
+def read_stability_selection(folder: Path, constant: BoolArray) -> StabilitySelection | None:
+    """Read the result that `write_stability_selection` wrote."""
+    if not (folder / _RESULT).exists():
+        return None
+    try:
+        found = read_json(folder / _RESULT)
+        table = read_numbers(folder / _TABLE, ("index", "n_halves", "n_pairs", "selection_probability"), len(constant))
+        by_index = np.argsort(table["index"])
+        if not np.array_equal(np.asarray(table["index"])[by_index], np.arange(len(constant))):
+            raise ValueError("the features are not those of the study")
+        halves = found["halves"]
+        if halves["counted"] != len(halves["n_selected"]) or not np.allclose(
+            np.array(table["n_halves"]) / halves["counted"], table["selection_probability"], rtol=0, atol=1e-12
+        ):
+            raise ValueError(f"{_TABLE} and {_RESULT} are of different runs")
+        return StabilitySelection(
+            found["top"],
+            found["threshold"],
+            found["threshold_is_default"],
+            np.array(table["n_halves"], dtype=np.int64)[by_index],
+            np.array(table["n_pairs"], dtype=np.int64)[by_index],
+            np.array(halves["n_selected"], dtype=np.int64),
+            constant,
+            halves["asked_for"],
+            {int(number): reason for number, reason in halves["failed"].items()},
+            halves["not_converged"],
+            found["identity"],
+            tuple(found.get("mixed", ())),  # of an earlier version
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DirectoryError(
+            f"{folder} cannot be read as a stability selection: {error}. Run raysel.stability again, or remove it."
+        ) from error

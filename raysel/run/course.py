@@ -1,0 +1,329 @@
+"""Run of a study in its directory, new or resumed, from its first file to its last."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from raysel.base.models import save_model
+from raysel.config import dump_config
+from raysel.core.arrays import FloatArray
+from raysel.core.clock import now
+from raysel.core.errors import DataError, DirectoryError, RayselError, StudyError
+from raysel.core.files import write_result, write_text_atomically
+from raysel.data.dataset import Dataset
+from raysel.data.formats.writers import save_dataset
+from raysel.data.task_blocks import TaskBlocks
+from raysel.evaluation.noise import PERMUTATIONS, noise_stability
+from raysel.evaluation.pipeline import FeaturePipeline
+from raysel.evaluation.plan import OuterFold, derived_seed
+from raysel.evaluation.ranking_files import csv_content
+from raysel.evaluation.records import RefitRecord, TrialRecord
+from raysel.evaluation.selection import select_winner
+from raysel.execution.executor import Executor
+from raysel.execution.signals import sigterm_as_interrupt, was_terminated
+from raysel.execution.trial_plan import trial_plan
+from raysel.numerics.permutation import LabelPermutations
+from raysel.numerics.rankings import selection_ranks
+from raysel.results.displays.preview_data import preview_orders, preview_parts, write_preview_parts
+from raysel.results.export import export_result
+from raysel.results.page.assemble import write_final_report
+from raysel.results.preview import Preview
+from raysel.results.result import StudyResult
+from raysel.results.tables import trace_table
+from raysel.run.recording import end_record, mlflow_uri, resumed_record, study_record
+from raysel.study.background import write_image, write_mean_sample
+from raysel.study.definition import Study
+from raysel.study.stored import StoredStudy
+from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.journal import Journal
+from raysel.tracking.locks import FileLock
+from raysel.tracking.log import Listener, StudyLog
+from raysel.tracking.places import note_places
+from raysel.tracking.progress import Progress
+from raysel.tracking.records import NoiseRecord, SearchRecord, StudyRecord
+from raysel.tracking.uploader import MLflowUploader, Upload
+from raysel.tracking.uri import check_store, missing_credentials
+
+#: Number of samples that are stored as an example of what the model takes.
+_N_EXAMPLES = 3
+#: Function that starts the upload of a study's journal to MLflow.
+StartUpload: TypeAlias = Callable[[StudyDirectory], Upload]
+#: Function that shows the result once the winners are refitted, before pictures and upload.
+ShowResult: TypeAlias = Callable[[StudyResult], None]
+
+
+def check_directory(study: Study, path: Path, stored: StoredStudy | None) -> None:
+    """Raise the errors that `run` or `resume` would raise before computing; a new directory is created."""
+    if stored:
+        stored.directory.open(_needed_bytes(study)).close()
+        record = resumed_record(study, stored.study, stored.directory.path)
+        stored.check(study, record)
+        check_store(record.uri)
+    else:
+        check_store(mlflow_uri(study.config))
+        StudyDirectory.create(path, _needed_bytes(study))[1].close()
+
+
+def run(
+    study: Study,
+    path: Path,
+    executor: Executor,
+    listeners: Sequence[Listener] = (),
+    start_upload: StartUpload = MLflowUploader,
+    show: ShowResult | None = None,
+) -> StudyResult:
+    """Run a study in a new directory."""
+    own, uri = study.own, mlflow_uri(study.config)
+    check_store(uri)
+    directory, lock = StudyDirectory.create(path, _needed_bytes(study), data=own is not None)
+    study = study.with_data_at(directory.data)
+    record = study_record(study, id_=uuid.uuid4().hex, uri=uri, started=now())
+    note_places(study.config, record.uri, record.id)
+    with lock, _new_journal(study, directory, record, own, lock) as journal:
+        return _Course(study, directory, executor, None, record).run(journal, listeners, start_upload, show)
+
+
+def resume(
+    study: Study,
+    stored: StoredStudy,
+    executor: Executor,
+    listeners: Sequence[Listener] = (),
+    start_upload: StartUpload = MLflowUploader,
+    show: ShowResult | None = None,
+) -> StudyResult:
+    """Resume a study that was interrupted, or extend one that has more configurations now."""
+    directory = stored.directory
+    with directory.open(_needed_bytes(study)) as lock:
+        stored = StoredStudy.read(directory)  # again, because another process may have written before the lock
+        record = resumed_record(study, stored.study, directory.path)
+        stored.check(study, record)
+        check_store(record.uri)
+        note_places(study.config, record.uri, record.id)
+        try:
+            directory.incomplete.unlink(missing_ok=True)
+            write_text_atomically(directory.config, dump_config(study.config))
+        except OSError as error:
+            raise DirectoryError(f"{directory.path} cannot be written: {error.strerror}.") from error
+        with Journal(directory.journal, lock) as journal:
+            journal.append(record)
+            return _Course(study, directory, executor, stored, record).run(journal, listeners, start_upload, show)
+
+
+class _Course:
+    """One run of a study in its directory."""
+
+    def __init__(
+        self,
+        study: Study,
+        directory: StudyDirectory,
+        executor: Executor,
+        stored: StoredStudy | None,
+        record: StudyRecord,
+    ) -> None:
+        self._study, self._directory, self._executor = study, directory, executor
+        self._stored, self._record = stored, record
+
+    def run(
+        self, journal: Journal, listeners: Sequence[Listener], start_upload: StartUpload, show: ShowResult | None
+    ) -> StudyResult:
+        """Compute trials, refits and result, and record the end of the run."""
+        progress = Progress(self._study.n_trials, self._study.config.evaluation.metric)
+        with sigterm_as_interrupt(), StudyLog(journal, progress, self._directory.progress, listeners) as log:
+            if lacking := missing_credentials(self._record.uri):
+                log.message(lacking)
+            uploader = start_upload(self._directory)
+            try:
+                with self._executor:
+                    self._refit_winners(self._search(log), log)
+                self._record_noise(log)
+                result = StudyResult(replace(StoredStudy.read(self._directory), status="finished"))
+                if show is not None:
+                    show(result)
+                log.enter_phase("writing the results")
+                write_mean_sample(self._study.dataset, self._directory.mean_sample)
+                if self._study.background is not None:
+                    write_image(self._study.background, self._directory.background)
+                export_result(result, self._directory.ranking)
+                self._write_report(result, log)
+                log.record(end_record("finished", self._record.started, result))
+            except BaseException as error:
+                status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+                with suppress(StudyError):  # the disk may have failed
+                    log.record(end_record(status, self._record.started))
+                if not was_terminated():  # SIGKILL may follow SIGTERM soon; the uploader finishes by itself
+                    log.enter_phase("uploading remaining runs to MLflow")
+                    uploader.finish(patience=5)
+                raise
+            log.enter_phase("uploading remaining runs to MLflow")
+            uploader.finish()
+            return result
+
+    def _search(self, log: StudyLog) -> list[TrialRecord]:
+        """Run the remaining trials and return the records of all configurations."""
+        study, stored = self._study, self._stored
+        plan = trial_plan(study, [*stored.trials, *stored.paths] if stored else ())
+        log.begin(plan.records, plan.best, plan.waiting)
+        cut = self._executor.run_trials(plan, log) if plan.n_left else False
+        if cut:
+            log.message(f"search.time_budget is used up: {plan.n_left} of {study.n_trials} trials were not run")
+        log.record(SearchRecord(len(plan.records), study.n_trials, cut))
+        return plan.finish(log)
+
+    def _refit_winners(self, records: list[TrialRecord], log: StudyLog) -> None:
+        """Refit each outer fold's winner, and write traces, models, fold rankings and records."""
+        study, directory = self._study, self._directory
+        log.enter_phase("refitting the winners")
+        winners, n_tied = self._winners(records)
+        try:
+            pa.parquet.write_table(trace_table(records, study.evaluation.labels), directory.traces)
+            directory.folds.mkdir(exist_ok=True)
+            for number, (record, model) in enumerate(self._executor.run_refits(winners) if winners else (), start=1):
+                self._save_model(record.fold, model, log)
+                if record.feature_scores is not None:
+                    table = _fold_table(study, record.feature_scores)
+                    write_result(directory.fold_table(record.fold), csv_content(table))
+                record.n_tied = n_tied[record.fold]
+                log.record(record)
+                log.enter_phase(f"refitting the winners: {number} of {len(winners)}")
+            if study.config.cv.final:
+                np.save(directory.model_example, _model_example(study), allow_pickle=False)
+        except OSError as error:
+            raise StudyError(f"{directory.path} cannot be written: {error.strerror}.") from error
+
+    def _record_noise(self, log: StudyLog) -> None:
+        """Record the stability with permuted labels, unless an earlier run of the study has."""
+        study = self._study
+        if not study.findings.ranks or (self._stored is not None and self._stored.noise is not None):
+            return
+        data = study.dataset
+        try:
+            permutations = LabelPermutations(data.y, data.groups, data.tasks, study.block_numbers)
+        except DataError:  # no permutation changes a label
+            log.record(NoiseRecord(PERMUTATIONS, "nothing", [], [], []))
+            return
+        seeds = (derived_seed(study.config.seed, "noise", number) for number in range(PERMUTATIONS))
+        labels = [data.y[permutations.draw(np.random.default_rng(seed))] for seed in seeds]
+        values = noise_stability(data.X, labels, [fold.train for fold in study.plan.outer], data.constant)
+        curves = [values.mean(axis=0), values.min(axis=0), values.max(axis=0)]
+        plain = [[None if np.isnan(v) else round(v, 6) for v in curve.tolist()] for curve in curves]
+        log.record(NoiseRecord(PERMUTATIONS, permutations.kind, *plain))
+
+    @property
+    def _is_native(self) -> bool:
+        return self._study.evaluation.classifier == "native"
+
+    def _save_model(self, fold: str, model: FeaturePipeline, log: StudyLog) -> None:
+        """Write a fold's model; without its method, or not at all, where the file must not hold the method."""
+        path = self._directory.fold_model(fold)
+        if not self._study.findings.untrusted:
+            try:
+                save_model(model, path)
+            except DataError as error:  # the model contains a type that the trial fit did not
+                left_out = f"{path.name} is not written" if self._is_native else f"{path.name} lacks the fitted method"
+                log.message(f"{left_out}: {error}")
+            else:
+                return
+        if self._is_native:
+            path.unlink(missing_ok=True)  # it would be that of an earlier winner
+        else:
+            save_model(model.without_method(), path)
+
+    def _write_report(self, result: StudyResult, log: StudyLog) -> None:
+        try:
+            data, config = self._study.dataset, self._study.config
+            Preview.of(data).write(self._directory.preview)
+            if config.pictures:
+                parts = preview_parts(data, preview_orders(config.to_dict()["dataset"]))
+                write_preview_parts(parts, self._directory.preview_parts)
+            write_final_report(result)
+        except OSError as error:
+            raise StudyError(f"{self._directory.path} cannot be written: {error.strerror}.") from error
+        except RayselError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a figure that cannot be drawn must not fail a finished study
+            log.message(f"report.html is not written: {type(error).__name__}: {error}")
+
+    def _winners(self, records: list[TrialRecord]) -> tuple[list[tuple[OuterFold, TrialRecord]], dict[str, int]]:
+        """Return the outer folds with their winners, except those whose refit is stored, and the ties of all."""
+        study, found, n_tied = self._study, [], {}
+        preference = study.preference(records)
+        for fold in study.plan.folds:
+            winner, n_tied[fold.name] = select_winner(records, fold.name, preference, study.evaluation.choose_n)
+            refit = self._stored.refits.get(fold.name) if self._stored else None
+            known = refit is not None and (refit.trial, refit.n_tied) == (winner.id, n_tied[fold.name])
+            if refit is None or not known or not all(f.exists() for f in self._files_of(refit)):
+                found.append((fold, winner))
+        return found, n_tied
+
+    def _files_of(self, refit: RefitRecord) -> list[Path]:
+        """Return the files that a refit has written."""
+        files = [] if refit.feature_scores is None else [self._directory.fold_table(refit.fold)]
+        has_model = not (self._is_native and self._study.findings.untrusted)
+        return [*files, self._directory.fold_model(refit.fold)] if has_model else files
+
+
+def _new_journal(
+    study: Study,
+    directory: StudyDirectory,
+    record: StudyRecord,
+    own: Dataset | None = None,
+    lock: FileLock | None = None,
+) -> Journal:
+    """Write configuration, folds, own data and the journal's first record; if one fails, all are removed."""
+    files = [directory.config, directory.plan, directory.journal, *([directory.data] if own is not None else [])]
+    try:
+        directory.incomplete.touch()
+        for file in files:
+            file.unlink(missing_ok=True)
+        write_text_atomically(directory.config, dump_config(study.config))
+        write_text_atomically(directory.plan, json.dumps(study.plan.to_json()))
+        if own is not None:
+            save_dataset(own, directory.data)
+        journal = Journal(directory.journal, lock)
+        journal.append(record)
+        directory.incomplete.unlink()
+    except (OSError, StudyError, DataError) as error:
+        for file in (*files, directory.incomplete):
+            file.unlink(missing_ok=True)
+        cause = error.__cause__ if isinstance(error, DataError) else error
+        reason = cause.strerror if isinstance(cause, OSError) else error
+        raise DirectoryError(
+            f"{directory.path} cannot be written: {reason}. Choose another output directory."
+        ) from error
+    return journal
+
+
+def _model_example(study: Study) -> FloatArray:
+    """Return the first samples, NaN in the features of other tasks, as an example of what the model takes."""
+    X = study.dataset.X[:_N_EXAMPLES]
+    return X.dense() if isinstance(X, TaskBlocks) else X
+
+
+def _needed_bytes(study: Study) -> int:
+    """Estimate the size of the journal and of the models, which may hold their training samples."""
+    evaluation, X = study.evaluation, study.dataset.X
+    share = evaluation.n_features[-1] / X.shape[1] if evaluation.classifier == "knn" else 0.0
+    held = X.nbytes * (1.0 if evaluation.classifier == "native" else min(share, 1.0))
+    # For each feature its name, scores, scaling and the method's coefficients of each class.
+    of_a_model = 2**16 + 8 * X.shape[1] * (20 + len(study.dataset.classes)) + int(held)
+    written = 0 if study.own is None else study.own.X.nbytes
+    return written + 2**20 + 64 * study.n_configurations * study.n_inner * 10 + len(study.plan.folds) * of_a_model
+
+
+def _fold_table(study: Study, feature_scores: Sequence[float]) -> pa.Table:
+    """Return the ranking of an outer fold's winner, best feature first."""
+    columns: dict[str, Any] = {"feature": np.array(study.dataset.feature_names), **study.dataset.layout.coordinates()}
+    scores = np.array(feature_scores)
+    rank = selection_ranks(np.where(study.dataset.constant, 0.0, scores))
+    order = np.argsort(rank, kind="stable")
+    return pa.table({name: values[order] for name, values in (columns | {"score": scores, "rank": rank}).items()})

@@ -1,0 +1,196 @@
+"""Machines on which the trials of a study run: this one, or the nodes of a Ray cluster."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from raysel.base.registry import imports_code
+from raysel.config import StudyConfig
+from raysel.config.overrides import OWN_DATA
+from raysel.config.resources import n_trials_at_once
+from raysel.core.errors import ConfigError
+from raysel.core.files import result_path
+from raysel.core.storage.location import as_uri
+from raysel.core.storage.working_copy import running_at
+from raysel.execution.executor import Executor
+from raysel.execution.serial import SerialExecutor
+from raysel.study.definition import Study
+from raysel.tracking.comparisons.directory import ComparisonDirectory
+from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.log import Listener
+from raysel.tracking.places import check_names, check_place, data_on_servers, names_in_mlflow
+from raysel.tracking.uploader import last_study
+from raysel.tracking.uri import absolute_uri
+
+THIS_MACHINE = "this machine"
+
+
+#: Resources of each node of a cluster by Ray's names; None for this machine alone.
+Nodes: TypeAlias = Sequence[Mapping[str, float]] | None
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Places of a cluster, or of this machine, in which the trials of a study run."""
+
+    n: int
+    where: str
+
+
+def slots(study: Study, nodes: Nodes = None) -> Slots:
+    """Return the places in which the trials of a study would run now."""
+    search = study.config.search
+    if search.executor == "serial":
+        return Slots(1, THIS_MACHINE)
+    if nodes is None:
+        n, where = len(os.sched_getaffinity(0)) // search.cpus_per_trial, THIS_MACHINE
+    else:
+        n, number = sum(n_trials_at_once(node, search.needs) for node in nodes), len(nodes)
+        where = f"the cluster, which has {number} {'node' if number == 1 else 'nodes'} now"
+    return Slots(max(1, min(n, search.max_concurrent or n)), where)
+
+
+def cluster_address(study: Study, address: str | None) -> str | None:
+    """Return the address of the cluster that a study runs on."""
+    if address == "local":
+        return None
+    if address is None and "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ and study.config.search.executor == "ray":
+        return os.environ.get("RAY_ADDRESS")
+    return address
+
+
+@contextmanager
+def joined(studies: Sequence[Study], address: str | None, *, allow_mixed_versions: bool = False) -> Iterator[Nodes]:
+    """Join the cluster that some studies run on, if it is one, so that their plan can tell its slots."""
+    places = {cluster_address(study, address) for study in studies if study.config.search.executor == "ray"} - {None}
+    if not places:
+        yield None
+        return
+    for study in studies:
+        check_resources(study, address)
+    from raysel.execution.ray.session import cluster_nodes, ray_session  # noqa: PLC0415 - takes seconds
+
+    with ray_session(places.pop(), studies, allow_mixed_versions=allow_mixed_versions):
+        yield cluster_nodes()
+
+
+def check_resources(study: Study, address: str | None) -> None:
+    """Check that the machine or the cluster can run the study's trials."""
+    place = cluster_address(study, address)
+    if place is None:
+        wanted, there = study.config.search.cpus_per_trial, len(os.sched_getaffinity(0))
+        if wanted > there:
+            raise ConfigError(
+                f"search.cpus_per_trial: {wanted} exceeds the {there} CPUs of this machine; set at most {there}."
+            )
+        return
+    if study.config.search.executor == "serial":
+        raise ConfigError(
+            f"search.executor serial computes in this process and cannot use the cluster {place}; set it to ray."
+        )
+    if place == "auto":
+        return
+    if "://" in place:
+        host = place.partition("://")[2].rpartition(":")[0] or "HOST"
+        raise ConfigError(
+            f"address {place}: a study does not run through Ray Client, which keeps its data in another process; send "
+            f"it to the cluster with ray job submit --address http://{host}:8265, or give HOST:PORT on a node of it."
+        )
+    host, _, port = place.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise ConfigError(
+            f"address {place}: no Ray cluster answers there ({error}); give the HOST:PORT of a running cluster, "
+            "or no address to start Ray on this machine."
+        ) from error
+
+
+#: Files that the folder of a new study or comparison at a URI must lack.
+_FIRST_FILES = ("config.yaml", "plan.json", "journal.jsonl", "members.json", "model.skops", OWN_DATA)
+
+
+def output_directory(study: Study, output: str | Path | None = None) -> str | Path:
+    """Return the directory that a study is written to."""
+    return results_place(output or study.config.output or StudyDirectory.default(study.config.name))
+
+
+def results_place(place: str | Path) -> str | Path:
+    """Return a URI as it is, and a path as `raysel.core.files.result_path` does."""
+    return place if as_uri(place) else result_path(place)
+
+
+def working_folder(place: str | Path, listeners: Sequence[Listener] = (), *, new: bool) -> AbstractContextManager[Path]:
+    """Return a context that provides the folder that a study runs in, and copies it to a URI meanwhile."""
+
+    def say(text: str) -> None:
+        for listener in listeners:
+            listener.message(text)
+
+    return running_at(place, refused=_FIRST_FILES if new else None, say=say)
+
+
+def check_stored_places(
+    config: StudyConfig, overrides: Mapping[str, Any] | Iterable[str], directory: Path, *, tracked: bool = True
+) -> None:
+    """Check that this user has used the servers and the places in MLflow before that only a study's directory names."""
+    if config.tracking.uri and tracked and not names_one_of(overrides, "tracking", "tracking.uri"):
+        check_place("tracking.uri", absolute_uri(config.tracking.uri), directory)
+    comparison, study = ComparisonDirectory(directory), StudyDirectory(directory)
+    whole = comparison.read() if comparison.members.exists() else None
+    names = names_in_mlflow(vars(config.tracking), whole.name if whole else config.name)
+    if names and tracked:
+        started = whole or (last_study(study.journal) if study.journal.exists() else None)
+        given = [key for key in names if names_one_of(overrides, "tracking", f"tracking.{key}")]
+        check_names(names, started.id if started else "", directory, given)
+    for key, uri in data_on_servers(config).items():
+        if not names_one_of(overrides, "dataset", key, "dataset.tasks"):
+            check_place(key, uri, directory)
+
+
+def names_one_of(overrides: Mapping[str, Any] | Iterable[str], *keys: str) -> bool:
+    """Return whether an override sets one of these keys."""
+    given = [overrides] if isinstance(overrides, str) else overrides or ()
+    return any(str(key).partition("=")[0].strip() in keys for key in given)
+
+
+def refuse_foreign_code(solver: str, path: Path) -> None:
+    """Check that the configuration in a directory does not name code to import."""
+    if imports_code(solver):
+        raise ConfigError(
+            f"solver.name: {solver} imports code, and for security it is not imported if only the "
+            f"configuration in the study's directory {path} names it; give the configuration again to resume."
+        )
+
+
+def make_executor(study: Study, address: str | None, *, allow_mixed_versions: bool = False) -> Executor:
+    """Return the executor that ``search.executor`` names."""
+    study = replace(study, own=None)  # workers need the data set once
+    if study.config.search.executor == "serial":
+        return SerialExecutor(study)
+    # Imported only after all checks, because importing Ray takes seconds.
+    from raysel.execution.ray.executor import RayExecutor  # noqa: PLC0415
+
+    place = cluster_address(study, address)
+    return RayExecutor(study, place, allow_mixed_versions=allow_mixed_versions)
+
+
+def make_listeners(progress: bool | Listener) -> Sequence[Listener]:
+    """Return the objects that show the progress of a study."""
+    if not isinstance(progress, bool):
+        lacking = [name for name in ("show", "message", "__enter__", "__exit__") if not hasattr(progress, name)]
+        if lacking:
+            raise ConfigError(f"progress={progress!r} has no {lacking[0]}; give True, False or a Listener.")
+        return [progress]
+    if not progress:
+        return []
+    from raysel.core.printing import Terminal  # noqa: PLC0415
+    from raysel.results.progress import ProgressLine  # noqa: PLC0415 - needed only to print
+
+    return [ProgressLine(Terminal())]

@@ -1,0 +1,115 @@
+"""Journal records of the start and the end of a study."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raysel.base.registry import solver_class
+from raysel.config import StudyConfig
+from raysel.config.schema import DatasetConfig
+from raysel.core.clock import now
+from raysel.core.credentials import keep_credentials
+from raysel.core.errors import DataError
+from raysel.core.storage.location import as_uri
+from raysel.data.formats.files import find_data_file
+from raysel.numerics.classification import classification_metric
+from raysel.results.export import figures, markdown
+from raysel.results.result import StudyResult
+from raysel.study.definition import Study
+from raysel.study.identity import versions
+from raysel.tracking.places import check_place, is_same_place
+from raysel.tracking.records import EndRecord, StudyRecord
+from raysel.tracking.uri import absolute_uri
+
+#: Keys of a data set and of a task that name files.
+_FILES = ("path", "labels", "mask", "background")
+
+
+def study_record(
+    study: Study, *, id_: str, uri: str, started: float, data_remarks: Sequence[str] | None = None
+) -> StudyRecord:
+    """Return the record of a study, which the journal gets first and again whenever the study is resumed."""
+    config, data = study.config, study.dataset
+    # The class that the configuration names, the one that is fitted, which may wrap it, and the metric.
+    solver = type(study.solver(study.examples[0].params))
+    code: list[Callable[..., Any]] = [solver_class(config.solver.name), solver]
+    code += [classification_metric(name) for name in (config.evaluation.metric, *config.evaluation.report)]
+    return StudyRecord(
+        id=id_,
+        name=config.name,
+        experiment=config.tracking.experiment or config.name,
+        uri=uri,
+        started=started,
+        config=json.loads(json.dumps(config.to_dict())),
+        config_hash=config.hash,
+        data_hash=data.content_hash,
+        versions=versions(code, uses_optuna=config.search.method == "tpe"),
+        metric=config.evaluation.metric,
+        labels=list(study.evaluation.labels),
+        folds=[fold.name for fold in study.plan.folds],
+        n_samples=data.n_samples,
+        n_trials=study.n_trials,
+        layout=data.layout.to_json(),
+        feature_names=list(data.feature_names),
+        constant=np.flatnonzero(data.constant).tolist(),
+        untrusted=list(study.findings.untrusted),
+        classes=[str(name) for name in data.classes],
+        data_remarks=[*study.data_remarks, *study.scale_remarks] if data_remarks is None else list(data_remarks),
+        data_files=_data_files(config.dataset),
+    )
+
+
+def _data_files(config: DatasetConfig) -> dict[str, str]:
+    """Return the absolute path of each file that the section names, by its key."""
+    parts = [("dataset", config), *((f"dataset.tasks.{task.name}", task) for task in config.tasks or ())]
+    found = {}
+    for prefix, section in parts:
+        for key in _FILES:
+            if path := getattr(section, key, None):
+                if Path(path).is_absolute() or as_uri(path):  # own data are written later
+                    found[f"{prefix}.{key}"] = path
+                    continue
+                with suppress(DataError):  # a file that only pictures need
+                    found[f"{prefix}.{key}"] = str(find_data_file(path))
+    return found
+
+
+def resumed_record(study: Study, before: StudyRecord, directory: Path | None = None) -> StudyRecord:
+    """Return the record of a resumed study: the id and start, and the tracking URI unless the configuration
+    changed it.
+    """
+    same = study.config.tracking.uri == before.config.get("tracking", {}).get("uri")
+    if directory is not None and same and not is_same_place(before.uri, mlflow_uri(study.config)):
+        check_place("tracking.uri", before.uri, directory)
+    return study_record(
+        study,
+        id_=before.id,
+        uri=before.uri if same else mlflow_uri(study.config),
+        started=before.started,
+        data_remarks=before.data_remarks,
+    )
+
+
+def mlflow_uri(config: StudyConfig) -> str:
+    """Return the tracking URI of a study's MLflow.
+
+    It is ``tracking.uri``, else the environment variable ``MLFLOW_TRACKING_URI``, else ``mlflow.db`` in the working
+    directory.
+    """
+    named = config.tracking.uri or keep_credentials(os.environ.get("MLFLOW_TRACKING_URI", ""))
+    return absolute_uri(named or "sqlite:///mlflow.db")
+
+
+def end_record(status: str, started: float, result: StudyResult | None = None) -> EndRecord:
+    """Return the record of the end of a run."""
+    ended = max(now(), started)  # the clock of an earlier run may have been ahead
+    if result is None:
+        return EndRecord(status, started, ended)
+    return EndRecord(status, started, ended, figures(result), markdown(result))

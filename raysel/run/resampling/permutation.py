@@ -1,0 +1,370 @@
+"""Study with permuted labels, and its honest score and feature scores."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from numbers import Integral
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from raysel.base.registry import solver_capabilities
+from raysel.core.arrays import FloatArray, IntArray
+from raysel.core.errors import ConfigError, DirectoryError
+from raysel.data.task_blocks import as_samples, constant_features
+from raysel.evaluation.plan import FINAL, InnerFold, NestedPlan, OuterFold, derived_seed
+from raysel.evaluation.records import RefitRecord, TrialRecord
+from raysel.evaluation.selection import select_winner
+from raysel.execution.computing import PreparedFolds
+from raysel.execution.trial_plan import TrainingSetPlan, trial_plan
+from raysel.execution.trials import trial_records
+from raysel.numerics.permutation import LabelPermutations, feature_p_values, permutation_p_value
+from raysel.results.export import export_result
+from raysel.results.page.assemble import write_final_report
+from raysel.results.permutation import FOLDER, PermutationTest, identity
+from raysel.results.result import StudyResult
+from raysel.run.launch import make_listeners
+from raysel.run.resampling.finished import FinishedStudy, finished_study
+from raysel.run.resampling.pieces import Pieces, Work, all_failed, run_pieces
+from raysel.study.definition import Study
+from raysel.tracking.log import Listener
+
+#: Largest share of the machine's memory for the prepared folds of one search; several may run at once.
+_MEMORY_SHARE = 0.02
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Configuration and number of features of an outer fold's model."""
+
+    params: Mapping[str, Any]
+    position: int | None
+    C: Sequence[float] = ()
+
+    @classmethod
+    def of_refit(cls, refit: RefitRecord) -> Chosen:
+        """Return what a refit of the study has used."""
+        return cls(refit.params, refit.position, refit.C)
+
+
+def permuted_study(study: Study, number: int, seed: int) -> Study:
+    """Return the study with its labels permuted, whose folds move with the labels.
+
+    A sample gets the label of another sample together with that one's place in the folds. So it is the samples that are
+    permuted against labels and folds: every training, validation and test set has the same labels as before, and no
+    class is ever missing from one.
+    """
+    if number == 0:
+        return study
+    dataset = study.dataset
+    permutations = LabelPermutations(dataset.y, dataset.groups, dataset.tasks, study.block_numbers)
+    source = permutations.draw(np.random.default_rng(derived_seed(seed, "permutation", number)))
+    return replace(study, dataset=replace(dataset, y=dataset.y[source]), plan=_moved(study.plan, source))
+
+
+def _moved(plan: NestedPlan, source: IntArray) -> NestedPlan:
+    """Plan in which each sample has the place of its source."""
+    by_source = np.argsort(source, kind="stable")
+    sorted_source = source[by_source]
+    one_to_one = bool((np.diff(sorted_source) > 0).all())
+
+    def moved(index: IntArray) -> IntArray:
+        if one_to_one:
+            return by_source[index]  # the inverse of the permutation
+        starts, ends = (np.searchsorted(sorted_source, index, side=side) for side in ("left", "right"))
+        parts = [by_source[start:end] for start, end in zip(starts, ends, strict=True)]
+        return np.concatenate([np.empty(0, dtype=np.int64), *parts])
+
+    return NestedPlan(
+        plan.n_samples,
+        tuple(
+            OuterFold(
+                fold.name,
+                fold.repeat,
+                fold.index,
+                moved(fold.train),
+                moved(fold.test),
+                tuple(InnerFold(moved(inner.train), moved(inner.validation)) for inner in fold.inner),
+            )
+            for fold in plan.folds
+        ),
+    )
+
+
+def permuted_scores(
+    study: Study,
+    number: int,
+    *,
+    seed: int,
+    chosen: Mapping[str, Chosen] | None,
+    ranks: bool,
+) -> dict[str, Any]:
+    """Compute the honest score of a study with permuted labels, and the feature scores of its final model."""
+    study = permuted_study(study, number, seed)
+    wanted = [fold for fold in study.plan.folds if fold.name != FINAL or ranks]
+    if chosen is None:
+        study = replace(study, plan=NestedPlan(study.plan.n_samples, tuple(wanted)))
+        chosen = _search(study)
+    found: dict[str, Any] = {"scores": {}}
+    for fold in wanted:
+        test_score, own_scores = _refit(study, fold, chosen[fold.name])
+        if test_score is not None:
+            found["scores"][fold.name] = test_score
+        else:
+            found["feature_scores"] = packed(np.where(study.dataset.constant, 0.0, own_scores))
+    return found
+
+
+def _refit(study: Study, fold: OuterFold, chosen: Chosen) -> tuple[float | None, FloatArray]:
+    """Test score of a configuration at the chosen number of features, None for the final fold, and feature scores."""
+    X, y, state = study.dataset.X, study.dataset.y, fold.random_state(study.config.seed)
+    scaler, solver = study.scaler(), study.solver(chosen.params, state)
+    constant = constant_features(X[fold.train])
+    X_train = as_samples(scaler.fit_transform(X[fold.train]))
+    solver.fit(X_train, y[fold.train])
+    if not len(fold.test):
+        return None, solver.scores_
+    evaluation, C = study.evaluation, chosen.C or 1.0
+    if chosen.position is not None:
+        last = chosen.position + 1
+        evaluation, C = replace(evaluation, n_features=evaluation.n_features[:last]), chosen.C[:last] or 1.0
+    X_test = as_samples(scaler.transform(X[fold.test]))
+    scores = evaluation.scorer(X_train, y[fold.train], X_test, y[fold.test], state, constant, C)(solver)
+    return float(scores.mean() if chosen.position is None else scores[-1]), np.empty(0)
+
+
+def _search(study: Study) -> dict[str, Chosen]:
+    """Search all folds of a study in this process, without its time budget; return the winner of each."""
+    records = _run_trials(study)
+    preference, rule = study.preference(records), study.evaluation.choose_n
+    found = {}
+    for fold in study.plan.folds:
+        winner, _ = select_winner(records, fold.name, preference, rule)
+        trace = winner.folds[fold.name]
+        choice = trace.choice(rule)
+        position = None if rule == "mean" or choice is None else choice.position
+        found[fold.name] = Chosen(winner.params, position, trace.C)
+    return found
+
+
+def _run_trials(study: Study) -> list[TrialRecord]:
+    plan, folds = trial_plan(study), PreparedFolds(study, _MEMORY_SHARE)
+    while (config := plan.propose()) is not None:
+        trial = plan.trial_class(study, config, folds)
+        for _ in plan.steps(trial, config):
+            pass
+        plan.add(trial.record)
+    return trial_records(study, plan.records) if isinstance(plan, TrainingSetPlan) else plan.records
+
+
+def packed(scores: FloatArray) -> str:
+    """Return scores in single precision as text for `unpacked`."""
+    single = np.asarray(scores, dtype="<f4")
+    if not np.isfinite(single).all():
+        raise FloatingPointError("the method gave feature scores that are not finite.")
+    return base64.b64encode(single.tobytes()).decode()
+
+
+def unpacked(text: str) -> FloatArray:
+    """Return the scores that `packed` wrote as text."""
+    return np.frombuffer(base64.b64decode(text), dtype="<f4").astype(np.float64)
+
+
+#: Largest number of permutations.
+_MOST = 1_000_000
+
+
+def permutation_test(
+    path: str | Path,
+    config: str | Path | Mapping[str, Any] | None = None,
+    overrides: Mapping[str, Any] | Iterable[str] = (),
+    *,
+    permutations: int = 200,
+    retune: bool = False,
+    seed: int | None = None,
+    executor: Literal["serial", "ray"] | None = None,
+    address: str | None = None,
+    allow_mixed_versions: bool = False,
+    progress: bool | Listener = True,
+) -> PermutationTest:
+    r"""Test by permuted labels whether a study's features and method tell more of the labels than chance.
+
+    For each permutation the samples are assigned to the labels and their places in the folds at random, and the mean
+    test score over the outer folds is computed as that of the study. With B permutations,
+
+        p = (1 + #{b : score_b >= score}) / (1 + B)
+
+    is the p value of the null hypothesis that the samples have nothing to do with the labels [1]_: samples exchange
+    their labels, within their groups if there are groups whose samples differ in their labels, and whole groups
+    exchange theirs if every group has one label; the samples of several tasks within each task. Groups of different
+    sizes count as exchangeable. With ``cv.blocks`` the blocks of equal length exchange their labels as they stand. p
+    holds if what is exchanged is exchangeable, which single samples of a recording or of one subject are not.
+    Multi-label samples exchange the whole set of their labels.
+
+    Each outer fold's configuration and number of features, chosen with the true labels, are held fixed and refitted, as
+    if they had been given in advance: p is approximate, and can be too small, because with permuted labels others would
+    have been chosen. With ``retune`` the whole search is repeated for each permutation, without the study's time
+    budget, and p is exact: at most alpha with a probability of at most alpha.
+
+    The final model's feature scores are compared with those of the model fitted to all samples with permuted labels.
+    ``p_value`` counts the permutations in which the same feature reaches its score; ``p_value_fwer`` those in which any
+    feature does, which controls the probability of one or more false features (maximum statistic [2]_). The scores of
+    filters are compared as they are, those of models both as they are and as shares of their sum, because their scale
+    differs between labels with and without information; see `raysel.numerics.permutation.feature_p_values`. The test
+    is of the score: a feature without information of its own that depends on one with information can get a score that
+    no permutation reaches, and features of a model that shares its weight among many may all remain undetected.
+
+    The permutations are kept in the folder ``permutation`` of the study's directory as they are computed; a repeated
+    call computes the missing ones only. The p values are added to the study's exported ranking.
+
+    Parameters
+    ----------
+    path : str or Path
+        Directory of a finished study.
+    config : str, Path or mapping, optional
+        Configuration of the study; that in the directory by default. Needed only if its solver imports code.
+    overrides : mapping of str to object, or iterable of str, default=()
+        Values that replace those of the configuration and cannot change a number, e.g. ``dataset.path`` if the data
+        have moved.
+    permutations : int, default=200
+        Number of permutations, B; the smallest possible p value is 1 / (1 + B).
+    retune : bool, default=False
+        Whether to repeat the whole search for each permutation, which takes B times as long as the study.
+    seed : int, optional
+        Seed of the permutations, not negative; that of the study by default.
+    executor : {"serial", "ray"}, optional
+        Where to compute; ``search.executor`` of the configuration by default.
+    address : str, optional
+        HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
+    allow_mixed_versions : bool, default=False
+        Whether nodes of the cluster may compute whose versions can change numbers; the result names them.
+    progress : bool or Listener, default=True
+        Whether to print a progress line, or an object that shows the progress.
+
+    Returns
+    -------
+    PermutationTest
+        P values; also in ``result.json``, ``features.csv`` and ``features.parquet`` of the folder.
+
+    Raises
+    ------
+    ConfigError, DataError
+        If an argument is invalid, the data cannot be used, or no permutation changes a label.
+    DirectoryError
+        If the directory holds no study or is in use, or data, configuration or code have changed.
+    UnfinishedStudyError
+        If the study has not finished.
+    StudyError
+        If the study has no final model, all permutations fail, or Ray or the disk fails.
+
+    References
+    ----------
+    .. [1] B. Phipson, G. K. Smyth, "Permutation P-values Should Never Be Zero", Statistical Applications in Genetics
+       and Molecular Biology 9, 2010.
+    .. [2] P. H. Westfall, S. S. Young, "Resampling-Based Multiple Testing", 1993.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from raysel import run_study
+    >>> small = {
+    ...     "solver.space": {"alpha": [0.1]}, "cv.outer": 2, "cv.inner": 2, "search.executor": "serial",
+    ...     "solver.params.max_iter": 3, "evaluation.n_features": [16], "pictures": [],
+    ... }
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     small["tracking.uri"] = f"sqlite:///{folder}/mlflow.db"
+    ...     study = run_study("digits-smr", small, output=f"{folder}/study", progress=False)
+    ...     found = permutation_test(study.path, permutations=4, progress=False)
+    >>> found.p_value, found.p.n_reached
+    (0.2, 0)
+    """
+    if isinstance(permutations, bool) or not isinstance(permutations, Integral) or not 1 <= permutations <= _MOST:
+        raise ConfigError(f"permutations={permutations!r} must be a whole number from 1 to {_MOST}, e.g. 200.")
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0):
+        raise ConfigError(f"seed={seed!r} must be a whole number that is not negative, e.g. 0.")
+    listeners = make_listeners(progress)
+    with finished_study(
+        path, config, overrides, executor=executor, address=address, allow_mixed_versions=allow_mixed_versions
+    ) as finished:
+        dataset = finished.study.dataset
+        labels = LabelPermutations(dataset.y, dataset.groups, dataset.tasks, finished.study.block_numbers)
+        chosen_seed = finished.study.config.seed if seed is None else int(seed)
+        work = _work(finished, retune, chosen_seed)
+        try:
+            work.folder.parent.mkdir(exist_ok=True)
+        except OSError as error:
+            raise DirectoryError(f"{work.folder.parent} cannot be written: {error.strerror}.") from error
+        # Number 0 has the true labels: it tells whether the study's figure can be computed again.
+        pieces = run_pieces(finished, work, range(int(permutations) + 1), listeners)
+        found = _evaluated(finished, pieces, labels, retune, chosen_seed, int(permutations))
+        found.write(work.folder.parent, identity(finished.result))
+        again = StudyResult.open(finished.result.path)
+        export_result(again, again.directory.ranking)
+        write_final_report(again)
+        return found
+
+
+def _work(finished: FinishedStudy, retune: bool, seed: int) -> Work:
+    """Definition of the permutations, each kind in a folder of its own."""
+    result = finished.result
+    chosen = None if retune else {refit.fold: Chosen.of_refit(refit) for refit in result.refits}
+    settings = {
+        "permutation seed": seed,
+        "retune": retune,
+        "winners": {refit.fold: [refit.trial, refit.position] for refit in result.refits},
+        "configuration": finished.record.config_hash,
+    }
+    return Work(
+        result.path / FOLDER / ("searched" if retune else "fixed"),
+        partial(permuted_scores, seed=seed, chosen=chosen, ranks=result.final.feature_scores is not None),
+        (permuted_scores, LabelPermutations),
+        settings,
+        "permutations",
+        len(result.refits) + (len(result.records) * len(finished.study.training_sets) if retune else 0),
+    )
+
+
+def _evaluated(
+    finished: FinishedStudy, pieces: Pieces, labels: LabelPermutations, retune: bool, seed: int, n: int
+) -> PermutationTest:
+    """Return the test from the permutations that have ended."""
+    values = [pieces.values.get(number) for number in range(n + 1)]
+    if not any(values[1:]):
+        raise all_failed(pieces, "permutations")
+    means = [None if value is None else float(np.mean(list(value["scores"].values()))) for value in values]
+    scores = finished.result.final.feature_scores
+    by_share, features = _by_share(finished), {}
+    if scores is not None:
+        # Rounded as the permuted scores are.
+        observed = unpacked(packed(np.where(finished.study.dataset.constant, 0.0, scores)))
+        permuted = [None if value is None else unpacked(value["feature_scores"]) for value in values[1:]]
+        p = feature_p_values(observed, permuted, by_share=by_share)
+        features = {"p_value": p.p_value, "p_value_fwer": p.single_step, "p_value_fwer_step_down": p.step_down}
+    result = finished.result
+    return PermutationTest(
+        result.metric,
+        result.test_mean,
+        tuple(means[1:]),
+        permutation_p_value(result.test_mean, [np.nan if mean is None else mean for mean in means[1:]]),
+        retune,
+        seed,
+        labels.kind,
+        labels.n_movable,
+        labels.log10_arrangements,
+        means[0],
+        features,
+        tuple(result.feature_names),
+        by_share and bool(features),
+        {number: error for number, error in pieces.errors.items() if number},
+        pieces.mixed,
+    )
+
+
+def _by_share(finished: FinishedStudy) -> bool:
+    """Return whether feature scores are compared by `feature_p_values` with their shares: all but those of filters."""
+    can = solver_capabilities(finished.study.config.solver.name)
+    return can.predicts or can.iterates

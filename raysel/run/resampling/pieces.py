@@ -1,0 +1,209 @@
+"""Numbered pieces of work on a finished study, computed on an executor and kept in a journal of their own."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from raysel.core.errors import DirectoryError, StudyError
+from raysel.execution.signals import sigterm_as_interrupt
+from raysel.results.progress import duration
+from raysel.run.resampling.finished import FinishedStudy
+from raysel.study.definition import Study
+from raysel.study.identity import changed_versions, numbers_hash
+from raysel.tracking.journal import LineWriter, read_journal
+from raysel.tracking.log import Listener
+from raysel.tracking.progress import Progress
+from raysel.tracking.records import NodeRecord, journal_line
+
+_JOURNAL = "journal.jsonl"
+#: Kind of the lines of nodes with other versions.
+_NODE = "node"
+#: Seconds that a piece may take in addition to its limit, e.g. to load modules in a new process.
+_START_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Work:
+    """Definition of numbered pieces of work; each depends on the study, the settings and its number only."""
+
+    folder: Path
+    function: Callable[[Study, int], Any]
+    code: tuple[Callable[..., Any], ...]
+    settings: Mapping[str, Any]
+    unit: str
+    n_limits: int = 1
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Pieces that have ended."""
+
+    values: dict[int, Any]
+    errors: dict[int, str]
+    mixed: tuple[str, ...] = ()
+
+
+def run_pieces(
+    finished: FinishedStudy, work: Work, numbers: Sequence[int], listeners: Sequence[Listener] = ()
+) -> Pieces:
+    """Compute the pieces of these numbers that the journal does not hold, and return all of these numbers.
+
+    A piece that failed in an earlier run is computed again. The values do not depend on the executor, the number of
+    workers, the order in which pieces end, or where earlier runs were interrupted.
+    """
+    journal, header = work.folder / _JOURNAL, _header(finished, work)
+    try:
+        work.folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise DirectoryError(f"{work.folder} cannot be written: {error.strerror}.") from error
+    with LineWriter(journal, finished.lock) as writer:
+        lines = list(read_journal(journal))
+        if lines:
+            _check_header(lines[0], header, work.folder)
+        else:
+            writer.write(header)
+        done = {line["number"] for line in lines[1:] if "value" in line}
+        missing = [number for number in numbers if number not in done]
+        if missing:
+            _compute(finished, work, missing, len(numbers), writer, listeners)
+    return read_pieces(work.folder, numbers)
+
+
+def read_pieces(folder: Path, numbers: Sequence[int]) -> Pieces:
+    """Read the pieces of these numbers that have ended from a journal; of several lines of a piece the last counts."""
+    wanted, found, mixed = set(numbers), {}, []
+    for line in _pieces(folder / _JOURNAL):
+        if line.get("kind") == _NODE:
+            mixed.append(NodeRecord.from_json(line).sentence)
+        elif line["number"] in wanted:
+            found[line["number"]] = line
+    ordered = [found[number] for number in sorted(found)]
+    return Pieces(
+        {line["number"]: line["value"] for line in ordered if "value" in line},
+        {line["number"]: line["error"] for line in ordered if "error" in line},
+        tuple(dict.fromkeys(mixed)),
+    )
+
+
+def _pieces(journal: Path) -> Iterator[dict[str, Any]]:
+    for position, line in enumerate(read_journal(journal), start=1):
+        if position == 1:
+            continue
+        if line.get("kind") != _NODE and (
+            type(line.get("number")) is not int or ("value" in line) == ("error" in line)
+        ):
+            raise DirectoryError(
+                f"{journal}, line {position}: not a piece of work; restore the file from a copy, or remove the folder "
+                f"{journal.parent} to compute everything again."
+            )
+        yield line
+
+
+def _compute(
+    finished: FinishedStudy,
+    work: Work,
+    missing: Sequence[int],
+    n_all: int,
+    writer: LineWriter,
+    listeners: Sequence[Listener],
+) -> None:
+    """Compute pieces and write each to the journal as it ends."""
+    with ExitStack() as stack:
+        stack.enter_context(sigterm_as_interrupt())
+        for listener in listeners:
+            stack.enter_context(listener)
+        course = _Course(n_all, len(missing), work.unit, listeners)
+        executor = stack.enter_context(finished.executor())
+        timeout = finished.study.config.search.trial_timeout
+        limit = None if timeout is None else 1.5 * timeout * work.n_limits + _START_SECONDS
+        recorded: set[str] = set()
+        for ended in executor.run_tasks(work.function, missing, limit):
+            for node in executor.mixed_nodes():
+                if node.node not in recorded:
+                    recorded.add(node.node)
+                    writer.write(journal_line(node))
+            number = {"kind": "piece", "number": ended.argument}
+            end = {"error": ended.error} if ended.error else {"value": ended.value}
+            writer.write({**number, **end, "cpu_seconds": ended.cpu_seconds})
+            course.count(failed=bool(ended.error))
+
+
+class _Course:
+    """Progress of the pieces as one line."""
+
+    def __init__(self, n_all: int, n_missing: int, unit: str, listeners: Sequence[Listener]) -> None:
+        self._n_all, self._n_missing, self._unit, self._listeners = n_all, n_missing, unit, listeners
+        self._n_done, self._n_failed, self._first_ended = 0, 0, 0.0
+        self._show()
+
+    def count(self, *, failed: bool) -> None:
+        """Count a piece that has ended."""
+        self._n_done, self._n_failed = self._n_done + 1, self._n_failed + failed
+        if self._n_done == 1:  # the time of the first piece is mostly that of the executor's start
+            self._first_ended = time.monotonic()
+        self._show()
+
+    def _show(self) -> None:
+        left = self._n_missing - self._n_done
+        parts = [f"{self._n_all - left}/{self._n_all} {self._unit}", f"{self._n_failed} failed"]
+        if self._n_done > 1 and left:
+            seconds = (time.monotonic() - self._first_ended) / (self._n_done - 1)
+            parts.append(f"about {duration(seconds * left)} left")
+        for listener in self._listeners:
+            listener.show(Progress(self._n_all, "", phase=" · ".join(parts)))
+
+
+def _header(finished: FinishedStudy, work: Work) -> dict[str, Any]:
+    """Return the first line of the journal: all that the values depend on."""
+    header = {
+        "kind": "start",
+        "settings": work.settings,
+        "winner": finished.winner.params,
+        "seed": finished.study.config.seed,
+        "data_hash": finished.record.data_hash,
+        "versions": dict(finished.record.versions) | {"pieces": _code_hash(work.code)},
+    }
+    return json.loads(json.dumps(header))
+
+
+@cache
+def _code_hash(code: tuple[Callable[..., Any], ...]) -> str:
+    return numbers_hash(code)
+
+
+def _check_header(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
+    """Raise an error that lists what differs between the journal's first line and now."""
+    settings, versions = before.get("settings", {}), before.get("versions", {})
+    changes = [
+        f"{name}: {settings.get(name)} -> {now['settings'].get(name)}"
+        for name in sorted(settings.keys() | now["settings"].keys())
+        if settings.get(name) != now["settings"].get(name)
+    ]
+    for key, text in (("winner", "the final model"), ("seed", "seed"), ("data_hash", "the hash of the data")):
+        if before.get(key) != now[key]:
+            changes.append(f"{text}: {before.get(key)} -> {now[key]}")
+    changes += changed_versions(versions, now["versions"])
+    if versions.get("pieces") != now["versions"]["pieces"] and not any(c.startswith("numbers") for c in changes):
+        changes.append("the source code that computes the pieces has changed")
+    if changes:
+        raise DirectoryError(
+            f"{folder} holds results that these changes invalidate:\n"
+            + "".join(f"  {change}\n" for change in changes)
+            + f"Undo the change, or remove {folder} to compute everything again."
+        )
+
+
+def all_failed(pieces: Pieces, unit: str) -> StudyError:
+    """Return the error to raise if too few pieces are left for a result."""
+    number, reason = next(iter(pieces.errors.items()))
+    return StudyError(
+        f"{len(pieces.errors)} of {len(pieces.errors) + len(pieces.values)} {unit} failed, which leaves too few; "
+        f"number {number} first: {reason.strip().splitlines()[0]}"
+    )

@@ -1,0 +1,280 @@
+"""Complementary pairs of halves of the samples, stratified by class or label, with whole groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from raysel.core.arrays import BoolArray, IntArray, LabelArray
+from raysel.core.errors import ConfigError, DataError
+from raysel.data.task_blocks import as_samples
+from raysel.evaluation.plan import derived_seed
+from raysel.evaluation.records import convergence_of
+from raysel.evaluation.splitters import split
+from raysel.numerics.rankings import descending_order
+from raysel.numerics.selection_bounds import threshold_on_grid
+from raysel.results.export import export_result
+from raysel.results.page.assemble import write_final_report
+from raysel.results.result import StudyResult
+from raysel.results.stability import FOLDER, StabilitySelection, write_stability_selection
+from raysel.run.launch import make_listeners
+from raysel.run.resampling.finished import FinishedStudy, finished_study
+from raysel.run.resampling.pieces import Pieces, Work, all_failed, run_pieces
+from raysel.study.definition import Study
+from raysel.tracking.log import Listener
+
+#: Largest number of divisions of the groups that are drawn for a pair with all classes in both halves.
+_MOST_DRAWS = 1000
+
+
+def check_halves(y: LabelArray, groups: LabelArray | None) -> None:
+    """Check that every class can be in both halves."""
+    members = np.arange(len(y)) if groups is None else groups
+    columns = y.T if y.ndim == 2 else [y == name for name in np.unique(y)]
+    for number, column in enumerate(columns):
+        if len(np.unique(members[np.asarray(column, dtype=bool)])) < 2:
+            what = f"label number {number}" if y.ndim == 2 else f"class {np.unique(y)[number]!s}"
+            unit = "sample" if groups is None else "group"
+            raise DataError(
+                f"{what} is that of one {unit} only, so one half of the samples would lack it; run a study without it."
+            )
+
+
+def draw_halves(y: LabelArray, groups: LabelArray | None, random_state: int) -> tuple[IntArray, IntArray]:
+    """Draw a complementary pair: two disjoint halves of the samples, or of the groups.
+
+    Both have floor(m / 2) of the m samples, or groups, and as many of each class, up to one; the class of a group is
+    the most frequent one of its samples. Without groups, samples of several labels are divided by the two folds of
+    `raysel.evaluation.splitters.split`, which leave no sample out and whose sizes can differ by more.
+
+    Groups are not divided by `split`: where their sizes differ, its folds hardly depend on the seed, so that all pairs
+    would be the same.
+    """
+    generator = np.random.default_rng(random_state)
+    if groups is None and y.ndim == 2:
+        (_, first), (_, second) = split(y, 2, groups=None, random_state=random_state, where="pairs of halves")
+        return first, second
+    if groups is None:
+        return _divided(y, generator)
+    members = np.unique(groups, return_inverse=True)[1]
+    classes = np.zeros(members.max() + 1, dtype=np.int64) if y.ndim == 2 else _main_classes(y, members)
+    for _ in range(_MOST_DRAWS):  # a class of few groups, or a label, can be missing from a half
+        halves = [np.flatnonzero(np.isin(members, half)).astype(np.int64) for half in _divided(classes, generator)]
+        if all(_has_all(y[half], y) for half in halves):
+            return halves[0], halves[1]
+    raise DataError(
+        f"{_MOST_DRAWS} random divisions of the {len(classes)} groups into halves all lack a class or label in one "
+        "half; run a study without the rarest one, or with more groups."
+    )
+
+
+def _divided(classes: LabelArray, generator: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Two sorted random halves of units, with as many units of each class up to one."""
+    sides: tuple[list[IntArray], list[IntArray]] = ([], [])
+    odd: list[int] = []
+    for name in np.unique(classes):
+        members = generator.permutation(np.flatnonzero(classes == name))
+        half = len(members) // 2
+        sides[0].append(members[:half])
+        sides[1].append(members[half : 2 * half])
+        odd += members[2 * half :].tolist()
+    rest = generator.permutation(odd)[: len(odd) // 2 * 2]
+    first, second = (np.sort(np.concatenate([*own, rest[i::2]])).astype(np.int64) for i, own in enumerate(sides))
+    return first, second
+
+
+def _main_classes(y: LabelArray, members: IntArray) -> IntArray:
+    """Most frequent class of each group, as a number."""
+    names, codes = np.unique(y, return_inverse=True)
+    counts = np.zeros((members.max() + 1, len(names)), dtype=np.int64)
+    np.add.at(counts, (members, codes), 1)
+    return counts.argmax(axis=1).astype(np.int64)
+
+
+def _has_all(part: LabelArray, y: LabelArray) -> bool:
+    """Return whether each class, or label, is in a part of the samples."""
+    return bool(part.any(axis=0).all()) if y.ndim == 2 else len(np.unique(part)) == len(np.unique(y))
+
+
+#: Number of best features of a half that are kept at least, so that another ``top`` up to it computes nothing again.
+_KEPT = 500
+
+
+def stability_selection(
+    path: str | Path,
+    config: str | Path | Mapping[str, Any] | None = None,
+    overrides: Mapping[str, Any] | Iterable[str] = (),
+    *,
+    subsamples: int = 100,
+    top: int | None = None,
+    threshold: float | None = None,
+    executor: Literal["serial", "ray"] | None = None,
+    address: str | None = None,
+    allow_mixed_versions: bool = False,
+    progress: bool | Listener = True,
+) -> StabilitySelection:
+    r"""Select the features that a finished study's winning configuration selects on most halves of the samples.
+
+    The samples are split at random into pairs of disjoint halves, stratified by class and with whole groups. Scaler and
+    solver of the final model are fitted to each half with the winner's hyperparameters, and the ``top`` best features
+    with a score are selected. The share of the halves that select a feature is its selection probability :math:`\Pi`.
+
+    With a half that selects at most q of p features, B pairs, a threshold :math:`\tau > 1/2` and
+    :math:`\theta = q / p`, the number V of features with :math:`\Pi \ge \tau`, although a random half selects them with
+    a probability of at most :math:`\theta`, obeys
+
+    .. math:: E V \le \frac{q^2}{(2 \tau - 1) p}, \quad E V \le C(\tau, B) \frac{q^2}{p}
+
+    The first bound needs no assumption about the procedure or the samples except that these are independent and of one
+    distribution (with groups: the groups). The second needs the share of pairs that select such a feature twice to have
+    a unimodal distribution. Neither says that such a feature has no effect on the label: this reading (Meinshausen &
+    Buehlmann 2010) needs the selections of the features without an effect to be exchangeable and no more frequent than
+    by guessing; features that depend on one with an effect count as true.
+
+    It uses all samples, also those that tested the outer folds: it judges the ranking, and no score. The configuration
+    was chosen on the same samples; the bounds are for this configuration, as if it had been given.
+
+    Finished halves are kept in ``<path>/stability/journal.jsonl``: an interrupted call continues there, and a call with
+    more subsamples computes only those that are missing. The result is written to ``selection.parquet``,
+    ``selection.csv`` and ``result.json`` beside it, and the study's ranking table gets the column
+    ``selection_probability``.
+
+    Parameters
+    ----------
+    path : str or Path
+        Directory of the finished study.
+    config : str, Path or mapping, optional
+        Configuration of the study; that in the directory by default. Needed only if its solver imports code.
+    overrides : mapping of str to object, or iterable of str, default=()
+        Values that replace those of the configuration and cannot change a number, e.g. ``dataset.path`` if the data
+        have moved.
+    subsamples : int, default=100
+        Number of halves, even: twice the number of pairs B. The paper recommends B = 50.
+    top : int, optional
+        Largest number of features that a half selects; that of the final model by default.
+    threshold : float, optional
+        Selection probability, above 0.5 and at most 1, from which a feature is in the set; by default the smallest
+        whose unimodal bound is at most 1 (the simple bound where there is no unimodal one), else 1.
+    executor : {"serial", "ray"}, optional
+        Where to compute; ``search.executor`` of the configuration by default. The numbers are the same.
+    address : str, optional
+        HOST:PORT of the Ray cluster to use; by default Ray is started on this machine.
+    allow_mixed_versions : bool, default=False
+        Whether nodes of the cluster may compute whose versions can change numbers; the result names them.
+    progress : bool or Listener, default=True
+        Whether to print a progress line, or an object that shows the progress.
+
+    Returns
+    -------
+    StabilitySelection
+        Selection probabilities, the set and its bounds.
+
+    Raises
+    ------
+    ConfigError, DataError
+        If a parameter, the configuration or the data cannot be used, or a class has too few samples or groups.
+    DirectoryError
+        If the directory holds no study or is in use, cannot be written, or holds halves of another state of the study.
+    UnfinishedStudyError
+        If the study has not finished.
+    StudyError
+        If the study has no final model, its method does not rank features, or fewer than two pairs of halves succeed.
+
+    Examples
+    --------
+    >>> found = stability_selection("raysel-studies/faces", subsamples=100, threshold=0.9)  # doctest: +SKIP
+    >>> found.thresholds()  # doctest: +SKIP
+    """
+    _check_numbers(subsamples, threshold)
+    listeners = make_listeners(progress)
+    with finished_study(
+        path, config, overrides, executor=executor, address=address, allow_mixed_versions=allow_mixed_versions
+    ) as finished:
+        result = finished.result
+        n_best = result.ranking(top).n_selected  # raises if there is no ranking, or no such number of features
+        check_halves(finished.study.dataset.y, finished.study.kept_whole)
+        pieces = run_pieces(finished, _work(finished, n_best), range(subsamples), listeners)
+        identity = {"winner": dict(finished.winner.params), "data_hash": finished.record.data_hash}
+        constant = finished.study.dataset.constant
+        selection = count_selections(pieces, n_best, subsamples, constant, identity).at(threshold)
+        folder = result.path / FOLDER
+        write_stability_selection(selection, folder, result.feature_names, result.layout.coordinates())
+        again = StudyResult.open(result.path)
+        export_result(again, again.directory.ranking)
+        write_final_report(again)
+    return selection
+
+
+def _check_numbers(subsamples: int, threshold: float | None) -> None:
+    if isinstance(subsamples, bool) or not isinstance(subsamples, int) or subsamples < 4 or subsamples % 2:
+        raise ConfigError(f"subsamples={subsamples!r} must be an even whole number of at least 4: two for each pair.")
+    if threshold is not None:
+        threshold_on_grid(threshold, subsamples // 2)
+
+
+def _work(finished: FinishedStudy, top: int) -> Work:
+    n_features = finished.study.dataset.n_features
+    kept = _KEPT if top <= _KEPT < n_features else n_features
+    params = finished.winner.params
+    return Work(
+        finished.result.path / FOLDER,
+        partial(rank_on_half, params, kept),
+        (rank_on_half, draw_halves),
+        {f"best features kept of each half (all for a top above {_KEPT})": kept},
+        "halves",
+    )
+
+
+def rank_on_half(params: Mapping[str, Any], kept: int, study: Study, number: int) -> dict[str, Any]:
+    """Fit scaler and solver to one half of the samples and return its best features."""
+    dataset, (pair, side) = study.dataset, divmod(number, 2)
+    half = draw_halves(dataset.y, study.kept_whole, derived_seed(study.config.seed, "halves", pair))[side]
+    solver = study.solver(params, derived_seed(study.config.seed, "half fit", pair, side))
+    solver.fit(as_samples(study.scaler().fit_transform(dataset.X[half])), dataset.y[half])
+    scores = np.where(dataset.constant, 0.0, solver.scores_)
+    if not np.isfinite(scores).all():
+        raise DataError("the solver gave scores that are NaN or infinite.")
+    n_scored = int((scores > 0).sum())
+    return {
+        "best": descending_order(scores)[: min(kept, n_scored)].tolist(),
+        "n_scored": n_scored,
+        "converged": convergence_of(solver)[0],
+    }
+
+
+def count_selections(
+    pieces: Pieces, top: int, subsamples: int, constant: BoolArray, identity: Mapping[str, Any]
+) -> StabilitySelection:
+    """Count how often each feature is selected by the pairs whose two halves both succeeded."""
+    halves = pieces.values
+    pairs = [pair for pair in range(subsamples // 2) if 2 * pair in halves and 2 * pair + 1 in halves]
+    if len(pairs) < 2:
+        raise all_failed(pieces, "halves")
+    counted = [halves[2 * pair + side] for pair in pairs for side in (0, 1)]
+    selected = _masks([half["best"][:top] for half in counted], len(constant))
+    return StabilitySelection(
+        top=top,
+        threshold=1.0,
+        is_default=True,
+        counts=selected.sum(axis=0),
+        pair_counts=(selected[::2] & selected[1::2]).sum(axis=0),
+        n_selected=selected.sum(axis=1),
+        constant=constant,
+        n_halves=subsamples,
+        errors=pieces.errors,
+        n_unconverged=sum(half["converged"] is False for half in counted),
+        identity=identity,
+        mixed=pieces.mixed,
+    )
+
+
+def _masks(selections: Sequence[Sequence[int]], n_features: int) -> BoolArray:
+    """Masks of selected features, shape (len(selections), n_features)."""
+    masks = np.zeros((len(selections), n_features), dtype=bool)
+    for mask, selection in zip(masks, selections, strict=True):
+        mask[list(selection)] = True
+    return masks

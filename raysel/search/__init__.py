@@ -1,1 +1,0 @@
-"""Search for configurations: grids and samples, samplers, successive halving."""

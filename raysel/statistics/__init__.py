@@ -1,1 +1,0 @@
-"""Statistical tests: of two methods on the same folds, and of several methods over data sets."""

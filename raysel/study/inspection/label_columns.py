@@ -1,0 +1,242 @@
+"""Columns of few values that determine the label, told from honest features of the same kind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+from scipy.special import gammaln
+
+from raysel.core.arrays import BoolArray, FloatArray, IntArray
+from raysel.study.inspection.parts import Part
+
+#: Number of values, or of samples a value, that a column of few values may have whatever the judged one has.
+_FEW, _PER_VALUE = 20, 3
+#: Number and share of the columns that must have few values, so that one of few values is a feature like them.
+_FEWEST_ALIKE, _ALIKE = 5, 0.8
+#: From this many classes on no feature of few values tells all apart.
+_MANY_CLASSES = 5
+#: Samples from which no feature has one value for each class, unless another one tells all but this share of them.
+_MANY_SAMPLES, _ERROR = 200, 0.1
+#: Expected number of columns that determine the label by chance, above which none is remarkable.
+BY_CHANCE = 1e-3
+
+
+def log_arrangements(sizes: IntArray) -> float:
+    """Logarithm of the number of arrangements of samples into classes of these sizes."""
+    return float(gammaln(sizes.sum() + 1) - gammaln(sizes + 1).sum())
+
+
+def drawn_rows(n_samples: int) -> IntArray:
+    """Draw rows among which a column with at most n / 5 values repeats one, all rows of a small data set."""
+    n_drawn = 512 + 8 * math.isqrt(n_samples)
+    if n_drawn >= n_samples:
+        return np.arange(n_samples)
+    return np.sort(np.random.default_rng(0).choice(n_samples, n_drawn, replace=False))
+
+
+@dataclass(frozen=True, eq=False)
+class FewValues:
+    """Number of values of each column, and how well those of few values tell classes.
+
+    A binarised pixel, an answer of a questionnaire, or a gene that is present or absent may tell two to four classes
+    apart, and is no copy of the label: it is one of many columns of its kind. A column of few values in a table of
+    measurements is not.
+    """
+
+    part: Part
+    #: Number of values of each column; 0 for constant columns and for those that are judged; shape (n_features,).
+    n_values: IntArray
+
+    @classmethod
+    def of(cls, part: Part, suspects: Collection[int]) -> FewValues:
+        """Count the values of all columns of a part; 0 for the suspects and for constant columns."""
+        rows = drawn_rows(len(part.X))
+        n_values = np.zeros(part.X.shape[1], dtype=np.int64)
+        for start, block in part.columns():
+            ordered = np.sort(block[rows], axis=0)
+            n_values[start : start + block.shape[1]] = 1 + (ordered[1:] != ordered[:-1]).sum(axis=0)
+        n_values[(n_values == 1) | np.isin(np.arange(len(n_values)), list(suspects))] = 0
+        return cls(part, n_values)
+
+    def is_by_chance(self, codes: IntArray, n_values: int) -> bool:
+        """Tell whether so many columns have few values that one determines the classes by chance."""
+        few, sizes = len(self._few(codes, n_values)), np.bincount(codes)
+        by_chance = n_values * math.log(len(sizes)) - log_arrangements(sizes) + math.log(few + 1)
+        return few > 0 and by_chance >= math.log(BY_CHANCE)
+
+    def may_be_feature(self, codes: IntArray, n_values: int, *, separable: bool) -> bool:
+        """Tell whether a column that determines classes may be a feature like the others."""
+        n_classes, few = int(codes.max()) + 1, self._few(codes, n_values)
+        alike = len(few) >= max(_FEWEST_ALIKE, _ALIKE * np.count_nonzero(self.n_values))
+        if n_classes >= _MANY_CLASSES or not (alike or separable):
+            return False
+        if len(codes) < _MANY_SAMPLES or n_values > n_classes:
+            return True
+        return alike and any(self._error(column, codes) <= _ERROR for column in few.tolist())
+
+    def _few(self, codes: IntArray, n_values: int) -> IntArray:
+        """Other columns of few values: of twice as many, or of 20 and three samples each."""
+        limit = max(2 * n_values, min(_FEW, len(codes) // _PER_VALUE))
+        return np.flatnonzero((self.n_values > 0) & (self.n_values <= limit))
+
+    def _error(self, column: int, codes: IntArray) -> float:
+        """Share of the samples that are not of the most frequent class of their value."""
+        inverse = np.unique(self.part.X[:, column], return_inverse=True)[1]
+        counts = np.zeros((int(inverse.max()) + 1, int(codes.max()) + 1), dtype=np.int64)
+        np.add.at(counts, (inverse, codes), 1)
+        return 1 - float(counts.max(axis=1).sum()) / len(codes)
+
+
+#: Smallest number of samples, beyond which a column that determines the label is no accident.
+FEWEST = 21
+#: Samples a value, at least, of a recoding.
+_PER_VALUE_LABEL = 10
+#: Values a class, at most, of a recoding: in the order of the classes, where a measurement has more, and else.
+_IN_ORDER, _MIXED = 3, 5
+
+#: - copy: the label itself, or one of several labels.
+#: - recoding: each value occurs in one class only, and there are few values.
+#: - determines: the same, but the column may be a feature like the others.
+#: - one_hot: 1 for the samples of one class, as other columns are for all other classes (but one at most).
+#: - separates: a threshold between each two classes, on a column with many values or on one like the others.
+#: - owned: each value occurs in one class only; there are many values, in no order by class.
+#: - constant_in_class: one value in each class, and fewer values than classes.
+Kind: TypeAlias = Literal["copy", "recoding", "one_hot", "determines", "separates", "owned", "constant_in_class"]
+
+
+@dataclass(frozen=True)
+class LabelColumn:
+    """Relation of a column to the label."""
+
+    kind: Kind
+    n_values: int
+    label: int | None = None
+    owner: int | None = None
+    in_order: bool = False
+
+
+def label_columns(part: Part) -> dict[int, LabelColumn]:
+    r"""Find the columns that determine the label, or that the label determines.
+
+    A column of n distinct values determines every label, and so does a measurement that separates the classes by
+    thresholds: such columns are no recoding. A recoding has at least 10 samples a value and at most 3 values a class,
+    5 if its values are not in the order of the classes, and is no feature like the others, see `FewValues`. What
+    determines the label is remarkable if a column with as many values does so rarely by chance: of the
+    :math:`n! / \prod n_c!` arrangements of labels with class sizes :math:`n_c`, at most :math:`c^k` give each of k
+    values one of c classes.
+    """
+    n_samples, n_features = part.X.shape
+    counts = np.bincount(part.codes)
+    if n_samples < FEWEST or len(counts) > n_samples // 2:
+        return {}
+    by_class = np.argsort(part.codes, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    drawn = drawn_rows(n_samples)
+    found = {}
+    for start, block in part.columns():
+        possible = _may_determine(block[drawn], part.codes[drawn], len(counts))
+        possible |= _is_constant_in_class(block, by_class, starts)
+        for column in (start + np.flatnonzero(possible)).tolist():
+            relation = _relation(part, column, math.log(n_features))
+            if relation is not None:
+                found[column] = relation
+    if part.y.ndim == 1:
+        found = _with_one_hot(found, len(counts))
+    suspects = {column for column, relation in found.items() if relation.kind in ("copy", "recoding", "one_hot")}
+    if not suspects:
+        return found
+    few = FewValues.of(part, suspects)
+    separable = any(r.kind == "separates" and r.n_values > _IN_ORDER * len(counts) for r in found.values())
+    # The label is recoded once or twice; three or more such columns are features of classes that are far apart.
+    separable |= sum(r.kind == "recoding" and r.n_values > len(counts) for r in found.values()) > 2
+    judged = {c: _judged(r, part, few, separable) if c in suspects else r for c, r in found.items()}
+    return {column: relation for column, relation in judged.items() if relation is not None}
+
+
+def _judged(relation: LabelColumn, part: Part, few: FewValues, separable: bool) -> LabelColumn | None:
+    """Return what a column is that looks like the label, if it may be a feature like the others; None if by chance."""
+    codes = part.codes if relation.label is None else part.y[:, relation.label].astype(np.int64)
+    if relation.owner is not None:
+        codes = (codes == relation.owner).astype(np.int64)
+    if few.is_by_chance(codes, relation.n_values):
+        return None
+    if not few.may_be_feature(codes, relation.n_values, separable=separable):
+        return relation
+    if relation.kind == "one_hot":
+        return replace(relation, kind="constant_in_class")
+    return replace(relation, kind="separates" if relation.in_order else "determines")
+
+
+def _may_determine(block: FloatArray, codes: IntArray, n_classes: int) -> BoolArray:
+    """Mask of the columns of which every value has one class among these rows, and repeats or separates the classes."""
+    order = np.argsort(block, axis=0)
+    values, classes = np.take_along_axis(block, order, axis=0), codes[order]
+    same, change = values[1:] == values[:-1], classes[1:] != classes[:-1]
+    pure = ~(same & change).any(axis=0)
+    possible: BoolArray = pure & (same.any(axis=0) | (change.sum(axis=0) < n_classes))
+    return possible
+
+
+def _is_constant_in_class(block: FloatArray, by_class: IntArray, starts: IntArray) -> BoolArray:
+    """Mask of the columns with one value in each class, but not in all."""
+    ordered = block[by_class]
+    low, high = np.minimum.reduceat(ordered, starts, axis=0), np.maximum.reduceat(ordered, starts, axis=0)
+    constant: BoolArray = (low == high).all(axis=0) & (low.min(axis=0) < high.max(axis=0))
+    return constant
+
+
+def _relation(part: Part, column: int, log_columns: float) -> LabelColumn | None:
+    """Relation of one column to the label; None if there is none beyond chance."""
+    codes, values = part.codes, part.X[:, column]
+    distinct, inverse = np.unique(values, return_inverse=True)
+    n_values, n_classes = len(distinct), int(codes.max()) + 1
+    if part.y.ndim == 2 and n_values == 2:
+        equal = (part.y == inverse[:, None]).all(axis=0) | (part.y != inverse[:, None]).all(axis=0)
+        if equal.any():
+            return LabelColumn("copy", 2, label=int(equal.argmax()))
+    n_pairs = len(np.unique(inverse * n_classes + codes))
+    limit = math.log(BY_CHANCE) - log_columns
+    if n_pairs == n_values == n_classes:
+        same = part.y.dtype.kind == "i" and np.array_equal(part.y, values)
+        return LabelColumn("copy" if same else "recoding", n_values, in_order=True)
+    if n_pairs == n_values:
+        n_runs = 1 + int(np.count_nonzero(np.diff(codes[np.argsort(inverse)])))
+        kind = _of_determining(part, n_values, n_runs, limit)
+        return None if kind is None else LabelColumn(kind, n_values, in_order=n_runs == n_classes)
+    if n_pairs == n_classes and n_classes * math.log(n_values) - log_arrangements(np.bincount(inverse)) < limit:
+        return LabelColumn("constant_in_class", n_values, owner=_owner(inverse, codes))
+    return None
+
+
+def _of_determining(part: Part, n_values: int, n_runs: int, limit: float) -> Kind | None:
+    """Tell recodings from measurements among columns of which each value has one class; None for a column by chance."""
+    sizes = np.bincount(part.codes)
+    n_classes, arrangements = len(sizes), log_arrangements(sizes)
+    remarkable = n_values * math.log(n_classes) - arrangements < limit
+    coded = n_runs > 2 * n_classes or n_values <= (_IN_ORDER if n_runs == n_classes else _MIXED) * n_classes
+    # Repeated samples repeat the values of every column.
+    if remarkable and coded and n_values * _PER_VALUE_LABEL <= len(np.unique(part.row_ids)):
+        return "recoding"
+    if n_runs == n_classes:
+        return "separates" if gammaln(n_classes + 1) - arrangements < limit else None
+    return "owned" if remarkable else None
+
+
+def _owner(inverse: IntArray, codes: IntArray) -> int | None:
+    """The class that alone has one of two values; None if there is none."""
+    classes = [np.unique(codes[inverse == value]) for value in range(int(inverse.max()) + 1)]
+    alone = [int(found[0]) for found in classes if len(found) == 1]
+    return alone[0] if len(classes) == 2 and alone else None
+
+
+def _with_one_hot(found: Mapping[int, LabelColumn], n_classes: int) -> dict[int, LabelColumn]:
+    """Mark the indicators of single classes as the label if they tell all classes apart."""
+    owners = {column: relation for column, relation in found.items() if relation.owner is not None}
+    if len({relation.owner for relation in owners.values()}) < n_classes - 1:
+        return dict(found)
+    one_hot = {c: LabelColumn("one_hot", relation.n_values, owner=relation.owner) for c, relation in owners.items()}
+    return {**found, **one_hot}

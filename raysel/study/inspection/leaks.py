@@ -1,0 +1,142 @@
+"""Findings of the inspection of a data set, which are kept while the data set exists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from raysel.core.arrays import IntArray
+from raysel.core.errors import DataError
+from raysel.core.printing import suggestion
+from raysel.data.dataset import Dataset
+from raysel.study.inspection.label_columns import LabelColumn, label_columns
+from raysel.study.inspection.near_copies import NearLabel, near_labels
+from raysel.study.inspection.parts import NearPairs, Part, near_rows, parts
+from raysel.study.inspection.row_columns import Kind, row_columns
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """Findings of the inspection of one part of a data set."""
+
+    part: Part
+    by_row: Mapping[int, Kind]
+    by_label: Mapping[int, LabelColumn]
+
+    @cached_property
+    def n_values(self) -> IntArray:
+        """Number of distinct values of each column: shape (n_features,)."""
+        ordered = (np.sort(block, axis=0) for _, block in self.part.columns())
+        counts: IntArray = 1 + np.concatenate([(block[1:] != block[:-1]).sum(axis=0) for block in ordered])
+        return counts
+
+    @cached_property
+    def near_label(self) -> list[NearLabel]:
+        """Further columns, and pairs of columns, that nearly decide the label."""
+        return near_labels(self.part, {*self.by_row, *self.by_label})
+
+    @cached_property
+    def near(self) -> NearPairs | None:
+        """Pairs of samples that are nearly equal; None if there are too few samples to tell."""
+        return near_rows(self.part.X, self.part.row_ids, scale=not self.part.image)
+
+
+_KNOWN: WeakKeyDictionary[Dataset, tuple[Findings, ...]] = WeakKeyDictionary()
+
+
+def inspect(dataset: Dataset) -> tuple[Findings, ...]:
+    """Inspect a data set, each task alone."""
+    if dataset not in _KNOWN:
+        _KNOWN[dataset] = tuple(Findings(part, row_columns(part), label_columns(part)) for part in parts(dataset))
+    return _KNOWN[dataset]
+
+
+#: Number of columns that a message describes, and of those that it names.
+_DESCRIBED, _NAMED = 3, 8
+#: Names that YAML takes for text without quotes.
+_PLAIN = re.compile(r"[A-Za-z][\w.-]*")
+
+
+def refuse_leaks(dataset: Dataset, keep: Collection[str] = ()) -> None:
+    """Refuse a data set with a column that is an index or the label itself.
+
+    An index is a column without a name, one that counts the samples from 0 or 1 in their order, or one that did so in a
+    file whose samples stood class by class.
+    """
+    known = set(dataset.feature_names)
+    if unknown := [name for name in keep if name not in known]:
+        hint = suggestion(unknown[0], dataset.feature_names)
+        raise DataError(f"keep: {dataset.name} has no column {unknown[0]}; {hint}")
+    for found in inspect(dataset):
+        names = found.part.names
+        leaks = {
+            column: words for column, words in leaking_columns(found, dataset).items() if names[column] not in keep
+        }
+        if leaks:
+            raise DataError(_message(found, dataset, leaks))
+
+
+def leaking_columns(found: Findings, dataset: Dataset) -> dict[int, str]:
+    """Describe the columns that are an index or the label itself."""
+    part = found.part
+    leaks = {}
+    for column, kind in found.by_row.items():
+        if kind == "unnamed":
+            leaks[column] = "has no name of its own, like an index that was saved with its table"
+        elif kind == "index":
+            values = part.X[:, column]
+            leaks[column] = f"numbers the samples, from {values.min():g} to {values.max():g}, as an index does"
+    for column, relation in found.by_label.items():
+        if words := _of_label(relation, part, dataset):
+            leaks[column] = words
+    return dict(sorted(leaks.items()))
+
+
+def _of_label(relation: LabelColumn, part: Part, dataset: Dataset) -> str | None:
+    """Return what a column that holds the label is; None for any other."""
+    named = "the label" if dataset.label is None else f"the label '{dataset.label}'"
+    if relation.kind == "copy":
+        return (
+            f"equals {named}" if relation.label is None else f"tells the label '{dataset.label_names[relation.label]}'"
+        )
+    if relation.kind == "one_hot":
+        rows = np.flatnonzero(part.codes == relation.owner)
+        return f"marks the samples of class {part.y[rows[0]]}, as further columns do for the other classes"
+    if relation.kind != "recoding":
+        return None
+    if relation.n_values == part.codes.max() + 1:
+        return f"is {named} in other values, one for each of {relation.n_values} classes"
+    return f"determines {named}: each of its {relation.n_values} values occurs in one class only"
+
+
+def _message(found: Findings, dataset: Dataset, leaks: dict[int, str]) -> str:
+    """Describe the first columns, and name all of them with both remedies."""
+    part = found.part
+    names = [part.own_name(column) for column in leaks]
+    words = [f"column '{name}' {words}" for name, words in zip(names, leaks.values(), strict=True)][:_DESCRIBED]
+    more = f"; {len(leaks) - _DESCRIBED} further columns too" if len(leaks) > _DESCRIBED else ""
+    where, key = dataset.name, "dataset"
+    if part.task is not None:
+        where, key = f"{where}, task {part.task}", "dataset.tasks"
+    listed = f"[{_listed([name if _PLAIN.fullmatch(name) else repr(name) for name in names])}]"
+    one = len(leaks) == 1
+    drop = f"list {'it' if one else 'them'} in {key}.drop: {listed}"
+    if not part.named:
+        drop = f"remove {'it' if one else 'them'} from the file"
+    relations = [found.by_label[column] for column in leaks if column in found.by_label]
+    many = any(r.kind == "recoding" and r.n_values > part.codes.max() + 1 for r in relations)
+    groups = ", or in cv.groups the one that names the subject of each sample" if many else ""
+    return (
+        f"{where}: {'; '.join(words)}{more}. Scores with {'it' if one else 'them'} would say nothing about the other "
+        f"features: {drop}{groups}; if {'it is a feature' if one else 'they are features'} all the same, list "
+        f"{'it' if one else 'them'} in {key}.keep."
+    )
+
+
+def _listed(names: Collection[str]) -> str:
+    return ", ".join(list(names)[:_NAMED]) + (", ..." if len(names) > _NAMED else "")

@@ -1,0 +1,184 @@
+"""Correlations, over the samples, of columns a fixed distance apart: the trace that rows of an image leave."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from raysel.core.arrays import BoolArray, FloatArray, IntArray
+
+#: Number of samples used at most; fewer for wide data, so that no more than ``_VALUES`` values are looked at.
+_SAMPLES = 500
+_VALUES = 20_000_000
+#: A column whose standard deviation is below this share of its largest absolute value is constant up to rounding.
+_CONSTANT = 1e-9
+
+
+def chosen_samples(X: NDArray[Any]) -> tuple[FloatArray, IntArray]:
+    """Choose samples evenly over the rows, without those that hold NaN or infinity."""
+    wanted = min(_SAMPLES, max(20, _VALUES // max(1, X.shape[1])))
+    rows = np.unique(np.linspace(0, len(X) - 1, min(wanted, len(X))).astype(np.int64))
+    chosen: FloatArray = X[rows].astype(np.float64)
+    finite = np.isfinite(chosen).all(axis=1)
+    return chosen[finite], rows[finite]
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Mean correlations of columns by their distance.
+
+    Pairs with a constant column do not count.
+    """
+
+    #: Mean correlation of the columns j and j + k, for each lag k; NaN where there is no pair;
+    #: shape (n_features // 2 + 2,).
+    at_lag: FloatArray
+    #: Number of those pairs; shape (n_features // 2 + 2,).
+    pairs_at_lag: IntArray
+    #: Correlation of each column j with j + 1; NaN if one of them is constant, and for the last column;
+    #: shape (n_features,).
+    with_next: FloatArray
+    any_two: float
+    n_samples: int
+
+    def within_rows(self, width: int) -> tuple[float, int]:
+        """Mean correlation, and number, of the pairs of cells side by side in one row of the given length."""
+        return _mean(self.with_next[np.arange(len(self.with_next)) % width < width - 1])
+
+    def across_row_ends(self, width: int) -> float:
+        """Mean correlation of the last cell of a row and the first cell of the next one; NaN if there is none."""
+        return _mean(self.with_next[width - 1 :: width])[0]
+
+    def excess(self, correlation: Any) -> Any:
+        """Rescale correlations so that 0 is the mean of any two columns, and 1 remains 1."""
+        return (correlation - self.any_two) / (1 - self.any_two)
+
+    def score(self, width: int) -> tuple[float, int]:
+        """Mean correlation, and number, of all pairs of neighbouring cells, if rows have ``width`` cells."""
+        horizontal, n_horizontal = self.within_rows(width)
+        vertical, n_vertical = float(self.at_lag[width]), int(self.pairs_at_lag[width])
+        n_pairs = n_horizontal + n_vertical
+        total = (horizontal * n_horizontal if n_horizontal else 0.0) + (vertical * n_vertical if n_vertical else 0.0)
+        return (total / n_pairs if n_pairs else math.nan), n_pairs
+
+
+def _mean(values: FloatArray) -> tuple[float, int]:
+    known = values[~np.isnan(values)]
+    return (float(known.mean()) if len(known) else math.nan), len(known)
+
+
+def standardised(samples: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Shift and scale each column to mean zero and length one; constant columns become zero."""
+    largest = np.abs(samples).max(axis=0)
+    samples /= np.where(largest > 0, largest, 1.0)  # so that squares neither overflow nor vanish
+    samples -= samples.mean(axis=0)
+    lengths = np.sqrt((samples**2).sum(axis=0))
+    varies: BoolArray = lengths > _CONSTANT * math.sqrt(len(samples))
+    samples /= np.where(varies, lengths, 1.0)
+    samples[:, ~varies] = 0.0
+    return samples, varies
+
+
+def neighbours(samples: FloatArray) -> Neighbours:
+    r"""Compute the mean correlation of columns for every distance up to half the number of columns.
+
+    With the standardised columns :math:`z_j` the mean correlation at lag k is
+
+    .. math:: a(k) = \frac{1}{|P_k|} \sum_{j \in P_k} z_j^\top z_{j + k}
+
+    where :math:`P_k` holds the j for which neither column is constant. The sums of all lags are one autocorrelation
+    of each sample, added up, and follow from its power spectrum (Wiener-Khinchin) in O(n d log d).
+    """
+    n, d = samples.shape
+    Z, varies = standardised(samples)
+    length, kept = fft.next_fast_len(2 * d, real=True), d // 2 + 2
+    power = np.zeros(length // 2 + 1)
+    for row in Z:  # one at a time: the spectra of all samples would be four times as large as Z
+        power += np.abs(fft.rfft(row, length)) ** 2
+    sums = fft.irfft(power, length)[:kept]
+    known = np.abs(fft.rfft(varies.astype(np.float64), length)) ** 2
+    pairs = np.rint(fft.irfft(known, length)[:kept]).astype(np.int64)
+    at_lag = np.where(pairs > 0, sums / np.maximum(pairs, 1), np.nan)
+
+    with_next = np.full(d, np.nan)
+    products = np.einsum("ij,ij->j", Z[:, :-1], Z[:, 1:])
+    with_next[:-1] = np.where(varies[:-1] & varies[1:], products, np.nan)
+    m = int(varies.sum())
+    any_two = float((Z.sum(axis=1) ** 2).sum() - m) / (m * (m - 1)) if m > 1 else math.nan
+    return Neighbours(at_lag, pairs, with_next, any_two, n)
+
+
+def partners(samples: FloatArray, n_columns: int = 200) -> float:
+    """Mean correlation of a column with the one that resembles it most, wherever that stands.
+
+    The partner is chosen on one half of the samples and the correlation is taken on the other, so that columns
+    without any relation have a mean of about zero however few samples there are.
+    """
+    chosen, varies = standardised(samples[::2].copy())
+    judged, also = standardised(samples[1::2].copy())
+    columns = np.flatnonzero(varies & also)
+    if len(columns) < 2:
+        return math.nan
+    sought = np.unique(np.linspace(0, len(columns) - 1, min(n_columns, len(columns))).astype(np.int64))
+    correlations = chosen[:, columns[sought]].T @ chosen[:, columns]
+    correlations[np.arange(len(sought)), sought] = -np.inf
+    best = columns[correlations.argmax(axis=1)]
+    return float(np.einsum("ij,ij->j", judged[:, columns[sought]], judged[:, best]).mean())
+
+
+#: Sides below this are too short to recognise an image by.
+SHORTEST_SIDE = 5
+# Thresholds on correlations c are on the scale (c - a) / (1 - a) with the mean correlation a of any two cells, so that
+# what all cells share (brightness) does not count. experiments/arrangement measures how far real sets are from them.
+#: How much neighbouring cells must correlate in each direction.
+ABOVE_ANY_TWO = 0.2
+#: Correlations below this are as low as those of cells far apart.
+NO_MORE = 0.1
+#: Colour channels correlate this much more in one pixel than in neighbouring ones: as the last axis, as the first axis.
+_CHANNELS_LAST, _CHANNELS_FIRST = 0.1, 0.05
+#: How much less the end of a row must correlate with the start of the next one than cells within a row.
+_ROW_END = 0.05
+#: How far the correlation must fall from lag w to the mean of w - 1 and w + 1, as a share of 1 minus it.
+_PEAK = 0.05
+
+
+def is_image(found: Neighbours, width: int) -> bool:
+    """Tell whether the correlations by distance are those of an image whose rows have the given length."""
+    below, lags = float(found.at_lag[width]), np.arange(math.ceil(width / 2), len(found.at_lag))
+    beside = found.within_rows(width)[0]
+    around = found.at_lag[[width - 1, width + 1]]  # cells below each other but for one column
+    if np.isnan([below, beside, *around]).any() or found.any_two >= 1:
+        return False
+    rows_apart = found.excess(found.at_lag[2 * width :: width])
+    highest = int(lags[np.nanargmax(found.at_lag[lags])])
+    across = found.across_row_ends(width)
+    return bool(
+        found.excess(min(below, beside)) >= ABOVE_ANY_TWO
+        and highest == width
+        and below > around.max()
+        and below - around.mean() >= _PEAK * (1 - below)
+        and not (rows_apart[1:] > max(rows_apart[:1].max(initial=-1.0), NO_MORE)).any()
+        and (math.isnan(across) or found.excess(beside) - found.excess(across) >= _ROW_END)
+        and not _has_channels(found, width)
+    )
+
+
+def _has_channels(found: Neighbours, width: int) -> bool:
+    """Tell whether three colour channels would explain the correlations: as the last axis or as the first one."""
+    n_features = len(found.with_next)
+    if width % 3 == 0 and width >= 3 * SHORTEST_SIDE:
+        inside = np.arange(n_features) % width < width - 1
+        values = np.where(inside & ~np.isnan(found.with_next), found.with_next, found.any_two)
+        red_green, green_blue, next_pixel = (values[phase::3][inside[phase::3]].mean() for phase in range(3))
+        if found.excess(min(red_green, green_blue)) - found.excess(next_pixel) >= _CHANNELS_LAST:
+            return True
+    channel, rest = divmod(n_features, 3)
+    if rest or channel % width or channel < SHORTEST_SIDE * width:
+        return False
+    same_pixel, nearby = found.at_lag[channel], found.at_lag[[channel - width, channel + width]]
+    return bool(found.excess(same_pixel) - found.excess(nearby.max()) >= _CHANNELS_FIRST)

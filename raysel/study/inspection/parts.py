@@ -1,0 +1,172 @@
+"""Equal and nearly equal samples."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import digamma
+from sklearn.neighbors import NearestNeighbors
+
+from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.data.dataset import Dataset
+from raysel.data.layouts import SEPARATOR, Tasks, Tensor
+from raysel.data.task_blocks import TaskBlocks
+
+#: Largest number of samples whose neighbours are searched; of more, as many are drawn.
+MOST_QUERIES = 5000
+#: Neighbours whose distances tell density and dimension, which copies of a sample hardly change: those of twins are
+#: twins too, so that half as many places are as far away.
+_NEIGHBORS, _FARTHER = 5, 15
+#: Number of random directions onto which wider samples are projected for the search.
+_DIRECTIONS = 128
+#: Number of columns that are scaled at once.
+_COLUMNS = 512
+#: Largest share of the typical distance to a nearest neighbour at which samples are nearly equal.
+_NEAR = 0.05
+#: The same for many samples at once: their least share of all, and how many times as many as by chance.
+_NEAR_OF_MANY, _MANY, _TIMES = 0.4, 0.15, 10
+#: Expected number of samples that are as near by chance.
+_BY_CHANCE = 0.01
+
+
+def equal_rows(X: FloatArray) -> IntArray:
+    """Number the distinct rows of an array."""
+    known: dict[bytes, int] = {}
+    return np.array(
+        [known.setdefault(hashlib.blake2b((row + 0.0).tobytes(), digest_size=16).digest(), len(known)) for row in X],
+        dtype=np.int64,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class NearPairs:
+    """Pairs of samples that are not equal but much nearer than others."""
+
+    #: Positions of the samples of each pair, the smaller first; each pair once; shape (n_pairs, 2).
+    pairs: IntArray
+    share: float
+    n_searched: int
+
+
+def near_rows(X: FloatArray, row_ids: IntArray, *, scale: bool) -> NearPairs | None:
+    r"""Find samples whose nearest neighbour is far nearer than the density of the samples explains.
+
+    With distances :math:`r_1 < r_2 < \dots` of a sample to its nearest neighbours, :math:`r_2 / r_1` follows a Pareto
+    distribution whose exponent m is the intrinsic dimension of the data. A share of about :math:`(k - 1) t^m` of
+    all samples has :math:`r_1 < t r_k`.
+
+    E. Facco, M. d'Errico, A. Rodriguez and A. Laio, "Estimating the intrinsic dimension of datasets by a minimal
+    neighborhood information", Scientific Reports 7, 2017.
+    """
+    first = np.unique(row_ids, return_index=True)[1]
+    if len(first) < 20:
+        return None
+    rng = np.random.default_rng(0)
+    Z = projected(X, first, scale, rng)
+    queries = np.arange(len(Z))
+    if len(Z) > MOST_QUERIES:
+        queries = np.sort(rng.choice(len(Z), MOST_QUERIES, replace=False))
+    farther = min(_FARTHER, len(Z) - 2)
+    distances, neighbors = NearestNeighbors(n_neighbors=farther + 1, algorithm="brute").fit(Z).kneighbors(Z[queries])
+    itself = neighbors[:, 0] == queries
+    near = np.where(itself, neighbors[:, 1], neighbors[:, 0])
+    r1, beyond = distances[:, 1], distances[:, _NEIGHBORS]
+    positive = beyond > 0
+    if not positive.any():
+        return NearPairs(np.empty((0, 2), dtype=np.int64), 0.0, len(queries))
+    spread = max(float(np.median(np.log(distances[positive, farther] / beyond[positive]))), 1e-9)
+    exponent = float(digamma(farther) - digamma(_NEIGHBORS)) / spread
+    typical = float(np.median(beyond[positive])) * math.exp(float(digamma(1) - digamma(_NEIGHBORS)) / exponent)
+    limit = min(_NEAR, (_BY_CHANCE / (_NEIGHBORS * len(r1))) ** (1 / exponent))
+    near_place = np.minimum(typical, beyond)  # the density may vary
+    chosen, many = r1 <= limit * near_place, r1 <= _NEAR_OF_MANY * near_place
+    if many.mean() >= max(_MANY, _TIMES * (_NEIGHBORS - 1) * _NEAR_OF_MANY**exponent):
+        chosen = many
+    pairs = np.sort(np.stack([first[queries[chosen]], first[near[chosen]]], axis=1), axis=1)
+    share = float(r1[chosen].max() / typical) if chosen.any() else 0.0
+    return NearPairs(np.unique(pairs, axis=0), share, len(queries))
+
+
+def projected(X: FloatArray, rows: IntArray, scale: bool, rng: np.random.Generator) -> FloatArray:
+    """Scaled rows, on random directions if they are wider, which keep distances to about a tenth."""
+    n_features = X.shape[1]
+    project = n_features > _DIRECTIONS
+    Z = np.zeros((len(rows), _DIRECTIONS if project else n_features))
+    peak = max(float(X.max()), -float(X.min())) or 1.0
+    for start in range(0, n_features, _COLUMNS):
+        part = X[rows, start : start + _COLUMNS]
+        largest = np.where(part.any(axis=0), np.abs(part).max(axis=0), 1.0) if scale else peak
+        part = part / largest  # so that no sum of squares overflows
+        part -= part.mean(axis=0)
+        if scale:
+            spread = part.std(axis=0)
+            part /= np.where(spread > 0, spread, 1.0)
+        if project:
+            Z += part @ rng.normal(size=(part.shape[1], _DIRECTIONS))
+        else:
+            Z[:, start : start + _COLUMNS] = part
+    return Z
+
+
+#: Number of float64 values that are copied at once: 32 MiB.
+_BLOCK = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Samples of one task, or of a data set of one task."""
+
+    #: Samples in the order of the file; shape (n_samples, n_features).
+    X: FloatArray
+    #: Labels, or an indicator; shape (n_samples,) or (n_samples, n_labels).
+    y: LabelArray
+    names: tuple[str, ...]
+    #: Position of each sample in the data set; shape (n_samples,).
+    rows: IntArray
+    image: bool
+    task: str | None
+
+    @cached_property
+    def codes(self) -> IntArray:
+        """Class of each sample, or its combination of labels, counted from 0: shape (n_samples,)."""
+        axis = 0 if self.y.ndim == 2 else None
+        codes: IntArray = np.unique(self.y, axis=axis, return_inverse=True)[1].ravel()
+        return codes
+
+    @cached_property
+    def row_ids(self) -> IntArray:
+        """Number of each distinct sample, the same for equal samples: shape (n_samples,)."""
+        return equal_rows(self.X)
+
+    @cached_property
+    def named(self) -> bool:
+        """Whether the columns have names of their own, as those of a table."""
+        return not self.image and not all(re.fullmatch(r"x\d+|.*\[\d+\]", name) for name in self.names)
+
+    def own_name(self, column: int) -> str:
+        """Return the name of a column without that of its task."""
+        name = self.names[column]
+        return name if self.task is None else name.removeprefix(f"{self.task}{SEPARATOR}")
+
+    def columns(self) -> Iterator[tuple[int, FloatArray]]:
+        """Yield the position of a first column and some columns from there, of a bounded size in memory."""
+        width = max(1, _BLOCK // len(self.X))
+        for start in range(0, self.X.shape[1], width):
+            yield start, self.X[:, start : start + width]
+
+
+def parts(dataset: Dataset) -> Iterator[Part]:
+    """Yield the tasks of a data set, or the data set as the only part."""
+    X, layout, names = dataset.X, dataset.layout, dataset.feature_names
+    if isinstance(X, TaskBlocks) and isinstance(layout, Tasks):
+        for (task, shape), (rows, columns, block) in zip(layout.tasks.items(), X.parts(), strict=True):
+            yield Part(block, dataset.y[rows], names[columns], rows, not isinstance(shape, int), task)
+    elif not isinstance(X, TaskBlocks):
+        image = isinstance(layout, Tensor) and len(layout.shape) > 1
+        yield Part(X, dataset.y, names, np.arange(len(X)), image, None)

@@ -1,0 +1,176 @@
+"""Single columns that follow the order of the rows or number them: indices, identifiers, groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+from scipy.special import gammaln
+
+from raysel.core.arrays import BoolArray, FloatArray, IntArray
+from raysel.data.formats.names import is_unnamed, names_identifier, names_origin
+from raysel.study.inspection.label_columns import BY_CHANCE, FEWEST
+from raysel.study.inspection.parts import Part
+
+#: Smallest number of samples of which a column that counts them is no accident.
+_FEWEST_COUNTED = 5
+#: Smallest number of groups that are recognised without a name.
+_FEWEST_GROUPS = 5
+#: Smallest number of groups of a column that is called so.
+_FEWEST_NAMED = 3
+#: Smallest number of samples with a whole number each that are recognised as identifiers without a name.
+_FEWEST_NUMBERED = 100
+#: Mean correlation with the order of the rows, within the classes, from which a column may follow it, and surely does.
+_FOLLOWS, _SURELY = 0.9, 0.98
+#: Standard score of the number of runs of labels below which they are too few for chance, and their share of those
+#: expected above which they are too many to matter.
+_RUNS, _FEW_RUNS = -4.0, 0.7
+#: Number of rows that tell most columns that cannot be meant.
+_GLIMPSE = 64
+
+#: - unnamed: a column without a name, as an index is written.
+#: - index: counts the rows from 0 or 1, or did so in a file whose rows stood class by class.
+#: - identifier: another whole number in each row, consecutive or called an id.
+#: - in_file_order: rises or falls with the rows, also within the classes, whose labels stand in runs.
+#: - group: a few rows a value, by name, or consecutive numbers of consecutive rows.
+Kind: TypeAlias = Literal["unnamed", "index", "identifier", "in_file_order", "group"]
+
+
+@np.errstate(over="ignore")  # differences of huge values are no steps of 1
+def row_columns(part: Part) -> dict[int, Kind]:
+    """Find the columns that follow the order of the rows or number them."""
+    found: dict[int, Kind] = {}
+    numbered: list[int] = []
+    sorted_by_class = len(part.X) >= FEWEST and _n_runs(part.codes) == part.codes.max() + 1
+    labels_in_runs = len(part.X) >= FEWEST and in_runs(part.codes)
+    noisy: list[int] = []
+    sorted_by_column = False
+    for start, block in part.columns():
+        whole = _is_whole(block[:_GLIMPSE]) & _is_whole(block[:: max(1, len(block) // _GLIMPSE)])
+        possible = (start + np.flatnonzero(whole & _is_distinct(block[:_GLIMPSE]))).tolist()
+        numbered += [c for c in possible if _is_whole(part.X[:, c]) and _is_distinct(part.X[:, c])]
+        for column in (start + np.flatnonzero(whole & _may_be_grouped(block))).tolist():
+            values = part.X[:, column]
+            if _is_whole(values) and len(np.unique(values)) == np.ptp(values) + 1:
+                found[column] = "group"
+        if labels_in_runs:
+            monotone = _is_monotone(block)
+            noisy += (start + np.flatnonzero(~monotone & follows_file(block, part.codes, _SURELY))).tolist()
+            sorted_by_column |= bool(monotone.any()) and not sorted_by_class
+            for column in (start + np.flatnonzero(monotone)).tolist() if sorted_by_class else ():
+                if _is_ordered_within(part, column):
+                    found.setdefault(column, "in_file_order")
+    if not sorted_by_column:  # else the table may have been sorted by a feature that these resemble
+        found = {**dict.fromkeys(noisy, "in_file_order"), **found}
+    found.update(_numbered_columns(part, numbered))
+    for column in range(len(part.names)):
+        if kind := _by_name(part, column, found.get(column)):
+            found[column] = kind
+    return found
+
+
+def _is_whole(block: FloatArray) -> BoolArray:
+    return np.asarray((block == np.floor(block)).all(axis=0))
+
+
+def _is_distinct(block: FloatArray) -> BoolArray:
+    return np.asarray((np.diff(np.sort(block, axis=0), axis=0) > 0).all(axis=0))
+
+
+def _may_be_grouped(block: FloatArray) -> BoolArray:
+    """Mask of the columns with as many runs of a value as whole numbers between their extremes."""
+    n_runs = 1 + (block[1:] != block[:-1]).sum(axis=0)
+    grouped = (n_runs == np.ptp(block, axis=0) + 1) & (n_runs >= _FEWEST_GROUPS)
+    return np.asarray(grouped & (2 * n_runs <= len(block)))
+
+
+def runs(codes: IntArray) -> tuple[int, float]:
+    """Return the number of runs of equal labels, and how many are expected in a random order."""
+    return _n_runs(codes), 1 + len(codes) * float(1 - ((np.bincount(codes) / len(codes)) ** 2).sum())
+
+
+def in_runs(codes: IntArray) -> bool:
+    """Return whether labels stand in too few runs for chance (test of Wald and Wolfowitz, for several classes)."""
+    n, counts = len(codes), np.bincount(codes).astype(float)
+    squares, cubes = (counts**2).sum(), (counts**3).sum()
+    variance = (squares * (squares + n * (n + 1)) - 2 * n * cubes - n**3) / (n**2 * max(n - 1, 1))
+    found, expected = runs(codes)
+    return found <= expected + _RUNS * math.sqrt(max(variance, 0.0)) and found < _FEW_RUNS * expected
+
+
+def follows_file(block: FloatArray, codes: IntArray, least: float = _FOLLOWS) -> BoolArray:
+    """Mask of the columns that, within the classes, correlate with the order of the rows by ``least`` or more."""
+    sums = np.zeros(block.shape[1])
+    for code in np.unique(codes):
+        own = block[codes == code]
+        if len(own) > 2:
+            own = own / np.maximum(np.abs(own).max(axis=0), np.finfo(np.float64).tiny)  # so that no square overflows
+            own -= own.mean(axis=0)
+            order = np.arange(len(own)) - (len(own) - 1) / 2
+            scale = np.sqrt((order**2).sum() * (own**2).sum(axis=0))
+            sums += len(own) * (order @ own) / np.where(scale > 0, scale, np.inf)
+    follows: BoolArray = np.abs(sums) >= least * len(codes)
+    return follows
+
+
+def _is_monotone(block: FloatArray) -> BoolArray:
+    rises, falls = (block[1:] >= block[:-1]).all(axis=0), (block[1:] <= block[:-1]).all(axis=0)
+    return np.asarray(rises ^ falls)  # both: constant
+
+
+def _is_ordered_within(part: Part, column: int) -> bool:
+    """Return whether a monotone column is so within the classes, too, which it rarely is by chance."""
+    inverse = np.unique(part.X[:, column], return_inverse=True)[1]
+    both = np.unique(part.codes * (inverse.max() + 1) + inverse, return_counts=True)[1]
+    arrangements = gammaln(np.bincount(part.codes) + 1).sum() - gammaln(both + 1).sum()
+    return bool(math.log(2 * part.X.shape[1]) - arrangements < math.log(BY_CHANCE))
+
+
+def _n_runs(codes: IntArray) -> int:
+    return 1 + int(np.count_nonzero(np.diff(codes)))
+
+
+def _numbered_columns(part: Part, numbered: Sequence[int]) -> dict[int, Kind]:
+    """Tell indices and identifiers from other columns with a whole number of its own in each row."""
+    n_samples, n_features = part.X.shape
+    ranks = len(numbered) > max(2, n_features // 2)  # of measurements: such data number the rows in every column
+    found: dict[int, Kind] = {}
+    for column in numbered:
+        values = part.X[:, column]
+        steps = np.diff(values)
+        consecutive = (steps == steps[:1]).all() and abs(steps[:1]).sum() == 1
+        if n_samples >= _FEWEST_COUNTED and consecutive and values.min() in (0, 1):
+            found[column] = "index"
+        elif n_samples >= FEWEST and not ranks:
+            order = np.argsort(values)
+            dense = np.mean(np.diff(values[order]) == 1) >= 0.5  # some rows of the file may have been left out
+            if dense and _is_by_class(part, order):
+                found[column] = "index"
+            elif dense or (len(numbered) == 1 and n_samples >= _FEWEST_NUMBERED):
+                found[column] = "identifier"
+    return found
+
+
+def _is_by_class(part: Part, order: IntArray) -> bool:
+    """Return whether the classes follow each other in an order of the rows, and rarely would by chance."""
+    sizes = np.bincount(part.codes)
+    by_chance = gammaln(len(sizes) + 1) - gammaln(sizes.sum() + 1) + gammaln(sizes + 1).sum()
+    return _n_runs(part.codes[order]) == len(sizes) and bool(
+        by_chance + math.log(part.X.shape[1]) < math.log(BY_CHANCE)
+    )
+
+
+def _by_name(part: Part, column: int, kind: Kind | None) -> Kind | None:
+    """Tell what a column is by its name, if its values agree."""
+    name = part.own_name(column)
+    if is_unnamed(name):
+        return "unnamed"
+    of_origin = names_origin(name)
+    if kind == "index" or not (of_origin or names_identifier(name)) or not _is_whole(part.X[:, column]):
+        return None
+    n_values = len(np.unique(part.X[:, column]))
+    if n_values == len(part.X) >= _FEWEST_COUNTED:
+        return "identifier"
+    return "group" if of_origin and _FEWEST_NAMED <= n_values < len(part.X) else None

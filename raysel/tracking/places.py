@@ -1,0 +1,128 @@
+"""Places outside a study's directory that only it names: stores, experiments and models in MLflow, servers of data.
+
+A directory may be untrusted: a server that it names would get the results of a resumed study, or be asked for data with
+this user's credentials. So a place that the user does not name again is used only if this user has used it before:
+every study that is started or resumed notes its places in a file of the user's own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Container, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from raysel.config import StudyConfig
+from raysel.core.errors import ConfigError
+from raysel.tracking.uri import absolute_uri
+
+#: Keys of a data set and of a task that name files.
+_OF_FILES = ("path", "labels", "mask", "background")
+#: Most places that are noted; the oldest are forgotten.
+_MOST = 1000
+#: Parameters of a URI that decide which server is asked; others may be credentials.
+_OF_SERVER = ("endpoint_override", "scheme")
+
+
+def own_store() -> str:
+    """Return the URI of the MLflow store that is used where nothing names one."""
+    return absolute_uri(os.environ.get("MLFLOW_TRACKING_URI") or "sqlite:///mlflow.db")
+
+
+def check_place(key: str, uri: str, directory: Path) -> None:
+    """Check that this user has used a place before that a study's directory names."""
+    if uri and _place(uri) not in (_place(own_store()), *_noted()):
+        raise ConfigError(
+            f"{key}: {uri} is named by the directory {directory} only, which may be a stranger's, and you have not "
+            f"used it from this account before: nothing is sent there or read from there. If it is to be used, give "
+            f"{key} again."
+        )
+
+
+def check_names(names: Mapping[str, Any], study_id: str, directory: Path, given: Container[str] = ()) -> None:
+    """Check that this user has used the names in MLflow with a study before, unless they are given again."""
+    for key, name in names.items():
+        if key not in given and _name(key, name, study_id) not in _noted():
+            raise ConfigError(
+                f"tracking.{key}: {name} is named by the directory {directory} only, which may be a stranger's, and "
+                "you have not used it with this study from this account before: nothing is written there. If it is to "
+                f"be used, give it again by --set tracking.{key}=NAME; tracking.{key}=null leaves it out."
+            )
+
+
+def names_in_mlflow(tracking: Mapping[str, Any], default: str) -> dict[str, Any]:
+    """Return the experiment and the registered model that a section ``tracking`` names, by key, without the default."""
+    named = {key: tracking.get(key) for key in ("experiment", "register")}
+    return {key: name for key, name in named.items() if name and (key, name) != ("experiment", default)}
+
+
+def note_names(names: Mapping[str, Any], study_id: str) -> None:
+    """Note names in MLflow, as `names_in_mlflow` returns them, that the user has chosen for a study."""
+    for key, name in names.items():
+        _note(_name(key, name, study_id))
+
+
+def note_place(uri: str) -> None:
+    """Note a place that the user has chosen, without credentials; nothing happens if the file cannot be written."""
+    _note(_place(uri))
+
+
+def _note(place: str) -> None:
+    noted = _noted()
+    if place in noted:
+        return
+    with suppress(OSError):
+        _file().parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(_file(), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in [*noted, place][-_MOST:])
+
+
+def data_on_servers(config: StudyConfig) -> dict[str, str]:
+    """Return the URIs of the data files that a configuration names; files of this machine are left out."""
+    data = config.dataset
+    sections = [("dataset", data), *((f"dataset.tasks.{task.name}", task) for task in data.tasks or ())]
+    named = {f"{prefix}.{key}": getattr(section, key, None) for prefix, section in sections for key in _OF_FILES}
+    return {key: value for key, value in named.items() if value and "://" in value}
+
+
+def note_places(config: StudyConfig, uri: str, study_id: str) -> None:
+    """Note the places of a study that starts or is resumed: its MLflow store, its names there, and its data's
+    servers.
+    """
+    note_names(names_in_mlflow(vars(config.tracking), config.name), study_id)
+    for place in (uri, *data_on_servers(config).values()):
+        note_place(place)
+
+
+def is_same_place(one: str, other: str) -> bool:
+    """Return whether two URIs differ in their credentials at most."""
+    return _place(one) == _place(other)
+
+
+def _file() -> Path:
+    """File of the noted places: XDG's folder for the state of programs."""
+    folder = os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()
+    return Path(folder, "raysel", "places")
+
+
+def _noted() -> list[str]:
+    try:
+        return _file().read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return []
+
+
+def _name(key: str, name: Any, study_id: str) -> str:
+    return json.dumps([f"tracking.{key}", name, study_id])
+
+
+def _place(uri: str) -> str:
+    """Absolute URI without credentials: scheme, host, port, path and what decides which server is asked."""
+    parts = urlsplit(absolute_uri(uri) if uri.startswith("sqlite:") else uri)  # raysel 0.1 stored relative paths
+    query = urlencode([(name, value) for name, value in parse_qsl(parts.query) if name in _OF_SERVER])
+    host = parts.netloc.rpartition("@")[2].lower()
+    return "".join(f"{parts.scheme}://{host}{parts.path.rstrip('/')}{'?' if query else ''}{query}".split())

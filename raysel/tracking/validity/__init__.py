@@ -1,1 +1,0 @@
-"""Checks of the records of a journal, which may be untrusted or damaged."""
