@@ -1,4 +1,4 @@
-"""Scalers: what they compute, scikit-learn's contract, and export without trust."""
+"""ModalityScaler: what each method makes of a modality, fitted on the training set only."""
 
 from __future__ import annotations
 
@@ -11,16 +11,138 @@ from hypothesis.extra import numpy as hnp
 from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from raysel.core.errors import ConfigError
+from raysel.base.models import load_model, save_model
+from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Modalities, Tasks
 from raysel.data.loading import load_dataset
-from raysel.data.scaling import UnitScaler, make_scaler, scale_in_place, scale_training
+from raysel.data.scaling import ModalityScaler, TaskScaler, UnitScaler, make_scaler, scale_in_place, scale_training
+from raysel.data.task_blocks import TaskBlocks
+from raysel.solvers.mtda.aligned_mtda import AlignedMTDA
+from raysel.solvers.mtda.mtda import MTDA
+
+METHODS = ["zscore_sqrt_width", "zscore", "minmax", "row_unit", "none"]
+WIDTHS = {"hog": 3, "one": 1, "lbp": 4}
+
+
+@pytest.fixture(name="X")
+def features():
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((20, 8)) * np.logspace(-3, 3, 8) + 5.0
+
+
+def test_every_modality_gets_the_same_total_variance(X):
+    scaled = ModalityScaler(WIDTHS).fit_transform(X)
+    for block in (scaled[:, :3], scaled[:, 3:4], scaled[:, 4:]):
+        assert block.var(axis=0).sum() == pytest.approx(1.0)
+
+
+def test_the_plain_methods_are_those_of_scikit_learn(X):
+    new = X[:5] * 1.5
+    for method, peer in [("zscore", StandardScaler()), ("minmax", MinMaxScaler())]:
+        scaler = ModalityScaler(WIDTHS, method).fit(X)
+        np.testing.assert_allclose(scaler.transform(new), peer.fit(X).transform(new), rtol=1e-12)
+    np.testing.assert_array_equal(ModalityScaler(WIDTHS, "none").fit_transform(X), X)
+
+
+def test_each_row_of_a_modality_has_unit_length(X):
+    scaled = ModalityScaler(WIDTHS, "row_unit").fit_transform(X)
+    for block in (scaled[:, :3], scaled[:, 3:4], scaled[:, 4:]):
+        np.testing.assert_allclose(np.linalg.norm(block, axis=1), 1.0)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_constant_features_and_zero_rows_stay_finite(X, method):
+    X[:, 2] = 4.0
+    X[3] = 0.0
+    assert np.isfinite(ModalityScaler(WIDTHS, method).fit_transform(X)).all()
+
+
+def test_modalities_that_do_not_fit_are_named(X):
+    with pytest.raises(ConfigError, match="7 columns in total, but X has 8"):
+        ModalityScaler({"a": 3, "b": 4}).fit(X)
+    with pytest.raises(ConfigError, match="'b' has 0 columns"):
+        ModalityScaler({"a": 8, "b": 0}).fit(X)
+
+
+@parametrize_with_checks([ModalityScaler(method=method) for method in METHODS])
+def test_scikit_learn_compatibility(estimator, check):
+    check(estimator)
+
+
+TASKS = {"a": 4, "b": (2, 3)}
+METHODS_TASK_SCALER = ["unit", "zscore", "none"]
+
+
+@pytest.fixture(scope="module")
+def blocks():
+    rng = np.random.default_rng(0)
+    samples = rng.standard_normal((30, 4)) * 3 + 5, rng.standard_normal((20, 6)) * [1, 2, 3, 4, 5, 0] - 1
+    return TaskBlocks(samples, rng.permutation(np.repeat([0, 1], [30, 20])))
+
+
+@parametrize_with_checks([TaskScaler(method=method) for method in METHODS_TASK_SCALER])
+def test_sklearn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("method", METHODS_TASK_SCALER)
+def test_blocks_and_padded_arrays_are_scaled_alike(method, blocks):
+    train, test = blocks[:25], blocks[25:]
+    by_blocks, by_array = TaskScaler(TASKS, method).fit(train), TaskScaler(TASKS, method).fit(train.dense())
+    assert by_blocks.scale_.tobytes() == by_array.scale_.tobytes()
+    assert by_blocks.n_features_in_ == by_array.n_features_in_ == 10
+    for scaler in (by_blocks, by_array):
+        scaled = scaler.transform(test)
+        assert isinstance(scaled, TaskBlocks)
+        assert scaled.dense().tobytes() == scaler.transform(test.dense()).tobytes()
+        np.testing.assert_array_equal(scaled.tasks, test.tasks)
+
+
+@pytest.mark.parametrize("method", METHODS_TASK_SCALER)
+def test_the_numbers_are_scikit_learns_of_the_padded_array(method, blocks):
+    padded = blocks.dense()
+    if method == "unit":
+        expected = (padded - np.nanmin(padded)) / (np.nanmax(padded) - np.nanmin(padded))
+    else:
+        expected = {"zscore": StandardScaler(), "none": FunctionTransformer()}[method].fit_transform(padded)
+    found = TaskScaler(TASKS, method).fit_transform(blocks).dense()
+    np.testing.assert_array_equal(found, expected)  # to the last bit: old studies go on with the same numbers
+
+
+def test_one_task_is_scaled_as_by_the_unit_scaler():
+    X = np.random.default_rng(1).standard_normal((9, 3))
+    np.testing.assert_array_equal(TaskScaler().fit_transform(X), UnitScaler().fit_transform(X))
+
+
+def test_a_pipeline_of_it_is_saved_and_read_back(blocks, tmp_path):
+    y = np.arange(50) % 3
+    for model in (MTDA(TASKS), AlignedMTDA(TASKS, [np.eye(4), np.eye(6, 4)])):
+        fitted = make_pipeline(TaskScaler(TASKS, "zscore"), model).fit(blocks, y)
+        read = load_model(save_model(fitted, tmp_path / "model.skops"))
+        np.testing.assert_array_equal(read.predict(blocks), fitted.predict(blocks))
+
+
+def test_what_is_not_of_these_tasks_is_refused(blocks):
+    with pytest.raises(ConfigError, match="tasks=None is for one task"):
+        TaskScaler().fit(blocks)
+    with pytest.raises(ConfigError, match="have 5 columns in total, but X has 10"):
+        TaskScaler({"a": 4, "b": 1}).fit(blocks)
+    with pytest.raises(DataError, match=r"X has tasks of \[4, 6\]"):
+        TaskScaler({"a": 6, "b": 4}).fit(blocks)
+    with pytest.raises(DataError, match="task 'b' has no samples"):
+        TaskScaler(TASKS).fit(blocks[blocks.tasks == 0])
+    with pytest.raises(ValueError, match="NaN"):
+        TaskScaler().fit(blocks.dense())
+    alone = TaskScaler(TASKS).fit(blocks).transform(blocks[blocks.tasks == 0])
+    assert alone.shape == (30, 10)
+    assert Tasks(TASKS).widths() == {"a": 4, "b": 6}
 
 
 @parametrize_with_checks([UnitScaler()])
-def test_sklearn_contract(estimator, check):
+def test_sklearn_contract_scaling(estimator, check):
     check(estimator)
 
 

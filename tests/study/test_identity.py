@@ -1,18 +1,54 @@
-"""The identity of a study's code changes with what can change a number, and with nothing else."""
+"""What of a process changes bits is told: the kernels of the BLAS and the instructions of numpy."""
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from threadpoolctl import threadpool_info
 
 import raysel
 from raysel.base.registry import solver_class, solver_names
 from raysel.study import identity
-from raysel.study.identity import _COUNTED, _ROOTS, changed_versions, numbers_hash, source_modules, versions
+from raysel.study.identity import (
+    _COUNTED,
+    _ROOTS,
+    changed_versions,
+    differing,
+    machine_versions,
+    numbers_hash,
+    source_modules,
+    versions,
+)
+
+SHOW = "import json; from raysel.study.identity import machine_versions; print(json.dumps(machine_versions()))"
+
+
+def elsewhere(**environment):
+    done = subprocess.run(
+        [sys.executable, "-c", SHOW], env={**os.environ, **environment}, capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.mark.slow
+def test_kernel_and_instructions_are_told():
+    here = machine_versions()
+    kernels = {library["architecture"] for library in threadpool_info() if library["internal_api"] == "openblas"}
+    assert all(kernel in here["blas"] for kernel in kernels)
+    other = "Prescott" if "Prescott" not in here["blas"] else "Haswell"
+    disabled = here["simd"].split()[-1]
+    there = elsewhere(OPENBLAS_CORETYPE=other, NPY_DISABLE_CPU_FEATURES=disabled)
+    changed = {name for name, *_ in differing(here, there)}
+    assert changed <= {"blas", "simd"}
+    assert not kernels or "blas" in changed  # OpenBLAS names the kernel by an older processor's name
+    assert disabled not in there["simd"].split() or changed == {"blas"}  # a baseline cannot be disabled
+
 
 PACKAGE = Path(raysel.__file__).parent
 CODE = "\nADDED = 1\n"

@@ -2,16 +2,30 @@
 
 from itertools import islice, repeat
 
+import cvxpy as cp
 import numpy as np
 import pytest
 import smr_reference as reference
-from numpy.testing import assert_allclose
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 from smr_reference import flat, images_with_signal
 
-from raysel.numerics.least_squares import least_squares_data
+from raysel.numerics.least_squares import least_squares_data, ls21_steps
 from raysel.numerics.reweighting import Penalty, l2p_weights
-from raysel.solvers.smr.updates import accelerated_steps, alternating_steps, objective
+from raysel.solvers.smr.updates import (
+    _lowest,
+    accelerated_steps,
+    alternating_steps,
+    continuation,
+    identity,
+    iterations,
+    multistart_steps,
+    objective,
+    unit_weight,
+    with_objective,
+)
 
 
 @pytest.mark.parametrize("n_samples", [8, 50])
@@ -133,3 +147,129 @@ def test_a_change_of_the_penalty_begins_without_extrapolation(p):
     plain = list(steps)[-1]
     assert_allclose(after, plain, atol=1e-7 * np.abs(plain).max())
     assert pytest.approx(objective(plain, data, *second), rel=1e-10) == J
+
+
+def made(seed=1, n_samples=30):
+    images, y = images_with_signal(np.random.default_rng(seed), 5, 4, n_samples, 3)
+    return least_squares_data(flat(images), y), images, y
+
+
+@pytest.mark.parametrize("p", [1.0, 0.5, 0.25])
+def test_the_unit_weight_is_half_the_slope_of_the_penalty_at_the_unit_over_it(p):
+    # d/dl l^p = p l^(p-1) and d/dl w l^2 = 2 w l agree at the unit.
+    data, _, _ = made()
+    unit = data.coefficient_unit()
+    slope = ((unit * 1.00001) ** p - (unit * 0.99999) ** p) / (0.00002 * unit)
+    assert 2 * unit_weight(data, p) * unit == pytest.approx(slope, rel=1e-6)
+
+
+@pytest.mark.parametrize("zeta", [1e-10, 1e-3, 10.0])
+def test_continuation_leads_to_the_penalty_and_never_below_its_smoothing(zeta):
+    images, y = images_with_signal(np.random.default_rng(1), 5, 4, 30, 3)
+    data = least_squares_data(flat(images), y)
+    penalties = [*continuation(data, end := Penalty(0.1 * data.penalty_unit(0.25), 0.25, zeta)), end]
+    alphas, exponents, smoothing = np.array(penalties).T
+    assert exponents[0] == 1.0
+    assert (np.diff(exponents) < 0).all()
+    assert (np.diff(smoothing) <= 0).all()
+    assert_allclose(alphas, [0.1 * data.penalty_unit(p) for p in exponents])
+
+
+def test_smoothing_falls_geometrically_in_units_of_the_data():
+    data, _, _ = made()
+    smoothing = np.array([penalty.zeta for penalty in continuation(data, Penalty(0.1, 0.5, 1e-30))])
+    ratios = smoothing[1:] / smoothing[:-1]
+    assert_allclose(ratios, ratios[0])
+    assert smoothing[0] < data.coefficient_unit() ** 2
+    scaled = least_squares_data(10.0 * flat(made()[1]), made()[2])
+    again = np.array([penalty.zeta for penalty in continuation(scaled, Penalty(0.1, 0.5, 1e-30))])
+    assert_allclose(again / smoothing, (scaled.coefficient_unit() / data.coefficient_unit()) ** 2)
+
+
+def test_iterations_are_pairs_of_the_papers_half_steps():
+    data, images, y = made()
+    V, D = identity(3, 4, 2), np.ones((5, 4))
+    assert_array_equal(V[1], np.vstack([np.eye(2), np.zeros((2, 2))]))
+    penalty = Penalty(0.1 * data.penalty_unit(1.0), 1.0, 1e-6)
+    expected = reference.half_steps(images / data.scale, y, V, D, *penalty, n_half_steps=6)[1::2]
+    found = list(islice(iterations(data, V, D, repeat(penalty)), 3))
+    assert_allclose(found, expected, atol=1e-7)
+    for P, J in with_objective(found, data, penalty):
+        assert pytest.approx(reference.objective(P, images / data.scale, y, *penalty)) == J
+
+
+@settings(max_examples=40)
+@given(values=st.lists(st.sampled_from([1.0, 2.0, 3.0, 1.0 + 1e-9, 3.0 - 1e-9]), min_size=2, max_size=6))
+def test_the_lowest_are_the_first_of_the_smallest(values):
+    order = sorted(range(len(values)), key=lambda i: (round(values[i], 6), i))
+    assert [_lowest(values, n) for n in (1, 2)] == [order[:1], order[:2]]
+    assert _lowest([np.nan, np.nan], 1) == [0]
+
+
+@pytest.mark.parametrize("p", [1.0, 0.5])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_plain_start_is_better_after_the_first_round(p, seed):
+    data, images, y = made(seed)
+    penalty = Penalty(0.05 * data.penalty_unit(p), p, 1e-8)
+    sharp = np.full((5, 4), unit_weight(data, p))
+    random = np.repeat(np.random.default_rng(0).standard_normal((1, 4, 2)), 3, axis=0)
+    reached = [
+        next(islice(accelerated_steps(data, V, sharp, repeat(penalty)), 9, None))[1]
+        for V in (identity(3, 4, 2), random)
+    ]
+    found = list(islice(multistart_steps(data, (5, 4), 2, penalty), 25))
+    path = np.array([J for _, J in found])
+    assert (np.diff(path) <= 1e-12 * path[1:]).all()
+    chosen = path[10 if p == 1.0 else 0]
+    assert chosen <= min(reached) * (1 + 1e-5)
+    for P, J in found[:3]:
+        assert np.linalg.matrix_rank(P, tol=1e-8).max() <= 2
+        assert pytest.approx(reference.objective(P, images / data.scale, y, *penalty), rel=1e-9) == J
+
+
+@pytest.mark.parametrize("p", [1.0, 0.5])
+def test_a_start_that_is_far_better_is_the_one_that_goes_on(p):
+    # Only the first column of the images tells the classes apart, which [I; 0] of rank 1 has and nothing can better.
+    rng = np.random.default_rng(2)
+    y = np.arange(40) % 2
+    images = 1e-3 * rng.standard_normal((40, 6, 5))
+    images[:, :, 0] += np.outer(np.where(y, 1.0, -1.0), rng.standard_normal(6)) + 0.3 * rng.standard_normal((40, 6))
+    data = least_squares_data(flat(images), y)
+    penalty = Penalty(0.02 * data.penalty_unit(p), p, 1e-8)
+    sharp = np.full((6, 5), unit_weight(data, p))
+    best = next(islice(accelerated_steps(data, identity(2, 5, 1), sharp, repeat(penalty)), 60, None))[1]
+    found = next(islice(multistart_steps(data, (6, 5), 1, penalty), 60, None))[1]
+    assert found <= best * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("n_samples", [10, 40])
+def test_without_a_bound_on_the_rank_the_limit_is_the_convex_optimum(n_samples):
+    data, _, _ = made(3, n_samples)
+    alpha = 0.2 * data.penalty_unit(1.0)
+    steps = multistart_steps(data, (5, 4), 4, Penalty(alpha, 1.0, 1e-14))
+    ridge = np.linalg.solve(data.X @ data.X.T + alpha * unit_weight(data, 1.0) * np.eye(20), data.X @ data.Y.T).T
+    assert_allclose(next(steps)[0].reshape(3, 20), ridge, rtol=1e-6, atol=1e-9)
+    P, J = next(islice(steps, 1000, None))
+    Q = cp.Variable((3, 20))
+    problem = cp.sum_squares(Q @ data.X - data.Y) + data.residual + alpha * cp.sum(cp.norm(Q, 2, axis=0))
+    optimum = cp.Problem(cp.Minimize(problem)).solve(cp.CLARABEL)
+    assert pytest.approx(optimum, rel=1e-5) == J
+    assert_allclose(P.reshape(3, 20), Q.value, atol=1e-2 * np.abs(Q.value).max())
+
+
+def test_without_a_bound_on_the_rank_the_better_of_two_ways_goes_on():
+    for seed in range(3):
+        data, _, _ = made(seed)
+        penalty = Penalty(0.1 * data.penalty_unit(0.25), 0.25, 1e-10)
+        found = list(islice(multistart_steps(data, (5, 4), 4, penalty), 5))
+        J = []
+        for weight, penalties in (
+            (unit_weight(data, 0.25), [penalty] * 10),
+            (unit_weight(data, 1.0), [*continuation(data, penalty), *[penalty] * 5]),
+        ):
+            *_, P = ls21_steps(data, np.full(20, weight), penalties)
+            J.append(objective(P, data, *penalty))
+        # Iterated ten times, then chosen: what is yielded first is the eleventh.
+        assert found[0][1] <= min(J) * (1 + 1e-6)
+        assert found[0][1] >= 0.5 * min(J)
+        assert (np.diff([value for _, value in found]) <= 0).all()

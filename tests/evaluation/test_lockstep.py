@@ -1,0 +1,311 @@
+"""A training set of several tasks, scaled and prepared without padded columns."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from itertools import takewhile
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import accuracy_score
+from sklearn.svm import LinearSVC
+
+from raysel.base.iterative import IterativeEstimator
+from raysel.base.selector import Selector
+from raysel.baselines.glspfs import GLSPFS
+from raysel.baselines.information_gain import InformationGain
+from raysel.baselines.kernel_svm import KernelSVM
+from raysel.baselines.relieff import ReliefF
+from raysel.data.loading import load_dataset
+from raysel.data.scaling import UnitScaler, make_scaler
+from raysel.data.task_blocks import TaskBlocks
+from raysel.data.tasks import join_tasks
+from raysel.evaluation.lockstep import make_fold_data, run_in_lockstep
+from raysel.evaluation.plan import NestedPlan
+from raysel.evaluation.records import FoldTrace
+from raysel.evaluation.scoring import Evaluation
+from raysel.solvers.mtda.mtda import MTDA
+from raysel.solvers.smr.smr import SMR
+
+
+def arrays(value):
+    """Every array that a value holds."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            yield from arrays(getattr(value, field.name))
+    elif isinstance(value, tuple | list):
+        for part in value:
+            yield from arrays(part)
+
+
+@pytest.fixture(scope="module")
+def joined():
+    return join_tasks({name: load_dataset(name) for name in ("digits", "wine")})
+
+
+@pytest.mark.parametrize("scaling", ["unit", "zscore", "none"])
+def test_the_training_set_alone_tells_the_scaling_of_each_task(joined, scaling):
+    train, held_out = np.flatnonzero(np.arange(joined.n_samples) % 3 > 0), np.arange(0, joined.n_samples, 3)
+    solver, scaler = MTDA(dict(joined.layout.tasks)), make_scaler(scaling, joined.layout)
+    data = make_fold_data(joined.X, joined.y, train, held_out, scaler=scaler, solver=solver)
+    expected = make_scaler(scaling, joined.layout).fit(joined.X[train].dense())
+    for samples, rows in ((data.X_train, train), (data.X_test, held_out)):
+        assert isinstance(samples, TaskBlocks)
+        np.testing.assert_array_equal(samples.tasks, joined.tasks[rows])
+        np.testing.assert_array_equal(samples.dense(), expected.transform(joined.X[rows].dense()))
+    whole = make_fold_data(joined.X, joined.y, train, train[:0], scaler=scaler, solver=solver)
+    assert whole.X_test.shape == (0, 77)
+
+
+def test_its_bytes_are_those_of_the_blocks_and_of_what_is_prepared(joined):
+    rows = np.arange(joined.n_samples)
+    solver = MTDA(dict(joined.layout.tasks))
+    data = make_fold_data(
+        joined.X, joined.y, rows[::2], rows[1::2], scaler=make_scaler("unit", joined.layout), solver=solver
+    )
+    held = {id(array): array.nbytes for array in arrays(data)}
+    assert data.nbytes == sum(held.values())
+    blocks = sum(block.nbytes for block in (*data.X_train.blocks, *data.X_test.blocks))
+    assert blocks == (1797 * 64 + 178 * 13) * 8 < data.X_train.dense().nbytes + data.X_test.dense().nbytes
+    assert data.nbytes > blocks + sum(array.nbytes for array in arrays(data.prepared))
+    # Ray keeps what stands outside the pickle in memory that its workers share.
+    buffers: list[pickle.PickleBuffer] = []
+    pickle.dumps((data.X_train, data.X_test, data.prepared), protocol=5, buffer_callback=buffers.append)
+    assert sum(buffer.raw().nbytes for buffer in buffers) >= blocks
+
+
+N_FEATURES = (3, 10, 40)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True, n_class=4)
+    chosen = np.random.default_rng(0).permutation(len(y))[:150]
+    return X[chosen], y[chosen]
+
+
+@pytest.fixture(scope="module")
+def plan(digits):
+    return NestedPlan.make(digits[1], outer=2, inner=3, repeats=1, groups=None, seed=1)
+
+
+def smr(**params) -> SMR:
+    return SMR(**{"shape": (8, 8), "rank": 2, "alpha": 0.05, "max_iter": 12, "tol": 1e-2, **params})
+
+
+def traced(X, y, fold, evaluation, make=smr, **params) -> tuple[FoldTrace, list[int]]:
+    data = [make_fold_data(X, y, i.train, i.validation, scaler=make_scaler("unit"), solver=make()) for i in fold.inner]
+    trace = FoldTrace()
+    states = [fold.random_state(1, i) for i in range(len(data))]
+    solvers = [make(random_state=state, **params) if make is smr else make(**params) for state in states]
+    return trace, list(run_in_lockstep(solvers, data, evaluation, states, trace))
+
+
+def alone(X, y, inner):
+    """One inner split, scaled by what its training set tells."""
+    low, high = X[inner.train].min(), X[inner.train].max()
+    return (
+        (X[inner.train] - low) / (high - low),
+        y[inner.train],
+        (X[inner.validation] - low) / (high - low),
+        y[inner.validation],
+    )
+
+
+def nearest(X, y, X_test):
+    """The most frequent label among the nearest samples, whose distances are compared to 9 decimals."""
+    distance = ((X_test[:, None, :] - X) ** 2).sum(axis=2).round(9)
+    tied = distance == distance.min(axis=1, keepdims=True)
+    classes = np.unique(y)
+    return classes[np.array([[(row & (y == c)).sum() for c in classes] for row in tied]).argmax(axis=1)]
+
+
+@pytest.mark.parametrize("params", [{}, {"init": "random"}])
+def test_every_trace_is_that_of_the_fit_run_alone(digits, plan, params):
+    X, y = digits
+    fold = plan.folds[0]
+    trace, iterations = traced(X, y, fold, Evaluation("knn", N_FEATURES), **params)
+    lengths = []
+    for number, (inner, found) in enumerate(zip(fold.inner, trace.inner, strict=True)):
+        X_train, y_train, X_test, y_test = alone(X, y, inner)
+        solver = smr(random_state=fold.random_state(1, number), **params)
+        fitted = copy.deepcopy(solver).fit(X_train, y_train)
+        assert found.objective == fitted.objective_path_.tolist()
+        assert len(found.scores) == len(found.objective)
+        scores = []
+        for _ in solver.iterate(X_train, y_train):
+            best = [solver.ranking_ <= n for n in N_FEATURES]
+            scores.append([accuracy_score(y_test, nearest(X_train[:, b], y_train, X_test[:, b])) for b in best])
+        np.testing.assert_allclose(found.scores, scores, rtol=0, atol=1e-12)
+        lengths.append(len(scores))
+    assert iterations == list(range(1, max(lengths) + 1))
+    assert trace.score("mean") == pytest.approx(np.mean([t.scores[-1] for t in trace.inner]))
+    held_scores = np.array([[t.scores[min(i, len(t.scores) - 1)] for t in trace.inner] for i in range(max(lengths))])
+    best = held_scores.mean(axis=1).max(axis=1)
+    np.testing.assert_allclose(trace.score_curve("best"), best, rtol=1e-14)
+    assert trace.score_curve("one_se")[-1] == trace.score("one_se") <= best[-1]
+    # A fit that has ended holds its last value in the mean curves.
+    held = [[t.objective[min(i, len(t.objective) - 1)] for t in trace.inner] for i in range(max(lengths))]
+    np.testing.assert_allclose(trace.objective_curve(), np.mean(held, axis=1), rtol=1e-14)
+    if not params:
+        assert len(set(lengths)) > 1, "the case needs fits of different lengths"
+
+
+def test_a_linear_svm_is_fitted_at_the_last_iteration_only(digits, plan):
+    X, y = digits
+    fold = plan.folds[0]
+    trace, _ = traced(X, y, fold, Evaluation("linear_svm", (10, 40)))
+    for number, (inner, found) in enumerate(zip(fold.inner, trace.inner, strict=True)):
+        X_train, y_train, X_test, y_test = alone(X, y, inner)
+        fitted = smr().fit(X_train, y_train)
+        expected = []
+        for n in (10, 40):
+            best = fitted.ranking_ <= n
+            order = np.argsort(fitted.ranking_)[:n]
+            assert set(order) == set(np.flatnonzero(best))
+            svm = LinearSVC(random_state=fold.random_state(1, number), max_iter=10_000).fit(X_train[:, order], y_train)
+            expected.append(accuracy_score(y_test, svm.predict(X_test[:, order])))
+        assert found.scores == [pytest.approx(expected, abs=1e-12)]
+        assert len(found.objective) == fitted.n_iter_
+
+
+@pytest.mark.parametrize(
+    ("make", "kinds"),
+    [
+        (smr, ("knn", "native")),
+        (GLSPFS, ("knn", "native")),  # a graph of the samples
+        (InformationGain, ("knn",)),  # bins
+        (ReliefF, ("knn",)),  # ranges
+        (KernelSVM, ("native",)),  # width of the kernel
+    ],
+)
+def test_scrambled_test_samples_leave_the_inner_scores_as_they_are(digits, plan, make, kinds):
+    X, y = digits
+    generator = np.random.default_rng(3)
+    for fold in plan.outer:
+        X_other, y_other = X.copy(), y.copy()
+        X_other[fold.test] = 1e3 * generator.standard_normal((len(fold.test), X.shape[1]))
+        y_other[fold.test] = generator.permutation(y[fold.test])
+        for kind in kinds:
+            evaluation = Evaluation(kind, N_FEATURES) if kind == "knn" else Evaluation(kind)
+            here, there = (traced(*samples, fold, evaluation, make)[0] for samples in ((X, y), (X_other, y_other)))
+            assert here == there
+
+
+def test_shared_folds_are_only_read(digits, plan):
+    X, y = digits
+    X, y = X.copy(), y.copy()
+    X.flags.writeable = y.flags.writeable = False
+    fold = plan.final
+    data = [make_fold_data(X, y, i.train, i.validation, scaler=make_scaler("unit"), solver=smr()) for i in fold.inner]
+    for fold_data in data:
+        for array in (*vars(fold_data).values(), *vars(fold_data.prepared).values()):
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
+    trace = FoldTrace()
+    for _ in run_in_lockstep([smr() for _ in data], data, Evaluation("native"), [0] * len(data), trace):
+        pass
+    assert trace == traced(X, y, fold, Evaluation("native"))[0]
+
+
+def test_a_configuration_is_null_where_every_inner_fit_is(digits, plan):
+    X, y = digits
+    fold = plan.folds[0]
+    trace, iterations = traced(X, y, fold, Evaluation("knn", N_FEATURES), alpha=1.0)
+    assert (trace.null, iterations) == (True, [1])
+    for inner, found in zip(fold.inner, trace.inner, strict=True):
+        X_train, y_train, X_test, y_test = alone(X, y, inner)
+        majority = DummyClassifier(strategy="most_frequent").fit(X_train, y_train).score(X_test, y_test)
+        assert found.scores == [[majority] * len(N_FEATURES)]
+        assert (len(found.objective), found.converged) == (1, True)
+    # Between the inner folds' own collapses some are null and some are not: that is no null.
+    collapse = sorted(
+        make_fold_data(X, y, i.train, i.validation, scaler=make_scaler("unit"), solver=smr()).prepared.alpha_max
+        for i in fold.inner
+    )
+    assert collapse[0] < collapse[-1]
+    between = {"alpha": (collapse[0] + collapse[-1]) / 2, "alpha_scale": "absolute", "max_iter": 2}
+    trace, iterations = traced(X, y, fold, Evaluation("knn", N_FEATURES), **between)
+    assert not trace.null
+    assert len(iterations) == 2
+    assert trace.score("best") is not None
+    # At or above the collapse of all of them it is; above it for p < 1 it is not, for nothing is proved there.
+    assert traced(X, y, fold, Evaluation("native"), alpha=collapse[-1], alpha_scale="absolute")[0].null
+    assert not traced(X, y, fold, Evaluation("native"), alpha=2.0, p=0.5, max_iter=2)[0].null
+
+
+class GradientDescent(IterativeEstimator, Selector):
+    """Least squares on the class number, by gradient steps: too long a step diverges."""
+
+    def __init__(self, step=1e-3, max_iter=50, tol=0.0, n_features_to_select=None):
+        self.step = step
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_features_to_select = n_features_to_select
+
+    def prepare(self, X, y):
+        return X.T @ y
+
+    def _updates(self, X, y, prepared):
+        w = np.zeros(X.shape[1])
+        while True:
+            w = w - self.step * (X.T @ (X @ w) - prepared)
+            self.scores_ = np.abs(w)
+            yield float(((X @ w - y) ** 2).sum())
+
+
+def test_an_objective_that_is_no_number_ends_the_trial_with_its_iteration(digits, plan):
+    X, y = digits
+    folds = [
+        make_fold_data(X, y, i.train, i.validation, scaler=make_scaler("unit"), solver=GradientDescent())
+        for i in plan.folds[0].inner
+    ]
+    solvers, trace = [GradientDescent(1e40) for _ in folds], FoldTrace()
+    with np.errstate(all="ignore"):
+        finite = [
+            len(list(takewhile(np.isfinite, GradientDescent(1e40).iterate(f.X_train, f.y_train, f.prepared))))
+            for f in folds
+        ]
+        assert min(finite) > 1
+        with pytest.raises(FloatingPointError, match=f"the objective became inf at iteration {min(finite) + 1}"):
+            list(run_in_lockstep(solvers, folds, Evaluation("knn", (5,)), [0, 1, 2], trace))
+    assert all(np.isfinite(t.objective).all() for t in trace.inner)
+
+
+def test_a_fold_is_scaled_by_its_training_set_alone(digits, plan):
+    X, y = digits
+    inner = plan.folds[0].inner[0]
+    for scaling, transform in {
+        "unit": UnitScaler().fit(X[inner.train]).transform,
+        "zscore": lambda Z: (
+            (Z - X[inner.train].mean(0)) / np.where(np.ptp(X[inner.train], 0) > 0, X[inner.train].std(0), 1)
+        ),
+        "none": lambda Z: Z,
+    }.items():
+        data = make_fold_data(X, y, inner.train, inner.validation, scaler=make_scaler(scaling), solver=smr())
+        np.testing.assert_allclose(data.X_train, transform(X[inner.train]), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(data.X_test, transform(X[inner.validation]), rtol=1e-12, atol=1e-12)
+        assert data.X_train.flags.c_contiguous
+        assert data.X_test.flags.c_contiguous
+        assert np.array_equal(data.y_train, y[inner.train])
+        assert np.array_equal(data.y_test, y[inner.validation])
+        arrays = [data.X_train, data.y_train, data.X_test, data.y_test]
+        assert data.nbytes >= sum(array.nbytes for array in arrays) + data.prepared.X.nbytes
+
+
+def test_what_is_prepared_of_each_task_is_counted():
+    X = np.full((12, 7), np.nan)
+    X[:6, :4], X[6:, 4:] = np.random.default_rng(0).random((6, 4)), np.random.default_rng(1).random((6, 3))
+    solver, halves = MTDA(tasks={"a": 4, "b": 3}), np.arange(12) % 2
+    train, held_out = np.flatnonzero(np.arange(12) % 3 > 0), np.flatnonzero(np.arange(12) % 3 == 0)
+    data = make_fold_data(X, halves, train, held_out, scaler=make_scaler("none"), solver=solver)
+    kept = [array for part in data.prepared for array in (part.mean, part.basis, part.total, part.between)]
+    assert len(kept) == 8
+    samples = (data.X_train, data.X_test, data.y_train, data.y_test)
+    assert data.nbytes >= sum(array.nbytes for array in (*kept, *samples))

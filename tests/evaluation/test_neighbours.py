@@ -1,0 +1,223 @@
+"""Nearest neighbours down a ranking against scikit-learn's, one fit a number of features."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from operator import eq, lt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits, load_iris
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from raysel.core.errors import DataError
+from raysel.evaluation.neighbours import NearestNeighborsClassifier, knn_path, knn_scores
+
+
+def data(seed: int, n_train: int = 80, n_test: int = 50, d: int = 30):
+    generator = np.random.default_rng(seed)
+    y = generator.permutation(np.array(["ape", "bee", "cat"] * n_train)[:n_train])
+    centres = {name: generator.standard_normal(d) for name in np.unique(y)}
+    X = np.array([centres[name] for name in y]) + 1.5 * generator.standard_normal((n_train, d))
+    return X, y, generator.standard_normal((n_test, d)), generator.permutation(d)
+
+
+def reference(X, y, test, order, n_features, k):
+    return [
+        KNeighborsClassifier(k, algorithm="brute").fit(X[:, order[:n]], y).predict(test[:, order[:n]])
+        for n in n_features
+    ]
+
+
+@pytest.mark.parametrize("k", [1, 3, 5])
+def test_it_is_scikit_learns_at_every_number_of_features(k):
+    X, y, test, order = data(k)
+    every = [*range(1, 12), 17, 23, 30]
+    found = list(knn_path(X, y, test, order, every, k))
+    expected = reference(X, y, test, order, every, k)
+    if k > 1:  # a tie between three classes is scikit-learn's to break: compare where there is a majority
+        for n, here, there in zip(every, found, expected, strict=True):
+            nearest = (
+                KNeighborsClassifier(k).fit(X[:, order[:n]], y).kneighbors(test[:, order[:n]], return_distance=False)
+            )
+            clear = [len(c) == 1 or c[0][1] > c[1][1] for c in (Counter(y[row]).most_common(2) for row in nearest)]
+            assert np.array_equal(here[clear], there[clear])
+            assert sum(clear) > len(test) // 2
+    assert np.array_equal(found, expected)  # both break them to the smaller label
+
+
+def test_a_few_numbers_of_features_are_those_of_the_whole_path():
+    X, y, test, order = data(7, n_train=300, n_test=700)
+    whole = list(knn_path(X, y, test, order, range(1, 31), 3))
+    some = list(knn_path(X, y, test, order, [2, 11, 30], 3))
+    assert np.array_equal(some, [whole[1], whole[10], whole[29]])
+    assert np.array_equal(some, reference(X, y, test, order, [2, 11, 30], 3))
+
+
+@pytest.mark.parametrize("shift", [1e6, -1e6])
+def test_moving_everything_changes_nothing(shift):
+    X, y, test, order = data(1)
+    every = range(1, 31)
+    here = list(knn_path(X, y, test, order, every, 1))
+    assert np.array_equal(list(knn_path(X + shift, y, test + shift, order, every, 1)), here)
+
+
+def test_one_wild_training_sample_does_not_blur_the_others():
+    X, y, test, order = data(2)
+    for wild in (0, 5, len(X) - 1):
+        X_wild = X.copy()
+        X_wild[wild] = 1e9
+        expected = reference(np.delete(X, wild, axis=0), np.delete(y, wild), test, order, [1, 5, 30], 1)
+        assert np.array_equal(list(knn_path(X_wild, y, test, order, [1, 5, 30], 1)), expected)
+
+
+@given(
+    n_train=st.integers(2, 30),
+    n_test=st.integers(1, 12),
+    d=st.integers(1, 6),
+    k=st.integers(1, 5),
+    seed=st.integers(0, 2**32 - 1),
+)
+@settings(max_examples=80)
+def test_tied_samples_share_the_votes_and_tied_votes_go_to_the_smaller_label(n_train, n_test, d, k, seed):
+    """Small whole numbers tie all the time; the rule is written out sample by sample, in fractions."""
+    generator = np.random.default_rng(seed)
+    X = generator.integers(-2, 3, (n_train, d)).astype(float)
+    test = generator.integers(-2, 3, (n_test, d)).astype(float)
+    y = generator.permutation(np.array([3, 1, 2] * n_train)[:n_train])
+    order = generator.permutation(d)
+    n_features = list(range(1, d + 1))
+    for n, found in zip(n_features, knn_path(X, y, test, order, n_features, k), strict=True):
+        for row, label in zip(test, found, strict=True):
+            distance = [sum((row[f] - other[f]) ** 2 for f in order[:n]) for other in X]
+            last = sorted(distance)[min(k, n_train) - 1]
+            nearer, tied = (Counter(int(y[i]) for i in range(n_train) if at(distance[i], last)) for at in (lt, eq))
+            share = Fraction(min(k, n_train) - nearer.total(), tied.total())
+            votes = {name: nearer[name] + share * tied[name] for name in (1, 2, 3)}
+            assert label == min(votes, key=lambda name: (-votes[name], name))
+
+
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_the_order_of_the_training_samples_does_not_matter(k, multilabel):
+    """Few grey levels tie often; divided by 3 they are no whole numbers any more."""
+    X, y = load_digits(return_X_y=True)
+    X, test = np.floor(X[:300] / 4) / 3, np.floor(X[300:500] / 4) / 3
+    y = (y[:300, None] == np.arange(10)).astype(int) | (y[:300, None] % 3 == np.arange(10)) if multilabel else y[:300]
+    order, every = np.random.default_rng(0).permutation(64), [1, 3, 8, 20, 64]
+    expected = knn_path(X, y, test, order, every, k)
+    for seed in range(5):
+        rows = np.random.default_rng(seed).permutation(300)
+        np.testing.assert_array_equal(knn_path(X[rows], y[rows], test, order, every, k), expected)
+
+
+def test_of_tied_nearest_samples_the_most_frequent_class_is_predicted():
+    X = np.array([[1.0], [1.0], [1.0], [5.0]])
+    found = knn_path(X, np.array(["b", "a", "b", "c"]), np.array([[1.2]]), np.array([0]), [1])
+    assert found.tolist() == [["b"]]
+
+
+def test_nothing_is_written_into_the_samples():
+    X, y, test, order = data(3)
+    for array in (X, y, test, order):
+        array.flags.writeable = False
+    list(knn_path(X, y, test, order, [1, 30], 3))
+
+
+# --- scores of the classes -----------------------------------------------------------------------
+
+
+def class_distances(X, having, test, features):
+    """The definition: the distance to the nearest sample without a class or label, less that to one with it."""
+    D = np.sqrt(((test[:, None, features] - X[None][:, :, features]) ** 2).sum(axis=2))
+    columns = [D[:, ~own].min(axis=1, initial=np.inf) - D[:, own].min(axis=1, initial=np.inf) for own in having]
+    return np.stack(columns, axis=1)
+
+
+@given(st.integers(4, 30), st.integers(1, 12), st.integers(1, 6), st.booleans(), st.integers(0, 2**32 - 1))
+@settings(max_examples=40)
+def test_scores_are_differences_of_class_distances(n_train, n_test, d, multilabel, seed):
+    rng = np.random.default_rng(seed)
+    X, test = rng.standard_normal((n_train, d)), rng.standard_normal((n_test, d))
+    test[0] = X[1]
+    order, every = rng.permutation(d), list(range(1, d + 1))
+    if multilabel:
+        y = (rng.random((n_train, 3)) < 0.4).astype(int)
+        y[:, 2] = 0  # a label that no training sample has
+        having = list(y.T == 1)
+    else:
+        y = rng.permutation(np.array(["b", "c", "a"] * n_train)[:n_train])
+        having = [y == name for name in np.unique(y)]
+    for n, found in zip(every, knn_scores(X, y, test, order, every), strict=True):
+        np.testing.assert_allclose(found, class_distances(X, having, test, order[:n]), rtol=1e-6, atol=1e-6)
+
+
+def test_the_best_score_is_that_of_the_nearest_neighbours_class():
+    X, y, test, order = data(5, n_train=300, n_test=700)
+    scores = knn_scores(X, y, test, order, [2, 11, 30])
+    predicted = np.unique(y)[scores.argmax(axis=2)]
+    assert np.mean(predicted == knn_path(X, y, test, order, [2, 11, 30])) > 0.999
+
+
+def test_the_order_of_the_training_samples_does_not_matter_to_scores():
+    """Tied scores stay tied: few grey levels, divided by 3, and test samples that are training samples."""
+    X, y = load_digits(return_X_y=True)
+    X, y = np.floor(X[:300] / 4) / 3, y[:300]
+    test, order, every = X[100:], np.random.default_rng(0).permutation(64), [3, 20, 64]
+    expected = knn_scores(X[:200], y[:200], test, order, every)
+    assert len(np.unique(expected)) < expected.size
+    for seed in range(3):
+        rows = np.random.default_rng(seed).permutation(200)
+        np.testing.assert_array_equal(knn_scores(X[rows], y[rows], test, order, every), expected)
+
+
+def expected_failures(estimator):
+    """Scores of the classes are distances to the nearest sample of each, which need not win the vote of several."""
+    checks = ("check_classifiers_train", "check_classifier_multioutput")
+    return dict.fromkeys(checks, expected_failures.__doc__) if estimator.n_neighbors > 1 else {}
+
+
+@parametrize_with_checks(
+    [NearestNeighborsClassifier(), NearestNeighborsClassifier(3)], expected_failed_checks=expected_failures
+)
+def test_it_follows_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("k", [1, 3, 5])
+def test_without_ties_it_is_scikit_learns(k):
+    X, y = load_iris(return_X_y=True)
+    X = X + 1e-3 * np.random.default_rng(0).random(X.shape)
+    ours, theirs = NearestNeighborsClassifier(k).fit(X[::2], y[::2]), KNeighborsClassifier(k).fit(X[::2], y[::2])
+    # Of equal votes both take the smaller label.
+    np.testing.assert_array_equal(ours.predict(X[1::2]), theirs.predict(X[1::2]))
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_ties_are_broken_as_in_the_search_and_in_any_order_of_the_samples(k):
+    X, y = load_digits(return_X_y=True)  # whole numbers, of which a few pixels tie often
+    X, y = X[:300, 18:22], y[:300]
+    order = np.random.default_rng(k).permutation(200)
+    features = np.arange(4)
+    found = NearestNeighborsClassifier(k).fit(X[:200], y[:200])
+    moved = NearestNeighborsClassifier(k).fit(X[order], y[order])
+    expected = knn_path(X[:200], y[:200], X[200:], features, [2, 4], k)[1]
+    np.testing.assert_array_equal(found.predict(X[200:]), expected)
+    np.testing.assert_array_equal(moved.predict(X[200:]), expected)
+    scores = knn_scores(X[:200], y[:200], X[200:], features, [4])[0]
+    np.testing.assert_array_equal(found.decision_function(X[200:]), scores)
+
+
+def test_an_indicator_is_predicted_label_by_label():
+    X, y = load_iris(return_X_y=True)
+    X = X + 1e-3 * np.random.default_rng(0).random(X.shape)
+    Y = np.stack([y == 0, y == 1, y > 0], axis=1).astype(int)
+    model = NearestNeighborsClassifier(3).fit(X[::2], Y[::2])
+    np.testing.assert_array_equal(model.predict(X[1::2]), KNeighborsClassifier(3).fit(X[::2], Y[::2]).predict(X[1::2]))
+    assert model.decision_function(X[1::2]).shape == (75, 3)
+    with pytest.raises(DataError, match="indicator of 0 and 1"):
+        model.fit(X, np.stack([y, y], axis=1))

@@ -1,0 +1,118 @@
+"""The sampler of a list."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from raysel.config.space import Choices, LogSpace, RandInt, Uniform
+from raysel.evaluation.configurations import Configuration
+from raysel.evaluation.samplers import BatchedProposals, ListSampler
+from raysel.evaluation.tpe import TPESampler
+
+
+def test_a_list_is_proposed_in_its_order_whatever_it_is_told():
+    listed = [Configuration({"rank": rank}, ("rank",)) for rank in (3, 1, 2)]
+    sampler = ListSampler(listed)
+    for number, configuration in enumerate(listed):
+        assert sampler.ask(number) == configuration.params
+        sampler.tell(number, -number)
+        sampler.observe({"rank": 9}, 1.0)
+
+
+SPACE = {
+    "alpha": Uniform(1e-3, 1.0, log=True),
+    "beta": LogSpace(1e-3, 1.0, 7),
+    "init": Choices(("a", "b")),
+    "rank": RandInt(1, 6),
+}
+
+
+def score(params) -> float:
+    """Best at the lowest alpha and the highest rank."""
+    return params["rank"] / 6 - params["alpha"] - 0.1 * (params["init"] == "b")
+
+
+def explore(seed: int, *, size: int | None, total: int = 24, known=(), shuffle: int | None = None, source=None):
+    """Run a fold's proposals to their end; those of a batch are settled in any order."""
+    proposals = BatchedProposals(
+        source or TPESampler({"max_iter": 5}, SPACE, seed), total, tuple(SPACE), dict(known), size
+    )
+    order, tried, running = random.Random(shuffle), [], []
+    while True:
+        found = proposals.next()
+        if found is not None:
+            tried.append(found)
+            running.append(found)
+            if size is not None or len(running) < 3:
+                continue
+        if not running:
+            assert proposals.exhausted
+            return tried
+        done = running.pop(order.randrange(len(running)) if shuffle is not None else 0)
+        proposals.tell(done.id, score(done.params))
+
+
+def test_in_batches_the_order_of_completion_changes_no_proposal():
+    calm = explore(0, size=4)
+    assert [c.params for c in calm] == [c.params for c in explore(0, size=4, shuffle=1)]
+    assert [c.params for c in calm] != [c.params for c in explore(1, size=4)]
+    for configuration in calm:
+        assert set(configuration.params) == {"max_iter", *SPACE}
+        assert configuration.params["beta"] in SPACE["beta"].values
+        assert configuration.params["init"] in ("a", "b")
+
+
+def test_what_was_learnt_is_asked_for_again_but_not_tried_again():
+    calm = explore(0, size=4)
+    for cut in (1, 5, 8, len(calm)):
+        known = {c.id: score(c.params) for c in random.Random(cut).sample(calm[:cut], cut)}
+        again = explore(0, size=4, known=known)
+        assert [c.params for c in again] == [c.params for c in calm[cut:]]
+
+
+def test_it_learns():
+    late = [score(c.params) for seed in range(5) for c in explore(seed, size=5, total=40)[-10:]]
+    early = [score(c.params) for seed in range(5) for c in explore(seed, size=5, total=40)[:10]]
+    assert sum(late) / len(late) > sum(early) / len(early) + 0.2
+
+
+def test_a_batch_waits_for_the_one_before():
+    listed = [Configuration({"rank": r}, ("rank",)) for r in range(7)]
+    proposals = BatchedProposals(ListSampler(listed), 7, ("rank",), {}, 3)
+    first = [proposals.next() for _ in range(3)]
+    assert first == listed[:3]
+    assert proposals.next() is None
+    for configuration in first[1:]:
+        proposals.tell(configuration.id, 0.5)
+        assert proposals.next() is None
+    proposals.tell(first[0].id, 0.5)
+    assert proposals.next() == listed[3]
+    assert not proposals.exhausted
+
+
+@pytest.mark.parametrize("size", [None, 4])
+def test_a_configuration_is_tried_once(size):
+    space = {"rank": RandInt(1, 3)}
+    proposals = BatchedProposals(TPESampler({}, space, 0), 20, ("rank",), {}, size)
+    tried, running = [], []
+    while not proposals.exhausted or running:
+        found = proposals.next()
+        if found is not None:
+            tried.append(found.params["rank"])
+            running.append(found)
+        elif running:
+            done = running.pop()
+            proposals.tell(done.id, done.params["rank"])
+    assert sorted(tried) == [1, 2, 3]
+    assert proposals.n_asked == 20
+
+
+def test_points_of_an_earlier_run_are_understood():
+    source = TPESampler({"max_iter": 5}, SPACE, 0)
+    for configuration in explore(3, size=5, total=30):
+        source.observe(configuration.params, score(configuration.params))
+    later = explore(0, size=None, total=10, source=source)
+    fresh = explore(0, size=None, total=10)
+    assert sum(score(c.params) for c in later) > sum(score(c.params) for c in fresh)

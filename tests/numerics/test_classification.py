@@ -1,0 +1,126 @@
+"""Scores of the classes are one matrix whatever the classifier's interface, and agree with its predictions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, precision_score, recall_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC, LinearSVC
+
+from raysel.baselines.lda import LDA
+from raysel.baselines.linear_svm import LinearSVM
+from raysel.core.errors import DataError
+from raysel.numerics.classification import (
+    METRICS,
+    average_precision,
+    class_scores,
+    gives_class_scores,
+    mean_average_precision,
+    needs_scores,
+)
+from raysel.solvers.smr.smr import SMR
+
+MODELS = [LinearSVM(), SMR(alpha=0.01), LDA(), LinearSVC(), RandomForestClassifier(20, random_state=0), SVC()]
+
+
+def sets(n_classes: int):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % n_classes
+    return rng.standard_normal((60, 5)) + 2.0 * (y[:, None] == np.arange(5)), np.array(list("abcd"))[y]
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("model", MODELS, ids=lambda m: type(m).__name__)
+def test_the_largest_score_is_that_of_the_predicted_class(model, n_classes):
+    X, y = sets(n_classes)
+    assert gives_class_scores(model)
+    scores = class_scores(model.fit(X, y), X, n_classes)
+    assert scores.shape == (60, n_classes)
+    top_two = np.sort(scores, axis=1)[:, -2:]
+    clear = top_two[:, 1] > top_two[:, 0]
+    assert clear.mean() > 0.9
+    assert np.array_equal(model.classes_[scores.argmax(axis=1)][clear], model.predict(X)[clear])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [LinearSVM(), RandomForestClassifier(9, random_state=0), OneVsRestClassifier(LogisticRegression())],
+    ids=lambda m: type(m).__name__,
+)
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_of_several_labels_each_has_a_column(model, n_labels):
+    X, _ = sets(4)
+    Y = (X[:, :n_labels] > 0.5).astype(int)
+    scores = class_scores(model.fit(X, Y), X, n_labels)
+    for label in range(n_labels):
+        assert scores[Y[:, label] == 1, label].mean() > scores[Y[:, label] == 0, label].mean()
+
+
+def test_scores_of_pairs_of_classes_and_models_without_are_refused():
+    X, y = sets(4)
+    with pytest.raises(DataError, match=r"SVC\.decision_function returned an array of shape \(60, 6\) for 4 classes"):
+        class_scores(SVC(decision_function_shape="ovo").fit(X, y), X, 4)
+    assert gives_class_scores(KNeighborsClassifier())
+    assert not gives_class_scores(object())
+
+
+@given(st.integers(1, 30), st.integers(1, 5), st.sampled_from([1, 2, 5, 1000]), st.integers(0, 2**32 - 1))
+@settings(max_examples=60)
+def test_it_is_scikit_learns_with_ties(n, n_classes, n_levels, seed):
+    rng = np.random.default_rng(seed)
+    y = (rng.random((n, n_classes)) < rng.random(n_classes)).astype(int)
+    scores = rng.integers(0, n_levels, (n, n_classes)) / 7 - 0.3
+    found = average_precision(y, scores)
+    present = y.any(axis=0)
+    assert np.array_equal(np.isnan(found), ~present)
+    expected = [average_precision_score(y[:, r], scores[:, r]) for r in np.flatnonzero(present)]
+    np.testing.assert_allclose(found[present], expected, rtol=1e-12)
+    if present.any():
+        assert mean_average_precision(y, scores) == pytest.approx(np.mean(expected), rel=1e-12)
+
+
+@given(st.integers(2, 40), st.integers(0, 2**32 - 1))
+@settings(max_examples=25)
+def test_of_hard_labels_it_is_precision_times_recall_and_the_rest_at_chance(n, seed):
+    rng = np.random.default_rng(seed)
+    y, predicted = rng.integers(0, 2, n), rng.integers(0, 2, n)
+    y[0] = 1
+    P, R = precision_score(y, predicted, zero_division=0), recall_score(y, predicted)
+    found = mean_average_precision(y, predicted.astype(float))
+    assert found == pytest.approx(R * P + (1 - R) * y.mean(), abs=1e-12)
+
+
+def test_the_order_of_samples_and_a_rising_function_change_nothing():
+    rng = np.random.default_rng(0)
+    y, scores = rng.integers(0, 2, (40, 3)), rng.integers(0, 9, (40, 3)).astype(float)
+    rows = rng.permutation(40)
+    here = average_precision(y, scores)
+    np.testing.assert_allclose(average_precision(y[rows], scores[rows]), here, rtol=1e-12)
+    np.testing.assert_array_equal(average_precision(y, np.exp(scores)), here)
+
+
+def test_infinite_scores_are_first_and_last_and_equal_ones_are_chance():
+    y = np.array([1, 0, 0, 1])
+    assert mean_average_precision(y, np.array([np.inf, -np.inf, -np.inf, 0.0])) == 1.0
+    assert mean_average_precision(y, np.full(4, -np.inf)) == 0.5
+
+
+def test_no_class_at_all_is_undefined():
+    assert np.isnan(mean_average_precision(np.zeros((3, 2), dtype=int), np.ones((3, 2))))
+
+
+@pytest.mark.parametrize("scores", [np.zeros((3, 1)), np.zeros(3), np.full((3, 2), np.nan)])
+def test_other_shapes_and_nan_are_refused(scores):
+    with pytest.raises(DataError, match="y_score"):
+        mean_average_precision(np.eye(3, 2), scores)
+
+
+def test_only_metrics_that_declare_it_need_scores():
+    assert [name for name in METRICS if needs_scores(name)] == ["mean_average_precision"]
+    assert not needs_scores("of another package")
