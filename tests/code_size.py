@@ -4,12 +4,12 @@ Lines
     A code line holds code other than a docstring. A docstring is any string that stands alone as a statement, and all
     of its lines count. A comment line holds a comment only. The rest is blank.
 Rooms
-    A room is a package or a module directly in ``raysel/``; ``raysel/__init__.py`` is the room ``raysel``, and the
-    whole of ``experiments/`` is one more room of the house. An arrow is an ordered pair of rooms of which the first
-    imports the second, anywhere in a file, for types only or not; an import by name is none. A circle is a group of
-    rooms, or of files, that import each other. The floor of a room is the number of rooms in the longest chain of
-    arrows down from it, those of circles left out. Up is an arrow to a room on the same or a higher floor. Folders
-    are those of ``raysel/`` at any depth that hold modules.
+    A room is a package or a module directly in ``raysel/``. ``raysel/__init__.py`` is the room ``raysel``, with the
+    modules that do nothing but start a command of ``raysel/cli``; the whole of ``experiments/`` is one more. An arrow
+    is an ordered pair of rooms of which the first imports the second, anywhere in a file, for types only or not; an
+    import by name is none. A circle is a group of rooms, or of files, that import each other. The floor of a room is
+    the number of rooms in the longest chain of arrows down from it, those of circles left out. Up is an arrow to a
+    room on the same or a higher floor. Folders are those of ``raysel/`` at any depth that hold modules.
 Walk
     With ``--walk``, ``run_study`` runs a small study in one process, whose main thread is watched. Files are those of
     raysel with a function, or a method, that is handed the configuration: an object of `CARRIERS`, or the mapping
@@ -37,7 +37,8 @@ from typing import Any
 
 #: Paths of the code that presents results, in the package; edit them when rooms are renamed or moved.
 PRESENTING = (
-    *("results", "display", "comparison", "cli", "tracking/mlflow_view.py"),
+    *("results", "cli", "tracking/mlflow_view.py"),
+    *("display", "comparison"),  # packages until version 0.7
     *(f"{name}.py" for name in ("tune", "init", "select", "compare", "stability", "permute", "report", "upload")),
 )
 #: Names of the classes that hold the configuration of a study.
@@ -76,6 +77,15 @@ def imported(path: Path, known: dict[str, Path]) -> Iterator[str]:
             for pieces in (f"{source}{alias.name}".split(".") for alias in node.names):
                 ends = (".".join(pieces[:end]) for end in range(len(pieces), 0, -1))
                 yield from itertools.islice((end for end in ends if end in known), 1)
+
+
+def room(name: str, path: Path, known: dict[str, Path]) -> str:
+    """Room that a module of the package, or a file of the experiments, belongs to."""
+    if not name.startswith("raysel"):
+        return "experiments"
+    targets = set(imported(path, known))
+    starts_command = name.count(".") == 1 and targets and all(one.startswith("raysel.cli.") for one in targets)
+    return "raysel" if starts_command else (name.split(".") * 2)[1]
 
 
 def grouped(graph: Graph, room: Callable[[str], str]) -> Graph:
@@ -141,7 +151,7 @@ def main() -> None:
     options = parser.parse_args()
     root = options.root.resolve()
     known = modules(root)
-    house = {name: (name.split(".") * 2)[1] if name.startswith("raysel") else "experiments" for name in known}
+    house = {name: room(name, path, known) for name, path in known.items()}
     sizes = {name: lines(path) for name, path in known.items() if house[name] != "experiments"}
     table: dict[str, Counter[str]] = defaultdict(Counter)
     for name, size in sizes.items():
@@ -154,7 +164,7 @@ def main() -> None:
     rooms = grouped(files, house.__getitem__)
     arrows = [(a, b) for a, targets in rooms.items() for b in targets]
     floor = floors(rooms, arrows)
-    print("rooms of raysel:", len(table), "and of the house:", len(rooms), "on floors:", max(floor.values()))
+    print("rooms of raysel:", len(table), "and with the experiments:", len(rooms), "on floors:", max(floor.values()))
     up = sum(floor[a] <= floor[b] for a, b in arrows)
     print(f"arrows: {len(arrows)} up: {up} circles of rooms: {len(circles(rooms))} of files: {len(circles(files))}")
     folders = grouped({name: files[name] for name in sizes}, lambda name: str(known[name].parent))
@@ -162,7 +172,6 @@ def main() -> None:
     homes = [root / "raysel" / place for place in PRESENTING]
     shown = [size for name, size in sizes.items() if any(known[name].is_relative_to(home) for home in homes)]
     print("presents results:", sum(size["code"] for size in shown), "code lines in", len(shown), "files")
-    print(*(f"not there: {home}\n" for home in homes if not home.exists()), sep="", end="")
     tests = [path.read_text(encoding="utf-8") for path in (root / "tests").rglob("*.py")]
     functions = len(re.findall(r"^ *def test_", "\n".join(tests), re.MULTILINE))
     print(f"tests: {sum(text.count(chr(10)) for text in tests)} lines, {len(tests)} files, {functions} functions")
