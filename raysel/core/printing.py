@@ -95,6 +95,12 @@ def short(name: str, longest: int) -> str:
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
+def quoted(name: str, longest: int = 40) -> str:
+    """Shorten a name to one line; in quotation marks where it could be misread."""
+    line = short(name, longest)
+    return f"'{line}'" if line != name.strip() or " " in line or "," in line or not line else line
+
+
 def short_middle(name: str, longest: int) -> str:
     """Shorten a text to one line of at most ``longest`` characters, keeping its start and its end."""
     line = _one_line(name)

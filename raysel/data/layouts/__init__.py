@@ -1,8 +1,11 @@
 """Layouts: the arrangement of the columns of a 2-D ``X``, which structured methods and pictures use."""
 
-from raysel.data.layouts.arrangements import SEPARATOR, Layout, Matrix, Modalities, PartedLayout, Tasks, Tensor
-from raysel.data.layouts.descriptions import layout_from_json
+from raysel.data.layouts.layout import Layout, layout_from_json
 from raysel.data.layouts.masked_volume import MaskedVolume
+from raysel.data.layouts.modalities import Modalities
+from raysel.data.layouts.parted import PartedLayout
+from raysel.data.layouts.tasks import SEPARATOR, Tasks
+from raysel.data.layouts.tensor import Matrix, Tensor
 
 __all__ = [
     "SEPARATOR",

@@ -6,14 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from raysel.core.arrays import BoolArray, FloatArray, LabelArray
 from raysel.core.errors import DataError
-from raysel.data.layouts.arrangements import Layout, Tensor
+from raysel.data.layouts.layout import Layout
+from raysel.data.layouts.tensor import Tensor
 
 #: Most voxels of a volume, as of the files that are read: a few numbers could claim any amount of memory.
 _MOST_VOXELS = 2**28
@@ -48,6 +49,9 @@ class MaskedVolume(Layout):
     (MaskedVolume(2 voxels of 2 x 3 x 4), ['a0_1a1_2a2_0', 'a0_1a1_2a2_1'])
     """
 
+    kind: ClassVar[str] = "volume"
+    feature_noun: ClassVar[str] = "voxel"
+
     mask: BoolArray
     affine: FloatArray | None = None
 
@@ -65,7 +69,7 @@ class MaskedVolume(Layout):
             object.__setattr__(self, name, array)  # the dataclass is frozen
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, MaskedVolume) and self.to_json() == other.to_json()
+        return type(other) is type(self) and self.to_json() == other.to_json()
 
     def __hash__(self) -> int:
         return hash((self.shape, self.n_features))
@@ -74,7 +78,7 @@ class MaskedVolume(Layout):
         return f"MaskedVolume({self.n_features} voxels of {' x '.join(map(str, self.shape))})"
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
         """Shape of the volume."""
         return self.mask.shape
 
@@ -82,6 +86,18 @@ class MaskedVolume(Layout):
     def n_features(self) -> int:
         """Number of voxels of the mask."""
         return int(self.mask.sum())
+
+    @property
+    def is_image(self) -> bool:
+        """Always: a volume is drawn as slices."""
+        return True
+
+    @property
+    def slice_axis(self) -> int:
+        """Axis that runs most nearly upwards in space, the third coordinate of the affine's positions."""
+        steps = np.asarray(self.affine)[:3, :3]
+        upward = np.abs(steps[2]) / np.maximum(np.linalg.norm(steps, axis=0), np.finfo(float).tiny)
+        return int(2 - np.argmax(upward[::-1]))
 
     def axes(self) -> list[str]:
         """Names of the axes: axis0, axis1 and axis2, as those of a tensor of three axes."""
@@ -96,30 +112,16 @@ class MaskedVolume(Layout):
         return [f"a0_{i}a1_{j}a2_{k}" for i, j, k in np.argwhere(self.mask).tolist()]
 
     def arranged(self, values: ArrayLike, outside: float | bool = 0) -> LabelArray:
-        """Put one value for each voxel of the mask into a volume.
-
-        Parameters
-        ----------
-        values : array-like of shape (n_features,)
-            Values of the voxels.
-        outside : float or bool, default=0
-            Value of the voxels outside the mask.
-
-        Returns
-        -------
-        ndarray of shape (a, b, c)
-            Volume of the values' type.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> MaskedVolume(np.array([[[True, False, True]]])).arranged([1.5, 2.5]).tolist()
-        [[[1.5, 0.0, 2.5]]]
-        """
+        """Put one value for each voxel of the mask into a volume, with ``outside`` elsewhere."""
         given = np.asarray(values)
         volume: LabelArray = np.full(self.shape, outside, dtype=given.dtype)
         volume[self.mask] = given
         return volume
+
+    def describe(self, order: str | None = None, n_samples: Sequence[int] = ()) -> str:
+        """Describe the shape of the volume and the size of the mask."""
+        size = " x ".join(map(str, self.shape))
+        return f"each sample is a volume of {size}, of which {self.n_features} cells are features"
 
     def to_json(self) -> dict[str, Any]:
         """Describe kind, shape, affine, and the lengths of the runs outside and inside the mask, by turns."""
@@ -128,31 +130,15 @@ class MaskedVolume(Layout):
         runs = np.diff(np.concatenate([[0], edges, [flat.size]])).tolist()
         affine = np.asarray(self.affine).tolist()
         return {
-            "kind": "volume",
+            "kind": self.kind,
             "shape": list(self.shape),
             "runs": [0, *runs] if flat[0] else runs,
             "affine": affine,
         }
 
     @classmethod
-    def from_json(cls, description: Mapping[str, Any]) -> MaskedVolume:
-        """Make a layout from its description by `to_json`.
-
-        Parameters
-        ----------
-        description : mapping
-            Description with ``shape``, ``runs`` and ``affine``.
-
-        Returns
-        -------
-        MaskedVolume
-            The described layout.
-
-        Raises
-        ------
-        DataError
-            If the runs do not fill the shape.
-        """
+    def from_json(cls, description: Mapping[str, Any]) -> Self:
+        """Make a layout from its description; its runs must fill its shape."""
         shape: Sequence[int] = Tensor(tuple(description["shape"])).shape
         if math.prod(shape) > _MOST_VOXELS:
             raise DataError(f"a mask of the shape {list(shape)} has more than {_MOST_VOXELS} voxels.")
