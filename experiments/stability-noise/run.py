@@ -49,7 +49,7 @@ def over_folds(draws: int, seed: int, shift: float, folds: int) -> str:
         plan = NestedPlan.make(y, outer=folds, inner=2, repeats=1, groups=None, seed=draw)
         sets = [fold.train for fold in plan.outer]
         labels = [generator.permutation(y) for _ in range(PERMUTATIONS)]
-        noise = noise_stability(X, labels, sets, np.zeros(D, dtype=bool))[:, TOP - 1]
+        noise = noise_stability(X, labels, sets)[:, TOP - 1]
         levels.append(noise.mean())
         for name, solver in METHODS.items():
             value = stability(solver, X, y, sets)

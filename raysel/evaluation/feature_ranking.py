@@ -141,8 +141,8 @@ class FeatureRanking:
         coordinates : mapping of str to ndarray of shape (d,), optional
             Position of each feature in the layout, e.g. its ``row`` and ``column``; none by default.
         constant : ndarray of bool, shape (d,), optional
-            Mask of the features that have the same value in all samples, none by default. They carry no information
-            and are ranked as features without a score; ``scores`` is not changed.
+            Mask of the features that have the same value in all samples, none by default. A study records the score 0
+            for them; figures mark them.
         source : str, default="the final model"
             Whose scores ``final_scores`` are, in words.
         chosen_by : str, default=""
@@ -186,9 +186,8 @@ class FeatureRanking:
         for what, values in (*places.items(), ("constant", mask), *columns.items()):
             if values.shape != (d,):
                 raise DataError(f"{what} has shape {values.shape}, but there are {d} features.")
-        usable = np.where(mask, 0.0, np.array(rows))
-        ranked = np.array([selection_ranks(row) for row in usable])
-        n_scored = (usable > 0).sum(axis=1)
+        ranked = np.array([selection_ranks(row) for row in rows])
+        n_scored = (np.array(rows) > 0).sum(axis=1)
         return cls(
             rows[0],
             ranked[0],
@@ -219,8 +218,8 @@ class FeatureRanking:
 
     @property
     def usable_scores(self) -> FloatArray:
-        """Scores of the final model, 0 for constant features and for scores below 0: shape (d,)."""
-        return np.where(self.constant, 0.0, np.maximum(self.scores, 0.0))
+        """Scores of the final model, 0 for those below: shape (d,)."""
+        return np.maximum(self.scores, 0.0)
 
     @property
     def n_features(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.data.task_blocks import Samples, TaskBlocks, constant_features
+from raysel.evaluation.selectors import usable_scores
 from raysel.numerics.rankings import selection_ranks, stability_at_every_n
 
 #: Number of permutations of the labels.
@@ -18,19 +19,16 @@ PERMUTATIONS: Final = 20
 _CELLS = 2**22
 
 
-def noise_stability(
-    X: Samples, labels: Sequence[LabelArray], training_sets: Sequence[IntArray], constant: LabelArray
-) -> FloatArray:
+def noise_stability(X: Samples, labels: Sequence[LabelArray], training_sets: Sequence[IntArray]) -> FloatArray:
     """Return the stability at every N of the F-test's rankings over the training sets, for each labelling.
 
-    Shape (n_labellings, n_features). Constant features are never selected, as by every method.
+    Shape (n_labellings, n_features).
     """
     shape = len(labels), len(training_sets)
-    ranks, n_scored = np.empty((*shape, len(constant)), dtype=np.float32), np.empty(shape, dtype=np.int64)
+    ranks, n_scored = np.empty((*shape, X.shape[1]), dtype=np.float32), np.empty(shape, dtype=np.int64)
     for fold, train in enumerate(training_sets):
         X_train = X[train]
-        fixed = constant | constant_features(X_train)
-        scores = np.where(fixed, 0.0, f_values(X_train, [y[train] for y in labels]))
+        scores = usable_scores(f_values(X_train, [y[train] for y in labels]), constant_features(X_train))
         n_scored[:, fold] = (scores > 0).sum(axis=1)
         for own, row in zip(ranks, scores, strict=True):
             own[fold] = selection_ranks(row)

@@ -456,6 +456,12 @@ class RefitRecord:
         known = [value for value in values if value is not None]
         return float(np.mean(known)) if known and len(known) == len(values) else None
 
+    def clear_scores(self, constant: Iterable[int]) -> None:
+        """Set the scores of the features that are constant in all samples to 0, as raysel up to 0.2 did not."""
+        if self.feature_scores is not None:
+            for feature in constant:
+                self.feature_scores[feature] = 0.0
+
     def to_json(self) -> dict[str, Any]:
         """Return plain data that `from_json` reads back."""
         return asdict(self)

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import confusion_matrix, multilabel_confusion_matrix
 
 from raysel.base.estimator import Estimator
-from raysel.core.arrays import BoolArray, FloatArray, LabelArray
+from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.clock import now
 from raysel.core.errors import ConfigError
 from raysel.data.scaling import scale_in_place, scale_training
@@ -25,7 +25,7 @@ from raysel.evaluation.plan import InnerFold, OuterFold
 from raysel.evaluation.records import RefitRecord, TrialRecord, convergence_of, other_start
 from raysel.evaluation.references import ReferenceScores, Sets, reference_scores
 from raysel.evaluation.scoring import Evaluation, Outcome
-from raysel.evaluation.selectors import RankedClassifier, RankedSelector
+from raysel.evaluation.selectors import RankedClassifier, RankedSelector, usable_scores
 from raysel.numerics.rankings import descending_order, redundancy
 
 
@@ -35,8 +35,8 @@ class FoldModels:
 
     evaluation: Evaluation
     solver: Any
-    #: Mask of the features that are constant in the unscaled training samples; shape (n_features,).
-    constant: BoolArray
+    #: Scores of the features, `usable_scores`, shape (n_features,); None if the method does not rank features.
+    scores: FloatArray | None
     #: Scaled training samples; shape (n_train, n_features).
     X: Samples
     #: Their labels; shape (n_train,) or (n_train, n_labels).
@@ -56,11 +56,11 @@ class FoldModels:
     def pipeline(self, n: int | None, scaler: TransformerMixin, feature_names: Sequence[str]) -> FeaturePipeline:
         """Return the model with a number of features."""
         steps: list[tuple[str, Any]] = [("scaler", scaler)]
-        if n is not None:
-            steps.append(("selector", RankedSelector.of(self.solver, self.constant, n)))
+        if n is not None and self.scores is not None:
+            steps.append(("selector", RankedSelector.of(self.solver, self.scores, n)))
             steps.append(("classifier", self._at(n)[1]))
-        elif hasattr(self.solver, "scores_"):
-            steps.append(("classifier", RankedClassifier.of(self.solver, self.constant, self.n_shown)))
+        elif self.scores is not None:
+            steps.append(("classifier", RankedClassifier.of(self.solver, self.scores, self.n_shown)))
         else:
             steps.append(("classifier", self.solver))
         return FeaturePipeline.of(steps, feature_names)
@@ -82,11 +82,12 @@ class FoldModels:
 
     def _at(self, n: int) -> tuple[RankedSelector, Any]:
         """Selector of the best n features and its trained classifier; the same for all n above the scored features."""
-        n_scored = int(((self.solver.scores_ > 0) & ~self.constant).sum())
+        assert self.scores is not None  # noqa: S101 - only `native` takes methods without scores
+        n_scored = int((self.scores > 0).sum())
         C = self.C[self.evaluation.n_features.index(n)] if self.C else 1.0
         key = min(n, n_scored), C
         if key not in self._trained:
-            selector = RankedSelector.of(self.solver, self.constant, n)
+            selector = RankedSelector.of(self.solver, self.scores, n)
             X = selector.transform(self.X)
             classifier = (
                 self.evaluation.make_classifier(self.y, self.random_state, C)
@@ -154,9 +155,9 @@ def refit_winner(
     chosen, inner_scores = trace.choice(evaluation.choose_n), trace.last_scores
     assert chosen is not None and inner_scores is not None  # noqa: PT018, S101 - a winner has a score
     n_features = evaluation.n_features[chosen.position] if evaluation.classifier != "native" else None
-    scores = np.where(constant, 0.0, solver.scores_) if hasattr(solver, "scores_") else None
+    scores = usable_scores(solver.scores_, constant) if hasattr(solver, "scores_") else None
     n_shown = n_shown or len(constant)
-    models = FoldModels(evaluation, solver, constant, X_train, y_train, random_state, n_shown, trace.C)
+    models = FoldModels(evaluation, solver, scores, X_train, y_train, random_state, n_shown, trace.C)
     training = joined_scores(models.outcomes(X_train, y_train))
     test_scores: list[float] = []
     report: dict[str, list[float | None]] = {}

@@ -18,6 +18,7 @@ from raysel.core.errors import ConfigError
 from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.evaluation.neighbours import NearestNeighborsClassifier, knn_path, knn_scores
 from raysel.evaluation.records import ChooseN
+from raysel.evaluation.selectors import usable_scores
 from raysel.numerics.classification import Metric, class_scores, classification_metric, needs_scores
 from raysel.numerics.rankings import descending_order
 
@@ -95,7 +96,7 @@ class Evaluation:
                     )
 
         def score(selector: Estimator) -> FloatArray:
-            values = selector.scores_ if constant is None else np.where(constant, 0.0, selector.scores_)
+            values = selector.scores_ if constant is None else usable_scores(selector.scores_, constant)
             order = descending_order(values)[: min(self.n_features[-1], int((values > 0).sum()))]
             if not last or not np.array_equal(order, last[0][0]):
                 used = np.minimum(self.n_features, len(order)).tolist()

@@ -31,6 +31,17 @@ def column_names(X: Any) -> list[Any]:
     return list(X.column_names if hasattr(X, "column_names") else getattr(X, "columns", ()))
 
 
+def usable_scores(scores: FloatArray, constant: BoolArray) -> FloatArray:
+    """Return a method's scores, 0 for features that are constant in the unscaled training samples.
+
+    No method may decide this by itself: rows of unit length make a constant feature vary with the norm of the row, and
+    a projection leaves it the score that rounding gives. All records of scores are made by this function.
+
+    `scores` and `constant` are (n_features,).
+    """
+    return np.where(constant, 0.0, scores)
+
+
 class ScoredSelector(SelectorMixin, BaseEstimator):
     """Base class of selectors that hold a score for each feature and select the best ones.
 
@@ -144,16 +155,14 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
         self.n_features_to_select = n_features_to_select
 
     @classmethod
-    def of(cls, fitted: Any, constant: BoolArray, n_features_to_select: int | None) -> Self:
-        """Make the selector of a method that is fitted already. `constant` is (n_features,)."""
+    def of(cls, fitted: Any, scores: FloatArray, n_features_to_select: int | None) -> Self:
+        """Make the selector of a method that is fitted already. `scores` are its `usable_scores`, (n_features,)."""
         selector = cls(clone(fitted), n_features_to_select)
-        selector._keep(fitted, constant)
+        selector._keep(fitted, scores)
         return selector
 
-    def _keep(self, fitted: Any, constant: BoolArray) -> None:
-        self.estimator_ = fitted
-        self.scores_ = np.where(constant, 0.0, fitted.scores_)
-        self.n_features_in_ = len(self.scores_)
+    def _keep(self, fitted: Any, scores: FloatArray) -> None:
+        self.estimator_, self.scores_, self.n_features_in_ = fitted, scores, len(scores)
 
     def fit(self, X: ArrayLike | TaskBlocks, y: ArrayLike) -> Self:
         """Fit the method and keep its scores.
@@ -174,7 +183,7 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
             del self.feature_names_in_
         if hasattr(fitted, "feature_names_in_"):
             self.feature_names_in_ = fitted.feature_names_in_
-        self._keep(fitted, constant_features(values))
+        self._keep(fitted, usable_scores(fitted.scores_, constant_features(values)))
         return self
 
     def __sklearn_tags__(self) -> Tags:

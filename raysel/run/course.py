@@ -213,7 +213,7 @@ class _Course:
             return
         seeds = (derived_seed(study.config.seed, "noise", number) for number in range(PERMUTATIONS))
         labels = [data.y[permutations.draw(np.random.default_rng(seed))] for seed in seeds]
-        values = noise_stability(data.X, labels, [fold.train for fold in study.plan.outer], data.constant)
+        values = noise_stability(data.X, labels, [fold.train for fold in study.plan.outer])
         curves = [values.mean(axis=0), values.min(axis=0), values.max(axis=0)]
         plain = [[None if np.isnan(v) else round(v, 6) for v in curve.tolist()] for curve in curves]
         log.record(NoiseRecord(PERMUTATIONS, permutations.kind, *plain))
@@ -324,6 +324,6 @@ def _fold_table(study: Study, feature_scores: Sequence[float]) -> pa.Table:
     """Return the ranking of an outer fold's winner, best feature first."""
     columns: dict[str, Any] = {"feature": np.array(study.dataset.feature_names), **study.dataset.layout.coordinates()}
     scores = np.array(feature_scores)
-    rank = selection_ranks(np.where(study.dataset.constant, 0.0, scores))
+    rank = selection_ranks(scores)
     order = np.argsort(rank, kind="stable")
     return pa.table({name: values[order] for name, values in (columns | {"score": scores, "rank": rank}).items()})

@@ -71,6 +71,7 @@ class StoredStudy:
             elif isinstance(record, PathRecord):
                 paths.append(record)
             elif isinstance(record, RefitRecord):
+                record.clear_scores(study.constant)
                 refits[record.fold] = record
             elif isinstance(record, SearchRecord):
                 search = record

@@ -110,9 +110,7 @@ def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecor
     """Return the run of the refit of an outer fold's winner."""
     metrics: dict[str, float | None] = {f"inner_{study.metric}": record.inner_score}
     if record.feature_scores is not None:
-        constant = set(study.constant)
-        scored = (score > 0 and i not in constant for i, score in enumerate(record.feature_scores))
-        metrics["features_with_score"] = sum(scored)
+        metrics["features_with_score"] = sum(score > 0 for score in record.feature_scores)
     if record.n_features is not None:
         metrics["n_features"] = record.n_features
     if record.training_score is not None:

@@ -28,9 +28,9 @@ def make(scores, n_selected=2, **changes):
     return FeatureRanking.from_folds(scores[0], list(scores[1:]), **{**parts, **changes})
 
 
-def plain_ranks(row, constant):
+def plain_ranks(row):
     """Rank by counting who is better: larger score, or an equal one at a lower index; those without one are tied."""
-    scored = [s > 0 and not c for s, c in zip(row, constant, strict=True)]
+    scored = [s > 0 for s in row]
     n = sum(scored)
     return [
         1 + sum(scored[j] and (row[j], -j) > (row[i], -i) for j in range(len(row)))
@@ -49,13 +49,12 @@ tied_scores = st.tuples(st.integers(3, 6), st.integers(2, 9)).flatmap(
 def test_equals_its_definition(scores, data):
     d = scores.shape[1]
     n = data.draw(st.integers(1, d))
-    constant = data.draw(arrays(np.bool_, d))
-    ranking = make(scores, n, constant=constant)
-    folds = np.array([plain_ranks(row, constant) for row in scores[1:]])
-    np.testing.assert_array_equal(ranking.ranks, plain_ranks(scores[0], constant))
+    ranking = make(scores, n)
+    folds = np.array([plain_ranks(row) for row in scores[1:]])
+    np.testing.assert_array_equal(ranking.ranks, plain_ranks(scores[0]))
     np.testing.assert_array_equal(ranking.fold_ranks, folds)
     np.testing.assert_array_equal(ranking.scores, scores[0])
-    usable = (scores[1:] > 0) & ~constant
+    usable = scores[1:] > 0
     selected = (folds <= n) & usable
     np.testing.assert_allclose(ranking.selection_frequency, selected.mean(axis=0))
     np.testing.assert_array_equal(ranking.fold_n_scored, usable.sum(axis=1))
@@ -136,13 +135,6 @@ def test_the_consensus_is_the_order_least_at_odds_with_the_folds():
         assert costs[consensus] == min(costs.values())
 
 
-def test_constant_features_come_last_whatever_a_method_made_of_them():
-    ranking = make([[9.0, 1.0, 2.0], [9.0, 2.0, 1.0], [9.0, 1.0, 2.0]], 1, constant=np.array([True, False, False]))
-    assert ranking.ranks.tolist() == [3, 2, 1]
-    assert ranking.fold_ranks[:, 0].tolist() == [3, 3]
-    assert ranking.scores[0] == 9
-
-
 def test_the_table_lists_all_features_best_first():
     layout = Matrix(2, 3)
     scores = np.random.default_rng(0).random(size=(4, 6))
@@ -167,8 +159,8 @@ def test_the_table_lists_all_features_best_first():
 @pytest.mark.parametrize("layout", [Tasks({"a": (2, 2), "b": 3}), Modalities({"a": 4, "b": 3})])
 def test_the_table_ranks_each_part_by_itself_too(layout):
     scores = np.random.default_rng(1).random(size=(4, 7))
-    constant = np.array([False, True, *[False] * 5])
-    ranking = make(scores, coordinates=layout.coordinates(), constant=constant)
+    scores[:, 1] = 0.0
+    ranking = make(scores, coordinates=layout.coordinates())
     axis = next(iter(layout.coordinates()))
     rows = ranking.to_table().to_pylist()
     assert list(rows[0])[list(rows[0]).index("rank") + 1] == f"rank_in_{axis}"

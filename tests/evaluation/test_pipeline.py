@@ -41,7 +41,7 @@ def model_of(classifier="knn", scaling="zscore", n=5, solver=None, names=NAMES, 
     Z = scaler.fit_transform(X)
     solver = (solver or SMR(shape=(5, 6), alpha=0.1, max_iter=5)).fit(Z, y)
     evaluation = Evaluation(classifier, () if classifier == "native" else (n, 10), 1)
-    models = FoldModels(evaluation, solver, np.zeros(30, dtype=bool), Z, y, 0, n)
+    models = FoldModels(evaluation, solver, getattr(solver, "scores_", None), Z, y, 0, n)
     return models.pipeline(None if classifier == "native" else n, scaler, names)
 
 
@@ -128,7 +128,7 @@ def test_where_nothing_is_selected_the_most_frequent_class_is_predicted():
     solver = Variance().fit(X, y)
     solver.scores_ = np.zeros(30)
     solver.fit = lambda *_: solver
-    model = FoldModels(Evaluation("knn", (2, 4)), solver, np.zeros(30, dtype=bool), X, y, 0, 2).pipeline(
+    model = FoldModels(Evaluation("knn", (2, 4)), solver, solver.scores_, X, y, 0, 2).pipeline(
         2, make_scaler("none").fit(X), NAMES
     )
     assert model.score(X, y) == max(np.bincount(y)) / len(y)
@@ -172,7 +172,7 @@ def test_the_model_of_every_method_is_stored(name, tmp_path):
     kinds = [Evaluation("knn", (2,))] if hasattr(solver, "scores_") else []
     for evaluation in [*kinds, *([native] if hasattr(solver, "predict") else [])]:
         n = 2 if evaluation.n_features else None
-        models = FoldModels(evaluation, solver, np.zeros(4, dtype=bool), Z, y[::2], 0, 2)
+        models = FoldModels(evaluation, solver, getattr(solver, "scores_", None), Z, y[::2], 0, 2)
         model = models.pipeline(n, scaler, list("abcd"))
         assert untrusted_types(model) == []
         again = load_model(save_model(model, tmp_path / "model.skops"))

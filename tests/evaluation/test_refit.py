@@ -112,7 +112,7 @@ def test_a_feature_that_is_constant_before_scaling_is_never_selected(digits, pla
     constant = np.ptp(X[fold.train], axis=0) == 0
     assert constant[0]
     assert record.feature_scores == np.where(constant, 0.0, model.method.scores_).tolist()
-    whole = RankedSelector.of(model.method, constant, 64)
+    whole = RankedSelector.of(model.method, np.array(record.feature_scores), 64)
     assert not (whole.get_support() & constant).any()
     assert record.n_features == 64
     np.testing.assert_array_equal(model.selector.get_support(), whole.get_support())

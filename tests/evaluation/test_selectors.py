@@ -13,7 +13,7 @@ from raysel.base.adapter import ScikitLearnMethod
 from raysel.baselines.variance import Variance
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.task_blocks import TaskBlocks, constant_features
-from raysel.evaluation.selectors import RankedClassifier, RankedSelector
+from raysel.evaluation.selectors import RankedClassifier, RankedSelector, usable_scores
 from raysel.solvers.mtda.mtda import MTDA
 from raysel.solvers.smml.smml import SMML
 
@@ -39,13 +39,12 @@ def test_it_selects_as_scikit_learn_does_by_the_same_scores():
 def test_constant_features_and_those_without_a_score_are_never_selected():
     X, y = load_iris(return_X_y=True)
     method = Variance().fit(X, y)
-    method.scores_ = np.array([1.0, 3.0, 0.0, 2.0])
-    constant = np.array([False, True, False, False])
+    scores = usable_scores(np.array([1.0, 3.0, 0.0, 2.0]), np.array([False, True, False, False]))
     for n, expected in ((1, [3]), (2, [0, 3]), (4, [0, 3]), (None, [0, 3])):
-        selector = RankedSelector.of(method, constant, n)
+        selector = RankedSelector.of(method, scores, n)
         assert selector.estimator_ is method
         assert selector.get_support(indices=True).tolist() == expected
-    nothing = RankedSelector.of(method, np.ones(4, dtype=bool), 2)
+    nothing = RankedSelector.of(method, np.zeros(4), 2)
     assert nothing.transform(X).shape == (150, 0)
 
 

@@ -19,6 +19,7 @@ from raysel.data.task_blocks import as_samples, constant_features
 from raysel.evaluation.plan import FINAL, InnerFold, NestedPlan, OuterFold, derived_seed
 from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.evaluation.selection import select_winner
+from raysel.evaluation.selectors import usable_scores
 from raysel.execution.computing import PreparedFolds
 from raysel.execution.trial_plan import TrainingSetPlan, trial_plan
 from raysel.execution.trials import trial_records
@@ -115,7 +116,7 @@ def permuted_scores(
         if test_score is not None:
             found["scores"][fold.name] = test_score
         else:
-            found["feature_scores"] = packed(np.where(study.dataset.constant, 0.0, own_scores))
+            found["feature_scores"] = packed(own_scores)
     return found
 
 
@@ -127,7 +128,7 @@ def _refit(study: Study, fold: OuterFold, chosen: Chosen) -> tuple[float | None,
     X_train = as_samples(scaler.fit_transform(X[fold.train]))
     solver.fit(X_train, y[fold.train])
     if not len(fold.test):
-        return None, solver.scores_
+        return None, usable_scores(solver.scores_, constant)
     evaluation, C = study.evaluation, chosen.C or 1.0
     if chosen.position is not None:
         last = chosen.position + 1
@@ -340,7 +341,7 @@ def _evaluated(
     by_share, features = _by_share(finished), {}
     if scores is not None:
         # Rounded as the permuted scores are.
-        observed = unpacked(packed(np.where(finished.study.dataset.constant, 0.0, scores)))
+        observed = unpacked(packed(np.array(scores)))
         permuted = [None if value is None else unpacked(value["feature_scores"]) for value in values[1:]]
         p = feature_p_values(observed, permuted, by_share=by_share)
         features = {"p_value": p.p_value, "p_value_fwer": p.single_step, "p_value_fwer_step_down": p.step_down}

@@ -14,6 +14,7 @@ from raysel.core.errors import ConfigError, DataError
 from raysel.data.task_blocks import as_samples
 from raysel.evaluation.plan import derived_seed
 from raysel.evaluation.records import convergence_of
+from raysel.evaluation.selectors import usable_scores
 from raysel.evaluation.splitters import split
 from raysel.numerics.rankings import descending_order
 from raysel.numerics.selection_bounds import threshold_on_grid
@@ -235,7 +236,7 @@ def rank_on_half(params: Mapping[str, Any], kept: int, study: Study, number: int
     half = draw_halves(dataset.y, study.kept_whole, derived_seed(study.config.seed, "halves", pair))[side]
     solver = study.solver(params, derived_seed(study.config.seed, "half fit", pair, side))
     solver.fit(as_samples(study.scaler().fit_transform(dataset.X[half])), dataset.y[half])
-    scores = np.where(dataset.constant, 0.0, solver.scores_)
+    scores = usable_scores(solver.scores_, dataset.constant)
     if not np.isfinite(scores).all():
         raise DataError("the solver gave scores that are NaN or infinite.")
     n_scored = int((scores > 0).sum())

@@ -22,7 +22,8 @@ from raysel.results.displays.ranking_figure import ranking_figure
 def make(layout, n_selected, n_folds=3, names=None, constant=None, seed=0):
     rng = np.random.default_rng(seed)
     base = rng.random(layout.n_features) + 0.1
-    folds = [base + 0.3 * rng.random(layout.n_features) for _ in range(n_folds)]
+    base[constant if constant is not None else []] = 0.0
+    folds = [base + 0.3 * rng.random(layout.n_features) * (base > 0) for _ in range(n_folds)]
     return FeatureRanking.from_folds(
         base,
         folds,
@@ -82,7 +83,7 @@ def test_the_outline_is_the_border_of_the_top_cells():
 
 def test_the_pixels_tell_the_best_cell_from_the_worst_and_from_a_constant_one():
     layout = Matrix(2, 2)
-    scores = np.array([1.0, 0.0, 0.2, 0.5])
+    scores = np.array([1.0, 0.0, 0.2, 0.0])
     ranking = FeatureRanking.from_folds(
         scores,
         [scores, scores],
