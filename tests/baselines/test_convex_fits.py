@@ -46,8 +46,8 @@ def test_a_converged_fit_is_within_tol_of_the_optimum(method, seed, size, tol):
 
 
 @pytest.mark.parametrize("method", [RFS(0.1), GLSPFS(sparsity=0.1, sparsity_scale="max")], ids=repr)
-def test_on_faces_a_converged_fit_ranks_as_the_optimum_does(method, orl):
-    X, y, _ = orl
+def test_on_faces_a_converged_fit_ranks_as_the_optimum_does(method, orl_images):
+    X, y, _ = orl_images
     fit = clone(method).fit(X, y)
     best = clone(method).set_params(tol=1e-7, max_iter=2000).fit(X, y)
     assert fit.converged_

@@ -175,7 +175,7 @@ def test_a_gamma_that_is_small_beside_the_features_is_warned_of():
         DFS(0.1).fit(X[:, :10], y)  # more samples than features
 
 
-@pytest.mark.parametrize("data", ["orl", "usps"])
+@pytest.mark.parametrize("data", ["orl_images", "usps_images"])
 def test_real_images(request, data):
     X, y, _ = request.getfixturevalue(data)
     X = X[:, ::5]  # the reference is slow
@@ -208,8 +208,8 @@ def test_bad_input_is_named():
     assert "reconstructed, the authors' code was not found" in " ".join(DFS.__doc__.split())
 
 
-def test_it_goes_on_while_ten_iterations_lower_the_objective(orl):
-    X, y, _ = orl
+def test_it_goes_on_while_ten_iterations_lower_the_objective(orl_images):
+    X, y, _ = orl_images
     fit, long = DFS().fit(X, y), DFS(tol=1e-5, max_iter=600).fit(X, y)
     assert fit.converged_
     path = fit.objective_path_

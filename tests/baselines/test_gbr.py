@@ -122,7 +122,7 @@ def test_an_alpha_that_rounding_swallows_is_named():
         BilinearRegression((5, 4), alpha=1e-25).fit(X, y)
 
 
-@pytest.mark.parametrize(("data", "accuracy"), [("orl", 0.9), ("usps", 0.8)])
+@pytest.mark.parametrize(("data", "accuracy"), [("orl_images", 0.9), ("usps_images", 0.8)])
 def test_real_images(request, data, accuracy):
     X, y, shape = request.getfixturevalue(data)
     gbr = BilinearRegression(shape).fit(X, y)

@@ -168,7 +168,7 @@ def test_leaving_out_all_features_is_warned_of():
         assert not GLSPFS().fit(1e-12 * X, y).scores_.any()
 
 
-@pytest.mark.parametrize(("data", "accuracy"), [("orl", 0.95), ("usps", 0.85)])
+@pytest.mark.parametrize(("data", "accuracy"), [("orl_images", 0.95), ("usps_images", 0.85)])
 def test_real_images(request, data, accuracy):
     X, y, _ = request.getfixturevalue(data)
     order = np.random.default_rng(0).permutation(X.shape[1])

@@ -84,7 +84,7 @@ def test_without_an_intercept_it_is_scikit_features_program(seed, size):
     assert np.abs(ours[-1] - theirs).max() <= 0.3 * np.abs(theirs).max()
 
 
-@pytest.mark.parametrize(("data", "alpha"), [("orl", 1.5), ("usps", 5.0)])
+@pytest.mark.parametrize(("data", "alpha"), [("orl_images", 1.5), ("usps_images", 5.0)])
 def test_the_dual_problem_proves_the_optimum_on_real_data(request, data, alpha):
     X, y, _ = request.getfixturevalue(data)
     X, T = X - X.mean(axis=0), np.eye(y.max() + 1)[y]
@@ -180,7 +180,7 @@ def test_the_objective_is_that_of_the_fitted_coefficients():
     assert value == pytest.approx(rfs.objective_path_[-1], rel=1e-8, abs=smoothing)
 
 
-@pytest.mark.parametrize(("data", "accuracy"), [("orl", 0.95), ("usps", 0.85)])
+@pytest.mark.parametrize(("data", "accuracy"), [("orl_images", 0.95), ("usps_images", 0.85)])
 def test_real_images(request, data, accuracy):
     X, y, _ = request.getfixturevalue(data)
     order = np.random.default_rng(0).permutation(X.shape[1])
