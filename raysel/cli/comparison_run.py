@@ -10,8 +10,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from raysel.cli.arguments import print_error
 from raysel.cli.comparison import print_comparison
+from raysel.cli.messages import print_error, resume_with
 from raysel.cli.plan import (
     data_headline,
     data_rows,
@@ -28,7 +28,6 @@ from raysel.cli.plan import (
     time_in_words,
 )
 from raysel.cli.preview import show_preview
-from raysel.cli.resuming import resume_with
 from raysel.config import is_comparison
 from raysel.core.credentials import bare_uri
 from raysel.core.errors import ConfigError, DirectoryError, HeadLostError

@@ -1,15 +1,10 @@
-"""Command ``python -m raysel.init``, which looks at a data file and writes a study that fits it."""
+"""Command ``init``, which looks at a data file and writes a study that fits it."""
 
 from __future__ import annotations
 
 import argparse
-import shlex
-from collections.abc import Sequence
 
-from raysel.cli.arguments import print_error
-from raysel.core.errors import RayselError
-from raysel.core.printing import Terminal
-from raysel.study.draft.draft import default_output, init_study
+from raysel.cli.command import Command
 
 _EXAMPLES = """\
 examples:
@@ -21,18 +16,26 @@ examples:
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    arguments = _parser().parse_args(argv)
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("file", metavar="FILE", help="data file or folder, its URI, or the name of one of scikit-learn's data sets")
+    add("--label", metavar="NAME", help="column or array of the labels (default: recognised by its name or values)")
+    add("--labels", metavar="FILE", help="file of the labels, where FILE holds the samples only")
+    add("--mask", metavar="FILE", help="mask of the volumes, where FILE is a table of NIfTI files (default: beside it)")
+    add("-o", "--output", metavar="STUDY.yaml", help="file to write (default: <name of FILE>-study.yaml, here)")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    import shlex
+
+    from raysel.core.printing import Terminal
+    from raysel.study.draft.draft import default_output, init_study
+
     output = arguments.output or default_output(arguments.file)
-    try:
-        draft = init_study(arguments.file, arguments.label, labels=arguments.labels, mask=arguments.mask, output=output)
-    except RayselError as error:
-        print_error(error)
-        return 2
+    draft = init_study(arguments.file, arguments.label, labels=arguments.labels, mask=arguments.mask, output=output)
     out = Terminal()
-    for name, found in draft.findings.items():
-        out.print(f"{name:<12}{found}", markup=False)
+    for name, finding in draft.findings.items():
+        out.print(f"{name:<12}{finding}", markup=False)
     for doubt in draft.doubts:
         out.print(f"{'to check':<12}{doubt}", markup=False, style="yellow")
     command = f"python -m raysel.tune {shlex.quote(output)}"
@@ -40,17 +43,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m raysel.init",
-        description="Look at a data file and write a commented study that fits it.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = parser.add_argument
-    add("file", metavar="FILE", help="data file or folder, its URI, or the name of one of scikit-learn's data sets")
-    add("--label", metavar="NAME", help="column or array of the labels (default: recognised by its name or values)")
-    add("--labels", metavar="FILE", help="file of the labels, where FILE holds the samples only")
-    add("--mask", metavar="FILE", help="mask of the volumes, where FILE is a table of NIfTI files (default: beside it)")
-    add("-o", "--output", metavar="STUDY.yaml", help="file to write (default: <name of FILE>-study.yaml, here)")
-    return parser
+COMMAND = Command(
+    "init",
+    "look at a data file and write a commented study that fits it",
+    _add_arguments,
+    _run,
+    examples=_EXAMPLES,
+)
+main = COMMAND.main

@@ -28,8 +28,8 @@ def show_preview(study: Study, folder: str | None, out: Console) -> None:
 
 def write_preview(study: Study, path: Path) -> Path:
     """Draw the data of a study as they were understood: images of classes and samples, or ranges."""
-    from raysel.results.displays.preview import preview_figure  # noqa: PLC0415 - loads matplotlib
-    from raysel.results.displays.writing import write_figure  # noqa: PLC0415
+    from raysel.results.displays.preview import preview_figure
+    from raysel.results.displays.writing import write_figure
 
     data = study.dataset
     kinds = "labels" if data.is_multilabel else "classes"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Iterable, Iterator
 from inspect import Parameter, signature
@@ -18,8 +19,21 @@ from raysel.config import builtin_configs
 from raysel.config.describe import comparison_reference, config_reference
 from raysel.config.loading import read_raw
 from raysel.core.errors import ConfigError, DataError, suggestion
+from raysel.core.printing import Terminal
 from raysel.data.formats.files import find_data_file
 from raysel.results.words.asked import domain_in_words
+
+
+def print_references(arguments: argparse.Namespace) -> int:
+    """Print the references that the arguments ask for."""
+    out = Terminal(soft_wrap=False, highlight=True)
+    if arguments.list is not None:
+        print_builtin_reference(out)
+    if arguments.help_config is not None:
+        print_config_reference(out, arguments.help_config)
+    if arguments.list_solvers is not None:
+        print_solver_reference(out, arguments.list_solvers)
+    return 0
 
 
 def print_config_reference(out: Console, section: str = "") -> None:

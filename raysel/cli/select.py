@@ -1,28 +1,10 @@
-"""Command ``python -m raysel.select``, which exports the ranking of a finished study and the features it selects."""
+"""Command ``select``, which exports the ranking of a finished study and the features it selects."""
 
 from __future__ import annotations
 
 import argparse
-import os
-import sys
-from collections.abc import Sequence
-from pathlib import Path
 
-from raysel.cli.arguments import print_error
-from raysel.core.errors import ConfigError, RayselError, StudyError
-from raysel.core.files import write_result
-from raysel.core.printing import Terminal, escaped
-from raysel.core.storage.working_copy import opened_at, shown_place
-from raysel.data.layouts import MaskedVolume
-from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.evaluation.plan import FINAL
-from raysel.evaluation.ranking_files import FORMATS, NIFTI, check_formats, mask_content, selection_mask
-from raysel.results import words
-from raysel.results.export import export_result
-from raysel.results.result import StudyResult
-from raysel.results.trust import CONSENSUS, choose_top
-from raysel.run.api import open_study
-from raysel.tracking.directory import newest_study
+from raysel.cli.command import Command, add_study
 
 _EXAMPLES = """\
 examples:
@@ -36,175 +18,9 @@ examples:
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command."""
-    arguments = _parser().parse_args(argv)
-    console = Terminal(stderr=True)
-    place: str | Path = ""
-    try:
-        _check_combination(arguments)
-        place = arguments.study or newest_study(Path())
-        with opened_at(place, write=not (arguments.names or arguments.output)) as path:
-            return _select(arguments, path, console)
-    except RayselError as error:
-        print_error(error, place)
-        return 2
-
-
-def _select(arguments: argparse.Namespace, path: Path, console: Terminal) -> int:
-    """Write and print the ranking of the study in a folder, and return the exit status."""
-    result = open_study(path)
-    by = _source(arguments, result)
-    ranking = _ranking(arguments, result, by)
-    mask = _mask_content(arguments.mask, result, ranking)
-    names = _names(ranking) if arguments.names else []
-    written = [] if arguments.names else _export(arguments, result, by)
-    if mask is not None:
-        written.append(write_result(arguments.mask, mask))
-    remarks = result.remarks(choose_top(result, arguments.top, by).n)
-    if arguments.names:
-        for remark in remarks:
-            console.print(remark, markup=False, highlight=False, style="yellow")
-        return _print_names(names)
-    _print_result(arguments, result, by, ranking, remarks)
-    out = Terminal()
-    placed = isinstance(result.layout, MaskedVolume)
-    for file in written:
-        affine = "of the data's mask" if placed else "identity; the study knows no position in space"
-        out.print(f"{file} (affine: {affine})" if file.name.endswith(NIFTI) else shown_place(file), markup=False)
-    return 0
-
-
-def _check_combination(arguments: argparse.Namespace) -> None:
-    """Refuse options that contradict each other, before the study is read."""
-    if arguments.consensus and arguments.fold is not None:
-        raise ConfigError("--consensus and --fold name two different rankings; leave one of them out.")
-    if arguments.names and (arguments.output or arguments.format):
-        other = "--output" if arguments.output else "--format"
-        raise ConfigError(f"--names writes no table, so {other} has no effect; leave one of them out.")
-    if arguments.format is not None:
-        arguments.format = tuple(dict.fromkeys(form for given in arguments.format for form in given.split(",")))
-        check_formats(arguments.format)
-
-
-def _source(arguments: argparse.Namespace, result: StudyResult) -> str:
-    """Name of the source of the ranking, for `StudyResult.ranking`."""
-    outer = [refit.fold for refit in result.outer]
-    if arguments.fold is not None and arguments.fold not in (*outer, FINAL):
-        raise ConfigError(f"--fold {arguments.fold} is not a fold of the study; it has {', '.join(outer)}.")
-    return CONSENSUS if arguments.consensus else arguments.fold or FINAL
-
-
-def _ranking(arguments: argparse.Namespace, result: StudyResult, by: str) -> FeatureRanking | None:
-    """Ranking of the source; None if there is none by the final model and no option needs it."""
-    if result.is_ranked or (by != FINAL and result.ranks_features):
-        return result.ranking(arguments.top, by)
-    needs = arguments.names or arguments.mask or arguments.format or by != FINAL or arguments.fold
-    if needs and result.ranks_features:
-        raise StudyError(
-            f"the study {result.name} has no final model, because cv.final is false; add --consensus, or --fold "
-            f"{result.outer[0].fold}, to choose another ranking."
-        )
-    if needs or (arguments.top is not None and result.ranks_features):
-        result.stability(arguments.top)  # an error where there is no ranking, or no such number of features
-    return None
-
-
-def _mask_content(path: str | None, result: StudyResult, ranking: FeatureRanking | None) -> bytes | None:
-    if path is None or ranking is None:
-        return None
-    layout = result.layout
-    affine = layout.affine if isinstance(layout, MaskedVolume) else None
-    content = mask_content(path, selection_mask(ranking, layout), affine)
-    target = Path(path)
-    if target.exists() and (not target.is_file() or target.read_bytes() != content):
-        raise StudyError(f"{path} exists with other content; remove it or give --mask another name.")
-    if not target.parent.is_dir():
-        raise StudyError(f"{path} cannot be written: there is no folder {target.parent}; create it first.")
-    return content
-
-
-def _names(ranking: FeatureRanking | None) -> list[str]:
-    names = [ranking.feature_names[i] for i in ranking.top()] if ranking else []
-    broken = [name for name in names if name.splitlines() != [name] or escaped(name) != name]
-    if broken:
-        raise ConfigError(
-            f"the name {broken[0]!r} does not fit on one line, or holds characters that a "
-            "terminal obeys; use --format json instead of --names."
-        )
-    return names
-
-
-def _export(arguments: argparse.Namespace, result: StudyResult, by: str) -> list[Path]:
-    formats = arguments.format or ("csv", "parquet")
-    if arguments.output:
-        return export_result(result, arguments.output, arguments.top, by=by, formats=formats)
-    folder = result.path / _folder_name(result, arguments.top, by)
-    try:
-        return export_result(result, folder, arguments.top, by=by, formats=formats, replace=False)
-    except StudyError as error:
-        raise StudyError(f"{error} With --output DIR you choose the folder, and files in it are replaced.") from error
-
-
-def _folder_name(result: StudyResult, top: int | None, by: str) -> str:
-    if not result.ranks_features:
-        return "selection"
-    return f"selection-top{choose_top(result, top, by).n}{'' if by == FINAL else f'-{by}'}"
-
-
-def _print_names(names: Sequence[str]) -> int:
-    try:
-        sys.stdout.write("".join(f"{name}\n" for name in names))
-        sys.stdout.flush()
-    except BrokenPipeError:  # e.g. `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
-
-
-def _print_result(
-    arguments: argparse.Namespace,
-    result: StudyResult,
-    by: str,
-    ranking: FeatureRanking | None,
-    remarks: Sequence[str],
-) -> None:
-    out = Terminal()
-
-    def line(text: str, style: str | None = None) -> None:
-        out.print(text, markup=False, style=style)
-
-    chosen = choose_top(result, arguments.top, by)
-    model = result.final.name if result.has_final else "no final model"
-    line(f"{result.name} in {shown_place(result.path)}: {model}")
-    line(words.headline(result))
-    for sentence in (*words.reference_sentences(result), *words.verdict_sentences(result)):
-        line(sentence)
-    if result.report:
-        line(f"test {words.report_in_words(result)}")
-    if result.ranks_features:
-        line(f"stability {words.stability_in_words(result, arguments.top, by)}")
-    if told := result.consensus_sentence(chosen.n):
-        line(f"consensus {told}")
-    if redundancy := words.redundancy_in_words(result, chosen.n):
-        line(f"redundancy {redundancy}")
-    if told := words.convergence_in_words(result.refits):
-        line(told)
-    for remark in remarks:
-        line(remark, "yellow")
-    if ranking is not None:
-        line(f"ranking of {ranking.source}, {chosen}")
-        line(words.best_features_in_words(ranking))
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m raysel.select",
-        description="Export the ranking of a finished study, and the features that it selects.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_study(parser, newest=True)
     add = parser.add_argument
-    add("study", nargs="?", metavar="STUDY_DIR", help="directory or URI (default: the newest below this directory)")
     add("--top", type=int, metavar="N", help="number of features that count as selected (default: the chosen one)")
     add("--consensus", action="store_true", help="rank by the mean rank over the outer folds, not by the final model")
     add("--fold", metavar="NAME", help="rank by the winner of this fold, e.g. outer0, not by the final model")
@@ -219,7 +35,7 @@ def _parser() -> argparse.ArgumentParser:
         "--format",
         action="append",
         metavar="FORMAT",
-        help=f"format of the table: {', '.join(FORMATS)}; several by commas or repeated (default: csv,parquet)",
+        help="format of the table: csv, parquet, json, npz; several by commas or repeated (default: csv,parquet)",
     )
     add(
         "--output",
@@ -227,4 +43,19 @@ def _parser() -> argparse.ArgumentParser:
         help="folder to write to, where files of the same names are replaced (default: STUDY_DIR/selection-topN, with "
         "-consensus or the fold's name, where no different file is replaced)",
     )
-    return parser
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from raysel.cli.selection import export_selection
+
+    return export_selection(arguments)
+
+
+COMMAND = Command(
+    "select",
+    "export the ranking of a finished study, and the features that it selects",
+    _add_arguments,
+    _run,
+    examples=_EXAMPLES,
+)
+main = COMMAND.main

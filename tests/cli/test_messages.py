@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import shlex
-from argparse import Namespace
+from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
 
-from raysel.cli.resuming import resume_with
-from raysel.cli.tune import _parser
+from raysel.cli.messages import resume_with
+from raysel.cli.tune import COMMAND
 
 
 def words(*given: str, solver: str = "smr") -> list[str]:
     """The words of the command for a study in ``my study`` that was started with these arguments."""
-    arguments: Namespace = _parser().parse_args(given)
-    told = resume_with(arguments, Path("my study"), ["smr", solver])
-    assert told.startswith("resume with: ")
-    return shlex.split(told.removeprefix("resume with: "))
+    parser = ArgumentParser()
+    COMMAND.fill(parser)
+    text = resume_with(parser.parse_args(given), Path("my study"), ["smr", solver])
+    assert text.startswith("resume with: ")
+    return shlex.split(text.removeprefix("resume with: "))
 
 
-OWN = ["python", "-m", "raysel.tune"]
+TUNE = ["python", "-m", "raysel.tune"]
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "expected"),
     [
         ([], ["--resume", "my study"]),
         (["study.yaml", "--set", "a=1", "--output", "my study"], ["--resume", "my study"]),
@@ -32,18 +33,18 @@ OWN = ["python", "-m", "raysel.tune"]
         (["--allow-mixed-versions"], ["--resume", "my study", "--allow-mixed-versions"]),
     ],
 )
-def test_place_and_cluster_are_given_again(given, told):
-    assert words(*given) == [*OWN, *told]
+def test_place_and_cluster_are_given_again(given, expected):
+    assert words(*given) == [*TUNE, *expected]
 
 
 def test_code_of_ones_own_is_named_by_the_configuration_and_credentials_are_not_shown():
     given = ["study.yaml", "--set", "search.space.C=[0.1, 1]", "--set", "tracking.uri=http://ada:secret@host"]
     told = words(*given, solver="mine.Own")
-    assert told[: len(OWN) + 3] == [*OWN, *given[:3]]
+    assert told[: len(TUNE) + 3] == [*TUNE, *given[:3]]
     assert "secret" not in " ".join(told)
     assert told[7] == 'tracking.uri="http://***@host"'
     assert told[-2:] == ["--resume", "my study"]
-    assert words("study.yaml", solver="sklearn.svm.LinearSVC") == [*OWN, "--resume", "my study"]
+    assert words("study.yaml", solver="sklearn.svm.LinearSVC") == [*TUNE, "--resume", "my study"]
 
 
 def test_a_script_that_gives_the_address_is_named_instead(monkeypatch):

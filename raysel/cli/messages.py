@@ -1,4 +1,4 @@
-"""Command that resumes an interrupted study or comparison, as its user has to type it."""
+"""What a command says when it ends early: an error, and how to resume."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 
 from raysel.base.registry import imports_code
 from raysel.cli.arguments import without_credentials_in
+from raysel.core.errors import ConfigError, DataError, DirectoryError, RayselError, UnfinishedStudyError
+from raysel.core.printing import Terminal
 from raysel.core.storage.working_copy import shown_place
 
 #: Environment variable with what the user typed before the arguments, where a script of a cluster starts
@@ -17,8 +19,16 @@ from raysel.core.storage.working_copy import shown_place
 _COMMAND = "RAYSEL_COMMAND"
 
 
+def print_error(error: RayselError, study: str | Path = "") -> int:
+    """Print an error and, if a study has not finished, the command that resumes it; return the exit status."""
+    unfinished = isinstance(error, UnfinishedStudyError)
+    hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(shown_place(study))}" if unfinished else ""
+    Terminal(stderr=True).print(f"error: {error}{hint}", markup=False, highlight=False, style="red")
+    return 2 if unfinished or isinstance(error, ConfigError | DataError | DirectoryError) else 1
+
+
 def resume_with(arguments: argparse.Namespace, path: Path, solvers: Iterable[str]) -> str:
-    """Return the command that resumes a study, as text."""
+    """Return the command that resumes a study, as its user has to type it."""
     words = []
     if arguments.config and any(map(imports_code, solvers)):
         words += [arguments.config]
