@@ -35,7 +35,8 @@ LIMIT = 2**26
 #: Name of the file that code in a file would write.
 EXECUTED = "executed"
 _TOO_MUCH = "above the limit of 64.0 MiB. If you trust the file, set the environment variable RAYSEL_MAX_DATA_BYTES"
-_UNREADABLE = "takes more memory to read than the limit of 64.0 MiB"
+#: Refused by its size, or because memory for it was refused first.
+_TOO_LARGE = "the limit of 64.0 MiB"
 _CELLS = LIMIT // 8 + 1000  # a byte each in a file, eight bytes each in memory
 
 
@@ -143,16 +144,19 @@ def mat(folder: Path) -> dict[str, str]:
     for version in ("4", "5"):
         empty = scipy.sparse.coo_matrix(([1.0], ([2**30], [5])), (2**30 + 1, 6))
         scipy.io.savemat(folder / f"sparse{version}.mat", {"X": empty, "y": y}, format=version)
-    scipy.io.savemat(folder / "claims.mat", {"X": np.zeros((4, 2)), "y": y})
-    raw = (folder / "claims.mat").read_bytes()
-    packed = zlib.compress(struct.pack("<II", 14, 2**32 - 16) + raw[136:])
-    (folder / "claims.mat").write_bytes(raw[:128] + struct.pack("<II", 15, len(packed)) + packed)
+    scipy.io.savemat(folder / "twice.mat", {"X": np.zeros((4, 2)), "y": y})
+    raw = (folder / "twice.mat").read_bytes()
+    sides = struct.pack("<2i", 4, 2)
+    (folder / "claims.mat").write_bytes(raw.replace(sides, struct.pack("<2i", 2**16, 2**16), 1))
+    packed = zlib.compress(raw[128:].replace(sides, struct.pack("<2i", 2**30, 2**30), 1))
+    (folder / "packed.mat").write_bytes(raw[:128] + struct.pack("<II", 15, len(packed)) + packed)
     (folder / "twice.mat").write_bytes(raw + raw[128:])
     return {
         "bomb.mat": _TOO_MUCH,
         "sparse4.mat": _TOO_MUCH,
         "sparse5.mat": _TOO_MUCH,
         "claims.mat": _TOO_MUCH,
+        "packed.mat": _TOO_MUCH,
         "twice.mat": "two variables are called X",
     }
 
@@ -223,8 +227,8 @@ def tables(folder: Path) -> dict[str, str]:
         "rle.parquet": _TOO_MUCH,
         "nulls.parquet": _TOO_MUCH,
         "categories.parquet": _TOO_MUCH,
-        "texts.parquet": _UNREADABLE,
-        "list.parquet": _UNREADABLE,
+        "texts.parquet": _TOO_LARGE,
+        "list.parquet": _TOO_LARGE,
         "notes.parquet": "nested too deeply",
         "layout.parquet": "cannot be read as a Parquet file",
         "other.parquet": "cannot be read as a Parquet file",

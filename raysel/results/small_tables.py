@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from raysel.core.arrays import LabelArray
-from raysel.data.formats.tables.columnar import check_columnar
+from raysel.data.formats.isolated import check_columnar
 
 
 def read_numbers(path: Path, columns: Iterable[str], n_rows: int) -> dict[str, LabelArray]:

@@ -16,9 +16,9 @@ from matlab73 import savemat73
 from sklearn.datasets import load_digits
 
 from raysel.core.errors import DataError
-from raysel.data.formats import hdf5 as hdf5_arrays
+from raysel.data.formats import isolated
 from raysel.data.formats.array_files import open_arrays
-from raysel.data.formats.hdf5_child import Budget, RefusedError, array_names, read_array
+from raysel.data.formats.isolated_child import RefusedError, hdf5_array, hdf5_names
 from raysel.data.layouts import Matrix, Modalities, Tensor
 from raysel.data.loading import load_dataset
 
@@ -252,7 +252,7 @@ def test_axes_of_matlab_73_come_back_in_order(tmp_path_factory, shape, dtype):
     path = tmp_path_factory.mktemp("axes") / "a.mat"
     savemat73(path, {"a": values})
     with h5py.File(path) as file:  # in this process, as the process that reads does
-        np.testing.assert_array_equal(read_array(file, "a", Budget(10**9)), values, strict=True)
+        np.testing.assert_array_equal(hdf5_array(file, "a", 10**9), values, strict=True)
 
 
 def test_images_of_matlab_73_are_a_data_set():
@@ -291,11 +291,11 @@ def test_data_in_other_files_are_not_read():
         file.create_virtual_dataset("virtual", layout)
         file["loop"] = file["/"]
     with h5py.File("a.h5") as file:
-        assert set(array_names(file)) >= {"y", "plain", "linked", "soft", "outside", "virtual", "away"}
-        np.testing.assert_array_equal(read_array(file, "plain", Budget(10**9)), FLAT)
+        assert set(hdf5_names(file)) >= {"y", "plain", "linked", "soft", "outside", "virtual", "away"}
+        np.testing.assert_array_equal(hdf5_array(file, "plain", 10**9), FLAT)
         for name in ("linked", "soft", "away", "outside", "virtual", "refs"):
             with pytest.raises(RefusedError, match=name):
-                read_array(file, name, Budget(10**9))
+                hdf5_array(file, name, 10**9)
     assert load_dataset("a.h5").n_features == 6  # the one array that is read is X
     with h5py.File("a.h5", "a") as file:
         file["X"] = h5py.ExternalLink("other.h5", "/secret")
@@ -311,7 +311,7 @@ def test_an_array_that_claims_more_than_is_stored_is_refused():
 
 def test_without_h5py_it_is_named(monkeypatch):
     savemat73(Path("a.mat"), {"X": FLAT, "y": LABELS})
-    monkeypatch.setitem(hdf5_arrays.sys.modules, "h5py", None)
+    monkeypatch.setitem(isolated.sys.modules, "h5py", None)
     refused("a.mat", "a.mat", "pip install 'raysel[hdf5]'")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,7 @@ import numpy as np
 
 from raysel.core.limits import BYTES_OF_A_NUMBER, check_data_bytes
 from raysel.data.formats.files import ArrayFile, reading
-from raysel.data.formats.hdf5 import is_hdf5, open_hdf5
-from raysel.data.formats.mat5 import open_mat5
+from raysel.data.formats.isolated import isolated_arrays
 from raysel.data.formats.numpy_files import open_npy, open_npz
 
 _KINDS = {
@@ -22,6 +21,9 @@ _KINDS = {
     ".h5": "an HDF5 file",
     ".hdf5": "an HDF5 file",
 }
+
+#: First bytes of an HDF5 file, which MATLAB precedes by 512 bytes of its own.
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 #: Suffixes of the files that `open_arrays` opens.
 ARRAY_SUFFIXES = tuple(_KINDS)
@@ -33,11 +35,12 @@ def open_arrays(path: Path, alone: str = "X") -> Iterator[ArrayFile]:
     suffix = path.suffix.lower()
     with reading(path, _KINDS[suffix]):
         if suffix == ".npy":
-            opened = open_npy(path, alone)
+            opened: AbstractContextManager[ArrayFile] = open_npy(path, alone)
         elif suffix == ".npz":
             opened = open_npz(path)
         else:
-            opened = open_hdf5(path) if suffix != ".mat" or is_hdf5(path) else open_mat5(path)
+            kind = "hdf5" if suffix != ".mat" or _is_hdf5(path) else "mat"
+            opened = nullcontext(isolated_arrays(path, kind))
         with opened as file:
             taken: dict[str, int] = {}
 
@@ -48,3 +51,9 @@ def open_arrays(path: Path, alone: str = "X") -> Iterator[ArrayFile]:
                 return values
 
             yield ArrayFile(file.names, get)
+
+
+def _is_hdf5(path: Path) -> bool:
+    with path.open("rb") as file:
+        start = file.read(520)
+    return start.startswith((_SIGNATURE, b"MATLAB 7.3")) or start[512:] == _SIGNATURE

@@ -1,0 +1,307 @@
+"""Process that reads files by libraries which a damaged file may crash; a script that imports nothing of raysel.
+
+The HDF5 library crashes, or never returns, on some damaged files, and SciPy uses codes of a MATLAB file as an index
+without a check. A few bytes of a Parquet or Arrow file can stand for billions of values, which only decoding shows.
+Each file is read under limits of memory and of processor time. A request is a line of JSON; so is the answer, followed
+by the bytes of the array that was asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import resource
+import select
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+#: Loads the library of a kind of file, before the memory is limited.
+_LOADERS = {
+    "hdf5": lambda: importlib.import_module("h5py"),
+    "mat": lambda: importlib.import_module("scipy.io"),
+    "table": lambda: importlib.import_module("pyarrow.parquet"),
+}
+#: Bytes of address space besides the content and what the libraries have before they read.
+_OTHER = 2**28
+#: Memory of this process by the limit of one file: an array, a turned copy of it, and compressed parts.
+_COPIES = {"hdf5": 3, "mat": 3, "table": 2}
+#: Seconds to wait for another file.
+_IDLE = 5
+#: Least bytes at which each number is counted: samples are used in double precision.
+_NUMBER = 8
+
+
+class RefusedError(Exception):
+    """A valid file or array that is not read; ``answer`` says why."""
+
+    def __init__(self, **answer: Any) -> None:
+        super().__init__(*answer.values())
+        self.answer = answer
+
+
+def check_size(n_values: int, size: int, what: str, limit: int) -> None:
+    """Raise RefusedError if values of ``size`` bytes are more than the limit."""
+    claimed = int(n_values) * max(size, _NUMBER)
+    if claimed > limit:
+        raise RefusedError(claimed=claimed, what=what)
+
+
+# Arrays of HDF5 files, and of MATLAB files of version 7.3
+
+#: Bytes of an array for each stored byte: compression by deflate reaches 1032.
+_COMPRESSION = 1100
+_SMALL = 2**24
+#: MATLAB's own groups, which hold the content of cell arrays and objects.
+_OF_MATLAB = ("#refs#", "#subsystem#")
+_CELLS = "is a cell array or a struct; save it as a matrix of numbers"
+
+
+def read_hdf5(path: str, name: str | None, limit: int) -> list[str] | np.ndarray:
+    """Names of the arrays of an HDF5 file, or one of them."""
+    import h5py  # noqa: PLC0415 - a library is loaded for its own files only
+
+    with h5py.File(path, "r", locking="best-effort") as file:
+        return hdf5_names(file) if name is None else hdf5_array(file, name, limit)
+
+
+def hdf5_names(file: Any) -> list[str]:
+    """List the arrays, links and variables of MATLAB of a file."""
+    import h5py  # noqa: PLC0415
+
+    names: list[str] = []
+    variables: list[str] = []
+
+    def visit(name: str, link: Any) -> None:
+        if name.startswith((*_OF_MATLAB, *variables)) or any("\ud800" <= sign <= "\udfff" for sign in name):
+            return
+        if isinstance(link, h5py.HardLink) and isinstance(file[name], h5py.Group):
+            if "MATLAB_class" not in file[name].attrs:
+                return
+            variables.append(f"{name}/")
+        names.append(name)
+
+    file.visititems_links(visit)
+    return names
+
+
+def hdf5_array(file: Any, name: str, limit: int) -> np.ndarray:
+    """Read an array as `scipy.io.loadmat` returns it from a file of version 7, or as h5py does if not by MATLAB."""
+    import h5py  # noqa: PLC0415
+
+    link = file.get(name, getlink=True)
+    if not isinstance(link, h5py.HardLink):
+        raise RefusedError(
+            refused=f"{name} is a link to {link.path}, and links are not followed; store the array itself"
+        )
+    entry = file[name]
+    matlab = entry.attrs.get("MATLAB_class")
+    kind = matlab.decode("latin1") if isinstance(matlab, bytes) else ""
+    if "MATLAB_sparse" in entry.attrs and isinstance(entry, h5py.Group):
+        return _sparse_columns(entry, name, limit)
+    if kind in {"cell", "struct"} or isinstance(entry, h5py.Group):
+        raise RefusedError(refused=f"{name} {_CELLS}")
+    values = _hdf5_values(entry, name, limit)
+    if not kind:
+        return values
+    if "MATLAB_empty" in entry.attrs:
+        return np.zeros((0, 0))
+    values = values.T
+    if kind == "char":
+        return _text(values)
+    return values.astype(np.bool_) if kind == "logical" else values
+
+
+def _hdf5_values(dataset: Any, name: str, limit: int) -> np.ndarray:
+    import h5py  # noqa: PLC0415
+
+    if dataset.external or dataset.is_virtual:
+        raise RefusedError(refused=f"{name} has its data in other files, which are not read; store the array itself")
+    if dataset.shape is None:
+        raise RefusedError(refused=f"{name} is empty")
+    kind = dataset.dtype
+    is_text = h5py.check_string_dtype(kind) is not None
+    if not is_text and kind.kind not in "biufc":
+        raise RefusedError(
+            refused=f"{name} holds records, references or lists; save it as a matrix of numbers or as text"
+        )
+    stored = dataset.id.get_storage_size()
+    if dataset.nbytes > max(_SMALL, _COMPRESSION * stored):
+        raise ValueError(f"{name} claims {dataset.nbytes} bytes, of which the file holds {stored}")
+    check_size(dataset.size, kind.itemsize, f"the array {name} of shape {dataset.shape}", limit)
+    if not is_text:
+        return np.asarray(dataset[()])
+    words = np.asarray(dataset.asstr()[()])
+    longest = max(map(len, words.ravel().tolist()), default=0)
+    check_size(words.size, 4 * longest, f"the array {name} of texts of up to {longest} characters", limit)
+    return words.astype(np.str_)
+
+
+def _sparse_columns(group: Any, name: str, limit: int) -> np.ndarray:
+    """Array from MATLAB's compressed columns: ``data[jc[j]:jc[j + 1]]`` stand in column j, in the rows of ``ir``."""
+    starts = _hdf5_values(group["jc"], "jc", limit).astype(np.int64).ravel()
+    data, rows = (
+        _hdf5_values(group[key], key, limit).ravel() if key in group else np.empty(0) for key in ("data", "ir")
+    )
+    shape = int(group.attrs["MATLAB_sparse"]), len(starts) - 1
+    check_size(math.prod(shape), _NUMBER, f"the matrix {name} of shape {shape}", limit)
+    if len(data) != len(rows) or starts[0] != 0 or starts[-1] != len(data) or np.any(np.diff(starts) < 0):
+        raise ValueError("the column starts of a sparse matrix do not fit its values")
+    if min(shape) < 0 or np.any((rows < 0) | (rows >= shape[0])):
+        raise ValueError("the rows of a sparse matrix lead out of it")
+    matrix = np.zeros(shape)
+    matrix[rows.astype(np.int64), np.repeat(np.arange(shape[1]), np.diff(starts))] = data
+    return matrix
+
+
+def _text(codes: np.ndarray) -> np.ndarray:
+    """Text from UTF-16 codes: one text for each row of a matrix of characters."""
+    rows = np.ascontiguousarray(codes.astype("<u2")).reshape(-1, codes.shape[-1])
+    return np.array([row.tobytes().decode("utf-16-le") for row in rows], dtype=np.str_).reshape(codes.shape[:-1])
+
+
+# Arrays of MATLAB files of version 7 or older
+
+
+def read_mat(path: str, name: str | None, limit: int) -> list[str] | np.ndarray:
+    """Names of the variables of a MATLAB file, or one of them if it is a matrix."""
+    from scipy import io, sparse  # noqa: PLC0415 - as above
+
+    variables: dict[str, tuple[tuple[int, ...], str]] = {}
+    listing: list[Any] = io.whosmat(path)
+    for variable, shape, kind in listing:
+        if variable and variable in variables:
+            raise ValueError(f"two variables are called {variable}")
+        variables[variable] = shape, kind
+    if name is None:
+        return [variable for variable in variables if variable and not variable.startswith("__")]
+    shape, kind = variables[name]
+    if kind in {"cell", "struct", "object", "function", "opaque", "unknown"}:
+        raise RefusedError(refused=f"{name} {_CELLS}")
+    if min(shape, default=0) < 0:
+        raise ValueError(f"a variable of shape {shape}")
+    check_size(math.prod(shape), _NUMBER, f"the matrix {name} of shape {shape}", limit)
+    values = io.loadmat(path, variable_names=[name])[name]
+    return _dense(values, name, limit) if sparse.issparse(values) else np.asarray(values)
+
+
+def _dense(matrix: Any, name: str, limit: int) -> np.ndarray:
+    check_size(math.prod(matrix.shape), _NUMBER, f"the matrix {name} of shape {matrix.shape}", limit)
+    if matrix.format == "csc":
+        # check_format checks nothing if the last of the column starts is 0, because the matrix then counts as empty.
+        matrix.check_format()
+        if np.any(np.diff(matrix.indptr) < 0):
+            raise ValueError("the column starts of a sparse matrix decrease")
+    return np.asarray(matrix.toarray())
+
+
+# Size of Parquet and Arrow files
+
+#: Memory that a column takes besides its values, measured with tables of 100,000 columns.
+_COLUMN = 24 * 2**10
+#: Bytes that a file may allocate and still count as memory-mapped: its schema and dictionaries.
+_MAPPED = 2**20
+
+
+def table_size(path: str, limit: int) -> dict[str, Any]:
+    """Read a Parquet or Arrow file, and say what its table takes."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+    import pyarrow.parquet  # noqa: PLC0415
+
+    if path.lower().endswith(".parquet"):
+        with pa.parquet.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file:
+            n_rows, n_columns = file.metadata.num_rows, len(file.schema_arrow.names)
+            claimed = _claimed_bytes(file.schema_arrow, n_rows)
+            if claimed <= limit:
+                claimed = _table_bytes(file.read(use_threads=False))
+    else:
+        table = pa.ipc.open_file(pa.memory_map(path)).read_all()
+        table.validate(full=True)
+        n_rows, n_columns = table.shape
+        claimed = _table_bytes(table)
+        if pa.total_allocated_bytes() < _MAPPED and claimed <= Path(path).stat().st_size:
+            claimed = 0
+    return {"claimed": claimed, "what": f"its table of {n_rows} rows and {n_columns} columns"}
+
+
+def _claimed_bytes(schema: Any, n_rows: int) -> int:
+    """Memory of a table with numbers in double precision, without the length of its texts."""
+    return sum(_COLUMN + _NUMBER * n_rows * _width(kind) for kind in schema.types)
+
+
+def _table_bytes(table: Any) -> int:
+    """Memory of a table that was read, with categories written out."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    texts = 0
+    for column in table.columns:
+        for chunk in column.chunks if pa.types.is_dictionary(column.type) else ():
+            kind = chunk.dictionary.type
+            if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+                texts += len(chunk) * (pc.max(pc.binary_length(chunk.dictionary)).as_py() or 0)
+    return texts + max(table.nbytes, _claimed_bytes(table.schema, table.num_rows))
+
+
+def _width(kind: Any) -> int:
+    """Number of values of a cell; 1 if its type does not say."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    if isinstance(kind, pa.BaseExtensionType):
+        return _width(kind.storage_type)
+    return kind.list_size * _width(kind.value_type) if pa.types.is_fixed_size_list(kind) else 1
+
+
+# Requests and answers
+
+
+def _answer(kind: str, path: str, name: str | None, seconds: int, limit: int) -> dict[str, Any] | np.ndarray:
+    """Read a file under limits of processor time in seconds and of bytes of memory."""
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    try:
+        _LOADERS[kind]()
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        most = used + _OTHER + _COPIES[kind] * limit + Path(path).stat().st_size
+        most = min(most, sys.maxsize if hard == resource.RLIM_INFINITY else hard)
+        resource.setrlimit(resource.RLIMIT_CPU, (round(time.process_time()) + seconds, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+        if kind == "table":
+            return table_size(path, limit)
+        content = (read_hdf5 if kind == "hdf5" else read_mat)(path, name, limit)
+        if isinstance(content, list):
+            return {"names": content}
+        if content.dtype.kind not in "biufcSU":
+            raise TypeError(f"{name} holds values of type {content.dtype}")
+        return np.ascontiguousarray(content)
+    except RefusedError as error:
+        return error.answer
+    except MemoryError:
+        return {"memory": True}
+    except Exception as error:  # noqa: BLE001 - the libraries raise any exception for a damaged file
+        memory = "bad_alloc" in str(error) or "malloc" in str(error)
+        text = f"{type(error).__name__}: {error}".partition("\n")[0]
+        return {"memory": True} if memory else {"error": text}
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+
+
+def main() -> None:
+    """Answer line after line."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks ends this one
+    while select.select([sys.stdin], [], [], _IDLE)[0] and (line := sys.stdin.readline()):
+        answer = _answer(**json.loads(line))
+        header = {"dtype": answer.dtype.str, "shape": answer.shape} if isinstance(answer, np.ndarray) else answer
+        sys.stdout.buffer.write(json.dumps(header).encode() + b"\n")
+        if isinstance(answer, np.ndarray):
+            sys.stdout.buffer.write(answer.reshape(-1).view(np.uint8).data)
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()
