@@ -16,7 +16,7 @@ from raysel.base.estimator import TENSOR, Capabilities, Estimator
 from raysel.core.arrays import BoolArray, FloatArray, LabelArray
 from raysel.core.errors import ConfigError
 from raysel.core.validation import validate_samples
-from raysel.data.layouts import Layout, Tensor
+from raysel.data.layouts import Layout
 
 
 class Selector(SelectorMixin, Estimator):
@@ -136,11 +136,11 @@ class MatrixSelector(LinearSelector):
         ConfigError
             If the samples are neither vectors nor matrices.
         """
-        if not isinstance(layout, Tensor) or len(layout.shape) > 2:
+        if len(layout.grid) not in (1, 2):
             raise ConfigError(
                 f"{cls.__name__} takes matrices or vectors, not {layout}: set dataset.shape to [height, width]."
             )
-        height, width = layout.shape if len(layout.shape) == 2 else (layout.n_features, 1)
+        height, width = (*layout.grid, 1)[:2]
         return cls(shape=(height, width), **params)
 
     def check(self, n_features: int) -> None:

@@ -157,7 +157,7 @@ class KernelClassifier(OneAgainstRestClassifier):
         """
         if "modalities" not in cls.layout_parameters:
             return cls(**params)
-        return cls(modalities=dict(layout.modalities) if isinstance(layout, Modalities) else None, **params)
+        return cls(modalities=layout.parameters().get("modalities"), **params)
 
     def check(self, n_features: int) -> None:
         """Check that the parameters are valid for data of this number of features.

@@ -17,7 +17,7 @@ from raysel.base.projections.task_samples import task_samples
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.validation import Interval
-from raysel.data.layouts import Layout, Tensor
+from raysel.data.layouts import Layout
 from raysel.numerics.rounding import EPS
 from raysel.numerics.scatter import centre, thin_svd
 
@@ -141,9 +141,9 @@ class TwoDimensionalLDA(OneShotEstimator, FittedProjection):
         ConfigError
             If the samples are neither vectors nor matrices.
         """
-        if not isinstance(layout, Tensor) or len(layout.shape) > 2:
+        if len(layout.grid) not in (1, 2):
             raise ConfigError(f"TwoDimensionalLDA needs matrices or vectors, not {layout}; give a shape of two sides.")
-        return cls(shape=layout.shape if len(layout.shape) == 2 else None, **params)
+        return cls(shape=layout.parameters().get("shape"), **params)
 
     def complexity_key(self) -> tuple[float, ...]:
         """Return the sort key by which fewer components come first, then more shrinkage, then fewer passes.

@@ -12,7 +12,6 @@ from raysel.core.errors import ConfigError, StudyError
 from raysel.core.files import write_result
 from raysel.core.printing import Terminal, escaped
 from raysel.core.storage.working_copy import opened_at, shown_place
-from raysel.data.layouts import MaskedVolume
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.plan import FINAL
 from raysel.evaluation.ranking_files import NIFTI, check_formats, mask_content, selection_mask
@@ -49,7 +48,7 @@ def _select(arguments: argparse.Namespace, path: Path) -> int:
         return _print_names(names)
     _print_result(arguments, result, by, ranking, remarks)
     out = Terminal()
-    placed = isinstance(result.layout, MaskedVolume)
+    placed = result.layout.affine is not None
     for file in written:
         affine = "of the data's mask" if placed else "identity; the study knows no position in space"
         out.print(f"{file} (affine: {affine})" if file.name.endswith(NIFTI) else shown_place(file), markup=False)
@@ -94,9 +93,7 @@ def _ranking(arguments: argparse.Namespace, result: StudyResult, by: str) -> Fea
 def _mask_content(path: str | None, result: StudyResult, ranking: FeatureRanking | None) -> bytes | None:
     if path is None or ranking is None:
         return None
-    layout = result.layout
-    affine = layout.affine if isinstance(layout, MaskedVolume) else None
-    content = mask_content(path, selection_mask(ranking, layout), affine)
+    content = mask_content(path, selection_mask(ranking, result.layout), result.layout.affine)
     target = Path(path)
     if target.exists() and (not target.is_file() or target.read_bytes() != content):
         raise StudyError(f"{path} exists with other content; remove it or give --mask another name.")

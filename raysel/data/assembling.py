@@ -53,7 +53,7 @@ def arrange(
         if modalities is not None:
             layout = _modalities(modalities, X.shape[1:], source)
         X = X.reshape(len(X), math.prod(X.shape[1:]))
-        if order == "F" and isinstance(layout, Tensor):
+        if order == "F":
             columns = _columns_in_c_order(layout)
             X, names = np.take(X, columns, axis=1), _taken(names, columns)
     if only is not None:
@@ -77,7 +77,7 @@ def _check_order(
     source: str,
 ) -> None:
     """Check that samples that are to be read in column-major order have a shape."""
-    if modalities is not None or isinstance(stored, Modalities):
+    if modalities is not None or (stored is not None and stored.is_multimodal):
         raise DataError(f"order=F: the columns of {source} are those of modalities, which have no rows; leave it out.")
     if len(sides if shape is None else shape) < 2:
         n_features = math.prod(sides)
@@ -97,7 +97,7 @@ def _factorisations(number: int) -> str:
     return f"{' or '.join(pairs)}{turned}"
 
 
-def _columns_in_c_order(layout: Tensor) -> IntArray:
+def _columns_in_c_order(layout: Layout) -> IntArray:
     """Columns in column-major order that, taken in this order, run row by row."""
     positions: IntArray = np.arange(layout.n_features).reshape(layout.shape, order="F").ravel()
     return positions
@@ -169,12 +169,13 @@ def _modalities(modalities: Mapping[str, int], sides: tuple[int, ...], source: s
 
 def _only(only: Collection[str], layout: Layout, source: str) -> tuple[IntArray, Layout]:
     """Columns of the named modalities in their order in the file, and their layout."""
-    if not isinstance(layout, Modalities):
+    widths = layout.parameters().get("modalities")
+    if widths is None:
         raise DataError(f"only={list(only)}: {source} has no modalities; leave only out, or name its modalities.")
     for name in only:
-        if name not in layout.modalities:
-            raise DataError(f"only: {source} has no modality {name}; {suggestion(name, layout.modalities)}")
-    kept = Modalities({name: width for name, width in layout.modalities.items() if name in only})
+        if name not in widths:
+            raise DataError(f"only: {source} has no modality {name}; {suggestion(name, widths)}")
+    kept = Modalities({name: width for name, width in widths.items() if name in only})
     slices = layout.slices()
     return np.concatenate([np.r_[slices[name]] for name in kept.modalities]), kept
 

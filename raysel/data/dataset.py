@@ -13,13 +13,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from raysel.core.arrays import BoolArray, IntArray, LabelArray
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.data.assembling import arrange
 from raysel.data.dataset_checks import validated_parts
 from raysel.data.formats.files import RawData
 from raysel.data.layouts import Layout, Tensor
-from raysel.data.task_blocks import Samples, TaskBlocks, constant_features
+from raysel.data.task_blocks import Samples, TaskBlocks, blocks_of, constant_features, dense
 
 #: Number of float64 values that are padded at once for the hash: 8 MiB.
 _HASHED_VALUES = 2**20
@@ -227,6 +227,13 @@ class Dataset:
         """Task of each sample, as a position in the layout's tasks; None for data of one task."""
         return self.X.tasks if isinstance(self.X, TaskBlocks) else None
 
+    def parts(self) -> dict[str, FloatArray]:
+        """Values of each modality, or of each task on its samples, by name; empty if the columns form no parts."""
+        if self.layout.is_multitask:
+            return dict(zip(self.layout.task_names, blocks_of(self.X), strict=True))
+        (X,) = blocks_of(self.X)
+        return {name: X[:, columns] for name, columns in self.layout.slices().items()}
+
     @cached_property
     def constant(self) -> BoolArray:
         """Mask of the features with one value only, over all samples of their task: shape (n_features,)."""
@@ -248,7 +255,5 @@ class Dataset:
         # For several tasks the padded array is hashed in pieces, because it may be much larger than the blocks.
         rows = max(1, _HASHED_VALUES // self.n_features)
         for start in range(0, self.n_samples, rows):
-            part = self.X[start : start + rows]
-            padded = part.dense() if isinstance(part, TaskBlocks) else part
-            digest.update(padded.astype("<f8", copy=False).data)
+            digest.update(dense(self.X[start : start + rows]).astype("<f8", copy=False).data)
         return digest.hexdigest()

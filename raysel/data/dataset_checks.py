@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError
-from raysel.data.layouts import SEPARATOR, Layout, Tasks
-from raysel.data.task_blocks import Samples, TaskBlocks, as_task_blocks, read_only
+from raysel.data.layouts import SEPARATOR, Layout
+from raysel.data.task_blocks import Samples, TaskBlocks, as_task_blocks, parts_of, read_only
 
 
 def validated_parts(
@@ -44,13 +44,13 @@ def validated_parts(
     if groups is not None and groups.ndim != 1:
         raise DataError(f"{where}: groups has shape {groups.shape}; give one value for each sample.")
     _check_classes(y, where)
-    if isinstance(X, TaskBlocks) and isinstance(layout, Tasks):
-        _check_tasks(as_task_blocks(X, layout), y, layout, where)
-    elif isinstance(X, TaskBlocks) or isinstance(layout, Tasks):
+    if isinstance(X, TaskBlocks) != layout.is_multitask:
         raise DataError(
             f"{where}: X is of type {type(X).__name__} and the layout is {layout!r}; the layout Tasks "
             "requires TaskBlocks (see TaskBlocks.from_dense), every other layout requires an array."
         )
+    if isinstance(X, TaskBlocks):
+        _check_tasks(as_task_blocks(X, layout), y, layout, where)
     _check_finite(X, names, where)
     labels = _checked_label_names(label_names, y, where)
     return {"X": X, "y": y, "groups": groups, "feature_names": names, "label_names": labels}
@@ -130,11 +130,11 @@ def _check_classes(y: LabelArray, where: str) -> None:
         )
 
 
-def _check_tasks(X: TaskBlocks, y: LabelArray, layout: Tasks, where: str) -> None:
+def _check_tasks(X: TaskBlocks, y: LabelArray, layout: Layout, where: str) -> None:
     """Check that each task has at least two classes, with the task's name as prefix."""
     if y.ndim != 1:
         raise DataError(f"{where}: several tasks need one label for each sample, not an indicator.")
-    for i, name in enumerate(layout.tasks):
+    for i, name in enumerate(layout.task_names):
         classes = np.unique(y[X.tasks == i])
         if len(classes) < 2:
             content = f"one class only ({classes[0]!s})" if len(classes) else "no samples"
@@ -147,15 +147,12 @@ def _check_tasks(X: TaskBlocks, y: LabelArray, layout: Tasks, where: str) -> Non
 
 
 def _check_finite(X: Samples, names: tuple[str, ...], where: str) -> None:
-    if isinstance(X, TaskBlocks):
-        places = [
-            np.stack([rows[bad[0]], columns.start + bad[1]], axis=1)
-            for rows, columns, block in X.parts()
-            for bad in [np.nonzero(~np.isfinite(block))]
-        ]
-        bad = np.concatenate(places)
-    else:
-        bad = np.argwhere(~np.isfinite(X))
+    places = [
+        np.stack([rows[i], columns.start + j], axis=1)
+        for rows, columns, block in parts_of(X)
+        for i, j in [np.nonzero(~np.isfinite(block))]
+    ]
+    bad = np.concatenate(places)
     if len(bad):
         row, column = min(bad.tolist())
         raise DataError(

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from raysel.core.arrays import FloatArray, column_blocks
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.validation import StrOptions, fit_context
-from raysel.data.layouts import Layout, Modalities, Tasks, Tensor
+from raysel.data.layouts import Layout, Modalities, Tasks
 from raysel.data.task_blocks import Samples, TaskBlocks, as_samples, as_task_blocks
 
 
@@ -252,30 +252,22 @@ class UnitScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return scaled
 
 
-def default_scaling(layout: Layout) -> str:
-    """Return the name of the scaling that fits a layout: "unit" only where all features have the same unit."""
-    if isinstance(layout, Modalities):
-        return "zscore_sqrt_width"
-    if isinstance(layout, Tasks):
-        return "zscore" if any(isinstance(shape, int) for shape in layout.tasks.values()) else "unit"
-    return "zscore" if isinstance(layout, Tensor) and sum(side > 1 for side in layout.shape) <= 1 else "unit"
-
-
 def make_scaler(name: str, layout: Layout | None = None) -> TransformerMixin:
     """Make an unfitted scaler by name."""
+    arrangement = layout.parameters() if layout else {}
     match name:
-        case "unit" | "zscore" | "none" if isinstance(layout, Tasks):
-            return TaskScaler(dict(layout.tasks), method=name)
+        case "unit" | "zscore" | "none" if "tasks" in arrangement:
+            return TaskScaler(arrangement["tasks"], method=name)
         case "unit":
             return UnitScaler()
         case "zscore":
             return StandardScaler()
         case "none":
             return FunctionTransformer(feature_names_out="one-to-one")
-        case "zscore_sqrt_width" | "minmax" | "row_unit" if isinstance(layout, Tasks):
+        case "zscore_sqrt_width" | "minmax" | "row_unit" if "tasks" in arrangement:
             raise ConfigError(f"scaling {name!r} does not support several tasks; give unit, zscore or none.")
         case "zscore_sqrt_width" | "minmax" | "row_unit":
-            return ModalityScaler(layout.modalities if isinstance(layout, Modalities) else None, method=name)
+            return ModalityScaler(arrangement.get("modalities"), method=name)
         case _:
             raise ConfigError(
                 f"scaling {name!r} is unknown; give unit, zscore, none, zscore_sqrt_width, minmax or row_unit."

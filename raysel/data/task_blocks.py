@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray
 from raysel.core.errors import DataError
-from raysel.data.layouts import Tasks
+from raysel.data.layouts import Layout
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,10 +54,10 @@ class TaskBlocks:
         object.__setattr__(self, "tasks", read_only(tasks.astype(np.int64, copy=False), tasks))
 
     @classmethod
-    def from_dense(cls, X: FloatArray, layout: Tasks) -> TaskBlocks:
+    def from_dense(cls, X: FloatArray, layout: Layout) -> TaskBlocks:
         """Make blocks from a NaN-padded array."""
         missing = np.isnan(X)
-        names, columns = list(layout.tasks), list(layout.slices().values())
+        names, columns = layout.task_names, list(layout.slices().values())
         filled = np.stack([~missing[:, own].all(axis=1) for own in columns], axis=1)
         if (wrong := np.flatnonzero(filled.sum(axis=1) != 1)).size:
             found = [name for name, has_values in zip(names, filled[wrong[0]], strict=True) if has_values]
@@ -66,7 +66,7 @@ class TaskBlocks:
                 " so): give values for one task and NaN for all others."
             )
         tasks = filled.argmax(axis=1)
-        expected = layout.n_features - np.array(list(layout.widths().values()))[tasks]
+        expected = layout.n_features - np.array([own.stop - own.start for own in columns])[tasks]
         if (wrong := np.flatnonzero(missing.sum(axis=1) != expected)).size:
             raise DataError(
                 f"sample {wrong[0]} of task {names[tasks[wrong[0]]]!r} has NaN in the columns of its own task: impute"
@@ -130,32 +130,49 @@ class TaskBlocks:
 Samples: TypeAlias = FloatArray | TaskBlocks
 
 
+def blocks_of(X: Samples) -> tuple[FloatArray, ...]:
+    """Return the samples of each task, or all samples as the only block."""
+    return X.blocks if isinstance(X, TaskBlocks) else (X,)
+
+
+def parts_of(X: Samples) -> Iterator[tuple[IntArray, slice, FloatArray]]:
+    """Iterate over the tasks, or all samples as the only one: positions of the samples, their columns and values."""
+    if isinstance(X, TaskBlocks):
+        yield from X.parts()
+    else:
+        yield np.arange(len(X)), slice(0, X.shape[1]), X
+
+
+def dense(X: Samples) -> FloatArray:
+    """Return samples as an array, with NaN in the columns of other tasks."""
+    return X.dense() if isinstance(X, TaskBlocks) else X
+
+
 def as_samples(X: ArrayLike | TaskBlocks) -> Any:
     """Convert samples to a C-contiguous array, unless they are TaskBlocks."""
     return X if isinstance(X, TaskBlocks) else np.ascontiguousarray(X)
 
 
-def as_task_blocks(X: Samples, layout: Tasks) -> TaskBlocks:
+def as_task_blocks(X: Samples, layout: Layout) -> TaskBlocks:
     """Convert samples to TaskBlocks, and check that they match a layout."""
     if not isinstance(X, TaskBlocks):
         return TaskBlocks.from_dense(X, layout)
-    if X.widths != (expected := list(layout.widths().values())):
+    if X.widths != (expected := [own.stop - own.start for own in layout.slices().values()]):
         raise DataError(
-            f"X has tasks of {X.widths} features, but the tasks {list(layout.tasks)} have {expected}: give a block for"
-            " each task, in this order."
+            f"X has tasks of {X.widths} features, but the tasks {list(layout.task_names)} have {expected}: give a"
+            " block for each task, in this order."
         )
     return X
 
 
 def constant_features(X: Samples) -> BoolArray:
     """Mask of the features with one value only over all samples of their task."""
-    blocks = X.blocks if isinstance(X, TaskBlocks) else (X,)
     return np.concatenate(
         [
             np.fmax.reduce(block, axis=0) <= np.fmin.reduce(block, axis=0)
             if len(block)
             else np.ones(block.shape[1], dtype=bool)
-            for block in blocks
+            for block in blocks_of(X)
         ]
     )
 

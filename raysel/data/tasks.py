@@ -9,7 +9,7 @@ import numpy as np
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import SEPARATOR, Tasks, Tensor
+from raysel.data.layouts import SEPARATOR, Tasks
 from raysel.data.task_blocks import TaskBlocks
 
 
@@ -51,10 +51,7 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
     grouped = [key for key, data in tasks.items() if data.groups is not None]
     if grouped and len(grouped) < len(tasks):
         raise DataError(f"only {', '.join(grouped)} of the tasks have groups; give groups for all tasks or for none.")
-    shapes = {
-        key: data.layout.shape if isinstance(data.layout, Tensor) and len(data.layout.shape) > 1 else data.n_features
-        for key, data in tasks.items()
-    }
+    shapes = {key: data.layout.grid if len(data.layout.grid) > 1 else data.n_features for key, data in tasks.items()}
     layout = Tasks(shapes)
     blocks = tuple(data.X for data in tasks.values() if not isinstance(data.X, TaskBlocks))
     if len(blocks) < len(tasks):

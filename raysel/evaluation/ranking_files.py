@@ -19,7 +19,7 @@ from raysel.core.errors import ConfigError
 from raysel.core.files import write_result
 from raysel.core.printing import csv_row
 from raysel.data.formats.volumes import nifti_content
-from raysel.data.layouts import Layout, MaskedVolume, Tensor
+from raysel.data.layouts import Layout
 from raysel.evaluation.feature_ranking import FeatureRanking
 
 #: Formats of a ranking's file, which is ``ranking.<format>``.
@@ -102,11 +102,11 @@ NPY, NIFTI = ".npy", ".nii.gz"
 
 def selection_mask(ranking: FeatureRanking, layout: Layout) -> BoolArray:
     """Return the mask of the selected features in the shape of a sample."""
-    return layout.arranged(ranking.selected) if isinstance(layout, Tensor | MaskedVolume) else ranking.selected
+    return layout.arranged(ranking.selected)
 
 
-def write_maps(ranking: FeatureRanking, layout: MaskedVolume, folder: str | Path) -> tuple[Path, ...]:
-    """Write the scores and the selected features of a masked volume as NIfTI files with the mask's affine."""
+def write_maps(ranking: FeatureRanking, layout: Layout, folder: str | Path) -> tuple[Path, ...]:
+    """Write the scores and the selected features of volumes as NIfTI files with the layout's affine."""
     scores = layout.arranged(ranking.usable_scores.astype(np.float32))
     maps = {"scores": scores, "selected": selection_mask(ranking, layout)}
     paths = [Path(folder, f"{name}{NIFTI}") for name in maps]

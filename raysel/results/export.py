@@ -16,7 +16,6 @@ import numpy as np
 
 from raysel.core.errors import StudyError
 from raysel.core.printing import markdown_text
-from raysel.data.layouts import MaskedVolume
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.plan import FINAL
 from raysel.evaluation.ranking_files import check_formats, write_manifest, write_maps, write_ranking
@@ -70,7 +69,7 @@ def _write_files(
     written: list[Path] = []
     if ranking is not None:
         written += write_ranking(ranking, folder, formats)
-        if isinstance(result.layout, MaskedVolume):
+        if result.layout.affine is not None:
             written += write_maps(ranking, result.layout, folder)
     if result.has_final or ranking is not None:
         kinds = result.config.get("pictures", KINDS)

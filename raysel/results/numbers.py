@@ -14,7 +14,7 @@ import numpy as np
 from raysel.base.models import load_model
 from raysel.core.arrays import BoolArray, FloatArray, IntArray
 from raysel.core.errors import ConfigError, DataError, StudyError, UnfinishedStudyError
-from raysel.data.layouts import Layout, Modalities, Tasks, layout_from_json
+from raysel.data.layouts import Layout, layout_from_json
 from raysel.evaluation.agreement import FoldRanks, RankOverlap
 from raysel.evaluation.feature_ranking import default_n_selected
 from raysel.evaluation.plan import FINAL
@@ -225,10 +225,10 @@ class StudyNumbers:
     @cached_property
     def task_scores(self) -> dict[str, list[float]]:
         """Test scores of each task on each outer fold; empty if the data are one task."""
-        if not isinstance(self.layout, Tasks):
+        if not (tasks := self.layout.task_names):
             return {}
         by_task = zip(*(refit.test_scores for refit in self.outer), strict=True)
-        return {name: list(scores) for name, scores in zip(self.layout.tasks, by_task, strict=True)}
+        return {name: list(scores) for name, scores in zip(tasks, by_task, strict=True)}
 
     @property
     def modality_scores(self) -> dict[str, dict[str, Any]]:
@@ -237,13 +237,11 @@ class StudyNumbers:
         By fold, then by modality: a number, or a list with one for each class or label in their order. Empty if the
         method weighs no modalities or the data have none.
         """
-        layout = self.layout
-        if not isinstance(layout, Modalities):
-            return {}
+        names = list(self.layout.slices())
         return {
-            refit.fold: dict(zip(layout.modalities, refit.modality_scores, strict=True))
+            refit.fold: dict(zip(names, refit.modality_scores, strict=True))
             for refit in self.refits
-            if refit.modality_scores is not None and len(refit.modality_scores) == len(layout.modalities)
+            if refit.modality_scores and len(refit.modality_scores) == len(names)
         }
 
     # --- trials ------------------------------------------------------------------------------

@@ -11,8 +11,7 @@ import numpy as np
 from raysel.core.arrays import FloatArray
 from raysel.core.files import parse_json, write_text_atomically
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import Modalities, Tasks
-from raysel.data.task_blocks import TaskBlocks
+from raysel.data.task_blocks import blocks_of
 
 
 @dataclass(frozen=True)
@@ -36,12 +35,8 @@ class Preview:
         """Return the preview of a data set."""
         counts = data.y.sum(axis=0) if data.is_multilabel else np.unique(data.y, return_counts=True)[1]
         sizes = None if data.groups is None else np.unique(data.groups, return_counts=True)[1]
-        blocks = data.X.blocks if isinstance(data.X, TaskBlocks) else (data.X,)
-        named: dict[str, FloatArray] = {}
-        if isinstance(data.layout, Modalities):
-            named = {name: blocks[0][:, columns] for name, columns in data.layout.slices().items()}
-        elif isinstance(data.layout, Tasks):
-            named = dict(zip(data.layout.tasks, blocks, strict=True))
+        blocks = blocks_of(data.X)
+        named = data.parts()
         return cls(
             classes=[str(name) for name in data.classes],
             counts=counts.tolist(),
@@ -51,7 +46,7 @@ class Preview:
             label=data.label,
             group_sizes=None if sizes is None else (int(sizes.min()), int(sizes.max())),
             values=_range(blocks),
-            n_by_task=tuple(map(len, blocks)) if isinstance(data.X, TaskBlocks) else (),
+            n_by_task=tuple(map(len, blocks)) if data.layout.is_multitask else (),
             n_unlabelled=int((data.y.sum(axis=1) == 0).sum()) if data.is_multilabel else None,
             notes=tuple(data.notes),
         )

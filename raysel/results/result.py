@@ -9,7 +9,6 @@ from itertools import filterfalse
 from typing import TYPE_CHECKING, Any
 
 from raysel.core.arrays import FloatArray
-from raysel.data.layouts import Tensor
 from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
 from raysel.evaluation.plan import FINAL
 from raysel.results import trust, words
@@ -123,9 +122,9 @@ class StudyResult(StudyNumbers):
     @property
     def _unstructured(self) -> dict[str, float]:
         """Value of a searched parameter at which the method assumes no structure of the features."""
-        name, layout = self.config["solver"]["name"], self.layout
-        if name == "smr" and isinstance(layout, Tensor):
-            return {"rank": min(layout.shape) if len(layout.shape) > 1 else 1}
+        name, sides = self.config["solver"]["name"], self.layout.grid
+        if name == "smr" and sides:
+            return {"rank": min(sides) if len(sides) > 1 else 1}
         return {"gamma1": 0} if name == "smml" else {}
 
     def plot_ranking(self, top: int | None = None, ax: Any = None) -> Any:

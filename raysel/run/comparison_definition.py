@@ -11,7 +11,6 @@ from raysel.base.registry import solver_capabilities
 from raysel.config import ComparisonConfig, StudyConfig, load_comparison, member_folders
 from raysel.core.errors import ConfigError, DataError, DirectoryError
 from raysel.data.dataset import Dataset
-from raysel.data.scaling import default_scaling
 from raysel.study.definition import Study
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.comparisons.record import ComparisonRecord, MemberEntry
@@ -44,7 +43,7 @@ class Comparison:
                 studies[label] = Study.prepare(member, resumed.plan if resumed else None, _like(member, studies), own)
         raw = config.to_dict()
         first = next(iter(studies.values()))
-        raw["dataset"] = {"scaling": default_scaling(first.dataset.layout), **raw["dataset"]}
+        raw["dataset"] = {"scaling": first.dataset.layout.default_scaling, **raw["dataset"]}
         return cls(load_comparison(raw), studies, folders)
 
     @property

@@ -22,7 +22,7 @@ from raysel.core.errors import DataError, DirectoryError, RayselError, StudyErro
 from raysel.core.files import write_result, write_text_atomically
 from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
-from raysel.data.task_blocks import TaskBlocks
+from raysel.data.task_blocks import dense
 from raysel.evaluation.noise import PERMUTATIONS, noise_stability
 from raysel.evaluation.pipeline import FeaturePipeline
 from raysel.evaluation.plan import OuterFold, derived_seed
@@ -305,8 +305,7 @@ def _new_journal(
 
 def _model_example(study: Study) -> FloatArray:
     """Return the first samples, NaN in the features of other tasks, as an example of what the model takes."""
-    X = study.dataset.X[:_N_EXAMPLES]
-    return X.dense() if isinstance(X, TaskBlocks) else X
+    return dense(study.dataset.X[:_N_EXAMPLES])
 
 
 def _needed_bytes(study: Study) -> int:

@@ -16,24 +16,9 @@ from raysel.data.formats.images import read_pixels
 from raysel.data.formats.nifti import check_grid
 from raysel.data.formats.numpy_files import open_npy
 from raysel.data.formats.volumes import is_nifti, read_volume
-from raysel.data.layouts import Layout, MaskedVolume, Tasks, Tensor
-from raysel.data.task_blocks import TaskBlocks
+from raysel.data.layouts import Layout
+from raysel.data.task_blocks import blocks_of
 from raysel.tracking.checked_arrays import read_floats
-
-
-def has_images(layout: Layout) -> bool:
-    """Return whether samples, or those of a task, are matrices or volumes, which pictures show as images or slices."""
-    if isinstance(layout, MaskedVolume):
-        return True
-    shapes = layout.tasks.values() if isinstance(layout, Tasks) else [getattr(layout, "shape", ())]
-    return any(
-        isinstance(shape, tuple) and len(shape) in (2, 3) and sum(side > 1 for side in shape) > 1 for shape in shapes
-    )
-
-
-def in_cells(layout: Layout, values: FloatArray) -> FloatArray:
-    """Return the value of each cell of a sample's array from that of each feature."""
-    return layout.arranged(values, outside=np.nan).ravel() if isinstance(layout, MaskedVolume) else values
 
 
 def write_mean_sample(dataset: Dataset, path: str | Path) -> None:
@@ -41,9 +26,8 @@ def write_mean_sample(dataset: Dataset, path: str | Path) -> None:
 
     It is drawn below maps and used for nothing else.
     """
-    if has_images(dataset.layout):
-        blocks = dataset.X.blocks if isinstance(dataset.X, TaskBlocks) else (dataset.X,)
-        write_image(np.concatenate([block.mean(axis=0) for block in blocks]), path)
+    if dataset.layout.has_images:
+        write_image(np.concatenate([block.mean(axis=0) for block in blocks_of(dataset.X)]), path)
 
 
 def write_image(values: FloatArray, path: str | Path) -> None:
@@ -69,7 +53,7 @@ _KINDS = "The background is a .npy array, a .png image, or a NIfTI volume (.nii,
 
 def read_background(path: str | Path, layout: Layout) -> FloatArray:
     """Read the image that pictures show below a map."""
-    if not isinstance(layout, Tensor | MaskedVolume) or not has_images(layout):
+    if not layout.is_image:
         raise ConfigError(
             f"dataset.background: {path} would be shown below a map, and the samples are neither matrices nor volumes; "
             "leave it out, or set dataset.shape."
@@ -90,10 +74,10 @@ def read_background(path: str | Path, layout: Layout) -> FloatArray:
     return image
 
 
-def _values(path: Path, layout: Tensor | MaskedVolume) -> LabelArray:
+def _values(path: Path, layout: Layout) -> LabelArray:
     if is_nifti(path):
         volume = read_volume(path)
-        if isinstance(layout, MaskedVolume):
+        if layout.affine is not None:
             check_grid(path, volume, layout, "the mask of the data")
         return volume.values
     suffix = path.suffix.lower()

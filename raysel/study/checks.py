@@ -13,7 +13,6 @@ from raysel.config.schema import StudyConfig
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
 from raysel.data.formats.volumes import load_nibabel
-from raysel.data.layouts import Tasks, Tensor
 from raysel.data.scaling import make_scaler
 from raysel.numerics.classification import check_metric, classification_metric
 from raysel.study.inspection.parts import parts
@@ -99,7 +98,7 @@ def check_data(config: StudyConfig, dataset: Dataset) -> None:
         )
     for key, metric in metrics_of(config):
         check_metric(metric, dataset.y, key=key)
-    layout = dataset.layout.to_json()["kind"]
+    layout = dataset.layout.taken_as
     if layout == VOLUME:  # said now, not after hours
         load_nibabel(f"the study of {dataset.name}, whose maps are NIfTI files,")
     if layout not in can.layouts:
@@ -112,7 +111,7 @@ def check_data(config: StudyConfig, dataset: Dataset) -> None:
                 f"a mask; {able} take them."
             )
         raise ConfigError(f"solver.name: {name} does not take {layout}, which {dataset.name} has; {able} do.")
-    if isinstance(dataset.layout, Tensor) and can.max_axes and len(shape := dataset.layout.shape) > can.max_axes:
+    if can.max_axes and len(shape := dataset.layout.grid) > can.max_axes:
         ranks = config.evaluation.classifier != "native"
         able = able_solvers(
             lambda c: TENSOR in c.layouts and c.max_axes is None and (not ranks or c.ranks is not False)
@@ -148,7 +147,7 @@ def check_evaluation(config: StudyConfig, dataset: Dataset) -> None:
     settings = config.evaluation
     if settings.classifier == "native":
         return
-    if isinstance(dataset.layout, Tasks):
+    if dataset.layout.is_multitask:
         raise ConfigError(
             f"evaluation.classifier {settings.classifier} needs one feature space; several tasks take `native`."
         )
@@ -172,8 +171,7 @@ def check_parameters(config: StudyConfig, dataset: Dataset, solvers: Iterable[tu
 
 def _of_plain_columns(config: StudyConfig, dataset: Dataset) -> str:
     """Return what to do about a method of matrices if the samples are plain columns."""
-    plain = isinstance(dataset.layout, Tensor) and len(dataset.layout.shape) == 1
-    if not plain or solver_capabilities(config.solver.name).max_axes is None:
+    if len(dataset.layout.grid) != 1 or solver_capabilities(config.solver.name).max_axes is None:
         return ""
     return (
         f" The samples of {dataset.name} are plain columns, and {config.solver.name} is for matrices: if they are "

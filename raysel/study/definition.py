@@ -18,8 +18,7 @@ from raysel.config.schema import StudyConfig
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import Tasks
-from raysel.data.scaling import default_scaling, make_scaler
+from raysel.data.scaling import make_scaler
 from raysel.evaluation.configurations import Configuration, corners
 from raysel.evaluation.feature_ranking import default_n_selected
 from raysel.evaluation.lockstep import FoldData, make_fold_data
@@ -174,7 +173,7 @@ class Study:
     def evaluation(self) -> Evaluation:
         """Settings by which fitted selectors are scored."""
         settings = self.config.evaluation
-        tasks = tuple(self.dataset.layout.tasks) if isinstance(self.dataset.layout, Tasks) else ()
+        tasks = self.dataset.layout.task_names
         return Evaluation(
             settings.classifier,
             settings.n_features,
@@ -259,5 +258,5 @@ class Study:
 
 def _with_scaling(config: StudyConfig, dataset: Dataset) -> StudyConfig:
     """Return the configuration with the scaling that the layout of the data gives, where it names none."""
-    scaling = config.dataset.scaling or default_scaling(dataset.layout)
+    scaling = config.dataset.scaling or dataset.layout.default_scaling
     return config.model_copy(update={"dataset": config.dataset.model_copy(update={"scaling": scaling})})

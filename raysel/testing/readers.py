@@ -100,10 +100,9 @@ def _comes_back(dataset: Dataset, suffix: str, write: WriteFile, groups: str | N
         path = Path(folder, f"suite{suffix}")
         write(dataset, path)
         layout = dataset.layout
-        shape = layout.shape if isinstance(layout, Tensor) else None
         found = load_dataset(
             path,
-            shape=shape,
+            shape=layout.grid or None,
             groups=groups if dataset.groups is not None else None,
             labels=None if labels is None else path.with_name(labels),
         )

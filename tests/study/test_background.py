@@ -14,7 +14,7 @@ from raysel.data.dataset import Dataset
 from raysel.data.layouts import MaskedVolume, Matrix, Modalities, Tensor
 from raysel.data.tasks import join_tasks
 from raysel.results.displays.drawing import picture_background
-from raysel.study.background import has_images, in_cells, read_background, read_image, write_mean_sample
+from raysel.study.background import read_background, read_image, write_mean_sample
 
 
 def images(shape=(3, 2), n=8, seed=0):
@@ -37,7 +37,7 @@ def test_tasks_have_means_of_their_own_samples(tmp_path):
 
 @pytest.mark.parametrize("layout", [Tensor((6,)), Tensor((6, 1)), Tensor((1, 6)), Modalities({"a": 4, "b": 2})])
 def test_samples_that_are_no_images_have_none(tmp_path, layout):
-    assert not has_images(layout)
+    assert not layout.has_images
     write_mean_sample(Dataset(images().X, images().y, layout), tmp_path / "mean.npy")
     assert list(tmp_path.iterdir()) == []
 
@@ -57,7 +57,7 @@ def test_the_mean_of_masked_volumes_lies_in_the_mask_only(tmp_path):
     layout = MaskedVolume(mask)
     data = Dataset(np.random.default_rng(1).random((4, mask.sum())), [0, 1, 0, 1], layout)
     write_mean_sample(data, tmp_path / "mean.npy")
-    volume = in_cells(layout, read_image(tmp_path / "mean.npy", data.n_features)).reshape(mask.shape)
+    volume = layout.arranged(read_image(tmp_path / "mean.npy", data.n_features), outside=np.nan)
     np.testing.assert_array_equal(volume[mask], data.X.mean(axis=0))
     assert np.isnan(volume[~mask]).all()
 

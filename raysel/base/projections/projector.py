@@ -58,7 +58,7 @@ class TaskProjector(FittedProjection):
         TaskProjector
             The unfitted estimator.
         """
-        return cls(tasks=dict(layout.tasks) if isinstance(layout, Tasks) else None, **params)
+        return cls(tasks=layout.parameters().get("tasks"), **params)
 
     def check(self, n_features: int) -> None:
         """Check that the parameters are valid for data of this number of features.

@@ -20,7 +20,7 @@ from raysel.data.formats.tables.columns import labels
 from raysel.data.formats.tables.contents import named_columns
 from raysel.data.formats.tables.reader import TABLE_SUFFIXES, open_table
 from raysel.data.formats.volumes import Volume, is_nifti, read_volume
-from raysel.data.layouts import MaskedVolume
+from raysel.data.layouts import Layout, MaskedVolume
 
 #: Tolerance of two affines: of rounding to single precision and of quaternions, far below the size of a voxel.
 _RELATIVE, _ABSOLUTE = 1e-4, 1e-3
@@ -72,7 +72,7 @@ def read_mask(path: Path) -> MaskedVolume:
     return MaskedVolume(inside, volume.affine)
 
 
-def check_grid(path: Path, volume: Volume, layout: MaskedVolume, of: str) -> None:
+def check_grid(path: Path, volume: Volume, layout: Layout, of: str) -> None:
     """Check that a volume has the shape and the affine of a mask."""
     if volume.values.shape != layout.shape:
         raise DataError(

@@ -15,7 +15,6 @@ from raysel.core.errors import DataError
 from raysel.core.files import atomic_write
 from raysel.data.dataset import Dataset
 from raysel.data.formats.tables.contents import METADATA_KEY
-from raysel.data.layouts import Tensor
 from raysel.data.task_blocks import TaskBlocks
 
 
@@ -66,7 +65,7 @@ def _table(dataset: Dataset) -> Any:
     if isinstance(dataset.X, TaskBlocks):
         columns |= {"X": _own_values(dataset.X), "task": pa.array(dataset.X.tasks)}
     else:
-        sides = layout.shape if isinstance(layout, Tensor) else (layout.n_features,)
+        sides = layout.grid or (layout.n_features,)
         columns["X"] = pa.FixedShapeTensorArray.from_numpy_ndarray(dataset.X.reshape(-1, *sides))
     if dataset.groups is not None:
         columns["groups"] = pa.array(dataset.groups)

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from raysel.core.arrays import FloatArray
-from raysel.data.layouts import Tasks
 from raysel.evaluation.plan import FINAL
 from raysel.results import trust, words
 from raysel.results.numbers import StudyNumbers
@@ -176,7 +175,7 @@ def confusion(result: StudyNumbers) -> dict[str, Any] | None:
 
 def profile(result: StudyNumbers, top: int | None = None) -> dict[str, Any] | None:
     """Return the arguments of `plot_profile`: coefficients of the final model's best features by class."""
-    if isinstance(result.layout, Tasks) or not result.directory.model.exists():
+    if result.layout.is_multitask or not result.directory.model.exists():
         return None
     found = linear_coefficients(result.model, len(result.feature_names))
     if found is None:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from raysel.core.arrays import FloatArray
-from raysel.data.layouts import MaskedVolume, Tasks
 from raysel.results import words
 from raysel.results.displays import data as picture_data
-from raysel.study.background import in_cells, read_image
+from raysel.study.background import read_image
 
 if TYPE_CHECKING:
     from raysel.evaluation.feature_ranking import FeatureRanking
@@ -73,7 +74,7 @@ def draw_pictures(result: StudyResult, ranking: FeatureRanking | None) -> dict[s
     name, n_folds, drawn = result.name, len(result.outer), {}
     if ranking is not None:
         drawn["ranking"] = _draw_ranking(result, ranking)
-    parts = list(result.layout.tasks) if isinstance(result.layout, Tasks) else []
+    parts = result.layout.task_names
     drawn["scores"] = score_curve_figure(**picture_data.score_curves(result), name=name, parts=parts)
     if result.ranks_features:
         drawn["stability"] = stability_figure(**picture_data.stability_curve(result), name=name, n_folds=n_folds)
@@ -110,12 +111,11 @@ def _draw_ranking(result: StudyResult, ranking: FeatureRanking) -> Any:
 def picture_background(result: StudyResult) -> tuple[FloatArray | None, str]:
     """Return the image that is shown below the maps of a study, and what it is."""
     layout, directory = result.layout, result.directory
-    n_cells = math.prod(layout.shape) if isinstance(layout, MaskedVolume) else layout.n_features
-    chosen = read_image(directory.background, n_cells)
+    chosen = read_image(directory.background, math.prod(layout.shape))
     if chosen is not None:
         return chosen, f"image {Path(result.config['dataset'].get('background') or directory.background).name}"
     mean = read_image(directory.mean_sample, layout.n_features)
-    return None if mean is None else in_cells(layout, mean), MEAN
+    return None if mean is None else layout.arranged(mean, outside=np.nan).ravel(), MEAN
 
 
 def write_pictures(

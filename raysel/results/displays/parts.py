@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from raysel.core.arrays import FloatArray, IntArray
 from raysel.core.printing import short
-from raysel.data.layouts import SEPARATOR, Tasks, Tensor
+from raysel.data.layouts import SEPARATOR, Layout
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays.maps import Maps
 from raysel.results.displays.planes import make_plane
@@ -110,21 +110,23 @@ class TaskRow:
     def __init__(
         self,
         ranking: FeatureRanking,
-        layout: Tasks,
+        layout: Layout,
         name: str,
         fact: str = "",
         background: FloatArray | None = None,
         meaning: str = "",
     ) -> None:
-        columns = np.arange(layout.n_features)[layout.slices()[name]]
-        own = ranking.restrict_to(columns, shares(ranking.n_selected, layout.widths())[name])
+        blocks = layout.blocks()
+        widths = {task: block.n_features for task, (_, block) in blocks.items()}
+        own_columns, block = blocks[name]
+        columns = np.arange(layout.n_features)[own_columns]
+        own = ranking.restrict_to(columns, shares(ranking.n_selected, widths)[name])
         names = tuple(feature.removeprefix(f"{name}{SEPARATOR}") for feature in own.feature_names)
         self._name, self._fact, self._ranking = name, fact, replace(own, feature_names=names)
-        shape = layout.tasks[name]
         below = background[columns] if background is not None else None
-        few = len(layout.tasks) <= _FEW_TASKS
+        few = len(blocks) <= _FEW_TASKS
         size = _MAP if few else _SMALL_MAP
-        plane = make_plane(Tensor(shape), own.usable_scores, size) if isinstance(shape, tuple) else None
+        plane = make_plane(block, own.usable_scores, size)
         self._maps = Maps(plane, size, below, meaning=meaning) if plane else None
         self._bars = Bars(self._ranking, _LEAST_BARS, _MOST_BARS if few else _LEAST_BARS, meaning)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray
-from raysel.data.layouts import Layout, MaskedVolume, Tensor
+from raysel.data.layouts import Layout
 
 _FEW = 4  # a first or last axis of at most so many cells is one of channels, all of which are shown
 _MOST_SLICES = 12
@@ -56,26 +56,14 @@ def make_plane(
     layout: Layout, weights: FloatArray | None = None, largest: tuple[float, float] = (4.1, 6.4)
 ) -> Plane | None:
     """Arrange the cells of a layout in a plane."""
-    if isinstance(layout, MaskedVolume):
-        features = layout.arranged(np.arange(layout.n_features), outside=-1)
-        return _slices(features, layout.axes(), _upward(layout), weights, largest, flipped=True)
-    if not isinstance(layout, Tensor) or sum(side > 1 for side in layout.shape) < 2:
+    if not layout.is_image:
         return None
-    features = layout.arranged(np.arange(layout.n_features))
-    if len(layout.shape) == 2:
+    features = layout.arranged(np.arange(layout.n_features), outside=-1)
+    if features.ndim == 2:
         first, second = layout.axes()
         return Plane(features, features, (first, second))
-    if len(layout.shape) != 3:
-        return None
-    channels = [axis for axis in (2, 0) if layout.shape[axis] <= _FEW]
-    return _slices(features, layout.axes(), channels[0] if channels else 2, weights, largest, flipped=False)
-
-
-def _upward(layout: MaskedVolume) -> int:
-    """Axis of a volume that runs most nearly upwards in space, the third coordinate of the affine's positions."""
-    steps = np.asarray(layout.affine)[:3, :3]
-    upward = np.abs(steps[2]) / np.maximum(np.linalg.norm(steps, axis=0), np.finfo(float).tiny)
-    return int(2 - np.argmax(upward[::-1]))
+    in_space = layout.affine is not None
+    return _slices(features, layout.axes(), layout.slice_axis, weights, largest, flipped=in_space)
 
 
 def _slices(

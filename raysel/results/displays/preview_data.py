@@ -16,8 +16,8 @@ from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.files import write_result
 from raysel.data.dataset import Dataset
 from raysel.data.formats.numpy_files import open_npz
-from raysel.data.layouts import SEPARATOR, Layout, MaskedVolume, Modalities, Tasks, Tensor
-from raysel.data.task_blocks import TaskBlocks
+from raysel.data.layouts import SEPARATOR, Layout
+from raysel.data.task_blocks import blocks_of, parts_of
 
 
 @dataclass(frozen=True)
@@ -61,18 +61,17 @@ _QUARTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 def preview_parts(data: Dataset, orders: Mapping[str, str] | None = None) -> list[Images | Ranges]:
     """Return what a picture of a data set shows."""
     orders = orders or {}
-    if not isinstance(data.layout, Tasks) or not isinstance(data.X, TaskBlocks):
-        X = data.X.blocks[0] if isinstance(data.X, TaskBlocks) else data.X
-        if isinstance(data.layout, Modalities):
-            return [_modalities(X, data.layout)]
+    if data.layout.is_multimodal:
+        return [_modalities(data.parts())]
+    if not data.layout.is_multitask:
+        (X,) = blocks_of(data.X)
         return list(_of_one(X, _members(data.y, data.classes), data.layout, data.feature_names, "", orders.get("")))
     parts: list[Images | Ranges] = []
-    n_tasks = len(data.layout.tasks)
-    blocks = list(zip(data.layout.tasks.items(), data.X.parts(), strict=True))
-    for (task, shape), (rows, columns, block) in blocks[:_MOST_TASKS]:
+    n_tasks = len(data.layout.task_names)
+    blocks = list(zip(data.layout.blocks().items(), parts_of(data.X), strict=True))
+    for (task, (_, layout)), (rows, columns, block) in blocks[:_MOST_TASKS]:
         y = np.array([str(label).removeprefix(f"{task}{SEPARATOR}") for label in data.y[rows]])
         y = y.astype(np.int64) if all(map(str.isdecimal, np.unique(y).tolist())) else y  # 2 comes before 10
-        layout = Tensor(shape if isinstance(shape, tuple) else (shape,))
         names = [name.removeprefix(f"{task}{SEPARATOR}") for name in data.feature_names[columns]]
         parts += _of_one(block, _members(y, np.unique(y)), layout, names, task, orders.get(task), max(2, n_tasks))
     return parts
@@ -140,8 +139,8 @@ def _of_one(
     share: int = 1,
 ) -> Iterator[Images | Ranges]:
     """Parts of samples of one shape; ``share`` is the number of tasks that share the figure."""
-    of, shape = f"{task}: " if task else "", tuple(getattr(layout, "shape", ()))
-    in_space = isinstance(layout, MaskedVolume)
+    of, shape = f"{task}: " if task else "", layout.shape
+    in_space = layout.affine is not None
     views = _views(shape, list(layout.coordinates().values()), in_space) if len(shape) > 1 else []
     if not views:
         yield _columns(X, members, names, of, share)
@@ -237,13 +236,12 @@ def _columns(X: FloatArray, members: Mapping[str, IntArray], names: Sequence[str
     )
 
 
-def _modalities(X: FloatArray, layout: Modalities) -> Ranges:
-    slices = layout.slices()
+def _modalities(parts: Mapping[str, FloatArray]) -> Ranges:
     return Ranges(
         title="values of each modality (number of columns) over its own range",
-        names=[f"{name} ({columns.stop - columns.start})" for name, columns in slices.items()],
-        quantiles=np.array([np.quantile(X[:, columns], _QUARTILES) for columns in slices.values()]),
-        means=np.empty((len(slices), 0)),
+        names=[f"{name} ({values.shape[1]})" for name, values in parts.items()],
+        quantiles=np.array([np.quantile(values, _QUARTILES) for values in parts.values()]),
+        means=np.empty((len(parts), 0)),
     )
 
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure, SubFigure
 
 from raysel.core.arrays import FloatArray
 from raysel.core.printing import short
-from raysel.data.layouts import Layout, Modalities, Tasks
+from raysel.data.layouts import Layout
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays.maps import Maps
 from raysel.results.displays.parts import Bars, ModalityBars, TaskRow
@@ -50,9 +50,9 @@ def ranking_figure(
     maps = Maps(plane, background=background, below=below, meaning=meaning) if plane else None
     width = max(maps.size[0], _LEAST_WIDTH) if maps else _WIDTH
     rows: list[TaskRow] = []
-    if isinstance(layout, Tasks):
+    if layout.is_multitask:
         rows = _task_rows(ranking, layout, task_scores or {}, metric, background, meaning)
-        remarks = [*remarks, *_left_out(list(layout.tasks), len(rows))]
+        remarks = [*remarks, *_left_out(layout.task_names, len(rows))]
     if plane and plane.about:
         answer = [*answer, plane.about]
     facts, lines = _wrapped(answer, width), _wrapped(remarks, width)
@@ -62,7 +62,7 @@ def ranking_figure(
         figure = _maps(ranking, maps, (width, maps.size[1] + header))
     elif rows:
         figure = _tasks(rows, header)
-    elif isinstance(layout, Modalities):
+    elif layout.is_multimodal:
         figure = _modalities(ranking, header, meaning)
     else:
         figure = _bars(ranking, header, meaning)
@@ -104,7 +104,7 @@ def _modalities(ranking: FeatureRanking, header: float, meaning: str) -> Figure:
 
 def _task_rows(
     ranking: FeatureRanking,
-    layout: Tasks,
+    layout: Layout,
     scores: Mapping[str, Sequence[float]],
     metric: str,
     background: FloatArray | None,
@@ -112,7 +112,7 @@ def _task_rows(
 ) -> list[TaskRow]:
     """Rows of the first tasks, as many as a page holds."""
     rows: list[TaskRow] = []
-    for name in layout.tasks:
+    for name in layout.task_names:
         fact = f"{metric.replace('_', ' ')} {mean_and_sd(scores[name])}" if name in scores else ""
         row = TaskRow(ranking, layout, name, fact, background, meaning)
         if rows and sum(other.height for other in rows) + row.height > _PAGE:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from raysel.core.printing import short
-from raysel.data.layouts import Layout, MaskedVolume, Modalities, Tasks, Tensor
+from raysel.data.layouts import Layout
 from raysel.results import words
 from raysel.results.displays.planes import make_plane
 from raysel.results.displays.preview_data import Ranges, read_preview_parts
@@ -15,7 +15,7 @@ from raysel.results.page.contents import Block, Facts, Folded, Picture, Pictures
 from raysel.results.preview import Preview
 from raysel.results.progress import counted
 from raysel.results.result import StudyResult
-from raysel.study.background import has_images, in_cells, read_image
+from raysel.study.background import read_image
 
 _MOST_TASKS = 6
 
@@ -31,16 +31,10 @@ def asked(result: StudyResult, preview: Preview | None) -> Section:
     return Section("asked", "What was asked", blocks)
 
 
-def drawn_parts(layout: Layout) -> list[tuple[str, slice, Tensor | MaskedVolume]]:
+def drawn_parts(layout: Layout) -> list[tuple[str, slice, Layout]]:
     """Return the name, the columns and the layout of each task whose samples are images or volumes."""
-    whole = slice(0, layout.n_features)
-    if isinstance(layout, Tensor | MaskedVolume):
-        return [("", whole, layout)] if has_images(layout) else []
-    if not isinstance(layout, Tasks):
-        return []
-    parts = [(name, columns, layout.tasks[name]) for name, columns in layout.slices().items()]
-    own = [(name, columns, Tensor(shape)) for name, columns, shape in parts if isinstance(shape, tuple)]
-    return [(name, columns, task) for name, columns, task in own if has_images(task)]
+    blocks = layout.blocks().items()
+    return [(name, columns, block) for name, (columns, block) in blocks if block.is_image]
 
 
 def _data_facts(result: StudyResult, preview: Preview | None) -> Iterator[tuple[str, str]]:
@@ -95,7 +89,7 @@ def _pictures(result: StudyResult, preview: Preview | None) -> Iterator[Picture]
         caption = f"{what}, before scaling.{f' {plane.about}.' if plane.about else ''}"
         rows = zip(*layout.coordinates().values(), mean[columns], strict=True)
         data = csv_download(f"mean-{i}.csv" if name else "mean.csv", [*layout.axes(), "mean"], rows)
-        figure = figures.image_figure(plane, in_cells(layout, mean[columns]))
+        figure = figures.image_figure(plane, layout.arranged(mean[columns], outside=np.nan).ravel())
         yield Picture(inline_svg(figure, f"mean{i}", caption), caption, data, on_white=True)
     if preview and preview.ranges:
         names, *ranges = zip(*preview.ranges, strict=True)
@@ -110,7 +104,7 @@ def _closer_pictures(result: StudyResult) -> Iterator[Picture]:
     from raysel.results.displays.preview import part_figure  # noqa: PLC0415 - loads matplotlib
     from raysel.results.page.svg import inline_svg  # noqa: PLC0415
 
-    if isinstance(result.layout, Modalities):  # their ranges are drawn above
+    if result.layout.is_multimodal:  # their ranges are drawn above
         return
     for i, part in enumerate(read_preview_parts(result.directory.preview_parts)):
         caption = f"{part.title[:1].upper()}{part.title[1:]}."

@@ -9,7 +9,6 @@ import numpy as np
 from raysel.core.arrays import FloatArray
 from raysel.core.errors import DataError
 from raysel.core.printing import short
-from raysel.data.layouts import Modalities
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays import data as picture_data
 from raysel.results.displays.drawing import picture_background, score_meaning
@@ -58,7 +57,7 @@ def features(result: StudyResult) -> Section:
 
 def _drawn(result: StudyResult, ranking: FeatureRanking) -> Pictures:
     pictures = list(_maps(result, ranking)) or [_bars(ranking)]
-    if isinstance(result.layout, Modalities):
+    if result.layout.is_multimodal:
         pictures.append(_modalities(ranking))
     return Pictures([*pictures, *_profile(result)])
 

@@ -20,7 +20,7 @@ from raysel.results.words.answer import (
     tasks_in_words,
     values_in_words,
 )
-from raysel.results.words.asked import blocks_in_words, data_facts, data_name, layout_in_words, method_facts
+from raysel.results.words.asked import blocks_in_words, data_facts, data_name, method_facts
 from raysel.results.words.ranking import best_features_in_words, modalities_in_words, redundancy_in_words
 from raysel.results.words.references import (
     ScoreRow,
@@ -51,7 +51,6 @@ __all__ = [
     "headline",
     "interval_footnote",
     "interval_name",
-    "layout_in_words",
     "listed",
     "mean_and_sd",
     "method_facts",

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from raysel.config.overrides import OWN_DATA
-from raysel.data.layouts import SEPARATOR, Layout, Modalities, Tasks, Tensor
+from raysel.core.printing import quoted
+from raysel.data.layouts import SEPARATOR, Layout
 from raysel.results.preview import Preview
 from raysel.results.progress import counted
 from raysel.results.words.answer import rule_in_words
 
 _MOST_CLASSES = 24
 _FIRST_NAMES = 6
-_LONGEST_NAME, _LONGEST_VALUE = 40, 60
+_LONGEST_VALUE = 60
 _SCALINGS = {
     "unit": "the range of all values to [0, 1]",
     "zscore": "each feature to mean 0 and variance 1",
@@ -36,13 +37,13 @@ def data_facts(
     d = len(feature_names)
     if preview:
         if preview.label is not None:
-            yield "label", _quoted(preview.label)
+            yield "label", quoted(preview.label)
         yield "labels" if preview.is_multilabel else "classes", classes_in_words(preview)
         if preview.n_groups is not None:
             yield "groups", _groups_in_words(preview, groups)
-    first = ", ".join(_quoted(name) for name in feature_names[:_FIRST_NAMES])
-    yield "features", f"{d}: {first}{f', ... {_quoted(feature_names[-1])}' if d > _FIRST_NAMES else ''}"
-    yield "layout", layout_in_words(layout, dataset.get("order") or "C", preview.n_by_task if preview else ())
+    first = ", ".join(quoted(name) for name in feature_names[:_FIRST_NAMES])
+    yield "features", f"{d}: {first}{f', ... {quoted(feature_names[-1])}' if d > _FIRST_NAMES else ''}"
+    yield "layout", layout.describe(dataset.get("order") or "C", preview.n_by_task if preview else ())
     if preview and preview.values:
         yield "values", values_of_features(preview)
     if left := list(_left_out(dataset)):
@@ -68,39 +69,15 @@ def classes_in_words(preview: Preview) -> str:
         return f"{len(preview.classes)}: {_listed(told)}"
     pairs = list(zip(preview.classes, preview.counts, strict=True))
     equal = len(set(preview.counts)) == 1
-    named = [_quoted(name) if equal else f"{_quoted(name)} ({count})" for name, count in pairs]
+    named = [quoted(name) if equal else f"{quoted(name)} ({count})" for name, count in pairs]
     without = f"; {counted(preview.n_unlabelled, 'sample')} without any label" if preview.n_unlabelled else ""
     return f"{len(named)}, {_each(preview.counts)}: {_listed(named)}{without}"
-
-
-def layout_in_words(layout: Layout, order: str | None = None, n_by_task: Sequence[int] = ()) -> str:
-    """Return the arrangement of the features as text."""
-    if isinstance(layout, Tasks):
-        counts = [f", {n} samples" for n in n_by_task] or [""] * len(layout.tasks)
-        widths = [f"{name} ({_size(s)}{n})" for (name, s), n in zip(layout.tasks.items(), counts, strict=True)]
-        return f"{len(widths)} tasks, each with features of its own: {_listed(widths)}"
-    if isinstance(layout, Modalities):
-        widths = [f"{_quoted(name)} ({width})" for name, width in layout.modalities.items()]
-        return f"{len(widths)} modalities: {_listed(widths)}"
-    shape = getattr(layout, "shape", ())
-    if len(shape) < 2:
-        return "each sample is a row of a table"
-    if not isinstance(layout, Tensor):
-        return f"each sample is a volume of {_size(shape)}, of which {layout.n_features} cells are features"
-    sides = "rows x columns" if len(shape) == 2 else f"an array of order {len(shape)}"
-    runs = {"C": "the last axis runs fastest", "F": "the first axis runs fastest"}
-    if len(shape) == 2:
-        runs = {"C": "row by row", "F": "column by column"}
-    held = f"; read in order {order}, {runs[order]}" if order else ""
-    return f"each sample is {_size(shape)} ({sides}){held}"
 
 
 def values_of_features(preview: Preview) -> str:
     """Return the smallest, mean and largest value, of each modality or task if there are several."""
     if preview.ranges:
-        each = [
-            f"{_quoted(name)} {low:.4g} to {high:.4g} (mean {mean:.4g})" for name, low, mean, high in preview.ranges
-        ]
+        each = [f"{quoted(name)} {low:.4g} to {high:.4g} (mean {mean:.4g})" for name, low, mean, high in preview.ranges]
         return ", ".join(each)
     low, mean, high = preview.values or (0.0, 0.0, 0.0)
     return f"{low:.4g} to {high:.4g}, mean {mean:.4g}"
@@ -155,7 +132,7 @@ def blocks_in_words(cv: Mapping[str, Any]) -> str:
 def _groups_in_words(preview: Preview, name: str | None) -> str:
     low, high = preview.group_sizes or (0, 0)
     sizes = f" of {low if low == high else f'{low} to {high}'} samples" if preview.group_sizes else ""
-    of = f"{_quoted(name)}: " if name else ""
+    of = f"{quoted(name)}: " if name else ""
     return f"{of}{preview.n_groups} groups{sizes}; a group is never divided between training and test"
 
 
@@ -169,10 +146,10 @@ def _left_out(dataset: Mapping[str, Any]) -> Iterator[str]:
             ("exclude_labels", "labels"),
         ):
             if names := section.get(key):
-                yield f"{of}{what} {_listed([_quoted(str(name)) for name in names])} (dataset.{key})"
+                yield f"{of}{what} {_listed([quoted(str(name)) for name in names])} (dataset.{key})"
         for key, what in (("classes", "classes"), ("only", "modalities")):
             if names := section.get(key):
-                yield f"{of}all {what} but {_listed([_quoted(str(name)) for name in names])} (dataset.{key})"
+                yield f"{of}all {what} but {_listed([quoted(str(name)) for name in names])} (dataset.{key})"
 
 
 def _each(counts: Sequence[int]) -> str:
@@ -180,20 +157,9 @@ def _each(counts: Sequence[int]) -> str:
     return f"{counted(low, 'sample')} each" if low == high else f"{low} to {high} samples each"
 
 
-def _size(shape: int | Sequence[int]) -> str:
-    return " x ".join(map(str, shape)) if isinstance(shape, Sequence) else str(shape)
-
-
 def _listed(items: Sequence[str], most: int = _MOST_CLASSES) -> str:
     more = f" and {len(items) - most} more" if len(items) > most else ""
     return f"{', '.join(items[:most])}{more}"
-
-
-def _quoted(name: str) -> str:
-    """Name on one line, shortened; in quotation marks where it could be misread."""
-    line = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(name.split()))
-    line = line if len(line) <= _LONGEST_NAME else f"{line[: _LONGEST_NAME - 1]}…"
-    return f"'{line}'" if line != name.strip() or " " in line or "," in line or not line else line
 
 
 def _value(value: Any) -> str:

@@ -26,7 +26,7 @@ from raysel.base.projections.task_samples import TaskSamples, warn_of_lost_direc
 from raysel.core.arrays import FloatArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.validation import Interval
-from raysel.data.layouts import Layout, Tasks, Tensor
+from raysel.data.layouts import Layout
 from raysel.numerics.scatter import centre, equilibrated_rank, thin_svd
 from raysel.solvers.mtda.shared_ratio import COMMON_CONSTRAINTS, SharedRatioProjector
 
@@ -256,9 +256,8 @@ embedded_labels_, task_names_, classes_
         BilinearMTDA
             The unfitted estimator.
         """
-        if isinstance(layout, Tasks):
-            return cls(tasks=dict(layout.tasks), **params)
-        return cls(shape=layout.shape if isinstance(layout, Tensor) and len(layout.shape) == 2 else None, **params)
+        arrangement = layout.parameters()
+        return cls(tasks=arrangement.get("tasks"), shape=arrangement.get("shape"), **params)
 
     def complexity_key(self) -> tuple[float, ...]:
         """Return the number of components; the default counts as the largest number.

@@ -146,7 +146,7 @@ class SMML(IterativeEstimator, OneAgainstRest):
     @classmethod
     def from_layout(cls, layout: Layout, **params: Any) -> Self:
         """Make a solver for data of a layout, with its modalities; other layouts are one modality."""
-        return cls(modalities=dict(layout.modalities) if isinstance(layout, Modalities) else None, **params)
+        return cls(modalities=layout.parameters().get("modalities"), **params)
 
     def check(self, n_features: int) -> None:
         """Check the parameters, alone and against the number of features; raise ConfigError if one is wrong."""

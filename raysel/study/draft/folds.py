@@ -11,7 +11,6 @@ import numpy as np
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import Modalities, Tensor
 from raysel.evaluation.plan import NestedPlan
 
 #: Number of values of X times number of classes from which an effort is medium, large, and huge.
@@ -32,14 +31,7 @@ def kind_of(dataset: Dataset) -> Kind:
     """Return the kind of a data set."""
     if dataset.is_multilabel:
         return Kind.LABELS
-    if isinstance(dataset.layout, Modalities):
-        return Kind.MODALITIES
-    if not isinstance(dataset.layout, Tensor):
-        return Kind.TABLE  # a layout of cells without a rectangle around them, e.g. the voxels of a mask
-    order = len(dataset.layout.shape)
-    if order == 2 and min(dataset.layout.shape) > 1:
-        return Kind.MATRIX
-    return Kind.TABLE if order <= 2 else Kind.TENSOR
+    return Kind(dataset.layout.noun)
 
 
 class Effort(IntEnum):

@@ -21,7 +21,7 @@ from raysel.data.formats.nifti import volume_columns
 from raysel.data.formats.tables.contents import METADATA_KEY
 from raysel.data.formats.tables.reader import TABLE_SUFFIXES, open_table
 from raysel.data.formats.volumes import is_nifti
-from raysel.data.layouts import Modalities, Tasks, Tensor
+from raysel.data.layouts import Layout
 from raysel.data.loading import BUILTIN_NAMES, load_dataset, local_data
 from raysel.study.draft.folds import FEWEST, rare_labels, too_small_classes
 from raysel.study.draft.roles import Roles, table_roles, usable_groups
@@ -177,7 +177,7 @@ def look_at(
     found = Looked(
         str(path), load_dataset(str(path), **options), options, dict(roles.drop) if roles else {}, comments, doubts
     )
-    if isinstance(found.dataset.layout, Tasks):
+    if found.dataset.layout.is_multitask:
         raise DataError(
             f"{path} holds several tasks, and a study of one is drafted; see the built-in study faces-mtda."
         )
@@ -237,14 +237,15 @@ def _leave_out_small(found: Looked) -> None:
         found.doubts.append(f"exclude_classes: {listed(small)} left out, with fewer than {FEWEST} {what} each.")
 
 
-def _narrow_modalities(found: Looked, layout: Modalities) -> None:
+def _narrow_modalities(found: Looked, layout: Layout) -> None:
     """Take columns with a point in their names as columns without an order if modalities would be narrow."""
     # R writes points for blanks, e.g. Sepal.Length and Sepal.Width.
-    if layout.n_features >= _NARROW * len(layout.modalities):
+    names = list(layout.slices())
+    if layout.n_features >= _NARROW * len(names):
         return
     found.choose("one table, though the names of its columns have points", shape=[layout.n_features])
     found.doubts.append(
-        f"shape: the columns are one table; leave shape out if {listed(layout.modalities)}, before the points in their "
+        f"shape: the columns are one table; leave shape out if {listed(names)}, before the points in their "
         "names, are modalities."
     )
 
@@ -252,10 +253,10 @@ def _narrow_modalities(found: Looked, layout: Modalities) -> None:
 def _arrange(found: Looked) -> None:
     """Recognise images in the rows of a matrix."""
     layout = found.dataset.layout
-    if isinstance(layout, Modalities) and Path(found.file).suffix.lower() in TABLE_SUFFIXES:
+    if layout.is_multimodal and Path(found.file).suffix.lower() in TABLE_SUFFIXES:
         _narrow_modalities(found, layout)
         return
-    if not isinstance(layout, Tensor) or len(layout.shape) > 1 or found.dataset.is_multilabel:
+    if len(layout.grid) != 1 or found.dataset.is_multilabel:
         return
     named = found.dataset.feature_names != tuple(layout.default_names())
     matlab = Path(found.path).suffix.lower() == ".mat"

@@ -8,7 +8,6 @@ import numpy as np
 
 from raysel.core.arrays import FloatArray
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import MaskedVolume, Tensor
 from raysel.study.draft.folds import Effort, Kind, class_counts, effort_of
 from raysel.study.draft.text import Entry
 
@@ -57,11 +56,11 @@ def method_entries(dataset: Dataset, kind: Kind) -> list[Entry]:
         alpha = {"logspace": [0.003, 0.3, n_values]}
         unit = "alpha is the sparsity, as a fraction of the value from which on nothing is selected"
         method = Entry("search.method", "grid", "every combination of the space")
-        if isinstance(dataset.layout, Tensor) and name == "smr":
+        if name == "smr":
             found.append(
                 Entry("solver.params", {"max_iter": 30, "tol": 0.0001}, "iterations at most, and when to stop")
             )
-            side = min(dataset.layout.shape)
+            side = min(dataset.layout.grid)
             ranks = [*[rank for rank in _RANKS if rank < side][: 3 - effort], side]
             space = {"alpha": alpha, "rank": ranks}
             unit += f"; rank is that of the weights; {side} bounds nothing, so that low rank has to pay"
@@ -97,7 +96,7 @@ def scaling_entry(dataset: Dataset, kind: Kind) -> Entry:
     low, high = X.min(axis=0), X.max(axis=0)
     shown = f"the values lie in {low.min():.4g} to {high.max():.4g}"
     key = "dataset.scaling"
-    if dataset.layout.to_json()["kind"] == "modalities":
+    if dataset.layout.is_multimodal:
         why = (
             "mean 0 and variance 1 a feature, then divided by the root of its modality's width, so that none dominates"
         )
@@ -108,9 +107,9 @@ def scaling_entry(dataset: Dataset, kind: Kind) -> Entry:
         return Entry(key, "zscore", f"the cells' ranges differ more than {_UNITS:g}-fold, so each cell by its own")
     if _like_pixels(X, low, high):
         return Entry(key, "unit", f"all columns by one range, for they look like pixels: {shown}")
-    if isinstance(dataset.layout, MaskedVolume):
-        return Entry(key, "zscore", "mean 0 and variance 1 a voxel, learned on each training set")
-    return Entry(key, "zscore", "mean 0 and variance 1 a column, learned on each training set: columns differ in unit")
+    noun = dataset.layout.feature_noun
+    why = ": columns differ in unit" if noun == "column" else ""
+    return Entry(key, "zscore", f"mean 0 and variance 1 a {noun}, learned on each training set{why}")
 
 
 def _of_one_unit(low: FloatArray, high: FloatArray) -> bool:

@@ -14,7 +14,6 @@ import numpy as np
 from raysel.config.schema import NIFTI
 from raysel.config.yaml_text import dump_key
 from raysel.core.printing import listed
-from raysel.data.layouts import MaskedVolume, Modalities, Tensor
 from raysel.study.draft.folds import kind_of
 from raysel.study.draft.looking import Looked
 
@@ -120,16 +119,7 @@ def findings_of(found: Looked) -> dict[str, str]:
     findings["label"] = f"{dataset.label}, {classes}" if dataset.label else classes
     if dataset.feature_names != tuple(dataset.layout.default_names()):
         findings["features"] = listed(dataset.feature_names)
-    if isinstance(dataset.layout, Modalities):
-        findings["modalities"] = ", ".join(f"{name}: {width}" for name, width in dataset.layout.modalities.items())
-    elif isinstance(dataset.layout, Tensor) and len(dataset.layout.shape) > 1:
-        order = found.options.get("order", "C")
-        way = "row by row" if order == "C" else "column by column in the file"
-        findings["shape"] = f"{' x '.join(map(str, dataset.layout.shape))}, order {order} ({way})"
-    elif isinstance(dataset.layout, MaskedVolume):
-        findings["shape"] = f"the {dataset.n_features} voxels of {found.options['mask']} in volumes"
-    else:
-        findings["shape"] = "none: columns without an order"
+    findings["layout"] = dataset.layout.describe(found.options.get("order", "C"))
     groups = found.options.get("groups")
     n_groups = 0 if dataset.groups is None else len(np.unique(dataset.groups))
     findings["groups"] = f"{groups}, {n_groups} kept whole in the folds" if n_groups else "none"

@@ -13,7 +13,6 @@ from scipy.ndimage import gaussian_filter
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import Tensor
 from raysel.study.inspection.neighbours import (
     ABOVE_ANY_TWO,
     NO_MORE,
@@ -172,15 +171,13 @@ def find_arrangement(X: NDArray[Any], y: LabelArray | None = None, *, column_maj
 
 def arrangement_remark(dataset: Dataset) -> str | None:
     """Say which shape and order fit images better than the ones they have."""
-    if not isinstance(dataset.layout, Tensor) or len(dataset.layout.shape) != 2:
-        return None
-    height, width = dataset.layout.shape
-    if min(height, width) < SHORTEST_SIDE:
+    sides = dataset.layout.grid
+    if len(sides) != 2 or min(sides) < SHORTEST_SIDE:
         return None
     samples, rows = chosen_samples(np.asarray(dataset.X))
     if len(samples) < FEWEST_SAMPLES:
         return None
-    return _remark(samples, None if dataset.is_multilabel else dataset.y[rows], height, width)
+    return _remark(samples, None if dataset.is_multilabel else dataset.y[rows], *sides)
 
 
 def _remark(samples: FloatArray, y: LabelArray | None, height: int, width: int) -> str | None:

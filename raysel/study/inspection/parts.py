@@ -15,8 +15,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import SEPARATOR, Tasks, Tensor
-from raysel.data.task_blocks import TaskBlocks
+from raysel.data.layouts import SEPARATOR
+from raysel.data.task_blocks import parts_of
 
 #: Largest number of samples whose neighbours are searched; of more, as many are drawn.
 MOST_QUERIES = 5000
@@ -163,10 +163,7 @@ class Part:
 
 def parts(dataset: Dataset) -> Iterator[Part]:
     """Yield the tasks of a data set, or the data set as the only part."""
-    X, layout, names = dataset.X, dataset.layout, dataset.feature_names
-    if isinstance(X, TaskBlocks) and isinstance(layout, Tasks):
-        for (task, shape), (rows, columns, block) in zip(layout.tasks.items(), X.parts(), strict=True):
-            yield Part(block, dataset.y[rows], names[columns], rows, not isinstance(shape, int), task)
-    elif not isinstance(X, TaskBlocks):
-        image = isinstance(layout, Tensor) and len(layout.shape) > 1
-        yield Part(X, dataset.y, names, np.arange(len(X)), image, None)
+    blocks = dataset.layout.blocks().items()
+    for (task, (_, layout)), (rows, columns, block) in zip(blocks, parts_of(dataset.X), strict=True):
+        names = dataset.feature_names[columns]
+        yield Part(block, dataset.y[rows], names, rows, len(layout.grid) > 1, task or None)

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import MaskedVolume
-from raysel.data.scaling import default_scaling
 from raysel.evaluation.plan import NestedPlan
 from raysel.study.inspection.arrangement import arrangement_remark
 from raysel.study.inspection.dependence import copy_remarks, order_remark
@@ -43,7 +41,7 @@ def questions_scores(remark: str) -> bool:
 def scale_remarks(dataset: Dataset, scaling: str | None) -> Iterator[str]:
     """Remark on columns of a table, a task or modalities that ``dataset.scaling`` leaves at different scales."""
     for part in parts(dataset) if scaling in ("unit", "none") else ():
-        if part.image or isinstance(dataset.layout, MaskedVolume):
+        if part.image or dataset.layout.is_image:
             continue
         with np.errstate(over="ignore", invalid="ignore"):  # squares of values near the end of the range
             spreads = np.concatenate([block.std(axis=0, dtype=np.float64) for _, block in part.columns()])
@@ -57,7 +55,7 @@ def scale_remarks(dataset: Dataset, scaling: str | None) -> Iterator[str]:
                 f"{where}The columns' standard deviations differ by a factor of {ratio:.3g} "
                 f"('{part.own_name(int(widest))}' to '{part.own_name(int(narrowest))}'), which dataset.scaling "
                 f"{scaling} leaves: if the columns have different units, the ranking is by their unit; set "
-                f"{default_scaling(dataset.layout)}."
+                f"{dataset.layout.default_scaling}."
             )
 
 

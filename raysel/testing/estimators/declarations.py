@@ -7,7 +7,6 @@ from inspect import signature
 import numpy as np
 from sklearn.feature_selection import SelectorMixin
 
-from raysel.data.layouts import Tasks
 from raysel.testing.checks import require, require_close, require_equal
 from raysel.testing.estimators.samples import MethodCase, Samples, SamplesCheck, fit, fitted
 
@@ -110,7 +109,7 @@ def paths_as_declared(case: MethodCase, samples: Samples) -> None:
 
 def several_labels_as_declared(case: MethodCase, samples: Samples) -> None:
     """A method that does not declare ``multilabel`` refuses an indicator."""
-    if case.wrapped or case.capabilities.multilabel or isinstance(samples.layout, Tasks):
+    if case.wrapped or case.capabilities.multilabel or samples.layout.is_multitask:
         return
     y = np.stack([samples.y == samples.y[0], samples.X[:, 0] > 0], axis=1).astype(np.int64)
     try:

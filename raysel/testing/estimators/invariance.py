@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from sklearn.feature_selection import SelectorMixin
 
 from raysel.base.estimator import Estimator
-from raysel.core.arrays import IntArray, LabelArray
-from raysel.data.layouts import SEPARATOR, Layout, Modalities, Tasks, Tensor
+from raysel.core.arrays import LabelArray
+from raysel.data.layouts import SEPARATOR
 from raysel.testing.checks import require, require_close, require_equal
 from raysel.testing.estimators.samples import MethodCase, Samples, SamplesCheck, fit, fitted
 
@@ -59,7 +57,7 @@ def class_order(case: MethodCase, samples: Samples) -> None:
 
 def feature_order(case: MethodCase, samples: Samples) -> None:
     """Features in another order, within the layout's parts or along its axes, give their scores in that order."""
-    order, what = feature_permutation(samples.layout), "features in another order"
+    order, what = samples.layout.permutation(np.random.default_rng(6)), "features in another order"
     straight, X = fitted(case, samples), np.ascontiguousarray(samples.X[:, order])
     turned = fit(case.build(samples.layout), X, samples.y)
     if hasattr(straight, "scores_"):
@@ -88,35 +86,14 @@ def constant_features(case: MethodCase, samples: Samples) -> None:
 CHECKS: tuple[SamplesCheck, ...] = (sample_order, class_names, class_order, feature_order, constant_features)
 
 
-def feature_permutation(layout: Layout) -> IntArray:
-    """Draw a permutation of the columns that keeps the layout: within each part, or along each axis."""
-    rng = np.random.default_rng(6)
-    if isinstance(layout, Tensor):
-        return _along_axes(rng, layout.shape)
-    if isinstance(layout, Modalities):
-        shapes: list[tuple[int, ...]] = [(width,) for width in layout.modalities.values()]
-    elif isinstance(layout, Tasks):
-        shapes = [(shape,) if isinstance(shape, int) else shape for shape in layout.tasks.values()]
-    else:
-        shapes = [(1,)] * layout.n_features
-    starts = np.cumsum([0, *map(math.prod, shapes)])
-    return np.concatenate([start + _along_axes(rng, shape) for start, shape in zip(starts, shapes, strict=False)])
-
-
-def _along_axes(rng: np.random.Generator, shape: tuple[int, ...]) -> IntArray:
-    cells = np.arange(math.prod(shape)).reshape(shape)
-    found: IntArray = cells[np.ix_(*(rng.permutation(side) for side in shape))].ravel()
-    return found
-
-
 def _renamed(samples: Samples, letters: str) -> LabelArray:
     """The labels under other names, a letter for each in their order; a task's name stays before its labels."""
     labels = np.unique(samples.y)
-    if not isinstance(samples.layout, Tasks):
+    if not samples.layout.is_multitask:
         return np.array(list(letters))[np.searchsorted(labels, samples.y)]
     own = np.char.partition(labels, SEPARATOR)
     names = {}
-    for task in samples.layout.tasks:
+    for task in samples.layout.task_names:
         for letter, label in zip(letters, labels[own[:, 0] == task], strict=False):
             names[label] = f"{task}{SEPARATOR}{letter}"
     return np.array([names[label] for label in samples.y])

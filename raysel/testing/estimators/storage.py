@@ -14,7 +14,6 @@ from sklearn.feature_selection import SelectorMixin
 
 from raysel.base.estimator import Estimator
 from raysel.base.models import load_model, save_model, trusted_types, untrusted_types
-from raysel.data.layouts import Tasks
 from raysel.testing.checks import require, require_equal
 from raysel.testing.estimators.samples import MethodCase, Samples, SamplesCheck, fit, fitted, require_same_bits
 
@@ -74,7 +73,7 @@ def frames_keep_their_names(case: MethodCase, samples: Samples) -> None:
             require(
                 names == [columns[i] for i in np.flatnonzero(model.get_support())], "other names than the support's."
             )
-    if hasattr(model, "predict") and not isinstance(samples.layout, Tasks):
+    if hasattr(model, "predict") and not samples.layout.is_multitask:
         try:
             model.predict(frame[columns[::-1]])
         except ValueError:

@@ -11,7 +11,6 @@ import numpy as np
 
 from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
-from raysel.data.layouts import Tasks
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
 from raysel.study.definition import Study
@@ -55,7 +54,7 @@ def executors_agree(case: MethodCase, make: Callable[[Study], Executor], **searc
 def _samples(case: MethodCase) -> Samples:
     """Enough samples to tell learning from guessing, of the first layout that the method takes."""
     layout = next(samples_for(case)).layout
-    if isinstance(layout, Tasks):
+    if layout.is_multitask:
         return next(samples_for(case))
     return draw("study", layout, 90, 2, seed=8)
 
@@ -89,7 +88,7 @@ def _nested_score(case: MethodCase, samples: Samples, y: Any) -> tuple[float, in
         finished = run_by(SerialExecutor(study), study, Path(folder, "run"))
     scores = [refit.record.test_score for refit in finished.refits if refit.record.test_score is not None]
     _, counts = np.unique(y, return_counts=True)
-    own = [part.max() for part in _by_task(y)] if isinstance(samples.layout, Tasks) else [counts.max()]
+    own = [part.max() for part in _by_task(y)] if samples.layout.is_multitask else [counts.max()]
     return float(np.mean(scores)), len(y), float(np.sum(own)) / len(y)
 
 

@@ -21,7 +21,7 @@ from raysel.core.printing import listed
 from raysel.data.formats.files import RawData, ReadOptions, as_labels
 from raysel.data.formats.names import INDICATOR, PANDAS_INDEX, likely_labels, taken_names
 from raysel.data.formats.tables.columns import UNNAMED, labels, named, numbers, tensor, with_plain_text
-from raysel.data.layouts import Layout, Modalities, Tasks, layout_from_json
+from raysel.data.layouts import Layout, Modalities, layout_from_json
 from raysel.data.task_blocks import TaskBlocks
 
 #: Key of the schema's metadata under which `save_dataset` stores the layout and the names as JSON.
@@ -65,9 +65,10 @@ def raw_data(
         layout = layout_from_json(stored["layout"]) if stored else None
     except DataError as error:
         raise DataError(f"{source}: {error}") from error
-    if isinstance(layout, Tasks) or _has_tensor(table):
+    tasks = layout if layout is not None and layout.is_multitask else None
+    if tasks or _has_tensor(table):
         return RawData(
-            X=_blocks(table, layout) if isinstance(layout, Tasks) else tensor(table.column("X")),
+            X=_blocks(table, tasks) if tasks else tensor(table.column("X")),
             y=y,
             groups=groups,
             layout=layout,
@@ -80,18 +81,18 @@ def raw_data(
     columns = table.column_names  # which makes a list at each access
     features = roles.features(columns)
     names = [columns[i] for i in features]
-    layout = _modalities(names)
+    modalities = _modalities(names)
     if unused := [name for name in roles.index if name not in (roles.label, roles.groups, *roles.drop)]:
         known = " and ".join(name for name in unused if not PANDAS_INDEX.fullmatch(name))
         notes += (f"the index {known} of the pandas data frame is left out".replace("  ", " "),)
-    if isinstance(layout, Modalities):
-        widths = ", ".join(f"{name} ({width})" for name, width in layout.modalities.items())
-        notes += (f"the columns are named as those of {len(layout.modalities)} modalities: {widths}",)
+    if modalities is not None:
+        widths = ", ".join(f"{name} ({width})" for name, width in modalities.modalities.items())
+        notes += (f"the columns are named as those of {len(modalities.modalities)} modalities: {widths}",)
     return RawData(
         X=numbers(table, features, source, y),
         y=y,
         groups=groups,
-        layout=layout,
+        layout=modalities,
         feature_names=tuple(names),
         label_names=tuple(name.removeprefix(INDICATOR) for name in roles.indicator),
         label=roles.label,
@@ -198,7 +199,7 @@ def _pandas_index(table: Any) -> tuple[str, ...]:
     return tuple(name for name in table.column_names if name in named or PANDAS_INDEX.fullmatch(name))
 
 
-def _modalities(features: Sequence[str]) -> Layout | None:
+def _modalities(features: Sequence[str]) -> Modalities | None:
     """Layout of several modalities if all columns are named ``modality.feature`` or ``modality[index]``, else None."""
     matches = (re.match(r"([^.\[]+)[.\[]", name) for name in features)
     prefixes = [match[1] for match in matches if match and re.search(r"[^\W\d]", match[1])]  # 40.5 has no letter
@@ -209,15 +210,16 @@ def _modalities(features: Sequence[str]) -> Layout | None:
     return Modalities(dict(widths))
 
 
-def _blocks(table: Any, layout: Tasks) -> TaskBlocks:
+def _blocks(table: Any, layout: Layout) -> TaskBlocks:
     """Read samples of several tasks, stored as a list of values of its own task for each sample."""
     own = table.column("X").combine_chunks()
     values, offsets = own.values.to_numpy(), own.offsets.to_numpy()
     tasks = table.column("task").to_numpy()
-    if not np.isin(tasks, np.arange(len(layout.tasks))).all():
-        raise ValueError(f"a sample belongs to none of the {len(layout.tasks)} tasks")
+    if not np.isin(tasks, np.arange(len(layout.task_names))).all():
+        raise ValueError(f"a sample belongs to none of the {len(layout.task_names)} tasks")
     blocks = []
-    for i, width in enumerate(layout.widths().values()):
+    for i, columns in enumerate(layout.slices().values()):
+        width = columns.stop - columns.start
         starts, stops = offsets[:-1][tasks == i], offsets[1:][tasks == i]
         if not (stops - starts == width).all():
             raise ValueError(f"a sample of task {i} does not have {width} values")
