@@ -37,7 +37,8 @@ def test_a_converged_fit_is_within_tol_of_the_optimum(method, seed, size, tol):
     X = rng.standard_normal((3, size[1]))[y] + rng.standard_normal(size)
     least = optimum(method, X, y)
     fit = clone(method).set_params(tol=tol, max_iter=2000)
-    rounding = 2e-6  # of the conic solver, and the smoothing of residuals
+    rounding = 2e-6  # of the conic solver
+    rounding += 1e-6 * len(X) / least if isinstance(method, RFS) else 0  # the norms of residuals are smoothed by 1e-6
     for J in fit.iterate(X, y):
         assert fit.dual_gap_ >= J / least - 1 - rounding
         assert fit.converged_ == (fit.dual_gap_ <= tol)
