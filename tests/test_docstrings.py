@@ -25,12 +25,14 @@ PUBLIC = {name: getattr(raysel, name) for name in raysel.__all__ if name != "__v
 METHODS = {name: solver_class(name) for name in OWN}
 #: Attributes that a fit on a plain array, or with the parameters of the suite, does not set; their text says when.
 SOMETIMES = re.compile(r"\bonly\b|if X had|if they are known|if it had any")
-#: What authors of a method, reader, sampler or executor derive from or call, beside the bases of raysel's own methods.
+#: What authors of a method, reader, sampler or executor derive from or call, beside the bases of raysel's own methods,
+#: and what public functions return.
 FOR_AUTHORS = [
     *("raysel.base.estimator:Capabilities", "raysel.base.selector:MatrixSelector"),
     *(f"raysel.base.models:{name}" for name in ("save_model", "load_model", "trusted_types", "untrusted_types")),
     *("raysel.data.formats.files:RawData", "raysel.data.formats.files:ReadOptions"),
     *("raysel.evaluation.samplers:Sampler", "raysel.execution.executor:Executor"),
+    "raysel.results.result:StudyResult",  # which run_study and open_study return
 ]
 #: Headers of numpydoc's sections.
 SECTION = re.compile(

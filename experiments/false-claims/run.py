@@ -17,8 +17,8 @@ from sklearn.datasets import load_breast_cancer, load_digits
 
 from raysel.core.arrays import FloatArray, IntArray
 from raysel.execution.serial import SerialExecutor
+from raysel.results import texts
 from raysel.results.result import StudyResult
-from raysel.results.trust import noise_in_words
 from raysel.run import course
 from raysel.run.api import prepare_study
 
@@ -130,7 +130,9 @@ TRAPS = {
     "noise": Trap(noise, "not better than chance", lambda r: verdict(r) != "better"),
     "imbalance": Trap(imbalance, "not better than the most frequent class", lambda r: verdict(r) != "better"),
     "noise, stability": Trap(
-        noise, "agreement at the level of permuted labels", lambda r: "it is at the level of noise" in noise_in_words(r)
+        noise,
+        "agreement at the level of permuted labels",
+        lambda r: "it is at the level of noise" in texts.noise_level(r.facts),
     ),
     "time": Trap(time_series, "a remark on rows like their neighbours", says("row")),
     "time, in blocks": Trap(time_in_blocks, "not better than chance", lambda r: verdict(r) != "better"),
@@ -178,7 +180,7 @@ def claims(seeds: int = SEEDS) -> Iterator[dict[str, Any]]:
                 "chance": f"{chance.mean:.3f} ({chance.recorded})",
                 "verdict": chance.verdict,
                 "against the F-test": f"{f_test.mean:.3f} ({f_test.verdict})",
-                "stability": noise_in_words(result).rpartition(": ")[2],
+                "stability": texts.noise_level(result.facts).rpartition(": ")[2],
                 "remark on the data": " ".join(result.stored.study.data_remarks),
             }
 

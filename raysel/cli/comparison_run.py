@@ -34,8 +34,8 @@ from raysel.core.errors import ConfigError, DirectoryError, HeadLostError
 from raysel.core.printing import last_words, print_path
 from raysel.core.storage.working_copy import shown_place
 from raysel.results.comparison.tables import ComparisonResult
+from raysel.results.description import method_facts
 from raysel.results.progress import ProgressLine, counted, duration
-from raysel.results.words import method_facts
 from raysel.run.comparison_api import comparison_directory, prepare_comparison, resume_comparison, run_comparison
 from raysel.run.comparison_course import state_of
 from raysel.run.comparison_definition import Comparison

@@ -16,10 +16,10 @@ from raysel.core.storage.working_copy import shown_place
 from raysel.data.formats.files import find_data_file
 from raysel.execution.computing import room_for_folds
 from raysel.execution.serial import MEMORY_SHARE
-from raysel.results import words
+from raysel.results import description
 from raysel.results.preview import Preview
 from raysel.results.progress import counted, duration
-from raysel.results.remarks import storage_remedy
+from raysel.results.texts import storage_remedy
 from raysel.run.launch import THIS_MACHINE, Nodes, Slots, slots
 from raysel.study.cost import CostEstimate, estimate_cost
 from raysel.study.definition import Study
@@ -35,7 +35,7 @@ def describe(study: Study, width: int | None = None, nodes: Nodes = None) -> Ite
     """Describe the data as understood, the method, the folds with their class counts, the cost, and what was noted."""
     cost = estimate_cost(study)
     yield from section("data", data_headline(study), data_rows(study, nodes), width)
-    yield from section("method", method_in_words(study), words.method_facts(study.config.to_dict()), width)
+    yield from section("method", method_in_words(study), description.method_facts(study.config.to_dict()), width)
     yield from folds_section(study, width)
     rows = [
         ("trials", f"{study.n_trials}, {cost.n_fits} fits in all"),
@@ -68,7 +68,7 @@ def data_rows(study: Study, nodes: Nodes = None) -> Iterator[tuple[str, str]]:
     if nodes is not None:
         size = f"{data.X.nbytes / 2**20:.0f} MiB"
         yield "shipped", f"once to each node by Ray's object store, {size}; no other machine needs the file"
-    yield from words.data_facts(
+    yield from description.data_facts(
         Preview.of(data),
         study.config.to_dict()["dataset"],
         data.layout,
@@ -81,7 +81,7 @@ def folds_section(study: Study, width: int | None) -> Iterator[str]:
     """Describe the folds of a study with their class counts."""
     folds, kind = study.plan.folds, "label" if study.dataset.is_multilabel else "class"
     final = "and a final fold on all data" if study.config.cv.final else "no final fold, so no model"
-    blocks = words.blocks_in_words(study.config.to_dict()["cv"])
+    blocks = description.format_blocks(study.config.to_dict()["cv"])
     rows = []
     for fold in folds:
         sets = [("train", fold.train), *([("test", fold.test)] if len(fold.test) else [])]

@@ -21,7 +21,7 @@ from raysel.config.loading import read_raw
 from raysel.core.errors import ConfigError, DataError, suggestion
 from raysel.core.printing import Terminal
 from raysel.data.formats.files import find_data_file
-from raysel.results.words.asked import domain_in_words
+from raysel.results.description import format_domain
 
 
 def print_references(arguments: argparse.Namespace) -> int:
@@ -140,7 +140,7 @@ def _builtin_spaces(name: str) -> Iterator[tuple[str, str]]:
         for member in (raw, *(raw.get("compare") or {}).values()):
             solver = member.get("solver") or {}
             if solver.get("name") == name and solver.get("space"):
-                yield study, ", ".join(f"{key} ({domain_in_words(own)})" for key, own in solver["space"].items())
+                yield study, ", ".join(f"{key} ({format_domain(own)})" for key, own in solver["space"].items())
 
 
 def _default_in_words(default: str) -> str:

@@ -15,10 +15,11 @@ from raysel.core.storage.working_copy import opened_at, shown_place
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.plan import FINAL
 from raysel.evaluation.ranking_files import NIFTI, check_formats, mask_content, selection_mask
-from raysel.results import words
+from raysel.results import texts
+from raysel.results.agreement import CONSENSUS, choose_top
 from raysel.results.export import export_result
+from raysel.results.facts import Facts
 from raysel.results.result import StudyResult
-from raysel.results.trust import CONSENSUS, choose_top
 from raysel.run.api import open_study
 from raysel.tracking.directory import newest_study
 
@@ -151,24 +152,24 @@ def _print_result(
     def line(text: str, style: str | None = None) -> None:
         out.print(text, markup=False, style=style)
 
-    chosen = choose_top(result, arguments.top, by)
-    model = result.final.name if result.has_final else "no final model"
-    line(f"{result.name} in {shown_place(result.path)}: {model}")
-    line(words.headline(result))
-    for sentence in (*words.reference_sentences(result), *words.verdict_sentences(result)):
+    facts = Facts.of(result, arguments.top, by)
+    model = facts.final.name if facts.final else "no final model"
+    line(f"{facts.name} in {shown_place(result.path)}: {model}")
+    line(texts.headline(facts))
+    for sentence in (*texts.reference_sentences(facts), *texts.verdict_sentences(facts)):
         line(sentence)
-    if result.report:
-        line(f"test {words.report_in_words(result)}")
-    if result.ranks_features:
-        line(f"stability {words.stability_in_words(result, arguments.top, by)}")
-    if consensus := result.consensus_sentence(chosen.n):
-        line(f"consensus {consensus}")
-    if redundancy := words.redundancy_in_words(result, chosen.n):
+    if facts.report:
+        line(f"test {texts.format_each(facts.report)}")
+    if facts.agreement is not None:
+        line(f"stability {texts.stability(facts)}")
+        if facts.agreement.consensus:
+            line(f"consensus {facts.agreement.consensus}")
+    if redundancy := texts.redundancy(facts):
         line(f"redundancy {redundancy}")
-    if convergence := words.convergence_in_words(result.refits):
+    if convergence := texts.convergence(facts):
         line(convergence)
     for remark in remarks:
         line(remark, "yellow")
     if ranking is not None:
-        line(f"ranking of {ranking.source}, {chosen}")
-        line(words.best_features_in_words(ranking))
+        line(f"ranking of {ranking.source}, {choose_top(result, arguments.top, by)}")
+        line(texts.best_features(ranking))

@@ -15,11 +15,11 @@ from rich.text import Text
 from raysel.core.credentials import bare_uri
 from raysel.core.storage.working_copy import shown_place
 from raysel.evaluation.plan import FINAL
-from raysel.results import words
-from raysel.results.error_control import open_checks
+from raysel.results import texts
+from raysel.results.agreement import CONSENSUS
+from raysel.results.facts import Facts
 from raysel.results.progress import counted
 from raysel.results.result import StudyResult
-from raysel.results.trust import CONSENSUS
 from raysel.tracking.mlflow_view import runs_page
 from raysel.tracking.uploader import notices
 
@@ -33,25 +33,25 @@ def print_answer(result: StudyResult, out: Console, *, verbose: bool = False) ->
 
     On a terminal sentences are wrapped between words; in a file each stays on one line.
     """
+    facts = result.facts
     out.print()
-    _say(out, words.headline(result), style="bold")
-    verdicts = words.verdict_sentences(result) if verbose else [words.verdict_in_short(result)]
-    if verdict := " ".join(filter(None, [*verdicts, words.missing_references_sentence(result)])):
+    _say(out, texts.headline(facts), style="bold")
+    verdicts = texts.verdict_sentences(facts) if verbose else [texts.short_verdict(facts)]
+    if verdict := " ".join(filter(None, [*verdicts, texts.missing_references_sentence(facts)])):
         _say(out, verdict, style="yellow")
-    rows = [[row.name.rpartition(".")[2], *row[1:]] for row in words.score_rows(result)]
+    rows = [[row.name.rpartition(".")[2], *row[1:]] for row in texts.score_rows(facts)]
     if len(rows) > 1:
-        out.print(_table(["method or reference", "features", f"test {result.metric}", "method minus it [95 %]"], rows))
-    for label, text in (_details if verbose else _trust)(result):
+        out.print(_table(["method or reference", "features", f"test {facts.metric}", "method minus it [95 %]"], rows))
+    for label, text in [*_trust(result), *(_details(facts) if verbose else [])]:
         _say(out, text, label)
-    remarks = result.remarks() if verbose else result.actions()[:_MOST_ACTIONS]
-    for remark in remarks:
+    for remark in texts.format_remarks(facts.remarks if verbose else facts.actions[:_MOST_ACTIONS]):
         _say(out, remark, style="yellow")
     if verbose:
-        for table in _tables(result):
+        for table in _tables(facts):
             out.print()
             out.print(table)
         out.print()
-        for text in _explanations(result):
+        for text in _explanations(facts):
             _say(out, text, style="dim")
 
 
@@ -82,13 +82,13 @@ def _wrapped(text: str, width: int, indent: int) -> list[str]:
     ) or [text]
 
 
-def _tables(result: StudyResult) -> Iterator[Table]:
+def _tables(facts: Facts) -> Iterator[Table]:
     """Yield the curve over the numbers of features and the winners of the outer folds."""
-    header, rows = words.curve_rows(result)
+    header, rows = texts.curve_rows(facts)
     if len(rows) > 1:
-        references = [words.short_reference(result, name) for name in result.references]
+        references = [texts.short_reference_name(facts, name) for name in facts.references]
         yield _table([*header[: len(header) - len(references)], *references], rows, first="right")
-    yield _winners_table(result)
+    yield _winners_table(facts)
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]], first: str = "left") -> Table:
@@ -107,99 +107,74 @@ def _head(name: str, width: int = 0) -> Text:
     return Text("\n".join(textwrap.wrap(name.replace("_", " "), max(width, _HEAD))))
 
 
-def _winners_table(result: StudyResult) -> Table:
-    metric = result.metric
+def _winners_table(facts: Facts) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("fold", no_wrap=True)
     table.add_column("winner")  # the only column that wraps where the terminal is narrow
-    ranked, chosen = result.ranks_features, words.shows_n_features(result)
-    names = [*(["features"] if chosen else []), *(["scored"] if ranked else []), f"inner {metric}", f"test {metric}"]
-    for name in names:
+    names = [*(["features"] if facts.has_chosen_n else []), *(["scored"] if facts.agreement else [])]
+    for name in (*names, f"inner {facts.metric}", f"test {facts.metric}"):
         table.add_column(_head(name), justify="right", no_wrap=True)
-    for refit in result.outer:
-        numbers = [str(refit.n_features)] if chosen else []
-        numbers += [str(result.n_scored[refit.fold])] if ranked else []
-        table.add_row(refit.fold, Text(refit.name), *numbers, f"{refit.inner_score:.3f}", f"{refit.test_score:.3f}")
-    inner_mean = sum(result.inner_scores) / len(result.inner_scores)
-    mean = [f"{inner_mean:.3f}", words.values_in_words(result.test_scores)]
-    table.add_row("mean", "", *[""] * (chosen + ranked), *mean, style="bold")
+    for row in texts.winner_rows(facts):
+        table.add_row(*map(Text, row))
+    means = texts.mean_and_sd(facts.inner.mean), texts.format_values(facts.test)
+    table.add_row("mean", "", *[""] * len(names), *means, style="bold")
     return table
 
 
 def _trust(result: StudyResult) -> Iterator[tuple[str, str]]:
     """Yield label and text of the lines on further scores, on the best features and on their stability."""
-    if result.task_scores:
-        yield "by task", words.tasks_in_words(result)
-    if result.report:
-        yield "reported", f"test {words.report_in_words(result)}"
-    if result.ranks_features:
-        ranking = result.ranking(by=FINAL if result.has_final else CONSENSUS)
-        yield "features", words.best_features_in_words(ranking)
-        yield "stability", words.stability_in_short(result)
+    facts = result.facts
+    if facts.by_task:
+        yield "by task", texts.format_each(facts.by_task)
+    if facts.report:
+        yield "reported", f"test {texts.format_each(facts.report)}"
+    if facts.agreement:
+        yield "features", texts.best_features(result.ranking(by=FINAL if facts.final else CONSENSUS))
+        yield "stability", texts.short_stability(facts)
 
 
-def _details(result: StudyResult) -> Iterator[tuple[str, str]]:
-    """Yield those lines, and label and text of others on the model, its ranking and the figures of the winners."""
-    yield from _trust(result)
-    if result.ranks_features:
-        yield "overlap", words.overlap_in_words(result)
-    if result.has_final:
-        model = f"{result.final.name}, fitted on all {result.stored.study.n_samples} samples"
-        if result.final.n_features is not None:
-            model += f"; it predicts by its {result.final.n_features} best features"
-        if result.is_ranked:
-            model += f"; {result.n_scored[result.final.fold]} of {len(result.feature_names)} features have a score"
-        yield "model", model
-    else:
-        yield "model", "none (cv.final is false)"
-    yield "optimism", words.optimism_sentence(result).removeprefix("Optimism: ").removesuffix(".")
-    if told := words.convergence_in_words(result.refits):
-        yield "fits", told
-    yield from (("trials", text) for text in _trials_in_words(result))
-    if told := result.consensus_sentence():
-        yield "consensus", told
-    if redundancy := words.redundancy_in_words(result):
+def _details(facts: Facts) -> Iterator[tuple[str, str]]:
+    """Yield label and text of further lines on the model, its ranking and the figures of the winners."""
+    if facts.agreement:
+        yield "overlap", texts.overlap(facts)
+    yield "model", texts.model_sentence(facts)
+    yield "optimism", texts.optimism_sentence(facts).removeprefix("Optimism: ").removesuffix(".")
+    if convergence := texts.convergence(facts):
+        yield "fits", convergence
+    yield from (("trials", text) for text in texts.trial_sentences(facts))
+    if facts.agreement and facts.agreement.consensus:
+        yield "consensus", facts.agreement.consensus
+    if redundancy := texts.redundancy(facts):
         yield "redundancy", redundancy
-    if modalities := words.modalities_in_words(result):
+    if modalities := texts.modalities(facts):
         yield "modalities", f"{modalities} (mean of modality_scores of the outer winners; all are in manifest.json)"
 
 
-def _explanations(result: StudyResult) -> Iterator[str]:
+def _explanations(facts: Facts) -> Iterator[str]:
     """Yield what the figures and the columns of the tables mean."""
-    yield words.rule_sentence(result)
+    yield texts.rule_sentence(facts.evaluation, facts.choose_n)
     columns = []
-    if words.shows_n_features(result):
+    if facts.has_chosen_n:
         columns.append("features: number of best features that the scores are of")
-    if result.ranks_features:
+    if facts.agreement:
         columns.append("scored: number of features with a score (above 0) in that fold's winner")
     if columns:
         yield "; ".join(columns)
-    if len(words.curve_rows(result)[1]) > 1:
+    if len(facts.curve["n_features"]) > 1:
         yield "inner, test: mean ± SD over the outer folds for each number of features; of references the mean"
-    if footnote := words.interval_footnote(result):
+    if footnote := texts.interval_footnote(facts):
         yield footnote
-
-
-def _trials_in_words(result: StudyResult) -> list[str]:
-    counts, search = result.n_trials, result.config["search"]
-    total, lines = sum(counts.values()), []
-    if counts["null"]:
-        lines.append(f"{counts['null']} of {total} trials gave the zero solution")
-    if counts["stopped"]:
-        lines.append(f"{counts['stopped']} of {total} trials were stopped early")
-    if not search["synchronous"] and (search["method"] == "tpe" or search.get("early_stopping")):
-        lines.append("not synchronous: with another number of workers these figures can differ")
-    return lines
 
 
 def _files(result: StudyResult) -> Iterator[tuple[str, str]]:
     """Yield label and text of the lines on the report, the study, the next command and MLflow."""
-    place, more = shown_place(result.path), len(result.remarks()) - len(result.actions()[:_MOST_ACTIONS])
+    facts, place = result.facts, shown_place(result.path)
+    more = len(facts.remarks) - len(facts.actions[:_MOST_ACTIONS])
     if result.directory.report.exists():
         others = f"; {counted(more, 'more remark')}" if more else ""
         yield "report", f"{shown_place(result.directory.report)} (all figures and tables{others})"
     yield "study", place
-    for _, command in open_checks(result, shlex.quote(place))[:1]:
+    for _, command in texts.open_checks(facts, shlex.quote(place))[:1]:
         yield "next", command
     yield from zip(("MLflow", ""), _mlflow_lines(result), strict=False)
 

@@ -12,20 +12,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-
 from raysel.core.errors import StudyError
 from raysel.core.printing import markdown_text
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.plan import FINAL
 from raysel.evaluation.ranking_files import check_formats, write_manifest, write_maps, write_ranking
-from raysel.evaluation.records import RefitRecord, TrialRecord
-from raysel.results import words
+from raysel.evaluation.records import TrialRecord
+from raysel.results import texts
 from raysel.results.displays.drawing import KINDS, write_pictures
-from raysel.results.error_control import error_control_figures
+from raysel.results.facts import Facts
 from raysel.results.result import StudyResult
-from raysel.results.scores import score_figures
-from raysel.results.trust import choose_top, noise_level, trust_figures
 from raysel.tracking.directory import StudyDirectory
 
 
@@ -103,82 +99,62 @@ def _move_new(files: Sequence[Path], folder: Path) -> list[Path]:
     return targets
 
 
-def _mean_and_sd(values: Sequence[float | None]) -> tuple[float, float]:
-    """Mean and standard deviation, NaN if a value is undefined."""
-    numbers = np.array(values, dtype=np.float64)
-    return float(np.mean(numbers)), float(np.std(numbers, ddof=1))
-
-
-def markdown(result: StudyResult) -> str:
+def markdown(facts: Facts) -> str:
     """Return the winners and their scores as a table in Markdown, with the model, the stability and the remarks."""
+    _, curve = curve_table = texts.curve_rows(facts)
     parts = [
-        f"{_capital(words.headline(result))}. {words.rule_sentence(result)}",
-        _winners_table(result),
-        *([f"Test {result.metric} by task: {words.tasks_in_words(result)}."] if result.task_scores else []),
-        *_references(result),
-        *_curve(result),
-        words.optimism_sentence(result),
-        words.interval_footnote(result),
-        " ".join(_model(result)),
-        "\n".join(f"- {remark}" for remark in result.remarks()),
+        f"{texts.capitalized(texts.headline(facts))}. {texts.rule_sentence(facts.evaluation, facts.choose_n)}",
+        _winners_table(facts),
+        f"Test {facts.metric} by task: {texts.format_each(facts.by_task)}." if facts.by_task else "",
+        *_references(facts),
+        _table([curve_table[0], *curve]) if len(curve) > 1 else "",
+        texts.optimism_sentence(facts),
+        texts.interval_footnote(facts),
+        " ".join(_model(facts)),
+        "\n".join(f"- {remark}" for remark in texts.format_remarks(facts.remarks)),
     ]
     return markdown_text("\n\n".join(part for part in parts if part))
 
 
-def _winners_table(result: StudyResult) -> str:
-    metric, n_scored = result.metric, result.n_scored
-    ranked, chosen = result.ranks_features, words.shows_n_features(result)
+def _winners_table(facts: Facts) -> str:
+    metric, ranked, chosen = facts.metric, facts.agreement is not None, facts.has_chosen_n
     head = ["outer fold", "winner", *(["best features"] if chosen else [])]
     head += [*(["features with a score"] if ranked else []), f"inner {metric}", f"test {metric}"]
-    rows = [head + [f"test {name}" for name in result.report]]
-    for i, refit in enumerate(result.outer):
-        row = [refit.fold, refit.name, *([f"{refit.n_features}"] if chosen else [])]
-        row += [*([f"{n_scored[refit.fold]}"] if ranked else []), f"{refit.inner_score:.3f}", f"{refit.test_score:.3f}"]
-        rows.append([*row, *("undefined" if v[i] is None else f"{v[i]:.3f}" for v in result.report.values())])
-    mean = ["**mean**", *[""] * (1 + chosen + ranked), f"{np.mean(result.inner_scores):.3f}"]
-    mean += [f"**{words.values_in_words(result.test_scores)}**"]
-    return _table([*rows, [*mean, *(words.values_in_words(values) for values in result.report.values())]])
+    rows = [head + [f"test {name}" for name in facts.report]]
+    for i, row in enumerate(texts.winner_rows(facts)):
+        reported = (own.values[i] for own in facts.report.values())
+        rows.append([*row, *("undefined" if value is None else texts.mean_and_sd(value) for value in reported)])
+    mean = ["**mean**", *[""] * (1 + chosen + ranked), texts.mean_and_sd(facts.inner.mean)]
+    mean += [f"**{texts.format_values(facts.test)}**", *map(texts.format_values, facts.report.values())]
+    return _table([*rows, mean])
 
 
-def _references(result: StudyResult) -> list[str]:
-    missing = words.missing_references_sentence(result)
-    if not result.references:
+def _references(facts: Facts) -> list[str]:
+    missing = texts.missing_references_sentence(facts)
+    if not facts.references:
         return [missing]
-    head = ["reference", "features", f"test {result.metric}", f"method minus it [{words.interval_name(result)}]"]
-    table = _table([head, *([f"**{row.name}**" if not i else row.name, *row[1:]] for i, row in _rows(result))])
-    return [table, " ".join([*words.verdict_sentences(result), *([missing] if missing else [])])]
+    head = ["reference", "features", f"test {facts.metric}", f"method minus it [{texts.interval_name(facts)}]"]
+    rows = texts.score_rows(facts)
+    table = _table([head, [f"**{rows[0].name}**", *rows[0][1:]], *rows[1:]])
+    return [table, " ".join([*texts.verdict_sentences(facts), *([missing] if missing else [])])]
 
 
-def _rows(result: StudyResult) -> Iterator[tuple[int, words.ScoreRow]]:
-    return enumerate(words.score_rows(result))
-
-
-def _curve(result: StudyResult) -> list[str]:
-    header, rows = words.curve_rows(result)
-    return [_table([header, *rows])] if len(rows) > 1 else []
-
-
-def _model(result: StudyResult) -> Iterator[str]:
-    if result.has_final:
-        yield f"Model: {result.final.name}, fitted on all {result.stored.study.n_samples} samples (run `final`)."
-    if result.is_ranked:
-        scored, d = result.n_scored[result.final.fold], len(result.feature_names)
-        yield f"{scored} of {d} features have a score in it."
-    if result.ranks_features:
-        yield f"Stability {words.stability_in_words(result)}."
-        if told := result.consensus_sentence():
-            yield told
-    if redundancy := words.redundancy_in_words(result):
+def _model(facts: Facts) -> Iterator[str]:
+    if facts.final is not None:
+        yield f"Model: {facts.final.name}, fitted on all {facts.n_samples} samples (run `final`)."
+        if facts.final.n_scored is not None:
+            yield f"{facts.final.n_scored} of {facts.n_features} features have a score in it."
+    if facts.agreement is not None:
+        yield f"Stability {texts.stability(facts)}."
+        if facts.agreement.consensus:
+            yield facts.agreement.consensus
+    if redundancy := texts.redundancy(facts):
         yield f"Redundancy {redundancy}."
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
     """A table in Markdown; the first row is its header."""
     return "\n".join(map(_markdown_row, [rows[0], ["---"] * len(rows[0]), *rows[1:]]))
-
-
-def _capital(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}"
 
 
 def _markdown_row(cells: Sequence[str]) -> str:
@@ -189,56 +165,20 @@ def _markdown_row(cells: Sequence[str]) -> str:
 
 def manifest(result: StudyResult, top: int | None = None, by: str = FINAL) -> dict[str, Any]:
     """Return the manifest of a study: its configuration, versions and hashes, and its results."""
-    study, search = result.stored.study, result.stored.search
-    scores: dict[str, Any] = {
-        "test_mean": result.test_mean,
-        "test_std": result.test_sd,
-        "test": result.test_scores,
-        "inner": result.inner_scores,
-    }
-    scores |= _score_figures(result)
-    if result.task_scores:
-        scores["tasks"] = result.task_scores
-    if result.report:
-        scores["report"] = {
-            name: dict(zip(("test_mean", "test_std", "test"), (*_mean_and_sd(values), values), strict=True))
-            for name, values in result.report.items()
-        }
-    described = {
-        "name": result.name,
+    study = result.stored.study
+    facts = result.facts if top is None and by == FINAL else Facts.of(result, top, by)
+    return {
+        **facts.to_json(),
+        "remarks": texts.format_remarks(facts.remarks),
         "command": command_again(result),
-        "remarks": result.remarks(choose_top(result, top, by).n),
         "config": study.config,
         "config_hash": study.config_hash,
         "data_hash": study.data_hash,
         "data": {key.removeprefix("dataset."): path for key, path in study.data_files.items()},
         "versions": study.versions,
         "seed": study.config["seed"],
-        "metric": result.metric,
-        "trials": result.n_trials,
-        "search": {
-            "cut_by_time_budget": result.cut,
-            "n_tried": search.n_tried if search else None,
-            "n_planned": search.n_planned if search else None,
-        },
         "tried": [_tried(record) for record in sorted(result.records, key=lambda record: record.id)],
-        "winners": {refit.fold: refit.params for refit in result.refits},
-        "convergence": {refit.fold: _convergence(refit) for refit in result.refits},
-        "features_with_score": result.n_scored,
-        "scores": scores,
     }
-    described |= trust_figures(result, top, by)
-    described |= error_control_figures(result)
-    if modalities := result.modality_scores:
-        described["modality_scores"] = modalities
-    if result.fold_redundancy:
-        described["redundancy"] = {
-            "of": "mean absolute correlation of the pairs among each outer fold's top features",
-            "over": f"all {study.n_samples} samples",
-            "mean_of_the_top": result.redundancy,
-            "by_fold_of_the_top": result.fold_redundancy,
-        }
-    return described
 
 
 def command_again(result: StudyResult, name: Callable[[str | Path], str] = str) -> str | None:
@@ -258,58 +198,16 @@ def command_again(result: StudyResult, name: Callable[[str | Path], str] = str) 
         changes["dataset.tasks"] = [_with_files(task, files) for task in tasks]
     if result.cut:
         changes |= {"search.time_budget": None, "search.configurations": name(directory.ranking / "manifest.json")}
-    words = ["python", "-m", "raysel.tune", name(directory.config)]
+    command = ["python", "-m", "raysel.tune", name(directory.config)]
     for key, value in changes.items():
         plain = isinstance(value, str) and re.fullmatch(r"[\w./-]+", value)
-        words += ["--set", f"{key}={value if plain else json.dumps(value, default=str)}"]
-    return shlex.join(words)
+        command += ["--set", f"{key}={value if plain else json.dumps(value, default=str)}"]
+    return shlex.join(command)
 
 
 def _with_files(task: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
-    """Return the configuration of a task with the paths at which its files were found."""
+    """Return the configuration of a task with the paths of its files."""
     return {key: files.get(f"dataset.tasks.{task['name']}.{key}", value) for key, value in task.items()}
-
-
-def figures(result: StudyResult) -> dict[str, Any]:
-    """Return the figures of a finished study for the last record of its journal."""
-    found: dict[str, Any] = {
-        "test_mean": result.test_mean,
-        "test_std": result.test_sd,
-        "test_by_task": {name: float(np.mean(own)) for name, own in result.task_scores.items()},
-        "inner_mean": float(np.mean(result.inner_scores)),
-        "cut": result.cut,
-        **_score_figures(result),
-    }
-    if result.ranks_features:
-        stability = result.stability().value
-        found["stability"] = stability if np.isfinite(stability) else None
-        if (noise := noise_level(result, result.default_top)) is not None:
-            found["stability_of_noise"] = noise.mean
-    redundancy = result.redundancy.get(result.default_top)
-    if redundancy is not None:
-        found["redundancy"] = redundancy if np.isfinite(redundancy) else None
-    if result.report:
-        means = {name: _mean_and_sd(values) for name, values in result.report.items()}
-        found["report"] = {
-            name: {"test_mean": mean if np.isfinite(mean) else None, "test_std": sd if np.isfinite(sd) else None}
-            for name, (mean, sd) in means.items()
-        }
-    convergence = result.winner_convergence
-    if convergence.n_fits:
-        found["winners_converged"] = convergence.n_converged / convergence.n_fits
-    return found
-
-
-def _score_figures(result: StudyResult) -> dict[str, Any]:
-    """Return how the numbers of features were chosen, by fold, and the figures beside the test scores."""
-    chosen = {"choose_n": result.stored.study.choose_n if result.n_features else None, "n_features": result.n_features}
-    return chosen | score_figures(result.outer, result.score_curves(), result.metric)
-
-
-def _convergence(refit: RefitRecord) -> dict[str, Any]:
-    """Return whether a fit met its tol, whether that proves an optimum, and what another start finds."""
-    found = {"converged": refit.converged, "relative_duality_gap": refit.gap, "local_optimum": refit.local_optimum}
-    return found | ({"other_start": refit.other_start} if refit.other_start else {})
 
 
 def _is_listed(result: StudyResult) -> bool:
@@ -319,9 +217,9 @@ def _is_listed(result: StudyResult) -> bool:
 
 
 def _tried(record: TrialRecord) -> dict[str, Any]:
-    found = record.convergence()
+    fits = record.convergence()
     described: dict[str, Any] = {"id": record.id, "params": record.params, "status": record.status}
-    described |= {"inner_fits": found.n_fits, "converged": found.n_converged, "largest_relative_gap": found.gap}
+    described |= {"inner_fits": fits.n_fits, "converged": fits.n_converged, "largest_relative_gap": fits.gap}
     if record.failed_folds:
         described["failed_on"] = record.failed_folds
     return described | ({"fold": record.fold} if record.fold else {})

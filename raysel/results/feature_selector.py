@@ -101,8 +101,9 @@ class FeatureSelector(ScoredSelector):
             raise ConfigError(
                 f"n_features={given} must be a whole number between 1 and the {n_all} features of the study."
             )
-        scores = np.where(result.constant, 0.0, np.array(result.final.feature_scores))
-        selector = cls(scores, n_features or result.default_top, list(result.feature_names))
+        selector = cls(
+            np.array(result.final.feature_scores), n_features or result.default_top, list(result.feature_names)
+        )
         selector._keep()
         return selector
 

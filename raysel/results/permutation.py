@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,8 @@ from raysel.core.arrays import FloatArray
 from raysel.core.errors import DirectoryError
 from raysel.core.files import read_json, write_result
 from raysel.evaluation.ranking_files import csv_content
+from raysel.evaluation.records import RefitRecord
 from raysel.numerics.permutation import PermutationPValue
-from raysel.results.numbers import StudyNumbers
 from raysel.results.small_tables import read_numbers
 
 if TYPE_CHECKING:
@@ -200,23 +200,40 @@ class PermutationTest:
         text = json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False)
         return [*written, write_result(folder / _RESULT, f"{text}\n".encode())]
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the summary of the test for the manifest."""
+        return {
+            "of": f"mean test {self.metric} over the outer folds with permuted labels, configurations "
+            f"{'searched again' if self.retune else 'fixed'}",
+            "p_value": self.p_value,
+            "smallest_possible_p_value": self.p.smallest,
+            "n_permutations": self.p.n_permutations,
+            "n_reached": self.p.n_reached,
+            "n_failed": self.p.n_failed,
+            "searched_again": self.retune,
+            "seed": self.seed,
+            "exchanged": self.exchanged,
+            "sentences": self.sentences(),
+        }
+
     def ranking_columns(self) -> dict[str, FloatArray]:
         """Return the columns of the ranking table: ``p_value`` and ``p_value_fwer``; empty without feature scores."""
         return {name: self.features[name] for name in ("p_value", "p_value_fwer") if self.features}
 
 
-def read_permutation_test(result: StudyNumbers) -> PermutationTest | None:
-    """Read the test of a study that `PermutationTest.write` wrote."""
-    folder, names = result.path / FOLDER, tuple(result.feature_names)
-    if result.status != "finished" or not (folder / _RESULT).exists():
+def read_permutation_test(
+    folder: Path, feature_names: Sequence[str], current: Mapping[str, Any]
+) -> PermutationTest | None:
+    """Read the test that `PermutationTest.write` wrote; None if there is none, or it is not of the current identity."""
+    if not (folder / _RESULT).exists():
         return None
     try:
         raw = read_json(folder / _RESULT)
-        if raw["of"] != json.loads(json.dumps(identity(result))):
+        if raw["of"] != json.loads(json.dumps(current)):
             return None
         features = {}
         if raw["has_features"]:
-            features = read_numbers(folder / f"{_TABLE}.parquet", _COLUMNS, len(names))
+            features = read_numbers(folder / f"{_TABLE}.parquet", _COLUMNS, len(feature_names))
         return PermutationTest(
             raw["metric"],
             raw["test_mean"],
@@ -229,7 +246,7 @@ def read_permutation_test(result: StudyNumbers) -> PermutationTest | None:
             raw["log10_arrangements"],
             raw["recomputed"],
             features,
-            names,
+            tuple(feature_names),
             raw["shares"],
             {int(number): error for number, error in raw["errors"].items()},
             tuple(raw.get("mixed", ())),  # of an earlier version
@@ -241,12 +258,12 @@ def read_permutation_test(result: StudyNumbers) -> PermutationTest | None:
         ) from error
 
 
-def identity(result: StudyNumbers) -> dict[str, Any]:
+def identity(refits: Sequence[RefitRecord], data_hash: str) -> dict[str, Any]:
     """Return plain data that change whenever a figure that the test is of changes."""
     return {
-        "test_scores": result.test_scores,
-        "winners": {refit.fold: [refit.trial, refit.position] for refit in result.refits},
-        "data_hash": result.stored.study.data_hash,
+        "test_scores": [refit.test_score for refit in refits if refit.test_score is not None],
+        "winners": {refit.fold: [refit.trial, refit.position] for refit in refits},
+        "data_hash": data_hash,
     }
 
 

@@ -1,11 +1,11 @@
-"""Scores of a finished study: its references, intervals, optimism and curves over the numbers of features."""
+"""Scores of a finished study on its outer folds: mean and SD, interval, references, optimism, curves over N."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -13,23 +13,49 @@ from raysel.evaluation.records import RefitRecord
 from raysel.numerics.classification import metric_range
 from raysel.numerics.intervals import MeanInterval, PairedComparison, TTest, corrected_interval, paired_comparison
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 #: Names in the records of the guesses that read no feature; up to raysel 0.6 the stratified one is called ``chance``.
 GUESSES: Final = ("most frequent class", "stratified guess", "chance")
+
+
+@dataclass(frozen=True)
+class FoldValues:
+    """Values on the outer folds, None where one is undefined, with their mean and sample SD.
+
+    The mean is NaN if a value is undefined, the SD also of one fold.
+    """
+
+    values: tuple[float | None, ...]
+    mean: float
+    sd: float
+
+    @classmethod
+    def of(cls, values: Iterable[float | None]) -> FoldValues:
+        """Compute mean and SD."""
+        kept = tuple(values)
+        numbers = np.array(kept, dtype=np.float64)
+        return cls(kept, float(np.mean(numbers)), float(np.std(numbers, ddof=1)) if len(kept) > 1 else float("nan"))
 
 
 @dataclass(frozen=True)
 class Reference:
     """Scores of a reference on the test samples of the outer folds, compared with the study's method."""
 
+    #: Name: ``all features``, ``variance``, ``f_test`` or ``chance``.
     name: str
+    #: Score on each outer fold.
     scores: list[float]
+    #: The method's scores compared with them.
     paired: PairedComparison
+    #: Mean over the outer folds for each number of features, or one value if it does not depend on it.
     curve: list[float]
+    #: Name in the records: of ``chance`` that of the better guess.
     recorded: str
+    #: Whether the outer folds are draws of the training set.
     of_draws: bool = False
+    #: Number of features on each outer fold; empty where there is none to choose.
+    n_features: tuple[int, ...] = ()
+    #: C of ``linear_svm`` on each outer fold for each score; empty if there is none.
+    C: tuple[list[float], ...] = ()
 
     @property
     def test(self) -> TTest | None:
@@ -44,7 +70,7 @@ class Reference:
     @property
     def sd(self) -> float:
         """Sample standard deviation of the score over the outer folds; NaN if there is one."""
-        return float(np.std(self.scores, ddof=1)) if len(self.scores) > 1 else float("nan")
+        return FoldValues.of(self.scores).sd
 
     @property
     def verdict(self) -> str:
@@ -75,98 +101,72 @@ def are_draws(outer: Sequence[RefitRecord]) -> bool:
 
 def score_interval(outer: Sequence[RefitRecord], metric: str) -> MeanInterval:
     """Return mean, SD and 95 % interval of the test score over the outer folds."""
-    ratio, of_draws = fold_ratio(outer), are_draws(outer)
-    values = _known(refit.test_score for refit in outer)
-    found = corrected_interval(
-        values, 0.0 if np.isnan(ratio) else ratio, limits=metric_range(metric), of_draws=of_draws
+    ratio, known = fold_ratio(outer), not np.isnan(fold_ratio(outer))
+    interval = corrected_interval(
+        _known(refit.test_score for refit in outer),
+        ratio if known else 0.0,
+        limits=metric_range(metric),
+        of_draws=are_draws(outer),
     )
-    if np.isnan(ratio):
-        reason = "the sizes of the folds were not recorded"
-        return MeanInterval(found.mean, found.sd, ratio, found.confidence, None, None, reason)
-    return found
+    if known:
+        return interval
+    reason = "the sizes of the folds were not recorded"
+    return MeanInterval(interval.mean, interval.sd, ratio, interval.confidence, None, None, reason)
 
 
-def references(outer: Sequence[RefitRecord], metric: str) -> dict[str, Reference]:
-    """Return the references that have a score on every outer fold."""
+def references(outer: Sequence[RefitRecord], metric: str, sizes: Sequence[int] = ()) -> dict[str, Reference]:
+    """Return the references that have a score on every outer fold; ``sizes`` are the numbers of features scored."""
     ratio, method = fold_ratio(outer), _known(refit.test_score for refit in outer)
     low, high = metric_range(metric)
-    found: dict[str, Reference] = {}
+    kept: dict[str, Reference] = {}
     for recorded in outer[0].references if outer else ():
         name = "chance" if recorded in GUESSES else recorded
         scores = _known(refit.reference(recorded) for refit in outer)
         if len(scores) == len(method) == len(outer) and not np.isnan(ratio):
-            curve = np.mean([refit.references[recorded] for refit in outer], axis=0).tolist()
-            paired = paired_comparison(method, scores, ratio, largest=high - low)
-            reference = Reference(name, scores, paired, curve, recorded, are_draws(outer))
-            if name not in found or reference.mean > found[name].mean:
-                found[name] = reference
-    return found
+            positions = [refit.reference_positions.get(recorded, refit.position) for refit in outer]
+            chooses = sizes and name not in ("all features", "chance")
+            values = [refit.reference_c.get(recorded, []) for refit in outer]
+            reference = Reference(
+                name,
+                scores,
+                paired_comparison(method, scores, ratio, largest=high - low),
+                np.mean([refit.references[recorded] for refit in outer], axis=0).tolist(),
+                recorded,
+                are_draws(outer),
+                tuple(sizes[i] for i in positions if i is not None) if chooses else (),
+                tuple(values) if all(values) else (),
+            )
+            if name not in kept or reference.mean > kept[name].mean:
+                kept[name] = reference
+    return kept
 
 
 def optimism(outer: Sequence[RefitRecord]) -> dict[str, float]:
     """Return the mean over the outer folds of the winners' scores on ever more honest samples."""
-    found = {}
+    means = {}
     training = _known(refit.training_score for refit in outer)
     if outer and len(training) == len(outer):
-        found["training"] = float(np.mean(training))
-    found["inner"] = float(np.mean([refit.inner_score for refit in outer]))
-    found["test"] = float(np.mean(_known(refit.test_score for refit in outer)))
-    return found
+        means["training"] = float(np.mean(training))
+    means["inner"] = float(np.mean([refit.inner_score for refit in outer]))
+    means["test"] = float(np.mean(_known(refit.test_score for refit in outer)))
+    return means
 
 
-def score_curves(outer: Sequence[RefitRecord], n_features: Sequence[int], metric: str) -> pd.DataFrame:
-    """Return inner and test scores for each number of features as a table.
+def score_curves(
+    outer: Sequence[RefitRecord], sizes: Sequence[int], references: dict[str, Reference]
+) -> dict[str, list[float]]:
+    """Return mean and SD of inner and test score, and the references' means, for each number of features.
 
-    One row a number: ``n_features``, ``inner_mean``, ``inner_sd``, ``test_mean``, ``test_sd`` (over the outer folds)
-    and one column a reference with its mean, by its name. The inner columns are NaN if the inner scores were not
-    recorded for each number.
+    The inner columns are NaN if the inner scores were not recorded for each number.
     """
-    import pandas as pd  # noqa: PLC0415 - takes half a second to import
-
-    k = len(n_features)
+    k = len(sizes)
     test = np.array([refit.test_scores[:k] for refit in outer], dtype=np.float64)
     inner = np.array([refit.inner_curve if len(refit.inner_curve) == k else [np.nan] * k for refit in outer])
-    table: dict[str, Any] = {"n_features": list(n_features)}
+    curves: dict[str, list[float]] = {"n_features": list(sizes)}
     for name, values in (("inner", inner), ("test", test)):
-        table |= {f"{name}_mean": values.mean(axis=0)}
-        table |= {f"{name}_sd": values.std(axis=0, ddof=1) if len(values) > 1 else np.full(k, np.nan)}
-    for name, reference in references(outer, metric).items():
-        table[name] = np.broadcast_to(reference.curve, k) if k else []
-    return pd.DataFrame(table)
-
-
-def score_figures(outer: Sequence[RefitRecord], curves: pd.DataFrame, metric: str) -> dict[str, Any]:
-    """Return the figures that stand beside a study's test scores, for its manifest and its last record."""
-    found = score_interval(outer, metric)
-    interval: dict[str, Any] = {"lower": found.lower, "upper": found.upper, "confidence": found.confidence}
-    interval["kind"] = "plain, over draws of the training set" if found.of_draws else "corrected"
-    interval |= {"test_train_ratio": _finite(found.ratio), "undefined_because": found.reason or None}
-    return {
-        "interval": interval,
-        "references": {name: _described(reference, outer) for name, reference in references(outer, metric).items()},
-        "optimism": optimism(outer),
-        "curve": {name: [_finite(value) for value in values] for name, values in curves.to_dict("list").items()},
-    }
-
-
-def _described(reference: Reference, outer: Sequence[RefitRecord]) -> dict[str, Any]:
-    test, name = reference.test, reference.recorded
-    lower, upper = (test.lower, test.upper) if test else (None, None)
-    difference = {"mean": reference.paired.mean, "lower": lower, "upper": upper}
-    return {
-        "test_mean": reference.mean,
-        "test_std": _finite(reference.sd),
-        "test": reference.scores,
-        "curve": reference.curve,
-        **({"guess": name} if reference.name == "chance" else {}),
-        **({"C": C} if all(C := [refit.reference_c.get(name) for refit in outer]) else {}),
-        "method_minus_it": {**difference, "undefined_because": reference.paired.reason or None},
-        "verdict": reference.verdict,
-    }
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
+        curves[f"{name}_mean"] = values.mean(axis=0).tolist()
+        curves[f"{name}_sd"] = values.std(axis=0, ddof=1).tolist() if len(values) > 1 else [np.nan] * k
+    return curves | {name: np.broadcast_to(one.curve, k).tolist() if k else [] for name, one in references.items()}
 
 
 def _known(values: Iterable[float | None]) -> list[float]:

@@ -193,6 +193,23 @@ class StabilitySelection:
             )
         return [*found, *(f"Stability selection: {sentence}" for sentence in self.mixed)]
 
+    def to_json(self, feature_names: Sequence[str]) -> dict[str, Any]:
+        """Return the summary of the selection for the manifest."""
+        return {
+            "of": f"share of {2 * self.n_pairs} random halves of all samples that select a feature among the top "
+            f"{self.top} by the final model's configuration",
+            "top": self.top,
+            "threshold": self.threshold,
+            "n_halves": 2 * self.n_pairs,
+            "stability_over_pairs_of_halves": self.stability,
+            "q": self.q,
+            "p": self.p,
+            "expected_false_selections_at_most": {"simple": self.simple_bound, "unimodal": self.unimodal_bound},
+            "assumptions": ASSUMPTIONS,
+            "selected": [feature_names[i] for i in self.order() if self.selected[i]],
+            "sentences": [self.sentence(), *self.remarks()],
+        }
+
     def order(self) -> IntArray:
         """Return the indices of the features, the most probable first, then by simultaneous selections and index."""
         return np.lexsort((-self.pair_counts, -self.counts)).astype(np.int64)

@@ -46,7 +46,7 @@ def summary_table(stored: StoredStudy, top: int) -> pd.DataFrame:
     """
     import pandas as pd  # noqa: PLC0415 - takes half a second to import
 
-    metric, constant = stored.study.metric, list(stored.study.constant)
+    metric = stored.study.metric
     evaluation = stored.study.config["evaluation"]
     report, sizes = evaluation.get("report", ()), list(evaluation.get("n_features") or (top,))
     rows = []
@@ -56,9 +56,7 @@ def summary_table(stored: StoredStudy, top: int) -> pd.DataFrame:
             continue
         n_scored = None
         if refit.feature_scores is not None:
-            usable = np.array(refit.feature_scores)
-            usable[constant] = 0.0
-            n_scored = int((usable > 0).sum())
+            n_scored = sum(score > 0 for score in refit.feature_scores)
         recorded = dict(zip(sizes, refit.redundancy, strict=False))
         row: dict[str, Any] = {"outer_fold": fold, "winner": refit.name, "n_features": refit.n_features}
         row |= {f"training_{metric}": refit.training_score, f"inner_{metric}": refit.inner_score}

@@ -20,7 +20,7 @@ from raysel.core.errors import DataError
 from raysel.core.storage.location import as_uri
 from raysel.data.formats.files import find_data_file
 from raysel.numerics.classification import classification_metric
-from raysel.results.export import figures, markdown
+from raysel.results.export import markdown
 from raysel.results.result import StudyResult
 from raysel.study.definition import Study
 from raysel.study.identity import versions
@@ -112,4 +112,4 @@ def end_record(status: str, started: float, result: StudyResult | None = None) -
     ended = max(now(), started)  # the clock of an earlier run may have been ahead
     if result is None:
         return EndRecord(status, started, ended)
-    return EndRecord(status, started, ended, figures(result), markdown(result))
+    return EndRecord(status, started, ended, result.facts.end_to_json(), markdown(result.facts))

@@ -24,8 +24,8 @@ from raysel.data.layouts import Modalities
 from raysel.data.loading import load_dataset
 from raysel.data.scaling import make_scaler
 from raysel.evaluation.lockstep import make_fold_data
+from raysel.results import texts
 from raysel.results.export import manifest
-from raysel.results.words import modalities_in_words
 from raysel.testing.studies import prepare_study
 
 NAMES = {"kernel_svm": {}, "mkl": {"norm": 2}, "lp_boost": {"C": 1.0}, "gaussian_process": {}}
@@ -142,7 +142,7 @@ def test_a_study_records_the_kernel_weights_of_its_winners(tmp_path):
     model = load_model(tmp_path / "out" / "model.skops")[-1]
     assert described["final"] == dict(zip(modalities, model.modality_scores_.tolist(), strict=True))
     first = np.mean([described[f"outer{i}"][next(iter(modalities))] for i in range(3)])
-    assert modalities_in_words(result).startswith(f"{next(iter(modalities))} {first:.3g}, ")
+    assert texts.modalities(result.facts).startswith(f"{next(iter(modalities))} {first:.3g}, ")
 
 
 def test_modalities_must_cover_the_columns():

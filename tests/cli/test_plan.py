@@ -12,7 +12,7 @@ from small_studies import make_study, write_digits, write_yaml
 
 from raysel.cli.plan import announce, describe, notes_section, refit_bytes, section
 from raysel.cli.tune import main
-from raysel.results.words import method_facts
+from raysel.results.description import method_facts
 from raysel.study import cost
 from raysel.tracking.directory import StudyDirectory
 

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from raysel.cli.summary import print_answer, print_files
-from raysel.results import words
+from raysel.results import texts
 from raysel.results.result import StudyResult
 from raysel.run.api import open_study
 
@@ -42,9 +42,9 @@ def test_it_fits_80_columns_and_no_cell_is_cut_or_wrapped(finished, metric):
     assert "…" not in "\n".join(lines)
     cells = [line.split("  ") for line in lines]
     rows = [[cell.strip() for cell in line if cell.strip()] for line in cells]
-    for row in words.curve_rows(result)[1]:
+    for row in texts.curve_rows(result.facts)[1]:
         assert row in rows
-    for row in words.score_rows(result):
+    for row in texts.score_rows(result.facts):
         assert [cell for cell in row if cell] in rows
     for refit in result.outer:
         numbers = [str(refit.n_features), str(result.n_scored[refit.fold])]
@@ -54,15 +54,22 @@ def test_it_fits_80_columns_and_no_cell_is_cut_or_wrapped(finished, metric):
 
 def test_the_answer_comes_first_and_the_explanations_after_the_figures(finished):
     text = " ".join(" ".join(shown(finished, terminal=True)).split())
-    told = [words.headline(finished), *words.verdict_sentences(finished), *finished.remarks()]
-    told += [words.rule_sentence(finished), words.interval_footnote(finished)]
+    told = [texts.headline(finished.facts), *texts.verdict_sentences(finished.facts), *finished.remarks()]
+    told += [
+        texts.rule_sentence(finished.facts.evaluation, finished.facts.choose_n),
+        texts.interval_footnote(finished.facts),
+    ]
     places = [text.index(part) for part in told]
     assert places == sorted(places)
 
 
 def test_a_sentence_is_one_line_in_a_file(finished):
     lines = shown(finished, terminal=False)
-    for sentence in (words.headline(finished), words.rule_sentence(finished), *finished.remarks()):
+    for sentence in (
+        texts.headline(finished.facts),
+        texts.rule_sentence(finished.facts.evaluation, finished.facts.choose_n),
+        *finished.remarks(),
+    ):
         assert sentence in lines
 
 

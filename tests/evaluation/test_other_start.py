@@ -11,7 +11,8 @@ from raysel.baselines.dfs import DFS
 from raysel.baselines.gbr import BilinearRegression
 from raysel.baselines.rfs import RFS
 from raysel.evaluation.records import other_start
-from raysel.results import words
+from raysel.results import texts
+from raysel.results.remarks import Remark
 from raysel.solvers.smr.smr import SMR
 
 
@@ -71,7 +72,7 @@ def test_a_study_compares_the_final_model_s_starts_and_says_local_optimum(tmp_pa
     assert all(refit.other_start is None for refit in result.outer)
     found = result.final.other_start
     assert 0 <= found["shared"] <= found["n"] == result.final.n_features
-    assert words.convergence_in_words(result.refits).endswith("converged to a local optimum")
-    sentence = words.other_start_sentence(found)
+    assert texts.convergence(result.facts).endswith("converged to a local optimum")
+    sentence = texts.format_remark(Remark("local_optimum", found))
     assert f"{found['shared']} of the {found['n']} best features are the same" in sentence
     assert sentence in result.remarks()

@@ -154,7 +154,7 @@ def test_headline_curve_and_references_are_scikit_learns(study):
 
     out = io.StringIO()
     print_answer(study, Console(file=out, width=200))
-    shown = [" ".join(text.split()) for text in (out.getvalue(), markdown(study).replace("|", " "))]
+    shown = [" ".join(text.split()) for text in (out.getvalue(), markdown(study.facts).replace("|", " "))]
     own_n = {k: "-".join(map(str, dict.fromkeys((min(v), max(v))))) for k, v in by_reference.items()}
     n = f"{min(numbers)} to {max(numbers)}" if len(set(numbers)) > 1 else f"{numbers[0]}"
     mean, sd = np.mean(figures["test"]), np.std(figures["test"], ddof=1)

@@ -40,7 +40,7 @@ def shown(path, capsys) -> list[str]:
     told = [" ".join(capsys.readouterr().out.split())]
     assert select.main([str(path)]) == 0
     told.append(" ".join(capsys.readouterr().out.split()))
-    told.append(markdown(open_study(path)))
+    told.append(markdown(open_study(path).facts))
     manifest = json.loads((path / "ranking" / "manifest.json").read_text())
     return [*told, " ".join(manifest["remarks"])]
 

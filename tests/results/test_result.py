@@ -37,7 +37,7 @@ def test_its_figures_are_those_of_the_refits(finished):
     inner, test = rng.random(4), rng.random((3, 2))
     names = ["outer0", "outer1", "outer2", "final"]
     refits = {
-        name: RefitRecord(name, "t", "t", {}, float(inner[i]), test[i].tolist() if i < 3 else [], [1.0], [1.0])
+        name: RefitRecord(name, "t", "t", {}, float(inner[i]), test[i].tolist() if i < 3 else [], [1.0] * 64, [1.0])
         for i, name in enumerate(names)
     }
     study = dataclasses.replace(finished.stored.study, folds=names)

@@ -17,7 +17,7 @@ from small_studies import raw_config, write_digits
 
 import raysel
 from raysel.cli.summary import print_answer
-from raysel.results import words
+from raysel.results import texts
 from raysel.results.export import markdown
 from raysel.tracking.journal import read_journal
 
@@ -64,21 +64,21 @@ def test_all_places_tell_the_same_figures(tmp_path, rule):
     svg = (result.directory.ranking / "ranking.svg").read_text()
     pages = {
         "terminal": screen.getvalue(),
-        "markdown": markdown(result).replace("|", " ").replace("*", ""),
+        "markdown": markdown(result.facts).replace("|", " ").replace("*", ""),
         "report": Page(result.directory.report.read_text()).text,
         "picture": unescape(" ".join(re.findall(r">([^<>]+)</text>", svg))),
     }
     pages = {name: " ".join(text.split()) for name, text in pages.items()}
-    headline = words.headline(result)
+    headline = texts.headline(result.facts)
     ends = f"{interval.lower:.3f} to {interval.upper:.3f}"
     assert f"{mean:.3f} ± {interval.sd:.3f} (SD over 3 outer folds; corrected 95 % interval {ends})" in headline
     for name, text in pages.items():
         assert headline[1:] in text, name
-    assert words.references_line(result) in pages["picture"]
+    assert texts.references_line(result.facts) in pages["picture"]
     for name in ("terminal", "markdown", "report"):
-        for row in words.score_rows(result):
+        for row in texts.score_rows(result.facts):
             assert " ".join(cell for cell in row if cell) in pages[name], name
-        for row in words.curve_rows(result)[1]:
+        for row in texts.curve_rows(result.facts)[1]:
             assert " ".join(row) in pages[name], name
-        for kind, value, _ in words.optimism_rows(result):
+        for kind, value, _ in texts.optimism_rows(result.facts):
             assert f"{kind} {value}" in pages[name].lower(), name

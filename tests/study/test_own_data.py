@@ -18,7 +18,7 @@ from raysel.core.errors import ConfigError, DataError, DirectoryError
 from raysel.data.formats.writers import save_dataset
 from raysel.data.loading import load_dataset
 from raysel.execution.serial import SerialExecutor
-from raysel.results import words
+from raysel.results import description
 from raysel.run import comparison_course
 from raysel.run import course as runner
 from raysel.run.api import prepare_study
@@ -374,8 +374,8 @@ def test_a_full_disk_and_a_taken_place_are_said_as_of_any_study(tmp_path, digits
 
 
 def test_samples_in_memory_are_not_called_by_the_file_that_holds_them():
-    assert words.data_name({"path": "runs/study/data.arrow", "scaling": "unit"}, "few") == "own samples"
-    assert words.data_name({"path": "runs/faces.npz"}, "few") == "faces.npz"
+    assert description.data_name({"path": "runs/study/data.arrow", "scaling": "unit"}, "few") == "own samples"
+    assert description.data_name({"path": "runs/faces.npz"}, "few") == "faces.npz"
 
 
 def test_columns_of_different_units_are_brought_to_one_scale_unless_the_user_says_otherwise(tmp_path):

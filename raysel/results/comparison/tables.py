@@ -16,10 +16,11 @@ from raysel.evaluation.feature_ranking import default_n_selected
 from raysel.numerics.classification import metric_range
 from raysel.numerics.intervals import PairedComparison, TTest, holm, paired_comparison
 from raysel.numerics.rankings import Stability
+from raysel.results.agreement import NoiseLevel, noise_level
 from raysel.results.comparison.stored import Member, OuterFolds, StoredComparison
 from raysel.results.remarks import search_remarks
 from raysel.results.result import StudyResult
-from raysel.results.trust import NoiseLevel, noise_level
+from raysel.results.texts import format_remark
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,7 +114,9 @@ def _notes(member: Member, study: StudyResult, n_features: tuple[int, ...]) -> d
     return {
         "member": [*([RECONSTRUCTED] * member.reconstructed), *([TRANSDUCTIVE] * member.transductive)],
         "test": list(_winner_notes(study, n_features)),
-        "tried": [remark.removesuffix(".") for remark in search_remarks(study.records, study.stored.search)],
+        "tried": [
+            format_remark(remark).removesuffix(".") for remark in search_remarks(study.records, study.stored.search)
+        ],
     }
 
 

@@ -12,6 +12,7 @@ from raysel.core.printing import escaped
 from raysel.results.comparison.stored import StoredComparison
 from raysel.results.comparison.tables import MemberRow, Pair, member_rows, pairs_with_reference
 from raysel.results.remarks import few_folds_remarks
+from raysel.results.texts import format_remark
 
 _NONE = "-"
 _NO_RESULT = "no result"
@@ -254,7 +255,8 @@ def _test_remarks(comparison: StoredComparison, pairs: Mapping[str, Pair]) -> It
         caution = "; its p is far too small, because the folds are repeated" if folds.are_repeated else ""
         yield f"Beside it: plain paired t-test, which takes the folds as independent{caution}."
     tests = (pair.test for pair in pairs.values())
-    yield from few_folds_remarks(tests, len(next(iter(pairs.values())).compared.differences), of_draws=folds.are_draws)
+    n_folds = len(next(iter(pairs.values())).compared.differences)
+    yield from map(format_remark, few_folds_remarks(tests, n_folds, of_draws=folds.are_draws))
     if n_tests > 1:
         yield (
             f"All p values are after Holm's correction for {n_tests} tests; tests.csv has them without it too. The "

@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator
 
 from raysel.core.arrays import FloatArray
 from raysel.evaluation.plan import FINAL
-from raysel.results import trust, words
+from raysel.results import texts
+from raysel.results.agreement import source_ranking
 from raysel.results.numbers import StudyNumbers
 
 _GROUPS = 5  # groups of the values of a parameter of many values
@@ -97,7 +98,7 @@ def score_curves(result: StudyNumbers) -> dict[str, Any]:
         inner = [] if len(n_features) > 1 else [[refit.inner_score] for refit in outer]
     rows = len(n_features) < 2  # rows name the reference in full
     curves = {
-        words.reference_in_words(result, name) if rows else name: np.array(
+        texts.reference_name(result.facts, name) if rows else name: np.array(
             [refit.references[reference.recorded] for refit in outer]
         )
         for name, reference in result.references.items()
@@ -115,7 +116,7 @@ def score_curves(result: StudyNumbers) -> dict[str, Any]:
 def stability_curve(result: StudyNumbers) -> dict[str, Any]:
     """Return the arguments of `plot_stability`: the stability of the outer folds' best features by their number."""
     result.check_ranks()
-    table = trust.stability_curve(result)
+    table = result.stability_curve()
     return {
         "n_features": table["n_features"].tolist(),
         "stability": table["stability"].to_numpy(),
@@ -182,7 +183,7 @@ def profile(result: StudyNumbers, top: int | None = None) -> dict[str, Any] | No
         return None
     values, own = found
     result.check_ranks(top)
-    shown = trust.source_ranking(result, top).top()
+    shown = source_ranking(result, top).top()
     classes = result.classes
     known = classes if classes and len(classes) in (len(own), len(values)) else own
     return {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from raysel.core.arrays import FloatArray
-from raysel.results import words
+from raysel.results import texts
 from raysel.results.displays import data as picture_data
 from raysel.study.background import read_image
 
@@ -100,7 +100,7 @@ def _draw_ranking(result: StudyResult, ranking: FeatureRanking) -> Any:
         test_scores=result.test_scores,
         metric=result.metric,
         task_scores=result.task_scores,
-        answer=[words.headline(result), words.references_line(result)],
+        answer=[texts.headline(result.facts), texts.references_line(result.facts)],
         remarks=result.remarks(ranking.n_selected),
         background=background,
         below="mean of all samples" if what == MEAN else what,

@@ -9,10 +9,10 @@ import numpy as np
 from raysel.core.arrays import FloatArray, IntArray
 from raysel.core.printing import short
 from raysel.numerics.rankings import selection_ranks
+from raysel.results import texts
 from raysel.results.displays import data as picture_data
 from raysel.results.page.contents import Block, Picture, Section, Text, csv_download
 from raysel.results.result import StudyResult
-from raysel.results.words import stability_in_words
 
 _MOST_RANKS = 20
 
@@ -21,7 +21,7 @@ def stability(result: StudyResult) -> Section | None:
     """Return the section on the stability of the selection; None if the method does not rank features."""
     if not result.ranks_features:
         return None
-    said = [f"Stability {stability_in_words(result)}."]
+    said = [f"Stability {texts.stability(result.facts)}."]
     meaning = (
         "Stability (Nogueira, Sechidis & Brown 2018) is 1 if all outer folds select the same features. Their training "
         "sets overlap, so that they agree even where the labels mean nothing, the more the more folds there are; new "
@@ -54,9 +54,7 @@ def disagreement(result: StudyResult) -> Section | None:
     """Return the section on the ranks of the best features in each outer fold."""
     if not result.ranks_features:
         return None
-    ranks = np.array(
-        [selection_ranks(np.where(result.constant, 0.0, np.array(refit.feature_scores))) for refit in result.outer]
-    )
+    ranks = np.array([selection_ranks(np.array(refit.feature_scores)) for refit in result.outer])
     n, folds = result.default_top, [refit.fold for refit in result.outer]
     consensus = ranks.mean(axis=0)
     if result.is_ranked:

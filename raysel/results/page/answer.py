@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from raysel.results import words
+from raysel.results import texts
 from raysel.results.displays import data as picture_data
-from raysel.results.error_control import open_checks
 from raysel.results.page.contents import Block, Command, Folded, Picture, Section, Table, Text, csv_download
 from raysel.results.page.places import named, told
 from raysel.results.result import StudyResult
@@ -20,7 +19,7 @@ def answer(result: StudyResult) -> Section:
     """Return the section with the answer: score, references and trust."""
     blocks: list[Block] = [Text(answer_sentences(result), "answer")]
     if result.references:
-        rows = [[row.name, row.n_features, row.score, row.difference] for row in words.score_rows(result)]
+        rows = [[row.name, row.n_features, row.score, row.difference] for row in texts.score_rows(result.facts)]
         caption = (
             f"{result.metric.replace('_', ' ').capitalize()} on the test samples of the outer folds (mean ± SD over "
             f"{len(result.outer)} folds) beside the references on the same folds."
@@ -32,19 +31,19 @@ def answer(result: StudyResult) -> Section:
         blocks.append(Table(caption, heads, rows, (0,), (0,), data))
     else:
         blocks.append(Text(["The study has no references to compare with: evaluation.references is off."], "note"))
-    notes = [words.missing_references_sentence(result), words.interval_footnote(result)]
+    notes = [texts.missing_references_sentence(result.facts), texts.interval_footnote(result.facts)]
     blocks.append(Text([note for note in notes if note], "note"))
     return Section("answer", "The answer", blocks)
 
 
 def answer_sentences(result: StudyResult) -> list[str]:
     """Return the answer in three sentences: the score, how it compares, and how far to trust the selection."""
-    first = words.headline(result)
+    first = texts.headline(result.facts)
     said = [f"{first[0].upper()}{first[1:]}."]
     if result.references:
-        said.append(" ".join(words.verdict_sentences(result)) or words.verdict_in_short(result))
+        said.append(" ".join(texts.verdict_sentences(result.facts)) or texts.short_verdict(result.facts))
     if result.ranks_features:
-        said.append(f"The stability {words.stability_in_short(result)}.")
+        said.append(f"The stability {texts.short_stability(result.facts)}.")
     else:
         said.append("The method gives no scores of the features, and so no ranking.")
     return said
@@ -64,7 +63,7 @@ def scores(result: StudyResult) -> Section:
     if len(sizes) < 2:
         rows: dict[str, Any] = {"test (unseen samples)": result.test_scores, "inner validation": result.inner_scores}
         rows |= {f"test, {name}": own for name, own in result.task_scores.items()}
-        rows |= {words.reference_in_words(result, name): own.scores for name, own in result.references.items()}
+        rows |= {texts.reference_name(result.facts, name): own.scores for name, own in result.references.items()}
         figure = framed(plot_score_rows, 0.3 * len(rows) + 0.75, rows, metric=metric, width=5.4, xlabel=what)
         of = "; test is the mean of the tasks" if result.task_scores else ""
         caption = (
@@ -84,7 +83,7 @@ def scores(result: StudyResult) -> Section:
     if found["chosen"]:
         caption += " Circled: each outer fold at the N that its inner scores choose; their mean is the test score."
     data = csv_download("scores.csv", list(table.columns), table.itertuples(index=False))
-    heads, cells = words.curve_rows(result)
+    heads, cells = texts.curve_rows(result.facts)
     listed = Table(f"Mean {what} ± SD over the outer folds; of references the mean.", heads, cells, ())
     picture = Picture(inline_svg(figure, "scores", caption), caption, data)
     title = f"{what.capitalize()} over the number of features"
@@ -93,7 +92,7 @@ def scores(result: StudyResult) -> Section:
 
 def optimism(result: StudyResult) -> Section:
     """Return the section on resubstitution, best inner and honest score."""
-    rows = words.optimism_rows(result)
+    rows = texts.optimism_rows(result.facts)
     caption = (
         f"Mean {result.metric.replace('_', ' ')} of the winners of {len(result.outer)} outer folds. Only the test "
         "score tells what to expect for new samples; training and validation scores are usually too high."
@@ -124,7 +123,7 @@ def confusion(result: StudyResult) -> Section | None:
             f"Number of test samples by true and predicted class, {folds}: {int(np.trace(numbers))} of "
             f"{int(numbers.sum())} are right. The colour is the share of a true class."
         )
-        if result.n_features and not words.shows_n_features(result):
+        if result.n_features and not result.facts.has_chosen_n:
             caption += " The models are those of each fold's chosen N; the study's score is a mean over several N."
         heads = ["true", *classes]
     data = csv_download("confusion.csv", heads, ([a, *row] for a, row in zip(classes, numbers.tolist(), strict=True)))
@@ -143,5 +142,5 @@ def _error_blocks(result: StudyResult) -> Iterator[Block]:
         yield Text([halves.sentence(), *halves.remarks()])
     if (permuted := result.permutation_test) is not None:
         yield Text(permuted.sentences())
-    for what, command in open_checks(result, shlex.quote(named(result.path))):
+    for what, command in texts.open_checks(result.facts, shlex.quote(named(result.path))):
         yield Command(command, f"{what} has not been run for this study. To run it, {told(command)}:")

@@ -10,7 +10,7 @@ from raysel.config.yaml_text import dump_yaml
 from raysel.core.files import write_result
 from raysel.core.printing import short
 from raysel.core.version import __version__
-from raysel.results import words
+from raysel.results import description, texts
 from raysel.results.export import command_again
 from raysel.results.page import agreement, answer, data, ranking, search
 from raysel.results.page.contents import Block, Command, Folded, Page, Remarks, Section, Table, Text, render_page
@@ -56,7 +56,7 @@ def page_of(result: StudyResult) -> Page:
         cite(result),
     ]
     study = result.stored.study
-    name = short(words.data_name(result.config["dataset"], result.name), 80)
+    name = short(description.data_name(result.config["dataset"], result.name), 80)
     subtitle = (
         f"{name}: {study.n_samples} samples, {len(result.feature_names)} features; "
         f"method {result.config['solver']['name']}"
@@ -74,7 +74,7 @@ def tiles(result: StudyResult) -> list[tuple[str, str, str]]:
     metric, n_folds = result.metric.replace("_", " "), len(result.outer)
     spread = f"± {result.test_sd:.3f} SD over {n_folds} outer folds" if n_folds > 1 else "on one outer fold"
     found = [(f"{result.test_mean:.3f}", f"test {metric}", spread)]
-    if result.n_features and words.shows_n_features(result):
+    if result.n_features and result.facts.has_chosen_n:
         outer = [n for fold, n in result.n_features.items() if not result.has_final or fold != result.final.fold]
         chosen = str(outer[0]) if min(outer) == max(outer) else f"{min(outer)} to {max(outer)}"
         whose = "chosen on the outer folds by inner scores"
@@ -107,7 +107,7 @@ def cite(result: StudyResult) -> Section:
     text = (
         f"Features were ranked by the method {name} as implemented in raysel {version}, "
         f"with its hyperparameters chosen by nested cross-validation (seed {study.config['seed']}); "
-        f"{words.headline(result)}. {words.verdict_in_short(result)}"
+        f"{texts.headline(result.facts)}. {texts.short_verdict(result.facts)}"
     )
     cited = papers(solver_class(name)) if name in OWN else ""
     blocks: list[Block] = [

@@ -8,7 +8,7 @@ import numpy as np
 
 from raysel.core.printing import short
 from raysel.data.layouts import Layout
-from raysel.results import words
+from raysel.results import description
 from raysel.results.displays.planes import make_plane
 from raysel.results.displays.preview_data import Ranges, read_preview_parts
 from raysel.results.page.contents import Block, Facts, Folded, Picture, Pictures, Section, csv_download
@@ -39,10 +39,10 @@ def drawn_parts(layout: Layout) -> list[tuple[str, slice, Layout]]:
 
 def _data_facts(result: StudyResult, preview: Preview | None) -> Iterator[tuple[str, str]]:
     study, dataset, names = result.stored.study, result.config["dataset"], result.feature_names
-    name = short(words.data_name(dataset, result.name), 120)
+    name = short(description.data_name(dataset, result.name), 120)
     yield "Data", f"{name}: {study.n_samples} samples x {len(names)} features"
     groups = result.config["cv"].get("groups")
-    for term, text in words.data_facts(preview, dataset, result.layout, names, groups):
+    for term, text in description.data_facts(preview, dataset, result.layout, names, groups):
         yield f"{term[0].upper()}{term[1:]}", text
 
 
@@ -50,7 +50,7 @@ def _study_facts(result: StudyResult) -> Iterator[tuple[str, str]]:
     config = result.config
     search, cv = config["search"], config["cv"]
     yield "Method", config["solver"]["name"]
-    for term, text in words.method_facts(config):
+    for term, text in description.method_facts(config):
         yield f"{term[0].upper()}{term[1:]}", text
     test = (
         f"{cv['train_per_class']} training samples of each class, drawn {len(result.outer)} times"
@@ -63,7 +63,7 @@ def _study_facts(result: StudyResult) -> Iterator[tuple[str, str]]:
         "Validation",
         (
             f"nested: {test}{repeats} for the test scores, {cv['inner']} inner folds in each for the search"
-            f"{words.blocks_in_words(cv)}{final}"
+            f"{description.format_blocks(cv)}{final}"
         ),
     )
     early = f", early stopping by {search['early_stopping']}" if search.get("early_stopping") else ""

@@ -10,13 +10,13 @@ from raysel.core.arrays import FloatArray
 from raysel.core.errors import DataError
 from raysel.core.printing import short
 from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.results import texts
 from raysel.results.displays import data as picture_data
 from raysel.results.displays.drawing import picture_background, score_meaning
 from raysel.results.displays.planes import make_plane
 from raysel.results.page.contents import Block, Picture, Pictures, Section, Table, Text, csv_download
 from raysel.results.page.data import drawn_parts
 from raysel.results.result import StudyResult
-from raysel.results.words import modalities_in_words, redundancy_in_words
 
 _MOST_BARS, _MOST_ROWS, _MOST_TASKS = 24, 20, 6
 _MOST_CLASSES = 24  # more cannot be read in a small figure
@@ -48,9 +48,9 @@ def features(result: StudyResult) -> Section:
     blocks: list[Block] = [Text([lead])]
     if ranking.n_scored:
         blocks += [_drawn(result, ranking), _top_table(result, ranking)]
-    if line := modalities_in_words(result):
+    if line := texts.modalities(result.facts):
         blocks.append(Text([f"Scores of the modalities, mean of the outer folds' winners: {line}."], "note"))
-    if line := redundancy_in_words(result):
+    if line := texts.redundancy(result.facts):
         blocks.append(Text([f"Redundancy (mean absolute correlation of the pairs) {line}."], "note"))
     return Section("features", title, blocks)
 

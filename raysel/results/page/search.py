@@ -9,7 +9,7 @@ import numpy as np
 
 from raysel.core.errors import headline
 from raysel.core.printing import short
-from raysel.results import words
+from raysel.results import texts
 from raysel.results.displays import data as picture_data
 from raysel.results.page.contents import Block, Folded, Picture, Remarks, Section, Table, Text, csv_download
 from raysel.results.progress import counted, duration
@@ -87,7 +87,7 @@ def _surface(result: StudyResult) -> Iterator[Block]:
 
 
 def _winners_table(result: StudyResult) -> Table:
-    metric, ranked, chooses = result.metric.replace("_", " "), result.ranks_features, words.shows_n_features(result)
+    metric, ranked, chooses = result.metric.replace("_", " "), result.ranks_features, result.facts.has_chosen_n
     rows = []
     for refit in result.refits:
         row = [refit.fold, short(refit.name, _LONGEST), *([str(refit.n_features)] if chooses else [])]
@@ -140,7 +140,7 @@ def convergence(result: StudyResult) -> Section:
     """Return the section on the objective of the configurations by iteration."""
     model = result.final.trial if result.has_final else ""
     curves = {record.id: curve for record in result.records if (curve := record.objective_curve())}
-    told = words.convergence_in_words(result.refits)
+    told = texts.convergence(result.facts)
     said = [f"{told}."] if told else []
     title = "Convergence"
     if not curves or max(map(len, curves.values())) < 2:

@@ -302,7 +302,7 @@ def permutation_test(
         # Number 0 has the true labels: it tells whether the study's figure can be computed again.
         pieces = run_pieces(finished, work, range(int(permutations) + 1), listeners)
         found = _evaluated(finished, pieces, labels, retune, chosen_seed, int(permutations))
-        found.write(work.folder.parent, identity(finished.result))
+        found.write(work.folder.parent, identity(finished.result.refits, finished.result.stored.study.data_hash))
         again = StudyResult.open(finished.result.path)
         export_result(again, again.directory.ranking)
         write_final_report(again)

@@ -17,10 +17,11 @@ from small_studies import raw_config, run_offline, write_digits
 from raysel.cli import tune
 from raysel.core.errors import UnfinishedStudyError
 from raysel.data.loading import load_dataset
-from raysel.results import words
+from raysel.results import texts
 from raysel.results.displays.data import score_curves
 from raysel.results.page.assemble import page_of, write_report
 from raysel.results.page.contents import render_page
+from raysel.results.remarks import Remark
 from raysel.results.result import StudyResult
 
 TITLES = {
@@ -63,7 +64,7 @@ def test_a_study_of_any_kind_writes_a_whole_report(study):
     assert page.headings[0][1] == result.name
     assert ("Where the folds disagree" in titles) == result.ranks_features == ("How stable the selection is" in titles)
     assert ("ranking.csv" in page.downloads) == (result.is_ranked and result.n_scored["final"] > 0)
-    for sentence in [*words.verdict_sentences(result), *result.remarks()]:
+    for sentence in [*texts.verdict_sentences(result.facts), *result.remarks()]:
         assert " ".join(sentence.split()) in page.text
     if kind in ("modalities", "tasks", "multilabel"):  # the reference is of another classifier
         assert {name for name in score_curves(result)["references"] if "(1-nearest neighbour)" in name}
@@ -73,7 +74,7 @@ def test_a_study_of_any_kind_writes_a_whole_report(study):
     assert ("python -m raysel.stability" in page.text) == result.is_ranked
     assert str(result.path.parent) not in content.decode(), "a mailed report names no folder of the machine"
     assert page.headings[1][1] == "The answer"
-    headline = words.headline(result)
+    headline = texts.headline(result.facts)
     assert f"{headline[0].upper()}{headline[1:]}." in page.text
     assert ("failed." in page.text) == (kind == "failed trials")
     assert ("stopped early" in page.text) == (result.n_trials["stopped"] > 0)
@@ -154,7 +155,7 @@ def test_its_sentences_are_of_the_selected_features_and_of_the_test_score(matrix
     winners = len(matrix.refits)
     met = f"{matrix.winner_convergence.n_converged} of {winners} winners (outer folds and final model)"
     assert f"{met} converged to a local optimum." in page.text
-    assert words.other_start_sentence(matrix.final.other_start) in page.text
+    assert texts.format_remark(Remark("local_optimum", matrix.final.other_start)) in page.text
     stability = rows(page.downloads["stability.csv"])
     np.testing.assert_array_equal(
         [float(row["noise_highest"] or "nan") for row in stability], matrix.stability_curve()["noise_highest"]
@@ -230,7 +231,7 @@ def test_its_commands_run_where_it_was_made_and_it_names_the_paper_and_the_verdi
     arguments = [*shlex.split(again)[2:], "--dry-run"]
     assert tune.main(arguments) == 0
     cite = text.rpartition("How to cite and run it again")[2]
-    for told in (words.headline(matrix), words.verdict_in_short(matrix), "doi:10.1109/TIP.2017.2713948"):
+    for told in (texts.headline(matrix.facts), texts.short_verdict(matrix.facts), "doi:10.1109/TIP.2017.2713948"):
         assert told in cite
 
 

@@ -26,10 +26,11 @@ from raysel.evaluation.plan import derived_seed
 from raysel.execution.serial import SerialExecutor
 from raysel.numerics.rankings import nogueira_stability
 from raysel.numerics.selection_bounds import ASSUMPTIONS, simple_bound, unimodal_bound
+from raysel.results import texts
 from raysel.results.export import markdown
+from raysel.results.facts import Facts
 from raysel.results.page.assemble import write_report
 from raysel.results.result import StudyResult
-from raysel.results.words import stability_in_short, stability_in_words
 from raysel.run.resampling.pieces import Pieces
 from raysel.run.resampling.stability import check_halves, count_selections, draw_halves, stability_selection
 from raysel.tracking.journal import read_journal
@@ -191,9 +192,14 @@ def test_it_is_written_and_joined_to_the_ranking(filtered, tmp_path):
         assert ASSUMPTIONS in text
     # Its halves share no sample, so it is shown in the place of the stability over the outer folds.
     told = f"of the top 5 over 10 pairs of disjoint halves of the samples: {found.stability:.2f}"
-    for text in (stability_in_short(result), stability_in_words(result, 5), markdown(result), report):
+    for text in (
+        texts.short_stability(result.facts),
+        texts.stability(Facts.of(result, 5)),
+        markdown(result.facts),
+        report,
+    ):
         assert told in text
-    assert "overlapping outer folds" in stability_in_words(result, 3)
+    assert "overlapping outer folds" in texts.stability(Facts.of(result, 3))
     assert set(written["selected"]) == {name for name, chosen in zip(expected, found.selected, strict=True) if chosen}
     curve = found.thresholds()
     assert curve.n_features.is_monotonic_decreasing

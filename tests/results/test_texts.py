@@ -12,11 +12,12 @@ from small_studies import raw_config, run_offline, write_digits
 
 from raysel.evaluation.plan import FINAL
 from raysel.numerics.intervals import paired_comparison
-from raysel.results import words
-from raysel.results.export import figures, manifest, markdown
+from raysel.results import texts
+from raysel.results.export import manifest, markdown
 from raysel.results.remarks import edge_remarks, few_folds_remarks, number_remarks
 from raysel.results.result import StudyResult
 from raysel.results.scores import Reference
+from raysel.results.texts import format_remark
 
 
 @pytest.fixture(scope="module")
@@ -64,23 +65,27 @@ def at_eight(finished):
 
 
 def test_the_headline_says_of_what_over_what_and_at_which_number(finished, at_eight):
-    assert words.headline(at_eight).startswith("test accuracy 0.920 ± 0.020 (SD over 3 outer folds; corrected 95 % ")
-    assert words.headline(at_eight).endswith(") with the 8 best of 64 features")
-    assert words.headline(at_eight) in repr(at_eight)
+    assert texts.headline(at_eight.facts).startswith(
+        "test accuracy 0.920 ± 0.020 (SD over 3 outer folds; corrected 95 % "
+    )
+    assert texts.headline(at_eight.facts).endswith(") with the 8 best of 64 features")
+    assert texts.headline(at_eight.facts) in repr(at_eight)
     differ = changed(at_eight, n_features=[4, 8, 8], position=[0, 1, 1])
     assert differ.test_scores == [0.80, 0.94, 0.92]
-    assert "4 to 8 best of 64 features, chosen on each outer fold by its inner scores" in words.headline(differ)
-    assert words.headline(differ).endswith("; the final model uses 8")
+    assert "4 to 8 best of 64 features, chosen on each outer fold by its inner scores" in texts.headline(differ.facts)
+    assert texts.headline(differ.facts).endswith("; the final model uses 8")
     mean = changed(at_eight, {"choose_n": "mean"}, position=[None] * 3)
     assert mean.test_scores == pytest.approx([0.85, 0.82, 0.885])
-    assert words.headline(mean).endswith("as the mean over the best 4 and 8 of 64 features")
-    assert "mean over all 2 numbers" in words.rule_sentence(mean)
-    assert "with the best inner mean" in words.rule_sentence(changed(at_eight, {"choose_n": "best"}))
+    assert texts.headline(mean.facts).endswith("as the mean over the best 4 and 8 of 64 features")
+    assert "mean over all 2 numbers" in texts.rule_sentence(mean.facts.evaluation, mean.facts.choose_n)
+    assert "with the best inner mean" in texts.rule_sentence(at_eight.facts.evaluation, "best")
     equal = changed(at_eight, test_scores=[[0.5, 0.5]] * 3)
-    assert "0.500 ± 0.000 (SD over 3 outer folds; no interval: the score is equal in all runs)" in words.headline(equal)
-    assert words.interval_footnote(equal) == ""
+    assert "0.500 ± 0.000 (SD over 3 outer folds; no interval: the score is equal in all runs)" in texts.headline(
+        equal.facts
+    )
+    assert texts.interval_footnote(equal.facts) == ""
     native = changed(finished, {"classifier": "native"}, position=[None] * 3, n_features=[None] * 3)
-    assert words.headline(native).endswith("by the model's own predictions")
+    assert texts.headline(native.facts).endswith("by the model's own predictions")
 
 
 def test_one_number_of_features_is_told_as_it_is_whatever_the_rule(at_eight):
@@ -92,24 +97,22 @@ def test_one_number_of_features_is_told_as_it_is_whatever_the_rule(at_eight):
         inner_curve=[[0.9]] * 3,
         references=[{}] * 3,
     )
-    assert words.headline(one).endswith(") with the 8 best of 64 features")
-    assert words.score_rows(one)[0].n_features == "8"
+    assert texts.headline(one.facts).endswith(") with the 8 best of 64 features")
+    assert texts.score_rows(one.facts)[0].n_features == "8"
 
 
 def test_a_choice_of_the_largest_number_that_was_tried_is_remarked(at_eight):
     (remark,) = (text for text in at_eight.remarks() if "largest number" in text)
     chosen = [fold for fold, n in at_eight.n_features.items() if n == 8]
     assert f", 8, on {len(chosen)} of 4 folds ({', '.join(chosen)}): larger numbers may score better" in remark
-    assert remark in markdown(at_eight)
-    for other in (
-        changed(at_eight, {"n_features": [4, 8, 16]}),
-        changed(at_eight, {"choose_n": "mean"}, position=[None] * 3),
-        changed(at_eight, {"n_features": [8]}),
-    ):
+    assert remark in markdown(at_eight.facts)
+    for other in (changed(at_eight, {"choose_n": "mean"}, position=[None] * 3),):
         assert not any("largest number" in text for text in other.remarks())
+    assert list(number_remarks({"outer0": 8}, [8], {"outer0": 9})) == [], "nothing was chosen"
+    assert list(number_remarks({"outer0": 8}, [4, 8, 16], {"outer0": 20})) == [], "neither end"
     few = list(number_remarks({"outer0": 8}, [4, 8], {"outer0": 8}))
     assert few == [], "all features with a score are used already"
-    (smallest,) = number_remarks({"outer0": 4, "outer1": 8, "final": 4}, [4, 8, 16], {})
+    (smallest,) = map(format_remark, number_remarks({"outer0": 4, "outer1": 8, "final": 4}, [4, 8, 16], {}))
     assert "smallest number of features that was tried, 4, on 2 of 3 folds (outer0, final): smaller" in smallest
     assert list(number_remarks({"outer0": 1}, [1, 8], {"outer0": 9})) == [], "there is no smaller number"
 
@@ -117,7 +120,7 @@ def test_a_choice_of_the_largest_number_that_was_tried_is_remarked(at_eight):
 def test_the_headline_names_the_models_number_where_it_differs(at_eight):
     refits = {**at_eight.stored.refits, FINAL: dataclasses.replace(at_eight.final, n_features=4)}
     differ = StudyResult(dataclasses.replace(at_eight.stored, refits=refits))
-    assert words.headline(differ).endswith(
+    assert texts.headline(differ.facts).endswith(
         ") with the 8 best of 64 features on the outer folds; the final model uses 4"
     )
 
@@ -126,7 +129,7 @@ def test_winners_at_the_end_of_their_grid_are_remarked():
     space = {"alpha": {"logspace": [0.01, 1.0, 3]}, "rank": [1, 2, 4], "p": [0.5, 1.0], "init": ["a", "b", "c"]}
 
     def told(*winners, space=space, unstructured=None):
-        return list(edge_remarks(space, winners, unstructured or {}))
+        return texts.format_remarks([*edge_remarks(space, winners, unstructured or {})])
 
     (low,) = told({"alpha": 0.01, "rank": 2}, {"alpha": 0.1, "rank": 4}, {"alpha": 0.01, "rank": 2})
     assert low.startswith(
@@ -146,12 +149,12 @@ def test_few_folds_that_can_tell_little_are_remarked():
     scores, other = np.array([0.90, 0.93, 0.91]), np.array([0.91, 0.90, 0.92])
     found = paired_comparison(scores, other, 0.5)
     test = found.corrected
-    (told,) = few_folds_remarks([test, None], 3, of_draws=False)
+    (told,) = map(format_remark, few_folds_remarks([test, None], 3, of_draws=False))
     assert f"3 outer folds can tell little: a difference of {abs(found.mean):.3f} is not told from 0 here" in told
     assert f"one of more than {test.upper - found.mean:.3f} would be" in told
     assert list(few_folds_remarks([paired_comparison(scores, other - 0.5, 0.5).corrected], 3, of_draws=False)) == []
     assert list(few_folds_remarks([test], 12, of_draws=False)) == []
-    assert "cv.repeats to 20" in next(few_folds_remarks([test], 3, of_draws=True))
+    assert "cv.repeats to 20" in format_remark(next(few_folds_remarks([test], 3, of_draws=True)))
 
 
 def test_where_the_method_does_not_beat_a_reference_a_sentence_says_so(at_eight):
@@ -162,20 +165,22 @@ def test_where_the_method_does_not_beat_a_reference_a_sentence_says_so(at_eight)
         "f_test": "not distinguishable",
         "chance": "better",
     }
-    said = " ".join(words.verdict_sentences(at_eight))
+    said = " ".join(texts.verdict_sentences(at_eight.facts))
     assert said.startswith("All features score higher than smr, 0.971 against 0.920: difference -0.051 (corrected")
     assert "); smr is worse. " in said
     assert "On every outer fold the method has the same score as the largest variance: difference +0.000" in said
     assert "not distinguishable from the F-test: difference +0.000" in said
     assert "chance" not in said
-    assert said in markdown(at_eight)
+    assert said in markdown(at_eight.facts)
     for name, found in at_eight.references.items():
         ratio = np.mean([refit.n_test / refit.n_train for refit in at_eight.outer])
         expected = paired_comparison(at_eight.test_scores, found.scores, ratio)
         assert found.paired.mean == expected.mean
-        line = next(s for s in words.reference_sentences(at_eight) if words.reference_in_words(at_eight, name)[1:] in s)
+        line = next(
+            s for s in texts.reference_sentences(at_eight.facts) if texts.reference_name(at_eight.facts, name)[1:] in s
+        )
         assert f"{found.mean:.3f} ± {found.sd:.3f} (SD)" in line
-    rows = words.score_rows(at_eight)
+    rows = texts.score_rows(at_eight.facts)
     assert [row.name for row in rows] == [
         "smr",
         "all 64 features",
@@ -187,17 +192,17 @@ def test_where_the_method_does_not_beat_a_reference_a_sentence_says_so(at_eight)
 
 
 def test_the_short_verdict_names_the_best_reference_and_a_chance_that_is_not_beaten(at_eight):
-    assert words.verdict_in_short(at_eight) == words.verdict_sentences(at_eight)[0]
+    assert texts.short_verdict(at_eight.facts) == texts.verdict_sentences(at_eight.facts)[0]
     low = [{"all features": [0.5], "f_test": [0.2, 0.7], "chance": [0.25]} for _ in REFERENCES]
     better = changed(at_eight, references=low)
-    assert words.verdict_sentences(better) == []
-    assert words.verdict_in_short(better).startswith(
+    assert texts.verdict_sentences(better.facts) == []
+    assert texts.short_verdict(better.facts).startswith(
         "The method is better than every reference; the best is F-test, 0.700: difference +0.220 (corrected"
     )
     lucky = changed(at_eight, references=[{**r, "chance": [0.9 + 0.05 * (i == 1)]} for i, r in enumerate(REFERENCES)])
     assert lucky.references["chance"].verdict == "not distinguishable"
-    first, *_, last = words.verdict_sentences(lucky)
-    assert words.verdict_in_short(lucky) == f"{first} {last}"
+    first, *_, last = texts.verdict_sentences(lucky.facts)
+    assert texts.short_verdict(lucky.facts) == f"{first} {last}"
     assert "chance" in last
 
 
@@ -206,16 +211,22 @@ def test_references_without_a_score_are_named(at_eight):
         at_eight, references=[{k: v for k, v in r.items() if k != "variance" or i} for i, r in enumerate(REFERENCES)]
     )
     assert list(fewer.references) == ["all features", "f_test", "chance"]
-    assert "without a score: largest variance" in words.missing_references_sentence(fewer)
-    assert words.missing_references_sentence(fewer) in markdown(fewer)
+    assert "without a score: largest variance" in texts.missing_references_sentence(fewer.facts)
+    assert texts.missing_references_sentence(fewer.facts) in markdown(fewer.facts)
     none = changed(at_eight, references=[{}] * 3)
-    assert (none.references, words.missing_references_sentence(none), words.verdict_sentences(none)) == ({}, "", [])
-    assert "F-test |" not in markdown(none)
+    assert (none.references, texts.missing_references_sentence(none.facts), texts.verdict_sentences(none.facts)) == (
+        {},
+        "",
+        [],
+    )
+    assert "F-test |" not in markdown(none.facts)
 
 
 def test_optimism_and_curve_are_means_over_the_outer_folds(at_eight):
     assert at_eight.optimism == pytest.approx({"training": 1.0, "inner": 0.96, "test": 0.92})
-    assert words.optimism_sentence(at_eight).startswith("Optimism: training 1.000, best inner 0.960, test 0.920 (mean")
+    assert texts.optimism_sentence(at_eight.facts).startswith(
+        "Optimism: training 1.000, best inner 0.960, test 0.920 (mean"
+    )
     curves = at_eight.score_curves()
     assert curves["n_features"].tolist() == [4, 8]
     assert curves["test_mean"].tolist() == pytest.approx(np.mean(SCORES, axis=0).tolist())
@@ -230,7 +241,7 @@ def test_optimism_and_curve_are_means_over_the_outer_folds(at_eight):
 
 
 def test_the_manifest_and_the_last_record_hold_what_the_words_say(at_eight):
-    for found in (manifest(at_eight)["scores"], figures(at_eight)):
+    for found in (manifest(at_eight)["scores"], at_eight.facts.end_to_json()):
         assert found["interval"]["lower"] == at_eight.interval.lower
         assert found["references"]["all features"]["verdict"] == "worse"
         assert found["references"]["chance"]["method_minus_it"]["mean"] == pytest.approx(0.92 - 0.25)
@@ -250,19 +261,19 @@ def test_studies_of_before_there_were_references_are_told_without_them(finished)
         n_train=[0] * 3,
         n_test=[0] * 3,
     )
-    assert "no interval: the sizes of the folds were not recorded" in words.headline(old)
+    assert "no interval: the sizes of the folds were not recorded" in texts.headline(old.facts)
     assert old.score_curves()["inner_mean"].isna().all()
     assert old.optimism.keys() == {"inner", "test"}
-    assert markdown(old)
-    assert figures(old)["interval"]["test_train_ratio"] is None
+    assert markdown(old.facts)
+    assert old.facts.end_to_json()["interval"]["test_train_ratio"] is None
 
 
 def test_a_difference_that_rounds_to_zero_has_no_minus():
     paired = paired_comparison([0.5, 0.6 - 1e-9], [0.6, 0.5], 1.0)
     assert paired.mean < 0
     reference = Reference("f_test", [0.6, 0.5], paired, [], "f_test")
-    assert words.difference_in_words(reference).startswith("+0.000 (corrected")
-    assert words.bracketed_difference(reference).startswith("+0.000 [-")
+    assert texts.format_difference(reference).startswith("+0.000 (corrected")
+    assert texts.difference_cell(reference).startswith("+0.000 [-")
 
 
 def test_a_reference_that_scores_higher_is_named_whatever_its_interval_says(at_eight):
@@ -272,11 +283,11 @@ def test_a_reference_that_scores_higher_is_named_whatever_its_interval_says(at_e
         "f_test": "not distinguishable",
         "variance": "not distinguishable",
     }
-    first, second = words.verdict_sentences(result)
+    first, second = texts.verdict_sentences(result.facts)
     assert first.startswith("The F-test scores higher than smr, 0.950 against 0.920: difference -0.030 (corrected")
     assert second.startswith("The largest variance scores higher than smr, 0.927 against 0.920: difference -0.007 (")
     assert second.endswith("; the two are not distinguishable.")
-    assert [row.n_features for row in words.score_rows(result)] == ["8", "8", "4"]
+    assert [row.n_features for row in texts.score_rows(result.facts)] == ["8", "8", "4"]
 
 
 @pytest.mark.parametrize("constant", [0.2, 0.3])
@@ -285,13 +296,13 @@ def test_chance_is_the_better_guess_and_old_studies_have_one(at_eight, constant)
     chance = changed(at_eight, references=guesses).references["chance"]
     assert chance.mean == pytest.approx(max(constant, 0.25))
     assert chance.paired.mean == pytest.approx(0.92 - chance.mean)
-    shown = words.references_line(changed(at_eight, references=guesses))
+    shown = texts.references_line(changed(at_eight, references=guesses).facts)
     guess = "most frequent class" if constant > 0.25 else "stratified guess"
     assert shown == f"for comparison: chance ({guess}) {chance.mean:.3f}"
-    described = figures(changed(at_eight, references=guesses))["references"]["chance"]
+    described = changed(at_eight, references=guesses).facts.end_to_json()["references"]["chance"]
     assert described["guess"] == guess
     assert described["method_minus_it"]["mean"] == pytest.approx(0.92 - chance.mean)
-    assert words.reference_in_words(at_eight, "chance") == "chance (stratified guess)"
+    assert texts.reference_name(at_eight.facts, "chance") == "chance (stratified guess)"
 
 
 def drawn(result):
@@ -309,16 +320,16 @@ def test_over_draws_the_interval_is_the_plain_one_and_of_this_pool(at_eight):
     expected = stats.t.interval(0.95, 2, loc=0.92, scale=stats.sem([0.90, 0.94, 0.92]))
     assert (result.interval.lower, result.interval.upper) == pytest.approx(expected)
     told = f"95 % interval {expected[0]:.3f} to {expected[1]:.3f}, for this pool of samples"
-    assert f"3 draws of the training set; {told}" in words.headline(result)
-    assert "takes as the whole population" in words.interval_footnote(result)
+    assert f"3 draws of the training set; {told}" in texts.headline(result.facts)
+    assert "takes as the whole population" in texts.interval_footnote(result.facts)
     for name, found in result.references.items():
         paired = stats.ttest_rel(result.test_scores, found.scores).confidence_interval()
         if found.test is not None:
             assert (found.test.lower, found.test.upper) == pytest.approx((paired.low, paired.high))
-            assert ", for this pool of samples" in words.difference_in_words(found)
-        assert figures(result)["references"][name]["verdict"] == found.verdict
+            assert ", for this pool of samples" in texts.format_difference(found)
+        assert result.facts.end_to_json()["references"][name]["verdict"] == found.verdict
     assert result.references["chance"].verdict == "better"
-    assert "corrected" not in markdown(result)
+    assert "corrected" not in markdown(result.facts)
 
 
 def test_intervals_end_at_the_bounds_of_the_metric(at_eight):
@@ -327,5 +338,5 @@ def test_intervals_end_at_the_bounds_of_the_metric(at_eight):
     tests = [found.test for found in wide.references.values()]
     assert all(test.lower >= -1 and test.upper <= 1 for test in tests)
     assert any(test.lower == -1 for test in tests)
-    stored = figures(wide)
+    stored = wide.facts.end_to_json()
     assert (stored["interval"]["lower"], stored["interval"]["upper"]) == (0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Words on what was asked: the data as understood, and the method with its settings."""
+"""Description of what is asked: the data as understood, and the method with its settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from raysel.core.printing import quoted
 from raysel.data.layouts import SEPARATOR, Layout
 from raysel.results.preview import Preview
 from raysel.results.progress import counted
-from raysel.results.words.answer import rule_in_words
+from raysel.results.texts import rule_sentence
 
 _MOST_CLASSES = 24
 _FIRST_NAMES = 6
@@ -38,9 +38,9 @@ def data_facts(
     if preview:
         if preview.label is not None:
             yield "label", quoted(preview.label)
-        yield "labels" if preview.is_multilabel else "classes", classes_in_words(preview)
+        yield "labels" if preview.is_multilabel else "classes", format_classes(preview)
         if preview.n_groups is not None:
-            yield "groups", _groups_in_words(preview, groups)
+            yield "groups", _format_groups(preview, groups)
     first = ", ".join(quoted(name) for name in feature_names[:_FIRST_NAMES])
     yield "features", f"{d}: {first}{f', ... {quoted(feature_names[-1])}' if d > _FIRST_NAMES else ''}"
     yield "layout", layout.describe(dataset.get("order") or "C", preview.n_by_task if preview else ())
@@ -59,7 +59,7 @@ def data_name(dataset: Mapping[str, Any], default: str) -> str:
     return "own samples" if names == OWN_DATA else names or dataset.get("source") or default
 
 
-def classes_in_words(preview: Preview) -> str:
+def format_classes(preview: Preview) -> str:
     """Return the number of classes or labels, how many samples each has, and their names."""
     if preview.n_by_task:
         found: dict[str, list[int]] = {}
@@ -86,7 +86,7 @@ def values_of_features(preview: Preview) -> str:
 def method_facts(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Describe the settings of the method and how it is scored."""
     solver, evaluation = config["solver"], config["evaluation"]
-    space = [f"{name} ({domain_in_words(domain)})" for name, domain in solver.get("space", {}).items()]
+    space = [f"{name} ({format_domain(domain)})" for name, domain in solver.get("space", {}).items()]
     fixed = [f"{name} = {_value(value)}" for name, value in solver.get("params", {}).items()]
     yield "searched", ", ".join(space) if space else "nothing"
     if fixed:
@@ -94,7 +94,7 @@ def method_facts(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     scaling = config["dataset"]["scaling"]
     fitted = "" if scaling in ("none", "row_unit") else "; fitted on the training samples of each fold"
     yield "scaling", f"{scaling} ({_SCALINGS.get(scaling, scaling)}){fitted}"
-    rule = rule_in_words(evaluation, evaluation.get("choose_n", "mean"))
+    rule = rule_sentence(evaluation, evaluation.get("choose_n", "mean"))
     yield "score", f"{evaluation['metric'].replace('_', ' ')}. {rule}"
     if evaluation["classifier"] != "native":
         yield "best N", f"{', '.join(map(str, evaluation['n_features']))} features are scored"
@@ -107,7 +107,7 @@ def method_facts(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "references", references if evaluation.get("references", True) else off
 
 
-def domain_in_words(domain: Any) -> str:
+def format_domain(domain: Any) -> str:
     """Return the values of a searched parameter as text."""
     if not isinstance(domain, Mapping):
         return _items(domain) if isinstance(domain, list | tuple) else _value(domain)
@@ -119,7 +119,7 @@ def domain_in_words(domain: Any) -> str:
     return f"{named.get(kind, kind)} {low} to {high}"
 
 
-def blocks_in_words(cv: Mapping[str, Any]) -> str:
+def format_blocks(cv: Mapping[str, Any]) -> str:
     """Say, from the section ``cv`` of a configuration, that folds are made of consecutive rows; else nothing."""
     blocks = {"size": 1, "gap": 0, "forward": False} | cv["blocks"] if cv.get("blocks") else None
     if blocks is None:
@@ -129,7 +129,7 @@ def blocks_in_words(cv: Mapping[str, Any]) -> str:
     return f", {kind}{gap}"
 
 
-def _groups_in_words(preview: Preview, name: str | None) -> str:
+def _format_groups(preview: Preview, name: str | None) -> str:
     low, high = preview.group_sizes or (0, 0)
     sizes = f" of {low if low == high else f'{low} to {high}'} samples" if preview.group_sizes else ""
     of = f"{quoted(name)}: " if name else ""

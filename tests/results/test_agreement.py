@@ -24,18 +24,15 @@ from raysel.data.loading import load_dataset
 from raysel.evaluation.plan import derived_seed
 from raysel.numerics.permutation import LabelPermutations
 from raysel.numerics.rankings import nogueira_stability, rank_biased_overlap, top_weight
+from raysel.results import texts
+from raysel.results.agreement import (
+    choose_top,
+    noise_level,
+)
 from raysel.results.export import export_result, manifest, markdown
+from raysel.results.facts import Facts
 from raysel.results.page.assemble import write_report
 from raysel.results.result import StudyResult
-from raysel.results.trust import (
-    choose_top,
-    noise_in_words,
-    noise_level,
-    overlap_in_words,
-    stability_in_short,
-    stability_in_words,
-)
-from raysel.results.words import best_features_in_words
 from raysel.study.definition import Study
 
 
@@ -109,14 +106,18 @@ def test_a_study_of_noise_says_so_and_one_of_digits_does_not(finished, tmp_path,
     noise = run_offline(raw, tmp_path / "study")
     found = noise.stability()
     assert found.value > 0.15  # folds that share samples agree on noise
-    for text in (stability_in_short(noise), markdown(noise), write_report(noise, tmp_path / "report.html").read_text()):
+    for text in (
+        texts.short_stability(noise.facts),
+        markdown(noise.facts),
+        write_report(noise, tmp_path / "report.html").read_text(),
+    ):
         assert "at the level of noise" in text
-    assert "above the level of noise" in stability_in_short(finished)
+    assert "above the level of noise" in texts.short_stability(finished.facts)
 
 
 def test_an_earlier_study_says_that_the_level_of_noise_was_not_recorded(finished, tmp_path):
     old = StudyResult(dataclasses.replace(finished.stored, noise=None))
-    assert "the level of noise was not recorded" in noise_in_words(old, 8)
+    assert "the level of noise was not recorded" in texts.noise_level(Facts.of(old, 8))
     assert old.stability_curve().noise.isna().all()
     assert manifest(old)["stability"]["with_permuted_labels"] is None
     write_report(old, tmp_path / "report.html")
@@ -136,13 +137,13 @@ def test_the_overlap_is_of_all_pairs_of_outer_folds(finished, lists):
 def test_summary_manifest_and_markdown_agree(finished):
     screen = io.StringIO()
     print_answer(finished, Console(file=screen, width=500), verbose=True)
-    words, sentence = stability_in_words(finished), finished.consensus_sentence()
-    assert words in markdown(finished)
-    short = stability_in_short(finished)
+    words, sentence = texts.stability(finished.facts), finished.consensus_sentence()
+    assert words in markdown(finished.facts)
+    short = texts.short_stability(finished.facts)
     assert all(part in words for part in short.split("; "))
-    for text in (short, overlap_in_words(finished)):
+    for text in (short, texts.overlap(finished.facts)):
         assert text in screen.getvalue()
-    for text in (screen.getvalue(), markdown(finished)):
+    for text in (screen.getvalue(), markdown(finished.facts)):
         assert sentence in text
     found, overlap, top = finished.stability(), finished.rank_overlap, finished.default_top
     assert words.startswith(
@@ -178,7 +179,7 @@ def test_the_consensus_stands_beside_the_final_order_in_every_table(finished, li
     line = ", ".join(f"{name} ({count}; {place})" for name, count, place in shown)
     assert main_select([str(finished.path), "--output", str(tmp_path / "out")]) == 0
     assert line in " ".join(capsys.readouterr().out.split())
-    told, page = best_features_in_words(ranking), ranking._repr_html_()
+    told, page = texts.best_features(ranking), ranking._repr_html_()
     report = write_report(finished, tmp_path / "report.html").read_text()
     cells = re.findall(r"<td>(.*?)</td>", page)
     beside = [(name, int(float(place))) for place, name in zip(cells[1::5], cells[2::5], strict=True)]
@@ -193,7 +194,7 @@ def test_the_consensus_stands_beside_the_final_order_in_every_table(finished, li
     probability = np.linspace(1, 0, 64)
     tested = dataclasses.replace(ranking, added={"selection_probability": probability})
     best = ranking.top(1)[0]
-    assert f"{shown[0][0]} ({shown[0][1]}; {probability[best]:.2f})" in best_features_in_words(tested)
+    assert f"{shown[0][0]} ({shown[0][1]}; {probability[best]:.2f})" in texts.best_features(tested)
     assert "print their selection probabilities" in tested.what_to_print
 
 
@@ -206,7 +207,7 @@ def test_it_says_whose_number_of_features_it_is(finished):
     without = with_folds(finished, ["outer0", "outer1", "outer2"])
     assert choose_top(without) == (without.default_top, "median of the outer folds' choices")
     assert finished.ranking().chosen_by == choose_top(finished).chosen_by
-    assert "N:" not in stability_in_words(finished, 5)
+    assert "N:" not in texts.stability(Facts.of(finished, 5))
 
 
 def test_without_a_final_model_the_consensus_and_the_folds_can_be_exported(finished, tmp_path):
@@ -224,7 +225,7 @@ def test_without_a_final_model_the_consensus_and_the_folds_can_be_exported(finis
 
 def test_one_outer_fold_has_a_ranking_but_no_agreement(finished):
     single = with_folds(finished, ["outer0", "final"])
-    words = stability_in_words(single)
+    words = texts.stability(single.facts)
     assert "over 1 outer fold: undefined (one selection says nothing about others)" in words
     assert words.endswith("rank-biased overlap of the rankings of the outer folds undefined (one outer fold)")
     assert single.stability_curve().stability.isna().all()

@@ -1,0 +1,198 @@
+"""Agreement of the outer folds' rankings of a study, and the ranking of each source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raysel.core.arrays import FloatArray
+from raysel.core.errors import ConfigError, StudyError
+from raysel.evaluation.agreement import TOP_SHARE, FoldRanks, RankOverlap, borda_scores, consensus_sentence, curve_sizes
+from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.evaluation.plan import FINAL
+from raysel.numerics.rankings import Stability
+from raysel.results.records import StudyRecords
+from raysel.results.stability import StabilitySelection
+from raysel.tracking.records import NoiseRecord
+
+#: Source of a ranking that is the mean rank over the outer folds; others are names of folds.
+CONSENSUS = "consensus"
+#: Choice of a number of features by the caller.
+GIVEN = "as given"
+
+
+class Top(NamedTuple):
+    """Number of features that count as selected."""
+
+    n: int
+    chosen_by: str
+
+    def __str__(self) -> str:
+        return f"top {self.n} ({self.chosen_by})"
+
+
+def choose_top(result: StudyRecords, top: int | None = None, by: str = FINAL) -> Top:
+    """Return the number of features that count as selected, and who chose it."""
+    if top is not None:
+        return Top(top, GIVEN)
+    chosen, listed = result.n_features, result.config["evaluation"].get("n_features")
+    if by in chosen:
+        return Top(chosen[by], f"chosen by the inner scores of {_source_name(by)}")
+    if FINAL in chosen:
+        return Top(result.default_top, f"chosen by the inner scores of {_source_name(FINAL)}")
+    if chosen:
+        return Top(result.default_top, "median of the outer folds' choices")
+    return Top(result.default_top, "middle value of evaluation.n_features" if listed else "a tenth of the features")
+
+
+def _source_name(by: str) -> str:
+    return {FINAL: "the final model", CONSENSUS: "the consensus"}.get(by, by)
+
+
+def source_ranking(
+    result: StudyRecords, top: int | None = None, by: str = FINAL, added: Mapping[str, FloatArray] | None = None
+) -> FeatureRanking:
+    """Return the ranking of the final model, of the consensus of the outer folds, or of one of them."""
+    outer = [refit.fold for refit in result.outer]
+    if by not in (FINAL, CONSENSUS, *outer):
+        raise ConfigError(
+            f"by={by!r} is not the source of a ranking; choose one of {', '.join((FINAL, CONSENSUS, *outer))}."
+        )
+    if by == FINAL and not result.has_final:
+        raise StudyError(
+            f"the study {result.name} has no final model, because cv.final is false; rank the features by "
+            f"{CONSENSUS!r} or by the outer fold {outer[0]!r}, or run a study with cv.final: true."
+        )
+    n, chosen_by = choose_top(result, top, by)
+    scores = {refit.fold: refit.feature_scores or () for refit in result.refits}
+    ranking = FeatureRanking.from_folds(
+        borda_scores(result.fold_ranks) if by == CONSENSUS else scores[by],
+        [scores[fold] for fold in outer],
+        feature_names=result.feature_names,
+        fold_names=outer,
+        n_selected=n,
+        coordinates=result.layout.coordinates(),
+        constant=result.constant,
+        source=_source_name(by),
+        chosen_by=chosen_by,
+        added=added or {},
+    )
+    return replace(ranking, noise=noise.mean) if (noise := noise_level(result, n)) else ranking
+
+
+class NoiseLevel(NamedTuple):
+    """Stability of an F-test ranking over the outer training sets of the study with permuted labels."""
+
+    mean: float
+    lowest: float
+    highest: float
+
+
+def noise_level(result: StudyRecords, n: int) -> NoiseLevel | None:
+    """Stability with permuted labels at as many features as the folds select; None if it is not known or undefined."""
+    noise = result.stored.noise
+    if noise is None or not noise.mean:
+        return None
+    size = int(np.minimum(n, result.fold_ranks.n_scored).mean().round())  # fewer than n where fewer have a score
+    values = [curve[max(size, 1) - 1] for curve in (noise.mean, noise.lowest, noise.highest)]
+    known = [value for value in values if value is not None]
+    return NoiseLevel(*known) if len(known) == 3 else None
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """Agreement of the outer folds on the best features of a source of a ranking."""
+
+    #: Source of the ranking: the final fold, an outer fold or the consensus.
+    by: str
+    #: Number of features that count as selected, and who chose it.
+    top: Top
+    #: Ranks of the features in the outer folds' winners.
+    folds: FoldRanks
+    #: Nogueira's stability of the top features over the outer folds.
+    stability: Stability
+    #: Its level with permuted labels, and the permutations that give it; None if it is not known, or undefined.
+    noise: NoiseLevel | None
+    permutations: NoiseRecord | None
+    #: How the final model's best features differ from those of the consensus; empty if there is no final model.
+    consensus: str
+    #: Stability selection of this many features, whose pairs of halves share no sample; None if there is none.
+    halves: StabilitySelection | None
+    #: Stability, its level with permuted labels and why it is undefined, over the number of features, by column.
+    curve: Mapping[str, list[Any]]
+
+    @classmethod
+    def of(cls, result: StudyRecords, top: int | None = None, by: str = FINAL) -> Agreement:
+        """Compute the agreement of a study's outer folds."""
+        chosen, folds, halves = choose_top(result, top, by), result.fold_ranks, result.stability_selection
+        return cls(
+            by,
+            chosen,
+            folds,
+            result.stability(chosen.n),
+            noise_level(result, chosen.n),
+            result.stored.noise,
+            consensus_sentence(source_ranking(result, chosen.n)) if result.is_ranked else "",
+            halves if halves is not None and top in (None, halves.top) else None,
+            stability_curve(result),
+        )
+
+    @cached_property
+    def overlap(self) -> RankOverlap:
+        """Rank-biased overlap of all pairs of outer folds, with 90 % of the weight on the top features."""
+        return self.folds.overlap(self.top.n)
+
+    @property
+    def over(self) -> str:
+        """What the stability is over."""
+        return f"{self.folds.n_folds} overlapping outer folds" if self.folds.n_folds > 1 else "1 outer fold"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the figures as plain data."""
+        noise, recorded, overlap = self.noise, self.permutations, self.overlap
+        permuted = None
+        if noise is not None and recorded is not None:
+            permuted = {
+                **noise._asdict(),
+                "n_permutations": recorded.n_permutations,
+                "exchanged": recorded.exchanged,
+                "ranked_by": "F-test",
+            }
+        return {
+            "ranking_of": self.by,
+            "top": self.top.n,
+            "top_chosen_by": self.top.chosen_by,
+            "stability": {
+                "value": self.stability.value,
+                "of_the_top": self.top.n,
+                "over": self.over,
+                "undefined_because": self.stability.reason or None,
+                "with_permuted_labels": permuted,
+            },
+            "stability_curve": {name: own for name, own in self.curve.items() if name != "undefined_because"},
+            "rank_biased_overlap": {
+                "mean": overlap.mean,
+                "lowest": overlap.lowest,
+                "lowest_of": overlap.lowest_pair,
+                "over": f"the {len(overlap.pairs)} pairs of outer folds with a ranking",
+                "p": overlap.p,
+                "weight_of_the_top": {"n": self.top.n, "share": TOP_SHARE},
+                "undefined_because": overlap.reason or None,
+            },
+            **({"consensus": self.consensus} if self.consensus else {}),
+        }
+
+
+def stability_curve(result: StudyRecords) -> dict[str, list[Any]]:
+    """Return the columns of `StudyResult.stability_curve`."""
+    folds, rows = result.fold_ranks, []
+    listed = result.config["evaluation"].get("n_features") or ()
+    for n in curve_sizes([*listed, *result.n_features.values(), result.default_top], folds.n_features):
+        stability, noise = folds.stability(n), noise_level(result, n)
+        rows.append((n, stability.value, *(noise or [np.nan] * 3), stability.reason))
+    names = ["n_features", "stability", "noise", "noise_lowest", "noise_highest", "undefined_because"]
+    return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}

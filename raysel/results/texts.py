@@ -1,0 +1,621 @@
+"""The facts of a study as text: all that shows a figure takes its sentences and the rows of its tables from here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from raysel.core.printing import short
+from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
+from raysel.evaluation.records import ChooseN
+from raysel.results.agreement import GIVEN
+from raysel.results.facts import Facts
+from raysel.results.progress import counted
+from raysel.results.remarks import Remark
+from raysel.results.scores import FoldValues, Reference
+
+# --- figures -----------------------------------------------------------------------------------
+
+
+def mean_and_sd(mean: float, sd: float = float("nan")) -> str:
+    """Return a mean and its standard deviation as text."""
+    if np.isnan(mean):
+        return "undefined"
+    return f"{mean:.3f}" if np.isnan(sd) else f"{mean:.3f} ± {sd:.3f}"
+
+
+def format_values(values: FoldValues) -> str:
+    """Return mean and standard deviation over the outer folds as text."""
+    if np.isnan(values.mean):
+        return "undefined on an outer fold"
+    return mean_and_sd(values.mean, values.sd) + ("" if np.isnan(values.sd) else " (SD)")
+
+
+def format_each(values: Mapping[str, FoldValues]) -> str:
+    """Return named means and standard deviations, of the tasks or of further metrics, as one line."""
+    return ", ".join(f"{name} {format_values(own)}" for name, own in values.items())
+
+
+def format_difference(reference: Reference) -> str:
+    """Return the method's mean difference to a reference with its 95 % interval, or why there is no interval."""
+    test, paired = reference.test, reference.paired
+    if test is None:
+        return f"{paired.mean:+z.3f} (no interval: {paired.reason})"
+    kind = "95 % interval" if reference.of_draws else "corrected 95 % interval"
+    pool = ", for this pool of samples" if reference.of_draws else ""
+    return f"{paired.mean:+z.3f} ({kind} {test.lower:+z.3f} to {test.upper:+z.3f}{pool})"
+
+
+def difference_cell(reference: Reference) -> str:
+    """Return the method's mean difference to a reference with its 95 % interval in the short form of a table."""
+    test, paired = reference.test, reference.paired
+    reason = paired.reason.removeprefix("the difference is ")
+    return f"{paired.mean:+z.3f} " + (f"[{test.lower:+z.3f}, {test.upper:+z.3f}]" if test else f"({reason})")
+
+
+def number_range(numbers: Sequence[int], between: str = "-") -> str:
+    """Numbers as a range, e.g. ``"8-16"``, or as one number where all are equal."""
+    low, high = min(numbers), max(numbers)
+    return f"{low}" if low == high else f"{low}{between}{high}"
+
+
+def join_and(parts: Sequence[object], most: int = 8) -> str:
+    """Join parts by commas and "and"; of many numbers the first and the last."""
+    if len(parts) > most:
+        return f"{len(parts)} numbers from {parts[0]} to {parts[-1]}"
+    return f"{', '.join(map(str, parts[:-1]))} and {parts[-1]}"
+
+
+def spaced(name: str) -> str:
+    """Return the name of a metric with spaces."""
+    return name.replace("_", " ")
+
+
+def capitalized(text: str) -> str:
+    """Return a text with its first letter in upper case."""
+    return f"{text[0].upper()}{text[1:]}"
+
+
+# --- score -------------------------------------------------------------------------------------
+
+
+def headline(facts: Facts) -> str:
+    """Return the honest score of a finished study as one line: of what, over what, with how many features."""
+    return f"test {spaced(facts.metric)} {format_score(facts)} {format_numbers(facts)}"
+
+
+def format_score(facts: Facts) -> str:
+    """Return the mean test score with SD, number of outer folds and interval, or why there is none."""
+    found = facts.interval
+    interval = f"no interval: {found.reason}"
+    if found.lower is not None and found.upper is not None:
+        pool = ", for this pool of samples" if found.of_draws else ""
+        interval = f"{interval_name(facts)} {found.lower:.3f} to {found.upper:.3f}{pool}"
+    over = "draws of the training set" if found.of_draws else "outer folds"
+    return f"{mean_and_sd(found.mean, found.sd)} (SD over {len(facts.outer)} {over}; {interval})"
+
+
+def interval_name(facts: Facts) -> str:
+    """Name of the intervals of a study: corrected over folds, plain over draws of the training set."""
+    return "95 % interval" if facts.interval.of_draws else "corrected 95 % interval"
+
+
+def format_numbers(facts: Facts) -> str:
+    """Return the numbers of features that the score is of."""
+    d = facts.n_features
+    if facts.is_native:
+        tasks = f"as the mean over {len(facts.by_task)} tasks, " if facts.by_task else ""
+        return f"{tasks}by the model's own predictions"
+    listed = facts.evaluation["n_features"]
+    if facts.is_mean_over_n:
+        return f"as the mean over the best {join_and(listed)} of {d} features"
+    chosen = [winner.n_features or listed[0] for winner in facts.outer]
+    final = facts.final.n_features if facts.final else None
+    model = f"; the final model uses {final}" if final and {final} != set(chosen) else ""
+    best = f"with the {number_range(chosen, ' to ')} best of {d} features"
+    if min(chosen) == max(chosen):
+        return f"{best}{' on the outer folds' if model else ''}{model}"
+    return f"{best}, chosen on each outer fold by its inner scores{model}"
+
+
+_RULES = {
+    "one_se": "the smallest of {} within one standard error of the best inner mean",
+    "best": "that of {} with the best inner mean",
+}
+
+
+def rule_sentence(evaluation: Mapping[str, Any], rule: ChooseN) -> str:
+    """Return how the number of features is chosen, and which classifier gives the score."""
+    if evaluation["classifier"] == "native":
+        return "The model's own predictions are scored; no number of features is chosen."
+    scored = f"Scored by {classifier_name(evaluation)} on the best features."
+    if evaluation["classifier"] == "linear_svm" and len(evaluation.get("C", ())) > 1:
+        scored += " C is chosen by the inner scores."
+    if len(evaluation["n_features"]) == 1:
+        return scored
+    if rule == "mean":
+        return f"{scored} The score is the mean over all {len(evaluation['n_features'])} numbers of features."
+    chosen = _RULES[rule].format(join_and(evaluation["n_features"]))
+    return (
+        f"{scored} Their number is chosen on each outer fold by its inner scores: {chosen} "
+        f"(evaluation.choose_n: {rule})."
+    )
+
+
+def classifier_name(evaluation: Mapping[str, Any]) -> str:
+    """Return the classifier that scores the best features, and the references."""
+    if evaluation["classifier"] == "linear_svm":
+        values = [f"{C:g}" for C in evaluation.get("C", [1.0])]
+        many = len(values)
+        return f"linear SVM (C = {values[0]})" if many == 1 else f"linear SVM (C of {join_and(values, many)})"
+    k = 1 if evaluation["classifier"] == "native" else evaluation.get("n_neighbors", 1)
+    return "1-nearest neighbour" if k == 1 else f"{k} nearest neighbours"
+
+
+def interval_footnote(facts: Facts) -> str:
+    """Return what the interval means, as one footnote."""
+    found, n = facts.interval, len(facts.outer)
+    if found.lower is None:
+        return ""
+    if found.of_draws:
+        return (
+            f"95 % interval: mean ± t SD / sqrt(J) over J = {n} draws of the training set. It holds "
+            "for this pool of samples, which it takes as the whole population, and for the method trained on that many "
+            "of them; it ends at the metric's bounds."
+        )
+    return (
+        "Corrected 95 % interval (Nadeau & Bengio 2003): mean ± t SD sqrt(1/J + n_test/n_train) over J = "
+        f"{n} outer folds, n_test/n_train = {found.ratio:.3g}, because their training sets overlap; "
+        "approximate, for the method trained on that many samples; it ends at the metric's bounds."
+    )
+
+
+def curve_rows(facts: Facts) -> tuple[list[str], list[list[str]]]:
+    """Return inner and test score and the references' means for each number of features as a table."""
+    names, curve = list(facts.references), facts.curve
+    columns = [curve[name] for name in ("n_features", "inner_mean", "inner_sd", "test_mean", "test_sd", *names)]
+    rows = [
+        [str(n), mean_and_sd(inner, inner_sd), mean_and_sd(test, test_sd), *(f"{value:.3f}" for value in others)]
+        for n, inner, inner_sd, test, test_sd, *others in zip(*columns, strict=True)
+    ]
+    return ["features", "inner", "test", *(reference_name(facts, name) for name in names)], rows
+
+
+def optimism_rows(facts: Facts) -> list[tuple[str, str, str]]:
+    """Return resubstitution, best inner and honest score as rows of a table."""
+    what = {
+        "training": ("training", "resubstitution: on the samples of the fit itself"),
+        "inner": ("best inner", "validation score by which the winner was chosen"),
+        "test": ("test", "on outer samples that neither fit nor choice has seen"),
+    }
+    return [(what[key][0], f"{value:.3f}", what[key][1]) for key, value in facts.optimism.items()]
+
+
+def optimism_sentence(facts: Facts) -> str:
+    """Return resubstitution, best inner and honest score as one sentence."""
+    parts = ", ".join(f"{name} {value}" for name, value, _ in optimism_rows(facts))
+    return f"Optimism: {parts} (mean {spaced(facts.metric)} over {len(facts.outer)} outer folds)."
+
+
+# --- references --------------------------------------------------------------------------------
+
+#: References that a method has to beat, with their names within a sentence.
+_RIVALS = {"f_test": "the F-test", "variance": "the largest variance", "all features": "all features"}
+
+
+def reference_name(facts: Facts, name: str) -> str:
+    """Return the name of a reference, with the classifier where it is not that of the method."""
+    if name == "all features":
+        by = f" ({classifier_name(facts.evaluation)})" if facts.is_native else ""
+        return ("all of a task's features" if facts.by_task else f"all {facts.n_features} features") + by
+    if name == "chance":
+        guess = facts.references[name].recorded if name in facts.references else ""
+        return f"chance ({'stratified guess' if guess == 'chance' else guess})" if guess else "chance"
+    return {"variance": "largest variance", "f_test": "F-test"}.get(name, name)
+
+
+def short_reference_name(facts: Facts, name: str) -> str:
+    """Return the name of a reference for the head of a narrow column."""
+    return {"all features": f"all {facts.n_features}", "f_test": "F-test"}.get(name, name)
+
+
+def reference_sentences(facts: Facts) -> list[str]:
+    """Return each reference's score and the method's difference to it, one sentence a reference."""
+    return [
+        f"{capitalized(reference_name(facts, name))}: {mean_and_sd(own.mean, own.sd)} (SD); the method's "
+        f"difference to it is {format_difference(own)}."
+        for name, own in facts.references.items()
+    ]
+
+
+def references_line(facts: Facts) -> str:
+    """Return the mean scores of the references as one short line."""
+    shown = ", ".join(f"{reference_name(facts, name)} {own.mean:.3f}" for name, own in facts.references.items())
+    return f"for comparison: {shown}" if shown else ""
+
+
+def verdict_sentences(facts: Facts) -> list[str]:
+    """Return which references score higher than the method, and which others it does not beat by the interval."""
+    rivals = [facts.references[name] for name in (*_RIVALS, "chance") if name in facts.references]
+    rivals.sort(key=lambda reference: -max(reference.mean, facts.test.mean))
+    return [_verdict_sentence(facts, reference) for reference in rivals if reference.verdict != "better"]
+
+
+def short_verdict(facts: Facts) -> str:
+    """Return how the method compares with the best reference, and with chance if it does not beat it."""
+    sentences, references = verdict_sentences(facts), facts.references
+    if not references:
+        return ""
+    if not sentences:
+        best = max(references.values(), key=lambda reference: reference.mean)
+        return (
+            f"The method is better than every reference; the best is {reference_name(facts, best.name)}, "
+            f"{best.mean:.3f}: difference {format_difference(best)}."
+        )
+    chance = references.get("chance")
+    last = [sentences[-1]] if chance is not None and chance.verdict != "better" else []
+    return " ".join(dict.fromkeys([sentences[0], *last]))
+
+
+def _verdict_sentence(facts: Facts, reference: Reference) -> str:
+    name, difference = reference.name, format_difference(reference)
+    rival = _RIVALS.get(name) or reference_name(facts, name)
+    if reference.verdict == "worse" or round(reference.paired.mean, 3) < 0:  # as it is shown
+        verdict = f"{facts.method} is worse" if reference.verdict == "worse" else "the two are not distinguishable"
+        verb = "score" if name == "all features" else "scores"
+        return (
+            f"{capitalized(rival)} {verb} higher than {facts.method}, {reference.mean:.3f} against "
+            f"{facts.test.mean:.3f}: difference {difference}; {verdict}."
+        )
+    if reference.verdict == "equal":
+        return f"On every outer fold the method has the same score as {rival}: difference {difference}."
+    return f"The method is not distinguishable from {rival}: difference {difference}."
+
+
+def missing_references_sentence(facts: Facts) -> str:
+    """Return which references have no score, and why."""
+    expected = ["all features", *([] if facts.is_native else ["variance", "f_test"]), "chance"]
+    missing = [name for name in expected if name not in facts.references]
+    if not facts.has_references or not missing:
+        return ""
+    why = f"{spaced(facts.metric)} is undefined for them on an outer fold"
+    if missing == ["variance"]:
+        why = f"after the scaling {facts.dataset.get('scaling', 'unit')} all features have the same variance"
+    return f"References without a score: {', '.join(reference_name(facts, name) for name in missing)} ({why})."
+
+
+class ScoreRow(NamedTuple):
+    """Row of the table of a method and its references."""
+
+    name: str
+    n_features: str
+    score: str
+    difference: str
+
+
+def score_rows(facts: Facts) -> list[ScoreRow]:
+    """Return the method and its references as rows of a table."""
+    method = _number_cell(facts)
+    rows = [ScoreRow(facts.method, method, mean_and_sd(facts.interval.mean, facts.interval.sd), "")]
+    for name, own in facts.references.items():
+        numbers = number_range(own.n_features) if own.n_features else method
+        everything = "all" if facts.by_task else str(facts.n_features)
+        shown = {"all features": everything, "chance": ""}.get(name, numbers)
+        rows.append(ScoreRow(reference_name(facts, name), shown, mean_and_sd(own.mean, own.sd), difference_cell(own)))
+    return rows
+
+
+def _number_cell(facts: Facts) -> str:
+    """Number of features of the score, short: ``16``, ``8-16``, ``mean`` or empty for the classifier native."""
+    if facts.is_native or facts.is_mean_over_n:
+        return "mean" if facts.is_mean_over_n else ""
+    return number_range([winner.n_features for winner in facts.outer if winner.n_features is not None])
+
+
+# --- winners and trials ------------------------------------------------------------------------
+
+
+def winner_rows(facts: Facts) -> list[list[str]]:
+    """Return fold, configuration, number of features, of scored ones, inner and test score of the outer winners."""
+    return [
+        [
+            winner.fold,
+            winner.name,
+            *([str(winner.n_features)] if facts.has_chosen_n else []),
+            *([str(winner.n_scored)] if facts.agreement else []),
+            mean_and_sd(winner.inner),
+            "" if winner.test is None else mean_and_sd(winner.test),
+        ]
+        for winner in facts.outer
+    ]
+
+
+def model_sentence(facts: Facts) -> str:
+    """Return what the final model is, and how many features have a score in it."""
+    if facts.final is None:
+        return "none (cv.final is false)"
+    model = f"{facts.final.name}, fitted on all {facts.n_samples} samples"
+    if facts.final.n_features is not None:
+        model += f"; it predicts by its {facts.final.n_features} best features"
+    if facts.final.n_scored is not None:
+        model += f"; {facts.final.n_scored} of {facts.n_features} features have a score"
+    return model
+
+
+def convergence(facts: Facts) -> str:
+    """Return how many winners converged, and to what; empty if it was not recorded."""
+    fits = facts.fits
+    if not fits.n_fits:  # version 0.1
+        return ""
+    of = "outer folds and final model" if facts.final else "outer folds"
+    if any(winner.local_optimum for winner in facts.winners):
+        how = "converged to a local optimum"
+    else:
+        how = "converged" if fits.gap is None else "are proved to be within tol of the optimum"
+    return f"{fits.n_converged} of {fits.n_fits} winners ({of}) {how}"
+
+
+def trial_sentences(facts: Facts) -> Iterator[str]:
+    """Yield how many trials gave no solution or were stopped, and whether the figures depend on the workers."""
+    counts, search, total = facts.trials.by_status, facts.search, facts.trials.total
+    if counts["null"]:
+        yield f"{counts['null']} of {total} trials gave the zero solution"
+    if counts["stopped"]:
+        yield f"{counts['stopped']} of {total} trials were stopped early"
+    if not search["synchronous"] and (search["method"] == "tpe" or search.get("early_stopping")):
+        yield "not synchronous: with another number of workers these figures can differ"
+
+
+# --- features ----------------------------------------------------------------------------------
+
+
+def best_features(ranking: FeatureRanking, most: int = 10) -> str:
+    """Return the best features as one line, each with the consensus of the outer folds, or its selection probability.
+
+    The last sentence says which of the two orders a paper should print.
+    """
+    shown = ranking.top(most)
+    if not len(shown):
+        return f"none has a score above 0 in {ranking.source}"
+    folds, probability = counted(ranking.n_folds, "outer fold"), ranking.added.get(SELECTION_PROBABILITY)
+    if probability is None:
+        what, beside = "place in their consensus", [f"{place:.0f}" for place in ranking.consensus_place]
+    else:
+        what, beside = "selection probability", [f"{share:.2f}" for share in probability]
+    counts, names = ranking.selection_count, ranking.feature_names
+    named = ", ".join(f"{short(names[i], 40)} ({counts[i]}; {beside[i]})" for i in shown)
+    heads = f"in brackets how many of {folds} select each, and {what}"
+    return f"best {len(shown)} of {ranking.source}, {heads}: {named}. {ranking.what_to_print}"
+
+
+def redundancy(facts: Facts) -> str:
+    """Return the redundancy of the best features as one line, with what it is of and over what."""
+    values = facts.redundancy.get(facts.top)
+    if values is None:
+        return ""
+    n_known, n = sum(value is not None for value in values), facts.n_samples
+    mean = f"{facts.mean_redundancy[facts.top]:.2f}" if n_known else "undefined (fewer than two features have a score)"
+    folds = f"{n_known} of {len(values)}" if 0 < n_known < len(values) else f"{len(values)}"
+    return f"of the top {facts.top} over all {n} samples, mean of {folds} outer folds: {mean}"
+
+
+def modalities(facts: Facts) -> str:
+    """Return the mean score or kernel weight of each modality over the winners of the outer folds as one line."""
+    return ", ".join(f"{name} {mean:.3g}" for name, mean in facts.mean_modality_scores.items())
+
+
+def stability(facts: Facts) -> str:
+    """Return stability and rank-biased overlap of the outer folds as one line, with what they are of and over."""
+    agreement = facts.agreement
+    if agreement is None:
+        return ""
+    chosen = agreement.top.chosen_by
+    notes = [] if chosen == GIVEN or agreement.halves else [f"N: {chosen}"]
+    notes += [noise] if (noise := noise_level(facts)) else []
+    told = f" ({'; '.join(notes)})" if notes else ""
+    return f"{_stability(facts)}{told}; {overlap(facts)}"
+
+
+def short_stability(facts: Facts) -> str:
+    """Return the stability of the top features, with what noise gives beside it."""
+    return "; ".join(filter(None, [_stability(facts), noise_level(facts)]))
+
+
+def overlap(facts: Facts) -> str:
+    """Return the rank-biased overlap of the outer folds' rankings, with what it is of."""
+    return (
+        f"rank-biased overlap of the rankings of the outer folds {facts.agreement.overlap}" if facts.agreement else ""
+    )
+
+
+def noise_level(facts: Facts) -> str:
+    """Compare the stability with what noise gives in its place; empty where it is undefined."""
+    agreement = facts.agreement
+    if agreement is None:
+        return ""
+    if agreement.halves:
+        return "the halves of a pair share no sample, so that noise gives 0 in the mean"
+    noise, recorded = agreement.noise, agreement.permutations
+    if agreement.stability.reason:
+        return ""
+    if recorded is None:
+        return "the level of noise was not recorded, because an earlier version of raysel ran the study"
+    if noise is None:
+        return "there is no level of noise, because no permutation changes a label"
+    verdict = "above" if agreement.stability.value > noise.highest else "at"
+    return (
+        f"the F-test with permuted labels gives {noise.mean:.2f} on the same folds ({noise.lowest:.2f} to "
+        f"{noise.highest:.2f} in {recorded.n_permutations} permutations): it is {verdict} the level of noise"
+    )
+
+
+def _stability(facts: Facts) -> str:
+    """Stability over pairs of halves where stability selection has run, else over the outer folds."""
+    agreement = facts.agreement
+    if agreement is None:
+        return ""
+    if halves := agreement.halves:
+        return (
+            f"of the top {halves.top} over {halves.n_pairs} pairs of disjoint halves of the samples: "
+            f"{halves.stability:.2f}"
+        )
+    return f"of the top {agreement.top.n} over {agreement.over}: {agreement.stability}"
+
+
+def open_checks(facts: Facts, place: str) -> list[tuple[str, str]]:
+    """Return what each check answers that has not been run for a study at a place, and the command that runs it."""
+    checks = []
+    if facts.stability_selection is None and facts.agreement is not None and facts.final is not None:
+        what = (
+            "Stability selection (how often each feature is selected on random halves of the samples, with a bound on "
+            "the number of false selections)"
+        )
+        checks.append((what, f"python -m raysel.stability {place}"))
+    if facts.permutation_test is None:
+        what = "The permutation test (how often a score as high is reached where labels mean nothing)"
+        checks.append((what, f"python -m raysel.permute {place} --permutations 200"))
+    return checks
+
+
+# --- remarks -----------------------------------------------------------------------------------
+
+
+def format_remarks(remarks: Sequence[Remark]) -> list[str]:
+    """Return remarks as sentences."""
+    return [format_remark(remark) for remark in remarks]
+
+
+def format_remark(remark: Remark) -> str:
+    """Return a remark as a sentence, or two."""
+    return _REMARKS[remark.key](**remark.values)
+
+
+def storage_remedy(untrusted: Sequence[str]) -> str:
+    """Return how a model can be stored that contains some untrusted types, or that it cannot."""
+    # An entry point registers the method's class, not parts of scikit-learn nor what skops cannot write: "Name (why)".
+    if any(name.startswith("sklearn.") or " (" in name for name in untrusted):
+        return "such models cannot be stored safely"
+    return "register the class under the entry point raysel.estimators"
+
+
+def _each(numbers: Mapping[str, object], unit: str = "") -> str:
+    return ", ".join(f"{name} ({number} {unit})" if unit else f"{name} {number}" for name, number in numbers.items())
+
+
+def _failed_trials(n: int, n_trials: int, n_partly: int) -> str:
+    where = f", {n_partly} of them on some outer folds only" if n_partly else ""
+    return f"{n} of {n_trials} trials failed{where}; their errors are in the journal."
+
+
+def _no_ranking(folds: Sequence[str]) -> str:
+    who = f"the winners of {', '.join(folds)} give" if folds else "the method gives"
+    return f"There is no ranking of the features: {who} no feature scores."
+
+
+def _no_model_file(untrusted: Sequence[str]) -> str:
+    if not untrusted:
+        return "There is no model.skops: it was removed or could not be written; resume the study to write it."
+    return f"There is no model.skops: a model file must not name {', '.join(untrusted)}; {storage_remedy(untrusted)}."
+
+
+def _model_without_method(untrusted: Sequence[str]) -> str:
+    return (
+        "model.skops selects features and predicts, but lacks the fitted method: a model file must not name "
+        f"{', '.join(untrusted)}; {storage_remedy(untrusted)}."
+    )
+
+
+def _folds_select_none(folds: Sequence[str], n_folds: int) -> str:
+    return f"The winners of {len(folds)} of {n_folds} outer folds select no feature: {', '.join(folds)}."
+
+
+def _fewer_than_top(folds: Mapping[str, int], top: int) -> str:
+    return f"Fewer features than the top {top} have a score, and only those are selected: {_each(folds)}."
+
+
+def _end_of_n_features(end: str, n: int, folds: Sequence[str], n_folds: int) -> str:
+    others, may = ("larger", "may score better") if end == "largest" else ("smaller", "may score as well")
+    return (
+        f"The inner scores choose the {end} number of features that was tried, {n}, on {len(folds)} of {n_folds} folds "
+        f"({', '.join(folds)}): {others} numbers {may}; add some to evaluation.n_features."
+    )
+
+
+def _end_of_space(n: int, n_folds: int, parameter: str, value: float, end: str) -> str:
+    further = "smaller" if end == "smallest" else "larger"
+    return (
+        f"The winners of {n} of {n_folds} outer folds have {parameter} = {value:g}, the {end} value of "
+        f"solver.space.{parameter}: {further} ones may score better; add some to it."
+    )
+
+
+def _few_folds(n_folds: int, difference: float, least: float, *, of_draws: bool) -> str:
+    runs, more = ("draws", "repeats to 20") if of_draws else ("outer folds", "outer to 10, or cv.repeats to 5")
+    return (
+        f"{n_folds} {runs} can tell little: a difference of {difference:.3f} is not told from 0 here, one "
+        f"of more than {least:.3f} would be. More tell smaller ones: set cv.{more}."
+    )
+
+
+def _winners_not_converged(folds: Sequence[str], n_winners: int, gap: float | None) -> str:
+    size = "" if gap is None else f", largest relative duality gap {gap:.1e}"
+    return f"{len(folds)} of {n_winners} winners did not reach tol in max_iter iterations ({', '.join(folds)}{size})."
+
+
+def _tied(folds: Mapping[str, int], n_folds: int) -> str:
+    return (
+        f"Tied in inner score, number of features and simplicity on {len(folds)} of {n_folds} folds: "
+        f"{_each(folds, 'configurations')}; the first in the order of the search was taken."
+    )
+
+
+def _local_optimum(n: float, shared: float, excess: float, n_iter: float) -> str:
+    end = "the model's"
+    if abs(excess) >= 5e-4:
+        end = f"{abs(excess):.1%} {'above' if excess > 0 else 'below'} the model's"
+    return (
+        f"The final model is a local optimum: from another start the objective ends at {end}, and {int(shared)} of the "
+        f"{int(n)} best features are the same (a second fit of {n_iter} iterations)."
+    )
+
+
+def _inner_fits_not_converged(n: int, n_fits: int, gap: float | None) -> str:
+    size = "" if gap is None else f"; largest relative duality gap {gap:.1e}"
+    return f"{n} of {n_fits} inner fits did not reach tol{size}."
+
+
+def _warning(folds: Sequence[str], message: str) -> str:
+    return f"The fit of {', '.join(folds)} warned: {message}"
+
+
+#: Sentence of each key of a remark, as a function of the remark's values.
+_REMARKS: dict[str, Callable[..., str]] = {
+    "data": "{text}".format,
+    "end_of_n_features": _end_of_n_features,
+    "end_of_space": _end_of_space,
+    "failed_trials": _failed_trials,
+    "few_folds": _few_folds,
+    "fewer_than_top": _fewer_than_top,
+    "final_selects_none": "The final model selects no feature: none has a score above 0.".format,
+    "folds_select_none": _folds_select_none,
+    "inner_fits_not_converged": _inner_fits_not_converged,
+    "local_optimum": _local_optimum,
+    "mixed_versions": "{text}".format,
+    "model_without_method": _model_without_method,
+    "no_final_model": (
+        "There is no final model, and so no model.skops and no ranking of the features by it: cv.final is false."
+    ).format,
+    "no_model_file": _no_model_file,
+    "no_ranking": _no_ranking,
+    "no_structure": (
+        "The winners of {n} of {n_folds} outer folds have {parameter} = {value:g}, at which the method assumes no "
+        "structure: on these data structure does not pay."
+    ).format,
+    "stability_selection": "{text}".format,
+    "tied": _tied,
+    "time_budget": "search.time_budget ended the search: {n_tried} of {n_planned} trials were made.".format,
+    "warning": _warning,
+    "winners_not_converged": _winners_not_converged,
+}
