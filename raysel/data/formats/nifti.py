@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError
 from raysel.core.limits import BYTES_OF_A_NUMBER, check_data_bytes
 from raysel.core.printing import listed
 from raysel.data.formats.files import RawData, ReadOptions, at_home, is_file
-from raysel.data.formats.names import likely_labels, taken_names
+from raysel.data.formats.names import taken_names
+from raysel.data.formats.tables.classes import is_text, likely_labels
 from raysel.data.formats.tables.columns import labels
 from raysel.data.formats.tables.contents import named_columns
 from raysel.data.formats.tables.reader import TABLE_SUFFIXES, open_table
@@ -115,36 +115,29 @@ def _voxels(path: Path, files: LabelArray, layout: MaskedVolume, mask: Path) -> 
 
 def volume_columns(table: Any, others: Collection[str | None] = ()) -> list[str]:
     """Return the columns, besides some others, whose values all end as names of NIfTI files."""
-    found = []
-    for name in table.column_names:
-        kind = table.schema.field(name).type
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        if name in others or not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-            continue
-        values = [value for value in table.column(name).to_pylist() if value is not None]
-        if values and all(is_nifti(value.strip()) for value in values):
-            found.append(name)
-    return found
+    texts = [name for name in table.column_names if name not in others and is_text(table.schema.field(name).type)]
+    files = {name: [value for value in table.column(name).to_pylist() if value is not None] for name in texts}
+    return [name for name, values in files.items() if values and all(is_nifti(value.strip()) for value in values)]
 
 
 def _file_column(path: Path, table: Any, others: set[str | None]) -> str:
     """Name of the column of the volumes."""
-    found = volume_columns(table, others)
-    if len(found) > 1:
-        raise DataError(f"{path}: the columns {' and '.join(found)} name NIfTI files; keep one, and drop the others.")
-    if not found:
+    columns = volume_columns(table, others)
+    if len(columns) > 1:
+        raise DataError(f"{path}: the columns {' and '.join(columns)} name NIfTI files; keep one, and drop the others.")
+    if not columns:
         raise DataError(
             f"{path} has no column of NIfTI files, with names that all end in .nii or .nii.gz; it has the columns "
             f"{listed(table.column_names)}."
         )
-    return found[0]
+    return columns[0]
 
 
 def _label(path: Path, table: Any, others: set[str | None]) -> str:
     """Name of the labels' column: a usual name, or the only column that is left."""
     left = [name for name in table.column_names if name not in others]
-    found = taken_names(left) or left
-    if len(found) != 1:
+    columns = taken_names(left) or left
+    if len(columns) != 1:
         shown = listed(likely_labels(table.select(left)) or left) if left else "no column besides the files"
         raise DataError(f"{path}: which column holds the labels? Give label, the name of one; it has {shown}.")
-    return found[0]
+    return columns[0]

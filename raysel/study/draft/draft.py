@@ -1,23 +1,26 @@
-"""Drafts of studies: a data file is looked at, and a commented configuration that fits it is written."""
+"""Drafts of studies: a commented configuration that fits a data file."""
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from raysel.config import StudyConfig, config_from_dict
+from raysel.config.schema import NIFTI
 from raysel.config.yaml_text import parse_yaml
 from raysel.core.errors import ConfigError
 from raysel.core.files import atomic_write
-from raysel.core.storage.location import as_uri
+from raysel.core.printing import listed
+from raysel.core.storage.location import as_uri, parse_location
 from raysel.study.definition import Study
-from raysel.study.draft.folds import Folds, drawn_folds, effort_of, kind_of
-from raysel.study.draft.looking import Looked, look_at
-from raysel.study.draft.method import FOR_LARGE, evaluation_entries, method_entries, scaling_entry
-from raysel.study.draft.roles import plain_name
-from raysel.study.draft.text import Entry, dataset_entries, findings_of, study_text
+from raysel.study.draft.choices import FOR_LARGE, evaluation_entries, fold_entries, method_entries, scaling_entry
+from raysel.study.draft.recognition import Recognised, recognise
+from raysel.study.draft.text import Entry, study_text
 
 #: Suffixes of the files of studies.
 SUFFIXES = (".yaml", ".yml")
@@ -35,8 +38,9 @@ class Draft:
     path: Path | None = None
 
     def __repr__(self) -> str:
-        found = [f"{name:<12}{text}" for name, text in self.findings.items()]
-        return "\n".join([f"Draft({self.config.name})", *found, *(f"{'to check':<12}{doubt}" for doubt in self.doubts)])
+        findings = [f"{name:<12}{text}" for name, text in self.findings.items()]
+        doubts = [f"{'to check':<12}{doubt}" for doubt in self.doubts]
+        return "\n".join([f"Draft({self.config.name})", *findings, *doubts])
 
 
 def init_study(
@@ -89,71 +93,64 @@ def init_study(
     '3 classes (0: 59, 1: 71, 2: 48)'
     """
     target = None if output is None else check_output(output, path)
-    looked = look_at(path, label, labels, mask)
-    study, text, findings = _prepared(looked, target)
+    data = recognise(path, label, labels, mask)
+    entries = _entries(data, target)
+    study = Study.prepare(_config(_text(data, entries, target)))
+    data.doubts += study.data_remarks
+    text = _text(data, entries, target)
+    values = {entry.key: entry.value for entry in entries}
+    findings = _findings(data) | {
+        "method": f"{values['solver.name']}, {study.n_configurations} configurations; scaling "
+        f"{values['dataset.scaling']}",
+        "folds": f"{study.config.cv.outer} outer x {study.config.cv.inner} inner",
+    }
     if target is not None:
         with atomic_write(target) as temporary:
             temporary.write_text(text, encoding="utf-8")
-    return Draft(study.config, text, findings, tuple(looked.doubts), target)
-
-
-def _prepared(looked: Looked, target: Path | None) -> tuple[Study, str, dict[str, str]]:
-    """Choose the keys, write the text, and prepare the study that it describes."""
-    entries = _entries(looked, target)
-    study = Study.prepare(_config(_text(looked, entries, target)))
-    looked.doubts += study.data_remarks
-    named = {entry.key: entry.value for entry in entries}
-    folds = f"{study.config.cv.outer} outer x {study.config.cv.inner} inner"
-    method = f"{named['solver.name']}, {study.n_configurations} configurations; scaling {named['dataset.scaling']}"
-    return study, _text(looked, entries, target), findings_of(looked) | {"method": method, "folds": folds}
-
-
-def _entries(looked: Looked, target: Path | None) -> list[Entry]:
-    """Keys of the configuration in their order."""
-    dataset, kind = looked.dataset, kind_of(looked.dataset)
-    method = method_entries(dataset, kind)
-    if method[0].value == FOR_LARGE:
-        looked.doubts.append(f"solver: {FOR_LARGE} was chosen for the size of the data; others rank features jointly.")
-    entries = [
-        Entry("name", f"{plain_name(looked.path)}-{method[0].value}", "of the study's folder, and in MLflow"),
-        Entry("seed", 0, "folds and random numbers are drawn from it; the same seed gives the same numbers"),
-        *dataset_entries(looked, lambda path: _stated_path(path, target)),
-        scaling_entry(dataset, kind),
-        *method,
-        *evaluation_entries(dataset, kind),
-        *_fold_entries(drawn_folds(dataset, effort_of(dataset)), looked.options.get("groups")),
-    ]
-    return sorted(entries, key=lambda entry: _SECTIONS.index(entry.key.partition(".")[0]))
-
-
-def _fold_entries(folds: Folds, groups: str | None) -> list[Entry]:
-    limit = f"; no more, because {folds.why}" if folds.why else ""
-    entries = [
-        Entry("cv.outer", folds.outer, f"folds whose test samples, which nothing else sees, give the score{limit}"),
-        Entry("cv.inner", folds.inner, "folds within each training set, which choose configuration and n_features"),
-    ]
-    if groups is not None:
-        entries.append(
-            Entry("cv.groups", groups, "the samples of one value stay in one fold; the column is no feature")
-        )
-    return entries
-
-
-def _text(looked: Looked, entries: Sequence[Entry], target: Path | None) -> str:
-    dataset, file = looked.dataset, "STUDY.yaml" if target is None else shlex.quote(str(target))
-    kind = "labels" if dataset.is_multilabel else "classes"
-    size = f"{dataset.n_samples} samples x {dataset.n_features} features, {len(dataset.classes)} {kind}"
-    headline = [
-        f"Study of {looked.path} ({size}), drafted by python -m raysel.init.",
-        f"To check it: python -m raysel.tune {file} --dry-run",
-        f"To run it:   python -m raysel.tune {file}",
-        "All keys:    python -m raysel.tune --help-config",
-    ]
-    return study_text(headline, looked.doubts, entries)
+    return Draft(study.config, text, findings, tuple(data.doubts), target)
 
 
 def _config(text: str) -> StudyConfig:
     return config_from_dict(parse_yaml(text, "the drafted study"), "the drafted study")
+
+
+def _entries(data: Recognised, target: Path | None) -> list[Entry]:
+    """Keys of the configuration in their order."""
+    dataset = data.dataset
+    method = method_entries(dataset)
+    if method[0].value == FOR_LARGE:
+        data.doubts.append(f"solver: {FOR_LARGE} was chosen for the size of the data; others rank features jointly.")
+    entries = [
+        Entry("name", f"{plain_name(data.path)}-{method[0].value}", "of the study's folder, and in MLflow"),
+        Entry("seed", 0, "folds and random numbers are drawn from it; the same seed gives the same numbers"),
+        *_dataset_entries(data, target),
+        scaling_entry(dataset),
+        *method,
+        *evaluation_entries(dataset),
+        *fold_entries(dataset, data.options.get("groups")),
+    ]
+    return sorted(entries, key=lambda entry: _SECTIONS.index(entry.key.partition(".")[0]))
+
+
+def _dataset_entries(data: Recognised, target: Path | None) -> list[Entry]:
+    """Keys of the section ``dataset``, without the scaling."""
+    path = _stated_path(data.path, target)
+    if data.is_builtin:
+        entries = [Entry("dataset.source", data.path, "data set that scikit-learn includes")]
+    else:
+        looked_up = "looked up from the working directory, then from $RAYSEL_DATA"
+        entries = [Entry("dataset.path", path, "data file" if Path(path).is_absolute() else looked_up)]
+    if "mask" in data.options:
+        entries.insert(0, Entry("dataset.source", NIFTI, "the data file names volumes"))
+    for name, value in data.options.items():
+        if name == "drop" and value:
+            why = (f"{column or repr(column)}, {reason}" for column, reason in data.reasons.items())
+            entries.append(Entry("dataset.drop", value, f"no features: {listed(why)}"))
+        elif name in ("labels", "mask"):
+            entries.append(Entry(f"dataset.{name}", _stated_path(value, target), data.comments.get(name, "")))
+        elif name not in ("drop", "groups"):
+            entries.append(Entry(f"dataset.{name}", value, data.comments.get(name, "")))
+    return entries
 
 
 def _stated_path(given: str, target: Path | None) -> str:
@@ -163,6 +160,66 @@ def _stated_path(given: str, target: Path | None) -> str:
     path = Path(given).expanduser()
     here = target is None or target.parent.resolve() == Path.cwd()
     return str(path) if here or not path.exists() else str(path.absolute())
+
+
+def _text(data: Recognised, entries: Sequence[Entry], target: Path | None) -> str:
+    dataset, file = data.dataset, "STUDY.yaml" if target is None else shlex.quote(str(target))
+    kind = "labels" if dataset.is_multilabel else "classes"
+    size = f"{dataset.n_samples} samples x {dataset.n_features} features, {len(dataset.classes)} {kind}"
+    headline = [
+        f"Study of {data.path} ({size}), drafted by python -m raysel.init.",
+        f"To check it: python -m raysel.tune {file} --dry-run",
+        f"To run it:   python -m raysel.tune {file}",
+        "All keys:    python -m raysel.tune --help-config",
+    ]
+    return study_text(headline, data.doubts, entries)
+
+
+def _findings(data: Recognised) -> dict[str, str]:
+    """What was recognised."""
+    dataset, layout, options = data.dataset, data.dataset.layout, data.options
+    if dataset.is_multilabel:
+        noun, kind = "several labels a sample", "labels"
+        counts = dict(zip(dataset.label_names, dataset.y.sum(axis=0).tolist(), strict=True))
+    else:
+        noun, kind = layout.noun, "classes"
+        counts = dict(zip(*(part.tolist() for part in np.unique(dataset.y, return_counts=True)), strict=True))
+    classes = f"{len(counts)} {kind} ({listed(f'{name}: {count}' for name, count in counts.items())})"
+    findings = {
+        "data": f"{data.path}: {dataset.n_samples} samples x {dataset.n_features} features, {noun}",
+        "label": f"{dataset.label}, {classes}" if dataset.label else classes,
+    }
+    if dataset.feature_names != tuple(layout.default_names()):
+        findings["features"] = listed(dataset.feature_names)
+    if layout.is_multimodal:
+        parts = (f"{name}: {columns.stop - columns.start}" for name, columns in layout.slices().items())
+        findings["modalities"] = ", ".join(parts)
+    elif len(layout.grid) > 1:
+        order = options.get("order", "C")
+        way = "row by row" if order == "C" else "column by column in the file"
+        findings["shape"] = f"{' x '.join(map(str, layout.shape))}, order {order} ({way})"
+    elif "mask" in options:
+        findings["shape"] = f"the {dataset.n_features} voxels of {options['mask']} in volumes"
+    else:
+        findings["shape"] = "none: columns without an order"
+    n_groups = 0 if dataset.groups is None else len(np.unique(dataset.groups))
+    findings["groups"] = f"{options.get('groups')}, {n_groups} kept whole in the folds" if n_groups else "none"
+    if data.reasons:
+        findings["left out"] = listed(f"{name or repr(name)} ({why})" for name, why in data.reasons.items())
+    for name in ("exclude_classes", "exclude_labels"):
+        if name in options:
+            findings["excluded"] = f"{listed(options[name])} ({data.comments[name]})"
+    if dataset.notes:
+        findings["notes"] = "; ".join(dataset.notes)
+    return findings
+
+
+def plain_name(path: str | Path) -> str:
+    """Return the name of a data file without folder and suffix, in the characters that a study's name may have."""
+    if uri := as_uri(path):
+        path = parse_location(uri).name
+    stem = Path(path).expanduser().absolute().stem
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", stem)[:80].strip("-._") or "study"
 
 
 def check_output(output: str | Path, path: str | Path) -> Path:

@@ -1,11 +1,10 @@
-"""Names of studies, made of those of data files."""
+"""Roles of the columns of a table: label, groups, features, and what is no feature."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,34 +14,18 @@ import pyarrow.compute as pc
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError
 from raysel.core.printing import listed, suggestion
-from raysel.core.storage.location import as_uri, parse_location
 from raysel.data.formats.names import (
     INDICATOR,
-    is_in_other_words,
-    is_proposed,
     is_unnamed,
-    likely_labels,
     names_circumstance,
     names_identifier,
     names_origin,
     names_time,
+    rank_of_label_name,
     taken_names,
 )
-from raysel.study.draft.folds import FEWEST, class_counts
-
-
-def plain_name(path: str | Path) -> str:
-    """Return the name of a data file without folder and suffix, in the characters that a study's name may have."""
-    if uri := as_uri(path):
-        path = parse_location(uri).name
-    stem = Path(path).expanduser().absolute().stem
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", stem)[:80].strip("-._") or "study"
-
-
-def shown(name: str) -> str:
-    """Return a name as it is shown: in quotation marks if it is empty or not printable."""
-    return repr(name) if not name or not name.isprintable() else name
-
+from raysel.data.formats.tables.classes import codes, decoded, is_in_other_words, is_number, is_text, likely_labels
+from raysel.study.draft.choices import FEWEST, class_counts
 
 #: Names that programs give to the number of a row.
 _INDEX = re.compile(r"unnamed([:_ ].*)?|level_\d+|index", re.IGNORECASE)
@@ -75,6 +58,7 @@ class Roles:
 
     label: str | None
     groups: str | None = None
+    #: Columns that are no features, each with the reason.
     drop: Mapping[str, str] = field(default_factory=dict)
     doubts: tuple[str, ...] = ()
 
@@ -87,31 +71,27 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
     if label is not None or len(indicator) < 2 or taken_names(names):
         label, doubts = _label(table, label)
         indicator = []
+    y = None if label is None else codes(table.column(label))
     drop: dict[str, str] = {}
-    wanting: dict[str, list[str]] = {}
+    mends: dict[str, list[str]] = {}
     related: dict[str, LabelArray] = {}
     circumstances = []
-    y = None if label is None else _codes(table.column(label))
-    for position, name in enumerate(names):
+    for name, column in zip(names, table.columns, strict=True):
         if name == label or name in indicator or name in drop:
             continue
-        column = table.column(position)
-        values = _codes(column)
-        reason, mend = _why_no_feature(name, column, values)
-        if reason != "it is empty" and (pa.types.is_temporal(column.type) or names_time(name)):
-            reason, mend = "dates or times", _TIME
-        if mend == _ENCODE and values is not None and y is not None and is_in_other_words(values, y):
-            reason, mend = "the label in other words", _LABEL
+        values = codes(column)
         if values is not None and names_origin(name) and _FEWEST_GROUPS <= len(np.unique(values)) < len(values):
             related[name] = values
             reason, mend = "it tells which samples are of one origin", ""
+        else:
+            reason, mend = _why_no_feature(name, column, values, y)
         if reason:
             drop[name] = reason
             if mend:
-                wanting.setdefault(mend, []).append(name)
+                mends.setdefault(mend, []).append(name)
         elif values is not None and names_circumstance(name):
             circumstances.append(name)
-    doubts += [f"drop: {listed(columns)}: {mend}." for mend, columns in wanting.items()]
+    doubts += [f"drop: {listed(columns)}: {mend}." for mend, columns in mends.items()]
     if circumstances:
         which = "is a feature" if len(circumstances) == 1 else "are features"
         doubts.append(f"drop: {listed(circumstances)} {which}; list in drop what only numbers the measurements.")
@@ -138,111 +118,63 @@ def _label(table: Any, label: str | None) -> tuple[str, list[str]]:
             "columns, exchange rows and columns."
         )
     why = "one of several columns that are" if usual else "as no column is"
-    doubt = f"label: {shown(likely[0])} was taken, {why} called y, label, target or class."
-    if others := [name for name in likely[1:] if not _is_aside(name)][:_MOST_OTHERS]:
-        doubt += f" If it is another, such as {', '.join(map(shown, others))}, name it by label."
+    doubt = f"label: {listed(likely[:1])} was taken, {why} called y, label, target or class."
+    others = [name for name in likely[1:] if not (names_origin(name) or names_circumstance(name))][:_MOST_OTHERS]
+    if others:
+        doubt += f" If it is another, such as {listed(others)}, name it by label."
     last = names[-1]
-    if last not in likely and not is_proposed(likely[0]) and _is_number(table.column(last).type):
-        doubt += f" The last column, {shown(last)}, is a quantity: cut it into ranges if that is what to predict."
+    if last not in likely and rank_of_label_name(likely[0]) is None and is_number(table.column(last).type):
+        doubt += f" The last column, {listed([last])}, is a quantity: cut it into ranges if that is what to predict."
     return likely[0], [doubt]
 
 
-def _is_aside(name: str) -> bool:
-    return names_origin(name) or names_circumstance(name)
-
-
-def _codes(column: Any) -> LabelArray | None:
-    """Number of each row's value among the column's values; None for fractions, empty cells and other types."""
+def _why_no_feature(name: str, column: Any, values: LabelArray | None, y: LabelArray | None) -> tuple[str, str]:
+    """Reason why a column is no feature, and what would make it one; empty for a feature, and if nothing would."""
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        column, kind = column.cast(kind.value_type), kind.value_type
-    if column.null_count:
-        return None
-    if pa.types.is_floating(kind):
-        values = column.to_numpy()
-        with np.errstate(invalid="ignore"):
-            return values.astype(np.int64) if np.array_equal(values, np.floor(values)) else None
-    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-        return np.asarray(column.to_numpy())
-    if _is_text(kind):
-        codes: LabelArray = column.cast(pa.large_string()).combine_chunks().dictionary_encode().indices.to_numpy()
-        return codes
-    return None
+    n_missing = int(pc.sum(pc.is_null(column, nan_is_null=pa.types.is_floating(kind))).as_py() or 0)
+    if n_missing == len(column):
+        return "it is empty", ""
+    if pa.types.is_temporal(kind) or names_time(name):
+        return "dates or times", _TIME
+    if values is not None and len(np.unique(values)) == len(values):
+        reason, mend = _unique_column(name, column, values)
+    elif is_text(kind):
+        if values is not None:
+            reason = f"text, {len(np.unique(values))} different values"
+        else:
+            reason = f"text, {_empty_cells(n_missing, len(column))}"
+        mend = _BARE if _all_measured(column) else _ENCODE
+    elif not is_number(kind):
+        return "several values a cell" if pa.types.is_nested(kind) else f"values of type {kind}", _TURN
+    else:
+        return (_empty_cells(n_missing, len(column)), _FILL) if n_missing else ("", "")
+    if mend == _ENCODE and values is not None and y is not None and is_in_other_words(values, y):
+        return "the label in other words", _LABEL
+    return reason, mend
 
 
-def _is_text(kind: Any) -> bool:
-    types = pa.types
-    if types.is_dictionary(kind):
-        return _is_text(kind.value_type)
-    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-
-
-def _is_number(kind: Any) -> bool:
-    types = pa.types
-    return any(test(kind) for test in (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal))
-
-
-def _missing(column: Any) -> int:
-    """Number of the cells of a column that are empty or NaN."""
-    if pa.types.is_floating(column.type):
-        return int(pc.sum(pc.is_null(column, nan_is_null=True)).as_py())
-    return int(column.null_count)
+def _empty_cells(n_missing: int, n_rows: int) -> str:
+    return f"{n_missing} of {n_rows} cells {'is' if n_missing == 1 else 'are'} empty"
 
 
 def _all_measured(column: Any) -> bool:
     """Return whether all texts of a column that are not empty begin with a number."""
-    kind = column.type
-    column = column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
-    return pc.all(pc.match_substring_regex(column, _MEASURED)).as_py() is True
-
-
-def _is_index(values: LabelArray) -> bool:
-    """Return whether values that differ from each other number the rows, in any order or consecutively."""
-    first, last = int(values.min()), int(values.max())
-    return last - first == len(values) - 1 and (first in (0, 1) or bool(np.all(np.diff(values) == 1)))
-
-
-def _why_no_feature(name: str, column: Any, values: LabelArray | None) -> tuple[str, str]:
-    """Reason why a column is no feature, and what would make it one; empty for a feature, and if nothing would."""
-    if _missing(column) == len(column):
-        return "it is empty", ""
-    if values is not None and len(np.unique(values)) == len(values):
-        return _unique_column(name, column, values)
-    n_missing = _missing(column)
-    of_all = f"{n_missing} of {len(column)} cells {'is' if n_missing == 1 else 'are'} empty"
-    if _is_text(column.type):
-        few = (
-            f", {len(np.unique(values))} different values" if values is not None else f", {of_all}" if n_missing else ""
-        )
-        return f"text{few}", _BARE if _all_measured(column) else _ENCODE
-    if not _is_number(column.type):
-        return _kind_in_words(column.type), _TURN
-    if n_missing:
-        return of_all, _FILL
-    return "", ""
-
-
-def _kind_in_words(kind: Any) -> str:
-    types = pa.types
-    if types.is_nested(kind):
-        return "several values a cell"
-    return f"values of type {kind}"
+    return pc.all(pc.match_substring_regex(decoded(column), _MEASURED)).as_py() is True
 
 
 def _unique_column(name: str, column: Any, values: LabelArray) -> tuple[str, str]:
     """The same for a column with another value in each row."""
-    text = _is_text(column.type)
-    if not text and _is_index(values):
-        return f"an index, {values.min()} to {values.max()}", ""
+    text = is_text(column.type)
+    first, last = int(values.min()), int(values.max())
+    if not text and last - first == len(values) - 1 and (first in (0, 1) or bool(np.all(np.diff(values) == 1))):
+        return f"an index, {first} to {last}", ""
     if is_unnamed(name) or _INDEX.fullmatch(name.strip()):
         return "an index: unique in each row", ""
     if names_identifier(name) or names_origin(name):
         return "an identifier: unique in each row", ""
-    if not text:
-        return "", ""
-    if _all_measured(column):
+    if text and _all_measured(column):
         return f"text, e.g. {column[0].as_py().strip()[:_LONGEST]!r}", _BARE
-    return "text, unique in each row", ""
+    return ("text, unique in each row", "") if text else ("", "")
 
 
 def usable_groups(related: Mapping[str, LabelArray], y: LabelArray | None, doubts: list[str]) -> str | None:
@@ -254,13 +186,13 @@ def usable_groups(related: Mapping[str, LabelArray], y: LabelArray | None, doubt
             usable.append(name)
         else:
             doubts.append(
-                f"groups: {shown(name)} repeats, but a class has {fewest} of its values only, too few to keep them "
+                f"groups: {listed([name])} repeats, but a class has {fewest} of its values only, too few to keep them "
                 "whole in the folds; if its samples resemble each other, the scores are too high."
             )
     if not usable:
         return None
     coarsest = sorted(usable, key=lambda name: len(np.unique(related[name])))
     if len(coarsest) > 1:
-        both = " and ".join(map(shown, coarsest))
+        both = " and ".join(listed([name]) for name in coarsest)
         doubts.append(f"groups: {both} repeat; the folds keep the samples of one {coarsest[0]} together.")
     return coarsest[0]

@@ -12,17 +12,19 @@ from raysel.data.dataset import Dataset
 from raysel.data.layouts import Modalities, Tensor
 from raysel.data.loading import load_dataset
 from raysel.evaluation.plan import NestedPlan
-from raysel.study.draft.folds import (
+from raysel.study.draft.choices import (
     FEWEST,
-    Kind,
+    MOST_FEATURES,
     class_counts,
     drawn_folds,
+    evaluation_entries,
+    feature_numbers,
     fold_counts,
-    kind_of,
+    method_entries,
     rare_labels,
+    scaling_entry,
     too_small_classes,
 )
-from raysel.study.draft.method import MOST_FEATURES, evaluation_entries, feature_numbers, method_entries, scaling_entry
 from raysel.study.draft.text import Entry, study_text
 
 
@@ -71,26 +73,20 @@ def test_numbers_of_features_increase_up_to_all_or_a_few_hundred(d):
     assert (numbers[0], numbers[-1]) == (1, min(d, MOST_FEATURES))
 
 
-def test_kinds_follow_layout_and_labels():
+def test_the_method_follows_layout_and_labels():
     X, y = np.random.default_rng(0).random((12, 12)), np.arange(12) % 2
-    kinds = {
-        Tensor((12,)): Kind.TABLE,
-        Tensor((12, 1)): Kind.TABLE,
-        Tensor((3, 4)): Kind.MATRIX,
-        Tensor((2, 2, 3)): Kind.TENSOR,
-    }
-    assert {layout: kind_of(data(X, y, layout)) for layout in kinds} == kinds
-    assert kind_of(data(X, y, Modalities({"a": 5, "b": 7}))) is Kind.MODALITIES
-    assert kind_of(data(X, np.stack([y, y[::-1]], 1), Tensor((3, 4)))) is Kind.LABELS
+    solvers = {Tensor((12,)): "rfs", Tensor((12, 1)): "rfs", Tensor((3, 4)): "smr", Tensor((2, 2, 3)): "rfs"}
+    for layout, solver in solvers.items():
+        assert method_entries(data(X, y, layout))[0].value == solver
+    assert method_entries(data(X, y, Modalities({"a": 5, "b": 7})))[0].value == "smml"
+    assert method_entries(data(X, np.stack([y, y[::-1]], 1), Tensor((3, 4))))[0].value == "smml"
 
 
 @pytest.mark.parametrize(("shape", "most"), [((5, 40), 5), ((2, 2), 2), ((32, 32), 32)])
 def test_ranks_reach_that_which_bounds_nothing(shape, most):
     X = np.random.default_rng(0).random((8, shape[0] * shape[1]))
     (space,) = (
-        entry.value
-        for entry in method_entries(data(X, np.arange(8) % 2, Tensor(shape)), Kind.MATRIX)
-        if entry.key == "solver.space"
+        entry.value for entry in method_entries(data(X, np.arange(8) % 2, Tensor(shape))) if entry.key == "solver.space"
     )
     assert max(space["rank"]) == most
 
@@ -100,18 +96,18 @@ def test_scaling_follows_the_ranges():
     y = np.arange(40) % 2
     pixels = rng.integers(0, 256, (40, 64)).astype(float)
     pixels[0] = 0
-    assert scaling_entry(data(pixels, y, Tensor((8, 8))), Kind.MATRIX).value == "unit"
-    assert scaling_entry(data(pixels, y), Kind.TABLE).value == "unit"
-    assert scaling_entry(data(pixels * np.logspace(0, 5, 64), y, Tensor((8, 8))), Kind.MATRIX).value == "zscore"
-    assert scaling_entry(data(pixels, y, Modalities({"a": 60, "b": 4})), Kind.MODALITIES).value == "zscore_sqrt_width"
-    assert scaling_entry(load_dataset("breast_cancer"), Kind.TABLE).value == "zscore"
+    assert scaling_entry(data(pixels, y, Tensor((8, 8)))).value == "unit"
+    assert scaling_entry(data(pixels, y)).value == "unit"
+    assert scaling_entry(data(pixels * np.logspace(0, 5, 64), y, Tensor((8, 8)))).value == "zscore"
+    assert scaling_entry(data(pixels, y, Modalities({"a": 60, "b": 4}))).value == "zscore_sqrt_width"
+    assert scaling_entry(load_dataset("breast_cancer")).value == "zscore"
 
 
 @pytest.mark.parametrize(("sizes", "metric"), [((20, 20), "accuracy"), ((30, 10), "balanced_accuracy")])
 def test_unbalanced_classes_are_scored_by_their_mean_recall(sizes, metric):
     y = np.repeat([0, 1], sizes)
-    entries = evaluation_entries(data(np.random.default_rng(0).random((40, 3)), y), Kind.TABLE)
-    assert {entry.name: entry.value for entry in entries}["metric"] == metric
+    entries = evaluation_entries(data(np.random.default_rng(0).random((40, 3)), y))
+    assert {entry.key: entry.value for entry in entries}["evaluation.metric"] == metric
 
 
 names = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=12)
@@ -132,5 +128,5 @@ def test_the_text_reads_back_whatever_the_names(drop, label, comment):
 
 def test_large_data_get_a_method_of_one_pass():
     X = np.random.default_rng(0).random((1600, 1600), dtype=np.float32)
-    entries = method_entries(data(X, np.arange(1600) % 2), Kind.TABLE)
+    entries = method_entries(data(X, np.arange(1600) % 2))
     assert {entry.key: entry.value for entry in entries} == {"solver.name": "fisher_score", "search.method": "grid"}

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.core.limits import BYTES_OF_A_NUMBER, check_data_bytes
-from raysel.data.formats.names import is_in_other_words
+from raysel.data.formats.tables.classes import decoded, is_in_other_words, is_number, is_text
 
 #: Start of the name of a column without one, followed by its position: that of pandas.
 UNNAMED = "Unnamed: "
@@ -72,7 +72,7 @@ def numbers(table: Any, positions: Sequence[int], source: str, y: LabelArray | N
                 f"{source}: {'two' if times == 2 else times} columns are called '{name}'; give each column a "
                 "different name."
             )
-    texts = [i for i in positions if not _is_numeric(kinds[i])]
+    texts = [i for i in positions if not (is_number(kinds[i]) or pa.types.is_null(kinds[i]))]
     if texts:
         raise _not_numeric(table, texts, source, y)
     what = f"its table of {table.num_rows} rows and {len(names)} columns"
@@ -89,21 +89,19 @@ def labels(table: Any, name: str, source: str, role: str = "label") -> LabelArra
     """Return a column of labels or groups as an array of numbers or text."""
     if isinstance(table.schema.field(name).type, pa.FixedShapeTensorType):
         return tensor(table.column(name))
-    column = table.column(name).combine_chunks()
+    column = decoded(table.column(name)).combine_chunks()
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        column, kind = column.dictionary_decode(), kind.value_type
     if column.null_count:
         row = pc.index(column.is_null(), True).as_py()
         raise DataError(
             f"{source}: column '{name}' has no value in row {row} {_COUNTED}; fill it in or remove the sample."
         )
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if is_text(kind):
         longest = pc.max(pc.utf8_length(column)).as_py() or 0
         what = f"the column '{name}' with texts of up to {longest} characters"
         check_data_bytes(source, 4 * longest * len(column), what)
         return np.array(column.to_pylist(), dtype=np.str_)
-    if not _is_numeric(kind):
+    if not is_number(kind):
         raise DataError(
             f"{source}: column '{name}' holds values of type {kind}, e.g. {column[0].as_py()!s}; {role} takes a "
             "column of whole numbers or text."
@@ -117,12 +115,6 @@ def labels(table: Any, name: str, source: str, role: str = "label") -> LabelArra
             f"of whole numbers or text: name another column{_QUANTITY if role == 'label' else ''}."
         )
     return values
-
-
-def _is_numeric(kind: Any) -> bool:
-    types = pa.types
-    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
-    return any(test(kind) for test in tests)
 
 
 def _not_numeric(table: Any, positions: Sequence[int], source: str, y: LabelArray | None) -> DataError:

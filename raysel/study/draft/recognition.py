@@ -1,0 +1,265 @@
+"""What a data file holds: options under which it is read as it is meant, each with a reason, and what is in doubt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from raysel.core.arrays import LabelArray
+from raysel.core.errors import DataError
+from raysel.core.printing import listed
+from raysel.core.storage.working_copy import shown_place
+from raysel.data.dataset import Dataset
+from raysel.data.formats.array_files import ARRAY_SUFFIXES, open_arrays
+from raysel.data.formats.files import as_labels, find_data_file
+from raysel.data.formats.named_arrays import likely_label_arrays
+from raysel.data.formats.names import FURTHER_ARRAYS, names_origin
+from raysel.data.formats.nifti import volume_columns
+from raysel.data.formats.tables.contents import METADATA_KEY
+from raysel.data.formats.tables.reader import TABLE_SUFFIXES, open_table
+from raysel.data.formats.volumes import is_nifti
+from raysel.data.loading import BUILTIN_NAMES, load_dataset, local_data
+from raysel.study.draft.choices import FEWEST, rare_labels, too_small_classes
+from raysel.study.draft.roles import table_roles, usable_groups
+from raysel.study.inspection.arrangement import find_arrangement
+from raysel.study.inspection.leaks import inspect, leaking_columns
+
+#: Names, without suffix, of files of labels beside an array of samples.
+_LABEL_FILES = ("y", "Y", *FURTHER_ARRAYS)
+_LABEL_SUFFIXES = (".npy", ".csv", ".txt")
+#: Modalities with fewer columns on average are rather names with a point.
+_NARROW = 4
+#: Fewer samples make scores that depend much on the folds.
+_FEW_SAMPLES = 30
+
+
+@dataclass
+class Recognised:
+    """Data set of a file, with the options of `load_dataset` that were recognised."""
+
+    path: str
+    #: The data on this machine: the copy of a file at a URI, else the path.
+    file: str | Path
+    options: dict[str, Any] = field(default_factory=dict)
+    comments: dict[str, str] = field(default_factory=dict)
+    #: Why columns are left out.
+    reasons: dict[str, str] = field(default_factory=dict)
+    doubts: list[str] = field(default_factory=list)
+    dataset: Dataset = field(init=False)
+
+    @property
+    def is_builtin(self) -> bool:
+        """Whether the path is the name of a built-in data set."""
+        return self.path in BUILTIN_NAMES
+
+    @property
+    def suffix(self) -> str:
+        """Suffix of the file in lower case."""
+        return Path(self.file).suffix.lower()
+
+    def choose(self, comment: str, **options: Any) -> None:
+        """Set options, keep the comment for each, and read the data with them."""
+        self.options.update(options)
+        self.comments.update(dict.fromkeys(options, comment))
+        self.dataset = load_dataset(self.path, **self.options)
+
+
+def recognise(
+    path: str | Path, label: str | None = None, labels: str | Path | None = None, mask: str | Path | None = None
+) -> Recognised:
+    """Recognise what a data file holds."""
+    result = Recognised(str(shown_place(path)), local_data(path))
+    options, doubts = result.options, result.doubts
+    result.comments = {"label": "name of the labels, as given", "labels": "file of the labels"}
+    if label is not None:
+        options["label"] = label
+    if labels is None and (beside := labels_beside(result.file)):
+        labels = beside
+        doubts.append(f"labels: {beside} was taken for the labels, by its name and length.")
+    if labels is not None:
+        options["labels"] = shown_place(labels)
+    elif label is None and (array := _only_label_array(result)):
+        options["label"], result.comments["label"] = array, "array of the labels"
+        doubts.append(f"label: {array} was taken, the only array with values that repeat; none is called y or label.")
+    table = _columns(result)
+    if table is not None and (mask is not None or volume_columns(table)):
+        _recognise_volumes(result, table, label, mask)
+    elif table is not None and labels is None:
+        _recognise_columns(result, table, label)
+    result.dataset = load_dataset(result.path, **options)
+    if result.dataset.layout.is_multitask:
+        raise DataError(
+            f"{path} holds several tasks, and a study of one is drafted; see the built-in study faces-mtda."
+        )
+    if table is not None and "mask" not in options:
+        _leave_out_columns(result)
+    elif table is None and not result.is_builtin and labels is None:
+        _recognise_groups(result)
+    _leave_out_small(result)
+    _arrange(result)
+    if result.dataset.n_samples < _FEW_SAMPLES:
+        doubts.append(
+            f"cv: with {result.dataset.n_samples} samples the score depends much on the folds; set cv.repeats to 10, "
+            "which draws the folds ten times, to see how much."
+        )
+    return result
+
+
+def labels_beside(path: str | Path) -> Path | None:
+    """Return the file of labels that stands beside an array of samples, by its name."""
+    path = Path(path)
+    if path.suffix.lower() != ".npy":
+        return None
+    stems = [*_LABEL_FILES, *(f"{path.stem}_{name}" for name in _LABEL_FILES)]
+    if path.stem.startswith("X"):
+        stems.insert(0, f"y{path.stem[1:]}")
+    elif path.stem.endswith("_X"):
+        stems.insert(0, f"{path.stem[:-1]}y")
+    candidates = (path.with_name(stem + suffix) for stem in stems for suffix in _LABEL_SUFFIXES)
+    return next((candidate for candidate in candidates if candidate != path and _exists(candidate)), None)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        find_data_file(path)
+    except DataError:
+        return False
+    return True
+
+
+def _mask_beside(path: str | Path) -> Path:
+    """The one NIfTI file in the folder of a table that is called a mask."""
+    files = sorted(p for p in Path(find_data_file(path)).parent.iterdir() if "mask" in p.name.lower() and is_nifti(p))
+    if len(files) != 1:
+        there = f"{len(files)} files called so are" if files else "none is"
+        raise DataError(
+            f"{path} is a table of NIfTI files, of which the voxels of a mask are the features, and {there} beside it: "
+            "name the mask by --mask (mask= in Python)."
+        )
+    return files[0]
+
+
+def _only_label_array(result: Recognised) -> str | None:
+    """The one array of a file that may be the labels by its values, if none is by its name."""
+    if result.suffix not in ARRAY_SUFFIXES:
+        return None
+    with open_arrays(find_data_file(result.file)) as file:
+        likely = [name for name in likely_label_arrays(file) if not names_origin(name)]
+    return likely[0] if len(likely) == 1 else None
+
+
+def _columns(result: Recognised) -> Any:
+    """The table in a data file, without those columns that the file itself marks as an index; None if it has none."""
+    if result.is_builtin or result.suffix not in TABLE_SUFFIXES:
+        return None
+    table, _ = open_table(find_data_file(result.file))
+    if METADATA_KEY in (table.schema.metadata or {}):
+        return None
+    index = (table.schema.pandas_metadata or {}).get("index_columns", [])
+    return table.drop_columns([name for name in index if isinstance(name, str) and name in table.column_names])
+
+
+def _recognise_volumes(result: Recognised, table: Any, label: str | None, mask: str | Path | None) -> None:
+    """Recognise the mask, the labels and the groups of a table of NIfTI files; other columns are not read."""
+    roles = table_roles(table, label)
+    place = shown_place(mask or Path(result.path).with_name(_mask_beside(result.file).name))
+    options = {"mask": place, "label": roles.label, "groups": roles.groups}
+    result.options.clear()
+    result.options |= {name: value for name, value in options.items() if value}
+    result.comments |= {"mask": "NIfTI file whose voxels above 0 are the features", "label": "column of the labels"}
+    result.doubts += [doubt for doubt in roles.doubts if not doubt.startswith("drop: ")]
+
+
+def _recognise_columns(result: Recognised, table: Any, label: str | None) -> None:
+    """Recognise the columns of a table that are no features."""
+    roles = table_roles(table, label)
+    options = {"label": roles.label, "groups": roles.groups, "drop": list(roles.drop)}
+    result.options |= {name: value for name, value in options.items() if value}
+    result.comments["label"] = "column of the labels"
+    result.reasons |= roles.drop
+    result.doubts += roles.doubts
+    if len({roles.label, roles.groups, *roles.drop} - {None}) == table.num_columns:
+        why = listed(f"{name or repr(name)} ({reason})" for name, reason in roles.drop.items())
+        raise DataError(
+            f"{result.path}: no column of numbers without empty cells is left as a feature: {why}. Encode text as "
+            "numbers; remove samples that lack values, or fill the empty cells in without use of the labels; and "
+            "remove lines above the names of the columns."
+        )
+
+
+def _leave_out_columns(result: Recognised) -> None:
+    """Leave out further columns that a study would refuse."""
+    dataset = result.dataset
+    (inspected,) = inspect(dataset)
+    leaking = leaking_columns(inspected, dataset)
+    if not leaking:
+        return
+    if len(leaking) == dataset.n_features:
+        raise DataError(f"{result.path}: no feature is left: each column numbers the rows or holds the label.")
+    for column, words in leaking.items():
+        name = dataset.feature_names[column]
+        result.reasons[name] = f"it {words}"
+        if column in inspected.by_label:
+            result.doubts.append(f"drop: {name} {words}; if it is a measurement, list it in dataset.keep instead.")
+    result.choose("", drop=list(result.reasons))
+
+
+def _recognise_groups(result: Recognised) -> None:
+    """Recognise an array that tells which samples are of one origin."""
+    related: dict[str, LabelArray] = {}
+    n_samples = result.dataset.n_samples
+    if result.suffix in ARRAY_SUFFIXES:
+        with open_arrays(find_data_file(result.file)) as file:
+            for name in filter(names_origin, file.names):
+                values = as_labels(np.asarray(file.get(name)))
+                if values.shape == (n_samples,) and len(np.unique(values)) < n_samples:
+                    related[name] = values
+    y = None if result.dataset.is_multilabel else result.dataset.y
+    if (groups := usable_groups(related, y, result.doubts)) is not None:
+        result.choose("array that tells which samples are of one origin", groups=groups)
+
+
+def _leave_out_small(result: Recognised) -> None:
+    """Leave out classes or labels that are too small for nested folds."""
+    dataset = result.dataset
+    if dataset.is_multilabel:
+        if rare := rare_labels(dataset.y, dataset.label_names):
+            result.choose("too few samples have or lack them for the folds", exclude_labels=rare)
+    elif small := too_small_classes(dataset.y, dataset.groups):
+        what = "samples" if dataset.groups is None else "groups"
+        result.choose(f"fewer than {FEWEST} {what}, too few for nested folds", exclude_classes=small)
+        result.doubts.append(f"exclude_classes: {listed(small)} left out, with fewer than {FEWEST} {what} each.")
+
+
+def _arrange(result: Recognised) -> None:
+    """Recognise images in the rows of a matrix, and columns of no modalities though their names have points."""
+    dataset, layout = result.dataset, result.dataset.layout
+    if layout.is_multimodal and result.suffix in TABLE_SUFFIXES:
+        # R writes points for blanks, e.g. Sepal.Length and Sepal.Width.
+        names = list(layout.slices())
+        if layout.n_features < _NARROW * len(names):
+            result.choose("one table, though the names of its columns have points", shape=[layout.n_features])
+            result.doubts.append(
+                f"shape: the columns are one table; leave shape out if {listed(names)}, before the points in their "
+                "names, are modalities."
+            )
+        return
+    if len(layout.grid) != 1 or dataset.is_multilabel:
+        return
+    arranged = find_arrangement(np.asarray(dataset.X), dataset.y, column_major=result.suffix == ".mat")
+    if arranged is None:
+        return
+    order = {"order": "F"} if arranged.order == "F" else {}
+    why = f"neighbouring cells correlate by {arranged.correlation:.2f}, any two by {arranged.any_two:.2f}"
+    result.choose(why, shape=list(arranged.shape), **order)
+    if order:
+        result.comments["order"] = "the columns run column by column, as MATLAB stores matrices"
+    if dataset.feature_names != tuple(layout.default_names()):
+        result.doubts.append(
+            "shape: the columns have names, but look like the cells of images; leave shape out if not."
+        )
+    if not arranged.order_known:
+        result.doubts.append(f"order: {arranged.describe()}")
