@@ -9,6 +9,7 @@ import operator
 import os
 import pkgutil
 import zipfile
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -57,8 +58,7 @@ def scaler():
     return UnitScaler().fit([[0.0, 2.0], [4.0, 8.0]])
 
 
-@pytest.mark.parametrize("scaling", ["unit", "zscore", "none"])
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize(("name", "scaling"), zip(OWN, cycle(["unit", "zscore", "none"]), strict=False))
 def test_a_study_s_model_comes_back_to_the_last_bit(name, scaling, tmp_path):
     X, y = load_digits(return_X_y=True)
     X, y = X[:120], y[:120]

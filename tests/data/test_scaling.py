@@ -67,8 +67,8 @@ def test_modalities_that_do_not_fit_are_named(X):
         ModalityScaler({"a": 8, "b": 0}).fit(X)
 
 
-@parametrize_with_checks([ModalityScaler(method=method) for method in METHODS])
-def test_scikit_learn_compatibility(estimator, check):
+@parametrize_with_checks([ModalityScaler(), TaskScaler(), UnitScaler()])
+def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
@@ -81,11 +81,6 @@ def blocks():
     rng = np.random.default_rng(0)
     samples = rng.standard_normal((30, 4)) * 3 + 5, rng.standard_normal((20, 6)) * [1, 2, 3, 4, 5, 0] - 1
     return TaskBlocks(samples, rng.permutation(np.repeat([0, 1], [30, 20])))
-
-
-@parametrize_with_checks([TaskScaler(method=method) for method in METHODS_TASK_SCALER])
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("method", METHODS_TASK_SCALER)
@@ -139,11 +134,6 @@ def test_what_is_not_of_these_tasks_is_refused(blocks):
     alone = TaskScaler(TASKS).fit(blocks).transform(blocks[blocks.tasks == 0])
     assert alone.shape == (30, 10)
     assert Tasks(TASKS).widths() == {"a": 4, "b": 6}
-
-
-@parametrize_with_checks([UnitScaler()])
-def test_sklearn_contract_scaling(estimator, check):
-    check(estimator)
 
 
 @given(hnp.arrays(np.float64, (7, 3), elements=st.integers(-(10**6), 10**6).map(float)))

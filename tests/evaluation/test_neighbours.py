@@ -181,9 +181,7 @@ def expected_failures(estimator):
     return dict.fromkeys(checks, expected_failures.__doc__) if estimator.n_neighbors > 1 else {}
 
 
-@parametrize_with_checks(
-    [NearestNeighborsClassifier(), NearestNeighborsClassifier(3)], expected_failed_checks=expected_failures
-)
+@parametrize_with_checks([NearestNeighborsClassifier(3)], expected_failed_checks=expected_failures)
 def test_it_follows_scikit_learn(estimator, check):
     check(estimator)
 
