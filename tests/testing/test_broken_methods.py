@@ -21,6 +21,63 @@ from raysel.testing import MethodCase, estimator_checks
 from raysel.testing.estimators import studies
 
 
+def made(name, base, **attributes):
+    """A broken class, which the suite imports by its name from this module."""
+    return type(name, (base,), {"__module__": __name__, **attributes})
+
+
+def scoring(name, change):
+    """A class that changes its scores, ``change(scores, X, y)``, after each iteration."""
+
+    def _updates(self, X, y, prepared):
+        for value in PCA._updates(self, X, y, prepared):
+            self.scores_ = change(self.scores_, X, y)
+            yield value
+
+    return made(name, PCA, _updates=_updates)
+
+
+def declaring(name, base, **changes):
+    """A class that declares other capabilities than it has."""
+    return made(name, base, capabilities=replace(base.capabilities, **changes))
+
+
+def by_first_class(scores, X, y):
+    first = y == y.min()
+    return scores * (1 + first.mean() + np.abs(X[first, 0]).sum())
+
+
+IgnoresTheSeed = scoring(
+    "IgnoresTheSeed",
+    lambda scores, *_: scores + np.random.random(len(scores)),  # noqa: NPY002
+)
+ScoresConstantFeatures = scoring("ScoresConstantFeatures", lambda scores, *_: scores + 0.1)
+ScoresByPosition = scoring("ScoresByPosition", lambda scores, *_: scores * np.arange(1, len(scores) + 1))
+ScoresByFirstSample = scoring("ScoresByFirstSample", lambda scores, X, _: scores + np.abs(np.nan_to_num(X[0])))
+ScoresByNames = scoring("ScoresByNames", lambda scores, _, y: scores * len(str(y[0])))
+ScoresByFirstClass = scoring("ScoresByFirstClass", by_first_class)
+SaysItDoesNotPredict = declaring("SaysItDoesNotPredict", PCA, predicts=False)
+SaysItIterates = made("SaysItIterates", PCA)
+SaysItIterates.capabilities = replace(PCA.capabilities, iterates=True)
+SaysItTakesLabels = declaring("SaysItTakesLabels", PCA, multilabel=True)
+HidesItsLabels = declaring("HidesItsLabels", LinearSVM, multilabel=False)
+SaysItTakesModalities = declaring("SaysItTakesModalities", SMR, layouts=frozenset({TENSOR, MODALITIES}))
+SaysItHasAPath = declaring("SaysItHasAPath", SMR, path=True)
+PreparesByAStranger = declaring("PreparesByAStranger", PCA, prepare_parameters=frozenset({"gamma"}))
+PreparesNothing = made("PreparesNothing", PCA, prepare=lambda *_: None)
+ProvesTooMuch = made("ProvesTooMuch", SMR, is_zero_solution=lambda *_: True)
+#: Takes for zero what is not: from half of alpha_max.
+ProvesWrongly = made("ProvesWrongly", SMR, is_zero_solution=lambda self, _: self.alpha >= 0.5)
+PredictsNumbers = made("PredictsNumbers", LinearSVM, predict=lambda _, X: np.zeros(len(X), dtype=np.int64) + 7)
+KeepsTheWorst = made("KeepsTheWorst", LinearSVM, _get_support_mask=lambda self: ~LinearSelector._get_support_mask(self))
+ClonesItself = made("ClonesItself", PCA, __sklearn_clone__=lambda self: self)
+NamesOthers = made(
+    "NamesOthers",
+    PCA,
+    get_feature_names_out=lambda self, _=None: np.array([f"pca{i}" for i in range(self._n_features_out + 1)]),
+)
+
+
 class WritesX(PCA):
     def _updates(self, X, y, prepared):
         if X.flags.writeable:
@@ -41,64 +98,12 @@ class PreparesByParameter(LDA):
         return super().prepare(X * (1 + self.shrinkage), y)
 
 
-class PreparesNothing(PCA):
-    def prepare(self, X, y):
-        return None
-
-
-class IgnoresTheSeed(PCA):
-    def _updates(self, X, y, prepared):
-        for value in super()._updates(X, y, prepared):
-            self.scores_ = self.scores_ + np.random.random(len(self.scores_))  # noqa: NPY002
-            yield value
-
-
-class ScoresConstantFeatures(PCA):
-    def _updates(self, X, y, prepared):
-        for value in super()._updates(X, y, prepared):
-            self.scores_ = self.scores_ + 0.1
-            yield value
-
-
-class ScoresByPosition(PCA):
-    def _updates(self, X, y, prepared):
-        for value in super()._updates(X, y, prepared):
-            self.scores_ = self.scores_ * np.arange(1, len(self.scores_) + 1)
-            yield value
-
-
-class ScoresByFirstSample(PCA):
-    def _updates(self, X, y, prepared):
-        for value in super()._updates(X, y, prepared):
-            self.scores_ = self.scores_ + np.abs(np.nan_to_num(X[0]))
-            yield value
-
-
-class ScoresByNames(PCA):
-    def _updates(self, X, y, prepared):
-        for value in super()._updates(X, y, prepared):
-            self.scores_ = self.scores_ * len(str(y[0]))
-            yield value
-
-
-class ScoresByFirstClass(PCA):
-    def _updates(self, X, y, prepared):
-        for value in super()._updates(X, y, prepared):
-            self.scores_ = self.scores_ * (1 + (y == y.min()).mean() + np.abs(X[y == y.min(), 0]).sum())
-            yield value
-
-
 class KeepsState(PCA):
     def _updates(self, X, y, prepared):
         self.fits_ = getattr(self, "fits_", 0) + 1
         for value in super()._updates(X, y, prepared):
             self.scores_ = self.scores_ * self.fits_
             yield value
-
-
-class YieldsAnother(SMR):
-    def iterate(self, X, y, prepared=None):
-        yield from (2 * value for value in super().iterate(X, y, prepared))
 
 
 class KnowsItsEnd(SMR):
@@ -110,21 +115,14 @@ class KnowsItsEnd(SMR):
             yield value
 
 
+class YieldsAnother(SMR):
+    def iterate(self, X, y, prepared=None):
+        yield from (2 * value for value in super().iterate(X, y, prepared))
+
+
 class Ascends(SMR):
     def _updates(self, X, y, prepared):
         yield from (value * (1 + i) for i, value in enumerate(super()._updates(X, y, prepared)))
-
-
-class ProvesTooMuch(SMR):
-    def is_zero_solution(self, prepared):
-        return True
-
-
-class ProvesWrongly(SMR):
-    """Takes for zero what is not: from half of alpha_max."""
-
-    def is_zero_solution(self, prepared):
-        return self.alpha >= 0.5
 
 
 class SaysItRanks(PCA):
@@ -134,46 +132,10 @@ class SaysItRanks(PCA):
             yield value
 
 
-class SaysItDoesNotPredict(PCA):
-    capabilities = replace(PCA.capabilities, predicts=False)
-
-
-class SaysItIterates(PCA):
-    pass
-
-
-SaysItIterates.capabilities = replace(PCA.capabilities, iterates=True)
-
-
-class SaysItTakesLabels(PCA):
-    capabilities = replace(PCA.capabilities, multilabel=True)
-
-
-class HidesItsLabels(LinearSVM):
-    capabilities = replace(LinearSVM.capabilities, multilabel=False)
-
-
-class SaysItTakesModalities(SMR):
-    capabilities = replace(SMR.capabilities, layouts=frozenset({TENSOR, MODALITIES}))
-
-
-class SaysItHasAPath(SMR):
-    capabilities = replace(SMR.capabilities, path=True)
-
-
-class PreparesByAStranger(PCA):
-    capabilities = replace(PCA.capabilities, prepare_parameters=frozenset({"gamma"}))
-
-
 class PredictsByTheOthers(LinearSVM):
     def decision_function(self, X):
         values = super().decision_function(X)
         return values - values.mean(axis=0)
-
-
-class PredictsNumbers(LinearSVM):
-    def predict(self, X):
-        return np.zeros(len(X), dtype=np.int64) + 7
 
 
 class HoldsAFunction(PCA):
@@ -181,11 +143,6 @@ class HoldsAFunction(PCA):
         for value in super()._updates(X, y, prepared):
             self.weight_ = np.random.default_rng(0).random
             yield value
-
-
-class KeepsTheWorst(LinearSVM):
-    def _get_support_mask(self):
-        return ~LinearSelector._get_support_mask(self)
 
 
 class ForgetsParameters(PCA):
@@ -196,16 +153,6 @@ class ForgetsParameters(PCA):
 class LosesItsScores(PCA):
     def __getstate__(self):
         return {key: value for key, value in super().__getstate__().items() if key != "scores_"}
-
-
-class ClonesItself(PCA):
-    def __sklearn_clone__(self):
-        return self
-
-
-class NamesOthers(PCA):
-    def get_feature_names_out(self, input_features=None):
-        return np.array([f"pca{i}" for i in range(self._n_features_out + 1)])
 
 
 class WrongPath(SMML):
