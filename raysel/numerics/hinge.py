@@ -1,7 +1,11 @@
-"""The hinge loss of several two-class problems: its value, proximal step, best bias and feasible dual variables.
+"""The hinge loss of several two-class problems and norms of the blocks of their coefficients, with proximal steps.
 
 Each row is one problem. Scores m and signs y in {-1, 1} have the shape (c, n): c problems, n samples. The loss is
 ``sum_ij (1 - y_ij m_ij)_+``.
+
+A block of coefficients W (c, d) is one feature's on all problems (a column) or one problem's on one modality
+(consecutive entries of a row). Shrinking by t, ``(1 - t / ||block||)_+ block``, is the proximal step of
+``t ||block||``. Capping at t projects a block on the ball of radius t: it is what shrinking takes away.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Least squares on one-hot targets: the reduced training set, and its l2,p-penalised solution."""
+"""Least squares on one-hot targets: the reduced training set, its l2,p-penalised solution, low-rank coefficients."""
 
 from __future__ import annotations
 
@@ -173,6 +173,16 @@ def left_factors(
     X: FloatArray, V: FloatArray, D: FloatArray, Y: FloatArray, XY: FloatArray, alpha: float
 ) -> FloatArray:
     """Best U of every class for given V; transposed arguments give the best V for given U.
+
+    For each class r the U_r (m x k) that minimises, at given V_r,
+
+        sum_i (<U_r V_r', X_i> - Y_ri)^2 + alpha sum_{a,b} D[a,b] (U_r V_r')[a,b]^2.
+
+    Row a of U_r meets the penalty through ``A_r[a] = V_r' diag(D[a,:]) V_r`` alone. With ``A = L L'`` and
+    ``W_r[a] = L^{-1} V_r'`` (k x n), whose rows are orthonormal under D[a,:], the coefficients are
+    ``(U_r V_r')[a,:] = q_r[:,a]' W_r[a]`` and q_r solves a plain ridge problem in the k m features
+    ``G_r[(j,a), i] = sum_b W_r[a][j,b] X_i[a,b]``: (G G' + alpha I) q = G y or, in the dual,
+    q = G z with (G' G + alpha I) z = y. No matrix of size (m n) x (m n) is formed.
 
     `X` is (m, n, n_samples), `V` (c, n, k), `D` (m, n), `Y` (c, n_samples), `XY` (c, m, n); returns `U`
     (c, m, k).

@@ -1,9 +1,9 @@
-"""Anderson acceleration of a fixed-point iteration, safeguarded.
+"""The smoothed l2,p penalty on blocks of coefficients, and iterations of quadratic functions that touch a penalty.
 
-From the last m steps x -> x + f(x) the next point is extrapolated: the affine combination whose residual f is smallest
-in the least squares sense (type II: Walker & Ni, SIAM J. Numer. Anal. 49, 2011). An extrapolation that enlarges the
-residual is undone (as in SCS: Zhang, O'Donoghue & Boyd, SIAM J. Optim. 30, 2020), so an averaged iteration still
-converges.
+The penalty ``sum_b (s_b + zeta)^(p/2)``, with ``s_b`` a block's energy (sum of squares), is concave in ``s`` for
+``0 < p <= 2``; its tangent at the present ``s`` is a ridge penalty with the weights ``(p/2) (s_b + zeta)^(p/2 - 1)``.
+Minimising the loss plus this tangent never raises the objective (Nie et al., *Efficient and robust feature selection
+via joint l2,1-norms minimization*, NIPS 2010).
 """
 
 from __future__ import annotations
@@ -23,7 +23,13 @@ _GROWTH = 2.0
 
 
 class AndersonAccelerator:
-    """Extrapolates a fixed-point iteration on vectors."""
+    """Anderson acceleration of a fixed-point iteration x -> x + f(x) on vectors, safeguarded.
+
+    From the last `memory` steps the next point is extrapolated: the affine combination whose residual f is smallest in
+    the least squares sense (type II: Walker & Ni, SIAM J. Numer. Anal. 49, 2011). An extrapolation that enlarges the
+    residual is undone (as in SCS: Zhang, O'Donoghue & Boyd, SIAM J. Optim. 30, 2020), so an averaged iteration still
+    converges.
+    """
 
     def __init__(self, size: int, memory: int = 10) -> None:
         self._residual_changes = np.empty((memory, size))

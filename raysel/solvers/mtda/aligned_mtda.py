@@ -1,4 +1,11 @@
-"""Reader of files with the maps of aligned tasks."""
+"""MTDA for tasks whose features are mapped into one space by given W_i.
+
+"projection": one P for all tasks,
+    maximise over P'P = I:   tr(P' sum_i w_i W_i' S_b^i W_i P) / tr(P' sum_i w_i W_i' S_t^i W_i P),   U_i = W_i P
+"within": a V_i for each task, and the within-class scatter pooled over the mapped tasks,
+    maximise over V_i'V_i = I:   sum_i w_i tr(V_i' B_i V_i) / sum_i w_i tr(V_i' (B_i + S_w) V_i),   U_i = W_i V_i,
+with B_i = W_i' S_b^i W_i and S_w = sum_i n_i W_i' S_w^i W_i / sum_i n_i.
+"""
 
 from __future__ import annotations
 

@@ -225,7 +225,11 @@ def relative_gap(objective: float, bound: float) -> float:
 
 
 class Certificate:
-    """The best solution and the best lower bound that a solver has found so far."""
+    """The best solution and the best lower bound of a problem so far.
+
+    Both are kept in parts that do not depend on the gammas, so that those of one pair of gammas may certify another:
+    the same W along a diagonal, or the solution without a term that is negligible.
+    """
 
     def __init__(self, problem: MultimodalProblem) -> None:
         self.problem = problem

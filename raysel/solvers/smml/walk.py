@@ -1,4 +1,12 @@
-"""The solver of sparse multimodal learning: ADMM, and the barrier method where ADMM turns out to be slow."""
+"""The models at many pairs of gammas on one training set, most of them certified without a solve of their own.
+
+A solve is by ADMM, and by the barrier method where ADMM turns out to be slow. Three proofs save solves. W = 0 is
+optimal where the gammas' fractions of their maxima sum to 1 or more. A model without any hinge loss that is optimal at
+(gamma1, gamma2) is optimal at t (gamma1, gamma2), t <= 1: on each ray such a model is searched at fixed levels. And a
+solution with gamma1 = 0 (or gamma2 = 0) is optimal within ``tol`` where that term is negligible. Other points are
+solved as `SMML.fit` does. So the model at a point depends, to the last bit, only on the training set, its own gammas,
+``tol`` and ``max_iter``, and not on the other points; only the time does.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""The objective of sparse matrix regression and the iterations that lower it."""
+"""The objective of sparse matrix regression, the iterations that lower it, and their starts.
+
+The bound on the rank and, for p < 1, the penalty give the objective many local minima, and a start whose weights
+already differ much keeps the few cells of low weight. Two methods are combined. Continuation (graduated
+non-convexity): the first iterations minimise the penalty for an exponent that falls from 1 to p and a smoothing that
+falls by orders of magnitude. Successive halving: several starts are iterated a few times, and those of the lowest
+objectives continue.
+"""
 
 from __future__ import annotations
 
