@@ -67,7 +67,6 @@ def test_the_comparison_has_its_table(here):
     assert compare.main(["comparison", "--output", "again"]) == 0
     after = pd.read_csv(here / "again/comparison.csv")
     pd.testing.assert_frame_equal(after, before, check_exact=True)
-    assert list(after["score"]) == [s for name in ("fisher-score", "svm") for s in scores(here / "comparison" / name)]
 
 
 def test_its_runs_are_uploaded(here):
