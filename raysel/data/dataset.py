@@ -140,7 +140,7 @@ class Dataset:
         >>> data.feature_names, data.classes.tolist()
         (('age', 'weight'), ['ad', 'cn'])
         """
-        from raysel.data.formats.tables.contents import SOURCE, frame_data  # noqa: PLC0415 - loads pandas and PyArrow
+        from raysel.data.formats.tables.frames import SOURCE, frame_data  # noqa: PLC0415 - loads pandas and PyArrow
 
         return cls.from_raw(
             frame_data(frame, label, y, groups, drop, name),

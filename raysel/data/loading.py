@@ -1,9 +1,9 @@
-"""Data sets that are included in scikit-learn."""
+"""Loading of data sets: files of all formats, and the data sets that are included in scikit-learn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -34,15 +34,6 @@ _LOADERS: dict[str, Callable[[], Any]] = {
 
 #: Names that `load_dataset` accepts in place of a file.
 BUILTIN_NAMES = tuple(_LOADERS)
-
-
-def load_builtin(name: str) -> RawData:
-    """Load one of the data sets that are included in scikit-learn."""
-    bunch = _LOADERS[name]()
-    if "images" in bunch:
-        return RawData(X=bunch.images, y=bunch.target, name=name)
-    return RawData(X=bunch.data, y=bunch.target, feature_names=tuple(bunch.feature_names), name=name)
-
 
 #: Function that reads a file.
 Reader: TypeAlias = Callable[[Path, ReadOptions], RawData]
@@ -165,13 +156,12 @@ def load_dataset(
             "a table of NIfTI files cannot be read from a URI, because the files that it names would not be fetched; "
             "copy the folder to this machine and give its path."
         )
-    with _naming(path_or_name) as place:
-        options = ReadOptions(label, groups, tuple(drop), delimiter)
-        if place in BUILTIN_NAMES:
-            source, raw = str(place), _read_builtin(str(place), options, labels, mask)
-        else:
-            arranged = shape is not None or order == "F" or modalities is not None
-            source, raw = _read_file(place, options, labels, mask, arranged)
+    place = local_data(path_or_name)
+    options = ReadOptions(label, groups, tuple(drop), delimiter)
+    arranged = shape is not None or order == "F" or modalities is not None
+    try:
+        read = _read_builtin if place in BUILTIN_NAMES else _read_file
+        source, raw = read(place, options, labels, mask, arranged)
         return Dataset.from_raw(
             raw,
             source,
@@ -183,22 +173,26 @@ def load_dataset(
             exclude_classes=exclude_classes,
             exclude_labels=exclude_labels,
         )
+    except DataError as error:
+        if place == path_or_name:
+            raise
+        raise DataError(str(error).replace(str(place), shown_place(path_or_name))) from error
 
 
-def _read_builtin(name: str, options: ReadOptions, labels: str | Path | None, mask: str | Path | None) -> RawData:
+def _read_builtin(
+    place: str | Path, options: ReadOptions, labels: str | Path | None, mask: str | Path | None, _: bool
+) -> tuple[str, RawData]:
     """Read a built-in data set, which has no use for the options of files."""
+    name = str(place)
     if options.groups is not None:
         raise DataError(f"the built-in data set {name} has no array '{options.groups}' for the groups.")
-    of_files = {
-        "label": options.label,
-        "labels": labels,
-        "drop": options.drop,
-        "delimiter": options.delimiter,
-        "mask": mask,
-    }
+    of_files = {"labels": labels, "mask": mask} | {key: getattr(options, key) for key in ("label", "drop", "delimiter")}
     if given := [key for key, value in of_files.items() if value]:
         raise DataError(f"{given[0]} is for data files; leave it out for the built-in data set {name}.")
-    return load_builtin(name)
+    bunch = _LOADERS[name]()
+    if "images" in bunch:
+        return name, RawData(X=bunch.images, y=bunch.target, name=name)
+    return name, RawData(X=bunch.data, y=bunch.target, feature_names=tuple(bunch.feature_names), name=name)
 
 
 def _read_file(
@@ -209,36 +203,22 @@ def _read_file(
         path, reader = _find(place)
     else:
         path, reader = find_data_file(place, _NIFTI_FILES), read_nifti_table
-    if mask is not None and arranged:
-        raise DataError(f"{path}: the mask gives the shape of the samples; leave shape, order, modalities out.")
-    options = replace(
-        options,
-        labels=None if labels is None else find_data_file(labels),
-        mask=None if mask is None else find_data_file(mask, _NIFTI_FILES),
-    )
-    if labels is not None and reader in (read_table, read_image_folder, read_nifti_table):
-        raise DataError(
-            f"labels: {path} has its own labels; leave labels out. A file of labels stands beside one of "
-            f"{', '.join(ARRAY_SUFFIXES)}."
-        )
+        options = replace(options, mask=find_data_file(mask, _NIFTI_FILES))
+        if arranged:
+            raise DataError(f"{path}: the mask gives the shape of the samples; leave shape, order, modalities out.")
+    if labels is not None:
+        options = replace(options, labels=find_data_file(labels))
+        if reader in (read_table, read_image_folder, read_nifti_table):
+            raise DataError(
+                f"labels: {path} has its own labels; leave labels out. A file of labels stands beside one of "
+                f"{', '.join(ARRAY_SUFFIXES)}."
+            )
     if reader in (read_arrays, read_image_folder):
         if options.drop:
             raise DataError(f"drop names columns of a table, and {path} is no table; leave drop out.")
         if options.delimiter is not None and labels is None:
             raise DataError(f"delimiter is for text tables, and {path} is no such table; leave delimiter out.")
     return str(path), reader(path, options)
-
-
-@contextmanager
-def _naming(path_or_name: str | Path) -> Iterator[str | Path]:
-    """Provide a data set on this machine; errors name the URI in place of the copy of a file."""
-    place = local_data(path_or_name)
-    try:
-        yield place
-    except DataError as error:
-        if place == path_or_name:
-            raise
-        raise DataError(str(error).replace(str(place), shown_place(path_or_name))) from error
 
 
 def local_data(path_or_name: str | Path) -> str | Path:
@@ -250,14 +230,18 @@ def local_data(path_or_name: str | Path) -> str | Path:
         suffix = Path(parse_location(uri).name).suffix.lower()
     except ConfigError as error:
         raise DataError(str(error)) from error
-    return find_data_file(uri, folder=suffix not in _READERS and suffix[1:] not in plugin_names(GROUP))
+    return find_data_file(uri, folder=suffix not in _suffixes())
+
+
+def _suffixes() -> list[str]:
+    return [*_READERS, *(f".{name}" for name in plugin_names(GROUP))]
 
 
 def _find(path_or_name: str | Path) -> tuple[Path, Reader]:
     """Find a file or folder, and the reader for it."""
     suffix = Path(path_or_name).suffix.lower()
-    if suffix in _READERS or suffix[1:] in plugin_names(GROUP):
-        return find_data_file(path_or_name), _reader(suffix)
+    if suffix in _suffixes():
+        return find_data_file(path_or_name), _READERS.get(suffix) or _registered_reader(suffix)
     with suppress(DataError):
         path = find_data_file(path_or_name, folder=True)
         if path.is_dir():
@@ -266,17 +250,14 @@ def _find(path_or_name: str | Path) -> tuple[Path, Reader]:
     hint = f" Did you mean {close[0]}?" if close else ""
     if suffix in _OF_PROGRAMS:
         hint = " Save the table as .csv in the program that wrote it."
-    suffixes = [*_READERS, *(f".{name}" for name in plugin_names(GROUP))]
     raise DataError(
         f"{path_or_name} is neither a built-in data set ({', '.join(BUILTIN_NAMES)}) "
-        f"nor a file of a known format ({', '.join(suffixes)}) nor a folder of images.{hint}"
+        f"nor a file of a known format ({', '.join(_suffixes())}) nor a folder of images.{hint}"
     )
 
 
-def _reader(suffix: str) -> Reader:
-    """Return the reader for a file suffix: raysel's own, or else one of another package."""
-    if suffix in _READERS:
-        return _READERS[suffix]
+def _registered_reader(suffix: str) -> Reader:
+    """Return the reader of another package for a file suffix."""
     try:
         registered: Reader = load_plugin(GROUP, suffix[1:])
     except ConfigError as error:

@@ -1,4 +1,4 @@
-"""Recognition of the encoding, the delimiter and the header of a text table."""
+"""Text tables, whose encoding, delimiter, header and decimal mark are recognised."""
 
 from __future__ import annotations
 
@@ -40,6 +40,17 @@ _ROWS, _SAMPLE, _LEAST_ROWS = 40, 2**20, 4
 _FIRST_CELLS = 500
 #: Least number of increasing numbers that are taken for a header of wavelengths or positions, and of 0, 1, 2, ...
 _LEAST_POSITIONS, _LEAST_COUNTED = 8, 3
+_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", BLANKS: "blanks"}
+#: Marks between thousands beside the point or comma: apostrophes, blanks, no-break and narrow no-break blanks.
+_MARKS = "'\u2019 \u00a0\u202f"
+#: Most bytes that PyArrow parses at once: columns of many pieces are slow.
+_BLOCK = 2**30
+#: Bytes that are searched for the decimal mark to try first.
+_SAMPLE_TEXT = 2**16
+#: Rows of a column of text that are tried first, and columns that a note names.
+_FIRST_ROWS, _MOST_NAMED = 100, 3
+#: Bytes of memory that a column takes besides its values, measured with a table of 100,000 columns.
+_COLUMN = 24 * 2**10
 
 
 @dataclass(frozen=True)
@@ -161,19 +172,6 @@ def _are_positions(numbers: list[float], rest: list[list[str]]) -> bool:
 
 def _is_monotone(values: list[float]) -> bool:
     return all(a < b for a, b in pairwise(values)) or all(a > b for a, b in pairwise(values))
-
-
-_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", BLANKS: "blanks"}
-#: Marks between thousands beside the point or comma: apostrophes, blanks, no-break and narrow no-break blanks.
-_MARKS = "'\u2019 \u00a0\u202f"
-#: Most bytes that PyArrow parses at once: columns of many pieces are slow.
-_BLOCK = 2**30
-#: Bytes that are searched for the decimal mark to try first.
-_SAMPLE_TEXT = 2**16
-#: Rows of a column of text that are tried first, and columns that a note names.
-_FIRST_ROWS, _MOST_NAMED = 100, 3
-#: Bytes of memory that a column takes besides its values, measured with a table of 100,000 columns.
-_COLUMN = 24 * 2**10
 
 
 def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
