@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from raysel.config.schema import EQUAL_SAMPLES, BlocksConfig, DatasetConfig, StudyConfig, TaskConfig
 from raysel.core.errors import ConfigError, DataError, DirectoryError
@@ -18,30 +14,25 @@ from raysel.data.tasks import join_tasks
 from raysel.evaluation.configurations import Configuration, configurations, restrict_to
 from raysel.evaluation.plan import NestedPlan
 from raysel.evaluation.splitters import Blocks
-from raysel.study.inspection.parts import equal_rows
-from raysel.study.own_data import raw_data
+from raysel.study.own_data import ARRANGEMENT, given, grouped_by_values, raw_data
 
 
 def load_data(config: StudyConfig, own: Dataset | None = None) -> Dataset:
     """Load the data set of a study, or join those of its tasks, or choose the modalities of one in memory."""
     source, groups = config.dataset, config.cv.groups
-    if groups == EQUAL_SAMPLES and own is None and source.tasks is None:
-        ungrouped = config.model_copy(update={"cv": config.cv.model_copy(update={"groups": None})})
-        dataset = load_data(ungrouped)
-        return replace(dataset, groups=equal_rows(np.asarray(dataset.X)))
     if own is not None:
         return own if source.only is None else Dataset.from_raw(raw_data(own), own.name, only=source.only)
     if source.tasks is None:
-        return load_dataset(
-            source.path or source.source or "",
-            mask=source.mask,
-            modalities=source.modalities,
-            only=source.only,
-            exclude_labels=source.exclude_labels,
-            **_of_file(source, groups),
-        )
-    tasks = {task.name: load_dataset(task.path or task.source or "", **_of_file(task, groups)) for task in source.tasks}
+        equal = groups == EQUAL_SAMPLES
+        dataset = _load(source, None if equal else groups)
+        return grouped_by_values(dataset) if equal else dataset
+    tasks = {task.name: _load(task, groups) for task in source.tasks}
     return join_tasks(tasks, " + ".join(tasks))
+
+
+def _load(source: DatasetConfig | TaskConfig, groups: str | None) -> Dataset:
+    keys = ("label", "labels", "drop", "delimiter", "mask", "only", *ARRANGEMENT)
+    return load_dataset(source.path or source.source or "", groups=groups, **given(source, keys))
 
 
 def kept_columns(config: StudyConfig) -> list[str]:
@@ -50,21 +41,6 @@ def kept_columns(config: StudyConfig) -> list[str]:
     # Names of modalities that are not used here, but by other members of a comparison, are no mistake.
     own = [name for name in config.dataset.keep if only is None or re.split(r"[.\[]", name)[0] in only]
     return [*own, *(f"{task.name}{SEPARATOR}{name}" for task in tasks for name in task.keep)]
-
-
-def _of_file(source: DatasetConfig | TaskConfig, groups: str | None) -> dict[str, Any]:
-    """Return the arguments of `load_dataset` that a single data set and a task have in common."""
-    return {
-        "label": source.label,
-        "labels": source.labels,
-        "groups": groups,
-        "drop": source.drop,
-        "delimiter": source.delimiter,
-        "shape": source.shape,
-        "order": source.order or "C",
-        "classes": source.classes,
-        "exclude_classes": source.exclude_classes,
-    }
 
 
 def blocks_of(config: StudyConfig, dataset: Dataset) -> Blocks | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 
 from raysel.config import ComparisonConfig, StudyConfig, load_comparison
 from raysel.config.overrides import OWN_DATA
-from raysel.config.schema import EQUAL_SAMPLES, DatasetConfig
+from raysel.config.schema import EQUAL_SAMPLES, DatasetConfig, TaskConfig
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
@@ -20,17 +20,10 @@ from raysel.study.inspection.parts import equal_rows
 
 #: Keys of ``dataset`` that a file is read by, which samples in memory have no use for.
 _OF_FILES = ("labels", "delimiter", "mask")
+#: Keys of ``dataset`` that arrange the columns and choose samples and labels.
+ARRANGEMENT = ("shape", "order", "modalities", "classes", "exclude_classes", "exclude_labels")
 #: Keys of ``dataset`` that `OwnData.dataset` applies, and that must not be applied again to the written file.
-_APPLIED: Mapping[str, Any] = {
-    "label": None,
-    "drop": (),
-    "shape": None,
-    "order": None,
-    "modalities": None,
-    "classes": None,
-    "exclude_classes": (),
-    "exclude_labels": (),
-}
+_APPLIED = ("label", "drop", *ARRANGEMENT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,19 +77,11 @@ class OwnData:
     def dataset(self, config: DatasetConfig, groups: str | None) -> Dataset:
         """Make the data set as a configuration arranges it, but with all modalities."""
         if groups == EQUAL_SAMPLES and self.groups is None and self.data is None:
-            ungrouped = self.dataset(config, None)
-            return replace(ungrouped, groups=equal_rows(np.asarray(ungrouped.X)))
+            return grouped_by_values(self.dataset(config, None))
         for key in _OF_FILES:
             if getattr(config, key) is not None:
                 raise ConfigError(f"dataset.{key} is for files, and the samples are given in memory; leave it out.")
-        arrangement: dict[str, Any] = {
-            "shape": config.shape,
-            "order": config.order or "C",
-            "modalities": config.modalities,
-            "classes": config.classes,
-            "exclude_classes": config.exclude_classes,
-            "exclude_labels": config.exclude_labels,
-        }
+        arrangement = given(config, ARRANGEMENT)
         if self.data is None and _is_frame(self.X):
             label = self.label if self.y is not None else self.label or config.label
             kept_whole = groups if self.groups is None else self.groups
@@ -122,6 +107,16 @@ class OwnData:
         )
 
 
+def given(section: DatasetConfig | TaskConfig, keys: Sequence[str]) -> dict[str, Any]:
+    """Return those of the keys of a section that it has and that are set."""
+    return {key: value for key in keys if (value := getattr(section, key, None)) is not None}
+
+
+def grouped_by_values(dataset: Dataset) -> Dataset:
+    """Return the data set with equal samples as groups."""
+    return replace(dataset, groups=equal_rows(np.asarray(dataset.X)))
+
+
 def raw_data(dataset: Dataset) -> RawData:
     """Return the content of a data set, as a reader returns that of a file."""
     names = ("X", "y", "groups", "layout", "feature_names", "name", "label_names", "label", "notes")
@@ -135,11 +130,9 @@ def study_of_own_data(config: StudyConfig, own: OwnData) -> tuple[StudyConfig, D
 
 def with_own_data_at(path: str | Path, config: StudyConfig) -> StudyConfig:
     """Return the configuration of a study whose samples are written to a file as it uses them."""
-    sections = {
-        "dataset": config.dataset.model_copy(update={**_APPLIED, "path": str(path)}),
-        "cv": config.cv.model_copy(update={"groups": None}),
-    }
-    return config.model_copy(update=sections)
+    unset = {key: DatasetConfig.model_fields[key].default for key in _APPLIED}
+    dataset = config.dataset.model_copy(update={**unset, "path": str(path)})
+    return config.model_copy(update={"dataset": dataset, "cv": config.cv.model_copy(update={"groups": None})})
 
 
 def comparison_of_own_data(config: ComparisonConfig, own: OwnData) -> tuple[ComparisonConfig, Dataset]:
