@@ -29,23 +29,7 @@ _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{0,40}://"
 _URI = re.compile(rf"({_SCHEME}?)((?:(?![,;|'\"()\[\]{{}}<>]{{1,10}}{_SCHEME}?)\S)*)")
 _WHOLE_URI = re.compile(rf"\s*({_SCHEME})(.*)", re.DOTALL)
 #: Schemes whose user information ends at the first slash; in a database's URI a password may hold one.
-_OF_WEB = (
-    "http",
-    "https",
-    "s3",
-    "s3a",
-    "gs",
-    "gcs",
-    "abfs",
-    "abfss",
-    "az",
-    "wasb",
-    "wasbs",
-    "hdfs",
-    "ftp",
-    "sftp",
-    "ssh",
-)
+_OF_WEB = re.compile(r"https?|s3a?|gs|gcs|abfss?|az|wasbs?|hdfs|s?ftp|ssh")
 _PARAMETER = re.compile(r"(^|[\s?&;,'\"({\[])([\w.%+-]+)=([^&\s]+)")
 _SECRET_NAME = re.compile(
     r"pass(word|wd|phrase|code)|^pass$|^pwd$|secret|token|access_?key|account_?key|api_?key|credential|signature"
@@ -74,10 +58,7 @@ def keep_credentials(uri: str) -> str:
     stored = found[1] + _hide_user(found[1], found[2])
     place, mark, query = stored.partition("?")
     if mark:
-        query = "&".join(
-            _hide_value(m) if (m := _WHOLE_PARAMETER.fullmatch(part)) else part for part in query.split("&")
-        )
-        stored = f"{place}?{query}"
+        stored = f"{place}?{'&'.join(_WHOLE_PARAMETER.sub(_hide_value, part) for part in query.split('&'))}"
     if stored != uri:
         _kept[stored] = uri
     return stored
@@ -162,7 +143,7 @@ def _set_variables(values: Mapping[str, str | None]) -> None:
             os.environ[name] = value
 
 
-_WHOLE_PARAMETER = re.compile(r"()([^=]+)=(.+)", re.DOTALL)
+_WHOLE_PARAMETER = re.compile(r"\A()([^=]+)=(.+)\Z", re.DOTALL)
 
 
 def _hide_value(parameter: re.Match[str]) -> str:
@@ -180,7 +161,7 @@ def _hide_user(scheme: str, rest: str) -> str:
 def _end_of_user(scheme: str, rest: str) -> int:
     """Return the index of the ``@`` that ends the user information; -1 if there is none."""
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
-    database = scheme not in _OF_WEB
+    database = _OF_WEB.fullmatch(scheme) is None
     if "@" in authority:
         # SQLAlchemy reads a database's password up to an @, whatever else is in it.
         return rest.rfind("@") if database else authority.rfind("@")

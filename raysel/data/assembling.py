@@ -54,7 +54,7 @@ def arrange(
             layout = _modalities(modalities, X.shape[1:], source)
         X = X.reshape(len(X), math.prod(X.shape[1:]))
         if order == "F":
-            columns = _columns_in_c_order(layout)
+            columns = np.arange(layout.n_features).reshape(layout.shape, order="F").ravel()
             X, names = np.take(X, columns, axis=1), _taken(names, columns)
     if only is not None:
         columns, layout = _only(only, layout, source)
@@ -83,24 +83,8 @@ def _check_order(
         n_features = math.prod(sides)
         raise DataError(
             f"order=F: {source} has {n_features} columns, and how many rows a sample has is not known; give shape, "
-            f"height first: {_factorisations(n_features)}. Or leave order out."
+            f"height first, e.g. {_factor_pairs(n_features)}. Or leave order out."
         )
-
-
-def _factorisations(number: int) -> str:
-    """Every height and width that a number of columns can have, the closest to a square first, without one row."""
-    heights = [side for side in range(2, math.isqrt(number) + 1) if number % side == 0]
-    if not heights:
-        return f"{number} has no two factors, so that its only shapes are [1, {number}] and [{number}, 1]"
-    pairs = [str([side, number // side]) for side in heights[::-1]]
-    turned = ", also with height and width exchanged" if number // heights[-1] != heights[-1] or len(pairs) > 1 else ""
-    return f"{' or '.join(pairs)}{turned}"
-
-
-def _columns_in_c_order(layout: Layout) -> IntArray:
-    """Columns in column-major order that, taken in this order, run row by row."""
-    positions: IntArray = np.arange(layout.n_features).reshape(layout.shape, order="F").ravel()
-    return positions
 
 
 def _as_classes(raw: RawData, excluded: Collection[str], source: str) -> RawData:

@@ -384,8 +384,8 @@ def test_stored_images_in_order_f_are_turned(shape):
 def test_order_f_needs_a_shape():
     X = load_digits().data
     np.savez("a.npz", X=X, y=load_digits().target)
-    refused("a.npz", "64 columns", "give shape", "[8, 8] or [4, 16] or [2, 32], also with", order="F")
+    refused("a.npz", "64 columns", "give shape", "[8, 8] or [4, 16] or [2, 32]", order="F")
     refused("a.npz", "[8, 8] or", order="F", shape=[64])
-    refused("iris", "4 columns", "[2, 2].", order="F")
-    refused("wine", "13 has no two factors", order="F")
+    refused("iris", "4 columns", "[2, 2] or", order="F")
+    refused("wine", "give shape, height first", order="F")
     refused("a.npz", "modalities", order="F", modalities={"a": 32, "b": 32})
