@@ -24,7 +24,7 @@ from raysel.run.launch import (
     working_folder,
 )
 from raysel.study.definition import Study
-from raysel.study.own_data import OwnData, found_path, study_of_own_data, with_own_data_at
+from raysel.study.inputs import OwnData, found_path, study_of_own_data, with_own_data_at
 from raysel.study.stored import StoredStudy
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.directory import StudyDirectory

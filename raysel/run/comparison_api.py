@@ -13,7 +13,7 @@ from raysel.results.comparison.tables import ComparisonResult
 from raysel.run import comparison_course
 from raysel.run.comparison_definition import Comparison
 from raysel.run.launch import check_stored_places, make_listeners, refuse_foreign_code, results_place, working_folder
-from raysel.study.own_data import OwnData, comparison_of_own_data, comparison_with_own_data_at, found_path
+from raysel.study.inputs import OwnData, comparison_of_own_data, comparison_with_own_data_at, found_path
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.log import Listener

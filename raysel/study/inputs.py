@@ -1,20 +1,202 @@
-"""Data, folds and configurations of a study, as its configuration names them."""
+"""Data, folds and configurations of a study, as its configuration names them or a caller gives them in memory."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from raysel.config.schema import EQUAL_SAMPLES, BlocksConfig, DatasetConfig, StudyConfig, TaskConfig
+import numpy as np
+
+from raysel.config import ComparisonConfig, StudyConfig, load_comparison
+from raysel.config.overrides import OWN_DATA
+from raysel.config.schema import EQUAL_SAMPLES, BlocksConfig, DatasetConfig, TaskConfig
+from raysel.core.arrays import LabelArray
 from raysel.core.errors import ConfigError, DataError, DirectoryError
 from raysel.data.dataset import Dataset
+from raysel.data.formats.files import RawData, as_labels
 from raysel.data.layouts import SEPARATOR
 from raysel.data.loading import load_dataset
 from raysel.data.tasks import join_tasks
 from raysel.evaluation.configurations import Configuration, configurations, restrict_to
 from raysel.evaluation.plan import NestedPlan
 from raysel.evaluation.splitters import Blocks
-from raysel.study.own_data import ARRANGEMENT, given, grouped_by_values, raw_data
+from raysel.study.inspection.parts import equal_rows
+
+#: Keys of ``dataset`` that a file is read by, which samples in memory have no use for.
+_OF_FILES = ("labels", "delimiter", "mask")
+#: Keys of ``dataset`` that arrange the columns and choose samples and labels.
+ARRANGEMENT = ("shape", "order", "modalities", "classes", "exclude_classes", "exclude_labels")
+#: Keys of ``dataset`` that `OwnData.dataset` applies, and that must not be applied again to the written file.
+_APPLIED = ("label", "drop", *ARRANGEMENT)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnData:
+    """Samples, labels and groups as a caller gives them."""
+
+    #: Samples; the columns of a frame of pandas or polars are named, and one may hold the labels, one the groups;
+    #: shape (n_samples, ...).
+    X: Any = None
+    #: Labels, or an indicator; None if a column of the frame holds them; shape (n_samples,) or (n_samples, n_labels).
+    y: Any = None
+    label: str | None = None
+    #: Column of the frame that holds the group of each sample, or the groups; shape (n_samples,).
+    groups: Any = None
+    data: Dataset | None = None
+
+    def __post_init__(self) -> None:
+        if self.data is not None:
+            if not isinstance(self.data, Dataset):
+                raise ConfigError(f"data is of type {type(self.data).__name__}; give a Dataset, or X and y.")
+            for name in ("X", "y", "label", "groups"):
+                if getattr(self, name) is not None:
+                    raise ConfigError(f"data holds samples, labels and groups; leave {name} out.")
+        elif self.X is not None:
+            self._check_samples()
+        elif self:
+            raise ConfigError("X is missing: y, label and groups belong to samples that are given as X.")
+
+    def _check_samples(self) -> None:
+        if isinstance(self.X, str | Path):
+            raise ConfigError(f"X is {str(self.X)!r}: a file is named by dataset.path; give an array or a data frame.")
+        if isinstance(self.X, Dataset):
+            raise ConfigError("X is a Dataset; give it as data.")
+        if isinstance(self.y, str):
+            raise ConfigError(f"y is {self.y!r}: give the labels; label={self.y!r} names a column of a data frame.")
+        if self.label is not None and self.y is not None:
+            raise ConfigError(f"y and label={self.label!r} both give the labels; leave one of the two out.")
+        if _is_frame(self.X):
+            return
+        if self.label is not None:
+            raise ConfigError(f"label={self.label!r} names a column, and X is an array; give the labels as y.")
+        if self.y is None:
+            raise ConfigError("y is missing: X is an array and holds no labels; give one label for each sample.")
+        if isinstance(self.groups, str):
+            raise ConfigError(f"groups={self.groups!r} names a column, and X is an array; give the groups themselves.")
+
+    def __bool__(self) -> bool:
+        """Return whether anything is given."""
+        return any(value is not None for value in (self.X, self.y, self.label, self.groups, self.data))
+
+    def dataset(self, config: DatasetConfig, groups: str | None) -> Dataset:
+        """Make the data set as a configuration arranges it, but with all modalities."""
+        if groups == EQUAL_SAMPLES and self.groups is None and self.data is None:
+            return grouped_by_values(self.dataset(config, None))
+        for key in _OF_FILES:
+            if getattr(config, key) is not None:
+                raise ConfigError(f"dataset.{key} is for files, and the samples are given in memory; leave it out.")
+        arrangement = given(config, ARRANGEMENT)
+        if self.data is None and _is_frame(self.X):
+            label = self.label if self.y is not None else self.label or config.label
+            kept_whole = groups if self.groups is None else self.groups
+            return Dataset.from_frame(self.X, label, y=self.y, groups=kept_whole, drop=config.drop, **arrangement)
+        return Dataset.from_raw(self._without_columns(config, groups), "X", **arrangement)
+
+    def _without_columns(self, config: DatasetConfig, groups: str | None) -> RawData:
+        named = {"dataset.label": config.label, "dataset.drop": config.drop, "cv.groups": groups}
+        for key, value in named.items():
+            if value:
+                instead = "; give groups" if key == "cv.groups" and self.data is None else ""
+                raise ConfigError(
+                    f"{key} names columns of a table, and the samples are no table: leave it out{instead}."
+                )
+        if self.data is not None:
+            return raw_data(self.data)
+        return RawData(
+            X=_samples(self.X),
+            y=_labels(self.y, "y"),
+            groups=None if self.groups is None else _labels(self.groups, "groups"),
+            name="data",
+            label=getattr(self.y, "name", None),
+        )
+
+
+def given(section: DatasetConfig | TaskConfig, keys: Sequence[str]) -> dict[str, Any]:
+    """Return those of the keys of a section that it has and that are set."""
+    return {key: value for key in keys if (value := getattr(section, key, None)) is not None}
+
+
+def grouped_by_values(dataset: Dataset) -> Dataset:
+    """Return the data set with equal samples as groups."""
+    return replace(dataset, groups=equal_rows(np.asarray(dataset.X)))
+
+
+def raw_data(dataset: Dataset) -> RawData:
+    """Return the content of a data set, as a reader returns that of a file."""
+    names = ("X", "y", "groups", "layout", "feature_names", "name", "label_names", "label", "notes")
+    return RawData(**{name: getattr(dataset, name) for name in names})
+
+
+def study_of_own_data(config: StudyConfig, own: OwnData) -> tuple[StudyConfig, Dataset]:
+    """Make the data set of a study that samples in memory are given for."""
+    return with_own_data_at(OWN_DATA, config), own.dataset(config.dataset, config.cv.groups)
+
+
+def with_own_data_at(path: str | Path, config: StudyConfig) -> StudyConfig:
+    """Return the configuration of a study whose samples are written to a file as it uses them."""
+    unset = {key: DatasetConfig.model_fields[key].default for key in _APPLIED}
+    dataset = config.dataset.model_copy(update={**unset, "path": str(path)})
+    return config.model_copy(update={"dataset": dataset, "cv": config.cv.model_copy(update={"groups": None})})
+
+
+def comparison_of_own_data(config: ComparisonConfig, own: OwnData) -> tuple[ComparisonConfig, Dataset]:
+    """Make the data set of a comparison that samples in memory are given for; see `study_of_own_data`."""
+    first = next(iter(config.members.values()))
+    return comparison_with_own_data_at(OWN_DATA, config), own.dataset(first.dataset, first.cv.groups)
+
+
+def comparison_with_own_data_at(path: str | Path, config: ComparisonConfig) -> ComparisonConfig:
+    """Return the configuration of a comparison whose samples are written to a file; see `with_own_data_at`."""
+    raw = config.to_dict()
+    kept = {key: value for key, value in raw["dataset"].items() if key not in _APPLIED}
+    raw["dataset"] = kept | {"path": str(path)}
+    raw["cv"] = {key: value for key, value in (raw.get("cv") or {}).items() if key != "groups"}
+    return load_comparison(raw)
+
+
+def found_path(path: str | None, directory: Path) -> str | None:
+    """Return where the written samples of a study are, if its directory was moved since."""
+    if path is None or Path(path).name != OWN_DATA:
+        return path
+    # The directory's own file first: another study may have taken the place of one that was moved.
+    candidates = (directory / OWN_DATA, Path(path), directory.parent / OWN_DATA)
+    return next((str(file.absolute()) for file in candidates if file.exists()), path)
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") and hasattr(X, "__getitem__")
+
+
+def _samples(X: Any) -> Any:
+    """Copy of the samples as an array, which the data set may keep."""
+    if hasattr(X, "toarray"):
+        raise DataError("X is sparse, and raysel needs all values; give X.toarray().")
+    try:
+        return np.array(X)
+    except ValueError as error:  # rows of different lengths
+        raise DataError(f"X is no array: {error}") from error
+
+
+def _labels(values: Any, what: str) -> LabelArray:
+    """Array of labels or groups; objects become text or numbers."""
+    try:
+        found = as_labels(np.asarray(values))
+    except ValueError as error:
+        raise DataError(f"{what} is no array: {error}") from error
+    if found.dtype.kind != "O":
+        return found
+    missing = [i for i, value in enumerate(found.flat) if value is None or str(value) in ("nan", "<NA>", "NaT")]
+    if missing:
+        raise DataError(f"{what} has no value in row {missing[0]} (counted from 0); fill it in or remove the sample.")
+    kinds = {str if isinstance(value, str) else np.asarray(value).dtype.kind for value in found.flat}
+    if kinds == {str}:
+        return found.astype(np.str_)
+    if kinds <= {"b", "i", "u", "f"}:
+        return found.astype(np.float64)
+    raise DataError(f"{what} mixes text with other values; give whole numbers or text, e.g. {what}.astype(str).")
 
 
 def load_data(config: StudyConfig, own: Dataset | None = None) -> Dataset:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from raysel.core.errors import DataError
 from raysel.core.printing import listed, quoted
-from raysel.data.layouts.parted import PartedLayout
+from raysel.data.layouts.layout import PartedLayout
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Self
 
 from raysel.core.errors import DataError
 from raysel.core.printing import listed
-from raysel.data.layouts.layout import Layout
-from raysel.data.layouts.parted import PartedLayout
+from raysel.data.layouts.layout import Layout, PartedLayout
 from raysel.data.layouts.tensor import Tensor
 
 #: Separator of a task's name and a label, ``task/label``, in the labels of several tasks.

@@ -11,7 +11,7 @@ import numpy as np
 
 from raysel.core.arrays import IntArray, LabelArray
 from raysel.core.errors import DataError
-from raysel.data.layouts.layout import Layout
+from raysel.data.layouts.layout import Layout, permuted_cells
 
 #: A first or last axis of at most so many cells is one of channels.
 _MOST_CHANNELS = 4
@@ -110,9 +110,7 @@ class Tensor(Layout):
 
     def permutation(self, rng: np.random.Generator) -> IntArray:
         """Draw a permutation of the cells along each axis."""
-        cells = np.arange(self.n_features).reshape(self.shape)
-        permuted: IntArray = cells[np.ix_(*(rng.permutation(side) for side in self.shape))].ravel()
-        return permuted
+        return permuted_cells(self.shape, rng)
 
     def describe(self, order: str | None = None, n_samples: Sequence[int] = ()) -> str:
         """Describe the shape of a sample and the order in which its cells were read."""

@@ -24,7 +24,7 @@ from raysel.run import course as runner
 from raysel.run.api import prepare_study
 from raysel.run.comparison_api import prepare_comparison
 from raysel.run.launch import make_executor
-from raysel.study.own_data import OwnData
+from raysel.study.inputs import OwnData
 from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.directory import StudyDirectory
 
