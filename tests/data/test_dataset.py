@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
@@ -143,14 +140,3 @@ def test_hash_is_the_same_in_another_process():
         for seed in ("1", "2")
     }
     assert printed == {make(y=list("abab")).content_hash}
-
-
-@given(st.lists(st.integers(1, 4), min_size=1, max_size=4))
-def test_tensor_coordinates_are_the_cells_of_a_reshaped_row(shape):
-    layout = Tensor(tuple(shape))
-    row = np.arange(layout.n_features)
-    index = tuple(layout.coordinates().values())
-    cells = row.reshape(shape if len(shape) > 1 else (-1, 1))  # a vector is one column
-    np.testing.assert_array_equal(cells[index], row)
-    assert len(set(layout.default_names())) == layout.n_features
-    json.dumps(layout.to_json())
