@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import SkipTest
+
 import numpy as np
 from sklearn.feature_selection import SelectorMixin
 
@@ -58,6 +60,8 @@ def class_order(case: MethodCase, samples: Samples) -> None:
 def feature_order(case: MethodCase, samples: Samples) -> None:
     """Features in another order, within the layout's parts or along its axes, give their scores in that order."""
     order, what = samples.layout.permutation(np.random.default_rng(6)), "features in another order"
+    if (order == np.arange(len(order))).all():
+        raise SkipTest("the layout has no other order of its features")
     straight, X = fitted(case, samples), np.ascontiguousarray(samples.X[:, order])
     turned = fit(case.build(samples.layout), X, samples.y)
     if hasattr(straight, "scores_"):

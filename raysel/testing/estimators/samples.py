@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from raysel.base.estimator import MODALITIES, TASKS, TENSOR, Capabilities, Estimator
+from raysel.base.estimator import MODALITIES, TASKS, TENSOR, VOLUME, Capabilities, Estimator
 from raysel.base.registry import build_solver, solver_capabilities, solver_class
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
-from raysel.data.layouts import SEPARATOR, Layout, Modalities, Tasks, Tensor
+from raysel.data.layouts import SEPARATOR, Layout, MaskedVolume, Modalities, Tasks, Tensor
 from raysel.testing.checks import require, require_equal
 
 
@@ -143,6 +143,10 @@ def samples_for(case: MethodCase) -> Iterator[Samples]:
         yield draw("vectors, 2 classes", Tensor((8,)), 60, 2)
         yield draw("matrices, 3 classes", Tensor((4, 3)), 60, 3, text=True)
         yield draw("more features than samples", Tensor((30,)), 24, 3)
+        if can.max_axes is None or can.max_axes > 2:
+            yield draw("tensors of order 3, 2 classes", Tensor((3, 4, 2)), 60, 2)
+    if VOLUME in can.layouts:
+        yield draw("masked volumes, 3 classes", MaskedVolume(np.arange(24).reshape(2, 3, 4) % 5 > 1), 60, 3)
     if MODALITIES in can.layouts:
         yield draw("modalities, 3 classes", Modalities({"a": 4, "b": 6}), 60, 3)
     if TASKS in can.layouts:
