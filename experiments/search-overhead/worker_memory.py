@@ -20,9 +20,9 @@ SHAPE, N_CLASSES, N_PROCESSES = (128, 100), 4, 2
 MIB = 2**20
 ROLES = {
     "driver": "driver",
-    "ray::_prepare": "prepares folds",
-    "ray::ResourceTrainable": "runs trials",
-    "ray::_refit": "refits",
+    "ray::Worker.prepare": "prepares folds",
+    "ray::Worker.st": "runs trials",
+    "ray::Worker.refit": "refits",
 }
 
 

@@ -21,11 +21,12 @@ def make(scores, n_selected=2, **changes):
     scores = np.asarray(scores, dtype=float)
     d = scores.shape[1]
     parts = {
+        "fold_scores": list(scores[1:]),
         "feature_names": [f"f{i}" for i in range(d)],
         "fold_names": [f"outer{i}" for i in range(len(scores) - 1)],
         "n_selected": n_selected,
     }
-    return FeatureRanking.from_folds(scores[0], list(scores[1:]), **{**parts, **changes})
+    return FeatureRanking.from_folds(scores[0], **{**parts, **changes})
 
 
 def plain_ranks(row):
@@ -198,27 +199,15 @@ def test_one_fold_has_ranks_but_no_spread():
         ({"feature_names": ["a", "b"]}, DataError, "2 feature names"),
         ({"constant": np.array([True])}, DataError, "constant has shape"),
         ({"coordinates": {"row": np.zeros(2)}}, DataError, "row has shape"),
+        ({"fold_scores": [[1.0, 1.0, 1.0], [1.0]]}, DataError, "outer1 have shape"),
+        (
+            {"fold_scores": [[1.0] * 3, [1.0, np.nan, 1.0]]},
+            DataError,
+            "outer1 contain NaN .* feature 'f1'",
+        ),
+        ({"fold_scores": [], "fold_names": []}, DataError, "0 outer folds"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(changes, error, message):
     with pytest.raises(error, match=message):
         make(np.ones((3, 3)), **changes)
-
-
-def test_scores_that_are_no_numbers_are_refused_with_the_fold_and_the_feature():
-    scores = np.ones((3, 3))
-    scores[2, 1] = np.nan
-    with pytest.raises(DataError, match="outer1 contain NaN or infinity, first for feature 'f1'"):
-        make(scores)
-
-
-def test_scores_of_different_lengths_are_refused():
-    with pytest.raises(DataError, match="outer1"):
-        FeatureRanking.from_folds(
-            [1.0, 2.0], [[1.0, 2.0], [1.0]], feature_names="ab", fold_names=["outer0", "outer1"], n_selected=1
-        )
-
-
-def test_no_folds_at_all_are_refused():
-    with pytest.raises(DataError, match="0 outer folds"):
-        FeatureRanking.from_folds([1.0, 2.0], [], feature_names="ab", fold_names=[], n_selected=1)

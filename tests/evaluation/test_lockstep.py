@@ -297,15 +297,3 @@ def test_a_fold_is_scaled_by_its_training_set_alone(digits, plan):
         assert np.array_equal(data.y_test, y[inner.validation])
         arrays = [data.X_train, data.y_train, data.X_test, data.y_test]
         assert data.nbytes >= sum(array.nbytes for array in arrays) + data.prepared.X.nbytes
-
-
-def test_what_is_prepared_of_each_task_is_counted():
-    X = np.full((12, 7), np.nan)
-    X[:6, :4], X[6:, 4:] = np.random.default_rng(0).random((6, 4)), np.random.default_rng(1).random((6, 3))
-    solver, halves = MTDA(tasks={"a": 4, "b": 3}), np.arange(12) % 2
-    train, held_out = np.flatnonzero(np.arange(12) % 3 > 0), np.flatnonzero(np.arange(12) % 3 == 0)
-    data = make_fold_data(X, halves, train, held_out, scaler=make_scaler("none"), solver=solver)
-    kept = [array for part in data.prepared for array in (part.mean, part.basis, part.total, part.between)]
-    assert len(kept) == 8
-    samples = (data.X_train, data.X_test, data.y_train, data.y_test)
-    assert data.nbytes >= sum(array.nbytes for array in (*kept, *samples))

@@ -115,12 +115,6 @@ def test_the_order_of_the_training_samples_does_not_matter(k, multilabel):
         np.testing.assert_array_equal(knn_path(X[rows], y[rows], test, order, every, k), expected)
 
 
-def test_of_tied_nearest_samples_the_most_frequent_class_is_predicted():
-    X = np.array([[1.0], [1.0], [1.0], [5.0]])
-    found = knn_path(X, np.array(["b", "a", "b", "c"]), np.array([[1.2]]), np.array([0]), [1])
-    assert found.tolist() == [["b"]]
-
-
 def test_nothing_is_written_into_the_samples():
     X, y, test, order = data(3)
     for array in (X, y, test, order):
@@ -184,15 +178,6 @@ def expected_failures(estimator):
 @parametrize_with_checks([NearestNeighborsClassifier(3)], expected_failed_checks=expected_failures)
 def test_it_follows_scikit_learn(estimator, check):
     check(estimator)
-
-
-@pytest.mark.parametrize("k", [1, 3, 5])
-def test_without_ties_it_is_scikit_learns(k):
-    X, y = load_iris(return_X_y=True)
-    X = X + 1e-3 * np.random.default_rng(0).random(X.shape)
-    ours, theirs = NearestNeighborsClassifier(k).fit(X[::2], y[::2]), KNeighborsClassifier(k).fit(X[::2], y[::2])
-    # Of equal votes both take the smaller label.
-    np.testing.assert_array_equal(ours.predict(X[1::2]), theirs.predict(X[1::2]))
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])

@@ -23,15 +23,6 @@ def test_no_two_places_share_a_seed():
     assert len(set(found)) == len(found)  # by chance two of 4662 agree with probability .003
 
 
-def test_the_seeds_of_a_plan_and_its_fits_differ():
-    y = np.repeat([0, 1], 40)
-    plan = NestedPlan.make(y, outer=3, inner=3, repeats=3, groups=None, seed=5)
-    fits = [fold.random_state(5, inner) for fold in plan.folds for inner in (None, 0, 1, 2)]
-    splits = [derived_seed(5, "outer split", r) for r in range(3)]
-    splits += [derived_seed(5, "inner split", fold.repeat, fold.index) for fold in plan.folds]
-    assert len(set(fits + splits)) == len(fits + splits)
-
-
 def test_a_seed_is_numpys_own_spawn_key():
     """The same as NumPy's documented way of giving a child its own stream."""
     child = np.random.SeedSequence(3, spawn_key=(_PURPOSES.index("refit"), 1, 2))
@@ -171,12 +162,6 @@ def test_random_states_come_from_seed_repeat_outer_and_inner_only(seed):
     assert all(0 <= state < 2**32 for state in found.values())
 
 
-def test_a_class_too_rare_for_the_inner_folds_is_named_with_its_fold():
-    y = np.array([0] * 20 + [1] * 4)
-    with pytest.raises(DataError, match=r"class 1 has 2 samples, too few for the inner folds of outer0: cv\.inner=3"):
-        NestedPlan.make(y, outer=2, inner=3, repeats=1, groups=None, seed=0)
-
-
 # --- plans that are given ---------------------------------------------------------------------------------------
 
 Y = labels(10, 2, 3)
@@ -205,10 +190,6 @@ def set_at(*place_and_value):
         raw[last] = value
 
     return change
-
-
-def test_the_plan_itself_is_taken(tmp_path):
-    assert as_text(loaded(tmp_path, PLAN.to_json())) == as_text(PLAN)
 
 
 @pytest.mark.parametrize("where", ["train", "validation"])

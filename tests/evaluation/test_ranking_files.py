@@ -17,7 +17,7 @@ from raysel.core.errors import ConfigError, StudyError
 from raysel.core.files import write_result
 from raysel.data.layouts import Matrix, Modalities, Tasks, Tensor
 from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.evaluation.ranking_files import mask_content, selection_mask, write_manifest, write_ranking
+from raysel.evaluation.ranking_files import FORMATS, mask_content, selection_mask, write_manifest, write_ranking
 from raysel.results.displays.writing import write_figure
 
 
@@ -49,19 +49,6 @@ def test_csv_and_parquet_hold_the_same_table_to_the_last_bit(ranking, tmp_path):
         assert [type(values[0])(cell) for cell in cells] == values
     assert pd.read_csv(csv)["feature"].tolist() == table["feature"].to_pylist()
     assert [float(row[header.index("score")]) for row in rows] == sorted(ranking.scores.tolist(), reverse=True)
-
-
-def test_one_fold_leaves_the_spread_open(tmp_path):
-    lone = FeatureRanking.from_folds([1.0, 2.0], [[2.0, 1.0]], feature_names="ab", fold_names=["o"], n_selected=1)
-    csv, parquet = write_ranking(lone, tmp_path)
-    assert pd.read_csv(csv)["rank_sd"].isna().all()
-    assert np.isnan(pyarrow.parquet.read_table(parquet)["rank_sd"].to_numpy()).all()
-
-
-def test_the_same_ranking_gives_the_same_bytes(ranking, tmp_path):
-    (tmp_path / "again").mkdir()
-    for first, second in zip(write_ranking(ranking, tmp_path), write_ranking(ranking, tmp_path / "again"), strict=True):
-        assert first.read_bytes() == second.read_bytes()
 
 
 def test_a_figure_becomes_a_png(tmp_path):
@@ -104,11 +91,6 @@ def test_a_failed_write_keeps_what_stood_there_and_leaves_nothing_beside(tmp_pat
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_missing_folder_is_named(ranking, tmp_path):
-    with pytest.raises(StudyError, match="nowhere"):
-        write_ranking(ranking, tmp_path / "nowhere")
-
-
 def test_json_and_npz_hold_the_table_too(ranking, tmp_path):
     paths = write_ranking(ranking, tmp_path, ["npz", "json"])
     assert [path.name for path in paths] == ["ranking.npz", "ranking.json"]
@@ -122,15 +104,24 @@ def test_json_and_npz_hold_the_table_too(ranking, tmp_path):
         assert list(columns) == list(table)
         for name, values in table.items():
             assert columns[name].tolist() == values
-    (tmp_path / "again").mkdir()
-    for first, second in zip(paths, write_ranking(ranking, tmp_path / "again", ["npz", "json"]), strict=True):
-        assert first.read_bytes() == second.read_bytes()
 
 
-def test_json_has_null_for_what_is_no_number(tmp_path):
+def test_one_fold_leaves_the_spread_open(tmp_path):
     lone = FeatureRanking.from_folds([1.0, 2.0], [[2.0, 1.0]], feature_names="ab", fold_names=["o"], n_selected=1)
-    (path,) = write_ranking(lone, tmp_path, ["json"])
-    assert [row["rank_sd"] for row in json.loads(path.read_text())] == [None, None]
+    csv, parquet, plain = write_ranking(lone, tmp_path, ["csv", "parquet", "json"])
+    assert pd.read_csv(csv)["rank_sd"].isna().all()
+    assert np.isnan(pyarrow.parquet.read_table(parquet)["rank_sd"].to_numpy()).all()
+    assert [row["rank_sd"] for row in json.loads(plain.read_text())] == [None, None]
+
+
+def test_the_same_ranking_gives_the_same_bytes(ranking, tmp_path):
+    (tmp_path / "again").mkdir()
+    pairs = zip(
+        write_ranking(ranking, tmp_path, FORMATS), write_ranking(ranking, tmp_path / "again", FORMATS), strict=True
+    )
+    assert all(first.read_bytes() == second.read_bytes() for first, second in pairs)
+    with pytest.raises(StudyError, match="nowhere"):
+        write_ranking(ranking, tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("formats", [[], ["csv", "xlsx"], [""]])

@@ -1,10 +1,12 @@
-"""The sampler of a list."""
+"""Samplers beyond their suite: batches, what is known already, and the proposals of Ray's wrapper of Optuna."""
 
 from __future__ import annotations
 
 import random
 
+import optuna
 import pytest
+from ray.tune.search.optuna import OptunaSearch
 
 from raysel.config.space import Choices, LogSpace, RandInt, Uniform
 from raysel.evaluation.configurations import Configuration
@@ -54,16 +56,6 @@ def explore(seed: int, *, size: int | None, total: int = 24, known=(), shuffle: 
         proposals.tell(done.id, score(done.params))
 
 
-def test_in_batches_the_order_of_completion_changes_no_proposal():
-    calm = explore(0, size=4)
-    assert [c.params for c in calm] == [c.params for c in explore(0, size=4, shuffle=1)]
-    assert [c.params for c in calm] != [c.params for c in explore(1, size=4)]
-    for configuration in calm:
-        assert set(configuration.params) == {"max_iter", *SPACE}
-        assert configuration.params["beta"] in SPACE["beta"].values
-        assert configuration.params["init"] in ("a", "b")
-
-
 def test_what_was_learnt_is_asked_for_again_but_not_tried_again():
     calm = explore(0, size=4)
     for cut in (1, 5, 8, len(calm)):
@@ -92,27 +84,37 @@ def test_a_batch_waits_for_the_one_before():
     assert not proposals.exhausted
 
 
-@pytest.mark.parametrize("size", [None, 4])
-def test_a_configuration_is_tried_once(size):
-    space = {"rank": RandInt(1, 3)}
-    proposals = BatchedProposals(TPESampler({}, space, 0), 20, ("rank",), {}, size)
-    tried, running = [], []
-    while not proposals.exhausted or running:
-        found = proposals.next()
-        if found is not None:
-            tried.append(found.params["rank"])
-            running.append(found)
-        elif running:
-            done = running.pop()
-            proposals.tell(done.id, done.params["rank"])
-    assert sorted(tried) == [1, 2, 3]
-    assert proposals.n_asked == 20
+WRAPPED = {
+    "alpha": Uniform(1e-3, 1.0, log=True),
+    "rank": RandInt(1, 6),
+    "shift": Uniform(-2.0, 2.0),
+}
 
 
-def test_points_of_an_earlier_run_are_understood():
-    source = TPESampler({"max_iter": 5}, SPACE, 0)
-    for configuration in explore(3, size=5, total=30):
-        source.observe(configuration.params, score(configuration.params))
-    later = explore(0, size=None, total=10, source=source)
-    fresh = explore(0, size=None, total=10)
-    assert sum(score(c.params) for c in later) > sum(score(c.params) for c in fresh)
+def peer_score(params) -> float:
+    return params["rank"] / 6 - params["alpha"] - abs(params["shift"])
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_it_proposes_what_rays_wrapper_of_optuna_proposes(seed):
+    space = {
+        "alpha": optuna.distributions.FloatDistribution(1e-3, 1.0, log=True),
+        "rank": optuna.distributions.IntDistribution(1, 6),
+        "shift": optuna.distributions.FloatDistribution(-2.0, 2.0),
+    }
+    peer = OptunaSearch(space, metric="score", mode="max", sampler=optuna.samplers.TPESampler(seed=seed))
+    own = TPESampler({}, WRAPPED, seed)
+    for number in range(30):
+        expected = peer.suggest(str(number))
+        assert own.ask(number) == expected
+        own.tell(number, peer_score(expected))
+        peer.on_trial_complete(str(number), {"score": peer_score(expected)})
+
+
+def test_points_of_an_earlier_run_are_learnt_from():
+    taught, untaught = (TPESampler({}, {"alpha": Uniform(0.0, 1.0)}, 0) for _ in range(2))
+    for i in range(60):
+        taught.observe({"alpha": i / 60}, -abs(i / 60 - 0.3))
+    near = [abs(taught.ask(n)["alpha"] - 0.3) for n in range(20)]
+    far = [abs(untaught.ask(n)["alpha"] - 0.3) for n in range(20)]
+    assert sum(near) < sum(far) / 2

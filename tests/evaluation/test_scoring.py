@@ -14,7 +14,6 @@ from sklearn.svm import LinearSVC
 
 from raysel.baselines.lda import LDA
 from raysel.baselines.linear_svm import LinearSVM
-from raysel.core.errors import ConfigError
 from raysel.data.loading import load_dataset
 from raysel.data.tasks import join_tasks
 from raysel.evaluation.scoring import Evaluation
@@ -123,24 +122,6 @@ def test_each_task_is_scored_by_its_own_samples(metric):
     assert expected[0] != expected[1]
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_samples_without_a_label_are_not_scored(metric):
-    """Neither as right nor as wrong: the scores are those of the labelled test samples alone."""
-    joined = join_tasks({"iris": load_dataset("iris"), "wine": load_dataset("wine")})
-    unlabelled = np.random.default_rng(0).random(joined.n_samples) < 0.4
-    y = np.where(unlabelled, np.array(["iris/-1", "wine/-1"])[joined.tasks], joined.y)
-    train, test = np.arange(328) % 2 == 0, np.arange(328) % 2 == 1
-    model = SemiSupervisedMTDA(tasks=dict(joined.layout.tasks), unlabelled=-1).fit(joined.X[train], y[train])
-    assert not any(label.endswith("-1") for label in model.classes_)
-    assert sum(map(len, model.embedded_labels_)) == (train & ~unlabelled).sum()
-    evaluation = Evaluation("native", (), 1, metric, ("iris", "wine"))
-    found = evaluation.scorer(joined.X[train], y[train], joined.X[test], y[test], random_state=0)(model)
-    known = test & ~unlabelled
-    alone = evaluation.scorer(joined.X[train], y[train], joined.X[known], y[known], random_state=0)(model)
-    np.testing.assert_array_equal(found, alone)
-    assert found.min() > 0.5
-
-
 def test_a_score_kept_from_the_last_iteration_is_the_one_that_would_be_computed(sets):
     """Orders that stay, change below the cut, change above it, and come back."""
     generator = np.random.default_rng(2)
@@ -156,17 +137,6 @@ def test_a_score_kept_from_the_last_iteration_is_the_one_that_would_be_computed(
         np.testing.assert_allclose(found, expected(sets, scores, "knn", (1, 3, 5), "accuracy"), rtol=0, atol=1e-12)
         seen.add(tuple(found))
     assert len(seen) > 3
-
-
-def test_a_linear_svm_is_the_same_for_the_same_random_state(sets):
-    fitted = SimpleNamespace(scores_=np.arange(12.0))
-    evaluation = Evaluation("linear_svm", (4,))
-    assert evaluation.scorer(*sets, 3)(fitted) == evaluation.scorer(*sets, 3)(fitted)
-
-
-def test_an_unknown_metric_is_refused_with_the_near_one(sets):
-    with pytest.raises(ConfigError, match=r"evaluation\.metric: unknown metric 'acuracy'; did you mean `accuracy`"):
-        Evaluation("knn", (1,), 1, "acuracy").scorer(*sets, random_state=0)
 
 
 def test_a_metric_that_is_not_finite_is_named(monkeypatch):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_studies import raw_config, run_offline
 
 from raysel.core.errors import StudyError
 from raysel.evaluation.records import FoldTrace, InnerTrace, TrialRecord
@@ -100,17 +101,6 @@ def test_scores_that_differ_in_their_last_bit_are_tied():
     assert select_winner([*records, better], "outer0", preference, "mean")[0].id == "better"
 
 
-def test_a_trial_that_did_not_carry_the_fold_cannot_win_it():
-    records = [record("elsewhere", {"outer1": 1.0}), record("here", {"outer0": 0.2})]
-    assert select_winner(records, "outer0", {"elsewhere": ((), 0), "here": ((), 1)}, "mean")[0].id == "here"
-
-
-def test_the_score_is_the_mean_over_inner_folds_at_each_ones_last_iteration():
-    generator = np.random.default_rng(0)
-    inner = [InnerTrace([0.0] * n, generator.random((n, 3)).tolist()) for n in (2, 5, 1)]
-    assert FoldTrace(inner=inner).score("mean") == pytest.approx(np.mean([np.mean(t.scores[-1]) for t in inner]))
-
-
 def test_a_configuration_is_scored_at_the_number_of_features_that_is_chosen_for_it():
     level = TrialRecord("level", "", {}, "finished", {"outer0": FoldTrace(inner=[InnerTrace([1.0], [[0.7, 0.7]])] * 2)})
     steep = TrialRecord("steep", "", {}, "finished", {"outer0": FoldTrace(inner=[InnerTrace([1.0], [[0.1, 0.8]])] * 2)})
@@ -126,3 +116,42 @@ def test_equal_scores_go_to_fewer_features_before_the_simpler(rule):
     preference = {"few": ((9.0,), 1), "many": ((1.0,), 0)}
     assert select_winner([many, few], "outer0", preference, rule)[0].id == "few"
     assert select_winner([many, few], "outer0", preference, "mean")[0].id == "many"
+
+
+# --- the ties of a study --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def separable(tmp_path):
+    """Two classes that every setting of a linear classifier tells apart."""
+    y = np.arange(40) % 2
+    X = 10.0 * (2 * y - 1)[:, None] + np.random.default_rng(0).normal(size=(40, 4))
+    np.savez(tmp_path / "few.npz", X=X, y=y)
+    return tmp_path / "few.npz"
+
+
+def run(data, folder, space, **search):
+    solver = {"name": "sklearn.svm.LinearSVC", "space": space}
+    evaluation = {"classifier": "native", "references": False}
+    raw = raw_config(data, solver=solver, evaluation=evaluation, dataset__scaling="none")
+    raw["search"] |= search
+    return run_offline(raw, folder)
+
+
+@pytest.mark.parametrize("values", [[0.1, 1.0, 10.0], [10.0, 0.1, 1.0]])
+def test_the_first_that_is_listed_wins(separable, tmp_path, values):
+    result = run(separable, tmp_path / "study", {"C": values})
+    assert [refit.params["C"] for refit in result.refits] == values[:1] * 3
+    assert [refit.n_tied for refit in result.refits] == [3, 3, 3]
+    (remark,) = (text for text in result.remarks() if "Tied" in text)
+    assert "on 3 of 3 folds: outer0 (3 configurations), outer1 (3 configurations), final (3 configurations)" in remark
+
+
+def test_of_proposals_the_first_wins(separable, tmp_path):
+    search = {"method": "tpe", "num_samples": 5, "synchronous": True, "batch_size": 2}
+    result = run(separable, tmp_path / "study", {"C": {"loguniform": [0.1, 10.0]}}, **search)
+    for refit in result.refits:
+        trials = [record for record in result.records if record.fold == refit.fold]
+        assert sorted(record.number for record in trials) == list(range(5))
+        assert refit.trial == next(record.id for record in trials if record.number == 0)
+        assert refit.n_tied == 5

@@ -1,4 +1,4 @@
-"""One split: classes spread evenly, groups whole, and what cannot be split is refused with its name."""
+"""Splits by classes, labels, groups and blocks: shares, whole groups, distances, and what cannot be split."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.core.errors import DataError
-from raysel.evaluation.splitters import draw_per_class, split
+from raysel.config import config_from_dict
+from raysel.core.errors import ConfigError, DataError
+from raysel.evaluation.plan import NestedPlan
+from raysel.evaluation.splitters import Blocks, draw_per_class, split
 
 
 @given(
@@ -64,26 +66,6 @@ def test_groups_stay_whole_and_no_class_leaves_a_training_set(sizes, n_splits, s
         assert len(test)
 
 
-def test_a_class_with_fewer_samples_than_folds_is_named():
-    y = np.array(["cat"] * 9 + ["dog"] * 3)
-    with pytest.raises(DataError, match=r"class dog has 3 samples, too few for cv\.outer=4 .* at most 3 folds"):
-        split(y, 4, groups=None, random_state=0, where="cv.outer")
-    assert len(split(y, 3, groups=None, random_state=0, where="cv.outer")) == 3
-
-
-def test_a_class_that_stands_in_one_group_is_named():
-    y = np.array([0, 0, 0, 0, 1, 1, 1, 1, 2, 2])
-    groups = np.array([0, 1, 2, 3, 0, 1, 2, 3, 4, 4])
-    with pytest.raises(DataError, match=r"cv\.inner, fold \d: class 2 is missing from its training set.*is in several"):
-        split(y, 2, groups=groups, random_state=0, where="cv.inner")
-
-
-def test_too_few_groups_are_counted():
-    y, groups = np.array([0, 1] * 6), np.array([0, 0, 1, 1] * 3)
-    with pytest.raises(DataError, match=r"2 groups, too few for cv\.outer=3"):
-        split(y, 3, groups=groups, random_state=0, where="cv.outer")
-
-
 @given(
     counts=st.lists(st.integers(3, 9), min_size=2, max_size=5),
     data=st.data(),
@@ -112,10 +94,154 @@ def test_every_sample_is_drawn_equally_often():
     assert np.abs(drawn - 400).max() < 5 * np.sqrt(600 * 2 / 9)
 
 
-def test_a_class_of_which_nothing_would_be_left_to_test_is_named():
-    y = np.array(["ar/1"] * 9 + ["orl/7"] * 3)
-    with pytest.raises(DataError, match=r"class orl/7 has 3 samples: with cv\.train_per_class=3 .* at most 2"):
-        draw_per_class(y, 3, groups=None, random_state=0)
-    for groups, labels in ((np.arange(12), y), (None, np.eye(12, 2, dtype=int))):
-        with pytest.raises(DataError, match=r"train_per_class cannot be used with groups or several labels"):
-            draw_per_class(labels, 2, groups=groups, random_state=0)
+LETTERS, PAIRS = np.array(["cat"] * 9 + ["dog"] * 3), np.array([0, 1] * 6)
+MAKE = {"groups": None, "random_state": 0}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: split(LETTERS, 4, where="cv.outer", **MAKE),
+            r"class dog has 3 samples, too few for cv\.outer=4 .* at most 3",
+        ),
+        (
+            lambda: split(PAIRS, 3, groups=np.array([0, 0, 1, 1] * 3), random_state=0, where="cv.outer"),
+            r"2 groups, too few for cv\.outer=3",
+        ),
+        (
+            lambda: split(indicator(0), 3, groups=np.arange(60) % 2, random_state=0, where="cv.outer"),
+            r"2 groups, too few for cv\.outer=3",
+        ),
+        (
+            lambda: split(
+                np.array([0] * 4 + [1] * 4 + [2] * 2),
+                2,
+                groups=np.array([0, 1, 2, 3, 0, 1, 2, 3, 4, 4]),
+                random_state=0,
+                where="cv.inner",
+            ),
+            r"cv\.inner, fold \d: class 2 is missing from its training set.*is in several",
+        ),
+        (
+            lambda: draw_per_class(LETTERS, 3, **MAKE),
+            r"class dog has 3 samples: with cv\.train_per_class=3 .* at most 2",
+        ),
+        (
+            lambda: draw_per_class(LETTERS, 2, groups=PAIRS, random_state=0),
+            "train_per_class cannot be used with groups",
+        ),
+        (lambda: draw_per_class(np.eye(12, 2, dtype=int), 2, **MAKE), "train_per_class cannot be used with groups"),
+    ],
+)
+def test_what_cannot_be_split_is_named(call, message):
+    with pytest.raises(DataError, match=message):
+        call()
+
+
+# --- several labels a sample ----------------------------------------------------------------------
+
+
+def indicator(seed, n=60, rates=(0.5, 0.3, 0.12)):
+    Y = (np.random.default_rng(seed).random((n, len(rates))) < rates).astype(int)
+    Y[0], Y[1] = 1, 0
+    return Y
+
+
+@given(seed=st.integers(0, 2**16), n_splits=st.integers(2, 5))
+@settings(max_examples=40)
+def test_every_fold_gets_its_share_of_every_label(seed, n_splits):
+    Y = indicator(seed)
+    folds = split(Y, n_splits, groups=None, random_state=seed, where="cv.outer")
+    assert sorted(np.concatenate([test for _, test in folds])) == list(range(len(Y)))
+    for train, test in folds:
+        assert np.array_equal(np.sort(np.concatenate([train, test])), np.arange(len(Y)))
+        assert abs(len(test) - len(Y) / n_splits) <= 3
+        assert np.abs(Y[test].sum(axis=0) - Y.sum(axis=0) / n_splits).max() < 3
+    rarest = Y.sum(axis=0).argmin()
+    shares = [int(Y[test, rarest].sum()) for _, test in folds]
+    assert max(shares) - min(shares) <= 1
+    again = split(Y, n_splits, groups=None, random_state=seed, where="cv.outer")
+    assert all(np.array_equal(one, other) for one, other in zip(folds[0], again[0], strict=True))
+
+
+@given(seed=st.integers(0, 2**16))
+@settings(max_examples=20)
+def test_groups_of_several_labels_stay_whole(seed):
+    Y = indicator(seed)
+    groups = np.random.default_rng(seed).integers(0, 12, len(Y))
+    folds = split(Y, 3, groups=groups, random_state=seed, where="cv.outer")
+    assert sorted(np.concatenate([test for _, test in folds])) == list(range(len(Y)))
+    assert not any(set(groups[train]) & set(groups[test]) for train, test in folds)
+    plan = NestedPlan.make(Y, outer=3, inner=2, repeats=1, groups=groups, seed=seed)
+    plan.check(Y, groups, "plan")  # refuses a group on both sides, at every level
+
+
+def test_what_a_set_of_samples_lacks_is_said_and_nothing_else():
+    Y = indicator(1)
+    Y[:, 2] = 0
+    Y[7, 2] = 1
+    plan = NestedPlan.make(Y, outer=2, inner=2, repeats=1, groups=None, seed=0)
+    said = list(plan.lacking(Y, ["sky", "cow", "horse"]))
+    assert all(line.startswith("horse has no positives in ") for line in said)
+    # The one positive is in the training or the test samples of an outer fold, and in half of the inner sets.
+    tested = next(fold.name for fold in plan.outer if 7 in fold.test)
+    trained = next(fold.name for fold in plan.outer if 7 in fold.train)
+    assert f"horse has no positives in {tested}'s training samples" in said
+    assert f"horse has no positives in {trained}'s test samples" in said
+    assert sum(f" {tested}'s inner" in line for line in said) == 4
+    assert sum(f" {trained}'s inner" in line for line in said) == 2
+    assert sum(" final's" in line for line in said) == 2
+    assert len(said) == 10
+
+
+# --- blocks of consecutive rows ---------------------------------------------------------------------
+
+Y = np.tile(np.repeat([0, 1], 7), 15)  # runs of 7 are not aligned with any size below
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(size=st.integers(5, 12), gap=st.integers(0, 2), forward=st.booleans(), seed=st.integers(0, 99))
+def test_splits_keep_their_distance_in_outer_and_inner_folds(size, gap, forward, seed):
+    blocks = Blocks(size, gap, forward)
+    plan = NestedPlan.make(Y, outer=3, inner=2, repeats=1, groups=None, seed=seed, blocks=blocks)
+    plan.check(Y, None, "here")
+    assert np.array_equal(plan.final.train, np.arange(len(Y)))
+    pairs = [(fold.train, fold.test, np.arange(len(Y))) for fold in plan.outer]
+    pairs += [(inner.train, inner.validation, fold.train) for fold in plan.folds for inner in fold.inner]
+    for train, held_out, of in pairs:
+        distance = np.abs(of[:, None] - held_out).min(axis=1)
+        left = (distance > gap) & ((of < held_out.min()) if forward else True)
+        assert np.array_equal(train, of[left])
+        assert not np.intersect1d(of[~np.isin(of, held_out)] // size, held_out // size).size
+    if forward:
+        tested = np.concatenate([fold.test for fold in plan.outer])
+        assert np.array_equal(tested, np.arange(tested[0], len(Y)))
+        assert abs(tested[0] - len(Y) / 4) <= size
+    else:
+        assert np.array_equal(np.sort(np.concatenate([fold.test for fold in plan.outer])), np.arange(len(Y)))
+
+
+def test_what_cannot_be_split_is_refused_with_the_mend():
+    make = {"inner": 2, "repeats": 1, "groups": None, "seed": 0}
+    with pytest.raises(DataError, match=r"4 blocks of 60 rows, too few for cv.outer=5.*smaller cv.blocks.size"):
+        NestedPlan.make(Y, outer=5, blocks=Blocks(60), **make)
+    with pytest.raises(DataError, match=r"4 blocks of 60 rows, too few for cv.outer=4 forward folds"):
+        NestedPlan.make(Y, outer=4, blocks=Blocks(60, forward=True), **make)
+    with pytest.raises(DataError, match="class 1 is missing from the earlier rows"):
+        NestedPlan.make(np.sort(Y), outer=5, blocks=Blocks(5, forward=True), **make)
+
+
+@pytest.mark.parametrize(
+    ("cv", "words"),
+    [
+        ({"groups": "subject"}, "`blocks` and `groups`"),
+        ({"train_per_class": 3, "repeats": 2}, "`blocks` and `train_per_class`"),
+        ({"blocks": {"size": 3, "forward": True}, "repeats": 2}, "leave `repeats` out"),
+        ({"blocks": {"size": 0}}, "size"),
+    ],
+)
+def test_settings_that_blocks_contradict_are_refused(cv, words):
+    study = {"name": "s", "dataset": {"source": "wine"}, "solver": {"name": "rfs"}, "cv": {"blocks": {"size": 3}, **cv}}
+    with pytest.raises(ConfigError, match=words):
+        config_from_dict(study, "here")

@@ -6,13 +6,11 @@ import json
 
 import numpy as np
 import pytest
-from small_studies import compute, make_study, quiet_log, run_on_ray, write_digits
+from small_studies import make_study, run_on_ray, write_digits
 
 from raysel.core.errors import ConfigError
 from raysel.evaluation.nested_search import FoldSearch
 from raysel.evaluation.records import TrialRecord
-from raysel.execution.ray.executor import RayExecutor
-from raysel.tracking.journal import read_journal
 
 pytestmark = [pytest.mark.usefixtures("ray_here"), pytest.mark.slow]
 
@@ -65,14 +63,6 @@ def test_every_fold_has_trials_of_its_own_and_only_those_count(learnt):
         assert (winner["fold"], winner["status"]) == (refit.record.fold, "finished")
 
 
-def test_workers_change_nothing(learnt, digits, tmp_path):
-    _, records, refits, _ = learnt
-    two = make_study(digits, **{**LEARNING, "search": {**LEARNING["search"], "max_concurrent": 2}})
-    other, other_refits, _ = run_on_ray(two, tmp_path / "run")
-    assert other == records
-    assert [r.record.feature_scores for r in other_refits] == [r.record.feature_scores for r in refits]
-
-
 def test_a_folds_test_samples_change_neither_its_proposals_nor_its_stops(learnt, tmp_path):
     study, records, refits, _ = learnt
     (tmp_path / "plan.json").write_text(json.dumps(study.plan.to_json()))
@@ -90,19 +80,6 @@ def test_a_folds_test_samples_change_neither_its_proposals_nor_its_stops(learnt,
         assert of_fold(other, there) != of_fold(records, there)
 
 
-def test_a_resumed_search_goes_on_as_if_it_had_not_stopped(learnt, tmp_path):
-    study, records, _, kept = learnt
-    n_kept = 7
-    before = [TrialRecord.from_json(entry) for entry in kept[:n_kept]]
-    with quiet_log(tmp_path, study) as log:
-        found, _ = compute(RayExecutor(study, None), study, log, before)
-    assert {r.id: json.loads(json.dumps(r.to_json()))["folds"] for r in found} == {
-        key: record["folds"] for key, record in records.items()
-    }
-    again = {entry["id"] for entry in read_journal(tmp_path / "journal.jsonl")}
-    assert again == set(records) - {entry["id"] for entry in kept[:n_kept]}
-
-
 def test_without_batches_what_is_there_is_learnt_from_and_not_tried_again(learnt, digits):
     *_, kept = learnt
     free = make_study(digits, **{**LEARNING, "search": {**LEARNING["search"], "synchronous": False}})
@@ -117,19 +94,6 @@ def test_without_batches_what_is_there_is_learnt_from_and_not_tried_again(learnt
     # A rung knows them too: the worst of all does not go on.
     assert not search.should_continue(tried[0], level=1, score=-1.0)
     assert search.should_continue(tried[0], level=1, score=1.0)
-
-
-def test_a_list_is_stopped_early_too(digits, tmp_path):
-    study = make_study(
-        digits,
-        solver__params={"max_iter": 10, "tol": 0.0},
-        search={"early_stopping": "asha", "grace_period": 1, "synchronous": True, "batch_size": 2, "max_concurrent": 1},
-    )
-    records, refits, _ = run_on_ray(study, tmp_path / "run")
-    assert len(records) == 6 * 3
-    assert {record["params"]["alpha"] for record in records.values()} == {0.01, 0.1, 2.0}
-    assert "null" in {record["status"] for record in records.values()}  # alpha = 2 stops at once, by proof
-    assert len(refits) == 3
 
 
 def test_what_cannot_learn_is_refused(digits):

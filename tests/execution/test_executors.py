@@ -6,12 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from small_studies import make_study, run_serially, write_digits, write_yaml
+from small_studies import make_study, write_digits, write_yaml
 
 from raysel.cli.tune import main
-from raysel.core.errors import ConfigError, StudyError
+from raysel.core.errors import ConfigError
 from raysel.run.api import run_study
-from raysel.testing.executors import STUDIES
 from raysel.tracking.journal import read_journal
 
 
@@ -58,12 +57,6 @@ def test_a_serial_study_is_resumed_on_ray_and_the_other_way_round(tmp_path, monk
             for name in (first, "whole")
         )
         assert found == expected
-
-
-def test_too_many_failures_and_a_failed_refit_end_a_serial_study(digits, tmp_path):
-    study = make_study(digits, **STUDIES["failing"], search={"max_failures": 0})
-    with pytest.raises(StudyError, match=r"more than search.max_failures=0; .*objective became inf"):
-        run_serially(study, tmp_path / "run")
 
 
 def test_a_serial_study_with_a_cluster_is_refused(digits, tmp_path):

@@ -50,13 +50,6 @@ def test_a_termination_is_known_until_the_outermost_context_ends():
     assert not was_terminated()
 
 
-def test_ctrl_c_is_no_termination():
-    with sigterm_as_interrupt():
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
-        assert not was_terminated()
-
-
 def test_a_handler_that_ray_installs_is_replaced(handler):
     with sigterm_handler_restored():
         signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -139,23 +139,6 @@ def test_a_joined_file_is_the_same_study_as_its_parts(tmp_path):
         assert whole.evaluation.tasks == ("iris", "wine")
 
 
-@pytest.mark.parametrize("cv", [{"outer": 5, "inner": 3}, {"train_per_class": 7, "repeats": 3, "inner": 3}])
-def test_every_task_has_every_class_in_its_share_in_every_training_set(tmp_path, cv):
-    study = study_of(tmp_path, cv=cv)
-    y = study.dataset.y
-    classes = [f"{task}/{c}" for task in ("iris", "wine") for c in range(3)]
-    for fold in study.plan.folds:
-        inside = np.array([(y[fold.train] == c).sum() for c in classes])
-        for train, held_out in [(i.train, i.validation) for i in fold.inner]:
-            for c, whole in zip(classes, inside, strict=True):
-                assert abs((y[train] == c).sum() - whole * 2 / 3) < 1
-                assert abs((y[held_out] == c).sum() - whole / 3) < 1
-    for fold in study.plan.outer:
-        for c in classes:
-            wanted = cv.get("train_per_class") or (y == c).sum() * 4 / 5
-            assert abs((y[fold.train] == c).sum() - wanted) < 1
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
