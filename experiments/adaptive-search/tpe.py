@@ -1,6 +1,6 @@
 """TPE against random search at equal budgets: SMR on digits, each outer fold by itself, several seeds.
 
-python experiments/adaptive-evaluation/tpe.py
+python experiments/adaptive-search/tpe.py
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ TINY = "--set cv.outer=2 --set cv.inner=2 --set search.executor=serial"
 #: Arguments of the scripts that have some which shorten them.
 ARGUMENTS = {
     "adaptive-search/asha.py": f"digits-smr --set solver.space.alpha=[0.1,0.3] {TINY}",
-    "adaptive-evaluation/tpe.py": "--seeds 2 --budget 2",
+    "adaptive-search/tpe.py": "--seeds 2 --budget 2",
     "arrangement/run.py": "--draws 1",
     "cluster-scaling/run.py": "--workers 1 --methods sleeping --trials 2 --seconds 0.05 --repeats 1 --megabytes 1",
     "dependent-samples/run.py": "--draws 1",
