@@ -154,7 +154,7 @@ def _print_result(
 
     facts = Facts.of(result, arguments.top, by)
     model = facts.final.name if facts.final else "no final model"
-    line(f"{facts.name} in {shown_place(result.path)}: {model}")
+    line(f"{facts.study.name} in {shown_place(result.path)}: {model}")
     line(texts.headline(facts))
     for sentence in (*texts.reference_sentences(facts), *texts.verdict_sentences(facts)):
         line(sentence)

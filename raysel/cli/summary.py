@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from raysel.core.credentials import bare_uri
+from raysel.core.printing import mean_and_sd
 from raysel.core.storage.working_copy import shown_place
 from raysel.evaluation.plan import FINAL
 from raysel.results import texts
@@ -116,7 +117,7 @@ def _winners_table(facts: Facts) -> Table:
         table.add_column(_head(name), justify="right", no_wrap=True)
     for row in texts.winner_rows(facts):
         table.add_row(*map(Text, row))
-    means = texts.mean_and_sd(facts.inner.mean), texts.format_values(facts.test)
+    means = mean_and_sd(facts.inner.mean), texts.format_values(facts.test)
     table.add_row("mean", "", *[""] * len(names), *means, style="bold")
     return table
 
@@ -152,7 +153,7 @@ def _details(facts: Facts) -> Iterator[tuple[str, str]]:
 
 def _explanations(facts: Facts) -> Iterator[str]:
     """Yield what the figures and the columns of the tables mean."""
-    yield texts.rule_sentence(facts.evaluation, facts.choose_n)
+    yield texts.rule_sentence(facts.evaluation, facts.study.choose_n)
     columns = []
     if facts.has_chosen_n:
         columns.append("features: number of best features that the scores are of")

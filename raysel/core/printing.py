@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
@@ -87,6 +88,13 @@ def suggestion(wanted: str, known: Collection[str]) -> str:
     """Return what to give instead of an unknown name: a similar one, or else one of those there are."""
     close = get_close_matches(wanted, known, n=1)
     return f"did you mean {close[0]}?" if close else f"it has {listed(known)}."
+
+
+def mean_and_sd(mean: float, sd: float = math.nan) -> str:
+    """Return a mean score and its standard deviation as text; the mean alone if there is no deviation."""
+    if math.isnan(mean):
+        return "undefined"
+    return f"{mean:.3f}" if math.isnan(sd) else f"{mean:.3f} ± {sd:.3f}"
 
 
 def short(name: str, longest: int) -> str:

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from raysel.core.errors import StudyError
-from raysel.core.printing import markdown_text
+from raysel.core.printing import markdown_text, mean_and_sd
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.plan import FINAL
 from raysel.evaluation.ranking_files import check_formats, write_manifest, write_maps, write_ranking
@@ -103,7 +103,7 @@ def markdown(facts: Facts) -> str:
     """Return the winners and their scores as a table in Markdown, with the model, the stability and the remarks."""
     _, curve = curve_table = texts.curve_rows(facts)
     parts = [
-        f"{texts.capitalized(texts.headline(facts))}. {texts.rule_sentence(facts.evaluation, facts.choose_n)}",
+        f"{texts.capitalized(texts.headline(facts))}. {texts.rule_sentence(facts.evaluation, facts.study.choose_n)}",
         _winners_table(facts),
         f"Test {facts.metric} by task: {texts.format_each(facts.by_task)}." if facts.by_task else "",
         *_references(facts),
@@ -123,8 +123,8 @@ def _winners_table(facts: Facts) -> str:
     rows = [head + [f"test {name}" for name in facts.report]]
     for i, row in enumerate(texts.winner_rows(facts)):
         reported = (own.values[i] for own in facts.report.values())
-        rows.append([*row, *("undefined" if value is None else texts.mean_and_sd(value) for value in reported)])
-    mean = ["**mean**", *[""] * (1 + chosen + ranked), texts.mean_and_sd(facts.inner.mean)]
+        rows.append([*row, *("undefined" if value is None else mean_and_sd(value) for value in reported)])
+    mean = ["**mean**", *[""] * (1 + chosen + ranked), mean_and_sd(facts.inner.mean)]
     mean += [f"**{texts.format_values(facts.test)}**", *map(texts.format_values, facts.report.values())]
     return _table([*rows, mean])
 
@@ -141,9 +141,9 @@ def _references(facts: Facts) -> list[str]:
 
 def _model(facts: Facts) -> Iterator[str]:
     if facts.final is not None:
-        yield f"Model: {facts.final.name}, fitted on all {facts.n_samples} samples (run `final`)."
-        if facts.final.n_scored is not None:
-            yield f"{facts.final.n_scored} of {facts.n_features} features have a score in it."
+        yield f"Model: {facts.final.name}, fitted on all {facts.study.n_samples} samples (run `final`)."
+        if facts.agreement is not None:
+            yield f"{facts.n_scored[facts.final.fold]} of {facts.n_features} features have a score in it."
     if facts.agreement is not None:
         yield f"Stability {texts.stability(facts)}."
         if facts.agreement.consensus:

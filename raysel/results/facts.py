@@ -9,90 +9,44 @@ from typing import Any
 import numpy as np
 
 from raysel.evaluation.plan import FINAL
-from raysel.evaluation.records import ChooseN, Convergence, RefitRecord
+from raysel.evaluation.records import Convergence, RefitRecord
 from raysel.numerics.intervals import MeanInterval
 from raysel.results.agreement import Agreement, choose_top
 from raysel.results.permutation import PermutationTest
 from raysel.results.records import StudyRecords
 from raysel.results.remarks import Remark, actions, inner_convergence, limitations
-from raysel.results.scores import FoldValues, Reference, optimism, references, score_curves, score_interval
+from raysel.results.scores import (
+    FoldValues,
+    Reference,
+    finite,
+    guesses,
+    optimism,
+    references,
+    score_curves,
+    score_interval,
+)
 from raysel.results.stability import StabilitySelection
-
-
-@dataclass(frozen=True)
-class Winner:
-    """Configuration that won a fold, as it was refitted there."""
-
-    fold: str
-    trial: str
-    name: str
-    params: Mapping[str, Any]
-    #: Number of best features that the inner scores choose; None for the classifier ``native``.
-    n_features: int | None
-    #: Number of features with a score above 0; None if a winner gives no feature scores.
-    n_scored: int | None
-    training: float | None
-    inner: float
-    #: None for the final fold.
-    test: float | None
-    #: Whether the fit met its ``tol``; None if it was not recorded.
-    converged: bool | None
-    gap: float | None
-    local_optimum: bool
-    other_start: Mapping[str, float] | None
-
-    @classmethod
-    def of(cls, refit: RefitRecord, n_scored: int | None) -> Winner:
-        """Take what is shown of a refit."""
-        scores = refit.training_score, refit.inner_score, refit.test_score
-        head = refit.fold, refit.trial, refit.name, refit.params, refit.n_features, n_scored
-        return cls(*head, *scores, refit.converged, refit.gap, refit.local_optimum, refit.other_start)
-
-
-@dataclass(frozen=True)
-class Trials:
-    """Counts of the trials of a study."""
-
-    #: Number of trials by status: ``finished``, ``null`` (zero solution), ``stopped`` and ``failed``.
-    by_status: Mapping[str, int]
-    #: Largest number of trials, or of inner training sets on a path.
-    n_planned: int
-    #: Trials made and planned of a search whose end was recorded.
-    n_tried: int | None
-    n_planned_then: int | None
-    #: Whether ``search.time_budget`` ended the search.
-    cut: bool
-    #: Whether each training set was solved along a path of configurations.
-    on_path: bool
-    #: Fits of trials that were not stopped, and those that met their ``tol``.
-    inner_fits: Convergence
-
-    @property
-    def total(self) -> int:
-        """Number of trials that have ended."""
-        return sum(self.by_status.values())
+from raysel.tracking.records import SearchRecord, StudyRecord
 
 
 @dataclass(frozen=True, eq=False)
 class Facts:
     """Figures of a finished study, each with what it is of, and its remarks as keys with values."""
 
-    name: str
+    #: Definition of the study: name, configuration, data.
+    study: StudyRecord
+    #: Name of the method, and of the score.
     method: str
     metric: str
-    n_samples: int
-    #: Number of all features, and their names.
+    #: Number of all features.
     n_features: int
-    feature_names: tuple[str, ...]
-    #: Sections ``evaluation``, ``search`` and ``dataset`` of the configuration.
+    #: Section ``evaluation`` of the configuration.
     evaluation: Mapping[str, Any]
-    search: Mapping[str, Any]
-    dataset: Mapping[str, Any]
-    #: Rule that chooses the number of features.
-    choose_n: ChooseN
-    #: Winners of the outer folds and the final one; None if there is no final fold.
-    outer: tuple[Winner, ...]
-    final: Winner | None
+    #: Refits of the outer folds' winners, and of the final one; None if there is no final fold.
+    outer: tuple[RefitRecord, ...]
+    final: RefitRecord | None
+    #: Number of features with a score above 0 in each fold's winner; empty if a winner gives no feature scores.
+    n_scored: Mapping[str, int]
     #: Test and inner score on the outer folds, at the number of features that the inner scores choose.
     test: FoldValues
     inner: FoldValues
@@ -101,9 +55,10 @@ class Facts:
     #: Test score of each task, and each metric of ``evaluation.report``, on the outer folds.
     by_task: Mapping[str, FoldValues]
     report: Mapping[str, FoldValues]
-    #: References with a score on every outer fold, by name, and whether any was recorded.
+    #: References with a score on every outer fold, by name.
     references: Mapping[str, Reference]
-    has_references: bool
+    #: Mean scores of the two guesses of which ``chance`` is the better.
+    guesses: Mapping[str, float]
     #: Mean scores of the winners: ``training``, ``inner`` and ``test``.
     optimism: Mapping[str, float]
     #: Mean and SD of inner and test score, and means of the references, for each number of features, by column.
@@ -112,13 +67,18 @@ class Facts:
     modality_scores: Mapping[str, Mapping[str, Any]]
     #: Mean absolute correlation of the best features on each outer fold, by their number; None where there is no pair.
     redundancy: Mapping[int, list[float | None]]
-    trials: Trials
-    #: Convergence of the winners' refits.
+    #: Number of trials by status: ``finished``, ``null`` (zero solution), ``stopped`` and ``failed``.
+    trials: Mapping[str, int]
+    #: End of the search: trials tried and planned, and whether ``search.time_budget`` ended it.
+    search: SearchRecord | None
+    #: Fits of trials that were not stopped, and the winners' refits: how many there are, and how many met ``tol``.
+    inner_fits: Convergence
     fits: Convergence
-    #: Agreement of the outer folds' rankings; None if a winner gives no feature scores.
-    agreement: Agreement | None
     #: Number of features that count as selected by default.
     default_top: int
+    #: Agreement of the outer folds' rankings; None if a winner gives no feature scores.
+    agreement: Agreement | None
+    #: Stability selection and permutation test, if they have been run.
     stability_selection: StabilitySelection | None
     permutation_test: PermutationTest | None
     #: Remarks that ask for an action, and the others.
@@ -128,40 +88,36 @@ class Facts:
     @classmethod
     def of(cls, result: StudyRecords, top: int | None = None, by: str = FINAL) -> Facts:
         """Compute the facts of a finished study, of the ``top`` features of a source of a ranking."""
-        study, outer, config = result.stored.study, result.outer, result.config
-        evaluation, n_scored = config["evaluation"], result.n_scored
+        outer, evaluation = result.outer, result.config["evaluation"]
         sizes = evaluation.get("n_features") or ()
         compared = references(outer, result.metric, sizes)
-        winners = [Winner.of(refit, n_scored.get(refit.fold)) for refit in result.refits]
-        names = evaluation.get("report", ())
+        reported = {name: [refit.reported(name) for refit in outer] for name in evaluation.get("report", ())}
         return cls(
-            name=result.name,
-            method=config["solver"]["name"],
+            study=result.stored.study,
+            method=result.config["solver"]["name"],
             metric=result.metric,
-            n_samples=study.n_samples,
             n_features=len(result.feature_names),
-            feature_names=tuple(result.feature_names),
             evaluation=evaluation,
-            search=config["search"],
-            dataset=config["dataset"],
-            choose_n=study.choose_n,
-            outer=tuple(winner for winner in winners if winner.fold != FINAL),
-            final=next((winner for winner in winners if winner.fold == FINAL), None),
+            outer=tuple(outer),
+            final=result.final if result.has_final else None,
+            n_scored=result.n_scored,
             test=FoldValues.of(result.test_scores),
             inner=FoldValues.of(refit.inner_score for refit in outer),
             interval=score_interval(outer, result.metric),
             by_task=_by_task(result),
-            report={name: FoldValues.of(refit.reported(name) for refit in outer) for name in names},
+            report={name: FoldValues.of(values) for name, values in reported.items()},
             references=compared,
-            has_references=any(refit.references for refit in outer),
+            guesses=guesses(outer),
             optimism=optimism(outer),
             curve=score_curves(outer, () if evaluation["classifier"] == "native" else sizes, compared),
             modality_scores=_modality_scores(result),
             redundancy=_redundancy(result),
-            trials=_trials(result),
+            trials=result.n_trials,
+            search=result.stored.search,
+            inner_fits=inner_convergence(result.records),
             fits=Convergence.of(result.refits),
-            agreement=Agreement.of(result, top, by) if result.ranks_features else None,
             default_top=result.default_top,
+            agreement=Agreement.of(result, top, by) if result.ranks_features else None,
             stability_selection=result.stability_selection,
             permutation_test=result.permutation_test,
             actions=tuple(actions(result, compared)),
@@ -169,8 +125,8 @@ class Facts:
         )
 
     @property
-    def winners(self) -> tuple[Winner, ...]:
-        """Winners of all folds, the final one last."""
+    def winners(self) -> tuple[RefitRecord, ...]:
+        """Refits of all folds' winners, the final one last."""
         return (*self.outer, *([self.final] if self.final else []))
 
     @property
@@ -191,22 +147,17 @@ class Facts:
     @property
     def is_mean_over_n(self) -> bool:
         """Whether the score is the mean over several numbers of features."""
-        return not self.is_native and self.choose_n == "mean" and len(self.evaluation["n_features"]) > 1
+        return not self.is_native and self.study.choose_n == "mean" and len(self.evaluation["n_features"]) > 1
 
     @property
     def has_chosen_n(self) -> bool:
         """Whether each outer fold has a number of features that its score is of."""
-        return self.choose_n != "mean" and all(winner.n_features is not None for winner in self.outer)
+        return self.study.choose_n != "mean" and all(winner.n_features is not None for winner in self.outer)
 
     @property
     def chosen_n(self) -> dict[str, int]:
         """Number of best features that the inner scores choose, by fold; empty for the classifier ``native``."""
         return {winner.fold: winner.n_features for winner in self.winners if winner.n_features is not None}
-
-    @property
-    def n_scored(self) -> dict[str, int]:
-        """Number of features with a score above 0 in each fold's winner; empty if a winner gives no feature scores."""
-        return {winner.fold: winner.n_scored for winner in self.winners if winner.n_scored is not None}
 
     @property
     def mean_redundancy(self) -> dict[int, float]:
@@ -220,67 +171,43 @@ class Facts:
         rows = [self.modality_scores[w.fold] for w in self.outer if w.fold in self.modality_scores]
         return {name: float(np.mean([np.mean(row[name]) for row in rows])) for name in (rows[0] if rows else ())}
 
-    def scores_to_json(self) -> dict[str, Any]:
-        """Return how the numbers of features were chosen, and the figures beside the test scores, as plain data."""
-        interval = self.interval
-        return {
-            "choose_n": self.choose_n if self.chosen_n else None,
-            "n_features": self.chosen_n,
-            "interval": {
-                "lower": interval.lower,
-                "upper": interval.upper,
-                "confidence": interval.confidence,
-                "kind": "plain, over draws of the training set" if interval.of_draws else "corrected",
-                "test_train_ratio": _finite(interval.ratio),
-                "undefined_because": interval.reason or None,
-            },
-            "references": {name: _reference_to_json(reference) for name, reference in self.references.items()},
-            "optimism": dict(self.optimism),
-            "curve": {name: [_finite(value) for value in values] for name, values in self.curve.items()},
-        }
-
     def to_json(self) -> dict[str, Any]:
         """Return the facts as plain data, as the manifest has them, with the remarks as keys and values."""
-        scores: dict[str, Any] = {"test_mean": self.test.mean, "test_std": self.test.sd, "test": list(self.test.values)}
-        scores |= {"inner": list(self.inner.values), **self.scores_to_json()}
-        if self.by_task:
-            scores["tasks"] = {name: list(own.values) for name, own in self.by_task.items()}
-        if self.report:
-            scores["report"] = {
-                name: {"test_mean": own.mean, "test_std": own.sd, "test": list(own.values)}
-                for name, own in self.report.items()
-            }
-        trials = self.trials
-        found: dict[str, Any] = {
-            "name": self.name,
+        figures: dict[str, Any] = {
+            "name": self.study.name,
             "metric": self.metric,
-            "remarks": [{"key": remark.key, "values": remark.values} for remark in self.remarks],
-            "trials": trials.by_status,
+            "remarks": [vars(remark) for remark in self.remarks],
+            "trials": self.trials,
             "search": {
-                "cut_by_time_budget": trials.cut,
-                "n_tried": trials.n_tried,
-                "n_planned": trials.n_planned_then,
+                "cut_by_time_budget": self.search.cut if self.search else False,
+                "n_tried": self.search.n_tried if self.search else None,
+                "n_planned": self.search.n_planned if self.search else None,
             },
             "winners": {winner.fold: winner.params for winner in self.winners},
-            "convergence": {winner.fold: _convergence_to_json(winner) for winner in self.winners},
+            "convergence": {winner.fold: _convergence(winner) for winner in self.winners},
             "features_with_score": self.n_scored,
-            "scores": scores,
-            **(self.agreement.to_json() if self.agreement else {}),
+            "scores": {**self.test.to_json(), "inner": list(self.inner.values), **self._scores()},
         }
+        if self.by_task:
+            figures["scores"]["tasks"] = {name: list(own.values) for name, own in self.by_task.items()}
+        if self.report:
+            figures["scores"]["report"] = {name: own.to_json() for name, own in self.report.items()}
+        if self.agreement is not None:
+            figures |= self.agreement.to_json()
         if self.stability_selection is not None:
-            found["stability_selection"] = self.stability_selection.to_json(self.feature_names)
+            figures["stability_selection"] = self.stability_selection.to_json(self.study.feature_names)
         if self.permutation_test is not None:
-            found["permutation_test"] = self.permutation_test.to_json()
+            figures["permutation_test"] = self.permutation_test.to_json()
         if self.modality_scores:
-            found["modality_scores"] = self.modality_scores
+            figures["modality_scores"] = self.modality_scores
         if self.redundancy:
-            found["redundancy"] = {
+            figures["redundancy"] = {
                 "of": "mean absolute correlation of the pairs among each outer fold's top features",
-                "over": f"all {self.n_samples} samples",
+                "over": f"all {self.study.n_samples} samples",
                 "mean_of_the_top": self.mean_redundancy,
                 "by_fold_of_the_top": self.redundancy,
             }
-        return found
+        return figures
 
     def end_to_json(self) -> dict[str, Any]:
         """Return the figures of the last record of the journal, which MLflow shows."""
@@ -289,22 +216,43 @@ class Facts:
             "test_std": self.test.sd,
             "test_by_task": {name: own.mean for name, own in self.by_task.items()},
             "inner_mean": self.inner.mean,
-            "cut": self.trials.cut,
-            **self.scores_to_json(),
+            "cut": self.search.cut if self.search else False,
+            "guesses": self.guesses,
+            **self._scores(),
         }
         if self.agreement is not None:
-            figures["stability"] = _finite(self.agreement.stability.value)
+            figures["stability"] = finite(self.agreement.stability.value)
             if self.agreement.noise is not None:
                 figures["stability_of_noise"] = self.agreement.noise.mean
         if (redundancy := self.mean_redundancy.get(self.default_top)) is not None:
-            figures["redundancy"] = _finite(redundancy)
+            figures["redundancy"] = finite(redundancy)
         if self.report:
+            means = {name: (own.mean, own.sd) for name, own in self.report.items()}
             figures["report"] = {
-                name: {"test_mean": _finite(own.mean), "test_std": _finite(own.sd)} for name, own in self.report.items()
+                name: {"test_mean": finite(mean), "test_std": finite(sd)} for name, (mean, sd) in means.items()
             }
         if self.fits.n_fits:
             figures["winners_converged"] = self.fits.n_converged / self.fits.n_fits
         return figures
+
+    def _scores(self) -> dict[str, Any]:
+        """How the numbers of features were chosen, and the figures beside the test scores."""
+        interval = self.interval
+        return {
+            "choose_n": self.study.choose_n if self.chosen_n else None,
+            "n_features": self.chosen_n,
+            "interval": {
+                "lower": interval.lower,
+                "upper": interval.upper,
+                "confidence": interval.confidence,
+                "kind": "plain, over draws of the training set" if interval.of_draws else "corrected",
+                "test_train_ratio": finite(interval.ratio),
+                "undefined_because": interval.reason or None,
+            },
+            "references": {name: reference.to_json() for name, reference in self.references.items()},
+            "optimism": self.optimism,
+            "curve": {name: [finite(value) for value in values] for name, values in self.curve.items()},
+        }
 
 
 def _by_task(result: StudyRecords) -> dict[str, FoldValues]:
@@ -331,47 +279,7 @@ def _redundancy(result: StudyRecords) -> dict[int, list[float | None]]:
     return {n: [refit.redundancy[i] for refit in result.outer] for i, n in enumerate(sizes)}
 
 
-def _trials(result: StudyRecords) -> Trials:
-    search, stored = result.stored.search, result.stored
-    return Trials(
-        result.n_trials,
-        stored.study.n_trials,
-        search.n_tried if search else None,
-        search.n_planned if search else None,
-        result.cut,
-        bool(stored.paths),
-        inner_convergence(result.records),
-    )
-
-
-def _convergence_to_json(winner: Winner) -> dict[str, Any]:
+def _convergence(refit: RefitRecord) -> dict[str, Any]:
     """Whether a fit met its tol, whether that proves an optimum, and what another start finds."""
-    figures = {
-        "converged": winner.converged,
-        "relative_duality_gap": winner.gap,
-        "local_optimum": winner.local_optimum,
-    }
-    return figures | ({"other_start": winner.other_start} if winner.other_start else {})
-
-
-def _reference_to_json(reference: Reference) -> dict[str, Any]:
-    test = reference.test
-    return {
-        "test_mean": reference.mean,
-        "test_std": _finite(reference.sd),
-        "test": reference.scores,
-        "curve": reference.curve,
-        **({"guess": reference.recorded} if reference.name == "chance" else {}),
-        **({"C": list(reference.C)} if reference.C else {}),
-        "method_minus_it": {
-            "mean": reference.paired.mean,
-            "lower": test.lower if test else None,
-            "upper": test.upper if test else None,
-            "undefined_because": reference.paired.reason or None,
-        },
-        "verdict": reference.verdict,
-    }
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
+    ended = {"converged": refit.converged, "relative_duality_gap": refit.gap, "local_optimum": refit.local_optimum}
+    return ended | ({"other_start": refit.other_start} if refit.other_start else {})

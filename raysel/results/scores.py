@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -34,6 +34,10 @@ class FoldValues:
         kept = tuple(values)
         numbers = np.array(kept, dtype=np.float64)
         return cls(kept, float(np.mean(numbers)), float(np.std(numbers, ddof=1)) if len(kept) > 1 else float("nan"))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the values as plain data of the manifest."""
+        return {"test_mean": self.mean, "test_std": self.sd, "test": list(self.values)}
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,23 @@ class Reference:
         if test.lower > 0:
             return "better"
         return "worse" if test.upper < 0 else "not distinguishable"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the scores and the difference as plain data."""
+        ends = (self.test.lower, self.test.upper) if self.test else (None, None)
+        return {
+            "test_mean": self.mean,
+            "test_std": finite(self.sd),
+            "test": self.scores,
+            "curve": self.curve,
+            **({"guess": self.recorded} if self.name == "chance" else {}),
+            **({"C": list(self.C)} if self.C else {}),
+            "method_minus_it": {
+                **dict(zip(("mean", "lower", "upper"), (self.paired.mean, *ends), strict=True)),
+                "undefined_because": self.paired.reason or None,
+            },
+            "verdict": self.verdict,
+        }
 
 
 def fold_ratio(outer: Sequence[RefitRecord]) -> float:
@@ -141,6 +162,12 @@ def references(outer: Sequence[RefitRecord], metric: str, sizes: Sequence[int] =
     return kept
 
 
+def guesses(outer: Sequence[RefitRecord]) -> dict[str, float]:
+    """Return the mean scores of the guesses that read no feature, of which `references` names the better chance."""
+    scores = {name: _known(refit.reference(name) for refit in outer) for name in GUESSES[:2]}
+    return {name: float(np.mean(values)) for name, values in scores.items() if outer and len(values) == len(outer)}
+
+
 def optimism(outer: Sequence[RefitRecord]) -> dict[str, float]:
     """Return the mean over the outer folds of the winners' scores on ever more honest samples."""
     means = {}
@@ -167,6 +194,11 @@ def score_curves(
         curves[f"{name}_mean"] = values.mean(axis=0).tolist()
         curves[f"{name}_sd"] = values.std(axis=0, ddof=1).tolist() if len(values) > 1 else [np.nan] * k
     return curves | {name: np.broadcast_to(one.curve, k).tolist() if k else [] for name, one in references.items()}
+
+
+def finite(value: float) -> float | None:
+    """Return a number, None for NaN and infinity, which JSON does not have."""
+    return value if np.isfinite(value) else None
 
 
 def _known(values: Iterable[float | None]) -> list[float]:

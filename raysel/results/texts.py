@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raysel.core.printing import short
+from raysel.core.printing import mean_and_sd, short
 from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
 from raysel.evaluation.records import ChooseN
 from raysel.results.agreement import GIVEN
@@ -17,13 +17,6 @@ from raysel.results.remarks import Remark
 from raysel.results.scores import FoldValues, Reference
 
 # --- figures -----------------------------------------------------------------------------------
-
-
-def mean_and_sd(mean: float, sd: float = float("nan")) -> str:
-    """Return a mean and its standard deviation as text."""
-    if np.isnan(mean):
-        return "undefined"
-    return f"{mean:.3f}" if np.isnan(sd) else f"{mean:.3f} ± {sd:.3f}"
 
 
 def format_values(values: FoldValues) -> str:
@@ -278,11 +271,11 @@ def missing_references_sentence(facts: Facts) -> str:
     """Return which references have no score, and why."""
     expected = ["all features", *([] if facts.is_native else ["variance", "f_test"]), "chance"]
     missing = [name for name in expected if name not in facts.references]
-    if not facts.has_references or not missing:
+    if not missing or not any(refit.references for refit in facts.outer):
         return ""
-    why = f"{spaced(facts.metric)} is undefined for them on an outer fold"
+    why, scaling = f"{spaced(facts.metric)} is undefined for them on an outer fold", facts.study.config["dataset"]
     if missing == ["variance"]:
-        why = f"after the scaling {facts.dataset.get('scaling', 'unit')} all features have the same variance"
+        why = f"after the scaling {scaling.get('scaling', 'unit')} all features have the same variance"
     return f"References without a score: {', '.join(reference_name(facts, name) for name in missing)} ({why})."
 
 
@@ -324,9 +317,9 @@ def winner_rows(facts: Facts) -> list[list[str]]:
             winner.fold,
             winner.name,
             *([str(winner.n_features)] if facts.has_chosen_n else []),
-            *([str(winner.n_scored)] if facts.agreement else []),
-            mean_and_sd(winner.inner),
-            "" if winner.test is None else mean_and_sd(winner.test),
+            *([str(facts.n_scored[winner.fold])] if facts.agreement else []),
+            mean_and_sd(winner.inner_score),
+            "" if winner.test_score is None else mean_and_sd(winner.test_score),
         ]
         for winner in facts.outer
     ]
@@ -336,11 +329,11 @@ def model_sentence(facts: Facts) -> str:
     """Return what the final model is, and how many features have a score in it."""
     if facts.final is None:
         return "none (cv.final is false)"
-    model = f"{facts.final.name}, fitted on all {facts.n_samples} samples"
+    model = f"{facts.final.name}, fitted on all {facts.study.n_samples} samples"
     if facts.final.n_features is not None:
         model += f"; it predicts by its {facts.final.n_features} best features"
-    if facts.final.n_scored is not None:
-        model += f"; {facts.final.n_scored} of {facts.n_features} features have a score"
+    if facts.agreement is not None:
+        model += f"; {facts.n_scored[facts.final.fold]} of {facts.n_features} features have a score"
     return model
 
 
@@ -359,7 +352,7 @@ def convergence(facts: Facts) -> str:
 
 def trial_sentences(facts: Facts) -> Iterator[str]:
     """Yield how many trials gave no solution or were stopped, and whether the figures depend on the workers."""
-    counts, search, total = facts.trials.by_status, facts.search, facts.trials.total
+    counts, search, total = facts.trials, facts.study.config["search"], sum(facts.trials.values())
     if counts["null"]:
         yield f"{counts['null']} of {total} trials gave the zero solution"
     if counts["stopped"]:
@@ -395,7 +388,7 @@ def redundancy(facts: Facts) -> str:
     values = facts.redundancy.get(facts.top)
     if values is None:
         return ""
-    n_known, n = sum(value is not None for value in values), facts.n_samples
+    n_known, n = sum(value is not None for value in values), facts.study.n_samples
     mean = f"{facts.mean_redundancy[facts.top]:.2f}" if n_known else "undefined (fewer than two features have a score)"
     folds = f"{n_known} of {len(values)}" if 0 < n_known < len(values) else f"{len(values)}"
     return f"of the top {facts.top} over all {n} samples, mean of {folds} outer folds: {mean}"

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from raysel.config.overrides import flat
 from raysel.core.files import parse_json
 from raysel.evaluation.plan import FINAL
@@ -145,15 +143,12 @@ def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecor
     )
 
 
-def end_view(
-    study: StudyRecord, directory: StudyDirectory, record: EndRecord, outer: Sequence[RefitRecord] = ()
-) -> RunView:
-    """Return the content that is added to the study's own run when the study ends."""
-    metric, result = study.metric, record.result
-    metrics = _honest_figures(study, record, outer)
-    training = _mean([refit.training_score for refit in outer])
-    if training is not None and record.status == "finished":
-        metrics[f"training_{metric}"] = training
+def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -> RunView:
+    """Return the content that is added to the study's own run when the study ends, from the facts in its record."""
+    metric, result, finished = study.metric, record.result, record.status == "finished"
+    metrics = _honest_figures(metric, result)
+    if "training" in result.get("optimism", {}):
+        metrics[f"training_{metric}"] = result["optimism"]["training"]
     names = {
         "inner_mean": f"inner_{metric}",
         "stability": "stability",
@@ -165,7 +160,7 @@ def end_view(
     metrics |= {f"test_{metric}_{task}": score for task, score in result.get("test_by_task", {}).items()}
     if "cut" in result:
         metrics["cut_by_time_budget"] = float(result["cut"])
-    error_metrics, error_tags = _error_control(directory) if record.status == "finished" else ({}, {})
+    error_metrics, error_tags = _error_control(directory) if finished else ({}, {})
     files = [directory.config, directory.plan, directory.traces, *pictures(directory)]
     if FINAL not in study.folds:  # else they go with the model
         files += [directory.ranking / "manifest.json", directory.report]
@@ -176,13 +171,13 @@ def end_view(
         ended=record.ended,
         status={"finished": "FINISHED", "failed": "FAILED"}.get(record.status, "KILLED"),
         metrics=metrics | error_metrics,
-        by_number=_over_numbers(study, outer) if record.status == "finished" else {},
+        by_number=_over_numbers(study, result),
         tags={
             "mlflow.note.content": record.summary or f"The study was {record.status}.",
             "raysel.status": record.status,
             **error_tags,
         },
-        artifacts=_existing(*files) if record.status == "finished" else (),
+        artifacts=_existing(*files) if finished else (),
     )
 
 
@@ -216,47 +211,34 @@ def pictures(directory: StudyDirectory) -> list[Path]:
     return sorted(directory.ranking.glob("*.png"))
 
 
-def _honest_figures(study: StudyRecord, record: EndRecord, outer: Sequence[RefitRecord]) -> dict[str, float | None]:
+def _honest_figures(metric: str, result: Mapping[str, Any]) -> dict[str, float | None]:
     """Figures on the outer folds' test samples, of the study's method and of the references."""
-    metric, result = study.metric, record.result
     names = {"test_mean": f"test_{metric}", "test_std": f"test_{metric}_std"}
-    found: dict[str, float | None] = {key: result[name] for name, key in names.items() if name in result}
+    figures: dict[str, float | None] = {key: result[name] for name, key in names.items() if name in result}
     for name, own in result.get("report", {}).items():
-        found |= {f"test_{name}": own["test_mean"], f"test_{name}_std": own["test_std"]}
-    if record.status != "finished":
-        return found
-    references = dict.fromkeys(name for refit in outer for name in refit.references)
-    for name in references:
-        found[_reference_key(name)] = _mean([refit.reference(name) for refit in outer])
+        figures |= {f"test_{name}": own["test_mean"], f"test_{name}_std": own["test_std"]}
     for name, own in result.get("references", {}).items():
-        found.setdefault(_reference_key(name), own["test_mean"])  # chance is the better of two recorded guesses
-        found[f"{_reference_key(name)}_difference"] = own["method_minus_it"]["mean"]
+        figures[_reference_key(name)] = own["test_mean"]
+        figures[f"{_reference_key(name)}_difference"] = own["method_minus_it"]["mean"]
+    figures |= {_reference_key(name): mean for name, mean in result.get("guesses", {}).items()}
     ends = {f"test_{metric}_{end}": result.get("interval", {}).get(end) for end in ("lower", "upper")}
-    return found | {name: value for name, value in ends.items() if value is not None}
+    return figures | {name: value for name, value in ends.items() if value is not None}
 
 
-def _over_numbers(study: StudyRecord, outer: Sequence[RefitRecord]) -> dict[str, dict[int, float]]:
+def _over_numbers(study: StudyRecord, result: Mapping[str, Any]) -> dict[str, dict[int, float]]:
     """Mean over the outer folds for each number of features: test, inner and reference scores."""
-    numbers = list(study.config.get("evaluation", {}).get("n_features") or ())
+    numbers, curve = study.config.get("evaluation", {}).get("n_features") or (), result.get("curve", {})
     if len(numbers) < 2 or len(numbers) != len(study.labels):
         return {}
-    curves = {
-        f"test_{study.metric}_over_n": [refit.test_scores for refit in outer],
-        f"inner_{study.metric}_over_n": [refit.inner_curve for refit in outer],
-    }
-    for name in dict.fromkeys(name for refit in outer for name in refit.references):
-        curves[f"{_reference_key(name)}_over_n"] = [refit.references.get(name, []) for refit in outer]
-    whole = {name: rows for name, rows in curves.items() if rows and all(len(row) == len(numbers) for row in rows)}
-    return {name: dict(zip(numbers, np.mean(rows, axis=0).tolist(), strict=True)) for name, rows in whole.items()}
+    curves = {f"{name}_{study.metric}_over_n": curve.get(f"{name}_mean", ()) for name in ("test", "inner")}
+    references = result.get("references", {}).items()
+    curves |= {f"{_reference_key(name)}_over_n": own["curve"] for name, own in references}
+    whole = {name: row for name, row in curves.items() if len(row) == len(numbers) and None not in row}
+    return {name: dict(zip(numbers, row, strict=True)) for name, row in whole.items()}
 
 
 def _reference_key(name: str) -> str:
     return f"reference_{name.replace(' ', '_')}"
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known and len(known) == len(values) else None
 
 
 def _existing(*paths: Path) -> list[Path]:

@@ -287,8 +287,9 @@ class EndRecord(_PlainRecord):
     #: Figures of a finished study, empty by default: ``test_mean`` and ``test_std`` over the outer folds,
     #: ``test_by_task`` (a mapping), ``inner_mean``, ``stability``, ``stability_of_noise`` (its mean with permuted
     #: labels) and ``redundancy`` (of the default top; None if undefined), ``winners_converged`` (a share), ``cut`` (by
-    #: the time budget), ``report`` (``test_mean`` and ``test_std`` of each further metric by its name), and
-    #: ``choose_n``, ``n_features``, ``interval``, ``references``, ``optimism`` and ``curve``, as the manifest has them.
+    #: the time budget), ``report`` (``test_mean`` and ``test_std`` of each further metric by its name), ``guesses``
+    #: (mean of each), ``choose_n``, ``n_features``, ``interval``, ``references``, ``optimism`` and ``curve``, as the
+    #: manifest has them.
     result: Mapping[str, Any] = field(default_factory=dict)
     #: Result of a finished study in Markdown; empty otherwise.
     summary: str = ""

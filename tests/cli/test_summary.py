@@ -56,7 +56,7 @@ def test_the_answer_comes_first_and_the_explanations_after_the_figures(finished)
     text = " ".join(" ".join(shown(finished, terminal=True)).split())
     told = [texts.headline(finished.facts), *texts.verdict_sentences(finished.facts), *finished.remarks()]
     told += [
-        texts.rule_sentence(finished.facts.evaluation, finished.facts.choose_n),
+        texts.rule_sentence(finished.facts.evaluation, finished.facts.study.choose_n),
         texts.interval_footnote(finished.facts),
     ]
     places = [text.index(part) for part in told]
@@ -67,7 +67,7 @@ def test_a_sentence_is_one_line_in_a_file(finished):
     lines = shown(finished, terminal=False)
     for sentence in (
         texts.headline(finished.facts),
-        texts.rule_sentence(finished.facts.evaluation, finished.facts.choose_n),
+        texts.rule_sentence(finished.facts.evaluation, finished.facts.study.choose_n),
         *finished.remarks(),
     ):
         assert sentence in lines

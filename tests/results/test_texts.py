@@ -77,7 +77,7 @@ def test_the_headline_says_of_what_over_what_and_at_which_number(finished, at_ei
     mean = changed(at_eight, {"choose_n": "mean"}, position=[None] * 3)
     assert mean.test_scores == pytest.approx([0.85, 0.82, 0.885])
     assert texts.headline(mean.facts).endswith("as the mean over the best 4 and 8 of 64 features")
-    assert "mean over all 2 numbers" in texts.rule_sentence(mean.facts.evaluation, mean.facts.choose_n)
+    assert "mean over all 2 numbers" in texts.rule_sentence(mean.facts.evaluation, mean.facts.study.choose_n)
     assert "with the best inner mean" in texts.rule_sentence(at_eight.facts.evaluation, "best")
     equal = changed(at_eight, test_scores=[[0.5, 0.5]] * 3)
     assert "0.500 ± 0.000 (SD over 3 outer folds; no interval: the score is equal in all runs)" in texts.headline(

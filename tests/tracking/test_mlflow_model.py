@@ -260,7 +260,12 @@ def test_references_and_training_scores_are_logged_where_they_are_recorded(tmp_p
             elif isinstance(record, RefitRecord):
                 record = replace(record, training_scores=[0.625, 0.875], position=1)  # noqa: PLW2901
             elif isinstance(record, EndRecord):
-                record = replace(record, result={"test_mean": 0.5, "test_std": 0.1})  # noqa: PLW2901
+                whole, f_test = {"test_mean": 0.9, "curve": [0.9]}, {"test_mean": 0.375, "curve": [0.625, 0.375]}
+                compared = {"all features": whole, "f_test": f_test}
+                for own in compared.values():
+                    own["method_minus_it"] = {"mean": 0.5 - own["test_mean"]}
+                result = {"test_mean": 0.5, "test_std": 0.1, "references": compared, "optimism": {"training": 0.5}}
+                record = replace(record, result=result)  # noqa: PLW2901
             journal.append(replace(record, id="e" * 32, experiment="changed") if hasattr(record, "uri") else record)
     with contextlib.chdir(tmp_path):
         assert follow(changed, None)
@@ -275,6 +280,7 @@ def test_references_and_training_scores_are_logged_where_they_are_recorded(tmp_p
             assert {point.value for point in points} == {expected}
     top = next(run for run in runs if run.data.tags["raysel.kind"] == "study")
     assert top.data.metrics["reference_f_test"] == pytest.approx(0.375)
+    assert top.data.metrics["reference_f_test_difference"] == pytest.approx(0.125)
     assert top.data.metrics["reference_all_features"] == pytest.approx(0.9)
     curve = client.get_metric_history(top.info.run_id, "reference_f_test_over_n")
     assert {point.step: point.value for point in curve} == {4: 0.625, 8: 0.375}

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from raysel.config.overrides import OWN_DATA
-from raysel.core.printing import markdown_text
+from raysel.core.printing import markdown_text, mean_and_sd
 from raysel.evaluation.records import RefitRecord
 from raysel.tracking.comparisons.record import ComparisonRecord
 from raysel.tracking.mlflow_view import log_axes, run_page, runs_page
@@ -178,7 +178,7 @@ def experiment_note(
     searched = ", ".join(f"`{key}`" for key in searched_keys(study)) or "no parameter"
     # The only paragraph that is shown until a reader opens the description. MLflow's list of experiments shows its
     # beginning as plain text, so links come last.
-    score = _score_in_words(study, end) if end else ""
+    score = _format_score(study, end) if end else ""
     of = f"{study.config.get('solver', {}).get('name', 'the method')} on {len(study.feature_names)} features"
     told = [score[:1].upper() + score[1:], markdown_text(of), f"last study: {study.name}"]
     last = " · ".join([", ".join(filter(None, told)), *links])
@@ -236,7 +236,7 @@ def final_note(
     """Return the description of the final run: the honest score, what it is of, and where to read on."""
     told = []
     size = f" with {final.n_features} features" if final.n_features is not None else ""
-    if score := _score_in_words(study, end):
+    if score := _format_score(study, end):
         told.append(
             f"This model is fitted on all samples, so that none is left to test it. It may be expected to score as the "
             f"study's {len(outer)} outer folds did on test samples that no choice has seen: {score}."
@@ -251,10 +251,10 @@ def final_note(
     return "\n\n".join(told)
 
 
-def _score_in_words(study: StudyRecord, end: EndRecord) -> str:
+def _format_score(study: StudyRecord, end: EndRecord) -> str:
     """Mean and standard deviation over the outer folds; empty if the study has not finished."""
-    mean, spread = end.result.get("test_mean"), end.result.get("test_std")
-    return "" if mean is None or spread is None else f"test {study.metric} {mean:.3f} ± {spread:.3f} (SD)"
+    mean, sd = end.result.get("test_mean"), end.result.get("test_std")
+    return "" if mean is None or sd is None else f"test {study.metric} {mean_and_sd(mean, sd)} (SD)"
 
 
 def _fold_row(record: RefitRecord, page: str) -> str:

@@ -135,7 +135,7 @@ class MLflowRuns:
         return dataset_name(self._study), self._study.data_hash[:_DIGEST_LENGTH]
 
     def _end(self, record: EndRecord, settle: bool) -> None:
-        view = end_view(self._study, self._directory, record, self._outer())
+        view = end_view(self._study, self._directory, record)
         self._experiment.log(self.study_run_id, view)
         self._experiment.log_artifacts(self.study_run_id, view.artifacts)
         self.refresh()  # finds runs that were created twice because a request was repeated
