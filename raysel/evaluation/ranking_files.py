@@ -31,9 +31,15 @@ def write_ranking(
 ) -> tuple[Path, ...]:
     """Write a ranking as files, e.g. ``ranking.csv`` and ``ranking.parquet``, without loss of digits."""
     check_formats(formats)
-    table = ranking.to_table()
+    return write_table(ranking.to_table(), folder, "ranking", formats)
+
+
+def write_table(
+    table: pa.Table, folder: str | Path, name: str, formats: Sequence[str] = ("csv", "parquet")
+) -> tuple[Path, ...]:
+    """Write a table as files of a name, one a format."""
     contents = {form: _WRITERS[form](table) for form in formats}
-    return tuple(write_result(Path(folder, f"ranking.{form}"), content) for form, content in contents.items())
+    return tuple(write_result(Path(folder, f"{name}.{form}"), content) for form, content in contents.items())
 
 
 def check_formats(formats: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ import pyarrow.parquet
 from raysel.core.arrays import FloatArray
 from raysel.core.errors import DirectoryError
 from raysel.core.files import read_json, write_result
-from raysel.evaluation.ranking_files import csv_content
+from raysel.evaluation.ranking_files import write_table
 from raysel.evaluation.records import RefitRecord
 from raysel.numerics.permutation import PermutationPValue
 from raysel.results.small_tables import read_numbers
@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 FOLDER = "permutation"
 #: Names of the files in it.
 _RESULT, _TABLE = "result.json", "features"
+#: Fields that the result's file holds as they are.
+_PLAIN: tuple[str, ...] = (
+    *("metric", "test_mean", "permuted", "recomputed", "retune", "seed", "exchanged", "n_movable"),
+    *("log10_arrangements", "shares", "mixed"),
+)
 _COLUMNS = ("p_value", "p_value_fwer", "p_value_fwer_step_down")
 #: Level at which features are counted in the sentences.
 _LEVEL = 0.05
@@ -171,31 +176,14 @@ class PermutationTest:
 
     def write(self, folder: Path, of: Mapping[str, Any]) -> list[Path]:
         """Write the test into a folder."""
-        written = []
-        if self.features:
-            table, parquet = self._table(), pa.BufferOutputStream()
-            pa.parquet.write_table(table, parquet)
-            written = [
-                write_result(folder / f"{_TABLE}.csv", csv_content(table)),
-                write_result(folder / f"{_TABLE}.parquet", parquet.getvalue().to_pybytes()),
-            ]
+        written = write_table(self._table(), folder, _TABLE) if self.features else ()
         described = {
             "of": of,
-            "metric": self.metric,
-            "test_mean": self.test_mean,
+            **{name: getattr(self, name) for name in _PLAIN},
             **asdict(self.p),
             "sentences": self.sentences(),
-            "retune": self.retune,
-            "seed": self.seed,
-            "exchanged": self.exchanged,
-            "n_movable": self.n_movable,
-            "log10_arrangements": self.log10_arrangements,
-            "recomputed": self.recomputed,
-            "permuted": list(self.permuted),
             "errors": {str(number): error for number, error in self.errors.items()},
-            "mixed": list(self.mixed),
             "has_features": bool(self.features),
-            "shares": self.shares,
         }
         text = json.dumps(described, indent=1, ensure_ascii=False, allow_nan=False)
         return [*written, write_result(folder / _RESULT, f"{text}\n".encode())]
@@ -234,23 +222,11 @@ def read_permutation_test(
         features = {}
         if raw["has_features"]:
             features = read_numbers(folder / f"{_TABLE}.parquet", _COLUMNS, len(feature_names))
-        return PermutationTest(
-            raw["metric"],
-            raw["test_mean"],
-            tuple(raw["permuted"]),
-            PermutationPValue(**{field.name: raw[field.name] for field in fields(PermutationPValue)}),
-            raw["retune"],
-            raw["seed"],
-            raw["exchanged"],
-            raw["n_movable"],
-            raw["log10_arrangements"],
-            raw["recomputed"],
-            features,
-            tuple(feature_names),
-            raw["shares"],
-            {int(number): error for number, error in raw["errors"].items()},
-            tuple(raw.get("mixed", ())),  # of an earlier version
-        )
+        plain = {name: raw[name] for name in _PLAIN if name != "mixed"}
+        plain |= {"permuted": tuple(raw["permuted"]), "mixed": tuple(raw.get("mixed", ()))}  # earlier: none
+        p = PermutationPValue(**{field.name: raw[field.name] for field in fields(PermutationPValue)})
+        errors = {int(number): error for number, error in raw["errors"].items()}
+        return PermutationTest(p=p, features=features, feature_names=tuple(feature_names), errors=errors, **plain)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DirectoryError(
             f"{folder} cannot be read as the result of a permutation test: {error!r}. Compute it again, which uses the "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import DirectoryError
-from raysel.core.files import read_json, write_result
-from raysel.evaluation.ranking_files import csv_content, write_manifest
+from raysel.core.files import read_json
+from raysel.evaluation.ranking_files import write_manifest, write_table
 from raysel.numerics.selection_bounds import (
     ASSUMPTIONS,
     simple_bound,
@@ -198,16 +196,22 @@ class StabilitySelection:
         return {
             "of": f"share of {2 * self.n_pairs} random halves of all samples that select a feature among the top "
             f"{self.top} by the final model's configuration",
-            "top": self.top,
-            "threshold": self.threshold,
             "n_halves": 2 * self.n_pairs,
             "stability_over_pairs_of_halves": self.stability,
+            **self.bounds(feature_names),
+            "sentences": [self.sentence(), *self.remarks()],
+        }
+
+    def bounds(self, feature_names: Sequence[str]) -> dict[str, Any]:
+        """Return the selected features with the bounds on the false ones, as plain data."""
+        return {
+            "top": self.top,
+            "threshold": self.threshold,
             "q": self.q,
             "p": self.p,
             "expected_false_selections_at_most": {"simple": self.simple_bound, "unimodal": self.unimodal_bound},
             "assumptions": ASSUMPTIONS,
             "selected": [feature_names[i] for i in self.order() if self.selected[i]],
-            "sentences": [self.sentence(), *self.remarks()],
         }
 
     def order(self) -> IntArray:
@@ -236,29 +240,18 @@ def write_stability_selection(
     }
     order = found.order()
     table = pa.table({name: pa.array(np.asarray(values)[order]) for name, values in columns.items()})
-    parquet = io.BytesIO()
-    pyarrow.parquet.write_table(table, parquet)
-    return (
-        write_result(folder / _TABLE, parquet.getvalue()),
-        write_result(folder / "selection.csv", csv_content(table)),
-        write_manifest(folder / _RESULT, _described(found, [feature_names[i] for i in order if found.selected[i]])),
-    )
+    csv, parquet = write_table(table, folder, "selection")
+    return parquet, csv, write_manifest(folder / _RESULT, _described(found, feature_names))
 
 
-def _described(found: StabilitySelection, names: Sequence[str]) -> dict[str, Any]:
+def _described(found: StabilitySelection, feature_names: Sequence[str]) -> dict[str, Any]:
     return {
         "schema": 1,
         "sentence": found.sentence(),
         "remarks": found.remarks(),
-        "top": found.top,
-        "threshold": found.threshold,
         "threshold_is_default": found.is_default,
-        "q": found.q,
-        "p": found.p,
         "theta": found.theta,
-        "expected_false_selections_at_most": {"simple": found.simple_bound, "unimodal": found.unimodal_bound},
-        "assumptions": ASSUMPTIONS,
-        "selected": names,
+        **found.bounds(feature_names),
         "halves": {
             "asked_for": found.n_halves,
             "counted": 2 * found.n_pairs,

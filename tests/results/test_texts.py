@@ -65,64 +65,55 @@ def at_eight(finished):
 
 
 def test_the_headline_says_of_what_over_what_and_at_which_number(finished, at_eight):
-    assert texts.headline(at_eight.facts).startswith(
-        "test accuracy 0.920 ± 0.020 (SD over 3 outer folds; corrected 95 % "
-    )
-    assert texts.headline(at_eight.facts).endswith(") with the 8 best of 64 features")
+    start = "test accuracy 0.920 ± 0.020 (SD over 3 outer folds; corrected 95 % "
+    assert texts.headline(at_eight.facts).startswith(start)
     assert texts.headline(at_eight.facts) in repr(at_eight)
     differ = changed(at_eight, n_features=[4, 8, 8], position=[0, 1, 1])
     assert differ.test_scores == [0.80, 0.94, 0.92]
-    assert "4 to 8 best of 64 features, chosen on each outer fold by its inner scores" in texts.headline(differ.facts)
-    assert texts.headline(differ.facts).endswith("; the final model uses 8")
     mean = changed(at_eight, {"choose_n": "mean"}, position=[None] * 3)
     assert mean.test_scores == pytest.approx([0.85, 0.82, 0.885])
-    assert texts.headline(mean.facts).endswith("as the mean over the best 4 and 8 of 64 features")
-    assert "mean over all 2 numbers" in texts.rule_sentence(mean.facts.evaluation, mean.facts.study.choose_n)
-    assert "with the best inner mean" in texts.rule_sentence(at_eight.facts.evaluation, "best")
-    equal = changed(at_eight, test_scores=[[0.5, 0.5]] * 3)
-    assert "0.500 ± 0.000 (SD over 3 outer folds; no interval: the score is equal in all runs)" in texts.headline(
-        equal.facts
-    )
-    assert texts.interval_footnote(equal.facts) == ""
+    one = {"test_scores": [scores[1:] for scores in SCORES], "inner_curve": [[0.9]] * 3, "references": [{}] * 3}
+    one = changed(at_eight, {"choose_n": "mean", "n_features": [8]}, position=[None] * 3, **one)
+    refits = {**at_eight.stored.refits, FINAL: dataclasses.replace(at_eight.final, n_features=4)}
+    other_model = StudyResult(dataclasses.replace(at_eight.stored, refits=refits))
     native = changed(finished, {"classifier": "native"}, position=[None] * 3, n_features=[None] * 3)
-    assert texts.headline(native.facts).endswith("by the model's own predictions")
-
-
-def test_one_number_of_features_is_told_as_it_is_whatever_the_rule(at_eight):
-    one = changed(
-        at_eight,
-        {"choose_n": "mean", "n_features": [8]},
-        position=[None] * 3,
-        test_scores=[scores[1:] for scores in SCORES],
-        inner_curve=[[0.9]] * 3,
-        references=[{}] * 3,
+    chosen = (
+        "with the 4 to 8 best of 64 features, chosen on each outer fold by its inner scores; the final model uses 8"
     )
-    assert texts.headline(one.facts).endswith(") with the 8 best of 64 features")
-    assert texts.score_rows(one.facts)[0].n_features == "8"
+    for result, end, cell in (
+        (at_eight, ") with the 8 best of 64 features", "8"),
+        (differ, chosen, "4-8"),
+        (mean, "as the mean over the best 4 and 8 of 64 features", "mean"),
+        (one, ") with the 8 best of 64 features", "8"),
+        (other_model, ") with the 8 best of 64 features on the outer folds; the final model uses 4", "8"),
+        (native, "by the model's own predictions", ""),
+    ):
+        assert texts.headline(result.facts).endswith(end)
+        assert texts.score_rows(result.facts)[0].n_features == cell
+    equal = changed(at_eight, test_scores=[[0.5, 0.5]] * 3)
+    assert "0.500 ± 0.000 (SD over 3 outer folds; no interval: the score is equal in all runs)" in repr(equal)
+    assert texts.interval_footnote(equal.facts) == ""
+    evaluation = at_eight.facts.evaluation
+    assert "mean over all 2 numbers" in texts.rule_sentence(evaluation, "mean")
+    assert "with the best inner mean" in texts.rule_sentence(evaluation, "best")
 
 
-def test_a_choice_of_the_largest_number_that_was_tried_is_remarked(at_eight):
+def test_a_choice_at_an_end_of_the_numbers_is_remarked(at_eight):
     (remark,) = (text for text in at_eight.remarks() if "largest number" in text)
     chosen = [fold for fold, n in at_eight.n_features.items() if n == 8]
     assert f", 8, on {len(chosen)} of 4 folds ({', '.join(chosen)}): larger numbers may score better" in remark
     assert remark in markdown(at_eight.facts)
-    for other in (changed(at_eight, {"choose_n": "mean"}, position=[None] * 3),):
-        assert not any("largest number" in text for text in other.remarks())
-    assert list(number_remarks({"outer0": 8}, [8], {"outer0": 9})) == [], "nothing was chosen"
-    assert list(number_remarks({"outer0": 8}, [4, 8, 16], {"outer0": 20})) == [], "neither end"
-    few = list(number_remarks({"outer0": 8}, [4, 8], {"outer0": 8}))
-    assert few == [], "all features with a score are used already"
+    mean = changed(at_eight, {"choose_n": "mean"}, position=[None] * 3)
+    assert not any("largest number" in text for text in mean.remarks())
     (smallest,) = map(format_remark, number_remarks({"outer0": 4, "outer1": 8, "final": 4}, [4, 8, 16], {}))
     assert "smallest number of features that was tried, 4, on 2 of 3 folds (outer0, final): smaller" in smallest
-    assert list(number_remarks({"outer0": 1}, [1, 8], {"outer0": 9})) == [], "there is no smaller number"
-
-
-def test_the_headline_names_the_models_number_where_it_differs(at_eight):
-    refits = {**at_eight.stored.refits, FINAL: dataclasses.replace(at_eight.final, n_features=4)}
-    differ = StudyResult(dataclasses.replace(at_eight.stored, refits=refits))
-    assert texts.headline(differ.facts).endswith(
-        ") with the 8 best of 64 features on the outer folds; the final model uses 4"
-    )
+    for chosen, listed, n_scored, why in (
+        (8, [8], 9, "nothing was chosen"),
+        (8, [4, 8, 16], 20, "neither end"),
+        (8, [4, 8], 8, "all features with a score are used already"),
+        (1, [1, 8], 9, "there is no smaller number"),
+    ):
+        assert list(number_remarks({"outer0": chosen}, listed, {"outer0": n_scored})) == [], why
 
 
 def test_winners_at_the_end_of_their_grid_are_remarked():
