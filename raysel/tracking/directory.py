@@ -122,12 +122,12 @@ class StudyDirectory:
     @property
     def lock(self) -> Path:
         """Lock file of the running study."""
-        return self.path / ".lock"
+        return self.path / ".lease"
 
     @property
     def tracking_lock(self) -> Path:
         """Lock file of the process that uploads to MLflow."""
-        return self.path / ".tracking.lock"
+        return self.path / ".tracking.lease"
 
     @classmethod
     def create(cls, path: Path, needed_bytes: int, *, data: bool = False) -> tuple[StudyDirectory, FileLock]:

@@ -257,7 +257,7 @@ def test_no_space_left_is_said_before_anything_starts(here, small_disk, capsys):
     said = capsys.readouterr().err
     assert "No space left on device" in said
     assert "another output directory" in said
-    assert set(contents(small_disk)) <= {"study/.lock"}
+    assert set(contents(small_disk)) <= {"study/.lease"}
 
 
 @pytest.mark.usefixtures("here", "ray_here")

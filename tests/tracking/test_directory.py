@@ -34,7 +34,6 @@ def test_files_of_others_are_left_alone(tmp_path):
 
 @pytest.mark.parametrize("name", ["config.yaml", "plan.json", "journal.jsonl", "model.skops", "ranking/ranking.csv"])
 def test_a_directory_that_holds_a_study_is_refused_and_not_changed(tmp_path, name):
-    (tmp_path / ".lock").touch()
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("what a study left")
     before = contents(tmp_path)

@@ -38,10 +38,10 @@ from raysel.execution.serial import SerialExecutor
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking import locks as claims
+from raysel.tracking import locks
 from small_studies import NoUpload
 
-claims._WATCH_SECONDS = 1.0
+locks.LEASE_SECONDS = 15.0
 folder, study = Path(sys.argv[1]), Study.prepare(config_from_dict(json.loads(Path(sys.argv[2]).read_text())))
 try:
     executor = SerialExecutor(study)
@@ -143,10 +143,8 @@ def total_in_progress(folder: Path) -> int | None:
 
 
 def make_silent(folder: Path) -> None:
-    """Set the claim's last sign of life back by some minutes, on the file server."""
-    behind = folder.parent.parent / "behind" / folder.name
-    for claim in behind.glob(".lock.?*"):
-        os.utime(claim, (time.time() - 500,) * 2)
+    """Set the last sign of life back by some minutes, on the file server."""
+    os.utime(folder.parent.parent / "behind" / folder.name / ".lease", (time.time() - 500,) * 2)
 
 
 def test_one_driver_at_a_time_and_a_killed_one_is_resumed_at_once_on_its_machine(server, raw, tmp_path):
