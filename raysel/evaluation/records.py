@@ -7,7 +7,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -280,26 +280,12 @@ class TrialRecord:
         return ", ".join(f"{n} {source}" for source, n in counts.most_common()) if set(counts) - {"solved"} else ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data that `from_json` reads back; its lists are not copied."""
+        """Return plain data as the journal holds them; its lists are not copied."""
         folds = {
             name: {**vars(trace), "inner": [dict(vars(inner)) for inner in trace.inner]}
             for name, trace in self.folds.items()
         }
         return {**vars(self), "folds": folds}
-
-    @classmethod
-    def from_json(cls, raw: dict[str, Any]) -> TrialRecord:
-        """Restore a record from the data of `to_json`; unknown keys are ignored."""
-        folds = {
-            name: FoldTrace(
-                trace["null"],
-                [_inner(inner) for inner in trace["inner"]],
-                trace.get("error", ""),
-                trace.get("C", []),
-            )
-            for name, trace in raw["folds"].items()
-        }
-        return cls(**{**_own(cls, raw), "folds": folds})
 
 
 @dataclass
@@ -321,7 +307,7 @@ class PathRecord:
     ended: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data that `from_json` reads back; its lists are not copied."""
+        """Return plain data as the journal holds them; its lists are not copied."""
         return {**vars(self), "fits": {id_: dict(vars(fit)) for id_, fit in self.fits.items()}}
 
     @property
@@ -343,11 +329,6 @@ class PathRecord:
             started=min(self.started, later.started),
             ended=max(self.ended, later.ended),
         )
-
-    @classmethod
-    def from_json(cls, raw: dict[str, Any]) -> PathRecord:
-        """Restore a record from the data of `to_json`; unknown keys are ignored."""
-        return cls(**{**_own(cls, raw), "fits": {id_: _inner(fit) for id_, fit in raw["fits"].items()}})
 
 
 @dataclass
@@ -427,7 +408,7 @@ class RefitRecord:
     local_optimum: bool = False
     #: What a fit of the final model from another start found, see `other_start`; None for the outer folds, where the
     #: optimum does not depend on the start, or if it was not recorded.
-    other_start: dict[str, float] | None = None
+    other_start: dict[str, int | float] | None = None
 
     @property
     def test_score(self) -> float | None:
@@ -463,24 +444,10 @@ class RefitRecord:
                 self.feature_scores[feature] = 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data that `from_json` reads back."""
+        """Return plain data as the journal holds them."""
         return asdict(self)
-
-    @classmethod
-    def from_json(cls, raw: dict[str, Any]) -> RefitRecord:
-        """Restore a record from the data of `to_json`; unknown keys are ignored."""
-        return cls(**_own(cls, raw))
 
 
 def _is_loss(error: str) -> bool:
     """Return whether an error is that of raysel up to 0.4, which did not distinguish a lost node from a dead worker."""
     return re.fullmatch(r"the worker process ended \d+ times \(killed, or out of memory\)", error) is not None
-
-
-def _inner(raw: dict[str, Any]) -> InnerTrace:
-    return InnerTrace(**_own(InnerTrace, raw))
-
-
-def _own(cls: type, raw: dict[str, Any]) -> dict[str, Any]:
-    required = {field.name for field in fields(cls) if field.default is MISSING and field.default_factory is MISSING}
-    return {field.name: raw[field.name] for field in fields(cls) if field.name in required or field.name in raw}

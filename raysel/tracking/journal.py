@@ -35,14 +35,7 @@ class Upgrader:
             if schema not in range(1, SCHEMA + 1):
                 raise DirectoryError(f"written by a newer version of raysel (schema {schema}); update raysel.")
             self._schema, self._study = schema, line
-        if self._schema == SCHEMA:
-            return line
-        try:
-            return _from_schema_1(line, self._study)
-        except KeyError as error:
-            raise DirectoryError(f"a record of kind {line.get('kind')!r} has no {error}.") from error
-        except (TypeError, ValueError, AttributeError) as error:
-            raise DirectoryError(f"a record of kind {line.get('kind')!r} is damaged: {error}.") from error
+        return line if self._schema == SCHEMA else _from_schema_1(line, self._study)
 
 
 def _from_schema_1(line: Mapping[str, Any], study: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -180,9 +173,11 @@ class RecordReader:
             record = record_from_line(self._upgrader.upgrade(line))
             if record is not None and self._checked:
                 check_record(record, self._study)
-        except (DirectoryError, ValueError) as error:
-            of = "" if isinstance(error, DirectoryError) else f"a record of kind {line.get('kind')!r} is damaged: "
-            raise DirectoryError(f"{self._path}, line {number}: {of}{error}") from error
+        except DirectoryError as error:
+            raise DirectoryError(f"{self._path}, line {number}: {error}") from error
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            of = f"a record of kind {line.get('kind')!r} is damaged: {'there is no ' * isinstance(error, KeyError)}"
+            raise DirectoryError(f"{self._path}, line {number}: {of}{error}.") from error
         if isinstance(record, StudyRecord):
             self._study = record
         return record

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import socket
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,8 +22,8 @@ from raysel.core.files import atomic_write, remove_temporary_files
 
 #: Seconds between two signs of life of a process that holds a lock.
 HEARTBEAT_SECONDS = 5.0
-#: A process on another machine counts as dead after so many seconds without a sign of life by the clock of the file
-#: server, and then by that of the process that takes over.
+#: A process that may run, as on another machine, counts as dead after so many seconds without a sign of life, first by
+#: the clock of the file server, then by that of the process that takes over.
 LEASE_SECONDS = 60.0
 #: Seconds for which another process that wants the lock may withdraw.
 _PATIENCE_SECONDS = 0.5
@@ -47,8 +46,8 @@ class FileLock:
         except Timeout as error:
             raise LockHeldError(_describe(path, self._lease.owner)) from error
         self._token = self._lease.token
-        #: Whether the process that held the lock before may still run.
-        self.evicted = before is not None and not _is_here(before)
+        #: Whether a process held the lock before, which may still run.
+        self.evicted = before is not None
 
     def check(self) -> None:
         """Check that no other process has taken over, which only happens if this one gave no sign of life for long."""
@@ -80,8 +79,7 @@ def is_locked(path: Path) -> bool:
     try:
         lease.acquire(timeout=0)
     except Timeout:
-        owner = lease.owner
-        return (owner is not None and _is_here(owner)) or _silence(path) <= LEASE_SECONDS
+        return _silence(path) <= LEASE_SECONDS
     lease.release()
     return False
 
@@ -91,16 +89,9 @@ def _lease(path: Path) -> SoftFileLease:
 
 
 def _patience(path: Path, owner: OwnerRecord | None) -> float:
-    """Seconds to wait for a lock: until a process of another machine that seems dead has been watched."""
-    silent = owner is not None and not _is_here(owner) and _silence(path) > LEASE_SECONDS
+    """Seconds to wait for a lock: until a process that seems dead, and is not known to be, has been watched."""
+    silent = owner is not None and _silence(path) > LEASE_SECONDS
     return _PATIENCE_SECONDS + (LEASE_SECONDS if silent else 0)
-
-
-def _is_here(owner: OwnerRecord) -> bool:
-    """Return whether a process runs, or ran, where this one can tell whether it does."""
-    host = socket.gethostname()
-    namespace = Path("/proc/self/ns/pid")
-    return owner.hostname in (host, f"{host}?pidns-{namespace.stat().st_ino:x}" if namespace.exists() else host)
 
 
 def _silence(path: Path) -> float:
@@ -115,13 +106,10 @@ def _silence(path: Path) -> float:
 def _describe(path: Path, owner: OwnerRecord | None) -> str:
     if owner is None:
         return "another process"
-    text = f"process {owner.pid} on {owner.hostname.partition('?')[0]!r}"
-    if _is_here(owner):
-        return text
-    silence = _silence(path)
+    silence, host = _silence(path), owner.hostname.partition("?")[0]
     return (
-        f"{text}, whose last sign of life was {silence:.0f} s ago; if it is dead, try again in "
-        f"{max(1.0, LEASE_SECONDS - silence):.0f} s, or remove {path}"
+        f"process {owner.pid} on {host!r}, whose last sign of life was {silence:.0f} s ago; if it is dead, try again "
+        f"in {max(1.0, LEASE_SECONDS - silence):.0f} s, or remove {path}"
     )
 
 

@@ -41,7 +41,7 @@ from raysel.run.recording import mlflow_uri, resumed_record, study_record
 from raysel.study.stored import StoredStudy
 from raysel.tracking.comparisons.record import ComparisonRecord
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.records import StudyRecord
+from raysel.tracking.records import record_from_line
 from raysel.tracking.uri import absolute_uri, connection, missing_credentials
 
 #: Long enough that no other part of a text is the same by chance.
@@ -199,8 +199,10 @@ def test_configurations_hold_no_credentials_and_are_the_same_study_with_others()
 def test_records_of_version_0_1_with_credentials_are_read_without_them():
     config = {"tracking": {"uri": f"http://ada:{SECRET}@h"}}
     fields = {"name": "few", "experiment": "few", "started": 0.0, "uri": f"http://ada:{SECRET}@h"}
-    study = dict.fromkeys(StudyRecord.__dataclass_fields__, "") | fields | {"id": "a", "config": config}
-    assert SECRET not in repr(StudyRecord.from_json(study))
+    study = {"config_hash": "", "data_hash": "", "metric": "", "n_samples": 1, "n_trials": 1} | fields
+    study |= {key: [] for key in ("labels", "folds", "feature_names", "constant")}
+    study |= {key: {} for key in ("versions", "layout")} | {"kind": "study", "id": "a", "config": config}
+    assert SECRET not in repr(record_from_line(study))
     member = {"label": "A", "folder": "a", "solver": "smr", "reconstructed": False, "error": None}
     comparison = fields | {"schema": 1, "id": "a", "reference": "A", "members": [member]}
     assert SECRET not in repr(ComparisonRecord.from_json(comparison))

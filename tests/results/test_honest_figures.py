@@ -13,13 +13,15 @@ from small_studies import make_study, run_on_ray, run_serially, write_digits, wr
 
 from raysel.cli import select, tune
 from raysel.config import config_from_dict, load_config
-from raysel.evaluation.records import RefitRecord, TrialRecord
+from raysel.core.typed import instance_of
+from raysel.evaluation.records import TrialRecord
 from raysel.execution import recorder
 from raysel.execution.recorder import SearchLimits
 from raysel.results.export import markdown
 from raysel.run.api import open_study
 from raysel.study.definition import Study
 from raysel.tracking.journal import read_journal
+from raysel.tracking.records import record_from_line
 
 pytestmark = pytest.mark.usefixtures("ray_here")
 
@@ -62,7 +64,7 @@ def test_winners_that_did_not_converge_are_counted_as_they_are(here, capsys):
     write_yaml(here / "few.yaml", solver__params={"max_iter": 6, "tol": 1e-3}, solver__space={"alpha": [0.01, 0.3]})
     assert tune.main(["few.yaml", "--output", "study", "--verbose"]) == 0
     entries = list(read_journal(here / "study/journal.jsonl"))
-    refits = [RefitRecord.from_json(entry) for entry in entries if entry["kind"] == "refit"]
+    refits = [record_from_line(entry) for entry in entries if entry["kind"] == "refit"]
     for refit in refits:
         fell = -np.diff(refit.objective[-2:]) / refit.objective[-2]
         assert refit.converged == (fell.item() <= 1e-3)
@@ -175,7 +177,7 @@ def test_a_failure_on_one_outer_fold_decides_nothing_on_another(tmp_path):
     np.savez(tmp_path / "data.npz", X=X, y=y)
     study = Study.prepare(config_from_dict(raw))
     records, refits, _ = run_on_ray(study, tmp_path / "run")
-    (wide,) = (r for r in map(TrialRecord.from_json, records.values()) if r.params["n_components"] == 3)
+    (wide,) = (r for r in (instance_of(TrialRecord, raw) for raw in records.values()) if r.params["n_components"] == 3)
     assert (wide.status, wide.failed_folds) == ("failed", ["outer0"])
     assert "n_components=3" in wide.failure
     winners = {refit.record.fold: refit.record.params["n_components"] for refit in refits}

@@ -19,7 +19,7 @@ def test_nodes_of_other_versions_and_other_machines_are_remarked(tmp_path):
     lines = [json.loads(line) for line in journal.read_text().splitlines()]
     versions = lines[0]["versions"]
     assert set(MACHINE) <= set(versions)
-    node = journal_line(NodeRecord("10.0.0.2", [["scipy", versions["scipy"], "1.0"]]))
+    node = journal_line(NodeRecord("10.0.0.2", [("scipy", versions["scipy"], "1.0")]))
     moved = {**lines[0], "versions": {**versions, "blas": "another"}}
     earlier = {**lines[0], "versions": {name: text for name, text in versions.items() if name not in MACHINE}}
     journal.write_text(

@@ -85,7 +85,7 @@ class NodeCheck:
 
     def records(self) -> list[NodeRecord]:
         """Return the records of the nodes with other versions that were found so far."""
-        return [NodeRecord(address, [list(change) for change in changes]) for address, changes in self.found.items()]
+        return [NodeRecord(address, changes) for address, changes in self.found.items()]
 
     def record_late(self, log: StudyLog) -> None:
         """Compare nodes that joined after the start and write those of other versions to the journal, if allowed.

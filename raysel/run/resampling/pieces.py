@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from raysel.core.errors import DirectoryError, StudyError
+from raysel.core.typed import instance_of
 from raysel.execution.signals import sigterm_as_interrupt
 from raysel.results.progress import duration
 from raysel.run.resampling.finished import FinishedStudy
@@ -81,7 +82,10 @@ def read_pieces(folder: Path, numbers: Sequence[int]) -> Pieces:
     wanted, found, mixed = set(numbers), {}, []
     for line in _pieces(folder / _JOURNAL):
         if line.get("kind") == _NODE:
-            mixed.append(NodeRecord.from_json(line).sentence)
+            try:
+                mixed.append(instance_of(NodeRecord, line).sentence)
+            except ValueError as error:
+                raise DirectoryError(f"{folder / _JOURNAL} is damaged: {error}; restore it from a copy.") from error
         elif line["number"] in wanted:
             found[line["number"]] = line
     ordered = [found[number] for number in sorted(found)]

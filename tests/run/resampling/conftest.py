@@ -29,5 +29,5 @@ def finished(digits_study):
 @pytest.fixture
 def copied(digits_study, tmp_path):
     """Copy of its directory, for tests that write to it."""
-    shutil.copytree(digits_study, tmp_path / "study")
+    shutil.copytree(digits_study, tmp_path / "study", ignore=shutil.ignore_patterns(".lease"))
     return tmp_path / "study"

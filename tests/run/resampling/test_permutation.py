@@ -300,7 +300,7 @@ def test_the_sentences_say_the_figure_and_its_limits(tested):
 
 
 def test_nodes_with_other_versions_are_named_in_the_result(path, monkeypatch, capsys):
-    node = NodeRecord("10.0.0.2", [["numpy", "2.4.6", "2.3.1"]])
+    node = NodeRecord("10.0.0.2", [("numpy", "2.4.6", "2.3.1")])
     monkeypatch.setattr(SerialExecutor, "mixed_nodes", lambda _: [node])
     assert permute.main([str(path), "--permutations", str(N + 1), "--allow-mixed-versions"]) == 0
     assert node.sentence in " ".join(capsys.readouterr().out.split())

@@ -230,7 +230,7 @@ def test_it_continues_where_it_stopped_and_computes_nothing_again(filtered, tmp_
 
 
 def test_nodes_with_other_versions_are_named_in_the_result(filtered, tmp_path, monkeypatch, capsys):
-    node = NodeRecord("10.0.0.2", [["numpy", "2.4.6", "2.3.1"]])
+    node = NodeRecord("10.0.0.2", [("numpy", "2.4.6", "2.3.1")])
     monkeypatch.setattr(SerialExecutor, "mixed_nodes", lambda _: [node])
     shutil.copytree(filtered[0], tmp_path / "study")
     assert main([str(tmp_path / "study"), "--subsamples", "22", "--allow-mixed-versions"]) == 0

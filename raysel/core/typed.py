@@ -1,0 +1,30 @@
+"""Plain data from outside as instances of dataclasses."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, TypeVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+Instance = TypeVar("Instance")
+
+
+def instance_of(cls: type[Instance], raw: Any) -> Instance:
+    """Make an instance of a dataclass from plain data, whose unknown keys are ignored.
+
+    A ValueError names the first field that is missing or of another type, or a number that is not finite.
+    """
+    try:
+        made: list[Instance] = _adapter(cls).validate_python([raw])  # type: ignore[arg-type]
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"][1:]))
+        raise ValueError(f"'{place}': {first['msg']}" if place else first["msg"]) from error
+    return made[0]
+
+
+@cache
+def _adapter(cls: type) -> TypeAdapter[Any]:
+    # In a list, because pydantic takes no configuration beside a dataclass itself.
+    return TypeAdapter(list[cls], config=ConfigDict(allow_inf_nan=False))  # type: ignore[valid-type]
