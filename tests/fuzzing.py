@@ -51,7 +51,8 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from sklearn.tree._tree import Tree
 
 from raysel.base.adapter import ScikitLearnMethod
-from raysel.base.models import load_model, parts_within, save_model
+from raysel.base.model_parts import parts_within
+from raysel.base.models import load_model, save_model
 from raysel.base.registry import OWN, build_solver, solver_class
 from raysel.core.errors import DataError
 from raysel.data.layouts import Matrix

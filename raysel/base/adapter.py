@@ -41,8 +41,6 @@ class ScikitLearnMethod(OneShotEstimator):
     # Upper bound for all wrapped classes; the registry and the study check the actual class.
     capabilities: ClassVar[Capabilities] = Capabilities(ranks=None, predicts=True, multilabel=True)
 
-    fitted_shapes: ClassVar[dict[str, str]] = {"classes_": "n_classes | n_outputs: c_i"}
-
     estimator_: Any
     classes_: LabelArray
     n_outputs_: int

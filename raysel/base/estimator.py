@@ -114,9 +114,6 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     #: scikit-learn's constraints of the parameters; parameters without an entry are not checked.
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
-    #: Shapes of the fitted attributes, see `raysel.base.model_files.shapes`; a subclass declares its own.
-    fitted_shapes: ClassVar[dict[str, str]] = {"scores_": "n_features", "objective_path_": "n_iter"}
-
     scores_: FloatArray
     n_features_in_: int
 

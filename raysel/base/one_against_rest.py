@@ -79,8 +79,6 @@ class OneAgainstRestClassifier(ClassifierMixin, Estimator):
 
     capabilities: ClassVar[Capabilities] = Capabilities(ranks=False, predicts=True, multilabel=True)
 
-    fitted_shapes: ClassVar[dict[str, str]] = {"classes_": "n_classes", "class_count_": "n_classes | n_classes 2"}
-
     classes_: LabelArray
     class_count_: IntArray
     multilabel_: bool

@@ -50,12 +50,6 @@ class LinearSelector(ClassifierMixin, Selector):
 
     capabilities: ClassVar[Capabilities] = replace(Selector.capabilities, predicts=True)
 
-    fitted_shapes: ClassVar[dict[str, str]] = {
-        "coef_": "n_problems n_features",
-        "intercept_": "n_problems",
-        "classes_": "n_classes",
-    }
-
     coef_: FloatArray
     intercept_: FloatArray
     classes_: LabelArray

@@ -113,7 +113,6 @@ class Aggregate(IterativeEstimator, TaskProjector):
     capabilities: ClassVar[Capabilities] = replace(
         TaskProjector.capabilities, prepare_parameters=frozenset({"intermediate_dim"})
     )
-    fitted_shapes: ClassVar[dict[str, str]] = {"ranks_": "1"}  # of the pooled samples
 
     n_components: int | None
     # The defaults are also those of model files that were written before these parameters existed.

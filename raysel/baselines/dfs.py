@@ -134,8 +134,6 @@ class DFS(IterativeEstimator, Selector):
         "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
     }
 
-    fitted_shapes: ClassVar[dict[str, str]] = {"components_": "n_directions n_features"}
-
     components_: FloatArray
     _random_start = False
 

@@ -121,16 +121,6 @@ class KernelClassifier(OneAgainstRestClassifier):
     gamma: float
     gamma_scale: str
 
-    fitted_shapes: ClassVar[dict[str, str]] = {
-        "modality_names_": "n_kernels",
-        "modality_scores_": "n_kernels | n_kernels n_problems",
-        "kernel_gammas_": "n_kernels",
-        "support_": "n_support",
-        "support_vectors_": "n_support n_features",
-        "dual_coef_": "n_problems n_support | n_kernels n_problems n_support",
-        "intercept_": "n_problems",
-    }
-
     modality_names_: list[str]
     modality_scores_: FloatArray
     kernel_gammas_: FloatArray

@@ -132,8 +132,6 @@ class LPBoost(OneShotEstimator, KernelClassifier):
         "random_state": ["random_state"],
     }
 
-    fitted_shapes: ClassVar[dict[str, str]] = {"loss_weights_": "n_kernels"}
-
     loss_weights_: FloatArray
 
     def __init__(

@@ -89,8 +89,6 @@ class MCGF(OneShotEstimator, OneAgainstRestClassifier):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
     }
 
-    fitted_shapes: ClassVar[dict[str, str]] = {"samples_": "n_samples n_features", "labelled_": "n_samples n_classes"}
-
     samples_: FloatArray
 
     def __init__(self, beta: float = 1.0, alpha: float = 0.5, n_neighbors: int = 10) -> None:

@@ -269,8 +269,6 @@ class MKL(IterativeEstimator, KernelClassifier):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
-    fitted_shapes: ClassVar[dict[str, str]] = {"regularization_": "scalar | n_problems"}
-
     regularization_: FloatArray
 
     def __init__(

@@ -92,13 +92,6 @@ class MLkNN(OneShotEstimator, OneAgainstRestClassifier):
         "smoothing": [Interval(Real, 0, None, closed="neither")],
     }
 
-    fitted_shapes: ClassVar[dict[str, str]] = {
-        "samples_": "n_samples n_features",
-        "labelled_": "n_samples n_problems",
-        "priors_": "n_problems",
-        "likelihoods_": "2 n_counts n_problems",
-    }
-
     samples_: FloatArray
     priors_: FloatArray
     likelihoods_: FloatArray

@@ -107,8 +107,6 @@ class MLLS(OneShotEstimator, OneAgainstRest):
         "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
     }
 
-    fitted_shapes: ClassVar[dict[str, str]] = {"shared_subspace_": "n_features n_shared"}
-
     shared_subspace_: FloatArray
 
     def __init__(

@@ -97,8 +97,6 @@ class MRMR(Filter):
         "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
     }
 
-    fitted_shapes: ClassVar[dict[str, str]] = {"relevance_": "n_features"}
-
     relevance_: FloatArray
 
     def __init__(

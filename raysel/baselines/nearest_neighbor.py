@@ -50,11 +50,6 @@ class NearestNeighbor(OneShotEstimator, OneAgainstRestClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"n_neighbors": [Interval(Integral, 1, None, closed="left")]}
 
-    fitted_shapes: ClassVar[dict[str, str]] = {
-        "samples_": "n_samples n_features",
-        "targets_": "n_samples | n_samples n_classes",
-    }
-
     samples_: FloatArray
 
     def __init__(self, n_neighbors: int = 1) -> None:

@@ -80,8 +80,6 @@ class ReliefF(Filter):
         "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
     }
 
-    fitted_shapes: ClassVar[dict[str, str]] = {"weights_": "n_features"}
-
     weights_: FloatArray
 
     def __init__(self, n_neighbors: int = 5, n_features_to_select: int | None = None) -> None:

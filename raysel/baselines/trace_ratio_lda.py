@@ -60,8 +60,6 @@ class TraceRatioLDA(IterativeEstimator, TaskProjector):
     True
     """
 
-    fitted_shapes: ClassVar[dict[str, str]] = {"ratios_": "n_tasks"}
-
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "tasks": [dict, None],
         "n_components": [Interval(Integral, 1, None, closed="left"), "array-like", None],

@@ -55,8 +55,6 @@ class ModalityScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "method": [StrOptions({"zscore_sqrt_width", "zscore", "minmax", "row_unit", "none"})],
     }
 
-    fitted_shapes: ClassVar[dict[str, str]] = {"offset_": "n_features", "scale_": "n_features"}
-
     offset_: FloatArray
     scale_: FloatArray
     n_features_in_: int
@@ -150,8 +148,6 @@ class TaskScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "method": [StrOptions({"unit", "zscore", "none"})],
     }
 
-    fitted_shapes: ClassVar[dict[str, str]] = {"offset_": "n_features", "scale_": "n_features"}
-
     offset_: FloatArray
     scale_: FloatArray
     n_features_in_: int
@@ -230,8 +226,6 @@ class UnitScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     The transform is ``(X - offset_) / range_``. It preserves the ratios of the features' variances, e.g. of the
     pixels of an image.
     """
-
-    fitted_shapes: ClassVar[dict[str, str]] = {"offset_": "scalar", "range_": "scalar"}
 
     offset_: float
     range_: float

@@ -190,12 +190,6 @@ class NearestNeighborsClassifier(ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"n_neighbors": [Interval(Integral, 1, None, closed="left")]}
 
-    fitted_shapes: ClassVar[dict[str, str]] = {
-        "samples_": "n_samples n_features",
-        "labels_": "n_samples | n_samples n_classes",
-        "classes_": "n_classes",
-    }
-
     samples_: FloatArray
     labels_: LabelArray
     classes_: LabelArray

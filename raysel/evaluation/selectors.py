@@ -63,8 +63,6 @@ class ScoredSelector(SelectorMixin, BaseEstimator):
 
     n_features_to_select: int | None
 
-    fitted_shapes: ClassVar[dict[str, str]] = {"scores_": "n_features"}
-
     scores_: FloatArray
     n_features_in_: int
     feature_names_in_: LabelArray

@@ -41,7 +41,8 @@ import raysel.results
 import raysel.solvers
 from raysel.base.adapter import ScikitLearnMethod
 from raysel.base.estimator import Estimator
-from raysel.base.models import check_trees, load_model, save_model, trusted_types, untrusted_types
+from raysel.base.model_parts import check_trees
+from raysel.base.models import load_model, save_model, trusted_types, untrusted_types
 from raysel.base.registry import OWN, build_solver, solver_class
 from raysel.core.errors import DataError, StudyError
 from raysel.data.layouts import Matrix

@@ -57,18 +57,6 @@ class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     tasks: Mapping[str, int | tuple[int, ...]] | None
     n_features_to_select: int | None
 
-    fitted_shapes: ClassVar[dict[str, str]] = {
-        "projections_": "n_tasks: D_i d_i",
-        "means_": "n_tasks: D_i",
-        "embeddings_": "n_tasks: m_i d_i",
-        "embedded_labels_": "n_tasks: m_i",
-        "task_scores_": "n_tasks: D_i",
-        "scores_": "n_features",
-        "ranks_": "n_tasks | n_tasks n_sides",
-        "task_names_": "n_tasks",
-        "classes_": "n_classes",
-    }
-
     projections_: list[FloatArray]
     means_: list[FloatArray]
     embeddings_: list[FloatArray]

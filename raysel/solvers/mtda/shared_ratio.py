@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -118,13 +118,6 @@ class SharedRatioProjector(IterativeEstimator, TaskProjector):
 
     task_weights: Literal["inverse_trace", "uniform"] | ArrayLike
     shrinkage: float
-
-    fitted_shapes: ClassVar[dict[str, str]] = {
-        "task_weights_": "n_tasks",
-        "numerators_": "n_tasks",
-        "denominators_": "n_tasks",
-        "retained_": "n_tasks",
-    }
 
     task_weights_: FloatArray
     numerators_: FloatArray

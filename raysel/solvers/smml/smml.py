@@ -112,11 +112,6 @@ class SMML(IterativeEstimator, OneAgainstRest):
     capabilities: ClassVar[Capabilities] = replace(OneAgainstRest.capabilities, path=True)
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"modalities"})
 
-    fitted_shapes: ClassVar[dict[str, str]] = {
-        "modality_scores_": "n_modalities n_problems",
-        "modality_names_": "n_modalities",
-    }
-
     modality_scores_: FloatArray
     modality_names_: list[str]
     gamma1_: float
