@@ -7,6 +7,7 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from raysel.config.overrides import OWN_DATA
 from raysel.core.errors import DirectoryError, StudyError
@@ -20,51 +21,60 @@ _LATER = ("stability", "permutation", "comparison", "members.json")
 EXPORTED = ("ranking.csv", "ranking.parquet", "ranking.png", "model.skops", "manifest.json")
 
 
+class Entry:
+    """File or folder of a directory, as an attribute of an object with a ``path``."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, directory: Any, owner: type | None = None) -> Path:
+        return Path(directory.path, self.name)
+
+
 @dataclass(frozen=True)
 class StudyDirectory:
     """Paths of the files of a study."""
 
     path: Path
 
-    @property
-    def config(self) -> Path:
-        """Validated configuration, YAML."""
-        return self.path / "config.yaml"
-
-    @property
-    def plan(self) -> Path:
-        """Sample indices of all folds, JSON."""
-        return self.path / "plan.json"
-
-    @property
-    def data(self) -> Path:
-        """Data set, Arrow IPC file; only if the samples were given in memory."""
-        return self.path / OWN_DATA
-
-    @property
-    def journal(self) -> Path:
-        """Journal, JSON lines: one record for the study, each trial, each refit and each end."""
-        return self.path / "journal.jsonl"
-
-    @property
-    def progress(self) -> Path:
-        """Counts of the trials, JSON, replaced atomically."""
-        return self.path / "progress.json"
-
-    @property
-    def tracking(self) -> Path:
-        """State of the upload to MLflow, JSON, replaced atomically."""
-        return self.path / "tracking.json"
-
-    @property
-    def traces(self) -> Path:
-        """Objective and scores of all inner fits by iteration, Parquet."""
-        return self.path / "traces.parquet"
-
-    @property
-    def folds(self) -> Path:
-        """Folder of the outer folds' rankings and models."""
-        return self.path / "folds"
+    #: Validated configuration, YAML.
+    config = Entry("config.yaml")
+    #: Sample indices of all folds, JSON.
+    plan = Entry("plan.json")
+    #: Data set, Arrow IPC file; only if the samples were given in memory.
+    data = Entry(OWN_DATA)
+    #: Journal, JSON lines: one record for the study, each trial, each refit and each end.
+    journal = Entry("journal.jsonl")
+    #: Counts of the trials, JSON, replaced atomically.
+    progress = Entry("progress.json")
+    #: State of the upload to MLflow, JSON, replaced atomically.
+    tracking = Entry("tracking.json")
+    #: Objective and scores of all inner fits by iteration, Parquet.
+    traces = Entry("traces.parquet")
+    #: Folder of the outer folds' rankings and models.
+    folds = Entry("folds")
+    #: Fitted pipeline of the final model, in skops format.
+    model = Entry("model.skops")
+    #: Mean of each feature over the samples, in NumPy's format; only if samples are images.
+    mean_sample = Entry("mean_sample.npy")
+    #: Image that pictures show below maps, in NumPy's format; only if the configuration names one.
+    background = Entry("background.npy")
+    #: A few samples as the model takes them, NumPy array of shape (n, n_features).
+    model_example = Entry("model_example.npy")
+    #: Folder of the exported result.
+    ranking = Entry("ranking")
+    #: Label, class counts, groups and ranges for the report, JSON.
+    preview = Entry("preview.json")
+    #: Mean images of the classes, single samples and ranges of columns for the report, in NumPy's format.
+    preview_parts = Entry("preview.npz")
+    #: Report, one HTML file.
+    report = Entry("report.html")
+    #: Marker that exists while the first files are written; if it is left, they may be overwritten.
+    incomplete = Entry(".beginning")
+    #: Lock file of the running study.
+    lock = Entry(".lease")
+    #: Lock file of the process that uploads to MLflow.
+    tracking_lock = Entry(".tracking.lease")
 
     def fold_table(self, fold: str) -> Path:
         """Return the path of the ranking of an outer fold's winner, CSV."""
@@ -73,61 +83,6 @@ class StudyDirectory:
     def fold_model(self, fold: str) -> Path:
         """Return the path of the fitted pipeline of a fold's winner, in skops format; `model` for the final fold."""
         return self.model if fold == FINAL else self.folds / f"{fold}.skops"
-
-    @property
-    def model(self) -> Path:
-        """Fitted pipeline of the final model, in skops format."""
-        return self.path / "model.skops"
-
-    @property
-    def mean_sample(self) -> Path:
-        """Mean of each feature over the samples, in NumPy's format; only if samples are images."""
-        return self.path / "mean_sample.npy"
-
-    @property
-    def background(self) -> Path:
-        """Image that pictures show below maps, in NumPy's format; only if the configuration names one."""
-        return self.path / "background.npy"
-
-    @property
-    def model_example(self) -> Path:
-        """A few samples as the model takes them, NumPy array of shape (n, n_features)."""
-        return self.path / "model_example.npy"
-
-    @property
-    def ranking(self) -> Path:
-        """Folder of the exported result."""
-        return self.path / "ranking"
-
-    @property
-    def preview(self) -> Path:
-        """Label, class counts, groups and ranges for the report, JSON."""
-        return self.path / "preview.json"
-
-    @property
-    def preview_parts(self) -> Path:
-        """Mean images of the classes, single samples and ranges of columns for the report, in NumPy's format."""
-        return self.path / "preview.npz"
-
-    @property
-    def report(self) -> Path:
-        """Report, one HTML file."""
-        return self.path / "report.html"
-
-    @property
-    def incomplete(self) -> Path:
-        """Marker that exists while the first files are written; if it is left, they may be overwritten."""
-        return self.path / ".beginning"
-
-    @property
-    def lock(self) -> Path:
-        """Lock file of the running study."""
-        return self.path / ".lease"
-
-    @property
-    def tracking_lock(self) -> Path:
-        """Lock file of the process that uploads to MLflow."""
-        return self.path / ".tracking.lease"
 
     @classmethod
     def create(cls, path: Path, needed_bytes: int, *, data: bool = False) -> tuple[StudyDirectory, FileLock]:
@@ -165,11 +120,9 @@ class StudyDirectory:
 
     def check(self) -> None:
         """Check that the files and folders of the study, which may be untrusted, are no links, pipes or devices."""
-        files = [self.config, self.plan, self.data, self.journal, self.progress, self.tracking, self.traces, self.model]
-        files += [self.folds, self.mean_sample, self.background, self.model_example, self.ranking, self.preview]
-        files += [self.preview_parts, self.report, self.incomplete, self.lock, self.tracking_lock]
+        entries = [entry.name for entry in vars(StudyDirectory).values() if isinstance(entry, Entry)]
         selected = [path.name for path in self.path.glob("selection*")] if self.path.is_dir() else []
-        check_entries(self.path, [*(file.name for file in files), *_LATER, *selected])
+        check_entries(self.path, [*entries, *_LATER, *selected])
 
     def is_running(self) -> bool:
         """Return whether a study is running in the directory, or its lock file cannot be opened."""
