@@ -9,6 +9,7 @@ import pytest
 from small_studies import make_study, run_on_ray, write_digits
 
 from raysel.core.errors import ConfigError
+from raysel.core.typed import instance_of
 from raysel.evaluation.nested_search import FoldSearch
 from raysel.evaluation.records import TrialRecord
 
@@ -84,7 +85,7 @@ def test_without_batches_what_is_there_is_learnt_from_and_not_tried_again(learnt
     *_, kept = learnt
     free = make_study(digits, **{**LEARNING, "search": {**LEARNING["search"], "synchronous": False}})
     fold = free.plan.folds[0]
-    records = [TrialRecord.from_json(entry) for entry in kept if entry["fold"] == fold.name][:4]
+    records = [instance_of(TrialRecord, entry) for entry in kept if entry["fold"] == fold.name][:4]
     search = FoldSearch(free.config, fold, free.configurations, free.halving(), records)
     tried = []
     while (record := search.next()) is not None:

@@ -16,6 +16,7 @@ from small_studies import make_study, run_on_ray
 from raysel.base.registry import solver_class
 from raysel.cli import select, tune
 from raysel.core.errors import ConfigError, DataError
+from raysel.core.typed import instance_of
 from raysel.data.formats.writers import save_dataset
 from raysel.data.loading import load_dataset
 from raysel.data.tasks import join_tasks
@@ -44,7 +45,7 @@ def test_each_task_is_recorded_by_iteration_and_tested_once(tmp_path, ray_here):
     _, refits, kept = run_on_ray(study, tmp_path / "run")
     assert len(kept) == 2
     for record in kept:
-        curves = TrialRecord.from_json(record).curves("accuracy", study.evaluation.labels, "mean")
+        curves = instance_of(TrialRecord, record).curves("accuracy", study.evaluation.labels, "mean")
         each = np.array([curves["val_accuracy_iris"], curves["val_accuracy_wine"]])
         assert each.shape[1] == len(curves["objective"]) > 1
         np.testing.assert_allclose(each.mean(axis=0), curves["val_accuracy"], atol=1e-12)
