@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fnmatch import fnmatch
 from typing import Any
@@ -78,6 +80,22 @@ def expecting(checks: Iterable[Check], failures: Mapping[str, str]) -> Iterator[
         yield replace(check, expected_failure=reason) if reason else check
 
 
+@contextmanager
+def global_seeds() -> Iterator[Callable[[int], None]]:
+    """Yield a function that seeds the global generators, from which a careless subject draws; they are restored."""
+    state = np.random.get_state(), random.getstate()  # noqa: NPY002
+
+    def seed(number: int) -> None:
+        np.random.seed(number)  # noqa: NPY002
+        random.seed(number)
+
+    try:
+        yield seed
+    finally:
+        np.random.set_state(state[0])  # noqa: NPY002
+        random.setstate(state[1])
+
+
 def require(condition: object, message: str) -> None:
     """Raise AssertionError unless a condition holds; unlike ``assert`` also under ``python -O``."""
     if not condition:
@@ -110,10 +128,8 @@ def arrays_in(value: Any) -> list[LabelArray]:
 
 def require_same_study(found: FinishedStudy, expected: FinishedStudy, *, journals: bool = True) -> None:
     """Raise AssertionError unless two runs agree in trials, refits and models; times and stack frames are ignored."""
-    require(
-        sorted(found.trials) == sorted(expected.trials),
-        f"the trials are {sorted(found.trials)}, not {sorted(expected.trials)}.",
-    )
+    ids = [sorted(run.trials) for run in (found, expected)]
+    require(ids[0] == ids[1], f"the trials are {ids[0]}, not {ids[1]}.")
     for id_, record in expected.trials.items():
         got, wanted = _comparable(found.trials[id_]), _comparable(record)
         different = [key for key in wanted if got.get(key) != wanted[key]]

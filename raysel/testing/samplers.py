@@ -12,7 +12,7 @@ import numpy as np
 from raysel.config.space import Choices, Domain, LogSpace, RandInt, Uniform
 from raysel.evaluation.configurations import Configuration
 from raysel.evaluation.samplers import BatchedProposals, Sampler
-from raysel.testing.checks import Check, require
+from raysel.testing.checks import Check, global_seeds, require
 
 #: Makes a sampler from fixed parameters, a space and a seed.
 MakeSampler: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, Domain], int], Sampler]
@@ -114,16 +114,12 @@ def _proposals_are_in_the_space(make: MakeSampler, space: Mapping[str, Domain]) 
 
 
 def _a_seed_decides(make: MakeSampler, space: Mapping[str, Domain]) -> None:
-    state = np.random.get_state()  # noqa: NPY002 - what a careless sampler draws from
-    try:
-        found = []
+    asked = []
+    with global_seeds() as seed_globally:
         for seed in (1, 2):
-            np.random.seed(seed)  # noqa: NPY002
-            random.seed(seed)
-            found.append(_ask(make(_FIXED, space, 0), _TOTAL))
-    finally:
-        np.random.set_state(state)  # noqa: NPY002
-    require(found[0] == found[1], "two samplers of one seed, told the same scores, propose different configurations.")
+            seed_globally(seed)
+            asked.append(_ask(make(_FIXED, space, 0), _TOTAL))
+    require(asked[0] == asked[1], "two samplers of one seed, told the same scores, propose different configurations.")
 
 
 def _order_within_a_batch(make: MakeSampler, space: Mapping[str, Domain]) -> None:
@@ -135,10 +131,8 @@ def _earlier_points_are_understood(make: MakeSampler, space: Mapping[str, Domain
     sampler = make(_FIXED, space, 0)
     for params in _ask(make(_FIXED, space, 1), 10):
         sampler.observe(params, _score(params))
-    for found in _ask(sampler, 10):
-        require(
-            set(found) == {*_FIXED, *space}, f"after points of an earlier run a configuration sets {sorted(found)}."
-        )
+    for params in _ask(sampler, 10):
+        require(set(params) == {*_FIXED, *space}, f"after earlier points a configuration sets {sorted(params)}.")
 
 
 def _a_small_space_is_tried_once(make: MakeSampler, space: Mapping[str, Domain]) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from itertools import islice
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from raysel.base.estimator import Estimator
-from raysel.testing.checks import arrays_in, require, require_close, require_equal
-from raysel.testing.estimators.samples import MethodCase, Samples, SamplesCheck, fitted, require_same_bits
+from raysel.testing.checks import arrays_in, global_seeds, require, require_close, require_equal
+from raysel.testing.estimators.samples import MethodCase, Samples, SamplesCheck, fitted, iterated, require_same_bits
 
 #: Relative rise that rounding may give an objective that falls.
 _ROUNDING = 1e-9
@@ -19,45 +18,39 @@ _ROUNDING = 1e-9
 def iterate_is_fit(case: MethodCase, samples: Samples) -> None:
     """``iterate`` yields the objectives that ``fit`` records, and its model can be used after each."""
     whole, stepwise = fitted(case, samples), case.build(samples.layout)
-    found = []
+    objectives: list[float] = []
     for objective in stepwise.iterate(samples.X, samples.y):
-        found.append(objective)
-        require(
-            (stepwise.n_iter_, len(stepwise.objective_path_)) == (len(found), len(found)),
-            f"after yield {len(found)} n_iter_ is {stepwise.n_iter_}, objective_path_ has "
-            f"{len(stepwise.objective_path_)} values.",
-        )
+        objectives.append(objective)
+        n, counted = len(objectives), (stepwise.n_iter_, len(stepwise.objective_path_))
+        require(counted == (n, n), f"after yield {n} n_iter_ and the length of objective_path_ are {counted}.")
         if hasattr(stepwise, "predict"):
-            require(len(stepwise.predict(samples.X)) == len(samples.y), f"predict fails after yield {len(found)}.")
+            require(len(stepwise.predict(samples.X)) == len(samples.y), f"predict fails after yield {n}.")
         if not case.wrapped and case.capabilities.ranks:
-            require(stepwise.scores_.shape == samples.X.shape[1:], f"scores_ is missing after yield {len(found)}.")
-    require(np.isfinite(found).all(), f"the objectives {found} are not all finite.")
-    require(len(found) <= stepwise.max_steps, f"{len(found)} yields exceed max_steps={stepwise.max_steps}.")
-    require_equal(np.array(found), whole.objective_path_, "what iterate yields is not objective_path_ of fit")
+            require(stepwise.scores_.shape == samples.X.shape[1:], f"scores_ is missing after yield {n}.")
+    require(np.isfinite(objectives).all(), f"the objectives {objectives} are not all finite.")
+    n, most = len(objectives), stepwise.max_steps
+    require(n <= most, f"{n} yields exceed max_steps={most}.")
+    require_equal(np.array(objectives), whole.objective_path_, "what iterate yields is not objective_path_ of fit")
     require_same_bits(stepwise, whole, samples.X, "iterate and fit")
 
 
 def prepared_is_the_same(case: MethodCase, samples: Samples) -> None:
     """``iterate`` gives the same bits with the result of ``prepare`` as without it."""
-    plain, given = fitted(case, samples), case.build(samples.layout)
     prepared = case.build(samples.layout).prepare(samples.X, samples.y)
     require(prepared is not None, "prepare returned None, which iterate takes for nothing prepared.")
-    for _ in given.iterate(samples.X, samples.y, prepared):
-        pass
-    require_same_bits(given, plain, samples.X, "iterate with prepared and fit")
+    given = iterated(case.build(samples.layout), samples.X, samples.y, prepared)
+    require_same_bits(given, fitted(case, samples), samples.X, "iterate with prepared and fit")
 
 
 def prepared_is_shared(case: MethodCase, samples: Samples) -> None:
     """Configurations with equal ``capabilities.prepare_parameters`` can use the same result of ``prepare``."""
-    first = case.build(samples.layout)
-    prepared = first.prepare(samples.X, samples.y)
+    prepared = case.build(samples.layout).prepare(samples.X, samples.y)
     for changes in [*case.varied, *([case.null_params] if case.null_params else [])]:
         if set(changes) & case.capabilities.prepare_parameters:
             continue
-        plain, given = fitted(case, samples, **changes), case.build(samples.layout, **changes)
-        for _ in given.iterate(samples.X, samples.y, prepared):
-            pass
-        require_same_bits(given, plain, samples.X, f"{dict(changes)}, prepared by {dict(case.params)}")
+        given = iterated(case.build(samples.layout, **changes), samples.X, samples.y, prepared)
+        what = f"{dict(changes)}, prepared by {dict(case.params)}"
+        require_same_bits(given, fitted(case, samples, **changes), samples.X, what)
 
 
 def prepared_is_not_written_to(case: MethodCase, samples: Samples) -> None:
@@ -68,8 +61,7 @@ def prepared_is_not_written_to(case: MethodCase, samples: Samples) -> None:
     before = [array.copy() for array in arrays]
     for array in arrays:
         array.flags.writeable = False
-    for _ in model.iterate(samples.X, samples.y, prepared):
-        pass
+    iterated(model, samples.X, samples.y, prepared)
     for array, copy in zip(arrays_in(prepared), before, strict=True):
         require_equal(array, copy, "a fit changed what was prepared")
 
@@ -78,8 +70,7 @@ def data_are_not_written_to(case: MethodCase, samples: Samples) -> None:
     """A fit does not modify writable X and y; all other checks pass read-only arrays."""
     X, y = samples.X.copy(), samples.y.copy()
     model = case.build(samples.layout)
-    for _ in model.iterate(X, y, model.prepare(X, y)):
-        pass
+    iterated(model, X, y, model.prepare(X, y))
     if hasattr(model, "predict"):
         model.predict(X)
     require_equal(X, samples.X, "a fit changed X")
@@ -92,11 +83,8 @@ def stopping_is_max_iter(case: MethodCase, samples: Samples) -> None:
         return
     n_iter = fitted(case, samples).n_iter_
     for k in sorted({1, 2, (n_iter + 1) // 2}):
-        stopped, limited = case.build(samples.layout), case.build(samples.layout, max_iter=k)
-        for _ in islice(stopped.iterate(samples.X, samples.y), k):
-            pass
-        for _ in limited.iterate(samples.X, samples.y):
-            pass
+        stopped = iterated(case.build(samples.layout), samples.X, samples.y, n=k)
+        limited = iterated(case.build(samples.layout, max_iter=k), samples.X, samples.y)
         require(limited.n_iter_ <= k, f"max_iter={k} made {limited.n_iter_} iterations.")
         require_same_bits(stopped, limited, samples.X, f"stopping after {k} yields and max_iter={k}")
 
@@ -106,24 +94,19 @@ def fit_again(case: MethodCase, samples: Samples) -> None:
     again = fitted(case, samples)
     half = np.sort(np.concatenate([np.flatnonzero((samples.y == v).reshape(len(samples.y), -1).all(axis=1))[:6]
                                    for v in np.unique(samples.y, axis=0)]))  # fmt: skip
-    for _ in again.iterate(samples.X[half], samples.y[half]):
-        pass
-    for _ in again.iterate(samples.X, samples.y):
-        pass
+    iterated(again, samples.X[half], samples.y[half])
+    iterated(again, samples.X, samples.y)
     require_same_bits(again, fitted(case, samples), samples.X, "a second fit and the first of another object")
 
 
 def seed_decides(case: MethodCase, samples: Samples) -> None:
     """The same ``random_state`` gives the same bits, whatever the state of NumPy's global generator."""
-    state = np.random.get_state()  # noqa: NPY002 - what a careless method draws from
-    try:
-        found = []
+    models = []
+    with global_seeds() as seed_globally:
         for seed in (1, 2):
-            np.random.seed(seed)  # noqa: NPY002
-            found.append(fitted(case, samples))
-    finally:
-        np.random.set_state(state)  # noqa: NPY002
-    require_same_bits(found[0], found[1], samples.X, "two fits of random_state=0")
+            seed_globally(seed)
+            models.append(fitted(case, samples))
+    require_same_bits(models[0], models[1], samples.X, "two fits of random_state=0")
 
 
 def objective_moves_one_way(case: MethodCase, samples: Samples) -> None:
@@ -134,20 +117,14 @@ def objective_moves_one_way(case: MethodCase, samples: Samples) -> None:
         path = fitted(case, samples, **changes).objective_path_
         steps = np.diff(path) * (1.0 if case.objective == "falls" else -1.0)
         wrong = np.flatnonzero(steps > _ROUNDING * np.abs(path[:-1]))
-        require(
-            not wrong.size,
-            f"the objective {'rises' if case.objective == 'falls' else 'falls'} after iterations {wrong + 1}: {path}.",
-        )
+        require(not wrong.size, f"not every step of the objective {case.objective}: see {wrong + 1} in {path}.")
 
 
 def zero_solution_is_proved(case: MethodCase, samples: Samples) -> None:
     """A solution that is proved to be zero is set without iterating, and iterating reaches it too."""
     proves = not case.wrapped and case.cls.is_zero_solution is not Estimator.is_zero_solution
     if case.null_params is None:
-        require(
-            not proves,
-            f"{case.cls.__name__} has is_zero_solution: give null_params, with which it holds whatever the data.",
-        )
+        require(not proves, "the class has is_zero_solution: give null_params, with which it holds whatever the data.")
         return
     null, some = case.build(samples.layout, **case.null_params), fitted(case, samples)
     prepared = null.prepare(samples.X, samples.y)
@@ -161,17 +138,14 @@ def zero_solution_is_proved(case: MethodCase, samples: Samples) -> None:
     if hasattr(null, "predict") and samples.single_label:
         values, counts = np.unique(samples.y, return_counts=True)
         given = np.unique(null.predict(samples.X))
-        most = values[counts == counts.max()]
-        require(
-            len(given) == 1 and given[0] in most, f"the zero solution predicts {given}, not the most frequent class."
-        )
-    iterated = case.build(samples.layout, **case.null_params)
-    iterated.n_features_in_ = samples.X.shape[1]
-    for _ in iterated._follow(iterated._updates(samples.X, samples.y, prepared)):  # noqa: SLF001 - without the proof
+        right = len(given) == 1 and given[0] in values[counts == counts.max()]
+        require(right, f"the zero solution predicts {given}, not the most frequent class.")
+    unproved = case.build(samples.layout, **case.null_params)
+    unproved.n_features_in_ = samples.X.shape[1]
+    for _ in unproved._follow(unproved._updates(samples.X, samples.y, prepared)):  # noqa: SLF001
         pass
-    require_close(
-        iterated.scores_ / some.scores_.max(), null.scores_, 1e-3, "iterations do not come to the zero solution"
-    )
+    shares = unproved.scores_ / some.scores_.max()
+    require_close(shares, null.scores_, 1e-3, "iterations do not come to the zero solution")
 
 
 CHECKS: tuple[SamplesCheck, ...] = (

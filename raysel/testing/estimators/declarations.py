@@ -14,20 +14,14 @@ from raysel.testing.estimators.samples import MethodCase, Samples, SamplesCheck,
 def declares_what_it_has(case: MethodCase, samples: Samples) -> None:
     """``capabilities.ranks`` and ``capabilities.predicts`` agree with the class and with its fits."""
     can, model = case.capabilities, fitted(case, samples)
-    require(
-        can.predicts == hasattr(case.cls, "predict"),
-        f"capabilities.predicts is {can.predicts}, but the class {'lacks' if can.predicts else 'has'} predict.",
-    )
+    has = hasattr(case.cls, "predict")
+    require(can.predicts == has, f"capabilities.predicts is {can.predicts}, but that the class has predict is {has}.")
     if case.wrapped:  # what it has fitted is its own to say
         return
-    require(
-        can.ranks == hasattr(model, "scores_"),
-        f"capabilities.ranks is {can.ranks}, but a fit {'lacks' if can.ranks else 'has'} scores_.",
-    )
-    known = set(signature(case.cls).parameters)
-    for name in ("prepare_parameters", "layout_parameters"):
-        named = can.prepare_parameters if name == "prepare_parameters" else case.cls.layout_parameters
-        require(named <= known, f"{name} names {sorted(named - known)}, which the constructor has not.")
+    has = hasattr(model, "scores_")
+    require(can.ranks == has, f"capabilities.ranks is {can.ranks}, but that a fit has scores_ is {has}.")
+    unknown = {*can.prepare_parameters, *case.cls.layout_parameters} - set(signature(case.cls).parameters)
+    require(not unknown, f"prepare_parameters or layout_parameters name {unknown}, which the constructor has not.")
 
 
 def scores_and_predictions_have_their_form(case: MethodCase, samples: Samples) -> None:
@@ -45,10 +39,8 @@ def scores_and_predictions_have_their_form(case: MethodCase, samples: Samples) -
         known = set(np.unique(samples.y).tolist())
         require(set(np.unique(predicted).tolist()) <= known, f"predict gives labels beyond {sorted(known)}.")
     if hasattr(model, "get_feature_names_out"):
-        shape, n_names = model.transform(samples.X).shape, len(model.get_feature_names_out())
-        require(
-            shape == (len(samples.X), n_names), f"transform gives shape {shape}, get_feature_names_out {n_names} names."
-        )
+        shape, names = model.transform(samples.X).shape, model.get_feature_names_out()
+        require(shape == (len(samples.X), len(names)), f"transform gives shape {shape} for {len(names)} names.")
     if isinstance(model, SelectorMixin) and "n_features_to_select" in model.get_params():
         few = fitted(case, samples, n_features_to_select=2)
         kept = np.flatnonzero(few.get_support())
@@ -77,12 +69,8 @@ def each_sample_by_itself(case: MethodCase, samples: Samples) -> None:
         return
     whole = model.predict(samples.X)
     alone = np.concatenate([model.predict(samples.X[i : i + 1]) for i in range(0, len(samples.X), 4)])
-    same = np.array_equal(whole[::4], alone)
-    require(
-        same or case.capabilities.transductive,
-        "predictions of a sample depend on the samples that are predicted with it, but capabilities.transductive is "
-        "False.",
-    )
+    independent = case.capabilities.transductive or np.array_equal(whole[::4], alone)
+    require(independent, "predictions depend on the other samples, but capabilities.transductive is False.")
 
 
 def paths_as_declared(case: MethodCase, samples: Samples) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from unittest import SkipTest
 
 import numpy as np
@@ -19,11 +20,12 @@ _ROUNDING = 1e-12
 
 def sample_order(case: MethodCase, samples: Samples) -> None:
     """Samples in another order give the same scores and predictions."""
-    order = np.random.default_rng(5).permutation(len(samples.y))
+    order, what = np.random.default_rng(5).permutation(len(samples.y)), "samples in another order"
     straight = fitted(case, samples)
     turned = fit(case.build(samples.layout), samples.X[order], samples.y[order])
-    _compare(case, straight, turned, "samples in another order")
-    _compare_predictions(case, _predicted(straight, samples), _predicted(turned, samples), "samples in another order")
+    _compare(case, straight, turned, what)
+    if hasattr(straight, "predict"):
+        _compare_predictions(case, straight.predict(samples.X), turned.predict(samples.X), what)
 
 
 def class_names(case: MethodCase, samples: Samples) -> None:
@@ -64,8 +66,7 @@ def feature_order(case: MethodCase, samples: Samples) -> None:
         raise SkipTest("the layout has no other order of its features")
     straight, X = fitted(case, samples), np.ascontiguousarray(samples.X[:, order])
     turned = fit(case.build(samples.layout), X, samples.y)
-    if hasattr(straight, "scores_"):
-        require_close(turned.scores_, straight.scores_[order], case.tolerance, f"{what}: scores_ differ")
+    _compare(case, straight, turned, what, order)
     if hasattr(straight, "predict"):
         _compare_predictions(case, straight.predict(samples.X), turned.predict(X), what)
 
@@ -82,9 +83,8 @@ def constant_features(case: MethodCase, samples: Samples) -> None:
         return
     # A selector keeps what has a score above 0; of a projection rounding may leave something.
     most = 0.0 if isinstance(model, SelectorMixin) else _ROUNDING * model.scores_.max()
-    require(
-        (model.scores_[constant] <= most).all(), f"features of one value have the scores {model.scores_[constant]}."
-    )
+    scores = model.scores_[constant]
+    require((scores <= most).all(), f"features of one value have the scores {scores}.")
 
 
 CHECKS: tuple[SamplesCheck, ...] = (sample_order, class_names, class_order, feature_order, constant_features)
@@ -103,16 +103,11 @@ def _renamed(samples: Samples, letters: str) -> LabelArray:
     return np.array([names[label] for label in samples.y])
 
 
-def _predicted(model: Estimator, samples: Samples) -> LabelArray | None:
-    return model.predict(samples.X) if hasattr(model, "predict") else None
-
-
-def _compare(case: MethodCase, straight: Estimator, turned: Estimator, what: str) -> None:
+def _compare(case: MethodCase, straight: Estimator, turned: Estimator, what: str, order: Any = slice(None)) -> None:
     if hasattr(straight, "scores_"):
-        require_close(turned.scores_, straight.scores_, case.tolerance, f"{what}: scores_ differ")
+        require_close(turned.scores_, straight.scores_[order], case.tolerance, f"{what}: scores_ differ")
 
 
-def _compare_predictions(case: MethodCase, expected: LabelArray | None, found: LabelArray | None, what: str) -> None:
-    if expected is not None and found is not None:
-        same = float((found == expected).mean())
-        require(same >= case.agreement, f"{what}: {same:.0%} of the predictions are the same.")
+def _compare_predictions(case: MethodCase, expected: LabelArray, predicted: LabelArray, what: str) -> None:
+    same = float((predicted == expected).mean())
+    require(same >= case.agreement, f"{what}: {same:.0%} of the predictions are the same.")

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -200,6 +201,13 @@ def fit(model: Estimator, X: ArrayLike, y: LabelArray) -> Estimator:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(X, y)
+
+
+def iterated(model: Estimator, X: FloatArray, y: LabelArray, prepared: Any = None, n: int | None = None) -> Estimator:
+    """Fit a method by its generator, all iterations or the first ``n``."""
+    for _ in islice(model.iterate(X, y, prepared), n):
+        pass
+    return model
 
 
 def fitted(case: MethodCase, samples: Samples, **changes: Any) -> Estimator:

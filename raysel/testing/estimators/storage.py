@@ -70,9 +70,8 @@ def frames_keep_their_names(case: MethodCase, samples: Samples) -> None:
         table = model.set_output(transform="pandas").transform(frame)
         require(list(table.columns) == names, "transform's columns are not get_feature_names_out().")
         if isinstance(model, SelectorMixin):
-            require(
-                names == [columns[i] for i in np.flatnonzero(model.get_support())], "other names than the support's."
-            )
+            kept = [columns[i] for i in np.flatnonzero(model.get_support())]
+            require(names == kept, "other names than the support's.")
     if hasattr(model, "predict") and not samples.layout.is_multitask:
         try:
             model.predict(frame[columns[::-1]])
