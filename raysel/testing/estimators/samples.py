@@ -141,11 +141,12 @@ def samples_for(case: MethodCase) -> Iterator[Samples]:
     """Generate a data set for each layout and kind of label that a method declares."""
     can: Capabilities = case.capabilities
     if TENSOR in can.layouts:
-        yield draw("vectors, 2 classes", Tensor((8,)), 60, 2)
-        yield draw("matrices, 3 classes", Tensor((4, 3)), 60, 3, text=True)
-        yield draw("more features than samples", Tensor((30,)), 24, 3)
         if can.max_axes is None or can.max_axes > 2:
             yield draw("tensors of order 3, 2 classes", Tensor((3, 4, 2)), 60, 2)
+        else:
+            yield draw("vectors, 2 classes", Tensor((8,)), 60, 2)
+        yield draw("matrices, 3 classes", Tensor((4, 3)), 60, 3, text=True)
+        yield draw("more features than samples", Tensor((30,)), 24, 3)
     if VOLUME in can.layouts:
         yield draw("masked volumes, 3 classes", MaskedVolume(np.arange(24).reshape(2, 3, 4) % 5 > 1), 60, 3)
     if MODALITIES in can.layouts:
