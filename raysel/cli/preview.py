@@ -8,7 +8,6 @@ from rich.console import Console
 
 from raysel.core.errors import DirectoryError
 from raysel.core.storage.working_copy import shown_place
-from raysel.results.displays.preview_data import preview_orders, preview_parts
 from raysel.study.definition import Study
 
 NAME = "preview.png"
@@ -28,11 +27,11 @@ def show_preview(study: Study, folder: str | None, out: Console) -> None:
 
 def write_preview(study: Study, path: Path) -> Path:
     """Draw the data of a study as they were understood: images of classes and samples, or ranges."""
-    from raysel.results.displays.preview import preview_figure
+    from raysel.results.displays.preview_data import DataPreview, preview_orders, preview_parts
     from raysel.results.displays.writing import write_figure
 
     data = study.dataset
     kinds = "labels" if data.is_multilabel else "classes"
-    facts = [f"{data.n_samples} samples x {data.n_features} features, {len(data.classes)} {kinds}; before scaling"]
+    facts = f"{data.n_samples} samples x {data.n_features} features, {len(data.classes)} {kinds}; before scaling."
     parts = preview_parts(data, preview_orders(study.config.to_dict()["dataset"]))
-    return write_figure(preview_figure(parts, name=data.name, facts=facts), path)
+    return write_figure(DataPreview(data.name, parts, facts).headed_figure(), path)

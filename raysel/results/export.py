@@ -19,7 +19,6 @@ from raysel.evaluation.plan import FINAL
 from raysel.evaluation.ranking_files import check_formats, write_manifest, write_maps, write_ranking
 from raysel.evaluation.records import TrialRecord
 from raysel.results import texts
-from raysel.results.displays.drawing import KINDS, write_pictures
 from raysel.results.facts import Facts
 from raysel.results.result import StudyResult
 from raysel.tracking.directory import StudyDirectory
@@ -68,8 +67,10 @@ def _write_files(
         if result.layout.affine is not None:
             written += write_maps(ranking, result.layout, folder)
     if result.has_final or ranking is not None:
-        kinds = result.config.get("pictures", KINDS)
-        written += write_pictures(result, folder, ranking, kinds, all_of_them=all_pictures)
+        from raysel.results.displays.registry import write_displays  # noqa: PLC0415 - loads matplotlib
+
+        kinds = result.config.get("pictures", ("png", "svg", "pdf"))
+        written += write_displays(result, folder, ranking, kinds, only_ranking=not all_pictures)
     model = result.directory.model if by == FINAL else result.directory.folds / f"{by}.skops"
     if model.exists():
         copied = folder / "model.skops"

@@ -186,6 +186,15 @@ class StudyRecords:
         counts = [refit.confusion for refit in self.outer]
         return np.sum(counts, axis=0) if counts and all(counts) else None
 
+    @property
+    def has_labels(self) -> bool:
+        """Whether `confusion` has a row for each label rather than a row and a column for each class."""
+        if (counts := self.confusion) is None or len(counts) == 1:
+            return False
+        # In a table of labels every row counts all test samples; in one of classes all rows together do.
+        n_test = sum(refit.n_test for refit in self.outer)
+        return counts.shape != (len(counts), len(counts)) or bool(n_test and (counts.sum(axis=1) == n_test).all())
+
     # --- trials ------------------------------------------------------------------------------
 
     @property

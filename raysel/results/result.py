@@ -12,7 +12,6 @@ from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRank
 from raysel.evaluation.plan import FINAL
 from raysel.results import texts
 from raysel.results.agreement import CONSENSUS, source_ranking
-from raysel.results.displays import study_plots
 from raysel.results.numbers import StudyNumbers
 from raysel.results.remarks import limitations
 
@@ -125,9 +124,7 @@ class StudyResult(StudyNumbers):
         matplotlib Axes
             The axes with the plot.
         """
-        from raysel.results.displays.plots import plot_ranking  # noqa: PLC0415 - loads matplotlib
-
-        return plot_ranking(self.ranking(top), self.layout, ax)
+        return self._plot("ranking", ax, self.ranking(top))
 
     def plot_convergence(self, ax: Any = None) -> Any:
         """Draw the mean objective of each configuration by iteration, the final model's in colour.
@@ -142,10 +139,7 @@ class StudyResult(StudyNumbers):
         matplotlib Axes
             The axes with the plot.
         """
-        from raysel.results.displays.plots import plot_convergence  # noqa: PLC0415
-
-        final = self.stored.refits.get(FINAL)
-        return plot_convergence(self.records, final.trial if final else None, ax)
+        return self._plot("objective", ax)
 
     def plot_scores(self, ax: Any = None) -> Any:
         """Draw test and inner score over the number of features, or as bars if there are not several numbers.
@@ -160,7 +154,7 @@ class StudyResult(StudyNumbers):
         matplotlib Axes
             The axes with the plot.
         """
-        return study_plots.plot_scores(self, ax)
+        return self._plot("scores", ax)
 
     def plot_stability(self, ax: Any = None) -> Any:
         """Draw the stability of the outer folds' best features over their number.
@@ -180,7 +174,8 @@ class StudyResult(StudyNumbers):
         StudyError
             If the study's method does not rank features.
         """
-        return study_plots.plot_stability(self, ax)
+        self.check_ranks()
+        return self._plot("stability", ax)
 
     def plot_search(self, ax: Any = None) -> Any:
         """Draw the validation score over the two hyperparameters that vary it the most, the best over the others.
@@ -195,7 +190,7 @@ class StudyResult(StudyNumbers):
         matplotlib Axes
             The axes with the plot.
         """
-        return study_plots.plot_search(self, ax)
+        return self._plot("search", ax)
 
     def plot_confusion(self, ax: Any = None) -> Any:
         """Draw the confusion of the classes on the outer folds' test samples, or the errors of each label.
@@ -215,7 +210,7 @@ class StudyResult(StudyNumbers):
         StudyError
             If the study recorded no confusion, because an earlier version of raysel ran it.
         """
-        return study_plots.plot_confusion(self, ax)
+        return self._plot("confusion", ax)
 
     def plot_profile(self, top: int | None = None, ax: Any = None) -> Any:
         """Draw the coefficients of the final model's best features by class.
@@ -239,7 +234,13 @@ class StudyResult(StudyNumbers):
         DataError
             If there is no model file.
         """
-        return study_plots.plot_profile(self, top, ax)
+        ranking, _ = self.ranking(top), self.model  # an error if there is no model, which says why
+        return self._plot("profile", ax, ranking)
+
+    def _plot(self, key: str, ax: Any, ranking: FeatureRanking | None = None) -> Any:
+        from raysel.results.displays.registry import display_of  # noqa: PLC0415 - loads matplotlib
+
+        return display_of(self, key, ranking).plot(ax)
 
     def __repr__(self) -> str:
         table = self.summary()

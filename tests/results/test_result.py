@@ -150,7 +150,7 @@ def test_its_model_predicts(finished):
 def test_its_pictures_are_drawn_on_given_axes(finished):
     axes = Figure().add_subplot()
     assert finished.plot_ranking(ax=axes) is axes
-    (image,) = axes.get_images()
+    _, image = axes.get_images()  # above the mean of the samples
     drawn = image.get_array()
     scores = np.array(finished.final.feature_scores).reshape(8, 8)
     usable = (scores > 0) & ~finished.constant.reshape(8, 8)

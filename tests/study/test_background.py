@@ -13,7 +13,7 @@ from raysel.core.errors import ConfigError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import MaskedVolume, Matrix, Modalities, Tensor
 from raysel.data.tasks import join_tasks
-from raysel.results.displays.drawing import picture_background
+from raysel.results.displays.ranking import read_background_image
 from raysel.study.background import read_background, read_image, write_mean_sample
 
 
@@ -134,8 +134,8 @@ def test_a_study_keeps_its_background_and_the_numbers_do_not_depend_on_it(tmp_pa
     raw["solver"] = {"name": "variance"}
     result = run_offline(raw, tmp_path / "study")
     (tmp_path / "bg.npy").unlink()
-    image, what = picture_background(result)
-    np.testing.assert_array_equal(image, np.arange(64.0))
+    image, what = read_background_image(result)
+    np.testing.assert_array_equal(image.ravel(), np.arange(64.0))
     assert what == "image bg.npy"
     assert read_image(result.directory.mean_sample, 64) is not None
     plain = {**raw, "dataset": {"path": str(tmp_path / "few.npz")}}

@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from raysel.core.arrays import FloatArray
 from raysel.core.printing import short, short_middle
-from raysel.results.displays.style import WARNING, spread_out
+from raysel.results.displays.display import WARNING, spread_out
 
 # Okabe and Ito's colours without the yellow, distinct with colour blindness; marker and dashes tell them apart in grey.
 _COLOURS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")

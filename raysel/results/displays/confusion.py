@@ -1,151 +1,212 @@
-"""Figure of the confusion of the classes, or of the errors of each label, on the outer folds' test samples."""
+"""Figures of the confusion of the classes, or of the errors of each label, on the outer folds' test samples."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
 
 from raysel.core.arrays import FloatArray, IntArray
 from raysel.core.printing import short
-from raysel.results.displays.style import BLUE, OUTLINE, SMALL, clean_axes, headed_figure, plain_legend
+from raysel.results.displays.display import (
+    BLUE,
+    OUTLINE,
+    SMALL,
+    StudyDisplay,
+    add_colour_bar,
+    add_legend,
+    clean_axes,
+    name_rows,
+)
+
+if TYPE_CHECKING:
+    from raysel.evaluation.feature_ranking import FeatureRanking
+    from raysel.results.numbers import StudyNumbers
 
 _MOST_WRITTEN = 60  # classes up to which counts are written into the cells
 _LONGEST = 22  # letters of a class
+_LACKS = "recorded no confusion: an earlier version of raysel ran it."
 
 
-def row_shares(counts: ArrayLike) -> FloatArray:
-    """Return the share of each predicted class among the samples of each true class; 0 for a class without samples."""
-    numbers = np.asarray(counts, dtype=np.float64)
-    sums = numbers.sum(axis=1, keepdims=True)
-    return np.divide(numbers, sums, out=np.zeros_like(numbers), where=sums > 0)
+@dataclass(frozen=True, eq=False)
+class Confusion(StudyDisplay):
+    """Confusion matrix: the share of each true class's samples as colour, their numbers as text."""
+
+    key = "confusion"
+    table = "confusion"
+    section = "confusion"
+    on_white = True
+    lacks = _LACKS
+
+    name: str
+    #: Number of test samples by true and predicted class, shape (n_classes, n_classes).
+    counts: IntArray
+    classes: Sequence[str]
+    n_folds: int
+    note: str = ""
+
+    @classmethod
+    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+        """Show the confusion of a study whose samples have one class each."""
+        if (counts := result.confusion) is None or result.has_labels:
+            return None
+        note = ""
+        if result.n_features and not result.facts.has_chosen_n:
+            note = " The models are those of each fold's chosen N; the study's score is a mean over several N."
+        return cls(result.name, counts, _names(result, len(counts)), len(result.outer), note)
+
+    @property
+    def title(self) -> str:
+        return f"{short(self.name, 36)}: confusion of the classes"
+
+    @property
+    def caption(self) -> str:
+        right, n = int(np.trace(self.counts)), int(self.counts.sum())
+        worst = f" Most often confused: {told}." if (told := self._most_confused()) else ""
+        return (
+            f"Number of test samples by true and predicted class, {_over(self.n_folds)}: {right} of {n} are right. The "
+            f"colour is the share of a true class.{worst}{self.note}"
+        )
+
+    @property
+    def size(self) -> tuple[float, float]:  # type: ignore[override]
+        labels = 0.065 * min(_LONGEST, max(len(name) for name in self.classes))
+        return self._side + 1.3 + labels, self._side + 0.55 + labels
+
+    @property
+    def _side(self) -> float:
+        """Side length of the matrix in inches."""
+        return float(np.clip(0.34 * len(self.classes), 1.8, max(4.7, min(0.16 * len(self.classes), 9.0))))
+
+    @property
+    def shares(self) -> FloatArray:
+        """Share of each predicted class among a true class's samples; 0 for a class without samples."""
+        sums = self.counts.sum(axis=1, keepdims=True)
+        return np.divide(self.counts, sums, out=np.zeros(self.counts.shape), where=sums > 0)
+
+    def frame(self) -> pd.DataFrame:
+        table = pd.DataFrame(self.counts, columns=list(self.classes))
+        table.insert(0, "true", list(self.classes), allow_duplicates=True)
+        return table
+
+    def draw(self, ax: Axes) -> None:
+        counts, shares, n = self.counts, self.shares, len(self.classes)
+        cell = 72 * self._side / n  # in points
+        image = ax.imshow(shares, cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
+        add_colour_bar(ax, image, "share of the true class's samples")
+        size = float(np.clip(cell / 2.9, 4.5, 9))
+        for row, column in zip(*np.nonzero(counts), strict=True) if n <= _MOST_WRITTEN else ():
+            colour = "1" if shares[row, column] > 0.55 else "0"
+            ax.text(column, row, f"{counts[row, column]}", ha="center", va="center", fontsize=size, color=colour)
+        step = -(-n // int(72 * self._side / 6.5))  # a label needs about 6.5 points
+        names = [short(name, _LONGEST) for name in self.classes][::step]
+        turned = 90 if max(map(len, names)) > 2 or n > 30 else 0
+        ax.set_xticks(range(0, n, step), names, rotation=turned, parse_math=False)
+        ax.set_yticks(range(0, n, step), names, parse_math=False)
+        ax.tick_params(labelsize=float(np.clip(cell / 1.5 * step, 4.5, 8.5)), length=2)
+        if n <= _MOST_WRITTEN:
+            ax.set_xticks(np.arange(n + 1) - 0.5, minor=True)
+            ax.set_yticks(np.arange(n + 1) - 0.5, minor=True)
+            ax.grid(which="minor", color="0.88", linewidth=0.4)
+            ax.tick_params(which="minor", length=0)
+        ax.set_xlabel("predicted class")
+        ax.set_ylabel("true class")
+
+    def _most_confused(self) -> str:
+        """Describe the three largest counts of wrong predictions; empty if there are none."""
+        wrong = self.counts - np.diag(np.diag(self.counts))
+        order = np.argsort(-wrong, axis=None, kind="stable")[:3]
+        pairs = [(row, column) for row, column in np.transpose(np.unravel_index(order, wrong.shape)).tolist()]
+        return ", ".join(
+            f"{short(self.classes[row], 24)} as {short(self.classes[column], 24)} "
+            f"({wrong[row, column]} of {self.counts[row].sum()})"
+            for row, column in pairs
+            if wrong[row, column] > 0
+        )
 
 
-def plot_confusion(counts: ArrayLike, classes: Sequence[object], ax: Axes, *, side: float | None = None) -> Axes:
-    """Draw a confusion matrix: the share of each true class's samples as colour, their numbers as text."""
-    numbers, shares = np.asarray(counts, dtype=np.int64), row_shares(counts)
-    n = len(classes)
-    side = _side(n) if side is None else side
-    image = ax.imshow(shares, cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
-    bar = ax.figure.colorbar(image, ax=ax, shrink=min(1.0, 3.5 / side), aspect=22, anchor=(0, 1))
-    bar.set_label("share of the true class's samples", fontsize=SMALL)
-    size = float(np.clip(72 * side / n / 2.9, 4.5, 9))
-    for row, column in zip(*np.nonzero(numbers), strict=True) if n <= _MOST_WRITTEN else ():
-        colour = "1" if shares[row, column] > 0.55 else "0"
-        ax.text(column, row, f"{numbers[row, column]}", ha="center", va="center", fontsize=size, color=colour)
-    step = -(-n // int(72 * side / 6.5))  # a label needs about 6.5 points
-    names = [short(str(name), _LONGEST) for name in classes][::step]
-    text = float(np.clip(72 * side / n / 1.5 * step, 4.5, 9))
-    ax.set_xticks(range(0, n, step), names, rotation=90 if max(map(len, names)) > 2 or n > 30 else 0, parse_math=False)
-    ax.set_yticks(range(0, n, step), names, parse_math=False)
-    ax.tick_params(labelsize=text, length=2)
-    if n <= _MOST_WRITTEN:
-        ax.set_xticks(np.arange(n + 1) - 0.5, minor=True)
-        ax.set_yticks(np.arange(n + 1) - 0.5, minor=True)
-        ax.grid(which="minor", color="0.88", linewidth=0.4)
-        ax.tick_params(which="minor", length=0)
-    ax.set_xlabel("predicted class", fontsize=SMALL)
-    ax.set_ylabel("true class", fontsize=SMALL)
-    return ax
+@dataclass(frozen=True, eq=False)
+class LabelErrors(StudyDisplay):
+    """Samples with each label that are found or missed, and false alarms, with precision and recall."""
+
+    key = "confusion"
+    table = "confusion"
+    section = "confusion"
+    lacks = _LACKS
+
+    name: str
+    #: True negatives, false positives, false negatives and true positives of each label, shape (n_labels, 4).
+    counts: IntArray
+    labels: Sequence[str]
+    n_folds: int
+
+    @classmethod
+    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+        """Show the errors of a study whose samples have several labels."""
+        if (counts := result.confusion) is None or not result.has_labels:
+            return None
+        return cls(result.name, counts, _names(result, len(counts)), len(result.outer))
+
+    @property
+    def title(self) -> str:
+        return f"{short(self.name, 36)}: errors of each label"
+
+    @property
+    def caption(self) -> str:
+        n = int(self.counts[0].sum())
+        return (
+            "Test samples with each label that are found or missed, and false alarms (to the left), "
+            f"{_over(self.n_folds)}, {n} samples for each label. Precision: share of true ones among the samples "
+            "predicted to have the label. Recall: share of found ones among those that have it."
+        )
+
+    @property
+    def size(self) -> tuple[float, float]:  # type: ignore[override]
+        return 5.6, 0.22 * len(self.labels) + 0.95
+
+    def rates(self) -> tuple[FloatArray, FloatArray]:
+        """Return precision and recall of each label; NaN where it is never predicted, or no sample has it."""
+        _, alarms, missed, hits = self.counts.T
+        undefined = np.full(len(hits), np.nan)
+        return (
+            np.divide(hits, hits + alarms, out=undefined.copy(), where=hits + alarms > 0),
+            np.divide(hits, hits + missed, out=undefined.copy(), where=hits + missed > 0),
+        )
+
+    def frame(self) -> pd.DataFrame:
+        heads = ["true_negatives", "false_positives", "false_negatives", "true_positives"]
+        table = pd.DataFrame(self.counts, columns=heads)
+        table.insert(0, "label", list(self.labels))
+        return table
+
+    def draw(self, ax: Axes) -> None:
+        _, alarms, missed, hits = self.counts.T
+        places = np.arange(len(self.labels))
+        ax.barh(places, hits, height=0.7, color=BLUE, label="found")
+        ax.barh(places, missed, left=hits, height=0.7, color="0.8", edgecolor="0.5", linewidth=0.5, label="missed")
+        hatched: Any = {"color": "white", "edgecolor": OUTLINE, "hatch": "////", "linewidth": 0.8}
+        ax.barh(places, -alarms, height=0.7, label="false alarms", **hatched)
+        ax.axvline(0, color="0", linewidth=0.8)
+        name_rows(ax, self.labels, _LONGEST)
+        ax.xaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
+        clean_axes(ax, "x")
+        ax.set_xlabel("samples")
+        side = ax.secondary_yaxis("right")
+        texts = [["\N{EN DASH}" if np.isnan(rate) else f"{rate:.2f}" for rate in rates] for rates in self.rates()]
+        side.set_yticks(places, ["   ".join(pair) for pair in zip(*texts, strict=True)])
+        side.tick_params(length=0, labelsize=SMALL)
+        side.spines[:].set_visible(False)
+        side.set_ylabel("precision, recall")
+        add_legend(ax)
 
 
-def plot_label_errors(counts: ArrayLike, labels: Sequence[object], ax: Axes) -> Axes:
-    """Draw for each label the numbers of samples that have it and are found or missed, and of false alarms."""
-    _, false_alarms, missed, found = np.asarray(counts, dtype=np.int64).T
-    places = np.arange(len(labels))
-    ax.barh(places, found, height=0.7, color=BLUE, label="found")
-    ax.barh(places, missed, left=found, height=0.7, color="0.8", edgecolor="0.5", linewidth=0.5, label="missed")
-    ax.barh(
-        places,
-        -false_alarms,
-        height=0.7,
-        color="white",
-        edgecolor=OUTLINE,
-        hatch="////",
-        linewidth=0.8,
-        label="false alarms",
-    )
-    ax.axvline(0, color="0", linewidth=0.8)
-    ax.set_yticks(places, [short(str(name), _LONGEST) for name in labels], parse_math=False)
-    ax.set_ylim(len(labels) - 0.4, -0.6)
-    ax.xaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
-    clean_axes(ax, "x")
-    ax.set_xlabel("samples: with the label to the right, without it to the left", fontsize=SMALL)
-    plain_legend(ax)
-    return ax
+def _names(result: StudyNumbers, n: int) -> list[str]:
+    return [str(name) for name in result.classes or range(n)]
 
 
-def confusion_figure(
-    counts: ArrayLike,
-    classes: Sequence[object],
-    *,
-    name: str,
-    n_folds: int,
-    multilabel: bool = False,
-    remarks: Sequence[str] = (),
-) -> Figure:
-    """Draw how the classes are confused on the outer folds' test samples, or the errors of each label."""
-    numbers = np.asarray(counts, dtype=np.int64)
-    folds = f"test samples of {n_folds} outer folds" if n_folds > 1 else "test samples of one outer fold"
-    if multilabel:
-        return _label_figure(numbers, classes, name, folds, remarks)
-    right, all_ = int(np.trace(numbers)), int(numbers.sum())
-    facts = [f"{all_} {folds}, each predicted by the model that its fold's training samples gave: {right} right"]
-    if worst := _most_confused(numbers, classes):
-        facts.append(f"most often confused: {worst}")
-    side = _side(len(classes))
-    figure = headed_figure(
-        max(side + 1.9, 5.6), side + 0.9, f"{short(name, 36)}: confusion of the classes", facts, remarks
-    )
-    plot_confusion(numbers, classes, figure.subplots())
-    return figure
-
-
-def _label_figure(numbers: IntArray, labels: Sequence[object], name: str, folds: str, remarks: Sequence[str]) -> Figure:
-    total = int(numbers[0].sum()) if len(numbers) else 0
-    facts = [f"{total} {folds}; precision is found / (found + false alarms), recall is found / (found + missed)"]
-    height = 0.25 * len(labels) + 1.0
-    figure = headed_figure(8.6, height, f"{short(name, 40)}: errors of each label", facts, remarks)
-    axes, rates = figure.subplots(1, 2, sharey=True, width_ratios=[1.7, 1])
-    plot_label_errors(numbers, labels, axes)
-    _, false_alarms, missed, found = numbers.T
-    places = np.arange(len(labels))
-    for others, marker, colour, word in ((false_alarms, "D", OUTLINE, "precision"), (missed, "o", BLUE, "recall")):
-        known = found + others > 0
-        shares = np.divide(found, found + others, out=np.full(len(found), np.nan), where=known)
-        rates.plot(shares[known], places[known], marker, color=colour, markersize=5.5, linestyle="", label=word)
-        for place in places[~known]:
-            rates.text(
-                0.3 if word == "precision" else 0.75,
-                place,
-                f"no {word}",
-                fontsize=7.5,
-                color="0.45",
-                va="center",
-                ha="center",
-            )
-    rates.set_xlim(-0.03, 1.03)
-    clean_axes(rates, "x")
-    rates.set_xlabel("share", fontsize=SMALL)
-    plain_legend(rates)
-    return figure
-
-
-def _side(n_classes: int) -> float:
-    """Side length of the matrix in inches."""
-    return float(np.clip(0.42 * n_classes, 2.4, 4.6) if n_classes <= 16 else np.clip(0.24 * n_classes, 4.6, 10.0))
-
-
-def _most_confused(numbers: IntArray, classes: Sequence[object]) -> str:
-    """The three largest off-diagonal counts in words; empty if there is none above 0."""
-    wrong = numbers - np.diag(np.diag(numbers))
-    order = np.argsort(-wrong, axis=None, kind="stable")[:3]
-    told = []
-    for row, column in zip(*np.unravel_index(order, wrong.shape), strict=True):
-        if wrong[row, column] > 0:
-            true, other = short(str(classes[row]), 24), short(str(classes[column]), 24)
-            told.append(f"{true} as {other} ({wrong[row, column]} of {numbers[row].sum()})")
-    return ", ".join(told)
+def _over(n_folds: int) -> str:
+    return f"summed over the {n_folds} outer folds" if n_folds > 1 else "of one outer fold"

@@ -2,167 +2,194 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
-from matplotlib.colorbar import Colorbar
 from matplotlib.colors import Colormap, ListedColormap, Normalize
-from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
 from raysel.core.arrays import BoolArray, FloatArray
+from raysel.core.printing import short
+from raysel.data.layouts import Layout
 from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.results.displays.display import EMPTY, OUTLINE, Display, add_colour_bar, add_fold_bar, fold_colours
 from raysel.results.displays.planes import Plane
-from raysel.results.displays.style import EMPTY, OUTLINE, fold_colours, label_folds
 
-_LEFT, _RIGHT = 0.65, 1.10  # margins in inches, as all sizes here: axis labels, and colour bar with labels
-_BELOW, _ABOVE = 0.55, 0.62
-_LEAST = 2.2
-_DARKEST = 0.7  # grey of the mean image's darkest cell: light, so that a colour is nearly that of the colour bar
-_SCORES_ALPHA, COUNTS_ALPHA = (0.5, 0.95), 0.85  # opacity above the mean image: of the lowest and the highest score
+_LEAST = 1.1  # inches of the shorter side of a map
+LABELS = (1.3, 0.55)  # inches of the colour bar and the axes' labels
+_DARKEST = 0.7  # grey of the background's darkest cell: light, so that a colour is nearly that of the colour bar
+_SCORES_ALPHA, _COUNTS_ALPHA = (0.5, 0.95), 0.85  # opacity above the background: of the lowest and highest score
 
 
-class Maps:
-    """Score map and selection map of the same size, side by side, or stacked if they are wide."""
+@dataclass(frozen=True, eq=False)
+class ScoreMap(Display):
+    """Scores of the cells of one task, over an image if there is one; the selected cells are outlined."""
 
-    def __init__(
-        self,
-        plane: Plane,
-        largest: tuple[float, float] = (4.1, 6.4),
-        background: FloatArray | None = None,
-        below: str = "mean of all samples",
-        meaning: str = "",
-    ) -> None:
-        rows, columns = plane.shape
-        self._plane, self._meaning, self._below = plane, meaning, below
-        self._background = None if background is None else plane.of_cells(background)
-        self._stacked = columns > 1.8 * rows
-        scale = min((2.1 if self._stacked else 1.0) * largest[0] / columns, largest[1] / rows)
-        self._width, self._height = max(scale * columns, _LEAST), max(scale * rows, _LEAST)
+    section = "features"
+    on_white = True
+    whole_table = "ranking/ranking.csv"
+
+    ranking: FeatureRanking
+    layout: Layout
+    plane: Plane
+    #: Value of each cell of a sample's array, shape (n_cells,); None without an image.
+    background: FloatArray | None = None
+    #: What the background is.
+    image: str = ""
+    task: str = ""
+    key: str = "score-map"
+    table: str = "map"
+    largest: tuple[float, float] = (3.9, 5.2)
 
     @property
-    def size(self) -> tuple[float, float]:
-        """Width and height of both maps with colour bars and labels, in inches."""
-        width, height = self._width + _LEFT + _RIGHT, self._height + _BELOW + _ABOVE
-        return (width, 2 * height) if self._stacked else (2 * width, height)
+    def title(self) -> str:
+        return f"{f'{short(self.task, 24)}: ' if self.task else ''}score of {self.ranking.source}"
 
-    def draw(self, area: Figure | SubFigure, size: tuple[float, float], ranking: FeatureRanking) -> None:
-        """Draw the maps at the bottom of an area."""
-        plane = self._plane
-        first = (0.0, self.size[1] / 2) if self._stacked else (0.0, 0.0)
-        second = (0.0, 0.0) if self._stacked else (size[0] / 2, 0.0)
-        axes, bar = self._axes(area, size, *first)
-        _score_map(ranking, plane, axes, bar, self._background)
-        _title(axes, f"score of {ranking.source}", self._meaning)
-        cell = min(self._width / plane.shape[1], self._height / plane.shape[0])
-        below = self._below if self._background is not None else ""
-        _selection_map(ranking, plane, *self._axes(area, size, *second), cell, self._background, below)
+    @property
+    def size(self) -> tuple[float, float]:  # type: ignore[override]
+        return map_size(self.plane, self.largest)
 
-    def _axes(self, area: Figure | SubFigure, size: tuple[float, float], x: float, y: float) -> tuple[Axes, Axes]:
-        boxes = [
-            (x + _LEFT, y + _BELOW, self._width, self._height),
-            (x + _LEFT + 0.1 + self._width, y + _BELOW, 0.16, self._height),
-        ]
-        axes, bar = (area.add_axes((a / size[0], b / size[1], c / size[0], d / size[1])) for a, b, c, d in boxes)
-        label_plane(axes, self._plane, 8)
-        return axes, bar
+    @property
+    def caption(self) -> str:
+        constant = " Hatched: constant." if self.ranking.constant.any() else ""
+        return (
+            f"Scores of the features{self._of} in {self.ranking.source}{self._over}; {self.outlined}. Cells without "
+            f"colour have no score.{constant}{self._about}"
+        )
+
+    @property
+    def outlined(self) -> str:
+        """What the outlined cells are."""
+        n, top = int(self.ranking.selected.sum()), self.ranking.n_selected
+        fewer = f", of the {top} that count as selected at most" if n < top else ""
+        return f"outlined: its {n} best features{fewer}"
+
+    @property
+    def _of(self) -> str:
+        return f" of {short(self.task, 40)}" if self.task else ""
+
+    @property
+    def _over(self) -> str:
+        return f" over the {self.image}" if self.background is not None else ""
+
+    @property
+    def _about(self) -> str:
+        return f" {self.plane.about}." if self.plane.about else ""
+
+    def frame(self) -> pd.DataFrame:
+        ranking = self.ranking
+        table: dict[str, Any] = {**self.layout.coordinates(), "score": ranking.usable_scores}
+        return pd.DataFrame(table | {"outer_folds": ranking.selection_count, "selected": ranking.selected})
+
+    def draw(self, ax: Axes) -> None:
+        ranking, plane = self.ranking, self.plane
+        self.draw_background(ax)
+        empty = ranking.usable_scores == 0
+        scores = np.ma.masked_where(plane.of_features(empty).filled(True), plane.of_features(ranking.scores))
+        norm = Normalize(*((scores.min(), scores.max()) if scores.count() else (0, 1)))
+        image = self.draw_values(ax, scores, _score_colours(clear=self.background is not None), norm=norm)
+        if ranking.constant.any():
+            corners = _corners(plane.of_features(ranking.constant).filled(False))
+            look: Any = {"facecolor": "none", "edgecolor": "0.65", "hatch": "////", "linewidth": 0}
+            ax.add_collection(PolyCollection(list(corners), **look), autolim=False)
+        self.draw_outline(ax)
+        add_colour_bar(ax, image, "score")
+
+    def draw_background(self, ax: Axes) -> None:
+        """Draw the image in greys, light enough that the colours above it can be read, or a light grey without one."""
+        label_plane(ax, self.plane)
+        if self.background is not None:
+            greys = ListedColormap(colormaps["gray"](np.linspace(_DARKEST, 1.0, 256)))
+            self.draw_values(ax, self.plane.of_cells(self.background), greys)
+        elif self.plane.inside.all():
+            ax.set_facecolor(EMPTY)
+        else:
+            self.draw_values(
+                ax, np.ma.array(np.zeros(self.plane.shape), mask=~self.plane.inside), ListedColormap([EMPTY])
+            )
+
+    def draw_values(self, ax: Axes, values: Any, colours: Colormap, **settings: Any) -> Any:
+        """Draw values of the plane's places as colours."""
+        aspect = map_aspect(self.plane, self.size)
+        return ax.imshow(values, cmap=colours, aspect=aspect, interpolation="nearest", **settings)
+
+    def draw_outline(self, ax: Axes) -> None:
+        """Draw the border of the selected cells."""
+        rows, columns = self.plane.shape
+        cell = min((self.size[0] - LABELS[0]) / columns, (self.size[1] - LABELS[1]) / rows)
+        look: Any = {"colors": OUTLINE, "linewidths": float(np.clip(72 * cell / 7, 0.5, 1.8)), "capstyle": "projecting"}
+        border = _border(self.plane.of_features(self.ranking.selected).filled(False))
+        ax.add_collection(LineCollection(list(border), clip_on=False, **look), autolim=False)
 
 
-def label_plane(axes: Axes, plane: Plane, most_ticks: int) -> None:
+@dataclass(frozen=True, eq=False)
+class SelectionMap(ScoreMap):
+    """Number of outer folds that select each cell, over an image if there is one."""
+
+    @property
+    def title(self) -> str:
+        return f"{f'{short(self.task, 24)}: ' if self.task else ''}outer folds that select it"
+
+    @property
+    def caption(self) -> str:
+        ranking = self.ranking
+        return (
+            f"Number of the {ranking.n_folds} outer folds that select each feature{self._of} among their best "
+            f"{ranking.n_selected}{self._over}; {self.outlined}.{self._about}"
+        )
+
+    def draw(self, ax: Axes) -> None:
+        ranking, height = self.ranking, self.size[1] - LABELS[1]
+        self.draw_background(ax)
+        colours, norm = fold_colours(ranking.n_folds)
+        counts = np.ma.masked_equal(self.plane.of_features(ranking.selection_count), 0)
+        alpha = None if self.background is None else _COUNTS_ALPHA
+        image = self.draw_values(ax, counts, colours.with_extremes(bad="none"), norm=norm, alpha=alpha)
+        self.draw_outline(ax)
+        bar = add_fold_bar(ax, image, ranking.n_folds, height)
+        bar.ax.set_ylim(0.5, ranking.n_folds + 0.5)  # cells that none selects show the background
+
+
+def map_aspect(plane: Plane, size: tuple[float, float]) -> float:
+    """Height of a cell by its width on a figure of a size in inches; narrow maps have cells that are stretched."""
+    rows, columns = plane.shape
+    return (size[1] - LABELS[1]) / rows / ((size[0] - LABELS[0]) / columns)
+
+
+def map_size(plane: Plane, largest: tuple[float, float]) -> tuple[float, float]:
+    """Width and height in inches of a figure of a plane with its labels."""
+    rows, columns = plane.shape
+    scale = min(largest[0] / columns, largest[1] / rows)
+    return max(scale * columns, _LEAST) + LABELS[0], max(scale * rows, _LEAST) + LABELS[1]
+
+
+def label_plane(ax: Axes, plane: Plane) -> None:
     """Label the axes of a map, and the slices of a volume."""
-    axes.set_ylabel(plane.axes[0])
-    axes.set_xlabel(plane.axes[1])
+    ax.set_ylabel(plane.axes[0])
+    ax.set_xlabel(plane.axes[1])
+    ax.spines[:].set_visible(False)
     if plane.ticks is None:
-        axes.xaxis.set_major_locator(MaxNLocator(most_ticks, integer=True))
-        axes.yaxis.set_major_locator(MaxNLocator(most_ticks, integer=True))
+        ax.xaxis.set_major_locator(MaxNLocator(7, integer=True))
+        ax.yaxis.set_major_locator(MaxNLocator(7, integer=True))
         return
-    axes.set_yticks(*plane.ticks[0], fontsize=7.5)
-    axes.set_xticks(*plane.ticks[1], fontsize=7.5)
-    axes.tick_params(length=2, pad=1.5)
-    axes.spines[:].set_visible(False)
+    ax.set_yticks(*plane.ticks[0], fontsize=7.5)
+    ax.set_xticks(*plane.ticks[1], fontsize=7.5)
+    ax.tick_params(length=2, pad=1.5)
     for x, y, text in plane.titles:
-        axes.annotate(text, (x, y), (0, 1.5), textcoords="offset points", ha="center", va="bottom", fontsize=8)
+        ax.annotate(text, (x, y), (0, 1.5), textcoords="offset points", ha="center", va="bottom", fontsize=8)
 
 
-def draw_background(background: Any, plane: Plane, axes: Axes) -> None:
-    """Draw an image in greys, light enough that the colours above it can be read, or a light grey without one."""
-    if background is None and plane.inside.all():
-        axes.set_facecolor(EMPTY)
-    elif background is None:
-        empty = np.ma.array(np.zeros(plane.shape), mask=~plane.inside)
-        axes.imshow(empty, cmap=ListedColormap([EMPTY]), aspect="auto", interpolation="nearest", label="empty")
-    else:
-        greys = ListedColormap(colormaps["gray"](np.linspace(_DARKEST, 1.0, 256)))
-        axes.imshow(background, cmap=greys, aspect="auto", interpolation="nearest", label="background")
-
-
-def _score_map(ranking: FeatureRanking, plane: Plane, axes: Axes, bar: Axes, background: Any) -> None:
-    draw_background(background, plane, axes)
-    empty = ranking.constant | (ranking.scores <= 0)
-    shown = ranking.scores[~empty]
-    norm = Normalize(*((shown.min(), shown.max()) if len(shown) else (0, 1)))
-    scores = np.ma.masked_where(plane.of_features(empty).filled(True), plane.of_features(ranking.scores))
-    clear = background is not None
-    image = axes.imshow(scores, cmap=score_colours(clear=clear), norm=norm, aspect="auto", interpolation="nearest")
-    if ranking.constant.any():
-        corners = _corners(plane.of_features(ranking.constant).filled(False))
-        hatches = PolyCollection(list(corners), facecolor="none", edgecolor="0.65", hatch="////", linewidth=0)
-        axes.add_collection(hatches, autolim=False)
-    zero = "no colour: 0" if clear else "grey: 0"
-    notes = [zero] * bool((empty & ~ranking.constant).any()) + ["hatched: constant"] * bool(ranking.constant.any())
-    Colorbar(bar, image, label=f"score ({', '.join(notes)})" if notes else "score")
-
-
-def score_colours(*, clear: bool) -> Colormap:
-    """Return the colours of scores."""
+def _score_colours(*, clear: bool) -> Colormap:
+    """Colours of scores; above an image lower ones are clearer."""
     shades = colormaps["viridis"](np.linspace(0.0, 1.0, 256))
     if clear:
         shades[:, 3] = np.linspace(*_SCORES_ALPHA, len(shades))
     return ListedColormap(shades).with_extremes(bad="none")
-
-
-def _selection_map(
-    ranking: FeatureRanking, plane: Plane, axes: Axes, bar: Axes, cell: float, background: Any, below_it: str
-) -> None:
-    """Colour each cell by the number of outer folds that select it; ``cell`` is its side length in inches."""
-    draw_background(background, plane, axes)
-    colours, norm = fold_colours(ranking.n_folds)
-    count = plane.of_features(ranking.selection_count)
-    if background is not None or not plane.inside.all():
-        count = np.ma.masked_equal(count, 0)
-    alpha = None if background is None else COUNTS_ALPHA
-    image = axes.imshow(count, cmap=colours, norm=norm, alpha=alpha, aspect="auto", interpolation="nearest")
-    border = cell_border(plane.of_features(ranking.selected).filled(False))
-    width = float(np.clip(72 * cell / 7, 0.4, 2.4))
-    lines = LineCollection(list(border), colors=OUTLINE, linewidths=width, capstyle="projecting", clip_on=False)
-    axes.add_collection(lines, autolim=False)
-    n_outlined = int(ranking.selected.sum())
-    below = (
-        f"outlined: of {ranking.source}" if n_outlined == ranking.n_selected else f"outlined: {n_outlined} with a score"
-    )
-    below += f", in grey: {below_it}" if below_it else ""
-    _title(axes, f"top {ranking.n_selected}", below)
-    label_folds(Colorbar(bar, image), ranking.n_folds, cell * plane.shape[0])
-
-
-def _title(axes: Axes, title: str, below: str) -> None:
-    """Write a title and, smaller, a line below it."""
-    axes.set_title(title, fontsize=11, pad=20 if below else 6)
-    if below:
-        axes.annotate(
-            below,
-            (0.5, 1.0),
-            (0, 5),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            ha="center",
-            fontsize=8.5,
-            color="0.3",
-            parse_math=False,
-        )
 
 
 def _corners(cells: BoolArray) -> FloatArray:
@@ -172,7 +199,7 @@ def _corners(cells: BoolArray) -> FloatArray:
     return np.stack([column, row], axis=1)[:, None, :] + steps
 
 
-def cell_border(cells: BoolArray) -> FloatArray:
+def _border(cells: BoolArray) -> FloatArray:
     """End points (x, y) of the sides between chosen cells and others, shape (n_sides, 2, 2)."""
     padded = np.pad(cells, 1)
     row, column = np.nonzero(padded[:, 1:] != padded[:, :-1])

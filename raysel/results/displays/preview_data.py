@@ -1,50 +1,30 @@
-"""Small data of the picture of a study's data: mean images of the classes, single samples, ranges of columns."""
+"""Figure of a study's data, made of mean images of the classes, single samples or ranges of columns, and its file."""
 
 from __future__ import annotations
 
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.files import write_result
+from raysel.core.printing import short
 from raysel.data.dataset import Dataset
 from raysel.data.formats.numpy_files import open_npz
 from raysel.data.layouts import SEPARATOR, Layout
 from raysel.data.task_blocks import blocks_of, parts_of
+from raysel.results.displays.display import DividedDisplay
+from raysel.results.displays.preview import Images, Ranges
 
-
-@dataclass(frozen=True)
-class Images:
-    """Images of one shape, all drawn in the same greys, the smallest value black and the largest white."""
-
-    title: str
-    captions: Sequence[str]
-    #: Values of the cells; shape (n_images, height, width).
-    images: FloatArray
-    axes: tuple[str, str] = ("row", "column")
-    step: int = 1
-    upwards: bool = False
-
-
-@dataclass(frozen=True)
-class Ranges:
-    """Distribution of the values of columns, modalities or other parts, each drawn over its own range."""
-
-    title: str
-    names: Sequence[str]
-    #: Smallest value, quartiles and largest value; shape (n_parts, 5).
-    quantiles: FloatArray
-    #: Mean of each class; no columns where they are not shown; shape (n_parts, n_classes).
-    means: FloatArray
-    classes: Sequence[str] = ()
-
+if TYPE_CHECKING:
+    from raysel.evaluation.feature_ranking import FeatureRanking
+    from raysel.results.numbers import StudyNumbers
 
 #: Most bytes of the arrays of a picture, unpacked; a small file can claim a thousand times its size.
 _MOST_BYTES = 2**28
@@ -56,6 +36,34 @@ _MOST_TASKS = 6
 _MOST_CHANNELS = 4
 _MOST_CELLS = 128 * 128  # of an image; larger ones are thinned
 _QUARTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class DataPreview(DividedDisplay):
+    """The data as they were read: mean images of classes and single samples, or ranges of columns."""
+
+    key = "preview"
+    section = "closer"
+    exported = False
+
+    facts: str = ""
+
+    @classmethod
+    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+        """Show what the directory of a study keeps of its data; ranges of modalities have a figure of their own."""
+        parts = [
+            replace(part, key=f"closer{i}", table=f"{part.table}-{i}" if part.table else "")
+            for i, part in enumerate(read_preview_parts(result.directory.preview_parts))
+        ]
+        return cls(result.name, parts) if parts and not result.layout.is_multimodal else None
+
+    @property
+    def title(self) -> str:
+        return f"{short(self.name, 60)}: the data as they were read"
+
+    @property
+    def caption(self) -> str:
+        return f"{self.facts} {super().caption}"
 
 
 def preview_parts(data: Dataset, orders: Mapping[str, str] | None = None) -> list[Images | Ranges]:
@@ -97,7 +105,7 @@ def write_preview_parts(parts: Sequence[Images | Ranges], path: Path) -> None:
         else:
             arrays[f"quantiles_{i}"], arrays[f"means_{i}"] = part.quantiles, part.means
             text = {"names": list(part.names), "classes": list(part.classes)}
-        described.append({"kind": type(part).__name__, "title": part.title, **text})
+        described.append({"kind": type(part).__name__, "title": part.about, **text})
     content = io.BytesIO()
     np.savez_compressed(content, parts=np.frombuffer(json.dumps(described).encode(), dtype=np.uint8), **arrays)
     write_result(path, content.getvalue())
@@ -174,7 +182,7 @@ def _of_one(
             about = f"{thinned}, {greys}{view.what}"
             down, right = view.axes
             yield Images(
-                title=f"{of}the same{about}" if i else f"{of}{what}: {' x '.join(map(str, shape))} {held}{about}",
+                about=f"{of}the same{about}" if i else f"{of}{what}: {' x '.join(map(str, shape))} {held}{about}",
                 captions=[name for name, _ in found],
                 images=images.swapaxes(1, 2) if in_space else images,
                 axes=(right, down) if in_space else (down, right),
@@ -228,7 +236,7 @@ def _columns(X: FloatArray, members: Mapping[str, IntArray], names: Sequence[str
     means = [own[members[name]].mean(axis=0) for name in classes]
     shown = f"the first {n} of {X.shape[1]} columns" if n < X.shape[1] else f"all {n} columns"
     return Ranges(
-        title=f"{of}{shown}, each over its own range from smallest to largest value",
+        about=f"{of}{shown}, each over its own range from smallest to largest value",
         names=list(names[:n]),
         quantiles=np.quantile(own, _QUARTILES, axis=0).T,
         means=np.array(means).T if means else np.empty((n, 0)),
@@ -238,7 +246,7 @@ def _columns(X: FloatArray, members: Mapping[str, IntArray], names: Sequence[str
 
 def _modalities(parts: Mapping[str, FloatArray]) -> Ranges:
     return Ranges(
-        title="values of each modality (number of columns) over its own range",
+        about="values of each modality (number of columns) over its own range",
         names=[f"{name} ({values.shape[1]})" for name, values in parts.items()],
         quantiles=np.array([np.quantile(values, _QUARTILES) for values in parts.values()]),
         means=np.empty((len(parts), 0)),

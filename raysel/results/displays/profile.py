@@ -3,87 +3,136 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
 from raysel.core.arrays import FloatArray
+from raysel.core.errors import DataError
 from raysel.core.printing import short
-from raysel.results.displays.style import BLUE, OUTLINE, SMALL, clean_axes, headed_figure
+from raysel.results.agreement import source_ranking
+from raysel.results.displays.display import BLUE, OUTLINE, StudyDisplay, add_colour_bar, clean_axes, name_rows
 
-_MOST = 30  # features
-_ROW = 0.25  # inches
+if TYPE_CHECKING:
+    from raysel.evaluation.feature_ranking import FeatureRanking
+    from raysel.results.numbers import StudyNumbers
+
+_MOST = 24  # features
+_MOST_CLASSES = 24  # more cannot be read in the report
 _LONGEST = 26  # letters of a feature
-
 #: Orange for negative and blue for positive, distinct with colour blindness; signs tell them apart in grey.
 _COLOURS = colormaps["PuOr"]
 
 
-def plot_profile(coefficients: ArrayLike, features: Sequence[str], classes: Sequence[object], ax: Axes) -> Axes:
-    """Draw coefficients as a heat map of features by class, or as bars where there is one row for two classes."""
-    values = np.asarray(coefficients, dtype=np.float64)
-    names = [short(feature, _LONGEST) for feature in features]
-    places = np.arange(len(names))
-    if len(values) == 1:
-        colours = np.where(values[0] < 0, OUTLINE, BLUE)
-        ax.barh(places, values[0], color=colours, edgecolor="0.3", linewidth=0.5, height=0.7)
-        ax.axvline(0, color="0", linewidth=0.8)
-        ax.set_ylim(len(names) - 0.4, -0.6)
-        clean_axes(ax, "x")
-        other, own = (short(str(c), 16) for c in classes) if len(classes) == 2 else ("the others", "the class")
-        ax.set_xlabel(f"coefficient\nabove 0 favours {own}, below 0 {other}", fontsize=SMALL, parse_math=False)
-    else:
-        _draw_cells(values, classes, ax)
-    ax.set_yticks(places, names, parse_math=False)
-    ax.tick_params(axis="y", labelsize=8.5)
-    return ax
+@dataclass(frozen=True, eq=False)
+class Profile(StudyDisplay):
+    """Coefficients of the final model's best features by class."""
+
+    key = "profile"
+    section = "features"
+    table = "coefficients"
+    on_white = True
+    lacks = "has no final model with a coefficient for each feature; plot_profile needs a linear method."
+
+    name: str
+    #: Coefficients of the scaled features; shape (n_classes, n_shown), one row for two classes.
+    coefficients: FloatArray
+    features: Sequence[str]
+    classes: Sequence[str]
+    n_features: int
+
+    @classmethod
+    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+        """Show the coefficients of a study's final model, if it is linear in the features."""
+        if not result.is_ranked or result.layout.is_multitask or not result.directory.model.exists():
+            return None
+        try:
+            found = linear_coefficients(result.model, len(result.feature_names))
+        except DataError:  # the model file is damaged, or names a class that is not trusted
+            return None
+        shown = (ranking or source_ranking(result)).top()
+        if found is None or not len(shown):
+            return None
+        values, own = found
+        known = result.classes if result.classes and len(result.classes) in (len(own), len(values)) else own
+        names = [result.feature_names[i] for i in shown]
+        return cls(result.name, values[:, shown], names, [str(c) for c in known], len(result.feature_names))
+
+    @property
+    def title(self) -> str:
+        return f"{short(self.name, 36)}: sign of the best features by class"
+
+    @property
+    def in_report(self) -> bool:
+        return len(self.coefficients) <= _MOST_CLASSES
+
+    @property
+    def caption(self) -> str:
+        return (
+            f"Coefficients of the {min(len(self.features), _MOST)} best of {self.n_features} features in the final "
+            "model (of the scaled features) by class: + favours it, \u2212 is against it."
+        )
+
+    @property
+    def size(self) -> tuple[float, float]:  # type: ignore[override]
+        width = float(np.clip(0.2 * len(self.coefficients) + 2.6, 5.2, 12.0))
+        return width, 0.24 * max(min(len(self.features), _MOST), 2) + 1.2
+
+    def frame(self) -> pd.DataFrame:
+        n = len(self.coefficients)
+        heads = list(self.classes) if len(self.classes) == n else ["coefficient"] * n
+        table = pd.DataFrame(self.coefficients.T, columns=heads)
+        table.insert(0, "feature", list(self.features), allow_duplicates=True)
+        return table
+
+    def draw(self, ax: Axes) -> None:
+        values = self.coefficients[:, :_MOST]
+        if len(values) > 1:
+            self._draw_cells(ax, values)
+        else:
+            colours = np.where(values[0] < 0, OUTLINE, BLUE)
+            ax.barh(range(values.shape[1]), values[0], color=colours, edgecolor="0.3", linewidth=0.5, height=0.7)
+            ax.axvline(0, color="0", linewidth=0.8)
+            clean_axes(ax, "x")
+            two = len(self.classes) == 2
+            other, own = (short(c, 16) for c in self.classes) if two else ("the others", "the class")
+            ax.set_xlabel(f"coefficient\nabove 0 for {own}\nbelow 0 for {other}", parse_math=False)
+        name_rows(ax, self.features[:_MOST], _LONGEST)
+        if len(values) > 1:
+            ax.set_ylim(values.shape[1] - 0.5, -0.5)
+
+    def _draw_cells(self, ax: Axes, values: FloatArray) -> None:
+        limit = float(np.abs(values).max(initial=0.0)) or 1.0
+        settings: Any = {"aspect": "auto", "interpolation": "nearest"}
+        add_colour_bar(ax, ax.imshow(values.T, cmap=_COLOURS, vmin=-limit, vmax=limit, **settings), "coefficient")
+        names = [short(c, 22) for c in self.classes]
+        if len(names) <= 60:
+            size = 9 if len(names) <= 30 else 7
+            for feature, row in np.argwhere(np.abs(values.T) > 0.02 * limit):
+                value = values[row, feature]
+                colour, sign = "1" if abs(value) > 0.6 * limit else "0", "+" if value > 0 else "\u2212"
+                ax.text(row, feature, sign, ha="center", va="center", fontsize=size, color=colour)
+        step = -(-len(names) // 60)
+        long = max(map(len, names), default=0) > 2 or len(names) > 30
+        ax.set_xticks(range(0, len(names), step), names[::step], rotation=90 if long else 0, parse_math=False)
+        ax.tick_params(axis="x", labelsize=8.5 if len(names) <= 30 else 7)
+        ax.set_xlabel("class (+ in favour of it, \u2212 against it)")
 
 
-def profile_figure(
-    coefficients: ArrayLike,
-    features: Sequence[str],
-    classes: Sequence[object],
-    *,
-    name: str,
-    n_features: int,
-    remarks: Sequence[str] = (),
-) -> Figure:
-    """Draw the coefficients of the best features in the final model by class."""
-    values = np.asarray(coefficients, dtype=np.float64)[:, :_MOST]
-    shown = list(features)[:_MOST]
-    facts = [f"coefficients in the final model, of the scaled features; the best {len(shown)} of {n_features} by score"]
-    if not shown:
-        facts = ["the final model selects no feature"]
-    width = float(np.clip(0.3 * len(values) + 3.6, 6.4, 12.0))
-    height = _ROW * max(len(shown), 2) + (1.0 if len(values) == 1 else 1.5)
-    figure = headed_figure(width, height, f"{short(name, 36)}: sign of the best features by class", facts, remarks)
-    ax = figure.subplots()
-    if shown:
-        plot_profile(values, shown, classes, ax)
-    else:
-        ax.set_axis_off()
-    return figure
-
-
-def _draw_cells(values: FloatArray, classes: Sequence[object], ax: Axes) -> None:
-    limit = float(np.abs(values).max(initial=0.0)) or 1.0
-    image = ax.imshow(values.T, cmap=_COLOURS, vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
-    bar = ax.figure.colorbar(image, ax=ax, aspect=40, pad=0.02)
-    bar.set_label("coefficient", fontsize=SMALL)
-    bar.ax.tick_params(labelsize=SMALL)
-    names = [short(str(c), 22) for c in classes]
-    if len(names) <= 60:
-        size = 9 if len(names) <= 30 else 7
-        for feature, row in np.argwhere(np.abs(values.T) > 0.02 * limit):
-            value = values[row, feature]
-            colour = "1" if abs(value) > 0.6 * limit else "0"
-            sign = "+" if value > 0 else "\u2212"
-            ax.text(row, feature, sign, ha="center", va="center", fontsize=size, color=colour)
-    step = -(-len(names) // 60)
-    long = max(map(len, names), default=0) > 2 or len(names) > 30
-    ax.set_xticks(range(0, len(names), step), names[::step], rotation=90 if long else 0, parse_math=False)
-    ax.tick_params(axis="x", labelsize=8.5 if len(names) <= 30 else 7)
-    ax.set_xlabel("class (+ in favour of it, \u2212 against it)", fontsize=SMALL)
+def linear_coefficients(model: Any, n_features: int) -> tuple[FloatArray, list[Any]] | None:
+    """Find the coefficients of the method, and their classes, in a fitted pipeline of a scaler, the method and more."""
+    waiting: list[Any] = [model.steps[1][1]]
+    while waiting:
+        estimator = waiting.pop(0)
+        values = getattr(estimator, "coef_", None)
+        if isinstance(values, np.ndarray) and values.ndim <= 2 and values.shape[-1:] == (n_features,):
+            rows = values.reshape(-1, n_features)
+            return rows, list(getattr(estimator, "classes_", range(len(rows))))
+        fitted = [(name, part) for name, part in sorted(vars(estimator).items()) if name.endswith("_")]
+        waiting += [part for _, part in fitted if isinstance(part, BaseEstimator)]
+    return None

@@ -10,19 +10,19 @@ import numpy as np
 from raysel.core.errors import headline
 from raysel.core.printing import short
 from raysel.results import texts
-from raysel.results.displays import data as picture_data
-from raysel.results.page.contents import Block, Folded, Picture, Remarks, Section, Table, Text, csv_download
+from raysel.results.page.contents import Block, Folded, Remarks, Section, Table, Text, csv_download
+from raysel.results.page.pictures import pictures
 from raysel.results.progress import counted, duration
 from raysel.results.result import StudyResult
 
-_MOST_ROWS, _MOST_FAILURES, _MOST_CURVES = 10, 5, 120
+_MOST_ROWS, _MOST_FAILURES = 10, 5
 _LONGEST = 48  # letters of a configuration
 
 
 def tried(result: StudyResult) -> Section:
     """Return the section on the configurations that were tried and the budget."""
     blocks: list[Block] = [Text([" ".join(_budget(result))])]
-    blocks += [*_surface(result), _winners_table(result), _best_table(result)]
+    blocks += [*pictures(result, "tried"), _winners_table(result), _best_table(result)]
     if failures := _failures(result):
         blocks.append(Folded(f"Errors of the failed trials ({len(failures)} different)", [Remarks(failures)]))
     return Section("tried", "What was tried", blocks)
@@ -56,34 +56,6 @@ def _budget(result: StudyResult) -> Iterator[str]:
     seconds = sum(max(record.ended - record.started, 0.0) for record in paths or result.records)
     if seconds > 0:
         yield f"The trials took {duration(seconds)} in sum."
-
-
-def _surface(result: StudyResult) -> Iterator[Block]:
-    from raysel.results.displays.surface import plot_surface  # noqa: PLC0415
-    from raysel.results.page.figures import framed  # noqa: PLC0415
-    from raysel.results.page.svg import inline_svg  # noqa: PLC0415
-
-    configurations = picture_data.tried_configurations(result)
-    shown, names = picture_data.shown_parameters(configurations), picture_data.varying_parameters(configurations)
-    if not shown or all(one.score is None for one in configurations):
-        return
-    best = ", the best over the other parameters" if len(names) > 2 else ""
-    by_fold = any(one.fold for one in configurations)
-    caption = (
-        f"Validation {result.metric.replace('_', ' ')} by {' and '.join(short(name, 40) for name in shown)}{best}: "
-        f"{'mean over the inner folds, one line a fold' if by_fold else 'mean over the inner and outer folds'}, for "
-        "display only. Each outer fold chooses its winner by its own inner folds, and the best validation score is too "
-        "high for new samples."
-    )
-    height = float(np.clip(0.32 * len(picture_data.distinct_values(configurations, shown[-1])) + 1.1, 3.1, 6.0))
-    figure = framed(plot_surface, height, configurations, metric=result.metric, width=5.6)
-    heads = [*(["fold"] if by_fold else []), *names, f"val_{result.metric}", "outer_folds_won", "final_model"]
-    rows = (
-        [*([one.fold] if by_fold else []), *map(one.params.get, names), one.score, one.n_winners, one.is_model]
-        for one in configurations
-    )
-    data = csv_download("tried.csv", heads, rows)
-    yield Picture(inline_svg(figure, "surface", caption), caption, data, on_white=len(shown) == 2)
 
 
 def _winners_table(result: StudyResult) -> Table:
@@ -138,31 +110,8 @@ def _failures(result: StudyResult) -> list[str]:
 
 def convergence(result: StudyResult) -> Section:
     """Return the section on the objective of the configurations by iteration."""
-    model = result.final.trial if result.has_final else ""
-    curves = {record.id: curve for record in result.records if (curve := record.objective_curve())}
-    told = texts.convergence(result.facts)
-    said = [f"{told}."] if told else []
-    title = "Convergence"
-    if not curves or max(map(len, curves.values())) < 2:
-        said.append("The method records its objective at the end of a fit only, or has none.")
-        return Section("convergence", title, [Text(said)])
-    return Section("convergence", title, [*([Text(said)] if said else []), _objective_picture(result, curves, model)])
-
-
-def _objective_picture(result: StudyResult, curves: dict[str, list[float]], model: str) -> Picture:
-    from raysel.results.page.figures import objective_figure  # noqa: PLC0415 - loads matplotlib
-    from raysel.results.page.svg import inline_svg  # noqa: PLC0415
-
-    names = {record.id: record.name for record in result.records}
-    ids = sorted(curves)
-    kept = ids if len(ids) <= _MOST_CURVES else ids[:: -(-len(ids) // _MOST_CURVES)]
-    kept = [*(id_ for id_ in kept if id_ != model), *([model] if model in curves else [])]
-    some = f"{len(kept)} of {len(ids)} configurations" if len(kept) < len(ids) else f"{len(ids)} configurations"
-    over = "mean over the inner fits of the outer folds"
-    caption = f"Objective of {some} by iteration, {over}; a fit that has ended keeps its last value."
-    own = len(kept) - 1 if model in curves else None
-    label = f"final model's configuration: {short(names[model], _LONGEST)}" if own is not None else ""
-    figure = objective_figure([curves[id_] for id_ in kept], own, label)
-    rows = ((names[id_], i, value) for id_ in kept[::-1] for i, value in enumerate(curves[id_], start=1))
-    data = csv_download("objective.csv", ["configuration", "iteration", "objective"], rows, rest="traces.parquet")
-    return Picture(inline_svg(figure, "objective", caption), caption, data)
+    sentence, drawn = texts.convergence(result.facts), pictures(result, "convergence")
+    sentences = [f"{sentence}."] if sentence else []
+    if not drawn:
+        sentences.append("The method records its objective at the end of a fit only, or has none.")
+    return Section("convergence", "Convergence", [*([Text(sentences)] if sentences else []), *drawn])

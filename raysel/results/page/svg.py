@@ -11,7 +11,7 @@ from matplotlib import rc_context
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from raysel.results.displays.style import BLUE, OUTLINE, WARNING
+from raysel.results.displays.display import BLUE, OUTLINE, WARNING
 from raysel.results.page.contents import printable
 
 _SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"

@@ -13,8 +13,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from raysel.numerics.over_data_sets import compare_over_data_sets
 from raysel.results.displays.comparison_figure import ShownMember, comparison_figure
+from raysel.results.displays.display import spread_out
 from raysel.results.displays.rank_figure import rank_figure
-from raysel.results.displays.style import spread_out
 
 
 def shown(n_curves: int, n_native: int, n_runs: int = 5) -> list[ShownMember]:

@@ -15,9 +15,10 @@ from raysel.results.displays.writing import write_figure, write_figures
 KINDS = ("png", "svg", "pdf")
 CODE = """
 import sys
-from raysel.results.displays.confusion import confusion_figure
+import numpy as np
+from raysel.results.displays.confusion import Confusion
 from raysel.results.displays.writing import write_figures
-figure = confusion_figure([[9, 1], [2, 8]], ["one", "two"], name="study", n_folds=3)
+figure = Confusion("study", np.array([[9, 1], [2, 8]]), ["one", "two"], 3).headed_figure()
 write_figures(figure, sys.argv[1], "confusion", ("png", "svg", "pdf"))
 """
 

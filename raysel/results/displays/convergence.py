@@ -1,0 +1,112 @@
+"""Figure of the objective of each configuration by iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from raysel.core.arrays import FloatArray, IntArray
+from raysel.core.printing import short
+from raysel.evaluation.plan import FINAL
+from raysel.results.displays.display import OUTLINE, StudyDisplay, add_legend, clean_axes
+
+if TYPE_CHECKING:
+    from raysel.evaluation.feature_ranking import FeatureRanking
+    from raysel.results.numbers import StudyNumbers
+
+_MOST_CURVES, _MOST_POINTS = 120, 150
+_LONGEST = 48  # letters of a configuration
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectiveCurves(StudyDisplay):
+    """Mean objective of each configuration over the inner fits of the outer folds, by iteration."""
+
+    key = "objective"
+    table = "objective"
+    section = "convergence"
+    whole_table = "traces.parquet"
+    exported = False
+    lacks = "recorded no objective."
+    size = (5.2, 3.1)
+
+    name: str
+    #: Objective by iteration of each configuration, by the id of its trial.
+    curves: Mapping[str, Sequence[float]]
+    #: Name of each configuration, by the id of its trial.
+    configurations: Mapping[str, str]
+    #: Id of the final model's trial; None if there is none.
+    model: str | None = None
+
+    @classmethod
+    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+        """Show the objective of a study's configurations, finished or not, if the method has one."""
+        records = sorted(result.records, key=lambda record: record.id)
+        curves = {record.id: curve for record in records if (curve := record.objective_curve())}
+        final = result.stored.refits.get(FINAL)
+        names = {record.id: record.name for record in records}
+        return cls(result.name, curves, names, final.trial if final else None) if curves else None
+
+    @property
+    def in_report(self) -> bool:
+        return max(map(len, self.curves.values())) > 1
+
+    @property
+    def title(self) -> str:
+        return f"{short(self.name, 36)}: objective by iteration"
+
+    @property
+    def _shown(self) -> list[str]:
+        """Ids of the configurations that are drawn, the final model's last."""
+        ids = list(self.curves)
+        kept = [id_ for id_ in ids[:: -(-len(ids) // _MOST_CURVES)] if id_ != self.model]
+        return [*kept, *(id_ for id_ in ids if id_ == self.model)]
+
+    @property
+    def caption(self) -> str:
+        shown, n = len(self._shown), len(self.curves)
+        some = f"{shown} of {n} configurations" if shown < n else f"{n} configurations"
+        end = "a fit that has ended keeps its last value" if self.in_report else "recorded at the end of the fits only"
+        return f"Objective of {some} by iteration, mean over the inner fits of the outer folds; {end}."
+
+    def frame(self) -> pd.DataFrame:
+        rows = [
+            (self.configurations[id_], i, value)
+            for id_ in reversed(self._shown)
+            for i, value in enumerate(self.curves[id_], start=1)
+        ]
+        return pd.DataFrame(rows, columns=["configuration", "iteration", "objective"])
+
+    def draw(self, ax: Axes) -> None:
+        for id_ in self._shown:
+            curve = self.curves[id_]
+            look: Any = {"color": "0.6", "linewidth": 0.8}
+            if id_ == self.model:
+                label = f"final model's configuration: {short(self.configurations[id_], _LONGEST)}"
+                look = {"color": OUTLINE, "linewidth": 2.0, "label": label}
+            ax.plot(*_thinned(curve), marker="." if len(curve) == 1 else "", **look)
+        values = np.concatenate([np.asarray(self.curves[id_]) for id_ in self._shown])
+        finite = values[np.isfinite(values)]
+        if len(finite) and finite.min() > 0 and finite.max() > 100 * finite.min():
+            ax.set_yscale("log")
+        ax.set_xlim(0.5, max(map(len, self.curves.values())) + 0.5)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.set_xlabel("iteration")
+        ax.set_ylabel("objective")
+        clean_axes(ax, "y")
+        add_legend(ax)
+
+
+def _thinned(curve: Sequence[float]) -> tuple[IntArray, FloatArray]:
+    """Iterations and values of at most 150 points of a curve, denser at its start."""
+    n = len(curve)
+    places = np.arange(1, n + 1)
+    if n > _MOST_POINTS:
+        places = np.unique(np.geomspace(1, n, _MOST_POINTS).round().astype(np.int64))
+    return places, np.asarray(curve, dtype=np.float64)[places - 1]

@@ -1,0 +1,176 @@
+"""Figure of a ranking: maps of images and volumes, bars of other features, for each task, and of the modalities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from raysel.core.arrays import FloatArray
+from raysel.core.printing import short
+from raysel.data.layouts import SEPARATOR, Layout
+from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.results import texts
+from raysel.results.agreement import source_ranking
+from raysel.results.displays.agreement import FoldRanks
+from raysel.results.displays.bars import PartCounts, ScoreBars
+from raysel.results.displays.display import Display, StudyDisplay
+from raysel.results.displays.maps import ScoreMap, SelectionMap
+from raysel.results.displays.meanings import score_meaning
+from raysel.results.displays.planes import make_plane
+from raysel.results.remarks import limitations
+from raysel.study.background import read_image
+
+if TYPE_CHECKING:
+    from raysel.results.numbers import StudyNumbers
+
+_MOST_TASKS = 6
+_LARGEST, _SMALL, _FEW_TASKS = (3.9, 5.2), (3.2, 2.4), 2  # inches of maps; of many tasks the second
+
+
+@dataclass(frozen=True, eq=False)
+class RankingFigure(StudyDisplay):
+    """Scores of the features in the final model and their selection by the outer folds."""
+
+    key = "ranking"
+    section = "features"
+
+    name: str
+    ranking: FeatureRanking
+    layout: Layout
+    #: Sentences of the caption.
+    answer: Sequence[str] = ()
+    limits: Sequence[str] = ()
+    #: Value of each cell of a sample's array, below maps, of all tasks one after the other; None without an image.
+    background: FloatArray | None = None
+    #: What the background is.
+    image: str = ""
+
+    @classmethod
+    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+        """Show the ranking of a study, by default that of its final model."""
+        if ranking is None and not result.is_ranked:
+            return None
+        ranking = ranking or source_ranking(result)
+        background, image = read_background_image(result)
+        return cls(
+            result.name,
+            ranking,
+            result.layout,
+            [
+                f"{texts.capitalized(texts.headline(result.facts))}.",
+                f"{texts.capitalized(line)}." if (line := texts.references_line(result.facts)) else "",
+                f"Test {result.metric} by task: {texts.format_each(result.facts.by_task)}."
+                if result.task_scores
+                else "",
+                f"The score is the {score_meaning(result.config['solver']['name'])}.",
+            ],
+            texts.format_remarks([*result.facts.actions, *limitations(result, ranking.n_selected)]),
+            background,
+            image,
+        )
+
+    @property
+    def title(self) -> str:
+        ranking = self.ranking
+        return f"{short(self.name, 42)}: top {ranking.n_selected} of {ranking.n_features} features"
+
+    @property
+    def caption(self) -> str:
+        ranking = self.ranking
+        least, most = ranking.fold_n_scored.min(), ranking.fold_n_scored.max()
+        folds = f"{least}" if least == most else f"{least} to {most}"
+        chosen = f"; the top {ranking.n_selected} are {ranking.chosen_by}" if ranking.chosen_by else ""
+        n_maps = sum(isinstance(panel, ScoreMap) for panel in self.panels)
+        grey = f", in grey: {self.image}" if self.background is not None else ""
+        hatched = "; hatched: constant" if ranking.constant.any() else ""
+        parts = [
+            *self.answer,
+            f"Over {ranking.n_folds} overlapping outer folds: {ranking.stability_in_words}.",
+            f"Features with a score: {ranking.n_scored} in {ranking.source}, {folds} in the outer folds{chosen}.",
+            f"Outlined: the best features of {ranking.source}{grey}{hatched}." if n_maps else "",
+            *dict.fromkeys(f"{p.plane.about}." for p in self.panels if isinstance(p, ScoreMap) and p.plane.about),
+        ]
+        return " ".join(filter(None, parts))
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        tasks = list(self.layout.task_names)
+        if len(tasks) <= _MOST_TASKS:
+            return self.limits
+        names = [short(name, 24) for name in tasks[_MOST_TASKS:]]
+        others = f" and {len(names) - 8} others" if len(names) > 8 else ""
+        left_out = (
+            f"{_MOST_TASKS} of {len(tasks)} tasks are shown; ranking.csv has all. Left out: "
+            f"{', '.join(names[:8])}{others}."
+        )
+        return [*self.limits, left_out]
+
+    @cached_property
+    def panels(self) -> Sequence[Display]:
+        """Maps or bars of each task, and bars of the modalities."""
+        panels: list[Display] = []
+        blocks = list(self.layout.blocks().items())
+        for i, (task, (columns, block)) in enumerate(blocks[:_MOST_TASKS]):
+            panels += self._panels_of(task, columns, block, f"-{i}" if task else "")
+        return [*panels, PartCounts(self.ranking)] if self.layout.is_multimodal else panels
+
+    def _panels_of(self, task: str, columns: slice, block: Layout, number: str) -> Iterator[Display]:
+        ranking = self._ranking_of(task, columns) if task else self.ranking
+        largest = _LARGEST if len(self.layout.blocks()) <= _FEW_TASKS else _SMALL
+        if plane := make_plane(block, ranking.usable_scores, largest):
+            image = self.background
+            if image is not None and task:
+                image = image[columns]
+            given = (ranking, block, plane, image, self.image, task)
+            yield ScoreMap(*given, f"score-map{number}", f"map{number}", largest)
+            yield SelectionMap(*given, f"selection-map{number}", "", largest)
+        else:
+            yield ScoreBars(ranking, task, f"bars{number}", f"bars{number}")
+            if ranking.n_scored:
+                yield FoldRanks.of_ranking(ranking, f"fold-ranks{number}")
+
+    def _ranking_of(self, task: str, columns: slice) -> FeatureRanking:
+        """Ranking of a task's features among themselves, of which the task's share of all selected ones counts."""
+        n = shares(self.ranking.n_selected, {t: s.stop - s.start for t, s in self.layout.slices().items()})[task]
+        ranking = self.ranking.restrict_to(np.arange(columns.start, columns.stop), n)
+        return replace(
+            ranking, feature_names=tuple(x.removeprefix(f"{task}{SEPARATOR}") for x in ranking.feature_names)
+        )
+
+    def frame(self) -> pd.DataFrame:
+        return self.ranking.to_frame()
+
+    def draw(self, ax: Axes) -> None:
+        first = ScoreBars(self.ranking) if self.layout.is_multitask else self.panels[0]
+        first.draw(ax)
+        ranking = self.ranking
+        chosen = f" ({ranking.chosen_by})" if ranking.chosen_by else ""
+        ax.set_title(f"top {ranking.n_selected} of {ranking.n_features}{chosen}\n{ranking.stability_in_words}")
+
+
+def shares(n_selected: int, widths: Mapping[str, int]) -> dict[str, int]:
+    """Divide a number of features among tasks in proportion to their numbers of features, by largest remainders."""
+    exact = {name: n_selected * width / sum(widths.values()) for name, width in widths.items()}
+    whole = {name: int(share) for name, share in exact.items()}
+    by_remainder = sorted(exact, key=lambda name: whole[name] - exact[name])
+    for name in by_remainder[: n_selected - sum(whole.values())]:
+        whole[name] += 1
+    return {name: max(1, share) for name, share in whole.items()}
+
+
+def read_background_image(result: StudyNumbers) -> tuple[FloatArray | None, str]:
+    """Return the image that is shown below the maps of a study, and what it is."""
+    layout, directory = result.layout, result.directory
+    n_cells = int(np.prod(layout.shape))
+    chosen = read_image(directory.background, n_cells)
+    if chosen is not None:
+        return chosen, f"image {Path(result.config['dataset'].get('background') or directory.background).name}"
+    mean = read_image(directory.mean_sample, layout.n_features)
+    return None if mean is None else layout.arranged(mean, outside=np.nan), "mean of all samples"

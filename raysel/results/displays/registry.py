@@ -1,0 +1,71 @@
+"""Displays of a study: those that its report, its exported pictures and the plots of its result show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from raysel.core.errors import StudyError
+from raysel.results.displays.agreement import FoldRanks
+from raysel.results.displays.confusion import Confusion, LabelErrors
+from raysel.results.displays.convergence import ObjectiveCurves
+from raysel.results.displays.display import Display, StudyDisplay
+from raysel.results.displays.means import MeanImages, ModalityRanges
+from raysel.results.displays.preview_data import DataPreview
+from raysel.results.displays.profile import Profile
+from raysel.results.displays.ranking import RankingFigure
+from raysel.results.displays.scores import ScoreCurve, ScoreRows
+from raysel.results.displays.search import SearchSurface
+from raysel.results.displays.stability import StabilityCurve
+from raysel.results.displays.writing import write_figures
+
+if TYPE_CHECKING:
+    from raysel.evaluation.feature_ranking import FeatureRanking
+    from raysel.results.numbers import StudyNumbers
+
+#: In the order of the exported pictures and of the figures within a section of the report.
+DISPLAYS: tuple[type[StudyDisplay], ...] = (
+    RankingFigure,
+    ScoreCurve,
+    ScoreRows,
+    StabilityCurve,
+    SearchSurface,
+    Confusion,
+    LabelErrors,
+    Profile,
+    ObjectiveCurves,
+    FoldRanks,
+    MeanImages,
+    ModalityRanges,
+    DataPreview,
+)
+
+
+def displays_of(result: StudyNumbers, section: str) -> Iterator[Display]:
+    """Yield the figures that a section of the report shows, a divided one panel by panel."""
+    for kind in DISPLAYS:
+        display = kind.from_result(result) if kind.section == section else None
+        if display is not None and display.in_report:
+            yield from (panel for panel in display.panels if panel.section == section and panel.in_report)
+
+
+def display_of(result: StudyNumbers, key: str, ranking: FeatureRanking | None = None) -> Display:
+    """Return one figure of a study by its key."""
+    kinds = [kind for kind in DISPLAYS if kind.key == key]
+    for kind in kinds:
+        if display := kind.from_result(result, ranking):
+            return display
+    raise StudyError(f"the study {result.name} {kinds[0].lacks}")
+
+
+def write_displays(
+    result: StudyNumbers, folder: Path, ranking: FeatureRanking | None, kinds: Sequence[str], *, only_ranking: bool
+) -> list[Path]:
+    """Write the exported figures of a study, or that of a ranking only, as files of each kind."""
+    written: list[Path] = []
+    for display in DISPLAYS if kinds else ():
+        if display is RankingFigure or (display.exported and not only_ranking):
+            shown = display.from_result(result, ranking)
+            written += write_figures(shown.headed_figure(), folder, shown.key, kinds) if shown else []
+    return written

@@ -1,0 +1,257 @@
+"""Figure of the scores over the number of features, or of one row of scores each where there is no such choice."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from raysel.core.arrays import FloatArray
+from raysel.core.printing import short
+from raysel.results import texts
+from raysel.results.displays.display import (
+    BLUE,
+    GREEN,
+    OUTLINE,
+    PINK,
+    SKY,
+    StudyDisplay,
+    add_legend,
+    clean_axes,
+    name_rows,
+    readable,
+    set_ticks,
+    spread_out,
+)
+
+if TYPE_CHECKING:
+    from raysel.evaluation.feature_ranking import FeatureRanking
+    from raysel.results.numbers import StudyNumbers
+
+#: Colour, dashes and marker of the known references; others take those of the last.
+_REFERENCES: dict[str, tuple[str, tuple[float, ...], str]] = {
+    "all features": ("0.0", (6, 2), ""),
+    "variance": (GREEN, (2, 1.2), "^"),
+    "f_test": (PINK, (5, 1.5, 1, 1.5), "D"),
+    "chance": ("0.45", (1, 1.5), ""),
+}
+_OTHER = (SKY, (3, 1, 1, 1, 1, 1), "v")
+_FLATTENS = 2.5  # references further below the curves than so many times their range are written only
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreCurve(StudyDisplay):
+    """Scores of the outer folds' winners over the number of their best features, with the references."""
+
+    key = "scores"
+    table = "scores"
+    section = "scores"
+    size = (5.8, 3.8)
+
+    name: str
+    metric: str
+    #: Numbers of features, increasing.
+    n_features: Sequence[int]
+    #: Test scores, shape (n_folds, n_numbers).
+    test: FloatArray
+    #: Inner validation scores, of the same shape; or no columns if they were not recorded.
+    inner: FloatArray
+    #: Scores of each reference; shape (n_folds, n_numbers), or (n_folds, 1) where it has one for all numbers.
+    references: Mapping[str, FloatArray]
+    #: Number of features that each fold's inner scores choose; empty if the score is the mean over all numbers.
+    chosen: Sequence[int]
+
+    @classmethod
+    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+        """Show the scores of a study, if it has several numbers of features."""
+        outer, numbers = result.outer, [int(n) for n in result.score_curves()["n_features"]]
+        if len(numbers) < 2:
+            return None
+        recorded = all(refit.inner_curve for refit in outer)  # not by raysel 0.1 and 0.2
+        references = {
+            name: np.array([refit.references[reference.recorded] for refit in outer], dtype=np.float64)
+            for name, reference in result.references.items()
+        }
+        chosen = [] if result.stored.study.choose_n == "mean" else [refit.n_features for refit in outer]
+        return cls(
+            result.name,
+            readable(result.metric),
+            numbers,
+            np.array([refit.test_scores for refit in outer], dtype=np.float64),
+            np.array([refit.inner_curve if recorded else [] for refit in outer], dtype=np.float64),
+            references,
+            [n for n in chosen if n is not None],
+        )
+
+    @property
+    def title(self) -> str:
+        return f"{short(self.name, 36)}: {self.metric} over the number of features"
+
+    @property
+    def chosen_scores(self) -> FloatArray:
+        """Test score of each fold at its chosen number of features, or the mean over all; shape (n_folds,)."""
+        if not self.chosen:
+            return self.test.mean(axis=1)
+        return self.test[np.arange(len(self.chosen)), [list(self.n_features).index(n) for n in self.chosen]]
+
+    @property
+    def caption(self) -> str:
+        folds = f"{len(self.test)} outer folds" if len(self.test) > 1 else "one outer fold"
+        scores = self.chosen_scores
+        score = texts.mean_and_sd(scores.mean(), scores.std(ddof=1) if len(scores) > 1 else np.nan)
+        shown = (
+            f"{self.metric.capitalize()} of the outer folds' winners with their N best features: on the test samples "
+            f"(unseen by fit and choice) and on the inner validation samples, mean and SD over {folds}."
+        )
+        if not self.chosen:
+            return f"{shown} Mean over all these N: test {self.metric} {score} (SD)."
+        numbers = ", ".join(
+            f"{n} ({count} folds)" if count > 1 else str(n) for n, count in sorted(Counter(self.chosen).items())
+        )
+        return (
+            f"{shown} Circled: each outer fold at the N that its inner scores choose, N = {numbers}; their mean "
+            f"± SD is the test {self.metric}, {score}."
+        )
+
+    def frame(self) -> pd.DataFrame:
+        none = np.full(len(self.n_features), np.nan)
+        table: dict[str, object] = {"n_features": list(self.n_features)}
+        for name, rows in (("inner", self.inner), ("test", self.test)):
+            table[f"{name}_mean"] = rows.mean(axis=0) if rows.size else none
+            table[f"{name}_sd"] = rows.std(axis=0, ddof=1) if rows.size and len(rows) > 1 else none
+        for name, rows in self.references.items():
+            table[name] = np.broadcast_to(rows.mean(axis=0), none.shape)
+        return pd.DataFrame(table)
+
+    def draw(self, ax: Axes) -> None:
+        x = np.array(self.n_features, dtype=float)
+        if x[-1] > 12 * x[0]:
+            ax.set_xscale("log")
+        _band(ax, x, self.test, (BLUE, "o", "-"), "test ± SD over outer folds")
+        if self.inner.size:
+            _band(ax, x, self.inner, (OUTLINE, "s", (0, (4, 1.5))), "inner validation ± SD")
+        if self.chosen:
+            circle: Any = {"markersize": 10, "markerfacecolor": "none", "markeredgecolor": "0", "markeredgewidth": 1.1}
+            label = "a fold at its chosen N"
+            ax.plot(self.chosen, self.chosen_scores, "o", zorder=5, linestyle="", label=label, **circle)
+        below = self._draw_references(ax, x)
+        clean_axes(ax, "y")
+        set_ticks(ax, self.n_features)
+        ax.set_xlabel("N, number of best features that the classifier is given")
+        ax.set_ylabel(self.metric, parse_math=False)
+        if below:
+            low, high = ax.get_ylim()
+            ax.set_ylim(low - 0.09 * (high - low), high)
+            text = f"below the axis: {', '.join(below)}"
+            ax.text(0.01, 0.015, text, transform=ax.transAxes, color="0.35", parse_math=False)
+        add_legend(ax)
+
+    def _draw_references(self, ax: Axes, x: FloatArray) -> list[str]:
+        """Draw the references as lines with their names at the ends; return those too far below for that."""
+        levels = np.concatenate([rows.mean(axis=0) for rows in (self.test, self.inner) if rows.size])
+        lowest = levels.min() - _FLATTENS * max(float(np.ptp(levels)), 0.02)
+        below: list[str] = []
+        ends: list[tuple[str, float, str]] = []
+        for name, rows in self.references.items():
+            means, (colour, dashes, marker) = rows.mean(axis=0), _REFERENCES.get(name, _OTHER)
+            if means.max() < lowest:
+                below.append(f"{readable(name)} {means.mean():.3f}")
+                continue
+            places, level = (x[[0, -1]], np.repeat(means, 2)) if len(means) == 1 else (x, means)
+            ax.plot(places, level, color=colour, linestyle=(0, dashes), marker=marker, markersize=4.5, linewidth=1.4)
+            ends.append((readable(name), float(level[-1]), colour))
+        low, high = ax.get_ylim()
+        ax.set_ylim(low, high)
+        wanted = np.array([(y - low) / (high - low) for _, y, _ in ends])
+        for (label, _, colour), place in zip(ends, spread_out(wanted, 0.06, 1.0), strict=True):
+            text = short(label, 24)
+            settings: Any = {
+                "xycoords": "axes fraction",
+                "textcoords": "offset points",
+                "va": "center",
+                "color": colour,
+            }
+            ax.annotate(text, (1.0, place), (6, 0), parse_math=False, **settings)
+        return below
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreRows(StudyDisplay):
+    """Scores of a study without a choice of the number of features: a row for each kind of score."""
+
+    key = "scores"
+    table = "scores"
+    section = "scores"
+
+    name: str
+    metric: str
+    #: Scores of the outer folds by the row's name.
+    rows: Mapping[str, Sequence[float]]
+    fold_names: Sequence[str]
+    has_tasks: bool = False
+
+    @classmethod
+    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+        """Show the scores of a study, unless it has several numbers of features."""
+        if len(result.score_curves()) > 1:
+            return None
+        rows = {"test (unseen samples)": result.test_scores, "inner validation": result.inner_scores}
+        rows |= {f"test, {name}": scores for name, scores in result.task_scores.items()}
+        rows |= {texts.reference_name(result.facts, name): found.scores for name, found in result.references.items()}
+        folds = [refit.fold for refit in result.outer]
+        return cls(result.name, readable(result.metric), rows, folds, bool(result.task_scores))
+
+    @property
+    def title(self) -> str:
+        return f"{short(self.name, 36)}: {self.metric}"
+
+    @property
+    def size(self) -> tuple[float, float]:  # type: ignore[override]
+        lines = sum(len(textwrap.wrap(short(name, 60), 32)) for name in self.rows)
+        return 5.6, 0.2 * lines + 0.12 * len(self.rows) + 0.7
+
+    @property
+    def caption(self) -> str:
+        tasks = "; test is the mean of the tasks" if self.has_tasks else ""
+        return (
+            f"{self.metric.capitalize()} of the outer folds' winners{tasks}: mean (bar), SD (line) and each outer fold "
+            "(circle)."
+        )
+
+    def frame(self) -> pd.DataFrame:
+        table = pd.DataFrame(self.rows.values(), columns=list(self.fold_names))
+        table.insert(0, "name", list(self.rows))
+        return table
+
+    def draw(self, ax: Axes) -> None:
+        for y, values in enumerate(self.rows.values()):
+            scores = np.array(values, dtype=float)
+            ax.barh(y, scores.mean(), height=0.62, color=BLUE if y == 0 else "0.75", zorder=1)
+            if len(scores) > 1:
+                colour, sd = OUTLINE if y == 0 else "0.25", scores.std(ddof=1)
+                ax.errorbar(scores.mean(), y, xerr=sd, color=colour, capsize=3, linewidth=1.6)
+            circles: Any = {"facecolors": "white", "edgecolors": "0.2", "linewidths": 0.8}
+            ax.scatter(scores, np.full(len(scores), y), s=20, zorder=3, **circles)
+        name_rows(ax, [textwrap.fill(short(name, 60), 32) for name in self.rows], longest=70)
+        clean_axes(ax, "x")
+        ax.set_xlabel(self.metric, parse_math=False)
+
+
+def _band(
+    ax: Axes, x: FloatArray, rows: FloatArray, style: tuple[str, str, str | tuple[int, tuple[float, ...]]], label: str
+) -> None:
+    """Draw the mean of rows as a line, and their standard deviation as a band if there are several rows."""
+    colour, marker, line = style
+    mean = rows.mean(axis=0)
+    if len(rows) > 1:
+        spread = rows.std(axis=0, ddof=1)
+        ax.fill_between(x, mean - spread, mean + spread, color=colour, alpha=0.15, linewidth=0)
+    else:
+        label = label.partition(" ±")[0]
+    ax.plot(x, mean, color=colour, marker=marker, markersize=5, linestyle=line, linewidth=1.9, label=label, zorder=4)

@@ -1,0 +1,343 @@
+"""Figure of the validation score over the hyperparameters that were searched over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.patches import Rectangle
+
+from raysel.core.arrays import FloatArray
+from raysel.core.printing import short
+from raysel.evaluation.plan import FINAL
+from raysel.results.displays.display import (
+    BLUE,
+    OUTLINE,
+    WIDTH,
+    StudyDisplay,
+    add_colour_bar,
+    add_legend,
+    clean_axes,
+    readable,
+)
+
+if TYPE_CHECKING:
+    from raysel.evaluation.feature_ranking import FeatureRanking
+    from raysel.results.numbers import StudyNumbers
+
+_GROUPS = 5  # groups of the values of a parameter of many values
+_MOST_LABELS = 16
+_FEW_VALUES = 6  # of a number, all of which are labelled
+_FULL = 0.6  # least share of the cells of a grid that configurations fill
+
+
+@dataclass(frozen=True)
+class TriedConfiguration:
+    """A configuration with its mean validation score; None if it failed."""
+
+    params: Mapping[str, Any]
+    score: float | None
+    n_winners: int = 0
+    is_model: bool = False
+    stopped: bool = False
+    fold: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class SearchSurface(StudyDisplay):
+    """Validation score over one or two hyperparameters, the best over all others.
+
+    Two parameters of a grid are drawn as a heat map, two of other searches as points, and one as a line.
+    """
+
+    key = "search"
+    section = "tried"
+    table = "tried"
+    lacks = "has no search to show: no parameter was searched over, or every configuration failed."
+
+    name: str
+    metric: str
+    tried: Sequence[TriedConfiguration]
+
+    @classmethod
+    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+        """Show the search of a study, if configurations differ and one has a score.
+
+        The scores are means over the outer folds; where one parameter was searched over in each outer fold by itself,
+        each configuration has a point in each fold.
+        """
+        tried = _tried(result, by_fold=False)
+        if len(varying_parameters(tried)) == 1 and any(record.fold for record in result.records):
+            tried = _tried(result, by_fold=True)
+        found = cls(result.name, readable(result.metric), tried)
+        return found if found.shown and any(one.score is not None for one in tried) else None
+
+    @property
+    def title(self) -> str:
+        shown = " and ".join(short(name.rpartition("__")[2], 20) for name in self.shown)
+        return f"{short(self.name, 30)}: validation {self.metric} over {shown}"
+
+    @cached_property
+    def shown(self) -> list[str]:
+        """Names of the one or two parameters on the axes."""
+        return shown_parameters(self.tried)
+
+    @property
+    def _by_fold(self) -> bool:
+        return any(one.fold for one in self.tried)
+
+    @property
+    def caption(self) -> str:
+        others = [name for name in varying_parameters(self.tried) if name not in self.shown]
+        best = f", the best over {_listed(others)}, which explain less of the score's variance" if others else ""
+        over = "mean over the inner folds, one line a fold" if self._by_fold else "mean over the inner and outer folds"
+        n_scored = sum(one.score is not None for one in self.tried)
+        return (
+            f"Validation {self.metric} of {n_scored} of {len(self.tried)} configurations by "
+            f"{' and '.join(short(name, 40) for name in self.shown)}{best}: {over}, for display only. Each outer fold "
+            "chooses its winner by its own inner folds, and the best validation score is too high for new samples."
+        )
+
+    @property
+    def _is_grid(self) -> bool:
+        """Whether there are two parameters, and the configurations fill most cells of the grid of their values."""
+        pairs = {tuple(repr(one.params.get(name)) for name in self.shown) for one in self.tried}
+        n_cells = np.prod([len(distinct_values(self.tried, name)) for name in self.shown])
+        return len(self.shown) == 2 and bool(len(pairs) >= _FULL * n_cells)
+
+    @property
+    def size(self) -> tuple[float, float]:  # type: ignore[override]
+        rows = len(distinct_values(self.tried, self.shown[-1])) if self._is_grid else 0
+        return WIDTH, float(np.clip(0.36 * rows + 1.2, 2.4, 6.0)) if rows else 3.4
+
+    @property
+    def on_white(self) -> bool:  # type: ignore[override]
+        return len(self.shown) == 2
+
+    def frame(self) -> pd.DataFrame:
+        names = varying_parameters(self.tried)
+        table: dict[str, Any] = {"fold": [one.fold for one in self.tried]} if self._by_fold else {}
+        table |= {name: [one.params.get(name) for one in self.tried] for name in names}
+        table[f"val_{self.metric.replace(' ', '_')}"] = [one.score for one in self.tried]
+        table["outer_folds_won"] = [one.n_winners for one in self.tried]
+        table["final_model"] = [one.is_model for one in self.tried]
+        return pd.DataFrame(table)
+
+    def draw(self, ax: Axes) -> None:
+        if self._is_grid:
+            _Grid(self).draw(ax)
+        elif len(self.shown) == 2:
+            self._draw_points(ax)
+        else:
+            self._draw_line(ax)
+
+    @property
+    def scores(self) -> FloatArray:
+        """Validation scores, NaN where a configuration failed; shape (n_configurations,)."""
+        return np.array([np.nan if one.score is None else one.score for one in self.tried], dtype=float)
+
+    def _draw_points(self, ax: Axes) -> None:
+        x, y = (self._places(ax, name, side) for name, side in zip(self.shown, "xy", strict=True))
+        scores, stopped = self.scores, np.array([one.stopped for one in self.tried])
+        norm, failed = Normalize(np.nanmin(scores), np.nanmax(scores)), np.isnan(scores)
+        order = np.argsort(np.where(failed, -np.inf, scores), kind="stable")  # the best on top
+        look: Any = {"cmap": "viridis", "norm": norm, "s": 46, "edgecolors": "0.25", "linewidths": 0.6, "zorder": 2}
+        for mask, marker, label in ((~stopped, "o", None), (stopped, "v", "stopped early")):
+            drawn = order[(mask & ~failed)[order]]
+            if len(drawn):
+                ax.scatter(x[drawn], y[drawn], c=scores[drawn], marker=marker, label=label, **look)
+        if failed.any():
+            ax.scatter(x[failed], y[failed], marker="x", color="0.45", s=30, label="failed")
+        self._mark_winners(ax, x, y)
+        add_colour_bar(ax, ScalarMappable(norm, colormaps["viridis"]), f"validation {self.metric}")
+        clean_axes(ax)
+        add_legend(ax, scatterpoints=1)
+
+    def _draw_line(self, ax: Axes) -> None:
+        name, scores = self.shown[0], self.scores
+        x = self._places(ax, name, "x")
+        order = np.argsort(x, kind="stable")
+        style = "-" if all(is_number(one.params.get(name)) for one in self.tried) else ""
+        folds = np.array([one.fold for one in self.tried])
+        for fold in dict.fromkeys(folds.tolist()):  # scores of different folds are not comparable
+            drawn = order[(~np.isnan(scores) & (folds == fold))[order]]
+            ax.plot(x[drawn], scores[drawn], color=BLUE, marker="o", linestyle=style, markersize=5.5)
+        for i, place in enumerate(x[np.isnan(scores)]):
+            ax.axvline(place, color="0.6", linestyle=":", linewidth=1, label=None if i else "failed")
+        self._mark_winners(ax, x, scores)
+        clean_axes(ax, "y")
+        ax.set_ylabel(f"validation {self.metric}", parse_math=False)
+        add_legend(ax)
+
+    def _mark_winners(self, ax: Axes, x: FloatArray, y: FloatArray) -> None:
+        scored = [i for i, one in enumerate(self.tried) if one.score is not None]
+        winners = [i for i in scored if self.tried[i].n_winners]
+        model = [i for i in scored if self.tried[i].is_model]
+        for chosen, marker, colour, size, label in (
+            (winners, "o", "0", 11, "wins an outer fold"),
+            (model, "s", OUTLINE, 15, "final model"),
+        ):
+            if chosen:
+                edge: Any = {"markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.6}
+                ax.plot(x[chosen], y[chosen], marker, markersize=size, linestyle="", label=label, zorder=3, **edge)
+
+    def _places(self, ax: Axes, name: str, side: str) -> FloatArray:
+        """Set up the axis of a parameter, and return the place of each configuration on it."""
+        values = [one.params.get(name) for one in self.tried]
+        axis = ax.xaxis if side == "x" else ax.yaxis
+        axis.set_label_text(short(name, 50 if side == "x" else 34), parse_math=False)
+        if all(is_number(value) for value in values):
+            numbers = np.array(values, dtype=float)
+            if numbers.min() > 0 and numbers.max() >= 20 * numbers.min():
+                (ax.set_xscale if side == "x" else ax.set_yscale)("log")
+            if len(few := np.unique(numbers)) <= _FEW_VALUES:
+                axis.set_ticks([], minor=True)
+                axis.set_ticks(few.tolist(), [_label(value) for value in few])
+            return numbers
+        distinct = distinct_values(self.tried, name)
+        axis.set_ticks(range(len(distinct)), [_label(value) for value in distinct], parse_math=False)
+        at = {repr(value): i for i, value in enumerate(distinct)}
+        return np.array([at[repr(value)] for value in values], dtype=float)
+
+
+class _Grid:
+    """Heat map of the best score in each cell of the grid of two parameters."""
+
+    def __init__(self, surface: SearchSurface) -> None:
+        self.names, self.metric = surface.shown, surface.metric
+        self.columns, self.rows = (distinct_values(surface.tried, name) for name in self.names)
+        at_column, at_row = ({repr(v): i for i, v in enumerate(values)} for values in (self.columns, self.rows))
+        self.cells: dict[tuple[int, int], list[TriedConfiguration]] = {}
+        for one in surface.tried:
+            column, row = (repr(one.params.get(name)) for name in self.names)
+            self.cells.setdefault((at_row[row], at_column[column]), []).append(one)
+
+    def draw(self, ax: Axes) -> None:
+        best = np.full((len(self.rows), len(self.columns)), np.nan)
+        for place, configurations in self.cells.items():
+            score = _best(configurations).score
+            best[place] = np.nan if score is None else score
+        shown = np.ma.masked_invalid(best)
+        image = ax.imshow(shown, cmap="viridis", aspect="auto", origin="lower", interpolation="nearest")
+        add_colour_bar(ax, image, f"validation {self.metric}")
+        written = len(self.columns) <= 12 and len(self.rows) <= 14
+        for (row, column), configurations in self.cells.items():
+            corner = (column - 0.5, row - 0.5)
+            if np.isnan(best[row, column]):
+                look: Any = {"facecolor": "0.95", "edgecolor": "0.6", "hatch": "xxx", "linewidth": 0}
+                ax.add_patch(Rectangle(corner, 1, 1, **look))
+                continue
+            colour = "1" if best[row, column] < shown.min() + 0.6 * np.ptp(shown) else "0"
+            n_winners = sum(one.n_winners for one in configurations)
+            if written:
+                text = f"{best[row, column]:.3f}" + (f"\n{n_winners} won" if n_winners else "")
+                ax.text(column, row, text, ha="center", va="center", fontsize=8, color=colour, linespacing=1.0)
+            elif n_winners:
+                ax.plot(column, row, "o", color=colour, markersize=4)
+            if any(one.is_model for one in configurations):
+                look = {"fill": False, "edgecolor": OUTLINE, "linewidth": 3, "clip_on": False, "zorder": 4}
+                ax.add_patch(Rectangle(corner, 1, 1, **look))
+        for axis, values, name in ((ax.xaxis, self.columns, self.names[0]), (ax.yaxis, self.rows, self.names[1])):
+            step = -(-len(values) // _MOST_LABELS)
+            axis.set_ticks(range(0, len(values), step), [_label(v) for v in values[::step]], parse_math=False)
+            axis.set_label_text(short(name, 50 if axis is ax.xaxis else 26), parse_math=False)
+        if len(self.columns) > 6 and max(len(_label(v)) for v in self.columns) > 5:
+            ax.tick_params(axis="x", rotation=45)
+        notes = ["outlined: final model", "won: outer folds that it wins" if written else "dot: wins an outer fold"]
+        notes += ["crossed: failed"] * bool(np.isnan([best[place] for place in self.cells]).any())
+        ax.set_title("   ·   ".join(notes), fontsize=8.5, loc="left", color="0.25")
+
+
+def _tried(result: StudyNumbers, *, by_fold: bool) -> list[TriedConfiguration]:
+    by_params: dict[tuple[str, str], list[Any]] = {}
+    for record in result.records:
+        key = (record.fold if by_fold else "", json.dumps(record.params, sort_keys=True))
+        by_params.setdefault(key, []).append(record)
+    wins = [refit.trial for refit in result.outer]
+    model = result.final.trial if result.has_final else None
+    tried = []
+    for (fold, _), records in by_params.items():
+        traces = [(name, trace) for record in records for name, trace in record.folds.items()]
+        outer = [trace for name, trace in traces if name != FINAL] or [trace for _, trace in traces]
+        scores = [score for trace in outer if (score := trace.score(result.stored.study.choose_n)) is not None]
+        tried.append(
+            TriedConfiguration(
+                records[0].params,
+                float(np.mean(scores)) if scores else None,
+                n_winners=sum(wins.count(record.id) for record in records),
+                is_model=any(record.id == model for record in records),
+                stopped=all(record.status == "stopped" for record in records),
+                fold=fold,
+            )
+        )
+    return tried
+
+
+def shown_parameters(tried: Sequence[TriedConfiguration]) -> list[str]:
+    """Choose at most two of the parameters that vary: those whose values explain most of the variance of the score.
+
+    The share of a pair is the variance of the mean scores of the pair's cells; the values of a number with many of
+    them are divided into five groups of equal size first. The order is that of the parameters.
+    """
+    varying = varying_parameters(tried)
+    scored = [one for one in tried if one.score is not None]
+    if len(varying) <= 2 or not scored:
+        return varying[:2]
+    scores = np.array([one.score for one in scored], dtype=float)
+    groups = {name: _groups([one.params.get(name) for one in scored]) for name in varying}
+
+    def explained(pair: tuple[str, str]) -> float:
+        cells = pd.Series(scores).groupby([groups[pair[0]], groups[pair[1]]]).agg(["size", "mean"])
+        return round(float((cells["size"] * (cells["mean"] - scores.mean()) ** 2).sum()), 12)
+
+    return [*max(combinations(varying, 2), key=explained)]
+
+
+def varying_parameters(tried: Sequence[TriedConfiguration]) -> list[str]:
+    """Return the names of the parameters that have several values."""
+    names = dict.fromkeys(name for one in tried for name in one.params)
+    return [name for name in names if len({repr(one.params.get(name)) for one in tried}) > 1]
+
+
+def is_number(value: Any) -> bool:
+    """Return whether the value of a parameter is a number; True and False are none."""
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
+
+
+def distinct_values(tried: Sequence[TriedConfiguration], name: str) -> list[Any]:
+    """Return the distinct values of a parameter: numbers increasing, then the others in their order."""
+    values = {repr(one.params.get(name)): one.params.get(name) for one in tried}
+    numbers: list[Any] = [value for value in values.values() if is_number(value)]
+    return [*sorted(numbers), *(value for value in values.values() if not is_number(value))]
+
+
+def _groups(values: Sequence[Any]) -> list[int]:
+    keys = [repr(value) for value in values]
+    distinct = list(dict.fromkeys(keys))
+    if len(distinct) > _GROUPS and all(is_number(value) for value in values):
+        numbers = np.array(values, dtype=float)
+        return np.searchsorted(np.quantile(numbers, np.linspace(0, 1, _GROUPS + 1)[1:-1]), numbers).tolist()
+    return [distinct.index(key) for key in keys]
+
+
+def _best(tried: Sequence[TriedConfiguration]) -> TriedConfiguration:
+    """The configuration of the best score; those that were stopped early count only if there is no other."""
+    return max(tried, key=lambda one: (one.score is not None, not one.stopped, one.score or 0.0))
+
+
+def _label(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, (float, np.floating)) else short(str(value), 14)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(short(name, 30) for name in names[:6]) + (" and others" if len(names) > 6 else "")

@@ -1,0 +1,1 @@
+"""Directory of a comparison, and the upload of its runs to MLflow."""

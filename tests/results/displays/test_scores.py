@@ -1,0 +1,121 @@
+"""The figures of scores, stability and agreement show the numbers that they are given."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from drawn import HOSTILE, is_on_page, labels, line
+from no_warnings import no_warnings
+
+from raysel.results.displays.agreement import FoldRanks
+from raysel.results.displays.scores import ScoreCurve, ScoreRows
+from raysel.results.displays.stability import StabilityCurve
+
+
+def curve(n_features=(4, 8, 16, 32), n_folds=5, **changes):
+    test, inner = np.random.default_rng(0).uniform(0.6, 0.9, (2, n_folds, len(n_features)))
+    return dataclasses.replace(ScoreCurve("study", "balanced accuracy", n_features, test, inner, {}, []), **changes)
+
+
+def test_the_curve_shows_means_references_and_each_folds_choice():
+    shown = curve(chosen=[8, 4, 8, 16, 8])
+    references = {"all features": np.full((5, 1), 0.95), "f_test": shown.test - 0.02, "chance": np.full((5, 1), 0.1)}
+    shown = dataclasses.replace(shown, references=references)
+    ax, means = shown.plot(), shown.test.mean(axis=0)
+    np.testing.assert_array_equal(line(ax, "test"), np.column_stack([[4, 8, 16, 32], means]))
+    np.testing.assert_array_equal(line(ax, "inner")[:, 1], shown.inner.mean(axis=0))
+    own = [shown.test[fold, [4, 8, 16, 32].index(n)] for fold, n in enumerate(shown.chosen)]
+    np.testing.assert_array_equal(line(ax, "a fold"), np.column_stack([shown.chosen, own]))
+    band = ax.collections[0].get_paths()[0].vertices
+    assert band[:, 1].max() == pytest.approx((means + shown.test.std(axis=0, ddof=1)).max())
+    levels = [one.get_ydata().tolist() for one in ax.lines]
+    assert [0.95, 0.95] in levels
+    assert references["f_test"].mean(axis=0).tolist() in levels
+    # Chance would flatten the curves.
+    assert {"all features", "F-test", "below the axis: chance 0.100"} <= {text.get_text() for text in ax.texts}
+    assert f"{np.mean(own):.3f} ± {np.std(own, ddof=1):.3f}" in shown.caption
+    assert "N = 4, 8 (3 folds), 16" in shown.caption
+    table = shown.frame()
+    assert table["test_mean"].tolist() == means.tolist()
+    assert table["f_test"].tolist() == references["f_test"].mean(axis=0).tolist()
+
+
+def test_without_a_chosen_number_the_score_is_the_mean_over_all():
+    shown = curve()
+    own = shown.test.mean(axis=1)
+    assert f"Mean over all these N: test balanced accuracy {own.mean():.3f} ± {own.std(ddof=1):.3f}" in shown.caption
+
+
+def test_rows_show_the_mean_and_each_fold():
+    rows = {"test (unseen samples)": [0.7, 0.9], "chance": [0.1, 0.3]}
+    shown = ScoreRows("study", "accuracy", rows, ["outer0", "outer1"])
+    ax = shown.plot()
+    assert [float(bar.get_width()) for bar in ax.patches] == pytest.approx([0.8, 0.2])
+    assert [one.get_offsets().data[:, 0].tolist() for one in ax.collections if len(one.get_offsets()) == 2] == [
+        *rows.values()
+    ]
+    assert shown.frame().to_numpy().tolist() == [[name, *values] for name, values in rows.items()]
+
+
+def stability(numbers, values, noise=np.nan, **settings):
+    table = pd.DataFrame({"n_features": numbers, "stability": values})
+    table[["noise", "noise_lowest", "noise_highest"]] = noise
+    return StabilityCurve("study", table, 3, **settings)
+
+
+def test_stability_shows_value_noise_and_the_models_number():
+    noise = [[0.1, -0.1, 0.2], [0.2, 0.0, 0.3], [0.4, 0.3, 0.6]]
+    shown = stability([4, 8, 16], [0.3, np.nan, 0.8], noise, chosen=8)
+    ax = shown.plot()
+    np.testing.assert_array_equal(line(ax, "stability"), [[4, 0.3], [8, np.nan], [16, 0.8]])
+    np.testing.assert_array_equal(line(ax, "permuted labels: mean, range")[:, 1], [0.1, 0.2, 0.4])
+    (band,) = ax.collections
+    assert (band.get_paths()[0].vertices[:, 1].min(), band.get_paths()[0].vertices[:, 1].max()) == (-0.1, 0.6)
+    assert line(ax, "top 8 of the final model")[0, 0] == 8
+    assert "3 overlapping outer folds" in shown.caption
+
+
+def test_noise_that_was_not_recorded_is_not_drawn():
+    shown = stability([4, 8], [0.5, 0.7])
+    assert shown.plot().get_legend_handles_labels()[1] == ["stability"]
+    assert "level of noise was not recorded" in shown.caption
+
+
+def test_ticks_do_not_overlap_and_the_chosen_number_has_one():
+    ax = stability([1, 8, 100, 290, 300, 307, 1024], np.linspace(0, 1, 7), chosen=300).plot()
+    assert "300" in labels(ax.xaxis)
+    numbers = list(range(1, 51))
+    shown = curve(numbers, 20, chosen=np.random.default_rng(0).choice(numbers, 20).tolist())
+    texts = labels(shown.plot().xaxis)
+    assert (texts[0], texts[-1]) == ("1", "50")
+    assert len(texts) < 30
+    assert is_on_page(shown.headed_figure())
+
+
+def test_fold_ranks_are_written_where_they_belong():
+    ranks = np.array([[1.0, 2.0, np.nan], [3.0, 1.0, 2.0]])
+    shown = FoldRanks("study", ["a", "b", "c"], ranks, ["outer0", "outer1"], 2, 3, "of the final model")
+    ax = shown.plot()
+    texts = {text.get_position(): text.get_text() for text in ax.texts}
+    assert texts == {(0, 0): "1", (1, 0): "3", (0, 1): "2", (1, 1): "1", (0, 2): "\u2013", (1, 2): "2"}
+    np.testing.assert_array_equal(ax.collections[0].get_array().mask, [[False, True], [False, False], [True, False]])
+    assert labels(ax.yaxis) == ["a", "b", "c"]
+    pd.testing.assert_frame_equal(
+        shown.frame(), pd.DataFrame({"feature": ["a", "b", "c"], "outer0": ranks[0], "outer1": ranks[1]})
+    )
+
+
+@no_warnings
+def test_hostile_names_stay_on_the_page_without_a_warning():
+    shown = [
+        curve((1, 2), 1, name=HOSTILE[0] * 9, references={HOSTILE[1]: np.array([[0.7]])}),
+        ScoreRows(HOSTILE[0], "accuracy", {name: [0.5, 0.4] for name in HOSTILE}, ["a", "b"]),
+        stability([1], [0.0], [[0.0, -0.1, 0.1]], chosen=1),
+        FoldRanks(HOSTILE[0], HOSTILE, np.ones((7, 7)), HOSTILE, 2, 7, "of the final model"),
+    ]
+    for display in shown:
+        assert is_on_page(display.headed_figure())
+        assert is_on_page(display.figure())
