@@ -659,9 +659,7 @@ SOLVERS = [
     ),
     Fault("neighbours of tasks", tasks("evaluation={n_features: [2]}"), 2, "classifier knn ...take `native`"),
     Fault("a scaling of modalities", tasks("dataset.scaling=row_unit"), 2, "'row_unit' does not support several"),
-    Fault(
-        "a solver of one task", tasks("solver={name: linear_svm}"), 2, "linear_svm is for one task; mtda, aligned_mtda"
-    ),
+    Fault("a solver of one task", tasks("solver={name: linear_svm}"), 2, "linear_svm does not take the layout tasks"),
 ]
 
 SEARCH = [

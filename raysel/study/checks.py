@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from raysel.base.estimator import TASKS, TENSOR, VOLUME, Estimator
+from raysel.base.estimator import TENSOR, Estimator
 from raysel.base.registry import able_solvers, solver_capabilities, warn_of_name_clash
 from raysel.config.schema import StudyConfig
 from raysel.core.errors import ConfigError, DataError
@@ -99,18 +99,14 @@ def check_data(config: StudyConfig, dataset: Dataset) -> None:
     for key, metric in metrics_of(config):
         check_metric(metric, dataset.y, key=key)
     layout = dataset.layout.taken_as
-    if layout == VOLUME:  # said now, not after hours
+    if dataset.layout.affine is not None:  # refused now, not after hours
         load_nibabel(f"the study of {dataset.name}, whose maps are NIfTI files,")
     if layout not in can.layouts:
         able = able_solvers(lambda c: layout in c.layouts)
-        if layout == TASKS:
-            raise ConfigError(f"solver.name: {name} is for one task; {able} take several.")
-        if layout == VOLUME:
-            raise ConfigError(
-                f"solver.name: {name} needs matrices or vectors, and the features of {dataset.name} are the voxels of "
-                f"a mask; {able} take them."
-            )
-        raise ConfigError(f"solver.name: {name} does not take {layout}, which {dataset.name} has; {able} do.")
+        described = dataset.layout.describe()
+        raise ConfigError(
+            f"solver.name: {name} does not take the layout {layout} of {dataset.name} ({described}); {able} do."
+        )
     if can.max_axes and len(shape := dataset.layout.grid) > can.max_axes:
         ranks = config.evaluation.classifier != "native"
         able = able_solvers(

@@ -77,18 +77,14 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
                 prepared[key] = study.fold_data(fold.inner[number], params)
         n_keys = len(study.prepared_examples) / max(1, len(prepared))
         prepare_seconds = elapsed() * n_keys
-        for example in examples:
+        elapsed = _stopwatch()
+        for example in (*examples, *(other for other in study.examples if other not in examples)):
+            if example not in examples and (not failures or elapsed() > _MOST_SECONDS):
+                break
             try:
                 pilots.append(_pilot(study, example, prepared.get(study.prepare_key(example.params))))
             except Exception as error:  # a class of another package may raise anything  # noqa: BLE001
-                failures[example.name] = _headline(error)
-        elapsed = _stopwatch()
-        for example in study.examples if failures else ():
-            if elapsed() < _MOST_SECONDS and example not in examples:
-                try:
-                    pilots.append(_pilot(study, example, prepared.get(study.prepare_key(example.params))))
-                except Exception as error:  # noqa: BLE001
-                    failures[example.name] = _headline(error)
+                failures[example.name] = f"{type(error).__name__}: {error}".partition("\n")[0]
     if study.configurations and len(failures) == len(study.configurations):
         name, first = next(iter(failures.items()))
         few = "it fails" if len(failures) == 1 else f"all {len(failures)} configurations fail"
@@ -171,10 +167,6 @@ def _stopwatch() -> Callable[[], float]:
     """Return a function that tells the seconds since now: of the processor, or elapsed where threads take less."""
     processor, wall = time.process_time(), time.perf_counter()
     return lambda: min(time.process_time() - processor, time.perf_counter() - wall)
-
-
-def _headline(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".partition("\n")[0]
 
 
 def _restart_peak() -> int | None:

@@ -87,7 +87,11 @@ def own_module(tmp_path, monkeypatch):
         ("sklearn.svm.LinearSVC", {"search": {"early_stopping": "asha"}}, "solved in one step"),
         ("lda", {"search": {"method": "path"}}, r"lda has no path \(smml has\)"),
         ("sklearn.svm.LinearSVC", {"search": {"method": "path"}}, r"LinearSVC has no path \(smml has\)"),
-        ("smr", {"dataset__modalities": {"a": 32, "b": 32}}, "smr does not take modalities.*smml, .*linear_svm.* do"),
+        (
+            "smr",
+            {"dataset__modalities": {"a": 32, "b": 32}},
+            "smr does not take the layout modalities.*smml, .*linear_svm.* do",
+        ),
         (
             "sklearn.svm.LinearSVC",
             {"dataset__scaling": "zscore", "solver__params": {"C": -1.0}},

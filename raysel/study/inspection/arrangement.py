@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
 from raysel.core.arrays import FloatArray, LabelArray
-from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.study.inspection.neighbours import (
     ABOVE_ANY_TWO,
@@ -104,11 +103,6 @@ class Arrangement:
     n_samples: int
 
     @property
-    def margin(self) -> float:
-        """By how much the correlation exceeds that of the second best shape; NaN if there is none."""
-        return self.correlation - self.runner_up
-
-    @property
     def row_length(self) -> int:
         """Number of consecutive columns that form one row (order C) or one column (order F) of the image."""
         return self.shape[1] if self.order == "C" else self.shape[0]
@@ -157,10 +151,6 @@ def find_arrangement(X: NDArray[Any], y: LabelArray | None = None, *, column_maj
     % of at least 5 classes must agree with it; both sides must have 16 cells or more.
     """
     X = np.asarray(X)
-    if X.ndim != 2 or X.dtype.kind not in "biuf":
-        raise DataError(f"X has shape {X.shape} and dtype {X.dtype}; give numbers of shape (n_samples, n_features).")
-    if y is not None and np.shape(y) != (len(X),):
-        raise DataError(f"y has shape {np.shape(y)}; give the class of each of the {len(X)} rows of X, or no y.")
     widths = _widths(X.shape[1])
     if not widths:
         return None
