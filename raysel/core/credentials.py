@@ -45,17 +45,17 @@ def without_credentials(text: str) -> str:
     """Replace the credentials of all URIs in a text by ``***``."""
     for stored, given in _kept.items():  # exactly, whatever characters a password has
         text = text.replace(given, stored)
-    text = _URI.sub(lambda found: found[1] + _hide_user(found[1], found[2]), text)
+    text = _URI.sub(lambda match: match[1] + _hide_user(match[1], match[2]), text)
     text = _PARAMETER.sub(_hide_value, text)
     return _HEADER.sub(rf"\1{HIDDEN}", text)
 
 
 def keep_credentials(uri: str) -> str:
     """Return a URI without its credentials, which are kept in memory for `with_credentials`."""
-    found = _WHOLE_URI.fullmatch(uri)
-    if found is None:
+    match = _WHOLE_URI.fullmatch(uri)
+    if match is None:
         return uri
-    stored = found[1] + _hide_user(found[1], found[2])
+    stored = match[1] + _hide_user(match[1], match[2])
     place, mark, query = stored.partition("?")
     if mark:
         stored = f"{place}?{'&'.join(_WHOLE_PARAMETER.sub(_hide_value, part) for part in query.split('&'))}"
@@ -82,22 +82,22 @@ def with_credentials(uri: str) -> str:
 
 def bare_uri(uri: str) -> str:
     """Return a URI without credentials and without what stands in their place."""
-    found = _WHOLE_URI.fullmatch(uri)
-    if found is None:
+    match = _WHOLE_URI.fullmatch(uri)
+    if match is None:
         return uri
-    rest = _hide_user(found[1], found[2]).removeprefix(f"{HIDDEN}@")
+    rest = _hide_user(match[1], match[2]).removeprefix(f"{HIDDEN}@")
     place, mark, query = rest.partition("?")
     open_ = [part for part in query.split("&") if not _SECRET_NAME.search(unquote_plus(part.partition("=")[0]))]
-    return f"{found[1]}{place}" + (f"?{'&'.join(open_)}" if mark and any(open_) else "")
+    return f"{match[1]}{place}" + (f"?{'&'.join(open_)}" if mark and any(open_) else "")
 
 
 def user_of(uri: str) -> tuple[str, str] | None:
     """Return the user name and the password of a URI, percent-decoded; either may be empty."""
-    found = _WHOLE_URI.fullmatch(uri)
-    end = -1 if found is None else _end_of_user(found[1].partition(":")[0].lower(), found[2])
-    if found is None or end < 0:
+    match = _WHOLE_URI.fullmatch(uri)
+    end = -1 if match is None else _end_of_user(match[1].partition(":")[0].lower(), match[2])
+    if match is None or end < 0:
         return None
-    name, _, password = found[2][:end].partition(":")
+    name, _, password = match[2][:end].partition(":")
     return unquote(name), unquote(password)
 
 

@@ -79,5 +79,5 @@ def headline(text: str) -> str:
     below = lines[frames[-1] + 1 :]
     while below and below[0][0].isspace():  # the frame's source line, and carets
         del below[0]
-    said = below[:2] if below and below[0].endswith(":") else below[:1]
-    return " ".join(line.strip() for line in said)
+    message = below[:2] if below and below[0].endswith(":") else below[:1]
+    return " ".join(line.strip() for line in message)

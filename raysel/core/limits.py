@@ -23,11 +23,11 @@ _CGROUPS, _OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 def machine_memory() -> int:
     """Return the memory of the machine, or of the container or job of this process if that is less."""
-    found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     for file in _limit_files():
         with suppress(OSError, ValueError):  # no limit: the file does not exist, or contains "max"
-            found = min(found, int(file.read_text()))
-    return found
+            memory = min(memory, int(file.read_text()))
+    return memory
 
 
 def _limit_files() -> list[Path]:

@@ -41,9 +41,9 @@ def load_plugin(group: str, name: str) -> Any:
         ) from error
 
 
-def warn_of_clash(group: str, name: str, own: Collection[str]) -> None:
+def warn_of_clash(group: str, name: str, names: Collection[str]) -> None:
     """Warn if another package registers one of raysel's own names; raysel's object is used."""
-    if name in own and (points := _entry_points(group, tuple(sys.path)).get(name)):
+    if name in names and (points := _entry_points(group, tuple(sys.path)).get(name)):
         warnings.warn(
             f"{group}: {_package(points[0])} registers {name!r} ({points[0].value}), a name that raysel already uses; "
             "raysel's own object is used. Register the package's object under another name.",

@@ -179,18 +179,18 @@ class Dataset:
         DataError
             If the arrangement does not fit the columns, a name is unknown, or values are invalid.
         """
-        found = arrange(raw, source, **arrangement)
+        arranged = arrange(raw, source, **arrangement)
         try:
             return cls(
-                X=found.X,
-                y=found.y,
-                layout=found.layout or Tensor(found.X.shape[1:]),
-                name=found.name or Path(source).stem,
-                groups=found.groups,
-                feature_names=found.feature_names,
-                label_names=found.label_names,
-                label=found.label,
-                notes=found.notes,
+                X=arranged.X,
+                y=arranged.y,
+                layout=arranged.layout or Tensor(arranged.X.shape[1:]),
+                name=arranged.name or Path(source).stem,
+                groups=arranged.groups,
+                feature_names=arranged.feature_names,
+                label_names=arranged.label_names,
+                label=arranged.label,
+                notes=arranged.notes,
             )
         except MemoryError as error:
             raise DataError(f"{source} is too large for the memory of this machine: {error}.") from error

@@ -58,21 +58,21 @@ class TaskBlocks:
         """Make blocks from a NaN-padded array."""
         missing = np.isnan(X)
         names, columns = layout.task_names, list(layout.slices().values())
-        filled = np.stack([~missing[:, own].all(axis=1) for own in columns], axis=1)
+        filled = np.stack([~missing[:, part].all(axis=1) for part in columns], axis=1)
         if (wrong := np.flatnonzero(filled.sum(axis=1) != 1)).size:
-            found = [name for name, has_values in zip(names, filled[wrong[0]], strict=True) if has_values]
+            ones = [name for name, has_values in zip(names, filled[wrong[0]], strict=True) if has_values]
             raise DataError(
-                f"sample {wrong[0]} has values in the columns of {len(found)} tasks {found} ({wrong.size} samples do"
+                f"sample {wrong[0]} has values in the columns of {len(ones)} tasks {ones} ({wrong.size} samples do"
                 " so): give values for one task and NaN for all others."
             )
         tasks = filled.argmax(axis=1)
-        expected = layout.n_features - np.array([own.stop - own.start for own in columns])[tasks]
+        expected = layout.n_features - np.array([part.stop - part.start for part in columns])[tasks]
         if (wrong := np.flatnonzero(missing.sum(axis=1) != expected)).size:
             raise DataError(
                 f"sample {wrong[0]} of task {names[tasks[wrong[0]]]!r} has NaN in the columns of its own task: impute"
                 " the values or remove the sample."
             )
-        return cls(tuple(_owned(X[tasks == i, own]) for i, own in enumerate(columns)), tasks)
+        return cls(tuple(_owned(X[tasks == i, part]) for i, part in enumerate(columns)), tasks)
 
     def __len__(self) -> int:
         return len(self.tasks)
@@ -112,8 +112,8 @@ class TaskBlocks:
         if selected.ndim != 1:
             raise TypeError(f"TaskBlocks are indexed by a slice, whole numbers or a mask of samples, not by {rows!r}.")
         position = np.empty(len(self), dtype=np.int64)
-        for own, _, block in self.parts():
-            position[own] = np.arange(len(block))
+        for places, _, block in self.parts():
+            position[places] = np.arange(len(block))
         tasks, position = self.tasks[selected], position[selected]
         blocks = tuple(_owned(block[position[tasks == i]]) for i, block in enumerate(self.blocks))
         return TaskBlocks(blocks, _owned(tasks))
@@ -157,7 +157,7 @@ def as_task_blocks(X: Samples, layout: Layout) -> TaskBlocks:
     """Convert samples to TaskBlocks, and check that they match a layout."""
     if not isinstance(X, TaskBlocks):
         return TaskBlocks.from_dense(X, layout)
-    if X.widths != (expected := [own.stop - own.start for own in layout.slices().values()]):
+    if X.widths != (expected := [part.stop - part.start for part in layout.slices().values()]):
         raise DataError(
             f"X has tasks of {X.widths} features, but the tasks {list(layout.task_names)} have {expected}: give a"
             " block for each task, in this order."

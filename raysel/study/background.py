@@ -40,10 +40,10 @@ def write_image(values: FloatArray, path: str | Path) -> None:
 def read_image(path: str | Path, n_features: int) -> FloatArray | None:
     """Read the mean of each feature, or another image of a study's directory."""
     try:
-        found = read_floats(Path(path), (n_features,))
+        values = read_floats(Path(path), (n_features,))
     except (OSError, ValueError, EOFError):
         return None
-    return found if np.isfinite(found).all() else None
+    return values if np.isfinite(values).all() else None
 
 
 #: Weights of red, green and blue in the grey value of a pixel: ITU-R BT.601.

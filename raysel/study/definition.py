@@ -211,10 +211,10 @@ class Study:
     @cached_property
     def prepared_examples(self) -> dict[str, Mapping[str, Any]]:
         """Parameters of the first example with each `prepare_key`, by key."""
-        found: dict[str, Mapping[str, Any]] = {}
+        examples: dict[str, Mapping[str, Any]] = {}
         for example in self.examples if self._prepare_parameters else self.examples[:1]:
-            found.setdefault(self.prepare_key(example.params), example.params)
-        return found
+            examples.setdefault(self.prepare_key(example.params), example.params)
+        return examples
 
     def fold_data(self, inner: InnerFold, params: Mapping[str, Any]) -> FoldData:
         """Scale and prepare one inner fold for all configurations with the same `prepare_key` as these parameters."""

@@ -30,10 +30,10 @@ _REMEDIES = {
 def machine_versions() -> dict[str, str]:
     """Return what of this process can change the last bits of a number, besides raysel's own code."""
     modules = {"numpy": "numpy", "scipy": "scipy", "scikit-learn": "sklearn"}
-    found = {name: str(importlib.import_module(module).__version__) for name, module in modules.items()}
+    libraries = {name: str(importlib.import_module(module).__version__) for name, module in modules.items()}
     return {
         "python": platform.python_version(),
-        **found,
+        **libraries,
         "blas": _blas(),
         "simd": _simd(),
         "libc": " ".join(platform.libc_ver()).strip(),
@@ -56,10 +56,10 @@ def remedies(names: Iterable[str]) -> str:
 def _blas() -> str:
     """Name, version, kernel and threading layer of each BLAS of numpy and scipy."""
     importlib.import_module("scipy.linalg")  # loads SciPy's BLAS, which threadpoolctl finds only then
-    found = [library for library in threadpool_info() if library["user_api"] == "blas"]
-    own = [library for library in found if Path(library["filepath"]).parent.name in _WHEELS]
+    libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
+    of_wheels = [library for library in libraries if Path(library["filepath"]).parent.name in _WHEELS]
     keys = ("internal_api", "version", "architecture", "threading_layer")
-    return ", ".join(sorted({" ".join(str(one[key]) for key in keys if one.get(key)) for one in own or found}))
+    return ", ".join(sorted({" ".join(str(b[key]) for key in keys if b.get(key)) for b in of_wheels or libraries}))
 
 
 def _simd() -> str:
@@ -106,9 +106,9 @@ _INFORMATIVE = ("ray", "mlflow", "pyarrow")
 def versions(code: Sequence[Callable[..., Any]], *, uses_optuna: bool) -> dict[str, str]:
     """Return the versions of all code that a study runs."""
     names = [*_NUMERICAL, *(("optuna",) if uses_optuna else ()), *_INFORMATIVE]
-    own = {"raysel": __version__, "numbers": numbers_hash(code), "python": platform.python_version()}
+    of_raysel = {"raysel": __version__, "numbers": numbers_hash(code), "python": platform.python_version()}
     machine = machine_versions()
-    return own | {name: version(name) for name in names} | {name: machine[name] for name in MACHINE}
+    return of_raysel | {name: version(name) for name in names} | {name: machine[name] for name in MACHINE}
 
 
 def changed_versions(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
@@ -133,25 +133,25 @@ def numbers_hash(code: Sequence[Callable[..., Any]]) -> str:
     distribution the name and version of that distribution are hashed; if it has none, the source of its module.
     """
     names = {base.__module__ for item in code for base in getattr(item, "__mro__", (item,))}
-    own = {name for name in names if name in _own_modules()}
-    found = hashlib.sha256()
-    for name in sorted(source_modules([*_ROOTS, *own]) | set(_WIRING)):
-        found.update(f"{name} {_source_hash(_own_modules()[name])}\n".encode())
-    for name in sorted(names - own - {"builtins", "abc", "typing"}):
-        found.update(f"{_foreign_identity(name)}\n".encode())
-    return found.hexdigest()[:16]
+    in_raysel = {name for name in names if name in _own_modules()}
+    digest = hashlib.sha256()
+    for name in sorted(source_modules([*_ROOTS, *in_raysel]) | set(_WIRING)):
+        digest.update(f"{name} {_source_hash(_own_modules()[name])}\n".encode())
+    for name in sorted(names - in_raysel - {"builtins", "abc", "typing"}):
+        digest.update(f"{_foreign_identity(name)}\n".encode())
+    return digest.hexdigest()[:16]
 
 
 def source_modules(roots: Sequence[str]) -> set[str]:
     """Return modules of raysel and the modules that they import from packages that can change a number."""
-    found: set[str] = set()
+    modules: set[str] = set()
     waiting = list(roots)
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
+        if name not in modules:
+            modules.add(name)
             waiting += _imports(name)
-    return found
+    return modules
 
 
 @cache
@@ -181,11 +181,11 @@ def _package() -> Path:
 def _own_modules() -> dict[str, Path]:
     """Paths of all modules of raysel by full name."""
     root = _package()
-    found = {}
+    paths = {}
     for path in root.rglob("*.py"):
         parts = ("raysel", *path.relative_to(root).with_suffix("").parts)
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+        paths[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return paths
 
 
 @cache

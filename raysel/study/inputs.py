@@ -183,19 +183,19 @@ def _samples(X: Any) -> Any:
 def _labels(values: Any, what: str) -> LabelArray:
     """Array of labels or groups; objects become text or numbers."""
     try:
-        found = as_labels(np.asarray(values))
+        labels = as_labels(np.asarray(values))
     except ValueError as error:
         raise DataError(f"{what} is no array: {error}") from error
-    if found.dtype.kind != "O":
-        return found
-    missing = [i for i, value in enumerate(found.flat) if value is None or str(value) in ("nan", "<NA>", "NaT")]
+    if labels.dtype.kind != "O":
+        return labels
+    missing = [i for i, value in enumerate(labels.flat) if value is None or str(value) in ("nan", "<NA>", "NaT")]
     if missing:
         raise DataError(f"{what} has no value in row {missing[0]} (counted from 0); fill it in or remove the sample.")
-    kinds = {str if isinstance(value, str) else np.asarray(value).dtype.kind for value in found.flat}
+    kinds = {str if isinstance(value, str) else np.asarray(value).dtype.kind for value in labels.flat}
     if kinds == {str}:
-        return found.astype(np.str_)
+        return labels.astype(np.str_)
     if kinds <= {"b", "i", "u", "f"}:
-        return found.astype(np.float64)
+        return labels.astype(np.float64)
     raise DataError(f"{what} mixes text with other values; give whole numbers or text, e.g. {what}.astype(str).")
 
 
@@ -221,8 +221,8 @@ def kept_columns(config: StudyConfig) -> list[str]:
     """Return the names of the columns that are accepted as features whatever they look like."""
     tasks, only = config.dataset.tasks or (), config.dataset.only
     # Names of modalities that are not used here, but by other members of a comparison, are no mistake.
-    own = [name for name in config.dataset.keep if only is None or re.split(r"[.\[]", name)[0] in only]
-    return [*own, *(f"{task.name}{SEPARATOR}{name}" for task in tasks for name in task.keep)]
+    kept = [name for name in config.dataset.keep if only is None or re.split(r"[.\[]", name)[0] in only]
+    return [*kept, *(f"{task.name}{SEPARATOR}{name}" for task in tasks for name in task.keep)]
 
 
 def blocks_of(config: StudyConfig, dataset: Dataset) -> Blocks | None:
@@ -264,7 +264,7 @@ def draw_folds(config: StudyConfig, dataset: Dataset, plan: Path | None) -> Nest
 def list_configurations(config: StudyConfig) -> tuple[Configuration, ...]:
     """List the configurations that a study tries."""
     solver, search = config.solver, config.search
-    found = configurations(
+    listed = configurations(
         solver.params, solver.space, method=search.method, num_samples=search.num_samples, seed=config.seed
     )
-    return tuple(restrict_to(found, search.configurations) if search.configurations else found)
+    return tuple(restrict_to(listed, search.configurations) if search.configurations else listed)

@@ -120,18 +120,18 @@ def _check_is_no_regressor(name: str, estimator: Any) -> None:
 def _few(y: LabelArray) -> IntArray:
     """Indices of the first samples of each class, or with and without each label."""
     groups = [y == label for label in np.unique(y)] if y.ndim == 1 else [c == v for c in y.T for v in np.unique(c)]
-    found: IntArray = np.unique(np.concatenate([np.flatnonzero(group)[:_TRIED_PER_CLASS] for group in groups]))
-    return found
+    rows: IntArray = np.unique(np.concatenate([np.flatnonzero(group)[:_TRIED_PER_CLASS] for group in groups]))
+    return rows
 
 
 def _of_each_kind(solvers: Sequence[tuple[str, Estimator]]) -> list[tuple[str, Estimator]]:
     """First configuration of each combination of parameters that are strings, booleans or None."""
-    found: dict[tuple[tuple[str, str], ...], tuple[str, Estimator]] = {}
+    kinds: dict[tuple[tuple[str, str], ...], tuple[str, Estimator]] = {}
     for key, solver in solvers:
         params: Mapping[str, Any] = _wrapped(solver).get_params(deep=False)
         words = {k: repr(v) for k, v in params.items() if v is None or isinstance(v, str | bool)}
-        found.setdefault(tuple(sorted(words.items())), (key, solver))
-    return list(found.values())
+        kinds.setdefault(tuple(sorted(words.items())), (key, solver))
+    return list(kinds.values())
 
 
 def check_configurations(
@@ -162,15 +162,15 @@ def check_configurations(
     _check_scores(config, solvers)
     if config.search.method == "path":
         _check_path([solver for _, solver in solvers])
-    found = _find_out(config, dataset, solvers, train, scaler)
-    if config.tracking.register and found.untrusted and config.evaluation.classifier == "native":
+    findings = _find_out(config, dataset, solvers, train, scaler)
+    if config.tracking.register and findings.untrusted and config.evaluation.classifier == "native":
         other = ", or use evaluation.classifier knn or linear_svm, whose model needs no part of the method"
         raise ConfigError(
             f"tracking.register: there will be no model to register as {config.tracking.register}: a model file "
-            f"must not name {', '.join(found.untrusted)}; leave tracking.register out"
-            f"{other if found.ranks else ''}."
+            f"must not name {', '.join(findings.untrusted)}; leave tracking.register out"
+            f"{other if findings.ranks else ''}."
         )
-    return found
+    return findings
 
 
 def _check_path(solvers: Sequence[Estimator]) -> None:

@@ -178,18 +178,18 @@ def _remark(samples: FloatArray, y: LabelArray | None, height: int, width: int) 
         f"images of shape [{height}, {width}]: neighbouring cells correlate by {correlation:.2f} on average "
         f"({n_pairs} pairs, {len(samples)} samples)"
     )
-    found = _find(samples, y, widths, column_major=False)
+    arrangement = _find(samples, y, widths, column_major=False)
     # With order F the columns were rearranged: put them back as the file has them.
     stored = samples.reshape(-1, height, width).transpose(0, 2, 1).reshape(len(samples), -1)
     before = _find(stored, y, widths, column_major=False)
     # An image read in the wrong order can look like one whose rows are shifted, so the better of the two counts.
-    if before is not None and (found is None or before.correlation > found.correlation + _SAME):
+    if before is not None and (arrangement is None or before.correlation > arrangement.correlation + _SAME):
         if before.row_length != height and before.correlation > correlation:
             return f"{start}, but, if order is F now, by {before.correlation:.2f} with {_choices(before)}."
-    elif found is not None and found.row_length == width:
-        return _on_their_side(found) if found.order == "F" else None
-    elif found is not None and found.correlation > correlation:
-        return f"{start}, but by {found.correlation:.2f} with {_choices(found)}."
+    elif arrangement is not None and arrangement.row_length == width:
+        return _on_their_side(arrangement) if arrangement.order == "F" else None
+    elif arrangement is not None and arrangement.correlation > correlation:
+        return f"{start}, but by {arrangement.correlation:.2f} with {_choices(arrangement)}."
     elsewhere = partners(samples)
     if declared.excess(correlation) < NO_MORE and declared.excess(elsewhere) > ABOVE_ANY_TWO:
         return (
@@ -199,32 +199,32 @@ def _remark(samples: FloatArray, y: LabelArray | None, height: int, width: int) 
     return None
 
 
-def _on_their_side(found: Arrangement) -> str:
-    height, width = found.shape
+def _on_their_side(arrangement: Arrangement) -> str:
+    height, width = arrangement.shape
     return (
-        f"images of shape [{width}, {height}] seem to lie on their side: their mean image is {found.symmetry:.0f} "
-        f"times as symmetric top to bottom as left to right, and those of nearly all classes agree; shape "
-        f"[{height}, {width}] with order F (or, if order is F now, C) turns them upright."
+        f"images of shape [{width}, {height}] seem to lie on their side: their mean image is "
+        f"{arrangement.symmetry:.0f} times as symmetric top to bottom as left to right, and those of nearly all "
+        f"classes agree; shape [{height}, {width}] with order F (or, if order is F now, C) turns them upright."
     )
 
 
-def _choices(found: Arrangement) -> str:
-    height, width = found.shape
-    if found.order_known:
-        return f"shape [{height}, {width}] and order {found.order}"
+def _choices(arrangement: Arrangement) -> str:
+    height, width = arrangement.shape
+    if arrangement.order_known:
+        return f"shape [{height}, {width}] and order {arrangement.order}"
     return (
-        f"shape [{height}, {width}] and order {found.order}, or with shape [{width}, {height}] and order F, which is "
-        "the same turned over; look at the mean image to see which is upright"
+        f"shape [{height}, {width}] and order {arrangement.order}, or with shape [{width}, {height}] and order F, "
+        "which is the same turned over; look at the mean image to see which is upright"
     )
 
 
 def _find(samples: FloatArray, y: LabelArray | None, widths: list[int], column_major: bool) -> Arrangement | None:
     """Find the arrangement among factorisations of the given widths."""
     n_features = samples.shape[1]
-    found = neighbours(samples.copy())
-    scores = {width: found.score(width) for width in widths}
+    correlations = neighbours(samples.copy())
+    scores = {width: correlations.score(width) for width in widths}
     width = max(widths, key=lambda width: _or_lowest(scores[width][0]))
-    if not is_image(found, width):
+    if not is_image(correlations, width):
         return None
 
     height = n_features // width
@@ -240,8 +240,8 @@ def _find(samples: FloatArray, y: LabelArray | None, widths: list[int], column_m
         correlation=scores[width][0],
         n_pairs=scores[width][1],
         runner_up=max(others, default=math.nan),
-        any_two=found.any_two,
-        n_samples=found.n_samples,
+        any_two=correlations.any_two,
+        n_samples=correlations.n_samples,
     )
 
 

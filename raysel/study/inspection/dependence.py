@@ -26,23 +26,23 @@ _EQUAL = "set cv.groups to `equal samples`, or to a column or array in which the
 _ROOM = 10
 
 
-def copy_remarks(found: Findings, dataset: Dataset, plan: NestedPlan | None = None) -> Iterator[str]:
+def copy_remarks(findings: Findings, dataset: Dataset, plan: NestedPlan | None = None) -> Iterator[str]:
     """Remark on equal samples, and on pairs of samples that are nearly equal.
 
     Equal samples of a table whose few columns have few values are no copies, and are not remarked on.
     """
-    part = found.part
+    part = findings.part
     ids = part.row_ids
     sizes = np.bincount(ids)
-    if sizes.max() > 1 and not _few_possible(found):
+    if sizes.max() > 1 and not _few_possible(findings):
         equal = np.flatnonzero(sizes[ids] > 1)
         other = "" if not _differ(part.y[equal], ids[equal]) else ", some of them with different labels"
         first = np.flatnonzero(ids == ids[equal[0]])
         yield (
             f"{len(equal)} of {len(ids)} samples are equal to another in all features{other}, e.g. "
-            f"{_rows(part.rows[first])}{_across(ids, found, dataset, plan, _EQUAL)}"
+            f"{_rows(part.rows[first])}{_across(ids, findings, dataset, plan, _EQUAL)}"
         )
-    near = found.near
+    near = findings.near
     if near is not None and len(near.pairs):
         sample = "" if near.n_searched >= len(sizes) else f" among {near.n_searched} samples that were searched"
         n_pairs = f"{len(near.pairs)} pair{'s' if len(near.pairs) > 1 else ''}"
@@ -50,13 +50,13 @@ def copy_remarks(found: Findings, dataset: Dataset, plan: NestedPlan | None = No
         yield (
             f"{n_pairs} of samples{sample} {'are' if len(near.pairs) > 1 else 'is'} nearly equal, at {near.share:.1%} "
             f"or less of the usual distance to the nearest sample, e.g. {_rows(part.rows[near.pairs[0]])}"
-            f"{_across(joined, found, dataset, plan)}"
+            f"{_across(joined, findings, dataset, plan)}"
         )
 
 
-def _few_possible(found: Findings) -> bool:
+def _few_possible(findings: Findings) -> bool:
     """Return whether the columns have so few values that equal samples are to be expected."""
-    X = found.part.X
+    X = findings.part.X
     limit = np.log(_ROOM * len(X))
     room = 0.0
     for column in range(X.shape[1]):
@@ -82,12 +82,12 @@ def _joined(ids: IntArray, pairs: IntArray) -> IntArray:
     return np.where(np.isin(ids, [a, b]), components[ids], -1)
 
 
-def _across(ids: IntArray, found: Findings, dataset: Dataset, plan: NestedPlan | None, remedy: str = _NEAR) -> str:
+def _across(ids: IntArray, findings: Findings, dataset: Dataset, plan: NestedPlan | None, remedy: str = _NEAR) -> str:
     """Return how many test samples have a sample of their number in the training set, and what keeps them together."""
     if plan is None:
         together = "" if dataset.groups is not None else f" To keep them on one side of every split, {remedy}."
         return f".{together}"
-    part = found.part
+    part = findings.part
     number = np.full(dataset.n_samples, -1)
     number[part.rows] = ids
     codes = np.full(dataset.n_samples, -1)
@@ -104,8 +104,8 @@ def _across(ids: IntArray, found: Findings, dataset: Dataset, plan: NestedPlan |
         return "; no test sample has one in its training set."
     of = f"{len(otherwise)} of them " if len(leaked) > 1 else ""
     label = f", {of}with another label" if otherwise else ""
-    said = "1 test sample has one in its" if len(leaked) == 1 else f"{len(leaked)} test samples have one in their"
-    return f"; {said} training set{label}. To keep them together, {remedy}."
+    how_many = "1 test sample has one in its" if len(leaked) == 1 else f"{len(leaked)} test samples have one in their"
+    return f"; {how_many} training set{label}. To keep them together, {remedy}."
 
 
 def _rows(rows: IntArray) -> str:
@@ -183,8 +183,8 @@ def _nearest(part: Part) -> tuple[IntArray, IntArray, IntArray, np.ndarray]:
         place = np.arange(m)
         if n > MOST_QUERIES:
             place = np.sort(rng.choice(m, max(1, m * MOST_QUERIES // n), replace=False))
-        found = NearestNeighbors(n_neighbors=2, algorithm="brute").fit(Z[rows]).kneighbors(Z[rows[place]])[1]
-        nearest = np.where(found[:, 0] == place, found[:, 1], found[:, 0])
+        neighbours = NearestNeighbors(n_neighbors=2, algorithm="brute").fit(Z[rows]).kneighbors(Z[rows[place]])[1]
+        nearest = np.where(neighbours[:, 0] == place, neighbours[:, 1], neighbours[:, 0])
         samples.append(rows[place])
         others.append(rows[nearest])
         apart.append(np.abs(nearest - place))

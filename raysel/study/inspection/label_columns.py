@@ -136,24 +136,24 @@ def label_columns(part: Part) -> dict[int, LabelColumn]:
     by_class = np.argsort(part.codes, kind="stable")
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     drawn = drawn_rows(n_samples)
-    found = {}
+    relations = {}
     for start, block in part.columns():
         possible = _may_determine(block[drawn], part.codes[drawn], len(counts))
         possible |= _is_constant_in_class(block, by_class, starts)
         for column in (start + np.flatnonzero(possible)).tolist():
             relation = _relation(part, column, math.log(n_features))
             if relation is not None:
-                found[column] = relation
+                relations[column] = relation
     if part.y.ndim == 1:
-        found = _with_one_hot(found, len(counts))
-    suspects = {column for column, relation in found.items() if relation.kind in ("copy", "recoding", "one_hot")}
+        relations = _with_one_hot(relations, len(counts))
+    suspects = {column for column, relation in relations.items() if relation.kind in ("copy", "recoding", "one_hot")}
     if not suspects:
-        return found
+        return relations
     few = FewValues.of(part, suspects)
-    separable = any(r.kind == "separates" and r.n_values > _IN_ORDER * len(counts) for r in found.values())
+    separable = any(r.kind == "separates" and r.n_values > _IN_ORDER * len(counts) for r in relations.values())
     # The label is recoded once or twice; three or more such columns are features of classes that are far apart.
-    separable |= sum(r.kind == "recoding" and r.n_values > len(counts) for r in found.values()) > 2
-    judged = {c: _judged(r, part, few, separable) if c in suspects else r for c, r in found.items()}
+    separable |= sum(r.kind == "recoding" and r.n_values > len(counts) for r in relations.values()) > 2
+    judged = {c: _judged(r, part, few, separable) if c in suspects else r for c, r in relations.items()}
     return {column: relation for column, relation in judged.items() if relation is not None}
 
 
@@ -229,14 +229,14 @@ def _of_determining(part: Part, n_values: int, n_runs: int, limit: float) -> Kin
 def _owner(inverse: IntArray, codes: IntArray) -> int | None:
     """The class that alone has one of two values; None if there is none."""
     classes = [np.unique(codes[inverse == value]) for value in range(int(inverse.max()) + 1)]
-    alone = [int(found[0]) for found in classes if len(found) == 1]
+    alone = [int(of_value[0]) for of_value in classes if len(of_value) == 1]
     return alone[0] if len(classes) == 2 and alone else None
 
 
-def _with_one_hot(found: Mapping[int, LabelColumn], n_classes: int) -> dict[int, LabelColumn]:
+def _with_one_hot(relations: Mapping[int, LabelColumn], n_classes: int) -> dict[int, LabelColumn]:
     """Mark the indicators of single classes as the label if they tell all classes apart."""
-    owners = {column: relation for column, relation in found.items() if relation.owner is not None}
+    owners = {column: relation for column, relation in relations.items() if relation.owner is not None}
     if len({relation.owner for relation in owners.values()}) < n_classes - 1:
-        return dict(found)
+        return dict(relations)
     one_hot = {c: LabelColumn("one_hot", relation.n_values, owner=relation.owner) for c, relation in owners.items()}
-    return {**found, **one_hot}
+    return {**relations, **one_hot}

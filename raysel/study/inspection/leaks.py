@@ -72,26 +72,26 @@ def refuse_leaks(dataset: Dataset, keep: Collection[str] = ()) -> None:
     if unknown := [name for name in keep if name not in known]:
         hint = suggestion(unknown[0], dataset.feature_names)
         raise DataError(f"keep: {dataset.name} has no column {unknown[0]}; {hint}")
-    for found in inspect(dataset):
-        names = found.part.names
+    for findings in inspect(dataset):
+        names = findings.part.names
         leaks = {
-            column: words for column, words in leaking_columns(found, dataset).items() if names[column] not in keep
+            column: words for column, words in leaking_columns(findings, dataset).items() if names[column] not in keep
         }
         if leaks:
-            raise DataError(_message(found, dataset, leaks))
+            raise DataError(_message(findings, dataset, leaks))
 
 
-def leaking_columns(found: Findings, dataset: Dataset) -> dict[int, str]:
+def leaking_columns(findings: Findings, dataset: Dataset) -> dict[int, str]:
     """Describe the columns that are an index or the label itself."""
-    part = found.part
+    part = findings.part
     leaks = {}
-    for column, kind in found.by_row.items():
+    for column, kind in findings.by_row.items():
         if kind == "unnamed":
             leaks[column] = "has no name of its own, like an index that was saved with its table"
         elif kind == "index":
             values = part.X[:, column]
             leaks[column] = f"numbers the samples, from {values.min():g} to {values.max():g}, as an index does"
-    for column, relation in found.by_label.items():
+    for column, relation in findings.by_label.items():
         if words := _of_label(relation, part, dataset):
             leaks[column] = words
     return dict(sorted(leaks.items()))
@@ -114,9 +114,9 @@ def _of_label(relation: LabelColumn, part: Part, dataset: Dataset) -> str | None
     return f"determines {named}: each of its {relation.n_values} values occurs in one class only"
 
 
-def _message(found: Findings, dataset: Dataset, leaks: dict[int, str]) -> str:
+def _message(findings: Findings, dataset: Dataset, leaks: dict[int, str]) -> str:
     """Describe the first columns, and name all of them with both remedies."""
-    part = found.part
+    part = findings.part
     names = [part.own_name(column) for column in leaks]
     words = [f"column '{name}' {words}" for name, words in zip(names, leaks.values(), strict=True)][:_DESCRIBED]
     more = f"; {len(leaks) - _DESCRIBED} further columns too" if len(leaks) > _DESCRIBED else ""
@@ -128,7 +128,7 @@ def _message(found: Findings, dataset: Dataset, leaks: dict[int, str]) -> str:
     drop = f"list {'it' if one else 'them'} in {key}.drop: {listed}"
     if not part.named:
         drop = f"remove {'it' if one else 'them'} from the file"
-    relations = [found.by_label[column] for column in leaks if column in found.by_label]
+    relations = [findings.by_label[column] for column in leaks if column in findings.by_label]
     many = any(r.kind == "recoding" and r.n_values > part.codes.max() + 1 for r in relations)
     groups = ", or in cv.groups the one that names the subject of each sample" if many else ""
     return (

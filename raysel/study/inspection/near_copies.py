@@ -55,9 +55,9 @@ def near_labels(part: Part, known: set[int]) -> list[NearLabel]:
     codes = part.codes[rows]
     if np.bincount(codes, minlength=len(counts)).min() < _FEWEST_OF_CLASS:
         rows, codes = np.arange(len(part.X)), part.codes
-    found = [near for near in _columns(part, rows, codes) if not known.intersection(near.columns)]
-    pair = _pair(part, rows, codes, known | {column for near in found for column in near.columns})
-    return [*found, *([pair] if pair else [])]
+    columns = [near for near in _columns(part, rows, codes) if not known.intersection(near.columns)]
+    pair = _pair(part, rows, codes, known | {column for near in columns for column in near.columns})
+    return [*columns, *([pair] if pair else [])]
 
 
 def _drawn(n_samples: int, most: int) -> IntArray:
@@ -81,16 +81,17 @@ def _columns(part: Part, rows: IntArray, codes: IntArray) -> list[NearLabel]:
     order = sorted(errors, key=lambda c: errors[c])
     near = [c for c in order if errors[c] <= _ERROR]
     coarse = [c for c in near if len(np.unique(part.X[:, c])) <= _VALUES * len(np.unique(codes))]
-    told = set()
+    deciding = set()
     if coarse:
         others = FewValues.of(part, coarse).n_values
         if np.mean(others[others > 0] > _FEW) > 0.5:
-            told = set(coarse)
+            deciding = set(coarse)
     if near and len(changes) >= _FEWEST_COLUMNS:
         best, following = (errors[c] for c in order[:2])
         if following >= max(_TIMES * best, best + _MORE):
-            told.add(order[0])
-    return [NearLabel((c,), errors[c], min((errors[o] for o in order if o not in told), default=None)) for c in told]
+            deciding.add(order[0])
+    next_error = min((errors[c] for c in order if c not in deciding), default=None)
+    return [NearLabel((c,), errors[c], next_error) for c in deciding]
 
 
 def _error(values: FloatArray, codes: IntArray) -> float:

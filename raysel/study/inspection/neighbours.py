@@ -147,38 +147,38 @@ _ROW_END = 0.05
 _PEAK = 0.05
 
 
-def is_image(found: Neighbours, width: int) -> bool:
+def is_image(correlations: Neighbours, width: int) -> bool:
     """Tell whether the correlations by distance are those of an image whose rows have the given length."""
-    below, lags = float(found.at_lag[width]), np.arange(math.ceil(width / 2), len(found.at_lag))
-    beside = found.within_rows(width)[0]
-    around = found.at_lag[[width - 1, width + 1]]  # cells below each other but for one column
-    if np.isnan([below, beside, *around]).any() or found.any_two >= 1:
+    below, lags = float(correlations.at_lag[width]), np.arange(math.ceil(width / 2), len(correlations.at_lag))
+    beside = correlations.within_rows(width)[0]
+    around = correlations.at_lag[[width - 1, width + 1]]  # cells below each other but for one column
+    if np.isnan([below, beside, *around]).any() or correlations.any_two >= 1:
         return False
-    rows_apart = found.excess(found.at_lag[2 * width :: width])
-    highest = int(lags[np.nanargmax(found.at_lag[lags])])
-    across = found.across_row_ends(width)
+    rows_apart = correlations.excess(correlations.at_lag[2 * width :: width])
+    highest = int(lags[np.nanargmax(correlations.at_lag[lags])])
+    across = correlations.across_row_ends(width)
     return bool(
-        found.excess(min(below, beside)) >= ABOVE_ANY_TWO
+        correlations.excess(min(below, beside)) >= ABOVE_ANY_TWO
         and highest == width
         and below > around.max()
         and below - around.mean() >= _PEAK * (1 - below)
         and not (rows_apart[1:] > max(rows_apart[:1].max(initial=-1.0), NO_MORE)).any()
-        and (math.isnan(across) or found.excess(beside) - found.excess(across) >= _ROW_END)
-        and not _has_channels(found, width)
+        and (math.isnan(across) or correlations.excess(beside) - correlations.excess(across) >= _ROW_END)
+        and not _has_channels(correlations, width)
     )
 
 
-def _has_channels(found: Neighbours, width: int) -> bool:
+def _has_channels(correlations: Neighbours, width: int) -> bool:
     """Tell whether three colour channels would explain the correlations: as the last axis or as the first one."""
-    n_features = len(found.with_next)
+    n_features = len(correlations.with_next)
     if width % 3 == 0 and width >= 3 * SHORTEST_SIDE:
         inside = np.arange(n_features) % width < width - 1
-        values = np.where(inside & ~np.isnan(found.with_next), found.with_next, found.any_two)
+        values = np.where(inside & ~np.isnan(correlations.with_next), correlations.with_next, correlations.any_two)
         red_green, green_blue, next_pixel = (values[phase::3][inside[phase::3]].mean() for phase in range(3))
-        if found.excess(min(red_green, green_blue)) - found.excess(next_pixel) >= _CHANNELS_LAST:
+        if correlations.excess(min(red_green, green_blue)) - correlations.excess(next_pixel) >= _CHANNELS_LAST:
             return True
     channel, rest = divmod(n_features, 3)
     if rest or channel % width or channel < SHORTEST_SIDE * width:
         return False
-    same_pixel, nearby = found.at_lag[channel], found.at_lag[[channel - width, channel + width]]
-    return bool(found.excess(same_pixel) - found.excess(nearby.max()) >= _CHANNELS_FIRST)
+    same_pixel, nearby = correlations.at_lag[channel], correlations.at_lag[[channel - width, channel + width]]
+    return bool(correlations.excess(same_pixel) - correlations.excess(nearby.max()) >= _CHANNELS_FIRST)

@@ -121,7 +121,7 @@ def _column_remarks(findings: Findings, dataset: Dataset) -> Iterator[str]:
 
 
 def _of_kind(kinds: Mapping[int, str], kind: str) -> list[int]:
-    return [column for column, found in kinds.items() if found == kind]
+    return [column for column, known in kinds.items() if known == kind]
 
 
 def _may_name_groups(findings: Findings, column: int) -> bool:

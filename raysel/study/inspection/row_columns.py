@@ -41,7 +41,7 @@ Kind: TypeAlias = Literal["unnamed", "index", "identifier", "in_file_order", "gr
 @np.errstate(over="ignore")  # differences of huge values are no steps of 1
 def row_columns(part: Part) -> dict[int, Kind]:
     """Find the columns that follow the order of the rows or number them."""
-    found: dict[int, Kind] = {}
+    kinds: dict[int, Kind] = {}
     numbered: list[int] = []
     sorted_by_class = len(part.X) >= FEWEST and _n_runs(part.codes) == part.codes.max() + 1
     labels_in_runs = len(part.X) >= FEWEST and in_runs(part.codes)
@@ -54,21 +54,21 @@ def row_columns(part: Part) -> dict[int, Kind]:
         for column in (start + np.flatnonzero(whole & _may_be_grouped(block))).tolist():
             values = part.X[:, column]
             if _is_whole(values) and len(np.unique(values)) == np.ptp(values) + 1:
-                found[column] = "group"
+                kinds[column] = "group"
         if labels_in_runs:
             monotone = _is_monotone(block)
             noisy += (start + np.flatnonzero(~monotone & follows_file(block, part.codes, _SURELY))).tolist()
             sorted_by_column |= bool(monotone.any()) and not sorted_by_class
             for column in (start + np.flatnonzero(monotone)).tolist() if sorted_by_class else ():
                 if _is_ordered_within(part, column):
-                    found.setdefault(column, "in_file_order")
+                    kinds.setdefault(column, "in_file_order")
     if not sorted_by_column:  # else the table may have been sorted by a feature that these resemble
-        found = {**dict.fromkeys(noisy, "in_file_order"), **found}
-    found.update(_numbered_columns(part, numbered))
+        kinds = {**dict.fromkeys(noisy, "in_file_order"), **kinds}
+    kinds.update(_numbered_columns(part, numbered))
     for column in range(len(part.names)):
-        if kind := _by_name(part, column, found.get(column)):
-            found[column] = kind
-    return found
+        if kind := _by_name(part, column, kinds.get(column)):
+            kinds[column] = kind
+    return kinds
 
 
 def _is_whole(block: FloatArray) -> BoolArray:
@@ -96,21 +96,22 @@ def in_runs(codes: IntArray) -> bool:
     n, counts = len(codes), np.bincount(codes).astype(float)
     squares, cubes = (counts**2).sum(), (counts**3).sum()
     variance = (squares * (squares + n * (n + 1)) - 2 * n * cubes - n**3) / (n**2 * max(n - 1, 1))
-    found, expected = runs(codes)
-    return found <= expected + _RUNS * math.sqrt(max(variance, 0.0)) and found < _FEW_RUNS * expected
+    n_runs, expected = runs(codes)
+    return n_runs <= expected + _RUNS * math.sqrt(max(variance, 0.0)) and n_runs < _FEW_RUNS * expected
 
 
 def follows_file(block: FloatArray, codes: IntArray, least: float = _FOLLOWS) -> BoolArray:
     """Mask of the columns that, within the classes, correlate with the order of the rows by ``least`` or more."""
     sums = np.zeros(block.shape[1])
     for code in np.unique(codes):
-        own = block[codes == code]
-        if len(own) > 2:
-            own = own / np.maximum(np.abs(own).max(axis=0), np.finfo(np.float64).tiny)  # so that no square overflows
-            own -= own.mean(axis=0)
-            order = np.arange(len(own)) - (len(own) - 1) / 2
-            scale = np.sqrt((order**2).sum() * (own**2).sum(axis=0))
-            sums += len(own) * (order @ own) / np.where(scale > 0, scale, np.inf)
+        values = block[codes == code]
+        if len(values) > 2:
+            largest = np.abs(values).max(axis=0)
+            values = values / np.maximum(largest, np.finfo(np.float64).tiny)  # so that no square overflows
+            values -= values.mean(axis=0)
+            order = np.arange(len(values)) - (len(values) - 1) / 2
+            scale = np.sqrt((order**2).sum() * (values**2).sum(axis=0))
+            sums += len(values) * (order @ values) / np.where(scale > 0, scale, np.inf)
     follows: BoolArray = np.abs(sums) >= least * len(codes)
     return follows
 
@@ -136,21 +137,21 @@ def _numbered_columns(part: Part, numbered: Sequence[int]) -> dict[int, Kind]:
     """Tell indices and identifiers from other columns with a whole number of its own in each row."""
     n_samples, n_features = part.X.shape
     ranks = len(numbered) > max(2, n_features // 2)  # of measurements: such data number the rows in every column
-    found: dict[int, Kind] = {}
+    kinds: dict[int, Kind] = {}
     for column in numbered:
         values = part.X[:, column]
         steps = np.diff(values)
         consecutive = (steps == steps[:1]).all() and abs(steps[:1]).sum() == 1
         if n_samples >= _FEWEST_COUNTED and consecutive and values.min() in (0, 1):
-            found[column] = "index"
+            kinds[column] = "index"
         elif n_samples >= FEWEST and not ranks:
             order = np.argsort(values)
             dense = np.mean(np.diff(values[order]) == 1) >= 0.5  # some rows of the file may have been left out
             if dense and _is_by_class(part, order):
-                found[column] = "index"
+                kinds[column] = "index"
             elif dense or (len(numbered) == 1 and n_samples >= _FEWEST_NUMBERED):
-                found[column] = "identifier"
-    return found
+                kinds[column] = "identifier"
+    return kinds
 
 
 def _is_by_class(part: Part, order: IntArray) -> bool:
