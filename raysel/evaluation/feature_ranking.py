@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 #: Column of `FeatureRanking.added` that stability selection adds.
 SELECTION_PROBABILITY = "selection_probability"
-#: Names of the coordinates that divide the features into parts.
-PART_AXES = ("task", "modality")
 #: Number of features that a notebook shows.
 _SHOWN = 10
 
@@ -362,8 +360,8 @@ class FeatureRanking:
 
     @property
     def part_axis(self) -> str | None:
-        """Name of the coordinate that gives each feature's task or modality; None if there is none."""
-        return next((axis for axis in PART_AXES if axis in self.coordinates), None)
+        """Name of the coordinate that names the part of each feature, its task or modality; None if there is none."""
+        return next((axis for axis, values in self.coordinates.items() if values.dtype.kind == "U"), None)
 
     def restrict_to(self, features: IntArray, n_selected: int) -> Self:
         """Rank a subset of the features among themselves.

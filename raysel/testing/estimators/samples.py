@@ -106,7 +106,7 @@ class MethodCase:
         Estimator
             The unfitted method.
         """
-        own = self.layout_params.get(layout.to_json()["kind"], {})
+        own = self.layout_params.get(layout.kind, {})
         return build_solver(self.solver_name, layout, {**self.params, **own, **changes}, seed)
 
 
