@@ -16,7 +16,7 @@ from raysel.core.arrays import FloatArray, column_blocks
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.validation import StrOptions, fit_context
 from raysel.data.layouts import Layout, Modalities, Tasks
-from raysel.data.task_blocks import Samples, TaskBlocks, as_samples, as_task_blocks
+from raysel.data.task_blocks import Samples, TaskBlocks, as_samples, as_task_blocks, blocks_of
 
 
 class ModalityScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -164,7 +164,7 @@ class TaskScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: ArrayLike | TaskBlocks, y: Any = None) -> Self:
         """Compute offsets and scales from a training set."""
         samples = self._validated(X, reset=True)
-        blocks = samples.blocks if isinstance(samples, TaskBlocks) else (samples,)
+        blocks = blocks_of(samples)
         if empty := [i for i, block in enumerate(blocks) if not len(block)]:
             raise DataError(f"task {list(self.tasks or [''])[empty[0]]!r} has no samples: give samples of every task.")
         self.offset_, self.scale_ = np.zeros(self.n_features_in_), np.ones(self.n_features_in_)

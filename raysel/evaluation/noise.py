@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
-from raysel.data.task_blocks import Samples, TaskBlocks, constant_features
+from raysel.data.task_blocks import Samples, constant_features, parts_of
 from raysel.evaluation.selectors import usable_scores
 from raysel.numerics.rankings import selection_ranks, stability_at_every_n
 
@@ -43,9 +43,13 @@ def f_values(X: Samples, labels: Sequence[LabelArray]) -> FloatArray:
     That of a task's features is of the task's samples; of an indicator it is the mean over its labels. It is computed
     for all labellings at once, which is many times faster than scikit-learn's ``f_classif``.
     """
-    if isinstance(X, TaskBlocks):
-        return np.hstack([f_values(block, [y[rows] for y in labels]) for rows, _, block in X.parts()])
-    return np.hstack([_of_columns(X[:, own], labels) for own in _slices(*X.shape)])
+    return np.hstack(
+        [
+            _of_columns(block[:, columns], [y[rows] for y in labels])
+            for rows, _, block in parts_of(X)
+            for columns in _slices(*block.shape)
+        ]
+    )
 
 
 def _slices(n: int, d: int) -> Iterator[slice]:

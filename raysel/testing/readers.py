@@ -10,12 +10,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from raysel.core.arrays import FloatArray
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Layout, Modalities, Tensor
 from raysel.data.loading import load_dataset
-from raysel.data.task_blocks import Samples, TaskBlocks
+from raysel.data.task_blocks import blocks_of, dense
 from raysel.testing.checks import Check, require, require_equal
 
 #: Writes a data set into a file of the format, e.g. by another library.
@@ -90,30 +89,24 @@ def reader_checks(
     yield Check(f"{suffix}: cut_short", partial(_cut_short, first, suffix, write, labels), "reader")
 
 
-def _dense(X: Samples) -> FloatArray:
-    return X.dense() if isinstance(X, TaskBlocks) else X
-
-
 def _comes_back(dataset: Dataset, suffix: str, write: WriteFile, groups: str | None, labels: str | None) -> None:
     """Values, labels, groups and layout are those that were written, and X is read-only."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"suite{suffix}")
         write(dataset, path)
-        layout = dataset.layout
         found = load_dataset(
             path,
-            shape=layout.grid or None,
+            shape=dataset.layout.grid or None,
             groups=groups if dataset.groups is not None else None,
             labels=None if labels is None else path.with_name(labels),
         )
-    blocks = found.X.blocks if isinstance(found.X, TaskBlocks) else (found.X,)
-    require(not any(block.flags.writeable for block in blocks), "X can be written to.")
-    require_equal(_dense(found.X), _dense(dataset.X), "X differs")
+    require(not any(block.flags.writeable for block in blocks_of(found.X)), "X can be written to.")
+    require_equal(dense(found.X), dense(dataset.X), "X differs")
     require_equal(found.y, dataset.y, "y differs")
     require((found.groups is None) == (dataset.groups is None), "one has groups, the other has not.")
     if dataset.groups is not None:
         require_equal(found.groups, dataset.groups, "groups differ")
-    require(found.layout == layout, f"the layout {layout} came back as {found.layout}.")
+    require(found.layout == dataset.layout, f"the layout {dataset.layout} came back as {found.layout}.")
     require(found.name == "suite", f"the data set is called {found.name}, not by its file.")
 
 
