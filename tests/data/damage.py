@@ -119,16 +119,7 @@ _AS = {"data": "csv", "nii.gz": "nii"}
 
 @cache
 def seeds(kind: str) -> list[bytes]:
-    """Valid files of a kind.
-
-    Parameters
-    ----------
-    kind : str
-
-    Returns
-    -------
-    list of bytes
-    """
+    """Valid files of a kind."""
     with tempfile.TemporaryDirectory() as folder:
         path, found = Path(folder, f"seed.{kind}"), []
         for write in _WRITERS[kind]:
@@ -138,18 +129,7 @@ def seeds(kind: str) -> list[bytes]:
 
 
 def damaged(kind: str, draw: random.Random) -> bytes:
-    """A file of a kind, damaged in one to six places.
-
-    Parameters
-    ----------
-    kind : str
-    draw : Random
-        Makes every choice.
-
-    Returns
-    -------
-    bytes
-    """
+    """A file of a kind, damaged in one to six places."""
     raw, hurt = draw.choice(seeds(kind)), _Damage(kind, draw)
     if kind == "npz" and draw.randrange(8):  # else the archive's checksum would tell all
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:

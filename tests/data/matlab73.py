@@ -15,13 +15,7 @@ _USERBLOCK = 512
 
 
 def savemat73(path: Path, variables: Mapping[str, Any]) -> None:
-    """Write variables as MATLAB 7.3 does: axes reversed, text as UTF-16 codes, 512 bytes of header.
-
-    Parameters
-    ----------
-    path : Path
-    variables : mapping of str to array, sparse matrix or cell array (a list)
-    """
+    """Write variables as MATLAB 7.3 does: axes reversed, text as UTF-16 codes, 512 bytes of header."""
     with h5py.File(path, "w", userblock_size=_USERBLOCK) as file:
         for name, value in variables.items():
             if scipy.sparse.issparse(value):

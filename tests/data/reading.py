@@ -59,19 +59,7 @@ def _volumes(path: Path) -> Dataset:
 
 
 def judge(path: Path, options: dict[str, Any]) -> str:
-    """Read a file as raysel does.
-
-    Parameters
-    ----------
-    path : Path
-    options : dict
-        Of `load_dataset`; a file of ten labels is put beside an .npy file.
-
-    Returns
-    -------
-    str
-        ``"taken"`` or ``"refused"``; whatever else a reader does escapes.
-    """
+    """Read a file as raysel does."""
     try:
         if path.suffix == ".yaml":
             config = load_config(path)

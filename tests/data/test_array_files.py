@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import zipfile
 from pathlib import Path
 
 import h5py
@@ -13,9 +14,9 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matlab73 import savemat73
+from refusals import refused
 from sklearn.datasets import load_digits
 
-from raysel.core.errors import DataError
 from raysel.data.formats import isolated
 from raysel.data.formats.array_files import open_arrays
 from raysel.data.formats.isolated_child import RefusedError, hdf5_array, hdf5_names
@@ -31,17 +32,7 @@ WORDS = np.array(["ant", "bee", "camel"])[LABELS]
 PEOPLE = np.arange(N) // 2
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("RAYSEL_DATA", raising=False)
-
-
-def refused(source, *culprits, **options):
-    with pytest.raises(DataError) as caught:
-        load_dataset(source, **options)
-    for culprit in culprits:
-        assert culprit in str(caught.value)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 # Labels in a file of their own
@@ -136,12 +127,21 @@ class Bomb:
         return (pytest.fail, ("the pickle was loaded",))
 
 
-def test_pickled_objects_are_never_loaded_from_npy():
-    np.save("X.npy", np.array([Bomb()] * N, dtype=object))
+def test_pickled_objects_are_never_loaded():
+    bomb = np.array([Bomb()] * N, dtype=object)
     np.save("y.npy", LABELS)
+    np.save("X.npy", bomb)
     refused("X.npy", "X.npy", "pickled", labels="y.npy")
+    np.savez("y.npz", X=FLAT, y=bomb)
+    refused("y.npz", "array y", "pickled", "y.astype(str)")
+    np.savez("x.npz", X=bomb, y=LABELS)
+    refused("x.npz", "array X", "pickled")
     Path("raw.npy").write_bytes(pickle.dumps(Bomb()))
     refused("raw.npy", "raw.npy", "damaged", labels="y.npy")
+    with zipfile.ZipFile("raw.npz", "w") as archive:
+        archive.writestr("X.npy", pickle.dumps(Bomb()))
+        archive.write("y.npy")
+    refused("raw.npz", "damaged")
     np.save("X.npy", FLAT)
     np.save("y.npy", np.array(["a", None] * 5, dtype=object))
     refused("X.npy", "y.npy", "pickled", labels="y.npy")
@@ -262,9 +262,11 @@ def test_images_of_matlab_73_are_a_data_set():
     np.testing.assert_array_equal(data.X, FLAT)
 
 
-def test_what_matlab_73_holds_besides_matrices_is_refused_by_name():
+def test_cells_of_matlab_are_refused_by_name():
     savemat73(Path("a.mat"), {"X": FLAT, "y": [LABELS, LABELS]})
+    scipy.io.savemat("b.mat", {"X": IMAGES, "y": np.array(["a", "bcd"] * 5, dtype=object)})
     refused("a.mat", "a.mat", "y is a cell array")
+    refused("b.mat", "b.mat", "y is a cell array")
 
 
 def test_arrays_in_groups_of_hdf5_are_named_by_their_path():

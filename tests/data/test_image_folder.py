@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import random
 import struct
-import warnings
 import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
+import refusals
 from PIL import Image
 
 from raysel.core.errors import DataError
@@ -22,10 +21,7 @@ IMAGES = RNG.integers(0, 256, (6, 4, 3)).astype(np.uint8)
 COLOURS = RNG.integers(0, 256, (6, 4, 3, 3)).astype(np.uint8)
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("RAYSEL_DATA", raising=False)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def write(images, suffix="png", classes=("cat", "dog"), folder="faces", **options):
@@ -39,17 +35,13 @@ def write(images, suffix="png", classes=("cat", "dog"), folder="faces", **option
 
 
 def refused(*culprits, source="faces", **options):
-    with pytest.raises(DataError) as caught:
-        load_dataset(source, **options)
-    for culprit in culprits:
-        assert culprit in str(caught.value)
+    refusals.refused(source, *culprits, **options)
 
 
 @pytest.mark.parametrize("suffix", ["png", "tif", "bmp", "pgm", "PNG"])
-@pytest.mark.parametrize("source", ["faces", "faces/", Path("faces")])
-def test_grey_images_come_back(suffix, source):
+def test_grey_images_come_back(suffix):
     expected = np.stack(write(IMAGES, suffix))
-    data = load_dataset(source)
+    data = load_dataset("faces/" if suffix == "PNG" else Path("faces"))
     assert (data.layout, data.name) == (Matrix(4, 3), "faces")
     np.testing.assert_array_equal(data.X, expected.reshape(6, -1))
     assert data.y.tolist() == ["cat"] * 3 + ["dog"] * 3
@@ -180,25 +172,6 @@ def test_an_image_of_another_format_is_not_decoded():
     write(IMAGES)
     Image.fromarray(IMAGES[0]).save("faces/cat/0.png", format="GIF")
     refused("0.png", "cannot be read as an image")
-
-
-@pytest.mark.parametrize("suffix", ["png", "jpg", "tif", "bmp", "pgm"])
-def test_damaged_images_are_taken_or_refused_by_name(suffix):
-    draw = random.Random(0)
-    write(IMAGES[:2], suffix)
-    path = Path("faces/cat", f"0.{suffix}")
-    whole = path.read_bytes()
-    for _ in range(60):
-        raw = bytearray(whole[: draw.choice((len(whole), draw.randrange(len(whole))))])
-        for at in (draw.randrange(len(raw)) for _ in range(draw.randrange(4)) if raw):
-            raw[at] = draw.choice((0, 1, 127, 255, draw.randrange(256)))
-        path.write_bytes(raw)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                assert load_dataset("faces").n_samples == 2
-            except DataError as error:
-                assert path.name in str(error)  # noqa: PT017 - either outcome is right
 
 
 def test_an_image_above_pillows_limit_is_not_called_damaged(tmp_path, monkeypatch):

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import io
-import pickle
-import zipfile
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 import scipy.io
-import scipy.sparse
+from refusals import refused
 from sklearn.datasets import load_digits, load_wine
 
-from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.formats.files import find_data_file
 from raysel.data.layouts import Matrix, Tensor
@@ -26,11 +21,7 @@ LABELS = np.arange(10) % 3
 GROUPS = np.arange(10) // 2
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path, monkeypatch):
-    """Work in an empty directory, without RAYSEL_DATA."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("RAYSEL_DATA", raising=False)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def write_plain(path, y=LABELS):
@@ -91,12 +82,6 @@ def test_mat_labels_may_be_a_row_or_a_column(turned):
     assert data.y.dtype == np.int64
 
 
-def test_sparse_mat_features_are_read():
-    X = IMAGES.reshape(10, -1) * (IMAGES.reshape(10, -1) > 100)
-    scipy.io.savemat("s.mat", {"X": scipy.sparse.csc_matrix(X.astype(float)), "y": LABELS})
-    np.testing.assert_array_equal(load_dataset("s.mat").X, X)
-
-
 def test_categories_and_an_index_of_a_pandas_table_are_understood():
     table = pd.DataFrame({"a": [1.5, 2, 3], "target": pd.Categorical(["u", "v", "u"])}, index=[7, 8, 10])
     table.to_parquet("t.parquet")
@@ -139,15 +124,6 @@ def test_a_file_is_looked_up_here_and_then_in_raysel_data(tmp_path, monkeypatch)
     assert find_data_file("d.npz") == tmp_path / "d.npz"
 
 
-def refused(source, *culprits, **options):
-    with pytest.raises(DataError) as caught:
-        load_dataset(source, **options)
-    message = str(caught.value)
-    for culprit in culprits:
-        assert culprit in message
-    return message
-
-
 def test_a_missing_file_names_both_places_and_the_format(tmp_path, monkeypatch):
     refused("no.npz", str(tmp_path / "no.npz"), "$RAYSEL_DATA", "not set", "(n, h, w)")
     monkeypatch.setenv("RAYSEL_DATA", str(tmp_path / "store"))
@@ -186,47 +162,7 @@ def test_a_shape_must_multiply_to_the_number_of_features():
     refused("digits", "[8, 8] or [4, 16] or [2, 32]", shape=[8, 9])
 
 
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_an_empty_file(tmp_path, suffix):
-    path = tmp_path / f"e{suffix}"
-    path.touch()
-    refused(path, str(path), "empty (0 bytes)")
-
-
-def test_a_csv_cut_within_a_row(tmp_path):
-    write_plain(tmp_path / "t.csv")
-    whole = (tmp_path / "t.csv").read_text()
-    (tmp_path / "t.csv").write_text(whole[: whole.rindex(",")])
-    refused("t.csv", "t.csv", "truncated", "Expected 8 columns, got 7")
-
-
-class Bomb:
-    def __reduce__(self):
-        return (pytest.fail, ("the pickle was loaded",))
-
-
-def test_pickled_objects_are_never_loaded():
-    bomb = np.array([Bomb()] * 10, dtype=object)
-    np.savez("y.npz", X=IMAGES, y=bomb)
-    refused("y.npz", "array y", "pickled", "y.astype(str)")
-    np.savez("x.npz", X=bomb, y=LABELS)
-    refused("x.npz", "array X", "pickled")
-    with open("whole.npz", "wb") as file:  # noqa: PTH123
-        pickle.dump(Bomb(), file)
-    refused("whole.npz", "whole.npz")
-    with zipfile.ZipFile("raw.npz", "w") as archive:
-        archive.writestr("X.npy", pickle.dumps(Bomb()))
-        archive.writestr("y.npy", npy_bytes(LABELS))
-    refused("raw.npz")
-
-
-def npy_bytes(array):
-    buffer = io.BytesIO()
-    np.save(buffer, array)
-    return buffer.getvalue()
-
-
-def test_missing_arrays_name_what_is_there():
+def test_arrays_that_are_missing_or_do_not_fit_are_named():
     np.savez("a.npz", age=LABELS, y=LABELS)
     refused("a.npz", "no array X", "age, y")
     scipy.io.savemat("a.mat", {"pixels": IMAGES, "person": LABELS, "row": np.arange(10)})
@@ -235,47 +171,6 @@ def test_missing_arrays_name_what_is_there():
     refused("b.mat", "no array y", "dataset.labels")
     np.savez("b.npz", X=IMAGES, y=LABELS)
     refused("b.npz", "no array person for the groups", groups="person")
-    write_plain_table("c.csv", "a,b\n1,2\n")
-    refused("c.csv", "no column y", "a, b")
-    write_plain_table("d.csv", "a,y\n1,0\n2,1\n")
-    refused("d.csv", "no column person", groups="person")
-
-
-def write_plain_table(name, text):
-    with open(name, "w", encoding="utf-8") as file:  # noqa: PTH123
-        file.write(text)
-
-
-def test_cells_are_refused():
-    scipy.io.savemat("cell.mat", {"X": IMAGES, "y": np.array(["a", "bcd"] * 5, dtype=object)})
-    refused("cell.mat", "y is a cell array")
-
-
-@pytest.mark.parametrize(
-    ("text", "culprits"),
-    [
-        ("a,b,y\n1,2,0\n3,high,1\n", ["column 'b'", "'high'", "row 1", "is not a number"]),
-        ("a,b,y\n,2,0\nx,4,1\n", ["column 'a'", "'x'", "row 1"]),
-        ("a,day,y\n1,2024-01-31,0\n2,2024-02-01,1\n", ["column 'day'", "2024-01-31", "row 0"]),
-        ("a,b,y\n1,2,0\n3,,1\n", ["1 value is missing", "NaN", "row 1", "'b' (1 of 2)", "drop"]),
-        ("a,b,y\n1,,0\n3,,1\n", ["NaN", "2 values"]),
-        ("a,b,y\n1,2,0\n3,inf,1\n", ["infinite", "row 1", "'b'"]),
-        ("a,b,y\n1,2,cat\n3,4,\n", ["'y' has no value in row 1"]),
-        ("a,b,y\n1,2,0\n3,4,\n", ["'y' has no value in row 1"]),
-        ("a,b,y\n1,2,0.25\n3,4,1\n", ["0.25", "whole numbers or text"]),
-        ("a,b,y\n1,2,0\n3,4,0\n", ["one class only"]),
-        ("a,y,label\n1,2,0\n3,4,1\n", ["y and label may all be the labels"]),
-        ("a,a,y\n1,2,0\n3,4,1\n", ["two columns are called 'a'"]),
-        ("y\n0\n1\n", ["one column only", "set delimiter"]),
-        ("a,b,y\n", ["empty"]),
-    ],
-)
-def test_a_table_that_cannot_be_used(text, culprits):
-    write_plain_table("t.csv", text)
-    refused("t.csv", *culprits)
-
-
-def test_lengths_and_dimensions_that_do_not_fit():
     np.savez("short.npz", X=IMAGES, y=LABELS[:9])
     refused("short.npz", "10 rows", "9")
     np.savez("flat.npz", X=np.arange(10.0), y=LABELS)

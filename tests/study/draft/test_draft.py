@@ -33,6 +33,8 @@ def test_what_is_written_is_the_text_and_its_configuration(here):
     write_iris(here / "iris.csv")
     draft = raysel.init_study("iris.csv", output="study.yaml")
     assert draft.path.read_text(encoding="utf-8") == draft.text
+    assert init_study("iris.csv").path is None
+    assert sorted(path.name for path in here.iterdir()) == ["iris.csv", "study.yaml"]
     assert load_config("study.yaml") == draft.config
     assert "#" in draft.text
     keys = [line for line in draft.text.splitlines() if ":" in line and not line.strip().startswith("#")]
@@ -52,12 +54,6 @@ def test_a_table_of_volumes_is_drafted_as_volumes_not_as_the_columns_beside_them
     with pytest.raises(DataError, match="name the mask by --mask"):
         init_study("data/scans.csv")
     assert init_study("data/scans.csv", mask="data/cortex.nii.gz").config.dataset.mask == "data/cortex.nii.gz"
-
-
-def test_nothing_is_written_without_an_output(here):
-    write_iris(here / "iris.csv")
-    assert init_study("iris.csv").path is None
-    assert [path.name for path in here.iterdir()] == ["iris.csv"]
 
 
 def test_a_draft_shows_what_was_recognised_and_what_to_check(here):
@@ -138,18 +134,13 @@ def test_colour_images_and_indicators_get_methods_that_take_them(here):
 
 
 def test_labels_beside_an_array_are_found(here):
-    np.save(here / "X.npy", load_wine().data)
-    np.save(here / "y.npy", load_wine().target)
-    assert init_study("X.npy").config.dataset.labels == "y.npy"
+    for X, y in (("X.npy", "y.npy"), ("wine_X.npy", "wine_y.npy")):
+        np.save(here / X, load_wine().data)
+        np.save(here / y, load_wine().target)
+        assert init_study(X).config.dataset.labels == y
     (here / "studies").mkdir()
     elsewhere = init_study("X.npy", output="studies/study.yaml").config.dataset
     assert (elsewhere.path, elsewhere.labels) == (str(here / "X.npy"), str(here / "y.npy"))
-
-
-def test_labels_are_found_by_the_letter_at_the_end_of_a_name(here):
-    np.save(here / "wine_X.npy", load_wine().data)
-    np.save(here / "wine_y.npy", load_wine().target)
-    assert init_study("wine_X.npy").config.dataset.labels == "wine_y.npy"
 
 
 def test_the_only_array_that_may_be_the_labels_is_taken_with_a_doubt(here):
@@ -170,29 +161,6 @@ def test_points_in_names_as_r_writes_them_make_no_modalities(here):
     draft = init_study("iris.csv")
     assert (draft.config.solver.name, draft.config.dataset.shape) == ("rfs", (4,))
     assert any(doubt.startswith("shape") and "Sepal, Petal" in doubt for doubt in draft.doubts)
-
-
-def test_few_samples_are_said_to_give_an_uncertain_score(here):
-    pd.DataFrame(load_iris().data[45:55]).assign(y=load_iris().target[45:55]).to_csv(here / "ten.csv", index=False)
-    draft = init_study("ten.csv")
-    assert any("cv.repeats" in doubt for doubt in draft.doubts)
-
-
-def test_an_unknown_label_is_refused_with_a_proposal(here):
-    write_iris(here / "iris.csv")
-    with pytest.raises(DataError, match="did you mean"):
-        init_study("iris.csv", label="yy")
-
-
-def test_the_same_file_gives_the_same_text(here):
-    write_iris(here / "iris.csv")
-    assert init_study("iris.csv").text == init_study("iris.csv").text
-
-
-def test_an_array_of_subjects_is_the_groups(here):
-    rng = np.random.default_rng(0)
-    np.savez(here / "data.npz", X=rng.normal(size=(40, 5)), y=np.arange(40) % 2, subject=np.repeat(np.arange(10), 4))
-    assert init_study("data.npz").config.cv.groups == "subject"
 
 
 def test_a_table_without_numbers_is_refused_and_so_are_several_tasks(here):
