@@ -129,7 +129,7 @@ def find_data_file(path: str | Path, expected: str = _FORMATS, *, folder: bool =
     if store and not relative.is_absolute():
         candidates.append((at_home(store) / relative).absolute())
     for candidate in candidates:
-        if is_file(candidate) or (folder and _is(Path.is_dir, candidate)):
+        if is_file(candidate, folder=folder):
             return candidate
     tried = " and ".join(map(str, candidates))
     hint = "" if store or relative.is_absolute() else "; $RAYSEL_DATA, the second folder to look in, is not set"
@@ -145,14 +145,10 @@ def at_home(path: str | Path) -> Path:
         return Path(path)
 
 
-def is_file(path: Path) -> bool:
-    """Return whether a path is that of a file; False also for names that no file can have."""
-    return _is(Path.is_file, path)
-
-
-def _is(kind: Callable[[Path], bool], path: Path) -> bool:
+def is_file(path: Path, *, folder: bool = False) -> bool:
+    """Return whether a path is that of a file, or of a folder; False also for names that no file can have."""
     try:
-        return kind(path)
+        return path.is_file() or (folder and path.is_dir())
     except OSError:  # the name is too long, or a folder may not be entered
         return False
 

@@ -1,4 +1,4 @@
-"""Pixels of an image file, read by Pillow."""
+"""Images, read by Pillow: one file, and folders with one folder of images for each class."""
 
 from __future__ import annotations
 
@@ -27,6 +27,11 @@ _COMPRESSION = 8 * 1032
 _SMALL = 2**20
 #: Tag of the orientation in EXIF data, and its values of an upright image.
 _ORIENTATION, _UPRIGHT = 0x0112, (0, 1)
+
+#: Suffixes of the files that are read.
+_SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".pgm", ".ppm", ".pnm", ".pbm")
+#: Number of ignored files that a note names.
+_SHOWN = 5
 
 
 class Pixels(NamedTuple):
@@ -77,18 +82,6 @@ def read_pixels(path: Path) -> Pixels:
     return Pixels(pixels[..., 0] if mode == "LA" else pixels[..., :3], turned, True)
 
 
-#: Suffixes of the files that are read.
-_SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".pgm", ".ppm", ".pnm", ".pbm")
-#: Number of ignored files that a note names.
-_SHOWN = 5
-
-
-class _Listing(NamedTuple):
-    images: list[Path]
-    classes: list[str]
-    ignored: list[str]
-
-
 def read_image_folder(path: Path, options: ReadOptions) -> RawData:
     """Read a folder that holds one folder of images for each class.
 
@@ -100,66 +93,59 @@ def read_image_folder(path: Path, options: ReadOptions) -> RawData:
         if name is not None:
             raise DataError(f"{key}: {path} is a folder of images, which has no {name}; leave {key} out.")
     try:
-        listing = _list_images(path)
+        images, ignored = _list_images(path)
     except OSError as error:  # a folder may not be entered
         raise DataError(f"{error.filename or path} cannot be read: {error.strerror or error}.") from error
-    X, notes = _stacked(path, listing.images)
-    if listing.ignored:
-        notes.append(f"files that are hidden or no images are not read: {listed(listing.ignored, _SHOWN)}")
-    return RawData(X=X, y=_labels(listing.classes), notes=tuple(notes))
+    X, notes = _stacked(path, [file for files in images.values() for file in files])
+    if ignored:
+        notes.append(f"files that are hidden or no images are not read: {listed(ignored, _SHOWN)}")
+    decimal = all(name.isdecimal() and name.isascii() and str(int(name)) == name and len(name) < 10 for name in images)
+    classes = [int(name) for name in images] if decimal else list(images)
+    return RawData(X=X, y=np.repeat(classes, [len(files) for files in images.values()]), notes=tuple(notes))
 
 
-def _list_images(path: Path) -> _Listing:
-    """Images of each class in the order of the names."""
-    found = _Listing([], [], [])
+def _list_images(path: Path) -> tuple[dict[str, list[Path]], list[str]]:
+    """Images of each class in the order of the names, and the names of other files."""
+    images: dict[str, list[Path]] = {}
+    ignored = []
     for folder in sorted(path.iterdir()):
         if not folder.is_dir() or _hidden(folder):
-            found.ignored.append(folder.name)
+            ignored.append(folder.name)
             continue
         if any("\ud800" <= sign <= "\udfff" for sign in folder.name):
             raise DataError(f"{path}: the name of the folder {folder.name!r} is not UTF-8; rename it.")
-        images = []
+        images[folder.name] = []
         for file in sorted(folder.iterdir()):
-            if _hidden(file):
-                found.ignored.append(f"{folder.name}/{file.name}")
-            elif file.is_dir():
+            if not _hidden(file) and file.is_dir():
                 raise DataError(
                     f"{path}: {folder.name} holds a folder, {file.name}, where the images of a class are expected; "
                     f"give {folder} as the path if its folders are the classes, or move the images."
                 )
-            elif file.suffix.lower() in _SUFFIXES:
-                images.append(file)
+            if not _hidden(file) and file.suffix.lower() in _SUFFIXES:
+                images[folder.name].append(file)
             else:
-                found.ignored.append(f"{folder.name}/{file.name}")
-        if not images:
+                ignored.append(f"{folder.name}/{file.name}")
+        if not images[folder.name]:
             raise DataError(
                 f"{path}: the folder {folder.name} holds no images ({', '.join(_SUFFIXES)}); remove it or fill it."
             )
-        found.images.extend(images)
-        found.classes.extend([folder.name] * len(images))
-    if not found.images:
+    if not images:
         raise DataError(
             f"{path} holds no folders; a folder of images holds one folder for each class, and its images therein."
         )
-    return found
+    return images, ignored
 
 
 def _hidden(path: Path) -> bool:
     return path.name.startswith(".") or path.name == "__MACOSX"
 
 
-def _labels(classes: Sequence[str]) -> LabelArray:
-    if all(name.isdecimal() and name.isascii() and str(int(name)) == name and len(name) < 10 for name in set(classes)):
-        return np.array([int(name) for name in classes])
-    return np.array(classes, dtype=np.str_)
-
-
 def _stacked(path: Path, files: Sequence[Path]) -> tuple[LabelArray, list[str]]:
     """Stack the images, grey or in colour."""
     images: list[LabelArray] = []
-    turned, opaque, coloured = 0, 0, None
+    n_turned, n_opaque, coloured = 0, 0, None
     for file in files:
-        image, was_turned, had_alpha = read_pixels(file)
+        image, turned, opaque = read_pixels(file)
         first = images[0] if images else image
         if not images:  # all are as large
             what = f"its {len(files)} images of {' x '.join(map(str, image.shape))} values"
@@ -176,18 +162,19 @@ def _stacked(path: Path, files: Sequence[Path]) -> tuple[LabelArray, list[str]]:
             )
         if coloured is None and image.ndim == 3 and np.ptp(image, axis=2).any():
             coloured = file
-        turned, opaque = turned + was_turned, opaque + had_alpha
+        n_turned, n_opaque = n_turned + turned, n_opaque + opaque
         images.append(image)
+    in_colour = sum(image.ndim == 3 for image in images)
     notes = []
     if coloured is not None:
         X = np.stack([image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2) for image in images])
         notes.append(f"the images are in colour, e.g. {coloured.name}: samples of order 3, (height, width, 3)")
     else:
-        if in_colour := sum(image.ndim == 3 for image in images):
-            notes.append(f"{in_colour} images are stored in colour with equal channels and are used as grey")
         X = np.stack([image if image.ndim == 2 else image[..., 0] for image in images])
-    if turned:
-        notes.append(f"{turned} images were turned upright as their EXIF data say")
-    if opaque:
-        notes.append(f"the transparency of {opaque} images, which is none, is left out")
+        if in_colour:
+            notes.append(f"{in_colour} images are stored in colour with equal channels and are used as grey")
+    if n_turned:
+        notes.append(f"{n_turned} images were turned upright as their EXIF data say")
+    if n_opaque:
+        notes.append(f"the transparency of {n_opaque} images, which is none, is left out")
     return X, notes

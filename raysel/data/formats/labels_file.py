@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,36 +34,42 @@ class Labels:
 
 
 def read_labels(options: ReadOptions, sizes: Sequence[int]) -> Labels:
-    """Read the file of labels that ``options.labels`` names."""
+    """Read the file of labels that ``options.labels`` names, for one of the numbers of samples."""
     path = options.labels
     if path is None:
         raise ValueError("options.labels is None")
-    suffix = path.suffix.lower()
     columns: dict[str, Any]
-    if suffix in _TEXT:
+    if path.suffix.lower() in _TEXT:
         with reading(path, "a text file of labels"):
-            columns = _columns(path, options, sizes)
-    elif suffix in ARRAY_SUFFIXES:
+            columns = _text_columns(path, options, sizes)
+    elif path.suffix.lower() in ARRAY_SUFFIXES:
         with open_arrays(path, alone="") as file:
-            wanted = [name for name in (options.label, options.groups) if name in file.names]
-            wanted += [name for name in file.names if has_label_name(name)]
-            names = file.names if len(file.names) == 1 else dict.fromkeys(wanted or file.names)
+            given = [name for name in (options.label, options.groups) if name in file.names]
+            usual = [name for name in file.names if has_label_name(name)]
+            names = file.names if len(file.names) == 1 else dict.fromkeys([*given, *usual] or file.names)
             columns = {name: array_labels(file.get(name)) for name in names}
     else:
         raise DataError(
             f"labels: {path} is of an unknown format; give one of {', '.join((*ARRAY_SUFFIXES, *_TEXT))}, with one "
             "label for each sample."
         )
-    label = _chosen(columns, options, path)
+    held = listed(name or "one column without a name" for name in columns)
+    label = options.label
+    if label is None:
+        rest = [name for name in columns if name != options.groups]
+        named = [name for name in rest if has_label_name(name)]
+        if len(named) != 1 and len(rest) != 1:
+            raise DataError(f"labels: {path} holds {held}; name the one of the labels by dataset.label.")
+        label = (named if len(named) == 1 else rest)[0]
+    elif label not in columns:
+        raise DataError(f"label: {path} has no column {label}; it holds {held}.")
     y = _values(path, label, columns[label])
     if len(y) not in sizes:
         raise DataError(f"labels: {path} has labels of {len(y)} samples, but there are {sizes[0]} samples.")
-    groups = None
-    if options.groups is not None:
-        if options.groups not in columns:
-            raise DataError(f"labels: {path} has no column {options.groups} for the groups; it holds {_list(columns)}.")
-        groups = _values(path, options.groups, columns[options.groups])
-    return Labels(y, groups, label or None)
+    groups = options.groups
+    if groups is not None and groups not in columns:
+        raise DataError(f"labels: {path} has no column {groups} for the groups; it holds {held}.")
+    return Labels(y, None if groups is None else _values(path, groups, columns[groups]), label or None)
 
 
 def array_labels(values: Any) -> LabelArray:
@@ -74,24 +80,7 @@ def array_labels(values: Any) -> LabelArray:
     return np.char.rstrip(labels) if labels.dtype.kind == "U" else labels
 
 
-def _chosen(columns: Collection[str], options: ReadOptions, path: Path) -> str:
-    """Name of the column of the labels."""
-    if options.label is not None:
-        if options.label not in columns:
-            raise DataError(f"label: {path} has no column {options.label}; it holds {_list(columns)}.")
-        return options.label
-    rest = [name for name in columns if name != options.groups]
-    usual = [name for name in rest if has_label_name(name)]
-    if len(usual) != 1 and len(rest) != 1:
-        raise DataError(f"labels: {path} holds {_list(columns)}; name the one of the labels by dataset.label.")
-    return (usual if len(usual) == 1 else rest)[0]
-
-
-def _list(columns: Collection[str]) -> str:
-    return listed(name or "one column without a name" for name in columns)
-
-
-def _columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dict[str, list[str]]:
+def _text_columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dict[str, list[str]]:
     """Columns of a text as their cells; its first line names them if there is one line more than samples."""
     check_data_bytes(path, path.stat().st_size)
     text = path.read_text(encoding="utf-8-sig")
@@ -102,43 +91,37 @@ def _columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dict[str
         raise DataError(f"labels: {path} has no lines but empty ones; give one label for each sample.")
     delimiter = options.delimiter or max(_DELIMITERS, key=lines[0].count)
     # A text of one column may hold delimiters within a label, e.g. a space, but not as often in each line.
-    single = len({line.count(delimiter) for line in lines}) > 1 or delimiter not in lines[0]
-    rows = [[line.strip()] for line in lines] if single and '"' not in text else list(_rows(lines, delimiter))
-    width = len(rows[0])
-    if different := [i for i, row in enumerate(rows) if len(row) != width]:
-        raise ValueError(f"line {different[0] + 1} has {len(rows[different[0]])} cells, the first line {width}")
-    if not _named(rows, sizes):
-        if len(rows) not in sizes:
-            raise DataError(
-                f"labels: {path} has {len(rows)} lines for {sizes[0]} samples; give one line for each, and a first "
-                "line of names or none."
-            )
-        if width > 1:
-            raise DataError(f"labels: {path} has {width} columns without names; add a line of names, or keep one.")
-        return {"": [row[0] for row in rows]}
-    if len(set(rows[0])) < width:
-        raise DataError(f"labels: two columns of {path} have the same name; give each a different one.")
-    return dict(zip(rows[0], map(list, zip(*rows[1:], strict=True)), strict=True))
+    if '"' not in text and (delimiter not in lines[0] or len({line.count(delimiter) for line in lines}) > 1):
+        rows = [[line.strip()] for line in lines]
+    else:
+        cells = csv.reader(lines, delimiter=delimiter, strict=True)
+        rows = [[cell.strip() for cell in row] for row in cells]
+    first, *rest = rows
+    for i, row in enumerate(rest, 2):
+        if len(row) != len(first):
+            raise ValueError(f"line {i} has {len(row)} cells, the first line {len(first)}")
+    # A line more than samples, which differs from the others, holds names.
+    may_name = len(first) > 1 or (first not in rest and not _is_number(first[0]))
+    if may_name and len(rest) in sizes and len(rows) != sizes[0]:
+        if len(set(first)) < len(first):
+            raise DataError(f"labels: two columns of {path} have the same name; give each a different one.")
+        return dict(zip(first, map(list, zip(*rest, strict=True)), strict=True))
+    if len(rows) not in sizes:
+        raise DataError(
+            f"labels: {path} has {len(rows)} lines for {sizes[0]} samples; give one line for each, and a first "
+            "line of names or none."
+        )
+    if len(first) > 1:
+        raise DataError(f"labels: {path} has {len(first)} columns without names; add a line of names, or keep one.")
+    return {"": [row[0] for row in rows]}
 
 
-def _named(rows: Sequence[Sequence[str]], sizes: Sequence[int]) -> bool:
-    """Return whether the first row holds names: there is one row more than samples, and it differs from the others."""
-    n_rows = len(rows)
-    if n_rows - 1 not in sizes or n_rows == sizes[0]:
-        return False
-    return len(rows[0]) > 1 or (rows[0] not in rows[1:] and not _number(rows[0][0]))
-
-
-def _number(cell: str) -> bool:
+def _is_number(cell: str) -> bool:
     try:
         float(cell)
     except ValueError:
         return False
     return True
-
-
-def _rows(lines: Sequence[str], delimiter: str) -> Any:
-    return ([cell.strip() for cell in row] for row in csv.reader(lines, delimiter=delimiter, strict=True))
 
 
 def _values(path: Path, name: str, cells: Any) -> LabelArray:
@@ -148,7 +131,7 @@ def _values(path: Path, name: str, cells: Any) -> LabelArray:
     if "" in cells:
         where = f"column {name} of {path}" if name else str(path)
         raise DataError(f"labels: {where} has no value for sample {cells.index('')}; fill it in.")
-    if all(map(_number, cells)):
+    if all(map(_is_number, cells)):
         return np.array(cells, dtype=np.float64)
     longest = max(map(len, cells), default=0)
     check_data_bytes(path, 4 * longest * len(cells), f"its labels of up to {longest} characters")

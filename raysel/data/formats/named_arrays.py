@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,76 +65,57 @@ def _contents(path: Path, file: ArrayFile, options: ReadOptions) -> RawData:
 
 def _labels(path: Path, file: ArrayFile, options: ReadOptions, n_rows: list[int]) -> Labels:
     """Labels and groups, of the file itself or of the file of labels."""
-    own = label_arrays(file.names)
+    usual = label_arrays(file.names)
     if options.labels is not None:
-        if own:
+        if usual:
             raise DataError(
-                f"labels: {path} has labels of its own, the array {own[0]}; leave labels out, or remove that array."
+                f"labels: {path} has labels of its own, the array {usual[0]}; leave labels out, or remove that array."
             )
         return read_labels(options, n_rows)
-    if options.label is not None:
-        if options.label not in file.names:
-            raise missing(path, f"array {options.label} for the labels", file.names)
-        own = [options.label]
-    if len(own) != 1:
-        raise _unknown_labels(path, file, own, n_rows)
-    groups = options.groups
-    if groups is not None and groups not in file.names:
-        raise missing(path, f"array {groups} for the groups", file.names)
-    return Labels(
-        y=array_labels(file.get(own[0])),
-        groups=None if groups is None else array_labels(file.get(groups)),
-        label=own[0],
-    )
-
-
-def _unknown_labels(path: Path, file: ArrayFile, usual: list[str], n_rows: list[int]) -> DataError:
-    """Make the error for labels that no array, or several, may be."""
-    if usual:
-        return DataError(
+    for name, role in ((options.label, "labels"), (options.groups, "groups")):
+        if name is not None and name not in file.names:
+            raise missing(path, f"array {name} for the {role}", file.names)
+    label = options.label or (usual[0] if len(usual) == 1 else None)
+    if label is None and usual:
+        raise DataError(
             f"{path}: the arrays {' and '.join(usual)} may all be the labels; name one of them by dataset.label."
         )
-    candidates = _likely(_readable(file), n_rows)
-    if candidates:
-        remedy = f"Name the array of the labels by dataset.label; it may be {' or '.join(candidates[:12])}."
-    else:
+    if label is None:
         remedy = "Add it, or name a file of labels by dataset.labels, .npy or .csv, with one for each sample."
-    return missing(path, "array y for the labels", file.names, remedy)
+        if likely := _likely(_readable(file), n_rows):
+            remedy = f"Name the array of the labels by dataset.label; it may be {' or '.join(likely[:12])}."
+        raise missing(path, "array y for the labels", file.names, remedy)
+    groups = None if options.groups is None else array_labels(file.get(options.groups))
+    return Labels(array_labels(file.get(label)), groups, label)
 
 
 def likely_label_arrays(file: ArrayFile) -> list[str]:
     """Return the arrays that may be the labels by their values, where none is by its name."""
+    if label_arrays(file.names):
+        return []
     arrays = _readable(file)
-    return [] if label_arrays(file.names) else _likely(arrays, _lengths(arrays))
+    return _likely(arrays, _lengths(arrays))
 
 
 def _likely(arrays: Mapping[str, LabelArray], n_rows: list[int]) -> list[str]:
-    return [
-        name
-        for name, values in arrays.items()
-        if (flat := as_labels(values)).ndim == 1 and len(flat) in n_rows and _may_be_classes(flat)
-    ]
-
-
-def _may_be_classes(values: LabelArray) -> bool:
-    """Return whether values are text or whole numbers that repeat."""
-    kind = values.dtype.kind
-    if kind not in "biufUS" or (kind == "f" and not np.array_equal(values, np.round(values))):
-        return False
-    return 2 <= len(np.unique(values)) < len(values)
+    """Arrays of text, or of whole numbers, that repeat, one for each of a number of rows."""
+    likely = []
+    for name, array in arrays.items():
+        values = as_labels(array)
+        if values.ndim != 1 or len(values) not in n_rows or not 2 <= len(np.unique(values)) < len(values):
+            continue
+        if values.dtype.kind != "f" or np.array_equal(values, np.round(values)):
+            likely.append(name)
+    return likely
 
 
 def _readable(file: ArrayFile) -> dict[str, LabelArray]:
     """The arrays of numbers and text, without those that cannot be read, e.g. cell arrays and pickled objects."""
-    found = {}
+    arrays = {}
     for name in file.names:
-        try:
-            values = np.asarray(file.get(name))
-        except DataError:
-            continue
-        if values.ndim and values.dtype.kind in "biufUS":
-            found[name] = values
-    return found
+        with suppress(DataError):
+            arrays[name] = np.asarray(file.get(name))
+    return {name: values for name, values in arrays.items() if values.ndim and values.dtype.kind in "biufUS"}
 
 
 def _lengths(arrays: Mapping[Any, Any]) -> list[int]:
@@ -145,15 +127,11 @@ def _lengths(arrays: Mapping[Any, Any]) -> list[int]:
 
 def _samples_first(path: Path, name: str, X: LabelArray, n_samples: int) -> tuple[LabelArray, list[str]]:
     """Turn an array whose last axis, and no other, is that of the samples."""
-    if X.ndim < 2:
-        return X, []
-    if len(X) == n_samples:
-        if X.ndim > 2 and X.shape[-1] == n_samples:
-            return X, [f"{name} has {n_samples} entries on its first and last axis; the first is that of the samples"]
-        return X, []
-    if n_samples not in X.shape[1:]:
-        return X, []  # refused with both lengths by Dataset
-    if X.shape[1:].count(n_samples) > 1 or X.shape[-1] != n_samples:
+    if X.ndim > 2 and len(X) == X.shape[-1] == n_samples:
+        return X, [f"{name} has {n_samples} entries on its first and last axis; the first is that of the samples"]
+    if X.ndim < 2 or len(X) == n_samples or n_samples not in X.shape:
+        return X, []  # if no axis fits, Dataset refuses it with both lengths
+    if X.shape.count(n_samples) > 1 or X.shape[-1] != n_samples:
         raise DataError(
             f"{path}: {name} has shape {X.shape}, and it is open which axis is that of the {n_samples} samples; save "
             "it with the samples first, (n, h, w)."
@@ -206,8 +184,9 @@ def _views(path: Path, file: ArrayFile) -> dict[str, LabelArray]:
     keys = sorted((n for n in file.names if re.fullmatch(r"view_\d+", n)), key=lambda name: int(name[5:]))
     if not keys:
         return {}
-    named: Any = file.get("view_names") if "view_names" in file.names else keys
-    titles = [str(title).strip() for title in np.ravel(named)]
+    titles = keys
+    if "view_names" in file.names:
+        titles = [str(title).strip() for title in np.ravel(file.get("view_names"))]
     if len(titles) != len(keys):
         raise DataError(
             f"{path}: view_names holds {len(titles)} names for {len(keys)} arrays view_0, view_1, ...; "
