@@ -91,8 +91,8 @@ def make_multimodal_classification(
         width = layout.modalities[name]
         loadings = rng.standard_normal((_FACTORS, width))
         loadings *= np.sqrt(shared / (loadings**2).sum(axis=0))
-        own = math.sqrt(1 - shared) * rng.standard_normal((n_samples, width))
-        X[:, columns] = noise * (rng.standard_normal((n_samples, _FACTORS)) @ loadings + own)
+        independent = math.sqrt(1 - shared) * rng.standard_normal((n_samples, width))
+        X[:, columns] = noise * (rng.standard_normal((n_samples, _FACTORS)) @ loadings + independent)
         planted = columns.start + rng.choice(width, informative.get(name, 0), replace=False)
         t = rng.standard_normal((n_classes, len(planted)))
         t = (t - t.mean(axis=0)) / t.std(axis=0)

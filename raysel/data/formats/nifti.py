@@ -81,12 +81,12 @@ def check_grid(path: Path, volume: Volume, layout: Layout, of: str) -> None:
     affine = np.asarray(layout.affine)
     if not np.allclose(volume.affine, affine, rtol=_RELATIVE, atol=_ABSOLUTE):
         raise DataError(
-            f"{path} has the affine {_in_words(volume.affine)}, but {of} has {_in_words(affine)}: their voxels lie at "
+            f"{path} has the affine {_rows(volume.affine)}, but {of} has {_rows(affine)}: their voxels lie at "
             "different positions; resample one to the other."
         )
 
 
-def _in_words(affine: LabelArray) -> str:
+def _rows(affine: LabelArray) -> str:
     return "[" + ", ".join("[" + " ".join(f"{value:.6g}" for value in row) + "]" for row in affine[:3]) + "]"
 
 

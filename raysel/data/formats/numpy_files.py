@@ -118,7 +118,7 @@ def _fault(info: zipfile.ZipInfo) -> str:
         "is compressed by another method than deflate": not deflated and info.compress_type != zipfile.ZIP_STORED,
         f"claims {info.file_size} bytes, more than its {info.compress_size} bytes can hold": info.file_size > most,
     }
-    return next((fault for fault, found in faults.items() if found), "")
+    return next((fault for fault, is_there in faults.items() if is_there), "")
 
 
 def _unpickled(error: ValueError, what: str) -> Exception:

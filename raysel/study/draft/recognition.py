@@ -14,7 +14,7 @@ from raysel.core.printing import listed
 from raysel.core.storage.working_copy import shown_place
 from raysel.data.dataset import Dataset
 from raysel.data.formats.array_files import ARRAY_SUFFIXES, open_arrays
-from raysel.data.formats.files import as_labels, find_data_file
+from raysel.data.formats.files import as_labels, find_data_file, is_file
 from raysel.data.formats.named_arrays import likely_label_arrays
 from raysel.data.formats.names import FURTHER_ARRAYS, names_origin
 from raysel.data.formats.nifti import volume_columns
@@ -118,21 +118,14 @@ def labels_beside(path: str | Path) -> Path | None:
         stems.insert(0, f"y{path.stem[1:]}")
     elif path.stem.endswith("_X"):
         stems.insert(0, f"{path.stem[:-1]}y")
-    candidates = (path.with_name(stem + suffix) for stem in stems for suffix in _LABEL_SUFFIXES)
-    return next((candidate for candidate in candidates if candidate != path and _exists(candidate)), None)
-
-
-def _exists(path: Path) -> bool:
-    try:
-        find_data_file(path)
-    except DataError:
-        return False
-    return True
+    there = {file.name for file in find_data_file(path).parent.iterdir() if is_file(file)}
+    names = (stem + suffix for stem in stems for suffix in _LABEL_SUFFIXES)
+    return next((path.with_name(name) for name in names if name in there and name != path.name), None)
 
 
 def _mask_beside(path: str | Path) -> Path:
     """The one NIfTI file in the folder of a table that is called a mask."""
-    files = sorted(p for p in Path(find_data_file(path)).parent.iterdir() if "mask" in p.name.lower() and is_nifti(p))
+    files = sorted(p for p in find_data_file(path).parent.iterdir() if "mask" in p.name.lower() and is_nifti(p))
     if len(files) != 1:
         there = f"{len(files)} files called so are" if files else "none is"
         raise DataError(

@@ -172,8 +172,8 @@ def _modalities(features: Sequence[str]) -> Modalities | None:
 
 def _blocks(table: Any, layout: Layout) -> TaskBlocks:
     """Read samples of several tasks, stored as a list of values of its own task for each sample."""
-    own = table.column("X").combine_chunks()
-    values, offsets = own.values.to_numpy(), own.offsets.to_numpy()
+    lists = table.column("X").combine_chunks()
+    values, offsets = lists.values.to_numpy(), lists.offsets.to_numpy()
     tasks = table.column("task").to_numpy()
     if not np.isin(tasks, np.arange(len(layout.task_names))).all():
         raise ValueError(f"a sample belongs to none of the {len(layout.task_names)} tasks")

@@ -249,7 +249,7 @@ def _without_thousands(table: Any, decimal: str) -> tuple[Any, list[int]]:
     """Make columns of text numbers if all their cells are, some with marks between thousands; and their positions."""
     point = re.escape(decimal)
     marks = ("," if decimal == "." else r"\.", *(re.escape(mark) for mark in _MARKS))
-    found = []
+    grouped = []
     for i, kind in enumerate(table.schema.types):
         if not pa.types.is_string(kind):
             continue
@@ -262,9 +262,9 @@ def _without_thousands(table: Any, decimal: str) -> tuple[Any, list[int]]:
                 break
             plain = pc.replace_substring(pc.replace_substring_regex(texts, mark, ""), decimal, ".")
             table = table.set_column(i, table.schema.names[i], plain.cast(pa.float64()))
-            found.append(i)
+            grouped.append(i)
             break
-    return table, found
+    return table, grouped
 
 
 def _all_match(texts: Any, pattern: str) -> bool:
@@ -308,7 +308,7 @@ def _without_last_empty_rows(table: Any) -> tuple[Any, tuple[str, ...]]:
 
 def _with_header(table: Any, dialect: Dialect) -> tuple[Any, tuple[str, ...]]:
     """Give the columns their names, and leave out a last column without name and values."""
-    columns = [pc.utf8_trim_whitespace(own) if pa.types.is_string(own.type) else own for own in table.columns]
+    columns = [pc.utf8_trim_whitespace(cells) if pa.types.is_string(cells.type) else cells for cells in table.columns]
     table = pa.table(columns, names=table.column_names)
     if not dialect.names:
         names = [f"column{i}" for i in range(table.num_columns)]

@@ -70,15 +70,15 @@ def test_what_pandas_writes_is_read_as_pandas_reads_it_with_options(folder, data
         expected = pd.read_csv(
             path, sep=how["sep"], decimal=how["decimal"], encoding=how["encoding"], float_precision="round_trip"
         )
-    found = load_dataset(path)
-    assert list(found.feature_names) == list(expected.columns[:-1])
-    np.testing.assert_array_equal(found.X, expected.iloc[:, :-1].to_numpy(float))
-    assert found.y.tolist() == expected["Label"].tolist() == table["Label"].tolist()
-    assert found.label == "Label"
+    result = load_dataset(path)
+    assert list(result.feature_names) == list(expected.columns[:-1])
+    np.testing.assert_array_equal(result.X, expected.iloc[:, :-1].to_numpy(float))
+    assert result.y.tolist() == expected["Label"].tolist() == table["Label"].tolist()
+    assert result.label == "Label"
     if how["index"]:
-        assert found.feature_names[0] == "Unnamed: 0"
+        assert result.feature_names[0] == "Unnamed: 0"
         for unnamed in ("", "Unnamed: 0"):
-            assert load_dataset(path, drop=[unnamed]).feature_names == found.feature_names[1:]
+            assert load_dataset(path, drop=[unnamed]).feature_names == result.feature_names[1:]
 
 
 @pytest.mark.parametrize("sep", [",", ";", "\t", " "])
@@ -86,11 +86,11 @@ def test_a_table_without_header_is_read_as_pandas_does(sep):
     wine = load_wine(as_frame=True).frame.iloc[::4]
     wine = wine[["target", *wine.columns[:-1]]].assign(target=wine.target + 1)  # as at UCI
     wine.to_csv("wine.data", header=False, index=False, sep=sep)
-    found, expected = load_dataset("wine.data", label="column0"), pd.read_csv("wine.data", header=None, sep=sep)
-    np.testing.assert_array_equal(found.X, expected.iloc[:, 1:])
-    np.testing.assert_array_equal(found.y, expected[0])
-    assert found.feature_names == tuple(f"column{i}" for i in range(1, 14))
-    assert any("no header" in note for note in found.notes)
+    result, expected = load_dataset("wine.data", label="column0"), pd.read_csv("wine.data", header=None, sep=sep)
+    np.testing.assert_array_equal(result.X, expected.iloc[:, 1:])
+    np.testing.assert_array_equal(result.y, expected[0])
+    assert result.feature_names == tuple(f"column{i}" for i in range(1, 14))
+    assert any("no header" in note for note in result.notes)
     refused((wine.to_csv(header=False, index=False)), "set label", "'column0'")
 
 
@@ -112,9 +112,9 @@ def test_marks_between_thousands_are_left_out_of_numbers(thousands, decimal, sep
     table.loc[40] = [f"-1{thousands}000", "b"]
     put(table.to_csv(index=False, sep=sep))
     expected = pd.read_csv("t.csv", sep=sep, thousands=thousands, decimal=decimal)
-    found = load_dataset("t.csv")
-    np.testing.assert_allclose(found.X[:, 0], expected["price"])
-    assert any("thousands" in note and "price" in note for note in found.notes)
+    result = load_dataset("t.csv")
+    np.testing.assert_allclose(result.X[:, 0], expected["price"])
+    assert any("thousands" in note and "price" in note for note in result.notes)
 
 
 @pytest.mark.parametrize("cells", [["1.234.5", "2.345"], ["12,34,567", "1,234"], ["1,234", "1'2"]])
@@ -126,14 +126,14 @@ def test_other_texts_of_digits_are_no_numbers(cells):
 
 def test_empty_rows_that_spreadsheets_write_below_a_table_are_left_out():
     text = iris().to_csv(index=False)
-    found = load_dataset(put(text + ",,,,\n,,,,\n"))
-    np.testing.assert_array_equal(found.X, load_dataset(put(text)).X)
-    assert "2 empty rows at its end left out" in found.notes
+    result = load_dataset(put(text + ",,,,\n,,,,\n"))
+    np.testing.assert_array_equal(result.X, load_dataset(put(text)).X)
+    assert "2 empty rows at its end left out" in result.notes
 
 
 def test_quoted_numbers_between_commas_may_have_a_decimal_comma():
-    found = load_dataset(put('a,b,y\n"1,25",2,u\n"0,123",3,v\n7,4,u\n"2,5",5,v\n'))
-    np.testing.assert_array_equal(found.X, [[1.25, 2], [0.123, 3], [7, 4], [2.5, 5]])
+    result = load_dataset(put('a,b,y\n"1,25",2,u\n"0,123",3,v\n7,4,u\n"2,5",5,v\n'))
+    np.testing.assert_array_equal(result.X, [[1.25, 2], [0.123, 3], [7, 4], [2.5, 5]])
 
 
 def test_what_is_recognised_is_said():
@@ -164,33 +164,33 @@ SPECTRUM = ",".join(str(400 + 0.5 * i) for i in range(9))
     ],
 )
 def test_header_or_sample(first, rows, label, names):
-    found = load_dataset(put("\n".join([first, *rows, *rows])), label=label)
-    assert found.feature_names == tuple(names.split())
+    result = load_dataset(put("\n".join([first, *rows, *rows])), label=label)
+    assert result.feature_names == tuple(names.split())
 
 
 def test_names_of_rows_as_r_writes_them():
     lines = iris("Species").to_csv(sep=" ", quoting=csv.QUOTE_NONNUMERIC).replace('"" ', "", 1)
     assert lines.startswith('"sepal')
-    found = load_dataset(put(lines, "iris.txt"), label="Species", drop=[""])
-    np.testing.assert_array_equal(found.X, iris().iloc[:, :-1])
+    result = load_dataset(put(lines, "iris.txt"), label="Species", drop=[""])
+    np.testing.assert_array_equal(result.X, iris().iloc[:, :-1])
 
 
 def test_a_delimiter_at_the_end_of_every_row_is_no_column():
     for header in ("a;b;y;", "a;b;y"):
-        found = load_dataset(put(f"{header}\n1;2;0;\n3;4;1;\n"))
-        assert found.feature_names == ("a", "b")
-        assert any("last column is empty" in note for note in found.notes)
+        result = load_dataset(put(f"{header}\n1;2;0;\n3;4;1;\n"))
+        assert result.feature_names == ("a", "b")
+        assert any("last column is empty" in note for note in result.notes)
 
 
 def test_the_line_that_excel_reads_and_several_blanks():
     assert load_dataset(put("sep=;\r\na;b;y\r\n1;2;0\r\n3;4;1\r\n")).feature_names == ("a", "b")
-    found = load_dataset(put("  a  b \t y\n 1.5   2 0\n  2  3 1  \n", "t.txt"))
-    np.testing.assert_array_equal(found.X, [[1.5, 2], [2, 3]])
+    result = load_dataset(put("  a  b \t y\n 1.5   2 0\n  2  3 1  \n", "t.txt"))
+    np.testing.assert_array_equal(result.X, [[1.5, 2], [2, 3]])
 
 
 def test_two_columns_without_a_name():
-    found = load_dataset(put(",Unnamed: 0,a,,y\n0,0,1,2,0\n1,1,2,3,1\n"))
-    assert found.feature_names == ("Unnamed: 0.1", "Unnamed: 0", "a", "Unnamed: 3")
+    result = load_dataset(put(",Unnamed: 0,a,,y\n0,0,1,2,0\n1,1,2,3,1\n"))
+    assert result.feature_names == ("Unnamed: 0.1", "Unnamed: 0", "a", "Unnamed: 3")
     assert load_dataset("t.csv", drop=[""]).feature_names == ("a",)
 
 
@@ -256,9 +256,9 @@ def test_what_cannot_be_used(text, options, culprits):
 
 def test_names_of_modalities_and_names_with_a_stray_point():
     rows = "\n1,2,3,4,u\n5,6,7,8,v\n"
-    found = load_dataset(put("hog.0,hog.1,lbp.0,lbp.1,y" + rows))
-    assert found.layout == Modalities({"hog": 2, "lbp": 2})
-    assert any("2 modalities: hog (2), lbp (2)" in note for note in found.notes)
+    result = load_dataset(put("hog.0,hog.1,lbp.0,lbp.1,y" + rows))
+    assert result.layout == Modalities({"hog": 2, "lbp": 2})
+    assert any("2 modalities: hog (2), lbp (2)" in note for note in result.notes)
     for header in ("hog.0,hog,lbp,age,y", "a.x,b.x,c.x,d.x,y", "40.5,40.7,41.5,41.7,y"):
         assert load_dataset(put(header + rows)).layout == Tensor((4,))
 

@@ -46,12 +46,12 @@ def refused(frame, *culprits, **options):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_frame_gives_the_same_data_set(kind):
     frame = KINDS[kind](FRAME)
-    found = Dataset.from_frame(frame, "diagnosis", groups="who", name="study")
-    np.testing.assert_array_equal(found.X, X)
-    assert found.feature_names == ("a", "b")
-    assert found.y.tolist() == ["ad", "cn", "ad", "cn"]
-    assert found.groups.tolist() == ["u", "u", "v", "v"]
-    assert (found.label, found.name, found.notes) == ("diagnosis", "study", ())
+    result = Dataset.from_frame(frame, "diagnosis", groups="who", name="study")
+    np.testing.assert_array_equal(result.X, X)
+    assert result.feature_names == ("a", "b")
+    assert result.y.tolist() == ["ad", "cn", "ad", "cn"]
+    assert result.groups.tolist() == ["u", "u", "v", "v"]
+    assert (result.label, result.name, result.notes) == ("diagnosis", "study", ())
     assert Dataset.from_frame(frame, "diagnosis", drop=["who"]).groups is None
     refused(frame, "no column y, label, target or class", "'diagnosis' or 'who'")
     refused(frame, "column 'who' holds 'u' in row 0", "drop", label="diagnosis")
@@ -69,9 +69,9 @@ def test_an_index_of_pandas_is_no_feature_but_may_be_the_groups(index, stored, t
         frame.to_parquet(tmp_path / "t.parquet")
         return load_dataset(tmp_path / "t.parquet", label="diagnosis", **options)
 
-    found = read()
-    assert list(found.feature_names) == [name for name in ("a", "b") if name not in (index or ())]
-    assert any("index" in note for note in found.notes)
+    result = read()
+    assert list(result.feature_names) == [name for name in ("a", "b") if name not in (index or ())]
+    assert any("index" in note for note in result.notes)
     if index is not None:
         assert read(groups="who").groups.tolist() == FRAME.who.tolist()
 
@@ -84,10 +84,10 @@ def test_labels_and_groups_apart():
         FRAME.diagnosis.to_numpy(),
         pl.Series("diagnosis", ["ad", "cn"] * 2),
     ):
-        found = Dataset.from_frame(features, y=y, groups=FRAME.who)
-        assert found.y.tolist() == ["ad", "cn", "ad", "cn"]
-        assert found.groups.tolist() == ["u", "u", "v", "v"]
-        np.testing.assert_array_equal(found.X, X)
+        result = Dataset.from_frame(features, y=y, groups=FRAME.who)
+        assert result.y.tolist() == ["ad", "cn", "ad", "cn"]
+        assert result.groups.tolist() == ["u", "u", "v", "v"]
+        np.testing.assert_array_equal(result.X, X)
     assert Dataset.from_frame(features, y=FRAME.b).y.dtype == np.int64
     several = pd.DataFrame({"sky": [0, 1, 1, 0], "cow": [1, 1, 0, 0]})
     assert Dataset.from_frame(features, y=several).label_names == ("sky", "cow")
@@ -101,17 +101,17 @@ def test_labels_and_groups_apart():
 
 def test_columns_of_numbers_are_named_by_numbers():
     frame = pd.DataFrame(np.arange(20).reshape(4, 5))
-    found = Dataset.from_frame(frame, label=4, groups=3, drop=[0])
-    assert (found.feature_names, found.label) == (("1", "2"), "4")
-    np.testing.assert_array_equal(found.groups, frame[3])
+    result = Dataset.from_frame(frame, label=4, groups=3, drop=[0])
+    assert (result.feature_names, result.label) == (("1", "2"), "4")
+    np.testing.assert_array_equal(result.groups, frame[3])
 
 
 def test_options_of_load_dataset_hold_for_frames():
     frame = pd.DataFrame(np.arange(24.0).reshape(6, 4)).assign(y=list("abcabc"))
-    found = Dataset.from_frame(frame, shape=[2, 2], order="F", exclude_classes=["c"])
-    assert found.layout == Matrix(2, 2)
-    assert found.feature_names == ("0", "2", "1", "3")
-    assert found.classes.tolist() == ["a", "b"]
+    result = Dataset.from_frame(frame, shape=[2, 2], order="F", exclude_classes=["c"])
+    assert result.layout == Matrix(2, 2)
+    assert result.feature_names == ("0", "2", "1", "3")
+    assert result.classes.tolist() == ["a", "b"]
 
 
 @pytest.mark.parametrize(

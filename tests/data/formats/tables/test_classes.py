@@ -20,8 +20,8 @@ def test_the_label_is_proposed_first(loaded, name, first):
     table = SETS[loaded].rename(columns={"target": name})
     table = table[[name, *table.columns[:-1]]] if first else table
     for values in (table[name], table[name].map("class {}".format), table[name].astype(float).astype("category")):
-        found = likely_labels(pa.Table.from_pandas(table.assign(**{name: values}).reset_index(names="id")))
-        assert found[0] == name
+        likely = likely_labels(pa.Table.from_pandas(table.assign(**{name: values}).reset_index(names="id")))
+        assert likely[0] == name
 
 
 def test_measurements_identifiers_and_constants_are_not_proposed():
