@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from raysel.core.arrays import FloatArray
-from raysel.core.printing import short
+from raysel.core.printing import mean_and_sd, short
 from raysel.results import texts
 from raysel.results.displays.display import (
     BLUE,
@@ -104,7 +104,7 @@ class ScoreCurve(StudyDisplay):
     def caption(self) -> str:
         folds = f"{len(self.test)} outer folds" if len(self.test) > 1 else "one outer fold"
         scores = self.chosen_scores
-        score = texts.mean_and_sd(scores.mean(), scores.std(ddof=1) if len(scores) > 1 else np.nan)
+        score = mean_and_sd(scores.mean(), scores.std(ddof=1) if len(scores) > 1 else np.nan)
         shown = (
             f"{self.metric.capitalize()} of the outer folds' winners with their N best features: on the test samples "
             f"(unseen by fit and choice) and on the inner validation samples, mean and SD over {folds}."
