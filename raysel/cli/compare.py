@@ -29,7 +29,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from raysel.results.comparison.data_sets import JoinedComparison
     from raysel.results.comparison.export import export_comparison, write_comparison_report
     from raysel.run.api import open_comparison
-    from raysel.tracking.comparisons.record import RESULTS
+    from raysel.tracking.directory import RESULTS
 
     out = Terminal()
     with ExitStack() as places:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
+from raysel.core.credentials import bare_uri
+from raysel.core.storage.working_copy import shown_place
 from raysel.results.comparison.data_sets import JoinedComparison
 from raysel.results.comparison.tables import ComparisonResult
 from raysel.results.comparison.words import TextTable, comparison_text
+from raysel.tracking.comparison import ComparisonRecord
+from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.upload_process import started_members
+from raysel.tracking.uploader import notices, tracking_status
 
 #: Width of the tables where the output is no terminal.
 _WIDTH = 100
@@ -36,6 +43,21 @@ def print_joined(joined: JoinedComparison, out: Console) -> None:
     _print(joined.title, out, style="bold")
     _print_table(joined.text_table(), out)
     _print_lines(joined.remarks(), out)
+
+
+def print_comparison_files(directory: StudyDirectory, out: Console) -> None:
+    """Print where the files and the runs of a comparison are."""
+    record, status = ComparisonRecord.read(directory), tracking_status(directory)
+    results = f"{shown_place(directory.results)}/ (comparison.md, comparison.csv, comparison.svg, ...)"
+    _print(f"\nreport     {shown_place(directory.report)}", out)
+    _print(f"comparison {results}", out)
+    _print(f"MLflow     {bare_uri(record.uri)}, experiment {record.experiment}", out)
+    for text in notices(map(tracking_status, (directory, *started_members(directory)))):
+        _print(f"           {text}", out, style="yellow")
+    if not status["complete"]:
+        why = status["error"] or "MLflow was too slow"
+        command = f"python -m raysel.tune --replay {shlex.quote(shown_place(directory.path))}"
+        _print(f"           not all runs are uploaded: {why}. To upload them again: {command}", out)
 
 
 def _print(text: str, out: Console, style: str = "") -> None:

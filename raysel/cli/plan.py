@@ -1,13 +1,16 @@
-"""Description of a study before it runs."""
+"""Description of a study or a comparison before it runs."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from typing import NamedTuple
 
 from raysel.base.estimator import RECONSTRUCTED, TRANSDUCTIVE
 from raysel.base.registry import solver_capabilities
+from raysel.config import ComparisonConfig
 from raysel.config.schema import DatasetConfig, TaskConfig
 from raysel.core.arrays import IntArray, LabelArray
 from raysel.core.errors import DataError
@@ -20,6 +23,7 @@ from raysel.results import description
 from raysel.results.preview import Preview
 from raysel.results.progress import counted, duration
 from raysel.results.texts import storage_remedy
+from raysel.run.definition import Comparison, naming
 from raysel.run.launch import THIS_MACHINE, Nodes, Slots, slots
 from raysel.study.cost import CostEstimate, estimate_cost
 from raysel.study.definition import Study
@@ -29,20 +33,82 @@ from raysel.study.stored import StoredStudy
 _COLUMN, _LEAST, _WIDEST = 14, 30, 110
 #: Number of configurations that a note names.
 _NAMED = 3
+#: Settings that each member of a comparison has for itself.
+_OF_EACH = ("searched", "fixed")
 
 
-def describe(study: Study, width: int | None = None, nodes: Nodes = None) -> Iterator[str]:
-    """Describe the data as understood, the method, the folds with their class counts, the cost, and what was noted."""
-    cost = estimate_cost(study)
-    yield from section("data", data_headline(study), data_rows(study, nodes), width)
-    yield from section("method", method_in_words(study), description.method_facts(study.config.to_dict()), width)
-    yield from folds_section(study, width)
-    rows = [
-        ("trials", f"{study.n_trials}, {cost.n_fits} fits in all"),
-        ("memory", memory_in_words(shared_bytes(study, cost), cost.fit_bytes, refit_bytes(study, cost))),
-    ]
-    yield from section("cost", _in_words(study, cost, nodes), rows, width)
-    yield from notes_section([*notes(study), *failure_note(cost)], width)
+def describe(comparison: Comparison, width: int | None = None, nodes: Nodes = None) -> Iterator[str]:
+    """Describe the data as understood, the methods, the folds with their class counts, the cost, and what was noted."""
+    first, plans = comparison.first, []
+    for label, study in comparison.studies.items():
+        with nullcontext() if comparison.is_study else naming(label):
+            plans.append(_Planned(label, study, estimate_cost(study), slots(study, nodes)))
+    of_method = description.method_facts(first.config.to_dict())
+    yield from section("data", _data_headline(first), _data_rows(first, nodes), width)
+    if comparison.is_study:
+        yield from section("method", _describe_method(first), of_method, width)
+    yield from _folds_section(first, width)
+    memory = _describe_memory(
+        max(shared_bytes(plan.study, plan.cost) for plan in plans),
+        max((plan.cost.fit_bytes for plan in plans if plan.cost.fit_bytes is not None), default=None),
+        max((n for plan in plans if (n := refit_bytes(plan.study, plan.cost)) is not None), default=None),
+    )
+    if isinstance(comparison.config, ComparisonConfig):
+        number = f"{len(plans)}, tested against {comparison.config.reference}"
+        rows = [row for plan in plans for row in _member_rows(plan, first)]
+        yield from section("members", number, rows, width)
+        shared = [(term, text) for term, text in of_method if term not in _OF_EACH]
+        yield from section("method", f"of {plans[0].label}, and of all others unless said", shared, width)
+        yield from section("cost", _describe_total(plans), [("memory", f"at most {memory}")], width)
+    else:
+        n_fits = plans[0].cost.n_fits
+        rows = [("trials", f"{first.n_trials}, {n_fits} fits in all"), ("memory", memory)]
+        yield from section("cost", _describe_cost(plans[0]), rows, width)
+    whose: dict[str, list[str]] = {}
+    for plan in plans:
+        known = first.data_remarks if plan.study.dataset is first.dataset else None
+        for note in (*notes(plan.study, known), *_failure_note(plan.cost)):
+            whose.setdefault(note, []).append(plan.label)
+    of_some = {note: f" ({', '.join(labels)})" * (len(labels) < len(plans)) for note, labels in whose.items()}
+    yield from notes_section([f"{note}{labels}" for note, labels in of_some.items()], width)
+
+
+class _Planned(NamedTuple):
+    """Study with its cost on the slots that it would run in."""
+
+    label: str
+    study: Study
+    cost: CostEstimate
+    places: Slots
+
+
+def _member_rows(plan: _Planned, first: Study) -> Iterator[tuple[str, str]]:
+    """Describe the method and the cost of a member, and the settings in which it differs from the first member."""
+    cost, d = plan.cost, plan.study.dataset.n_features
+    on = "" if d == first.dataset.n_features else f" on {d} features"
+    each = "" if cost.fit_seconds is None else f" of up to {cost.fit_seconds:.3g} s"
+    fits = f"{cost.n_fits} fits{each}, {_describe_time(cost, plan.places)}"
+    yield plan.label, f"{_describe_method(plan.study, on)}: {fits}"
+    shared = dict(description.method_facts(first.config.to_dict()))
+    for term, text in description.method_facts(plan.study.config.to_dict()):
+        searched = plan.study.config.solver.space or term != "searched"
+        if searched if term in _OF_EACH else shared.get(term) != text:
+            yield "", f"{term}: {text}"
+
+
+def _describe_total(plans: Sequence[_Planned]) -> str:
+    """Time and number of fits of a comparison, which starts Ray and writes its results once."""
+    fixed = max(plan.cost.fixed_seconds for plan in plans)
+    seconds = sum((plan.cost.seconds or 0.0) / plan.places.n for plan in plans) + fixed
+    unknown = [plan.label for plan in plans if plan.cost.seconds is None]
+    beside = f" and the time, not known, of {', '.join(unknown)}" if unknown else ""
+    places = max((plan.places for plan in plans), key=lambda places: places.n)
+    return (
+        f"{'at most about' if any(plan.cost.at_most for plan in plans) else 'about'} {duration(seconds)}{beside} on "
+        f"the {counted(places.n, 'slot')} of {places.where}, if nothing else uses its processors: "
+        f"{sum(plan.cost.n_fits for plan in plans)} fits, from the processor time of pilot fits{_pilot_place(places)}, "
+        f"and {duration(fixed)} to start and to write the results"
+    )
 
 
 def section(title: str, headline: str, rows: Iterable[tuple[str, str]], width: int | None) -> Iterator[str]:
@@ -54,14 +120,14 @@ def section(title: str, headline: str, rows: Iterable[tuple[str, str]], width: i
         yield from _in_columns(f"  {term}", text, column, width)
 
 
-def data_headline(study: Study) -> str:
+def _data_headline(study: Study) -> str:
     """Return the name and the size of a study's data."""
     data = study.dataset
     only = f", only {', '.join(study.config.dataset.only)}" if study.config.dataset.only else ""
     return f"{data.name}{only}: {data.n_samples} samples x {data.n_features} features"
 
 
-def data_rows(study: Study, nodes: Nodes = None) -> Iterator[tuple[str, str]]:
+def _data_rows(study: Study, nodes: Nodes = None) -> Iterator[tuple[str, str]]:
     """Describe the data of a study as they were understood."""
     data, source = study.dataset, study.config.dataset
     yield "read from", "; ".join(f"{task.name}: {_origin(task)}" for task in source.tasks or ()) or _origin(source)
@@ -77,7 +143,7 @@ def data_rows(study: Study, nodes: Nodes = None) -> Iterator[tuple[str, str]]:
     )
 
 
-def folds_section(study: Study, width: int | None) -> Iterator[str]:
+def _folds_section(study: Study, width: int | None) -> Iterator[str]:
     """Describe the folds of a study with their class counts."""
     folds, kind = study.plan.folds, "label" if study.dataset.is_multilabel else "class"
     final = "and a final fold on all data" if study.config.cv.final else "no final fold, so no model"
@@ -98,15 +164,15 @@ def notes_section(found: Sequence[str], width: int | None) -> Iterator[str]:
     yield from section("checks", headline, (("note", note) for note in found), width)
 
 
-def method_in_words(study: Study, on: str = "") -> str:
+def _describe_method(study: Study, on: str = "") -> str:
     """Return the solver of a study, the number of configurations that are tried, and how."""
     config = study.config
     each = " on each outer fold" if config.search.adaptive else ""
     stops = f", early stopping {config.search.early_stopping}" if config.search.early_stopping else ""
     number = counted(study.n_configurations, "configuration")
     can = solver_capabilities(config.solver.name)
-    said = f"; {RECONSTRUCTED}" * can.reconstructed + f"; {TRANSDUCTIVE}" * can.transductive
-    return f"{config.solver.name}, {number}{each} ({config.search.method}{stops}){on}{said}"
+    kind = f"; {RECONSTRUCTED}" * can.reconstructed + f"; {TRANSDUCTIVE}" * can.transductive
+    return f"{config.solver.name}, {number}{each} ({config.search.method}{stops}){on}{kind}"
 
 
 def refit_bytes(study: Study, cost: CostEstimate) -> int | None:
@@ -133,21 +199,25 @@ def shared_bytes(study: Study, cost: CostEstimate) -> int:
     return study.dataset.X.nbytes + round(kept)
 
 
-def memory_in_words(shared: int, fit: int | None, refit: int | None) -> str:
+def _describe_memory(shared: int, fit: int | None, refit: int | None) -> str:
     """Return the bytes that all workers share, and those of a fit and a refit beside them, if known, as text."""
-    words = f"{shared / 2**20:.0f} MiB shared by all workers"
+    text = f"{shared / 2**20:.0f} MiB shared by all workers"
     if fit is not None:
-        words += f", and up to {fit / 2**20:.0f} MiB for each fit that runs at once"
+        text += f", and up to {fit / 2**20:.0f} MiB for each fit that runs at once"
     if refit is not None:
-        words += f", {refit / 2**20:.0f} MiB for the refit of a winner"
-    return words
+        text += f", {refit / 2**20:.0f} MiB for the refit of a winner"
+    return text
 
 
 def announce(
-    study: Study, path: Path, stored: StoredStudy | None, width: int | None = None, nodes: Nodes = None
+    comparison: Comparison, path: Path, stored: StoredStudy | None, width: int | None = None, nodes: Nodes = None
 ) -> Iterator[str]:
-    """Describe a study that is about to run: configurations, directory, notes and cost."""
-    size = f"{study.dataset.name} ({study.dataset.n_samples} x {study.dataset.n_features})"
+    """Describe what is about to run: configurations or members, directory, and the notes and the cost of a study."""
+    study, data = comparison.first, comparison.first.dataset
+    size = f"{data.name} ({data.n_samples} x {data.n_features})"
+    if not comparison.is_study:
+        yield f"{comparison.config.name}: {len(comparison.studies)} members on {size} -> {shown_place(path)}"
+        return
     where = " on each outer fold" if study.config.search.adaptive else ""
     inner = study.n_inner // len(study.plan.folds) if study.config.search.adaptive else study.n_inner
     tried = f"{counted(study.n_configurations, 'configuration')}{where} x {counted(inner, 'inner fit')}"
@@ -155,31 +225,31 @@ def announce(
     if stored:
         yield f"{stored.n_trials} of {counted(study.n_trials, 'trial')} {'is' if study.n_trials == 1 else 'are'} done"
     cost = estimate_cost(study, stored.n_trials if stored else 0)
-    for note in (*notes(study), *failure_note(cost)):
+    for note in (*notes(study), *_failure_note(cost)):
         yield from _in_columns("note", note, 10, width)
-    yield from _in_columns("", _in_words(study, cost, nodes), 0, width)
+    yield from _in_columns("", _describe_cost(_Planned(study.config.name, study, cost, slots(study, nodes))), 0, width)
 
 
-def _in_words(study: Study, cost: CostEstimate, nodes: Nodes) -> str:
-    places = slots(study, nodes)
+def _describe_cost(plan: _Planned) -> str:
+    cost, places = plan.cost, plan.places
     fixed = f"{duration(cost.fixed_seconds)} to start and to write the results"
     on = f"on the {counted(places.n, 'slot')} of {places.where}"
     if cost.seconds is None:
-        return f"{time_in_words(cost, places)} {on}: {cost.n_fits} fits, and {fixed}"
+        return f"{_describe_time(cost, places)} {on}: {cost.n_fits} fits, and {fixed}"
     return (
-        f"{time_in_words(cost, places, cost.fixed_seconds)} {on}, if nothing else uses its processors: {cost.n_fits} "
-        f"fits of up to {cost.fit_seconds:.3g} s of processor time, from pilot fits{pilot_place(places)}, and {fixed}"
+        f"{_describe_time(cost, places, cost.fixed_seconds)} {on}, if nothing else uses its processors: {cost.n_fits} "
+        f"fits of up to {cost.fit_seconds:.3g} s of processor time, from pilot fits{_pilot_place(places)}, and {fixed}"
     )
 
 
-def time_in_words(cost: CostEstimate, places: Slots, fixed: float = 0.0) -> str:
+def _describe_time(cost: CostEstimate, places: Slots, fixed: float = 0.0) -> str:
     """Return how long the fits of a study take on its slots, or that it is not known, as text."""
     if cost.seconds is None:
         return f"time not known ({cost.unknown})"
     return f"{'at most about' if cost.at_most else 'about'} {duration(cost.seconds / places.n + fixed)}"
 
 
-def failure_note(cost: CostEstimate) -> Iterator[str]:
+def _failure_note(cost: CostEstimate) -> Iterator[str]:
     """Yield a sentence with the configurations whose pilot fit failed, if any did."""
     if cost.failures:
         names = list(cost.failures)
@@ -187,7 +257,7 @@ def failure_note(cost: CostEstimate) -> Iterator[str]:
         yield f"The fit of {', '.join(names[:_NAMED])}{more} fails, and will as a trial: {cost.failures[names[0]]}"
 
 
-def pilot_place(places: Slots) -> str:
+def _pilot_place(places: Slots) -> str:
     """Return where the pilot fit ran, if the study's own fits run on other machines."""
     return "" if places.where == THIS_MACHINE else " on this machine"
 

@@ -20,12 +20,11 @@ def _run(arguments: argparse.Namespace) -> int:
     from raysel.results.comparison.export import write_comparison_report
     from raysel.results.page.assemble import write_report
     from raysel.run.api import open_comparison, open_study
-    from raysel.tracking.comparisons.directory import ComparisonDirectory
-    from raysel.tracking.directory import newest_study
+    from raysel.tracking.directory import StudyDirectory, newest_study
 
     arguments.study = arguments.study or newest_study(Path())
     with opened_at(arguments.study, write=not arguments.output) as path:
-        if ComparisonDirectory(Path(path)).members.exists():
+        if StudyDirectory(path).members.exists():
             written = write_comparison_report(open_comparison(path), arguments.output)
         else:
             written = write_report(open_study(path), arguments.output)

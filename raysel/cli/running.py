@@ -8,18 +8,19 @@ import sys
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.prompt import Confirm
 from rich.text import Text
 
 from raysel.cli.command import BUILTIN
-from raysel.cli.comparison_run import asks_for_comparison, compare
+from raysel.cli.comparison import print_comparison, print_comparison_files
 from raysel.cli.messages import print_error, resume_with
 from raysel.cli.plan import announce, describe
 from raysel.cli.preview import show_preview
 from raysel.cli.summary import print_answer, print_files
-from raysel.config import load_comparison
+from raysel.config import is_comparison, load_comparison
 from raysel.core.credentials import bare_uri, keep_all_credentials, keep_credentials
 from raysel.core.errors import ConfigError, DirectoryError, HeadLostError, RayselError, StudyError
 from raysel.core.files import result_path
@@ -28,18 +29,16 @@ from raysel.core.storage.location import as_uri
 from raysel.core.storage.working_copy import opened_at, running_at, shown_place
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
 from raysel.results.progress import ProgressLine, counted
-from raysel.run import course
-from raysel.run.api import prepare_study
-from raysel.run.launch import check_resources, joined, make_executor, output_directory, working_folder
+from raysel.run import course, members
+from raysel.run.definition import Comparison, prepare
+from raysel.run.launch import check_resources, joined, output_directory, working_folder
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy, newest_unfinished
-from raysel.tracking.comparisons.directory import ComparisonDirectory
-from raysel.tracking.comparisons.record import ComparisonRecord
-from raysel.tracking.comparisons.uploader import comparison_notices, replay_comparison
+from raysel.tracking.comparison import ComparisonRecord
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.places import check_names, check_place, names_in_mlflow, note_names, note_place
-from raysel.tracking.records import StudyRecord
-from raysel.tracking.uploader import notices, replay
+from raysel.tracking.upload_process import replay, started_members
+from raysel.tracking.uploader import notices, tracking_status
 from raysel.tracking.uri import absolute_uri
 
 
@@ -52,13 +51,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace, console: Console, out: Console) -> int:
-    """Run the study that the arguments ask for and return the exit status."""
+    """Run what the arguments ask for and return the exit status."""
     try:
         with ExitStack() as places:
             _open_places(arguments, places, out)
-            if not arguments.replay and asks_for_comparison(arguments):
-                _directory_to_resume(arguments)
-                return compare(arguments, places, console, out)
+            if arguments.replay:
+                return _replay(Path(arguments.replay), arguments, out)
             return _course(arguments, places, console, out)
     except KeyboardInterrupt:
         return interrupt_status()
@@ -67,55 +65,90 @@ def _run(arguments: argparse.Namespace, console: Console, out: Console) -> int:
 
 
 def _course(arguments: argparse.Namespace, places: ExitStack, console: Console, out: Console) -> int:
-    """Run one study in a folder of this machine, which is copied to a URI meanwhile."""
+    """Run a study or a comparison in a folder of this machine, which is copied to a URI meanwhile."""
     path: Path | None = None
     progress = ProgressLine(out)
     try:
-        if arguments.replay:
-            path = Path(arguments.replay)
-            return _replay(path, arguments, out)
-        directory = _directory_to_resume(arguments)
-        if directory and ComparisonDirectory(directory.path).members.exists():
-            raise DirectoryError(
-                f"{directory.path} holds a comparison, and {arguments.config} is the configuration of one study; give "
-                "one with `compare`, or none to resume with that in the directory."
-            )
-        study = prepare_study(arguments.config or (None if directory else BUILTIN), arguments.set, resumed=directory)
-        width = out.width if out.is_terminal else None
-        mixed = arguments.allow_mixed_versions
+        comparison, directory = _prepared(arguments)
         if arguments.dry_run:
-            with joined([study], arguments.address, allow_mixed_versions=mixed) as nodes:
-                for line in describe(study, width, nodes):
-                    out.print(line, markup=False)
-            show_preview(study, arguments.output, out)
-            return 0
-        stored = StoredStudy.read(directory) if directory else _offer(study, arguments.output, out)
-        check_resources(study, arguments.address)
-        place = stored.directory.path if stored else output_directory(study, arguments.output)
+            return _describe(arguments, comparison, out)
+        if comparison.is_study:
+            directory = directory or _offer(comparison.first, arguments.output, out)
+            check_resources(comparison.first, arguments.address)
+        place = directory.path if directory else output_directory(comparison, arguments.output)
         path = places.enter_context(working_folder(place, [progress], new=True))
-        places.enter_context(last_words(lambda: resume_with(arguments, path, [study.config.solver.name])))
-        with joined([study], arguments.address, allow_mixed_versions=mixed) as nodes:
-            course.check_directory(study, path, stored)
-            for line in announce(study, path, stored, width, nodes):
-                out.print(line, markup=False)
-            executor = make_executor(study, arguments.address, allow_mixed_versions=mixed)
-            show = partial(print_answer, out=out, verbose=arguments.verbose)
-            if stored:
-                result = course.resume(study, stored, executor, [progress], show=show)
-            else:
-                result = course.run(study, path, executor, [progress], show=show)
+        solvers = [study.config.solver.name for study in comparison.studies.values()]
+        end = partial(resume_with, arguments, path, solvers) if comparison.is_study else partial(_kept, arguments, path)
+        places.enter_context(last_words(end))
+        result = _compute(arguments, comparison, directory, path, progress, out)
     except KeyboardInterrupt:
-        console.print(f"stopped. {_progress_kept(arguments, path)}", markup=False, highlight=False)
+        console.print(f"stopped. {_kept(arguments, path)}", markup=False, highlight=False)
         raise
     except HeadLostError as error:
         print_error(error)
         if path:
-            console.print(resume_with(arguments, path, [study.config.solver.name]), markup=False, highlight=False)
+            console.print(end(), markup=False, highlight=False)
         return 1
-    print_files(result, out)
+    if comparison.is_study:
+        print_files(result, out)
+    else:
+        print_comparison(result, out)
+        print_comparison_files(StudyDirectory(path), out)
     if arguments.quiet:
-        print_path(shown_place(result.path))
+        print_path(shown_place(path))
+    entries = () if comparison.is_study else ComparisonRecord.read(StudyDirectory(path)).members
+    failed = [entry for entry in entries if entry.error is not None]
+    for entry in failed:
+        console.print(f"error: {entry.label} failed: {entry.error}", markup=False, highlight=False, style="red")
+    return 1 if failed else 0
+
+
+def _describe(arguments: argparse.Namespace, comparison: Comparison, out: Console) -> int:
+    """Print the plan, draw the data, and compute nothing."""
+    studies, mixed = list(comparison.studies.values()), arguments.allow_mixed_versions
+    with joined(studies, arguments.address, allow_mixed_versions=mixed) as nodes:
+        for line in describe(comparison, out.width if out.is_terminal else None, nodes):
+            out.print(line, markup=False)
+    show_preview(comparison.first, arguments.output, out)
     return 0
+
+
+def _compute(
+    arguments: argparse.Namespace,
+    comparison: Comparison,
+    directory: StudyDirectory | None,
+    path: Path,
+    progress: ProgressLine,
+    out: Console,
+) -> Any:
+    """Say what runs, and run it, or resume it in its directory; return the result."""
+    where = {"address": arguments.address, "allow_mixed_versions": arguments.allow_mixed_versions}
+    show = partial(print_answer, out=out, verbose=arguments.verbose)
+    with ExitStack() as stack:
+        stored, nodes = None, None
+        if comparison.is_study:
+            stored = StoredStudy.read(directory) if directory else None
+            nodes = stack.enter_context(joined([comparison.first], **where))
+            course.check_directory(comparison.first, path, stored)
+        for line in announce(comparison, path, stored, out.width if out.is_terminal else None, nodes):
+            out.print(line, markup=False)
+        if directory:
+            return members.resume(comparison, directory, listeners=[progress], show=show, **where)
+        return members.run(comparison, path, listeners=[progress], show=show, **where)
+
+
+def _prepared(arguments: argparse.Namespace) -> tuple[Comparison, StudyDirectory | None]:
+    """Return what is to run, and the directory that is resumed."""
+    directory = _directory_to_resume(arguments)
+    holds_comparison = directory is not None and directory.members.exists()
+    compared = is_comparison(arguments.config, arguments.set) if arguments.config else holds_comparison
+    if directory and holds_comparison and not compared:
+        raise DirectoryError(
+            f"{directory.path} holds a comparison, and {arguments.config} is the configuration of one study; give "
+            "one with `compare`, or none to resume with that in the directory."
+        )
+    config = arguments.config or (None if directory else BUILTIN)
+    return prepare(config, arguments.set, compared=compared, resumed=directory), directory
 
 
 def _open_places(arguments: argparse.Namespace, places: ExitStack, out: Console) -> None:
@@ -142,8 +175,8 @@ def _directory_to_resume(arguments: argparse.Namespace) -> StudyDirectory | None
     return directory
 
 
-def _offer(study: Study, output: str | None, out: Console) -> StoredStudy | None:
-    """Return an interrupted run of the same study if the user confirms to resume it."""
+def _offer(study: Study, output: str | None, out: Console) -> StudyDirectory | None:
+    """Return the directory of an interrupted run of the same study if the user confirms to resume it."""
     output = output or study.config.output
     if as_uri(output):
         return None
@@ -159,16 +192,16 @@ def _offer(study: Study, output: str | None, out: Console) -> StoredStudy | None
     place = found.directory.path
     there = f"{place} holds this study, {found.status} after {found.n_trials} of {found.study.n_trials} trials."
     if sys.stdin.isatty() and out.is_terminal and not out.quiet:
-        return found if Confirm.ask(Text(f"{there} Resume it?"), console=out, default=True) else None
+        return found.directory if Confirm.ask(Text(f"{there} Resume it?"), console=out, default=True) else None
     out.print(f"{there} To resume it: python -m raysel.tune --resume {shlex.quote(str(place))}", markup=False)
     return None
 
 
 def _replay(path: Path, arguments: argparse.Namespace, out: Console) -> int:
-    """Upload a journal to MLflow again; runs that are already there are not changed."""
-    comparison, directory = ComparisonDirectory(path), StudyDirectory(path)
-    is_one = comparison.members.exists()
-    stored: ComparisonRecord | StudyRecord = comparison.read() if is_one else StoredStudy.read(directory).study
+    """Upload a study or a comparison to MLflow again; runs that are already there are not changed."""
+    directory = StudyDirectory(path)
+    compared = directory.members.exists()
+    stored = ComparisonRecord.read(directory) if compared else StoredStudy.read(directory).study
     settings = {name: value for name, _, value in (setting.partition("=") for setting in arguments.set)}
     uri = settings.pop("tracking.uri", None)
     given = {}
@@ -186,7 +219,7 @@ def _replay(path: Path, arguments: argparse.Namespace, out: Console) -> int:
     if uri is None:
         check_place("tracking.uri", uri := stored.uri, path)
     sections = (
-        [vars(member.tracking) for member in load_comparison(comparison.config).members.values()]
+        [vars(member.tracking) for member in load_comparison(directory.config).members.values()]
         if isinstance(stored, ComparisonRecord)
         else [stored.config.get("tracking", {})]
     )
@@ -197,20 +230,39 @@ def _replay(path: Path, arguments: argparse.Namespace, out: Console) -> int:
     note_place(uri)
     note_names({key: name for key, name in given.items() if name}, stored.id)
     with directory.open(0):  # a running study uploads its journal itself
-        status = replay_comparison(comparison, uri, given) if is_one else replay(directory, uri, given)
-    for text in comparison_notices(comparison) if is_one else notices([status]):
+        status = replay(directory, uri, given)
+    for text in notices(map(tracking_status, (directory, *started_members(directory)))):
         out.print(text, markup=False)
     if status["error"]:
         raise StudyError(f"the upload failed: {status['error']}. Try again later.")
-    what = "studies and comparisons" if is_one else "records"
+    what = "studies and comparisons" if compared else "records"
     out.print(f"{status['logged']} {what} of {shown_place(path)} are in MLflow at {bare_uri(uri)}", markup=False)
     return 0
 
 
-def _progress_kept(arguments: argparse.Namespace, path: Path | None) -> str:
-    """Return a sentence on the trials of an interrupted study and the command that resumes it."""
-    if path is None or not StudyDirectory(path).journal.exists():
-        return "No study was started."
-    stored = StoredStudy.read(StudyDirectory(path))
-    n, again = stored.n_trials, resume_with(arguments, path, [stored.study.config["solver"]["name"]])
-    return f"{counted(n, 'trial')} had ended and {'is' if n == 1 else 'are'} kept; {again}"
+def _kept(arguments: argparse.Namespace, path: Path | None) -> str:
+    """Return a sentence on what is kept of an interrupted study or comparison, and the command that resumes it."""
+    directory = StudyDirectory(path) if path else None
+    if directory is not None and directory.members.exists():
+        entries = ComparisonRecord.read(directory).members
+        states = [stored for entry in entries if (stored := _state(directory.member(entry.folder))) is not None]
+        n_finished, n_trials = sum(s.status == "finished" for s in states), sum(s.n_trials for s in states)
+        kept = f"{n_finished} of {len(entries)} members have finished, and {counted(n_trials, 'trial')}"
+        solvers = [entry.solver for entry in entries]
+    elif directory is not None and directory.journal.exists():
+        stored = StoredStudy.read(directory)
+        n_trials = stored.n_trials
+        kept = f"{counted(n_trials, 'trial')} had ended and"
+        solvers = [stored.study.config["solver"]["name"]]
+    else:
+        compared = bool(arguments.config) and is_comparison(arguments.config, arguments.set)
+        return f"No {'comparison' if compared else 'study'} was started."
+    is_kept = f"{'is' if n_trials == 1 else 'are'} kept"
+    return f"{kept} {is_kept}; {resume_with(arguments, directory.path, solvers)}"
+
+
+def _state(member: StudyDirectory) -> StoredStudy | None:
+    try:
+        return members.state_of(member)
+    except DirectoryError:  # the resume says so
+        return None

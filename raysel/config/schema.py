@@ -449,6 +449,11 @@ class StudyConfig(_Section):
             )
         return self
 
+    @property
+    def members(self) -> dict[str, StudyConfig]:
+        """Configurations by label, as of a comparison: a study is one of one member."""
+        return {self.name: self}
+
     def to_dict(self) -> dict[str, Any]:
         """The configuration as plain data, unset keys left out."""
         described = self.model_dump(mode="json", exclude_none=True)

@@ -1,4 +1,4 @@
-"""Functions that run, resume and open studies from Python."""
+"""Functions that run, resume and open studies and comparisons from Python."""
 
 from __future__ import annotations
 
@@ -6,27 +6,19 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from raysel.config import StudyConfig, load_config, names_data
-from raysel.core.errors import ConfigError, DataError, DirectoryError
+from raysel.config import ComparisonConfig, StudyConfig
+from raysel.core.errors import ConfigError, DirectoryError
 from raysel.core.storage.working_copy import fetched, shown_place
 from raysel.data.dataset import Dataset
 from raysel.results.comparison.tables import ComparisonResult
 from raysel.results.result import StudyResult
-from raysel.run import course
-from raysel.run.launch import (
-    check_resources,
-    check_stored_places,
-    make_executor,
-    make_listeners,
-    names_one_of,
-    output_directory,
-    refuse_foreign_code,
-    working_folder,
-)
+from raysel.run import members
+from raysel.run.definition import Comparison, prepare
+from raysel.run.launch import make_listeners, output_directory, working_folder
 from raysel.study.definition import Study
-from raysel.study.inputs import OwnData, found_path, study_of_own_data, with_own_data_at
+from raysel.study.inputs import OwnData
 from raysel.study.stored import StoredStudy
-from raysel.tracking.comparisons.directory import ComparisonDirectory
+from raysel.tracking.comparison import ComparisonRecord
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.log import Listener
 
@@ -113,12 +105,9 @@ def run_study(
     A study of arrays, ``run_study(config, X=X, y=y)``, needs no ``dataset`` in its configuration; a built-in one is
     run on them by ``run_study("digits-smr", X=images, y=y)``.
     """
-    listeners = make_listeners(progress)
-    study = _prepared(config, overrides, own=OwnData(X, y, label, groups, data))
-    check_resources(study, address)
-    executor = make_executor(study, address, allow_mixed_versions=allow_mixed_versions)
-    with working_folder(output_directory(study, output), listeners, new=True) as path:
-        return course.run(study, path, executor, listeners)
+    own = OwnData(X, y, label, groups, data)
+    where = {"address": address, "allow_mixed_versions": allow_mixed_versions, "progress": progress}
+    return _run(config, overrides, own, output, compared=False, **where)
 
 
 def resume_study(
@@ -172,14 +161,8 @@ def resume_study(
     >>> study = resume_study("raysel-studies/digits-smr-20261122-101500")  # doctest: +SKIP
     >>> study = resume_study(study.path, overrides={"solver.space.rank": [1, 2, 4, 8]})  # doctest: +SKIP
     """
-    listeners = make_listeners(progress)
-    with working_folder(path, listeners, new=False) as folder:
-        directory = StudyDirectory(folder)
-        stored = StoredStudy.read(directory)
-        study = _prepared(config, overrides, directory)
-        check_resources(study, address)
-        executor = make_executor(study, address, allow_mixed_versions=allow_mixed_versions)
-        return course.resume(study, stored, executor, listeners)
+    where = {"address": address, "allow_mixed_versions": allow_mixed_versions, "progress": progress}
+    return _resume(path, config, overrides, compared=False, **where)
 
 
 def open_study(path: str | Path) -> StudyResult:
@@ -208,9 +191,9 @@ def open_study(path: str | Path) -> StudyResult:
     >>> study.ranking(top=16).to_frame().head()  # doctest: +SKIP
     """
     folder = fetched(path)
-    comparison = ComparisonDirectory(folder)
-    if comparison.members.exists():
-        folders = ", ".join(entry.folder for entry in comparison.read().members)
+    directory = StudyDirectory(folder)
+    if directory.members.exists():
+        folders = ", ".join(entry.folder for entry in ComparisonRecord.read(directory).members)
         raise DirectoryError(
             f"{shown_place(path)} holds a comparison of several studies; give the folder of one of its members "
             f"({folders}), or open it with open_comparison."
@@ -242,9 +225,128 @@ def open_comparison(path: str | Path) -> ComparisonResult:
     >>> comparison.table()  # doctest: +SKIP
     """
     folder = fetched(path)
-    if StudyDirectory(folder).journal.exists() and not ComparisonDirectory(folder).members.exists():
+    directory = StudyDirectory(folder)
+    if directory.journal.exists() and not directory.members.exists():
         raise DirectoryError(f"{shown_place(path)} holds no comparison but one study; open it with open_study.")
     return ComparisonResult.open(folder)
+
+
+def run_comparison(
+    config: str | Path | Mapping[str, Any] | ComparisonConfig | Comparison,
+    overrides: Mapping[str, Any] | Iterable[str] = (),
+    *,
+    X: Any = None,
+    y: Any = None,
+    label: str | None = None,
+    groups: Any = None,
+    data: Dataset | None = None,
+    output: str | Path | None = None,
+    address: str | None = None,
+    allow_mixed_versions: bool = False,
+    progress: bool | Listener = True,
+) -> ComparisonResult:
+    """Run a comparison: several methods as ordinary studies on the same samples and folds.
+
+    Parameters
+    ----------
+    config : str, Path, mapping, ComparisonConfig or Comparison
+        Name of a built-in comparison, path of a YAML file, a configuration as plain data or validated, or a comparison
+        that `prepare_comparison` returned.
+    overrides : mapping of str to object, or iterable of str, default=()
+        Values that replace those of the configuration: common keys, e.g. ``{"cv.outer": 5}`` or ``"cv.outer=5"``, or
+        those of a member as ``compare.<label>.<key>``.
+    X, y, label, groups, data : optional
+        Samples in place of the data that the configuration names, as for `run_study`; they are written into the
+        directory of the comparison.
+    output : str or Path, optional
+        Directory of the comparison, or its URI, as for `run_study`; by default the configuration's ``output``, else
+        ``raysel-studies/<name>-<time>``.
+    address : str, optional
+        HOST:PORT of the Ray cluster to use, of which this machine is a node, or ``"auto"``; by default the cluster
+        whose job this process is, if ``ray job submit`` started it, else Ray is started on this machine.
+    allow_mixed_versions : bool, default=False
+        Whether nodes of the cluster may compute whose versions of Python, raysel, the numerical libraries or processor
+        features differ from this process's, so that numbers may differ in the last bits; it is recorded.
+    progress : bool or Listener, default=True
+        Whether to print a progress line, or an object that shows the progress.
+
+    Returns
+    -------
+    ComparisonResult
+        Result of the comparison. A member that failed is part of it, with the reason.
+
+    Raises
+    ------
+    ConfigError, DataError
+        If the configuration of the comparison or of a member, or the data, cannot be used; raised before anything is
+        computed.
+    DirectoryError
+        If the directory holds another study or comparison, or cannot be written.
+    StudyError
+        If every member fails, or the disk fails.
+
+    Examples
+    --------
+    >>> comparison = run_comparison("digits-compare", {"cv.outer": 5})  # doctest: +SKIP
+    >>> comparison.table()[["member", "test_accuracy", "difference"]]  # doctest: +SKIP
+    """
+    own = OwnData(X, y, label, groups, data)
+    where = {"address": address, "allow_mixed_versions": allow_mixed_versions, "progress": progress}
+    return _run(config, overrides, own, output, compared=True, **where)
+
+
+def resume_comparison(
+    path: str | Path,
+    config: str | Path | Mapping[str, Any] | ComparisonConfig | Comparison | None = None,
+    overrides: Mapping[str, Any] | Iterable[str] = (),
+    *,
+    address: str | None = None,
+    allow_mixed_versions: bool = False,
+    progress: bool | Listener = True,
+) -> ComparisonResult:
+    """Resume a comparison that was interrupted, try its failed members again, or extend it by more members.
+
+    Members that have finished are not run again.
+
+    Parameters
+    ----------
+    path : str or Path
+        Directory of the comparison, or its URI, as for `resume_study`.
+    config : str, Path, mapping, ComparisonConfig or Comparison, optional
+        Configuration to resume with, which may have more members, larger search spaces or other settings that cannot
+        change a number; that in the directory by default.
+    overrides : mapping of str to object, or iterable of str, default=()
+        Values that replace those of the configuration, as for `run_comparison`.
+    address : str, optional
+        HOST:PORT of the Ray cluster to use, of which this machine is a node, or ``"auto"``; by default the cluster
+        whose job this process is, if ``ray job submit`` started it, else Ray is started on this machine.
+    allow_mixed_versions : bool, default=False
+        Whether nodes of the cluster may compute whose versions of Python, raysel, the numerical libraries or processor
+        features differ from this process's, so that numbers may differ in the last bits; it is recorded.
+    progress : bool or Listener, default=True
+        Whether to print a progress line, or an object that shows the progress.
+
+    Returns
+    -------
+    ComparisonResult
+        Result of the comparison, with the same numbers as from a run without interruption.
+
+    Raises
+    ------
+    ConfigError, DataError
+        If the configuration of the comparison or of a member, or the data, cannot be used; raised before anything is
+        computed.
+    DirectoryError
+        If the directory holds no comparison or is in use, or changes invalidate the results of a member.
+    StudyError
+        If every member fails, or the disk fails.
+
+    Examples
+    --------
+    >>> resume_comparison("raysel-studies/digits-compare-20261122-101500")  # doctest: +SKIP
+    """
+    where = {"address": address, "allow_mixed_versions": allow_mixed_versions, "progress": progress}
+    return _resume(path, config, overrides, compared=True, **where)
 
 
 def prepare_study(
@@ -261,48 +363,59 @@ def prepare_study(
 ) -> Study:
     """Load a study's data, draw its folds, list its configurations, and check them against each other."""
     own = OwnData(X, y, label, groups, data)
-    if own and resumed is not None:
-        raise ConfigError(f"{resumed.path} holds the data of the study to resume; give none.")
-    if config is None:
-        if resumed is None:
-            raise ConfigError("config=None: give a path, the name of a built-in study or a mapping.")
-        resumed.check()
-        if not resumed.config.exists():
-            raise DirectoryError(f"{resumed.path} holds no study to resume; give the directory of a study.")
-        stored = load_config(resumed.config)
-        if not names_one_of(overrides, "solver", "solver.name"):
-            refuse_foreign_code(stored.solver.name, resumed.path)
-        check_stored_places(stored, overrides, resumed.path, tracked=tracked)
-        config = resumed.config
-    if own:
-        loaded, dataset = study_of_own_data(load_config(config, overrides, own_data=True), own)
-        return Study.prepare(loaded, own=dataset)
-    if resumed is not None and resumed.data.exists() and not names_data(config, overrides):
-        loaded = with_own_data_at(resumed.data.absolute(), load_config(config, overrides, own_data=True))
-    else:
-        loaded = load_config(config, overrides)
-    if resumed is not None and (found := found_path(loaded.dataset.path, resumed.path)) != loaded.dataset.path:
-        section = loaded.dataset.model_copy(update={"path": found})
-        loaded = loaded.model_copy(update={"dataset": section})
-    try:
-        return Study.prepare(loaded, resumed.plan if resumed else None)
-    except DataError as error:
-        if resumed is None:
-            raise
-        raise DataError(f"{error}\nIf the data have moved since the study started, override dataset.path.") from error
+    return prepare(config, overrides, compared=False, own=own, resumed=resumed, tracked=tracked).first
+
+
+def prepare_comparison(
+    config: str | Path | Mapping[str, Any] | ComparisonConfig | None,
+    overrides: Mapping[str, Any] | Iterable[str] = (),
+    *,
+    X: Any = None,
+    y: Any = None,
+    label: str | None = None,
+    groups: Any = None,
+    data: Dataset | None = None,
+    resumed: StudyDirectory | None = None,
+) -> Comparison:
+    """Load a comparison's data, draw its folds, and check every member."""
+    return prepare(config, overrides, compared=True, own=OwnData(X, y, label, groups, data), resumed=resumed)
+
+
+def _run(
+    config: Any, overrides: Mapping[str, Any] | Iterable[str], own: OwnData, output: str | Path | None, **options: Any
+) -> Any:
+    """Run a study or a comparison in a new directory."""
+    listeners = make_listeners(options.pop("progress"))
+    comparison = _prepared(config, overrides, own=own, compared=options.pop("compared"))
+    with working_folder(output_directory(comparison, output), listeners, new=True) as folder:
+        return members.run(comparison, folder, listeners=listeners, **options)
+
+
+def _resume(path: str | Path, config: Any, overrides: Mapping[str, Any] | Iterable[str], **options: Any) -> Any:
+    """Resume what is in a directory."""
+    listeners = make_listeners(options.pop("progress"))
+    with working_folder(path, listeners, new=False) as folder:
+        directory, compared = StudyDirectory(folder), options.pop("compared")
+        if not compared:
+            StoredStudy.read(directory)  # refuses what is no study
+        comparison = _prepared(config, overrides, directory, compared=compared)
+        return members.resume(comparison, directory, listeners=listeners, **options)
 
 
 def _prepared(
-    config: str | Path | Mapping[str, Any] | StudyConfig | Study | None,
+    config: Any,
     overrides: Mapping[str, Any] | Iterable[str],
     resumed: StudyDirectory | None = None,
     own: OwnData | None = None,
-) -> Study:
-    """Return the study itself if it is prepared, else prepare it."""
-    if not isinstance(config, Study):
-        return prepare_study(config, overrides, **vars(own or OwnData()), resumed=resumed)
+    *,
+    compared: bool,
+) -> Comparison:
+    """Return a study or a comparison itself if it is prepared, else prepare it."""
+    if not isinstance(config, Study | Comparison):
+        return prepare(config, overrides, compared=compared, own=own, resumed=resumed)
+    name = "comparison" if compared else "study"
     if own:
-        raise ConfigError("a prepared study has its data; give the samples to prepare_study.")
+        raise ConfigError(f"a prepared {name} has its data; give the samples to prepare_{name}.")
     if overrides:
-        raise ConfigError("a prepared study takes no overrides; give them to prepare_study.")
-    return config
+        raise ConfigError(f"a prepared {name} takes no overrides; give them to prepare_{name}.")
+    return Comparison.of_study(config) if isinstance(config, Study) else config

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from raysel.base.models import save_model
-from raysel.config import dump_config
+from raysel.config import ComparisonConfig, StudyConfig, dump_config
 from raysel.core.arrays import FloatArray
 from raysel.core.clock import now
 from raysel.core.errors import DataError, DirectoryError, RayselError, StudyError
@@ -25,7 +25,7 @@ from raysel.data.formats.writers import save_dataset
 from raysel.data.task_blocks import dense
 from raysel.evaluation.noise import PERMUTATIONS, noise_stability
 from raysel.evaluation.pipeline import FeaturePipeline
-from raysel.evaluation.plan import OuterFold, derived_seed
+from raysel.evaluation.plan import NestedPlan, OuterFold, derived_seed
 from raysel.evaluation.ranking_files import csv_content
 from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.evaluation.selection import select_winner
@@ -50,7 +50,7 @@ from raysel.tracking.log import Listener, StudyLog
 from raysel.tracking.places import note_places
 from raysel.tracking.progress import Progress
 from raysel.tracking.records import NoiseRecord, SearchRecord, StudyRecord
-from raysel.tracking.uploader import MLflowUploader, Upload
+from raysel.tracking.upload_process import MLflowUploader, Upload
 from raysel.tracking.uri import check_store, missing_credentials
 
 #: Number of samples that are stored as an example of what the model takes.
@@ -94,25 +94,20 @@ def run(
 
 def resume(
     study: Study,
-    stored: StoredStudy,
+    directory: StudyDirectory,
     executor: Executor,
     listeners: Sequence[Listener] = (),
     start_upload: StartUpload = MLflowUploader,
     show: ShowResult | None = None,
 ) -> StudyResult:
     """Resume a study that was interrupted, or extend one that has more configurations now."""
-    directory = stored.directory
     with directory.open(_needed_bytes(study)) as lock:
-        stored = StoredStudy.read(directory)  # again, because another process may have written before the lock
+        stored = StoredStudy.read(directory)
         record = resumed_record(study, stored.study, directory.path)
         stored.check(study, record)
         check_store(record.uri)
         note_places(study.config, record.uri, record.id)
-        try:
-            directory.incomplete.unlink(missing_ok=True)
-            write_text_atomically(directory.config, dump_config(study.config))
-        except OSError as error:
-            raise DirectoryError(f"{directory.path} cannot be written: {error.strerror}.") from error
+        write_config(directory, study.config)
         with Journal(directory.journal, lock) as journal:
             journal.append(record)
             return _Course(study, directory, executor, stored, record).run(journal, listeners, start_upload, show)
@@ -277,6 +272,41 @@ class _Course:
         return [*files, self._directory.fold_model(refit.fold)] if has_model else files
 
 
+def write_config(directory: StudyDirectory, config: StudyConfig | ComparisonConfig) -> None:
+    """Write the configuration that a study or a comparison is resumed with."""
+    try:
+        directory.incomplete.unlink(missing_ok=True)
+        write_text_atomically(directory.config, dump_config(config))
+    except OSError as error:
+        raise DirectoryError(f"{directory.path} cannot be written: {error.strerror}.") from error
+
+
+@contextmanager
+def first_files(
+    directory: StudyDirectory, config: StudyConfig | ComparisonConfig, plan: NestedPlan, own: Dataset | None, last: Path
+) -> Iterator[None]:
+    """Write configuration, folds and own data before the last file, which the context writes; all, or none."""
+    files = [directory.config, directory.plan, last, *([directory.data] if own is not None else [])]
+    try:
+        directory.incomplete.touch()
+        for file in files:
+            file.unlink(missing_ok=True)
+        write_text_atomically(directory.config, dump_config(config))
+        write_text_atomically(directory.plan, json.dumps(plan.to_json()))
+        if own is not None:
+            save_dataset(own, directory.data)
+        yield
+        directory.incomplete.unlink()
+    except (OSError, StudyError, DataError, DirectoryError) as error:
+        for file in (*files, directory.incomplete):
+            file.unlink(missing_ok=True)
+        cause = error.__cause__ if isinstance(error, DataError | DirectoryError) else error
+        reason = cause.strerror if isinstance(cause, OSError) else error
+        raise DirectoryError(
+            f"{directory.path} cannot be written: {reason}. Choose another output directory."
+        ) from error
+
+
 def _new_journal(
     study: Study,
     directory: StudyDirectory,
@@ -284,27 +314,10 @@ def _new_journal(
     own: Dataset | None = None,
     lock: FileLock | None = None,
 ) -> Journal:
-    """Write configuration, folds, own data and the journal's first record; if one fails, all are removed."""
-    files = [directory.config, directory.plan, directory.journal, *([directory.data] if own is not None else [])]
-    try:
-        directory.incomplete.touch()
-        for file in files:
-            file.unlink(missing_ok=True)
-        write_text_atomically(directory.config, dump_config(study.config))
-        write_text_atomically(directory.plan, json.dumps(study.plan.to_json()))
-        if own is not None:
-            save_dataset(own, directory.data)
+    """Write the first files of a study and return its journal with its first record."""
+    with first_files(directory, study.config, study.plan, own, directory.journal):
         journal = Journal(directory.journal, lock)
         journal.append(record)
-        directory.incomplete.unlink()
-    except (OSError, StudyError, DataError) as error:
-        for file in (*files, directory.incomplete):
-            file.unlink(missing_ok=True)
-        cause = error.__cause__ if isinstance(error, DataError) else error
-        reason = cause.strerror if isinstance(cause, OSError) else error
-        raise DirectoryError(
-            f"{directory.path} cannot be written: {reason}. Choose another output directory."
-        ) from error
     return journal
 
 

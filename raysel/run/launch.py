@@ -21,7 +21,7 @@ from raysel.core.storage.working_copy import running_at
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
 from raysel.study.definition import Study
-from raysel.tracking.comparisons.directory import ComparisonDirectory
+from raysel.tracking.comparison import ComparisonRecord
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.log import Listener
 from raysel.tracking.places import check_names, check_place, data_on_servers, names_in_mlflow
@@ -116,13 +116,9 @@ def check_resources(study: Study, address: str | None) -> None:
 _FIRST_FILES = ("config.yaml", "plan.json", "journal.jsonl", "members.json", "model.skops", OWN_DATA)
 
 
-def output_directory(study: Study, output: str | Path | None = None) -> str | Path:
-    """Return the directory that a study is written to."""
-    return results_place(output or study.config.output or StudyDirectory.default(study.config.name))
-
-
-def results_place(place: str | Path) -> str | Path:
-    """Return a URI as it is, and a path as `raysel.core.files.result_path` does."""
+def output_directory(planned: Any, output: str | Path | None = None) -> str | Path:
+    """Return the directory, or the URI, that a study or a comparison is written to."""
+    place = output or planned.config.output or StudyDirectory.default(planned.config.name)
     return place if as_uri(place) else result_path(place)
 
 
@@ -142,8 +138,8 @@ def check_stored_places(
     """Check that this user has used the servers and the places in MLflow before that only a study's directory names."""
     if config.tracking.uri and tracked and not names_one_of(overrides, "tracking", "tracking.uri"):
         check_place("tracking.uri", absolute_uri(config.tracking.uri), directory)
-    comparison, study = ComparisonDirectory(directory), StudyDirectory(directory)
-    whole = comparison.read() if comparison.members.exists() else None
+    study = StudyDirectory(directory)
+    whole = ComparisonRecord.read(study) if study.members.exists() else None
     names = names_in_mlflow(vars(config.tracking), whole.name if whole else config.name)
     if names and tracked:
         started = whole or (last_study(study.journal) if study.journal.exists() else None)

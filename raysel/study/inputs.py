@@ -130,26 +130,12 @@ def raw_data(dataset: Dataset) -> RawData:
     return RawData(**{name: getattr(dataset, name) for name in names})
 
 
-def study_of_own_data(config: StudyConfig, own: OwnData) -> tuple[StudyConfig, Dataset]:
-    """Make the data set of a study that samples in memory are given for."""
-    return with_own_data_at(OWN_DATA, config), own.dataset(config.dataset, config.cv.groups)
-
-
-def with_own_data_at(path: str | Path, config: StudyConfig) -> StudyConfig:
-    """Return the configuration of a study whose samples are written to a file as it uses them."""
-    unset = {key: DatasetConfig.model_fields[key].default for key in _APPLIED}
-    dataset = config.dataset.model_copy(update={**unset, "path": str(path)})
-    return config.model_copy(update={"dataset": dataset, "cv": config.cv.model_copy(update={"groups": None})})
-
-
-def comparison_of_own_data(config: ComparisonConfig, own: OwnData) -> tuple[ComparisonConfig, Dataset]:
-    """Make the data set of a comparison that samples in memory are given for; see `study_of_own_data`."""
-    first = next(iter(config.members.values()))
-    return comparison_with_own_data_at(OWN_DATA, config), own.dataset(first.dataset, first.cv.groups)
-
-
-def comparison_with_own_data_at(path: str | Path, config: ComparisonConfig) -> ComparisonConfig:
-    """Return the configuration of a comparison whose samples are written to a file; see `with_own_data_at`."""
+def with_own_data_at(path: str | Path, config: StudyConfig | ComparisonConfig) -> Any:
+    """Return the configuration of a study or a comparison whose samples are written to a file as it uses them."""
+    if isinstance(config, StudyConfig):
+        unset = {key: DatasetConfig.model_fields[key].default for key in _APPLIED}
+        dataset = config.dataset.model_copy(update={**unset, "path": str(path)})
+        return config.model_copy(update={"dataset": dataset, "cv": config.cv.model_copy(update={"groups": None})})
     raw = config.to_dict()
     kept = {key: value for key, value in raw["dataset"].items() if key not in _APPLIED}
     raw["dataset"] = kept | {"path": str(path)}

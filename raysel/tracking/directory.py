@@ -15,8 +15,10 @@ from raysel.core.files import check_entries, result_path
 from raysel.evaluation.plan import FINAL
 from raysel.tracking.locks import FileLock, LockHeldError, is_locked
 
-#: What a directory has besides: stability selection, permutation test, tables and list of members of a comparison.
-_LATER = ("stability", "permutation", "comparison", "members.json")
+#: Folder of the tables and figures of a comparison, which no member can have.
+RESULTS = "comparison"
+#: What a directory has besides: stability selection and permutation test.
+_LATER = ("stability", "permutation")
 #: Names of the files of an exported result.
 EXPORTED = ("ranking.csv", "ranking.parquet", "ranking.png", "model.skops", "manifest.json")
 
@@ -45,6 +47,10 @@ class StudyDirectory:
     data = Entry(OWN_DATA)
     #: Journal, JSON lines: one record for the study, each trial, each refit and each end.
     journal = Entry("journal.jsonl")
+    #: List of the members of a comparison, which have directories of their own, JSON, replaced atomically.
+    members = Entry("members.json")
+    #: Folder of the tables and figures of a comparison.
+    results = Entry(RESULTS)
     #: Counts of the trials, JSON, replaced atomically.
     progress = Entry("progress.json")
     #: State of the upload to MLflow, JSON, replaced atomically.
@@ -84,6 +90,10 @@ class StudyDirectory:
         """Return the path of the fitted pipeline of a fold's winner, in skops format; `model` for the final fold."""
         return self.model if fold == FINAL else self.folds / f"{fold}.skops"
 
+    def member(self, folder: str) -> StudyDirectory:
+        """Return the directory of the study of a member."""
+        return StudyDirectory(self.path / folder)
+
     @classmethod
     def create(cls, path: Path, needed_bytes: int, *, data: bool = False) -> tuple[StudyDirectory, FileLock]:
         """Create the directory of a new study and lock it."""
@@ -93,13 +103,15 @@ class StudyDirectory:
         except OSError as error:
             raise _unwritable(path, error) from error
         lock = directory.open(needed_bytes)
-        files = [directory.config, directory.plan, directory.journal, directory.model, directory.ranking]
+        files = [directory.config, directory.plan, directory.journal, directory.members]
+        files += [directory.model, directory.ranking]
         files += [directory.data] if data else []
         if any(file.exists() for file in files) and not directory.incomplete.exists():
             lock.close()
+            what = "a comparison" if directory.members.exists() else "a study, or files of the same names"
             raise DirectoryError(
-                f"{path} already holds a study, or files of the same names; nothing was overwritten. "
-                "Resume that study, or choose another output directory."
+                f"{path} already holds {what}; nothing was overwritten. Resume that study, or choose another output "
+                "directory."
             )
         return directory, lock
 

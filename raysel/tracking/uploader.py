@@ -1,26 +1,21 @@
-"""Background process that uploads journal records to MLflow, so that no trial waits for a server."""
+"""Upload of journal records to MLflow while they are written, and its state."""
 
 from __future__ import annotations
 
-import argparse
 import json
-import math
 import os
 import re
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
-from raysel.core.credentials import changed_variables, from_pipe, to_pipe
+from raysel.core.credentials import changed_variables
 from raysel.core.errors import DirectoryError
-from raysel.core.files import read_again, read_json, write_text_atomically
+from raysel.core.files import read_again, read_json
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import RecordReader, journal_lines, open_journal, parse_line
 from raysel.tracking.locks import FileLock, LockedFile
@@ -34,89 +29,6 @@ _IDS = ("experiment_id", "study_run_id", "run_id", "view")
 # Found without parsing, because the lines of a large study take minutes to parse.
 _STUDY = re.compile(rb'\{"kind": ?"study"')
 _END = re.compile(rb'\{"kind": ?"end"')
-
-
-class Upload(Protocol):
-    """Upload of a study's journal that goes on while the study runs."""
-
-    def finish(self, patience: float = 60.0) -> object:
-        """Wait until everything is uploaded or the upload makes no progress."""
-
-
-class MLflowUploader:
-    """Handle of the background process that uploads a study's journal."""
-
-    def __init__(self, directory: StudyDirectory) -> None:
-        self._directory = directory
-        directory.tracking.unlink(missing_ok=True)  # state of an earlier run
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "raysel.tracking.uploader", str(directory.path), str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C reaches the study only, which then stops this process
-            text=True,
-        )
-        send_credentials(self._process)
-        if self._process.stdin:
-            with suppress(OSError):
-                self._process.stdin.close()
-
-    def finish(self, patience: float = 60.0) -> dict[str, Any]:
-        """Wait until everything is uploaded or the upload makes no progress; Ctrl-C ends the wait."""
-        moved, last = time.monotonic(), -1
-        limit = patience
-        try:
-            while self._process.poll() is None:
-                status = tracking_status(self._directory)
-                if status["logged"] != last:
-                    moved, last = time.monotonic(), status["logged"]
-                limit = waiting_limit([status], patience)
-                if time.monotonic() - moved > limit:
-                    break
-                time.sleep(0.05)
-            else:
-                limit = math.inf  # it has ended by itself
-        except KeyboardInterrupt:
-            limit = math.inf  # second Ctrl-C: stop waiting
-        self.stop()
-        return explain_silence(self._directory, limit)
-
-    def stop(self) -> None:
-        """Stop the process; records that are not uploaded remain in the journal."""
-        if self._process.poll() is None:
-            self._process.terminate()
-            try:
-                self._process.wait(5)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-
-
-def send_credentials(process: subprocess.Popen[str]) -> None:
-    """Send the credentials of this process to a child through a pipe, where neither files nor arguments show them."""
-    if process.stdin:
-        with suppress(OSError):  # the child has ended, which its status says
-            process.stdin.write(to_pipe())
-            process.stdin.flush()
-
-
-def waiting_limit(states: Iterable[Mapping[str, Any]], patience: float) -> float:
-    """Return the seconds without progress after which an upload is given up."""
-    failed = [state for state in states if state["error"]]
-    if any(state.get("locked") for state in failed):
-        return 3 * patience
-    return min(patience, 5.0) if failed else patience
-
-
-def explain_silence(directory: StudyDirectory, seconds: float) -> dict[str, Any]:
-    """Record that MLflow did not answer, where an upload was given up without an error."""
-    status = tracking_status(directory)
-    if not status["complete"] and not status["error"] and seconds != math.inf:
-        status["error"] = f"MLflow gave no answer for {seconds:g} s"
-        with suppress(OSError):
-            write_text_atomically(directory.tracking, json.dumps(status), durable=False)
-    return status
 
 
 def tracking_status(directory: StudyDirectory) -> dict[str, Any]:
@@ -196,14 +108,6 @@ def _renamed(study: StudyRecord, names: Mapping[str, str | None]) -> StudyRecord
     return replace(study, experiment=experiment, config={**study.config, "tracking": tracking})
 
 
-def replay(
-    directory: StudyDirectory, uri: str, names: Mapping[str, str | None] = MappingProxyType({})
-) -> dict[str, Any]:
-    """Upload the journal of a study that has ended."""
-    follow(directory, None, uri, names=names)
-    return tracking_status(directory)
-
-
 def last_study(journal: Path) -> StudyRecord:
     """Read the last record of the study itself from a journal."""
     record = _last(journal, _STUDY)
@@ -260,19 +164,3 @@ def _follows(journal: Path, offset: int, kinds: Sequence[re.Pattern[bytes]]) -> 
 def is_alive(driver: int) -> bool:
     """Return whether the driver, which is the parent of this process, still runs."""
     return os.getppid() == driver
-
-
-def main() -> int:
-    """Upload a study's journal while its driver, the parent process, runs."""
-    parser = argparse.ArgumentParser(prog="python -m raysel.tracking.uploader", description=main.__doc__)
-    parser.add_argument("directory", type=Path)
-    parser.add_argument("driver", type=int)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(10)  # leave the CPUs to the solvers
-    arguments = parser.parse_args()
-    from_pipe(sys.stdin.readline())
-    return 0 if follow(StudyDirectory(arguments.directory), arguments.driver) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

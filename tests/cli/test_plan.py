@@ -13,6 +13,7 @@ from small_studies import make_study, write_digits, write_yaml
 from raysel.cli.plan import announce, describe, notes_section, refit_bytes, section
 from raysel.cli.tune import main
 from raysel.results.description import method_facts
+from raysel.run.definition import Comparison
 from raysel.study import cost
 from raysel.tracking.directory import StudyDirectory
 
@@ -50,7 +51,9 @@ def table(tmp_path):
 def test_the_data_are_told_as_pandas_counts_them(table):
     frame, path = table
     changes = {"cv": {"outer": 2, "inner": 2, "groups": "patient"}, "dataset__scaling": "zscore"}
-    found = told(describe(make_study(path, solver=SVM, evaluation={"classifier": "native"}, **changes)))
+    found = told(
+        describe(Comparison.of_study(make_study(path, solver=SVM, evaluation={"classifier": "native"}, **changes)))
+    )
     headline, rows = found["data"]
     X = frame.drop(columns=["patient", "y"])
     assert headline == f"own: {len(frame)} samples x {X.shape[1]} features"
@@ -78,7 +81,7 @@ def test_what_is_left_out_and_what_the_reader_says_are_told(tmp_path):
     write_digits(tmp_path / "few.npz")
     study = make_study(tmp_path / "few.npz", dataset__exclude_classes=[3])
     object.__setattr__(study.dataset, "notes", ("The table's first line is a header.",))
-    rows = told(describe(study))["data"][1]
+    rows = told(describe(Comparison.of_study(study)))["data"][1]
     assert rows["left out"] == "classes 3 (dataset.exclude_classes)"
     assert rows["reader"] == "The table's first line is a header."
     assert rows["layout"] == "each sample is 8 x 8 (rows x columns); read in order C, row by row"
@@ -92,7 +95,11 @@ def test_several_labels_are_counted_and_tasks_by_task(tmp_path):
     Y = np.stack([y < 3, y % 2 == 0, y == 5], axis=1).astype(int)[:90]
     np.savez(tmp_path / "some.npz", view_0=X[:90, :32], view_1=X[:90, 32:], Y=Y, view_names=["up", "down"])
     smml = {"name": "smml", "space": {"gamma1": [0.1]}}
-    found = told(describe(make_study(tmp_path / "some.npz", solver=smml, evaluation={"classifier": "native"})))
+    found = told(
+        describe(
+            Comparison.of_study(make_study(tmp_path / "some.npz", solver=smml, evaluation={"classifier": "native"}))
+        )
+    )
     counts = Y.sum(axis=0)
     named = ", ".join(f"{i} ({count})" for i, count in enumerate(counts))
     without = int((Y.sum(axis=1) == 0).sum())
@@ -106,7 +113,7 @@ def test_several_labels_are_counted_and_tasks_by_task(tmp_path):
     study = make_study(
         tmp_path / "some.npz", dataset={"tasks": tasks}, solver=mtda, evaluation={"classifier": "native"}
     )
-    rows = told(describe(study))["data"][1]
+    rows = told(describe(Comparison.of_study(study)))["data"][1]
     assert rows["classes"] == "6: iris 3 (50 samples each), wine 3 (48 to 71 samples each)"
     assert rows["layout"].endswith("iris (4, 150 samples), wine (13, 178 samples)")
     assert rows["read from"] == "iris: iris, built into raysel; wine: wine, built into raysel"
@@ -124,8 +131,8 @@ def test_texts_are_wrapped_at_spaces_and_lose_nothing(width):
 def test_what_a_study_says_at_its_start_is_wrapped(tmp_path):
     write_digits(tmp_path / "few.npz")
     study = make_study(tmp_path / "few.npz")
-    whole = " ".join(announce(study, tmp_path, None)).split()
-    lines = list(announce(study, tmp_path, None, 60))
+    whole = " ".join(announce(Comparison.of_study(study), tmp_path, None)).split()
+    lines = list(announce(Comparison.of_study(study), tmp_path, None, 60))
     told, end = " ".join(lines).split(), whole.index("about")  # the cost is estimated anew
     assert told[:end] == whole[:end]
     assert any(line.startswith("note      ") for line in lines)

@@ -41,7 +41,7 @@ def fail(folder, kind, error):
 def resume(data, folder, **changes):
     study = make_study(data, **changes)
     study = type(study).prepare(study.config, StudyDirectory(folder).plan)
-    course.resume(study, stored(folder), SerialExecutor(study), start_upload=NoUpload)
+    course.resume(study, StudyDirectory(folder), SerialExecutor(study), start_upload=NoUpload)
     return stored(folder)
 
 

@@ -35,7 +35,7 @@ SMML = {"name": "smml", "params": {"tol": 1e-2}, "space": {"gamma1": [0.01, 0.1]
 def run(raw, path, stored=None):
     study = Study.prepare(config_from_dict(raw), plan=stored and stored.directory.plan)
     if stored:
-        return study, course.resume(study, stored, SerialExecutor(study), (), NoUpload)
+        return study, course.resume(study, stored.directory, SerialExecutor(study), (), NoUpload)
     return study, course.run(study, Path(path), SerialExecutor(study), (), NoUpload)
 
 

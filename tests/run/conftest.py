@@ -11,10 +11,9 @@ from small_compare import write_comparison
 from small_studies import CommandRun, write_digits
 
 from raysel.cli.tune import main
-from raysel.run import comparison_course
-from raysel.tracking.comparisons.directory import ComparisonDirectory
-from raysel.tracking.comparisons.uploader import MemberUpload
+from raysel.run import members
 from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.upload_process import MemberUpload
 
 
 @pytest.fixture
@@ -29,7 +28,7 @@ def here(tmp_path, monkeypatch) -> Path:
 class NoUpload:
     """Stands in for the process that uploads to MLflow, which takes seconds to start."""
 
-    def __init__(self, directory: ComparisonDirectory) -> None:
+    def __init__(self, directory: StudyDirectory) -> None:
         pass
 
     def follow(self, _: StudyDirectory) -> MemberUpload:
@@ -42,7 +41,7 @@ class NoUpload:
 @pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Upload nothing to MLflow."""
-    monkeypatch.setattr(comparison_course, "ComparisonUploader", NoUpload)
+    monkeypatch.setattr(members, "MLflowUploader", NoUpload)
 
 
 @pytest.fixture(scope="session")

@@ -12,12 +12,13 @@ from small_studies import ENDLESS, write_yaml
 
 from raysel.cli.select import main as select_main
 from raysel.cli.tune import main
-from raysel.run import comparison_course
-from raysel.run.comparison_api import prepare_comparison
+from raysel.run import course
+from raysel.run.api import prepare_comparison
 from raysel.solvers.smr.smr import SMR
-from raysel.tracking.comparisons.directory import ComparisonDirectory
-from raysel.tracking.comparisons.uploader import replay_comparison
+from raysel.tracking.comparison import ComparisonRecord
+from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import read_journal
+from raysel.tracking.upload_process import replay
 
 FOLDERS = ("smr-small", "svm", "z")
 
@@ -85,9 +86,9 @@ def client_of(uri: str):
 
 
 def test_mlflow_shows_the_members_below_the_comparison(finished):
-    directory = ComparisonDirectory(finished.study)
+    directory = StudyDirectory(finished.study)
     uri = f"sqlite:///{finished.study.parent}/mlflow.db"
-    assert directory.read().uri == uri
+    assert ComparisonRecord.read(directory).uri == uri
     client = client_of(uri)
     experiment = client.get_experiment_by_name("few")
     runs = client.search_runs([experiment.experiment_id], max_results=1000)
@@ -110,7 +111,7 @@ def test_mlflow_shows_the_members_below_the_comparison(finished):
     assert files >= {"config.yaml", "plan.json", "comparison.csv", "comparison.md", "comparison.svg"}
     # Uploaded again, it is the same, and in another store it is there as a whole.
     before = {run.info.run_id: (dict(run.info), run.data.metrics, run.data.tags) for run in runs}
-    assert replay_comparison(directory, uri)["complete"]
+    assert replay(directory, uri)["complete"]
     runs = client.search_runs([experiment.experiment_id], max_results=1000)
     assert {run.info.run_id: (dict(run.info), run.data.metrics, run.data.tags) for run in runs} == before
 
@@ -152,7 +153,7 @@ def test_an_interrupted_command_says_how_to_resume(monkeypatch, capsys):
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(comparison_course.course, "run", stop)
+    monkeypatch.setattr(course, "run", stop)
     assert main(["few.yaml", "--output", "stopped"]) == 130
     said = capsys.readouterr().err
     assert "stopped. 0 of 3 members have finished, and 0 trials are kept; resume with: " in said

@@ -10,6 +10,7 @@ from small_studies import make_study, write_digits
 
 from raysel.cli.plan import announce
 from raysel.core.errors import ConfigError
+from raysel.run.definition import Comparison
 from raysel.run.launch import check_resources, cluster_address, joined, slots
 
 
@@ -39,7 +40,7 @@ def test_other_resources_limit_the_places_of_a_node(study):
 
 
 def test_the_plan_is_quoted_for_the_cluster(study, tmp_path):
-    said = " ".join(announce(study, tmp_path, None, nodes=[{"CPU": 4.0}, {"CPU": 2.0}]))
+    said = " ".join(announce(Comparison.of_study(study), tmp_path, None, nodes=[{"CPU": 4.0}, {"CPU": 2.0}]))
     assert "on the 3 slots of the cluster, which has 2 nodes now" in said
     assert "from pilot fits on this machine" in said
 

@@ -16,6 +16,7 @@ from small_studies import make_study, write_digits
 
 from raysel.cli.plan import describe
 from raysel.core.errors import ConfigError
+from raysel.run.definition import Comparison
 from raysel.solvers.smr.smr import SMR
 from raysel.study import cost
 
@@ -69,7 +70,7 @@ def test_simpler_means_lower_rank_then_more_penalty(digits):
 
 def test_the_description_counts_what_will_be_done(digits):
     study = make_study(digits, cv={"outer": 4, "inner": 3, "repeats": 2})
-    lines = list(describe(study))
+    lines = list(describe(Comparison.of_study(study)))
     text = "\n".join(lines)
     assert study.n_inner == (4 * 2 + 1) * 3
     assert f"{6 * study.n_inner + 4 * 2 + 1} fits in all" in text
@@ -87,7 +88,8 @@ from pathlib import Path
 from small_studies import make_study
 from raysel.study import cost
 from raysel.cli.plan import describe
-list(describe(make_study(Path({str(digits)!r}))))
+from raysel.run.definition import Comparison
+list(describe(Comparison.of_study(make_study(Path({str(digits)!r})))))
 assert not {{"ray", "mlflow"}} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", script], check=True)
@@ -129,7 +131,7 @@ def test_a_pilot_fit_that_fails_is_told_and_stops_the_plan_if_all_fail(digits, m
     monkeypatch.setattr(SMR, "_updates", failing)
     study = make_study(digits, solver__space={"alpha": [0.01, 0.1], "rank": [1, 2]})
     failing_ranks = {2}
-    (told,) = [line for line in describe(study) if "fails, and will as a trial" in line]
+    (told,) = [line for line in describe(Comparison.of_study(study)) if "fails, and will as a trial" in line]
     fails = [c.name for c in study.configurations if c.params["rank"] == 2]
     assert all(name in told for name in fails)
     assert told.endswith("LinAlgError: singular at rank 2")
@@ -153,7 +155,9 @@ def test_waiting_is_not_computing_and_iterations_are_extrapolated_by_the_gap_onl
     monkeypatch.setattr(cost, "_PILOT_SECONDS", 0.0)
     monkeypatch.setattr(SMR, "_has_converged", lambda *_: False)
     assert cost.estimate_cost(study).seconds is None
-    assert any("time not known (after 1 of at most 6 iterations" in line for line in describe(study))
+    assert any(
+        "time not known (after 1 of at most 6 iterations" in line for line in describe(Comparison.of_study(study))
+    )
     solver = SimpleNamespace(tol=1e-4, max_steps=1000)
     halved = [0.1 * 0.5**k for k in range(1, 9)]  # each iteration halves the gap; 2**-k <= 1e-3 from k = 9.97 on
     pilot = cost._Pilot(8.0, 8, False, halved, solver, None)

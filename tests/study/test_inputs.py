@@ -19,13 +19,11 @@ from raysel.data.formats.writers import save_dataset
 from raysel.data.loading import load_dataset
 from raysel.execution.serial import SerialExecutor
 from raysel.results import description
-from raysel.run import comparison_course
 from raysel.run import course as runner
-from raysel.run.api import prepare_study
-from raysel.run.comparison_api import prepare_comparison
+from raysel.run import members
+from raysel.run.api import prepare_comparison, prepare_study
 from raysel.run.launch import make_executor
 from raysel.study.inputs import OwnData
-from raysel.tracking.comparisons.directory import ComparisonDirectory
 from raysel.tracking.directory import StudyDirectory
 
 
@@ -244,11 +242,12 @@ def test_a_comparison_is_prepared_again_from_its_directory_with_a_configuration_
     del raw["solver"]
     raw["compare"] = {"F": {"solver": {"name": "fisher_score"}}, "V": {"solver": {"name": "variance"}}}
     new = prepare_comparison(raw, X=X.reshape(-1, 64), y=y)
-    directory, own = ComparisonDirectory(tmp_path / "both"), new.first.own
+    directory, own = StudyDirectory(tmp_path / "both"), new.first.own
     placed = new.with_data_at(directory.data)
-    with directory.create(placed.folders.values(), own.X.nbytes) as lock:
+    with members.create(directory.path, placed.folders.values(), own) as lock:
         record = placed.record(id_="0" * 32, uri="sqlite:///mlflow.db", started=0.0)
-        comparison_course._write_first_files(placed, directory, record, own, lock)  # and then its process is killed
+        with runner.first_files(directory, placed.config, placed.first.plan, own, directory.members):
+            record.write(directory, lock)  # and then its process is killed
     again = prepare_comparison(raw, resumed=directory)
     assert again.first.dataset.content_hash == new.first.dataset.content_hash
     assert again.first.config == prepare_comparison(None, resumed=directory).first.config == placed.first.config

@@ -157,7 +157,7 @@ def test_its_records_are_resumed_where_no_number_has_changed(here):
     directory = StudyDirectory(here / "interrupted")
     written = StoredStudy.read(directory)
     study = prepare_study(None, {"evaluation.choose_n": "mean", "pictures": []}, resumed=directory, tracked=False)
-    result = course.resume(study, written, SerialExecutor(study), start_upload=NoUpload)
+    result = course.resume(study, written.directory, SerialExecutor(study), start_upload=NoUpload)
     assert [trial.id for trial in StoredStudy.read(directory).trials[:3]] == [trial.id for trial in written.trials]
     kinds = [line["kind"] for line in lines(here / "interrupted")]
     assert kinds == ["study", *["trial"] * 3, "study", *["trial"] * 3, "search", *["refit"] * 3, "noise", "end"]

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from raysel.core.errors import DirectoryError
-from raysel.tracking.comparisons.directory import ComparisonDirectory
-from raysel.tracking.comparisons.record import ComparisonRecord, MemberEntry
+from raysel.tracking.comparison import ComparisonRecord, MemberEntry
+from raysel.tracking.directory import StudyDirectory
 
 RECORD = ComparisonRecord(
     id="a",
@@ -22,10 +22,10 @@ RECORD = ComparisonRecord(
 
 
 def test_a_written_list_is_read_back(tmp_path):
-    directory = ComparisonDirectory(tmp_path)
-    with directory.create() as lock:
-        directory.write(RECORD, lock)
-    assert directory.read() == RECORD
+    directory, lock = StudyDirectory.create(tmp_path, 0)
+    with lock:
+        RECORD.write(directory, lock)
+    assert ComparisonRecord.read(directory) == RECORD
     assert json.loads(directory.members.read_text())["schema"] == 1
     assert directory.member("dfs").path == tmp_path / "dfs"
 
@@ -39,16 +39,15 @@ def test_a_list_of_version_0_5_is_read():
 
 
 def test_a_directory_is_locked_and_never_overwritten(tmp_path):
-    directory = ComparisonDirectory(tmp_path / "new")
-    with directory.create() as lock:
+    directory, lock = StudyDirectory.create(tmp_path / "new", 0)
+    with lock:
         with pytest.raises(DirectoryError, match="is running"):
-            ComparisonDirectory(tmp_path / "new").create()
-        directory.write(RECORD, lock)
+            StudyDirectory.create(tmp_path / "new", 0)
+        RECORD.write(directory, lock)
     with pytest.raises(DirectoryError, match="already holds a comparison"):
-        directory.create()
+        StudyDirectory.create(tmp_path / "new", 0)
     directory.incomplete.touch()  # killed while the first files were written
-    directory.create().close()
-    directory.open().close()
+    StudyDirectory.create(tmp_path / "new", 0)[1].close()
 
 
 @pytest.mark.parametrize(
@@ -66,12 +65,12 @@ def test_a_directory_is_locked_and_never_overwritten(tmp_path):
     ],
 )
 def test_a_damaged_list_is_named(tmp_path, text, said):
-    directory = ComparisonDirectory(tmp_path)
+    directory = StudyDirectory(tmp_path)
     directory.members.write_text(text)
     with pytest.raises(DirectoryError, match=said):
-        directory.read()
+        ComparisonRecord.read(directory)
 
 
 def test_a_directory_without_a_list_holds_no_comparison(tmp_path):
     with pytest.raises(DirectoryError, match="holds no comparison"):
-        ComparisonDirectory(tmp_path).read()
+        ComparisonRecord.read(StudyDirectory(tmp_path))

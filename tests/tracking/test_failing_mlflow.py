@@ -19,13 +19,12 @@ from mlflow_servers import local_study
 
 from raysel.cli.tune import main
 from raysel.core.credentials import HIDDEN, keep_credentials
-from raysel.tracking.comparisons.directory import ComparisonDirectory
-from raysel.tracking.comparisons.record import ComparisonRecord, MemberEntry
-from raysel.tracking.comparisons.uploader import ComparisonUploader
+from raysel.tracking.comparison import ComparisonRecord, MemberEntry
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_records
 from raysel.tracking.records import RefitRecord, TrialRecord
-from raysel.tracking.uploader import MLflowUploader, follow, tracking_status
+from raysel.tracking.upload_process import MLflowUploader
+from raysel.tracking.uploader import follow, tracking_status
 
 SECRET = "Sw0rdf1sh"
 
@@ -156,13 +155,10 @@ def test_the_uploader_sends_credentials_that_neither_its_arguments_nor_a_file_ha
     with server(answer("500 Error", b""), heard) as uri:
         directory = directory_of(uri)
         if of_comparison:
-            comparison = ComparisonDirectory(directory.path)
             members = (MemberEntry("A", "a", "smr", False), MemberEntry("B", "b", "smr", False))
-            with comparison.open() as lock:
-                comparison.write(ComparisonRecord("id", "c", "A", "c", keep_credentials(uri), 0.0, members), lock)
-            uploader = ComparisonUploader(comparison)
-        else:
-            uploader = MLflowUploader(directory)
+            with directory.open(0) as lock:
+                ComparisonRecord("id", "c", "A", "c", keep_credentials(uri), 0.0, members).write(directory, lock)
+        uploader = MLflowUploader(directory)
         while not tracking_status(directory)["error"]:
             assert uploader._process.poll() is None
             time.sleep(0.1)

@@ -46,7 +46,7 @@ folder, study = Path(sys.argv[1]), Study.prepare(config_from_dict(json.loads(Pat
 try:
     executor = SerialExecutor(study)
     if len(sys.argv) > 3:
-        runner.resume(study, StoredStudy.read(StudyDirectory(folder)), executor, start_upload=NoUpload)
+        runner.resume(study, StudyDirectory(folder), executor, start_upload=NoUpload)
     else:
         runner.run(study, folder, executor, start_upload=NoUpload)
 except RayselError as error:

@@ -28,7 +28,8 @@ from raysel.core.credentials import HIDDEN, changed_variables, keep_credentials
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_records
 from raysel.tracking.records import RefitRecord, TrialRecord
-from raysel.tracking.uploader import MLflowUploader, replay, tracking_status
+from raysel.tracking.upload_process import MLflowUploader, replay
+from raysel.tracking.uploader import tracking_status
 
 #: MLflow checks the password, which takes a while, with each of the requests that a trial's run needs.
 FEW = {"alpha": [0.1, 2.0]}

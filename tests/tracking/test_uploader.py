@@ -25,7 +25,8 @@ from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_journal, read_records
 from raysel.tracking.records import Record
-from raysel.tracking.uploader import MLflowUploader, follow, last_study, replay, tracking_status
+from raysel.tracking.upload_process import MLflowUploader, replay
+from raysel.tracking.uploader import follow, last_study, tracking_status
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
@@ -248,7 +249,7 @@ def test_it_does_not_outlive_its_driver(tmp_path, journal_of, finished_study):
 from pathlib import Path
 from raysel.core.errors import DirectoryError
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.uploader import MLflowUploader
+from raysel.tracking.upload_process import MLflowUploader
 print(MLflowUploader(StudyDirectory(Path({str(directory.path)!r})))._process.pid, flush=True)
 input()
 """

@@ -22,7 +22,7 @@ from raysel.results.comparison.tables import (
 )
 from raysel.results.comparison.words import TextTable, comparison_text
 from raysel.results.page.contents import Block, Page, Picture, Section, Table, Text, csv_download, render_page
-from raysel.tracking.comparisons.directory import ComparisonDirectory
+from raysel.tracking.directory import StudyDirectory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,7 +149,7 @@ def _study_manifest(comparison: StoredComparison, row: MemberRow) -> Mapping[str
 def write_comparison_report(comparison: StoredComparison, path: str | Path | None = None) -> Path:
     """Write the report of a comparison as one HTML file that needs no network, by default into its directory."""
     html = render_page(page_of_comparison(comparison))
-    target = ComparisonDirectory(comparison.path).report if path is None else path
+    target = StudyDirectory(comparison.path).report if path is None else path
     return write_result(target, html.encode("utf-8", "replace"))
 
 

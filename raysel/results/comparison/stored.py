@@ -11,8 +11,8 @@ from typing import Self
 from raysel.core.errors import ConfigError, DirectoryError, StudyError, UnfinishedStudyError
 from raysel.evaluation.plan import NestedPlan
 from raysel.results.result import StudyResult
-from raysel.tracking.comparisons.directory import ComparisonDirectory
-from raysel.tracking.comparisons.record import MemberEntry
+from raysel.tracking.comparison import ComparisonRecord, MemberEntry
+from raysel.tracking.directory import StudyDirectory
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class StoredComparison:
         before it is kept without a result, and `Member.failure` says why.
         """
         path = Path(path)
-        record = ComparisonDirectory(path).read()
+        record = ComparisonRecord.read(StudyDirectory(path))
         members = [_open_member(path, entry) for entry in record.members]
         # The reference comes first: the others must have its folds and its metric.
         members.sort(key=lambda member: member.label != record.reference)

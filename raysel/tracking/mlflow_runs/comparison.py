@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from raysel.tracking.comparisons.record import ComparisonRecord
+from raysel.tracking.comparison import ComparisonRecord
 from raysel.tracking.mlflow_runs.client import MLflowExperiment, allowed_keys
 from raysel.tracking.mlflow_runs.notes import comparison_note, note_tags
 from raysel.tracking.mlflow_view import RunView

@@ -79,7 +79,7 @@ def test_a_resumed_study_is_that_of_an_undisturbed_one(finished, tmp_path):
     with working_folder(there.as_uri(), new=False) as path:
         stored = StoredStudy.read(StudyDirectory(path))
         study = Study.prepare(config_from_dict(raw_config(finished / "few.npz")), StudyDirectory(path).plan)
-        course.resume(study, stored, SerialExecutor(study), start_upload=NoUpload)
+        course.resume(study, stored.directory, SerialExecutor(study), start_upload=NoUpload)
     ids = [record.id for record in open_study(there).stored.trials]
     assert len(ids) == len(set(ids)) == len(trials)
     for name in ("ranking/ranking.csv", "folds/outer0.csv"):

@@ -1,29 +1,25 @@
-"""Run of a comparison in its directory, new or resumed: its members one after the other, then tables and figures."""
+"""Run of a study or a comparison, new or resumed: the members one after the other, then tables and figures."""
 
 from __future__ import annotations
 
-import json
 import uuid
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from raysel.config import ComparisonConfig, dump_config, load_comparison
+from raysel.config import load_comparison
 from raysel.core.clock import now
 from raysel.core.credentials import without_credentials
 from raysel.core.errors import (
-    ConfigError,
-    DataError,
     DirectoryError,
     HeadLostError,
     RayselError,
     RayStartError,
     StudyError,
 )
-from raysel.core.files import write_text_atomically
 from raysel.data.dataset import Dataset
-from raysel.data.formats.writers import save_dataset
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
@@ -31,20 +27,23 @@ from raysel.results.comparison.export import export_comparison, write_comparison
 from raysel.results.comparison.tables import ComparisonResult
 from raysel.results.progress import counted
 from raysel.run import course
-from raysel.run.comparison_definition import Comparison
+from raysel.run.course import ShowResult
+from raysel.run.definition import Comparison, naming
 from raysel.run.launch import check_resources, cluster_address, make_executor
 from raysel.run.recording import mlflow_uri, resumed_record
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
-from raysel.tracking.comparisons.directory import ComparisonDirectory
-from raysel.tracking.comparisons.record import ComparisonRecord, MemberEntry
-from raysel.tracking.comparisons.uploader import ComparisonUploader
+from raysel.tracking.comparison import ComparisonRecord, MemberEntry
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.locks import FileLock
 from raysel.tracking.log import Listener
 from raysel.tracking.places import check_place, is_same_place, names_in_mlflow, note_names, note_place
+from raysel.tracking.upload_process import MLflowUploader
 from raysel.tracking.uploader import tracking_status
 from raysel.tracking.uri import check_store
+
+#: Bytes that the files of a comparison itself may take.
+_NEEDED_BYTES = 2**22
 
 
 def run(
@@ -54,48 +53,73 @@ def run(
     listeners: Sequence[Listener] = (),
     *,
     allow_mixed_versions: bool = False,
-) -> ComparisonResult:
-    """Run a comparison in a new directory."""
+    show: ShowResult | None = None,
+) -> Any:
+    """Run a study or a comparison in a new directory, and return its result."""
     _check_resources(comparison, address)
-    directory, own = ComparisonDirectory(path), comparison.first.own
-    comparison = comparison.with_data_at(directory.data)
-    uri = mlflow_uri(comparison.first.config)
+    if comparison.is_study:
+        executor = make_executor(comparison.first, address, allow_mixed_versions=allow_mixed_versions)
+        return course.run(comparison.first, path, executor, listeners, show=show)
+    own, uri = comparison.first.own, mlflow_uri(comparison.first.config)
+    comparison = comparison.with_data_at(StudyDirectory(path).data)
     check_store(uri)
     record = comparison.record(id_=uuid.uuid4().hex, uri=uri, started=now())
     _note_places(comparison, record)
-    with directory.create(comparison.folders.values(), n_bytes=0 if own is None else own.X.nbytes) as lock:
-        _write_first_files(comparison, directory, record, own, lock)
+    with create(path, comparison.folders.values(), own) as lock:
+        directory = StudyDirectory(path)
+        with course.first_files(directory, comparison.config, comparison.first.plan, own, directory.members):
+            record.write(directory, lock)
         return _Course(comparison, directory, lock, address, listeners, allow_mixed_versions).run(record)
 
 
 def resume(
     comparison: Comparison,
-    directory: ComparisonDirectory,
+    directory: StudyDirectory,
     address: str | None,
     listeners: Sequence[Listener] = (),
     *,
     allow_mixed_versions: bool = False,
-) -> ComparisonResult:
-    """Resume a comparison: members that have finished are kept, others resumed, those that failed tried again."""
+    show: ShowResult | None = None,
+) -> Any:
+    """Resume a study or a comparison, whose finished members are kept, others resumed, failed ones tried again."""
     _check_resources(comparison, address)
-    with directory.open() as lock:
-        before = directory.read()
+    if comparison.is_study:
+        executor = make_executor(comparison.first, address, allow_mixed_versions=allow_mixed_versions)
+        return course.resume(comparison.first, directory, executor, listeners, show=show)
+    with directory.open(_NEEDED_BYTES) as lock:
+        before = ComparisonRecord.read(directory)
         for label, folder in comparison.folders.items():
-            _check_member(label, comparison.studies[label], directory.member(folder))
-        same = _named_uri(comparison.config) == _named_uri(load_comparison(directory.config))
+            with naming(label):
+                stored = state_of(directory.member(folder))
+                if stored is not None:
+                    study = comparison.studies[label]
+                    stored.check(study, resumed_record(study, stored.study))
+        same = (
+            comparison.first.config.tracking.uri
+            == next(iter(load_comparison(directory.config).members.values())).tracking.uri
+        )
         uri = before.uri if same else mlflow_uri(comparison.first.config)
         if not is_same_place(uri, mlflow_uri(comparison.first.config)):
             check_place("tracking.uri", uri, directory.path)
         check_store(uri)
         record = comparison.record(id_=before.id, uri=uri, started=before.started)
         _note_places(comparison, record)
-        try:
-            directory.incomplete.unlink(missing_ok=True)
-            write_text_atomically(directory.config, dump_config(comparison.config))
-        except OSError as error:
-            raise DirectoryError(f"{directory.path} cannot be written: {error.strerror}.") from error
-        directory.write(record, lock)
+        course.write_config(directory, comparison.config)
+        record.write(directory, lock)
         return _Course(comparison, directory, lock, address, listeners, allow_mixed_versions).run(record)
+
+
+def create(path: Path, folders: Iterable[str], own: Dataset | None = None) -> FileLock:
+    """Create the directory of a new comparison and lock it."""
+    written = 0 if own is None else own.X.nbytes
+    directory, lock = StudyDirectory.create(path, _NEEDED_BYTES + written, data=own is not None)
+    for member in map(directory.member, folders):  # its numbers would be taken for those of the new comparison
+        if member.journal.exists():
+            lock.close()
+            raise DirectoryError(
+                f"{member.path} already holds a study; nothing was overwritten. Choose another output directory."
+            )
+    return lock
 
 
 def state_of(member: StudyDirectory) -> StoredStudy | None:
@@ -109,7 +133,7 @@ class _Course:
     def __init__(
         self,
         comparison: Comparison,
-        directory: ComparisonDirectory,
+        directory: StudyDirectory,
         lock: FileLock,
         address: str | None,
         listeners: Sequence[Listener],
@@ -123,7 +147,7 @@ class _Course:
     def run(self, record: ComparisonRecord) -> ComparisonResult:
         """Run the members that have not finished, write tables and figures, and upload all."""
         with sigterm_as_interrupt():
-            uploader = ComparisonUploader(self._directory)
+            uploader = MLflowUploader(self._directory)
             try:
                 with self._session:
                     for number, entry in enumerate(record.members):
@@ -138,7 +162,7 @@ class _Course:
             return result
 
     def _run_member(
-        self, number: int, entry: MemberEntry, record: ComparisonRecord, uploader: ComparisonUploader
+        self, number: int, entry: MemberEntry, record: ComparisonRecord, uploader: MLflowUploader
     ) -> ComparisonRecord:
         """Run or resume a member unless it has finished, and return the record with its error, if it failed."""
         study, member = self._comparison.studies[entry.label], self._directory.member(entry.folder)
@@ -157,7 +181,7 @@ class _Course:
             if stored is None:
                 result = course.run(study, member.path, executor, self._listeners, uploader.follow)
             else:
-                result = course.resume(study, stored, executor, self._listeners, uploader.follow)
+                result = course.resume(study, member, executor, self._listeners, uploader.follow)
             self._say(f"{head}: test {result.metric} {result.test_mean:.3f} ± {result.test_sd:.3f} (SD)")
         except HeadLostError:  # lost to all members
             raise
@@ -169,7 +193,7 @@ class _Course:
             self._say(f"{head} failed: {error}")
         members = (*record.members[:number], replace(entry, error=error), *record.members[number + 1 :])
         record = replace(record, members=members)
-        self._directory.write(record, self._lock)
+        record.write(self._directory, self._lock)
         return record
 
     def _start_ray(self, study: Study) -> None:
@@ -210,50 +234,7 @@ def _note_places(comparison: Comparison, record: ComparisonRecord) -> None:
         note_names(names_in_mlflow(vars(study.config.tracking), record.name), record.id)
 
 
-def _named_uri(config: ComparisonConfig) -> str | None:
-    return next(iter(config.members.values())).tracking.uri
-
-
 def _check_resources(comparison: Comparison, address: str | None) -> None:
     for label, study in comparison.studies.items():
-        try:
+        with nullcontext() if comparison.is_study else naming(label):
             check_resources(study, address)
-        except ConfigError as error:
-            raise ConfigError(f"compare.{label}: {error}") from error
-
-
-def _check_member(label: str, study: Study, member: StudyDirectory) -> None:
-    """Check that a member that has started can be resumed."""
-    try:
-        stored = state_of(member)
-        if stored is not None:
-            stored.check(study, resumed_record(study, stored.study))
-    except DirectoryError as error:
-        raise DirectoryError(f"compare.{label}: {error}") from error
-
-
-def _write_first_files(
-    comparison: Comparison,
-    directory: ComparisonDirectory,
-    record: ComparisonRecord,
-    own: Dataset | None,
-    lock: FileLock,
-) -> None:
-    """Write configuration, folds, own data and list of members; if one fails, all are removed."""
-    files = [directory.config, directory.plan, directory.members, *([directory.data] if own is not None else [])]
-    try:
-        directory.incomplete.touch()
-        write_text_atomically(directory.config, dump_config(comparison.config))
-        write_text_atomically(directory.plan, json.dumps(comparison.first.plan.to_json()))
-        if own is not None:
-            save_dataset(own, directory.data)
-        directory.write(record, lock)
-        directory.incomplete.unlink()
-    except (OSError, StudyError, DataError) as error:
-        for file in (*files, directory.incomplete):
-            file.unlink(missing_ok=True)
-        cause = error.__cause__ if isinstance(error, DataError) else error
-        reason = cause.strerror if isinstance(cause, OSError) else error
-        raise DirectoryError(
-            f"{directory.path} cannot be written: {reason}. Choose another output directory."
-        ) from error

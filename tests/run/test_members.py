@@ -23,10 +23,9 @@ from raysel.config import load_comparison
 from raysel.core.errors import DirectoryError, RayStartError, StudyError
 from raysel.execution.serial import SerialExecutor
 from raysel.run import course
-from raysel.run.api import prepare_study
-from raysel.run.comparison_api import resume_comparison, run_comparison
-from raysel.tracking.comparisons.uploader import MemberUpload
+from raysel.run.api import prepare_study, resume_comparison, run_comparison
 from raysel.tracking.journal import read_journal
+from raysel.tracking.upload_process import MemberUpload
 
 FOLDERS = ("smr-small", "svm", "z")
 

@@ -11,8 +11,8 @@ from small_compare import raw_comparison
 from raysel.config import dump_config, load_comparison, load_config
 from raysel.core.errors import ConfigError, DataError
 from raysel.evaluation.plan import NestedPlan
-from raysel.run.comparison_api import prepare_comparison, run_comparison
-from raysel.tracking.comparisons.directory import ComparisonDirectory
+from raysel.run.api import prepare_comparison, run_comparison
+from raysel.tracking.directory import StudyDirectory
 
 
 @pytest.mark.usefixtures("here")
@@ -75,9 +75,9 @@ def test_a_bad_member_is_named_before_anything_is_computed(here, override, said)
 
 
 def test_code_that_only_the_directory_names_is_not_imported(here):
-    directory = ComparisonDirectory(here / "compared")
-    with directory.create() as lock:
-        directory.write(prepare_comparison("few.yaml").record(id_="a", uri="b", started=1.0), lock)
+    directory, lock = StudyDirectory.create(here / "compared", 0)
+    with lock:
+        prepare_comparison("few.yaml").record(id_="a", uri="b", started=1.0).write(directory, lock)
     directory.config.write_text(dump_config(load_comparison(raw_comparison(), {"compare.SVM.solver.name": "mine.Own"})))
     with pytest.raises(ConfigError, match=r"mine\.Own imports code"):
         prepare_comparison(None, resumed=directory)
@@ -91,9 +91,9 @@ def test_the_default_of_the_scaling_is_stored_and_where_none_is_stored_that_of_e
     for keys in raw["compare"].values():
         keys["solver"] = {"name": "linear_svm"}
     comparison = prepare_comparison(raw)
-    directory = ComparisonDirectory(here / "compared")
-    with directory.create() as lock:
-        directory.write(comparison.record(id_="a", uri="b", started=1.0), lock)
+    directory, lock = StudyDirectory.create(here / "compared", 0)
+    with lock:
+        comparison.record(id_="a", uri="b", started=1.0).write(directory, lock)
     directory.plan.write_text(json.dumps(comparison.first.plan.to_json()))
     for config, scaling in ((comparison.config, "zscore"), (load_comparison(raw), "unit")):
         directory.config.write_text(dump_config(config))

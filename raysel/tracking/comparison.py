@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
@@ -9,7 +10,10 @@ from types import UnionType
 from typing import Any
 
 from raysel.core.credentials import keep_credentials
-from raysel.core.errors import DataError
+from raysel.core.errors import DataError, DirectoryError
+from raysel.core.files import check_entries, read_again, read_json
+from raysel.tracking.directory import RESULTS, StudyDirectory
+from raysel.tracking.locks import FileLock, LockedFile
 
 SCHEMA = 1
 
@@ -35,8 +39,6 @@ _LATER: dict[str, Any] = {"transductive": False}
 _LONGEST_LABEL = 100
 #: Seconds since the epoch at the end of the year 9999.
 _LAST_TIME = 253402300799.0
-#: Folder of the tables and figures, which no member can have.
-RESULTS = "comparison"
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,32 @@ class ComparisonRecord:
     #: Time of the first start, in seconds since the epoch.
     started: float
     members: tuple[MemberEntry, ...]
+
+    @classmethod
+    def read(cls, directory: StudyDirectory) -> ComparisonRecord:
+        """Read the list of members from the directory of a comparison."""
+        directory.check()
+        try:
+            record = cls.from_json(read_again(lambda: read_json(directory.members)))
+        except OSError as error:
+            raise DirectoryError(
+                f"{directory.path} holds no comparison: {directory.members.name} cannot be read ({error.strerror}). "
+                "Give the directory of a study with the key `compare`."
+            ) from error
+        except (ValueError, DataError) as error:
+            raise DirectoryError(f"{directory.members} is damaged: {error}. Restore it from a copy.") from error
+        for entry in record.members:
+            if (directory.path / entry.folder).is_symlink():
+                check_entries(directory.path, [entry.folder])
+        return record
+
+    def write(self, directory: StudyDirectory, lock: FileLock) -> None:
+        """Write the list of members."""
+        text = json.dumps(self.to_json(), indent=1, ensure_ascii=False)
+        try:
+            LockedFile(directory.members, lock).write(text, durable=True)
+        except OSError as error:
+            raise DirectoryError(f"{directory.members} cannot be written: {error.strerror}.") from error
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data that `from_json` reads back."""

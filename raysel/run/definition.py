@@ -1,0 +1,179 @@
+"""Definition of what runs: one study, or the members of a comparison on the same folds; checked before it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from raysel.base.registry import solver_capabilities
+from raysel.config import ComparisonConfig, StudyConfig, load_comparison, load_config, member_folders, names_data
+from raysel.config.overrides import OWN_DATA
+from raysel.core.errors import ConfigError, DataError, DirectoryError
+from raysel.data.dataset import Dataset
+from raysel.run.launch import check_stored_places, names_one_of, refuse_foreign_code
+from raysel.study.definition import Study
+from raysel.study.inputs import OwnData, found_path, with_own_data_at
+from raysel.tracking.comparison import ComparisonRecord, MemberEntry
+from raysel.tracking.directory import StudyDirectory
+
+#: Configuration of what runs: a name, a path, plain data or validated.
+Source = str | Path | Mapping[str, Any] | StudyConfig | ComparisonConfig | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Studies that run on the same folds; a single study is a comparison of one member."""
+
+    config: StudyConfig | ComparisonConfig
+    #: Studies by label; a single one by its name.
+    studies: Mapping[str, Study]
+    #: Folder of each member in the directory; "." for a single study.
+    folders: Mapping[str, str]
+
+    @classmethod
+    def of_study(cls, study: Study) -> Comparison:
+        """Return the comparison that a single study is."""
+        return cls(study.config, {study.config.name: study}, {study.config.name: "."})
+
+    @classmethod
+    def prepare(
+        cls,
+        config: StudyConfig | ComparisonConfig,
+        resumed: StudyDirectory | None = None,
+        own: Dataset | None = None,
+    ) -> Comparison:
+        """Load the data, draw the folds once for all members, and check every member."""
+        plan = resumed.plan if resumed else None
+        if isinstance(config, StudyConfig):
+            return cls.of_study(Study.prepare(config, plan, own=own))
+        known = {entry.label: entry.folder for entry in ComparisonRecord.read(resumed).members} if resumed else {}
+        if gone := [label for label in known if label not in config.compare]:
+            raise DirectoryError(
+                f"the member {gone[0]!r} of the comparison to resume is not in the configuration; add it to `compare`, "
+                "or start a new comparison in another directory."
+            )
+        folders = member_folders(list(config.compare), known)
+        studies: dict[str, Study] = {}
+        for label, folder in folders.items():
+            member = config.study(label, folder)
+            # The folds and, if there is a study that reads them, the data of an earlier member are shared.
+            alike = (study for study in studies.values() if study.reads_alike(member))
+            like = next(alike, next(iter(studies.values()), None))
+            with naming(label):
+                studies[label] = Study.prepare(member, plan, like, own)
+        raw = config.to_dict()
+        first = next(iter(studies.values()))
+        raw["dataset"] = {"scaling": first.dataset.layout.default_scaling, **raw["dataset"]}
+        return cls(load_comparison(raw), studies, folders)
+
+    @property
+    def is_study(self) -> bool:
+        """Whether this is a single study, whose files lie in the directory itself."""
+        return isinstance(self.config, StudyConfig)
+
+    @property
+    def first(self) -> Study:
+        """Study of the first member."""
+        return next(iter(self.studies.values()))
+
+    def with_data_at(self, path: Path) -> Comparison:
+        """Return the comparison whose own data, if it has any, are read from a file."""
+        if self.first.own is None:
+            return self
+        studies = {label: study.with_data_at(path) for label, study in self.studies.items()}
+        return Comparison(_with_path(self.config, str(path.absolute())), studies, self.folders)
+
+    def record(self, *, id_: str, uri: str, started: float) -> ComparisonRecord:
+        """Return the list of the members of a comparison, none of which has failed."""
+        if isinstance(self.config, StudyConfig):
+            raise TypeError("a single study has no list of members")
+        members = tuple(_entry(label, self.folders[label], study) for label, study in self.studies.items())
+        config = self.config
+        reference = config.reference or members[0].label
+        return ComparisonRecord(id_, config.name, reference, config.experiment, uri, started, members)
+
+
+def prepare(
+    config: Source,
+    overrides: Mapping[str, Any] | Iterable[str] = (),
+    *,
+    compared: bool,
+    own: OwnData | None = None,
+    resumed: StudyDirectory | None = None,
+    tracked: bool = True,
+) -> Comparison:
+    """Load a study, or a comparison if it is to be ``compared``, with its data, draw the folds, and check all."""
+    load: Any = load_comparison if compared else load_config
+    what = "comparison" if compared else "study"
+    if own and resumed is not None:
+        raise ConfigError(f"{resumed.path} holds the data of the {what} to resume; give none.")
+    if config is None and resumed is None:
+        raise ConfigError(f"config=None: give a path, the name of a built-in {what} or a mapping.")
+    if own:
+        loaded = load(config, overrides, own_data=True)
+        first = next(iter(loaded.members.values()))
+        return Comparison.prepare(with_own_data_at(OWN_DATA, loaded), own=own.dataset(first.dataset, first.cv.groups))
+    if resumed is None:
+        return Comparison.prepare(load(config, overrides))
+    if compared:
+        ComparisonRecord.read(resumed)  # refuses what is no comparison
+    if config is None:
+        config = _stored(resumed, overrides, compared=compared, tracked=tracked)
+    if resumed.data.exists() and not names_data(config, overrides):
+        loaded = with_own_data_at(resumed.data.absolute(), load(config, overrides, own_data=True))
+    else:
+        loaded = load(config, overrides)
+    path = next(iter(loaded.members.values())).dataset.path
+    if (moved := found_path(path, resumed.path)) != path:
+        loaded = _with_path(loaded, moved)
+    try:
+        return Comparison.prepare(loaded, resumed)
+    except DataError as error:
+        raise DataError(f"{error}\nIf the data have moved since the {what} started, override dataset.path.") from error
+
+
+def _stored(
+    directory: StudyDirectory, overrides: Mapping[str, Any] | Iterable[str], *, compared: bool, tracked: bool
+) -> Path | dict[str, Any]:
+    """Return the configuration in a directory, whose places and code may be a stranger's."""
+    directory.check()
+    if not directory.config.exists():
+        raise DirectoryError(f"{directory.path} holds no study to resume; give the directory of a study.")
+    stored = load_comparison(directory.config) if compared else load_config(directory.config)
+    for member in stored.members.values():
+        if not names_one_of(overrides, "solver", "solver.name"):
+            refuse_foreign_code(member.solver.name, directory.path)
+        check_stored_places(member, overrides, directory.path, tracked=tracked)
+    if not compared:
+        return directory.config
+    raw: dict[str, Any] = stored.to_dict()
+    raw["dataset"].setdefault("scaling", "unit")  # the default of versions before 0.7, which stored none
+    return raw
+
+
+def _with_path(config: StudyConfig | ComparisonConfig, path: str | None) -> Any:
+    """Return a configuration whose data file is at a path."""
+    if isinstance(config, StudyConfig):
+        section = config.dataset.model_copy(update={"path": path})
+        return config.model_copy(update={"dataset": section})
+    raw = config.to_dict()
+    raw["dataset"]["path"] = path
+    return load_comparison(raw)
+
+
+@contextmanager
+def naming(label: str) -> Iterator[None]:
+    """Name a member of a comparison in errors."""
+    try:
+        yield
+    except (ConfigError, DataError, DirectoryError) as error:
+        raise type(error)(f"compare.{label}: {error}") from error
+
+
+def _entry(label: str, folder: str, study: Study) -> MemberEntry:
+    name = study.config.solver.name
+    can = solver_capabilities(name)
+    return MemberEntry(label, folder, name, can.reconstructed, transductive=can.transductive)

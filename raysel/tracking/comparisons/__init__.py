@@ -1,1 +1,0 @@
-"""Directory of a comparison, and the upload of its runs to MLflow."""
