@@ -482,7 +482,7 @@ def format_remarks(remarks: Sequence[Remark]) -> list[str]:
 
 def format_remark(remark: Remark) -> str:
     """Return a remark as a sentence, or two."""
-    return _REMARKS[remark.key](**remark.values)
+    return REMARKS[remark.key](**remark.values)
 
 
 def storage_remedy(untrusted: Sequence[str]) -> str:
@@ -584,7 +584,7 @@ def _warning(folds: Sequence[str], message: str) -> str:
 
 
 #: Sentence of each key of a remark, as a function of the remark's values.
-_REMARKS: dict[str, Callable[..., str]] = {
+REMARKS: dict[str, Callable[..., str]] = {
     "data": "{text}".format,
     "end_of_n_features": _end_of_n_features,
     "end_of_space": _end_of_space,

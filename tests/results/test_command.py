@@ -39,27 +39,30 @@ def repeated(described, folder, monkeypatch, capsys):
     return capsys.readouterr().out
 
 
-def test_it_names_the_data_where_they_were_found(elsewhere, monkeypatch, capsys):
-    result = run_offline(raw_config("few.npz", **SMALL, output="study"), elsewhere.parent / "here/study")
-    described = manifest(result)
-    assert described["data"] == {"path": str(elsewhere.parent / "my data/few.npz")}
-    assert "80 samples x 64 features" in repeated(described, elsewhere, monkeypatch, capsys)
+TASKS = {"tasks": [{"name": "a", "path": "few.npz"}, {"name": "b", "source": "iris"}]}
+BLOCKS = {"outer": 2, "inner": 2, "blocks": {"size": 4, "gap": 1}}
 
 
-def test_it_names_the_data_of_each_task(elsewhere, monkeypatch, capsys):
-    tasks = [{"name": "a", "path": "few.npz"}, {"name": "b", "source": "iris"}]
-    raw = raw_config(dataset={"tasks": tasks}, solver={"name": "lda"}, cv={"outer": 2, "inner": 2})
-    raw["evaluation"] = {"classifier": "native", "references": False}
+@pytest.mark.parametrize(
+    ("raw", "key", "size"),
+    [
+        (raw_config("few.npz", **SMALL, output="study"), "path", "80 samples x 64 features"),
+        (raw_config("few.npz", **{**SMALL, "cv": BLOCKS}, output="study"), "path", "2 outer x 2 inner"),
+        (
+            {
+                **raw_config(dataset=TASKS, solver={"name": "lda"}, cv=SMALL["cv"]),
+                "evaluation": {"classifier": "native", "references": False},
+            },
+            "tasks.a.path",
+            "230 samples x 68 features",
+        ),
+    ],
+    ids=["file", "blocks", "tasks"],
+)
+def test_it_names_the_data_and_the_folds_that_were_used(elsewhere, monkeypatch, capsys, raw, key, size):
     described = manifest(run_offline(raw, elsewhere.parent / "here/study"))
-    assert described["data"] == {"tasks.a.path": str(elsewhere.parent / "my data/few.npz")}
-    assert "230 samples x 68 features" in repeated(described, elsewhere, monkeypatch, capsys)
-
-
-def test_it_takes_the_folds_of_blocks_from_the_plan(elsewhere, monkeypatch, capsys):
-    cv = {"outer": 2, "inner": 2, "blocks": {"size": 4, "gap": 1}}
-    raw = raw_config("few.npz", solver={"name": "fisher_score"}, cv=cv, output="study")
-    described = manifest(run_offline(raw, elsewhere.parent / "here/study"))
-    assert "2 outer x 2 inner" in repeated(described, elsewhere, monkeypatch, capsys)
+    assert described["data"] == {key: str(elsewhere.parent / "my data/few.npz")}
+    assert size in repeated(described, elsewhere, monkeypatch, capsys)
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from small_studies import make_study, run_on_ray, run_serially, write_digits, wr
 
 from raysel.cli import select, tune
 from raysel.config import config_from_dict, load_config
+from raysel.core.errors import ConfigError
 from raysel.core.typed import instance_of
 from raysel.evaluation.records import TrialRecord
 from raysel.execution import recorder
@@ -43,51 +44,79 @@ def shown(path, capsys) -> list[str]:
     return [*told, " ".join(manifest["remarks"])]
 
 
+def after(n):
+    """Time limit that is reached when n trials have ended."""
+
+    def reached(limits):
+        limits.out_of_time = len(limits._plan.records) >= n
+        return limits.out_of_time
+
+    return reached
+
+
+def empty(_folder):
+    """Winners without a feature: sentences, and none of another kind."""
+    return {"solver__space": {"alpha": [2.0, 7.5]}}, [
+        "The final model selects no feature",
+        "The winners of 2 of 2 outer folds select no feature: outer0, outer1.",
+    ]
+
+
+def unconverged(_folder):
+    params, space = {"max_iter": 6, "tol": 1e-3}, {"alpha": [0.01, 0.3]}
+    return {"solver__params": params, "solver__space": space}, ["winners did not reach tol in max_iter iterations ("]
+
+
+def warned(folder):
+    rng, y = np.random.default_rng(0), np.repeat([0, 1], 30)
+    X = rng.normal(size=(60, 4)) + y[:, None]
+    X[:, 3] *= 1e-18  # below the rounding of the others
+    np.savez(folder / "data.npz", X=X, y=y)
+    data = {"path": "data.npz", "scaling": "none"}
+    return {"dataset": data, "solver": {"name": "mtda"}, "evaluation": {"classifier": "native"}}, [
+        "The fit of outer0, outer1, final warned: ",
+        "rank 3 of 4 directions that vary",
+    ]
+
+
 @pytest.mark.slow
-def test_winners_that_select_nothing_are_said_everywhere_and_have_no_stability(here, capsys):
-    write_yaml(here / "few.yaml", solver__space={"alpha": [2.0, 7.5]})
+@pytest.mark.parametrize("case", [empty, unconverged, warned])
+def test_what_limits_a_result_is_said_everywhere(here, capsys, case):
+    changes, sentences = case(here)
+    write_yaml(here / "few.yaml", **changes)
     assert tune.main(["few.yaml", "--output", "study", "--verbose"]) == 0
-    for text in shown(here / "study", capsys):
-        assert "The final model selects no feature" in text
-        assert "The winners of 2 of 2 outer folds select no feature: outer0, outer1." in text
-        assert "best first" not in text
-        assert not re.search(r"[Ss]tability of the top [^:]*: -?\d\.\d\d", text)
+    texts = shown(here / "study", capsys)
+    for text in texts:
+        assert all(sentence in text for sentence in sentences)
     manifest = json.loads((here / "study/ranking/manifest.json").read_text())
-    assert manifest["stability"]["value"] is None
-    assert manifest["stability"]["undefined_because"] == "no feature is selected"
-    assert manifest["features_with_score"] == {"outer0": 0, "outer1": 0, "final": 0}
-    assert manifest["scores"]["test"] == [0.25, 0.25]  # four classes of one size
-
-
-@pytest.mark.slow
-def test_winners_that_did_not_converge_are_counted_as_they_are(here, capsys):
-    write_yaml(here / "few.yaml", solver__params={"max_iter": 6, "tol": 1e-3}, solver__space={"alpha": [0.01, 0.3]})
-    assert tune.main(["few.yaml", "--output", "study", "--verbose"]) == 0
-    entries = list(read_journal(here / "study/journal.jsonl"))
-    refits = [record_from_line(entry) for entry in entries if entry["kind"] == "refit"]
-    for refit in refits:
-        fell = -np.diff(refit.objective[-2:]) / refit.objective[-2]
-        assert refit.converged == (fell.item() <= 1e-3)
-    missed = [refit.fold for refit in refits if not refit.converged]
-    assert missed, "the case needs a winner that did not converge"
-    for text in shown(here / "study", capsys):
-        assert f"{len(missed)} of 3 winners did not reach tol in max_iter iterations ({', '.join(missed)})" in text
-    fits = [inner for e in entries if e["kind"] == "trial" for fold in e["folds"].values() for inner in fold["inner"]]
-    short = sum(not inner["converged"] for inner in fits)
-    assert f"{short} of {len(fits)} inner fits did not reach tol." in shown(here / "study", capsys)[1]
+    if case is empty:
+        for text in texts:
+            assert "best first" not in text
+            assert not re.search(r"[Ss]tability of the top [^:]*: -?\d\.\d\d", text)
+        assert manifest["stability"]["value"] is None
+        assert manifest["stability"]["undefined_because"] == "no feature is selected"
+        assert manifest["features_with_score"] == {"outer0": 0, "outer1": 0, "final": 0}
+        assert manifest["scores"]["test"] == [0.25, 0.25]  # four classes of one size
+    if case is unconverged:
+        entries = list(read_journal(here / "study/journal.jsonl"))
+        refits = [record_from_line(entry) for entry in entries if entry["kind"] == "refit"]
+        for refit in refits:
+            fell = -np.diff(refit.objective[-2:]) / refit.objective[-2]
+            assert refit.converged == (fell.item() <= 1e-3)
+        missed = [refit.fold for refit in refits if not refit.converged]
+        assert f"{len(missed)} of 3 winners did not reach tol in max_iter iterations ({', '.join(missed)})" in texts[0]
+        trials = [fold for e in entries if e["kind"] == "trial" for fold in e["folds"].values()]
+        ended = [inner["converged"] for fold in trials for inner in fold["inner"]]
+        assert f"{ended.count(False)} of {len(ended)} inner fits did not reach tol." in texts[1]
 
 
 @pytest.mark.slow
 def test_a_search_cut_by_its_time_is_marked_and_its_manifest_recreates_it(here, capsys, monkeypatch):
-    def after_three(limits):
-        limits.out_of_time = len(limits._plan.records) >= 3
-        return limits.out_of_time
-
     space = {"alpha": [0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.4]}
     uri = f"sqlite:///{here}/mlflow.db"
     write_yaml(here / "few.yaml", solver__space=space, search={"max_concurrent": 1, "time_budget": 1000.0})
     with monkeypatch.context() as context:
-        context.setattr(SearchLimits, "reached", after_three)
+        context.setattr(SearchLimits, "reached", after(3))
         assert tune.main(["few.yaml", "--output", "study", "--verbose", "--set", f"tracking.uri={uri}"]) == 0
     for text in shown(here / "study", capsys):
         assert "search.time_budget ended the search: 3 of 8 trials were made." in text
@@ -136,7 +165,7 @@ def test_configurations_of_no_such_study_are_refused(here, text, message):
     path = here / "missing.json"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(tune.ConfigError, match=message):
+    with pytest.raises(ConfigError, match=message):
         make_study(here / "few.npz", search={"configurations": str(path)})
 
 
@@ -208,35 +237,11 @@ def test_a_feature_of_one_value_is_neither_ranked_nor_scored_with(tmp_path):
 
 
 @pytest.mark.slow
-def test_what_a_winners_fit_warned_of_stands_beside_the_result(here, capsys):
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], 30)
-    X = rng.normal(size=(60, 4)) + y[:, None]
-    X[:, 3] *= 1e-18  # below the rounding of the others
-    np.savez(here / "data.npz", X=X, y=y)
-    solver = {"name": "mtda"}
-    write_yaml(
-        here / "few.yaml",
-        dataset={"path": "data.npz", "scaling": "none"},
-        solver=solver,
-        evaluation={"classifier": "native"},
-    )
-    assert tune.main(["few.yaml", "--output", "study", "--verbose"]) == 0
-    for text in shown(here / "study", capsys):
-        assert "The fit of outer0, outer1, final warned: " in text
-        assert "rank 3 of 4 directions that vary" in text
-
-
-@pytest.mark.slow
 def test_a_cut_search_that_learns_names_no_command_that_recreates_it(here, monkeypatch):
-    def after_four(limits):
-        limits.out_of_time = len(limits._plan.records) >= 4
-        return limits.out_of_time
-
     search = {"executor": "serial", "early_stopping": "asha", "synchronous": True, "time_budget": 1000.0}
     space = {"alpha": [0.01, 0.02, 0.03, 0.05, 0.1]}
     write_yaml(here / "few.yaml", solver__space=space, search=search)
-    monkeypatch.setattr(SearchLimits, "reached", after_four)
+    monkeypatch.setattr(SearchLimits, "reached", after(4))
     assert tune.main(["few.yaml", "--output", "study", "--verbose"]) == 0
     manifest = json.loads((here / "study/ranking/manifest.json").read_text())
     assert manifest["search"]["cut_by_time_budget"]
@@ -257,5 +262,5 @@ def test_configurations_of_a_manifest_are_another_study_by_hash(here):
     write_yaml(here / "few.yaml")
     plain, limited = (load_config("few.yaml", more) for more in ([], ["search.configurations=[0123456789abcdef]"]))
     assert plain.hash != limited.hash
-    with pytest.raises(tune.ConfigError, match="`configurations` is for method grid, random or sobol"):
+    with pytest.raises(ConfigError, match="`configurations` is for method grid, random or sobol"):
         load_config("few.yaml", ["search.configurations=[a]", "search.early_stopping=asha"])

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import inspect
+import json
+import re
 
 import numpy as np
 import pytest
@@ -12,7 +15,7 @@ from small_studies import raw_config, run_offline, write_digits
 
 from raysel.evaluation.plan import FINAL
 from raysel.numerics.intervals import paired_comparison
-from raysel.results import texts
+from raysel.results import remarks, texts
 from raysel.results.export import manifest, markdown
 from raysel.results.remarks import edge_remarks, few_folds_remarks, number_remarks
 from raysel.results.result import StudyResult
@@ -149,47 +152,35 @@ def test_few_folds_that_can_tell_little_are_remarked():
 
 
 def test_where_the_method_does_not_beat_a_reference_a_sentence_says_so(at_eight):
-    verdicts = {name: found.verdict for name, found in at_eight.references.items()}
-    assert verdicts == {
-        "all features": "worse",
-        "variance": "equal",
-        "f_test": "not distinguishable",
-        "chance": "better",
-    }
-    said = " ".join(texts.verdict_sentences(at_eight.facts))
-    assert said.startswith("All features score higher than smr, 0.971 against 0.920: difference -0.051 (corrected")
-    assert "); smr is worse. " in said
-    assert "On every outer fold the method has the same score as the largest variance: difference +0.000" in said
-    assert "not distinguishable from the F-test: difference +0.000" in said
-    assert "chance" not in said
-    assert said in markdown(at_eight.facts)
-    for name, found in at_eight.references.items():
-        ratio = np.mean([refit.n_test / refit.n_train for refit in at_eight.outer])
-        expected = paired_comparison(at_eight.test_scores, found.scores, ratio)
-        assert found.paired.mean == expected.mean
-        line = next(
-            s for s in texts.reference_sentences(at_eight.facts) if texts.reference_name(at_eight.facts, name)[1:] in s
-        )
-        assert f"{found.mean:.3f} ± {found.sd:.3f} (SD)" in line
-    rows = texts.score_rows(at_eight.facts)
-    assert [row.name for row in rows] == [
-        "smr",
-        "all 64 features",
-        "largest variance",
-        "F-test",
-        "chance (stratified guess)",
+    verdicts = {"all features": "worse", "variance": "equal", "f_test": "not distinguishable", "chance": "better"}
+    assert {name: reference.verdict for name, reference in at_eight.references.items()} == verdicts
+    sentences = texts.verdict_sentences(at_eight.facts)
+    starts = [
+        "All features score higher than smr, 0.971 against 0.920: difference -0.051 (corrected",
+        "On every outer fold the method has the same score as the largest variance: difference +0.000",
+        "The method is not distinguishable from the F-test: difference +0.000",
     ]
-    assert [row.n_features for row in rows] == ["8", "64", "8", "8", ""]
+    assert [sum(one.startswith(start) for one in sentences) for start in starts] == [1, 1, 1]
+    assert sentences[0].endswith("); smr is worse.")
+    assert len(sentences) == 3
+    assert " ".join(sentences) in markdown(at_eight.facts)
+    assert texts.short_verdict(at_eight.facts) == sentences[0]
+    lines = texts.reference_sentences(at_eight.facts)
+    for line, reference in zip(lines, at_eight.references.values(), strict=True):
+        ratio = np.mean([refit.n_test / refit.n_train for refit in at_eight.outer])
+        assert reference.paired.mean == paired_comparison(at_eight.test_scores, reference.scores, ratio).mean
+        assert f": {reference.mean:.3f} ± {reference.sd:.3f} (SD)" in line
+    names = ["smr", "all 64 features", "largest variance", "F-test", "chance (stratified guess)"]
+    rows = [(row.name, row.n_features) for row in texts.score_rows(at_eight.facts)]
+    assert rows == [*zip(names, ["8", "64", "8", "8", ""], strict=True)]
 
 
 def test_the_short_verdict_names_the_best_reference_and_a_chance_that_is_not_beaten(at_eight):
-    assert texts.short_verdict(at_eight.facts) == texts.verdict_sentences(at_eight.facts)[0]
     low = [{"all features": [0.5], "f_test": [0.2, 0.7], "chance": [0.25]} for _ in REFERENCES]
     better = changed(at_eight, references=low)
     assert texts.verdict_sentences(better.facts) == []
-    assert texts.short_verdict(better.facts).startswith(
-        "The method is better than every reference; the best is F-test, 0.700: difference +0.220 (corrected"
-    )
+    best = "The method is better than every reference; the best is F-test, 0.700: difference +0.220 (corrected"
+    assert texts.short_verdict(better.facts).startswith(best)
     lucky = changed(at_eight, references=[{**r, "chance": [0.9 + 0.05 * (i == 1)]} for i, r in enumerate(REFERENCES)])
     assert lucky.references["chance"].verdict == "not distinguishable"
     first, *_, last = texts.verdict_sentences(lucky.facts)
@@ -198,46 +189,55 @@ def test_the_short_verdict_names_the_best_reference_and_a_chance_that_is_not_bea
 
 
 def test_references_without_a_score_are_named(at_eight):
-    fewer = changed(
-        at_eight, references=[{k: v for k, v in r.items() if k != "variance" or i} for i, r in enumerate(REFERENCES)]
-    )
+    without = [{k: v for k, v in r.items() if k != "variance" or i} for i, r in enumerate(REFERENCES)]
+    fewer = changed(at_eight, references=without).facts
     assert list(fewer.references) == ["all features", "f_test", "chance"]
-    assert "without a score: largest variance" in texts.missing_references_sentence(fewer.facts)
-    assert texts.missing_references_sentence(fewer.facts) in markdown(fewer.facts)
-    none = changed(at_eight, references=[{}] * 3)
-    assert (none.references, texts.missing_references_sentence(none.facts), texts.verdict_sentences(none.facts)) == (
-        {},
-        "",
-        [],
-    )
-    assert "F-test |" not in markdown(none.facts)
+    missing = texts.missing_references_sentence(fewer)
+    assert "without a score: largest variance" in missing
+    assert missing in markdown(fewer)
+    none = changed(at_eight, references=[{}] * 3).facts
+    assert none.references == {}
+    assert texts.missing_references_sentence(none) == "".join(texts.verdict_sentences(none)) == ""
+    assert "F-test |" not in markdown(none)
 
 
 def test_optimism_and_curve_are_means_over_the_outer_folds(at_eight):
     assert at_eight.optimism == pytest.approx({"training": 1.0, "inner": 0.96, "test": 0.92})
-    assert texts.optimism_sentence(at_eight.facts).startswith(
-        "Optimism: training 1.000, best inner 0.960, test 0.920 (mean"
-    )
+    sentence = texts.optimism_sentence(at_eight.facts)
+    assert sentence.startswith("Optimism: training 1.000, best inner 0.960, test 0.920 (mean")
     curves = at_eight.score_curves()
-    assert curves["n_features"].tolist() == [4, 8]
-    assert curves["test_mean"].tolist() == pytest.approx(np.mean(SCORES, axis=0).tolist())
-    assert curves["test_sd"].tolist() == pytest.approx(np.std(SCORES, axis=0, ddof=1).tolist())
-    assert curves["inner_mean"].tolist() == pytest.approx(
-        np.mean([refit.inner_curve for refit in at_eight.outer], axis=0).tolist()
-    )
-    assert curves["f_test"].tolist() == pytest.approx([0.2, 0.92])
-    assert curves["all features"].tolist() == pytest.approx([0.971] * 2)
+    inner = np.mean([refit.inner_curve for refit in at_eight.outer], axis=0)
+    for name, values in (
+        ("n_features", [4, 8]),
+        ("test_mean", np.mean(SCORES, axis=0)),
+        ("test_sd", np.std(SCORES, axis=0, ddof=1)),
+        ("inner_mean", inner),
+        ("f_test", [0.2, 0.92]),
+        ("all features", [0.971] * 2),
+    ):
+        np.testing.assert_allclose(curves[name], values, rtol=1e-12)
     assert at_eight.summary()["n_features"].tolist() == [8, 8, 8]
     assert at_eight.summary()["training_accuracy"].tolist() == [1.0] * 3
 
 
-def test_the_manifest_and_the_last_record_hold_what_the_words_say(at_eight):
-    for found in (manifest(at_eight)["scores"], at_eight.facts.end_to_json()):
-        assert found["interval"]["lower"] == at_eight.interval.lower
-        assert found["references"]["all features"]["verdict"] == "worse"
-        assert found["references"]["chance"]["method_minus_it"]["mean"] == pytest.approx(0.92 - 0.25)
-        assert found["curve"]["f_test"] == pytest.approx([0.2, 0.92])
-        assert found["n_features"]["outer0"] == 8
+def test_facts_are_plain_data_in_the_manifest_and_the_last_record(at_eight):
+    facts = at_eight.facts
+    for scores in (manifest(at_eight)["scores"], facts.end_to_json(), facts.to_json()["scores"]):
+        assert scores["interval"]["lower"] == at_eight.interval.lower
+        assert scores["references"]["all features"]["verdict"] == "worse"
+        assert scores["references"]["chance"]["method_minus_it"]["mean"] == pytest.approx(0.92 - 0.25)
+        assert scores["curve"]["f_test"] == pytest.approx([0.2, 0.92])
+        assert scores["n_features"]["outer0"] == 8
+    assert json.loads(json.dumps(facts.to_json()))["remarks"][0].keys() == {"key", "values"}
+    assert json.loads(json.dumps(facts.end_to_json(), allow_nan=False))["guesses"] == {}
+    keys = {remark.key for remark in facts.remarks}
+    assert keys <= texts.REMARKS.keys()
+    assert manifest(at_eight)["remarks"] == at_eight.remarks() == texts.format_remarks(facts.remarks)
+
+
+def test_every_key_of_a_remark_has_a_sentence():
+    yielded = set(re.findall(r'Remark\(\s*"(\w+)"', inspect.getsource(remarks)))
+    assert yielded == texts.REMARKS.keys()
 
 
 def test_studies_of_before_there_were_references_are_told_without_them(finished):
@@ -270,10 +270,7 @@ def test_a_difference_that_rounds_to_zero_has_no_minus():
 def test_a_reference_that_scores_higher_is_named_whatever_its_interval_says(at_eight):
     better = [{"variance": [0.3, 0.90 + d], "f_test": [0.95, 0.2]} for d in (0.001, 0.05, 0.03)]
     result = changed(at_eight, references=better, reference_positions=[{"f_test": 0, "variance": 1}] * 3)
-    assert {name: found.verdict for name, found in result.references.items()} == {
-        "f_test": "not distinguishable",
-        "variance": "not distinguishable",
-    }
+    assert {reference.verdict for reference in result.references.values()} == {"not distinguishable"}
     first, second = texts.verdict_sentences(result.facts)
     assert first.startswith("The F-test scores higher than smr, 0.950 against 0.920: difference -0.030 (corrected")
     assert second.startswith("The largest variance scores higher than smr, 0.927 against 0.920: difference -0.007 (")
@@ -281,18 +278,17 @@ def test_a_reference_that_scores_higher_is_named_whatever_its_interval_says(at_e
     assert [row.n_features for row in texts.score_rows(result.facts)] == ["8", "8", "4"]
 
 
-@pytest.mark.parametrize("constant", [0.2, 0.3])
-def test_chance_is_the_better_guess_and_old_studies_have_one(at_eight, constant):
+@pytest.mark.parametrize(("constant", "guess"), [(0.2, "stratified guess"), (0.3, "most frequent class")])
+def test_chance_is_the_better_guess_and_old_studies_have_one(at_eight, constant, guess):
     guesses = [{"most frequent class": [constant], "stratified guess": [0.25 + d]} for d in (-0.1, 0.0, 0.1)]
-    chance = changed(at_eight, references=guesses).references["chance"]
+    result = changed(at_eight, references=guesses)
+    chance = result.references["chance"]
     assert chance.mean == pytest.approx(max(constant, 0.25))
-    assert chance.paired.mean == pytest.approx(0.92 - chance.mean)
-    shown = texts.references_line(changed(at_eight, references=guesses).facts)
-    guess = "most frequent class" if constant > 0.25 else "stratified guess"
-    assert shown == f"for comparison: chance ({guess}) {chance.mean:.3f}"
-    described = changed(at_eight, references=guesses).facts.end_to_json()["references"]["chance"]
-    assert described["guess"] == guess
-    assert described["method_minus_it"]["mean"] == pytest.approx(0.92 - chance.mean)
+    assert texts.references_line(result.facts) == f"for comparison: chance ({guess}) {chance.mean:.3f}"
+    described = result.facts.end_to_json()
+    assert described["references"]["chance"]["guess"] == guess
+    assert described["references"]["chance"]["method_minus_it"]["mean"] == pytest.approx(0.92 - chance.mean)
+    assert described["guesses"] == pytest.approx({"most frequent class": constant, "stratified guess": 0.25})
     assert texts.reference_name(at_eight.facts, "chance") == "chance (stratified guess)"
 
 
