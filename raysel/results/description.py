@@ -11,7 +11,7 @@ from raysel.core.printing import quoted
 from raysel.data.layouts import SEPARATOR, Layout
 from raysel.results.preview import Preview
 from raysel.results.progress import counted
-from raysel.results.texts import rule_sentence
+from raysel.results.texts import number_range, rule_sentence
 
 _MOST_CLASSES = 24
 _FIRST_NAMES = 6
@@ -23,6 +23,14 @@ _SCALINGS = {
     "zscore_sqrt_width": "each feature to mean 0 and variance 1, divided by the square root of its modality's width",
     "minmax": "each feature to [0, 1]",
     "row_unit": "each sample to norm 1 in each modality",
+}
+#: What the keys of a data set leave out.
+_LEFT_OUT = {
+    "drop": "columns",
+    "exclude_classes": "classes",
+    "exclude_labels": "labels",
+    "classes": "all classes but",
+    "only": "all modalities but",
 }
 
 
@@ -62,11 +70,11 @@ def data_name(dataset: Mapping[str, Any], default: str) -> str:
 def format_classes(preview: Preview) -> str:
     """Return the number of classes or labels, how many samples each has, and their names."""
     if preview.n_by_task:
-        found: dict[str, list[int]] = {}
+        by_task: dict[str, list[int]] = {}
         for name, count in zip(preview.classes, preview.counts, strict=True):
-            found.setdefault(name.partition(SEPARATOR)[0], []).append(count)
-        told = [f"{task} {len(own)} ({_each(own)})" for task, own in found.items()]
-        return f"{len(preview.classes)}: {_listed(told)}"
+            by_task.setdefault(name.partition(SEPARATOR)[0], []).append(count)
+        shown = [f"{task} {len(own)} ({_each(own)})" for task, own in by_task.items()]
+        return f"{len(preview.classes)}: {_listed(shown)}"
     pairs = list(zip(preview.classes, preview.counts, strict=True))
     equal = len(set(preview.counts)) == 1
     named = [quoted(name) if equal else f"{quoted(name)} ({count})" for name, count in pairs]
@@ -130,8 +138,7 @@ def format_blocks(cv: Mapping[str, Any]) -> str:
 
 
 def _format_groups(preview: Preview, name: str | None) -> str:
-    low, high = preview.group_sizes or (0, 0)
-    sizes = f" of {low if low == high else f'{low} to {high}'} samples" if preview.group_sizes else ""
+    sizes = f" of {number_range(preview.group_sizes, ' to ')} samples" if preview.group_sizes else ""
     of = f"{quoted(name)}: " if name else ""
     return f"{of}{preview.n_groups} groups{sizes}; a group is never divided between training and test"
 
@@ -140,21 +147,14 @@ def _left_out(dataset: Mapping[str, Any]) -> Iterator[str]:
     """Phrases on what the configuration leaves out of the data."""
     for section in (dataset, *(dataset.get("tasks") or ())):
         of = f"task {section['name']}: " if "name" in section else ""
-        for key, what in (
-            ("drop", "columns"),
-            ("exclude_classes", "classes"),
-            ("exclude_labels", "labels"),
-        ):
+        for key, what in _LEFT_OUT.items():
             if names := section.get(key):
                 yield f"{of}{what} {_listed([quoted(str(name)) for name in names])} (dataset.{key})"
-        for key, what in (("classes", "classes"), ("only", "modalities")):
-            if names := section.get(key):
-                yield f"{of}all {what} but {_listed([quoted(str(name)) for name in names])} (dataset.{key})"
 
 
 def _each(counts: Sequence[int]) -> str:
-    low, high = min(counts), max(counts)
-    return f"{counted(low, 'sample')} each" if low == high else f"{low} to {high} samples each"
+    plural = "" if {*counts} == {1} else "s"
+    return f"{number_range(counts, ' to ')} sample{plural} each"
 
 
 def _listed(items: Sequence[str], most: int = _MOST_CLASSES) -> str:

@@ -19,7 +19,7 @@ from raysel.core.files import read_json, write_result
 from raysel.evaluation.ranking_files import write_table
 from raysel.evaluation.records import RefitRecord
 from raysel.numerics.permutation import PermutationPValue
-from raysel.results.small_tables import read_numbers
+from raysel.results.tables import read_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,13 +118,13 @@ class PermutationTest:
         if not self.features:
             return []
         adjusted, unadjusted = self.features["p_value_fwer"], self.features["p_value"]
-        found = np.flatnonzero(adjusted <= _LEVEL)
-        order = found[np.argsort(adjusted[found], kind="stable")]
+        significant = np.flatnonzero(adjusted <= _LEVEL)
+        order = significant[np.argsort(adjusted[significant], kind="stable")]
         names = ", ".join(self.feature_names[i] for i in order) if len(order) <= _MOST_NAMED else ""
         share = " and their shares of the sum" if self.shares else ""
         alone, expected = int((unadjusted <= _LEVEL).sum()), _LEVEL * len(adjusted)
         all_of_them = (
-            f"{len(found)} of {len(adjusted)} features have p <= {_LEVEL} adjusted for all features (family-wise "
+            f"{len(significant)} of {len(adjusted)} features have p <= {_LEVEL} adjusted for all features (family-wise "
             f"error, by the maximum of the final model's feature scores{share}; smallest possible "
             f"{_number(self.p.smallest)}){f': {names}' if names else ''}."
         )
@@ -136,40 +136,40 @@ class PermutationTest:
 
     def _remarks(self) -> list[str]:
         assumed = _NOT_EXCHANGEABLE.get(self.exchanged, "")
-        found = [
+        remarks = [
             f"What is exchanged: the labels of {self.exchanged} ({self.n_movable} samples can get another label).",
             f"The p values assume that {self.exchanged} are exchangeable{assumed}.",
         ]
         if 10**-self.log10_arrangements > self.p.smallest:
             n = round(10**self.log10_arrangements)
-            found.append(
+            remarks.append(
                 f"There are only {n} different arrangements of the labels, so p values far below {_number(1 / n)} are "
                 "not to be expected from any number of permutations."
             )
         if self.p.smallest > _LEVEL:
-            found.append(
+            remarks.append(
                 f"{self.p.n_permutations} permutations cannot give p <= {_LEVEL}; compute at least "
                 f"{math.ceil(1 / _LEVEL) - 1}."
             )
         if not self.retune:
-            found.append(
+            remarks.append(
                 "The configurations and numbers of features were chosen with the true labels and are held fixed, as if "
                 "they had been given in advance: the p values are approximate and can be too small; only a test that "
                 "searches them again (retune) is exact."
             )
         if self.errors:
             number, reason = next(iter(self.errors.items()))
-            found.append(
+            remarks.append(
                 f"{len(self.errors)} permutations failed and count as reaching every score; number {number}: "
                 f"{reason.strip().splitlines()[0]}"
             )
         if self.recomputed is None or abs(self.recomputed - self.test_mean) > 1e-9:
             again = "could not be computed again" if self.recomputed is None else f"is {self.recomputed:.6f} now"
-            found.append(
+            remarks.append(
                 f"With the true labels the test {self.metric} {again}, and was {self.test_mean:.6f} in the study: the "
                 "study's search cannot be repeated exactly, so the p value is not exact."
             )
-        return [*found, *self.mixed]
+        return [*remarks, *self.mixed]
 
     def _table(self) -> pa.Table:
         return pa.table({"feature": list(self.feature_names), **self.features})

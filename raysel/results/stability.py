@@ -21,7 +21,7 @@ from raysel.numerics.selection_bounds import (
     threshold_on_grid,
     unimodal_bound,
 )
-from raysel.results.small_tables import read_numbers
+from raysel.results.tables import read_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -167,29 +167,29 @@ class StabilitySelection:
 
     def remarks(self) -> list[str]:
         """Return remarks on the limitations of the result, one sentence each."""
-        found = []
+        remarks = []
         if self.errors:
             number, reason = next(iter(self.errors.items()))
-            found.append(
+            remarks.append(
                 f"Stability selection: {len(self.errors)} of {self.n_halves} halves failed, and "
                 f"{self.n_halves // 2 - self.n_pairs} pairs were left out; half {number}: {reason.splitlines()[0]}"
             )
         if self.n_unconverged:
-            found.append(
+            remarks.append(
                 f"Stability selection: {self.n_unconverged} of {2 * self.n_pairs} fits did not reach tol in max_iter "
                 "iterations."
             )
         if self.q < self.top:
-            found.append(
+            remarks.append(
                 f"Stability selection: no half gives more than {self.q} features a score, fewer than {self.top}."
             )
         if self.is_default and self.bound > 1:
             fitting = (q for q in range(self.q, 0, -1) if smallest_threshold(q, self.p, self.n_pairs) <= _USUAL)
-            found.append(
+            remarks.append(
                 "Stability selection: no threshold bounds the expected number of false selections by 1, because a "
                 f"half selects {self.q} of {self.p} features; give a smaller top, e.g. {next(fitting, 1)}."
             )
-        return [*found, *(f"Stability selection: {sentence}" for sentence in self.mixed)]
+        return [*remarks, *(f"Stability selection: {sentence}" for sentence in self.mixed)]
 
     def to_json(self, feature_names: Sequence[str]) -> dict[str, Any]:
         """Return the summary of the selection for the manifest."""
@@ -225,43 +225,43 @@ _TABLE, _RESULT = "selection.parquet", "result.json"
 
 
 def write_stability_selection(
-    found: StabilitySelection, folder: Path, feature_names: Sequence[str], coordinates: Mapping[str, LabelArray]
+    selection: StabilitySelection, folder: Path, feature_names: Sequence[str], coordinates: Mapping[str, LabelArray]
 ) -> tuple[Path, Path, Path]:
     """Write ``selection.parquet``, ``selection.csv`` and ``result.json``."""
     columns: dict[str, Any] = {
         "feature": np.array(feature_names),
-        "index": np.arange(len(found.counts)),
+        "index": np.arange(len(selection.counts)),
         **coordinates,
-        "selection_probability": found.probability,
-        "simultaneous_probability": found.simultaneous_probability,
-        "selected": found.selected,
-        "n_halves": found.counts,
-        "n_pairs": found.pair_counts,
+        "selection_probability": selection.probability,
+        "simultaneous_probability": selection.simultaneous_probability,
+        "selected": selection.selected,
+        "n_halves": selection.counts,
+        "n_pairs": selection.pair_counts,
     }
-    order = found.order()
+    order = selection.order()
     table = pa.table({name: pa.array(np.asarray(values)[order]) for name, values in columns.items()})
     csv, parquet = write_table(table, folder, "selection")
-    return parquet, csv, write_manifest(folder / _RESULT, _described(found, feature_names))
+    return parquet, csv, write_manifest(folder / _RESULT, _described(selection, feature_names))
 
 
-def _described(found: StabilitySelection, feature_names: Sequence[str]) -> dict[str, Any]:
+def _described(selection: StabilitySelection, feature_names: Sequence[str]) -> dict[str, Any]:
     return {
         "schema": 1,
-        "sentence": found.sentence(),
-        "remarks": found.remarks(),
-        "threshold_is_default": found.is_default,
-        "theta": found.theta,
-        **found.bounds(feature_names),
+        "sentence": selection.sentence(),
+        "remarks": selection.remarks(),
+        "threshold_is_default": selection.is_default,
+        "theta": selection.theta,
+        **selection.bounds(feature_names),
         "halves": {
-            "asked_for": found.n_halves,
-            "counted": 2 * found.n_pairs,
-            "n_selected": found.n_selected,
-            "stability_of_pairs": found.stability,
-            "failed": {str(number): reason for number, reason in found.errors.items()},
-            "not_converged": found.n_unconverged,
+            "asked_for": selection.n_halves,
+            "counted": 2 * selection.n_pairs,
+            "n_selected": selection.n_selected,
+            "stability_of_pairs": selection.stability,
+            "failed": {str(number): reason for number, reason in selection.errors.items()},
+            "not_converged": selection.n_unconverged,
         },
-        "identity": found.identity,
-        "mixed": list(found.mixed),
+        "identity": selection.identity,
+        "mixed": list(selection.mixed),
     }
 
 
@@ -270,20 +270,20 @@ def read_stability_selection(folder: Path, constant: BoolArray) -> StabilitySele
     if not (folder / _RESULT).exists():
         return None
     try:
-        found = read_json(folder / _RESULT)
+        raw = read_json(folder / _RESULT)
         table = read_numbers(folder / _TABLE, ("index", "n_halves", "n_pairs", "selection_probability"), len(constant))
         by_index = np.argsort(table["index"])
         if not np.array_equal(np.asarray(table["index"])[by_index], np.arange(len(constant))):
             raise ValueError("the features are not those of the study")
-        halves = found["halves"]
+        halves = raw["halves"]
         if halves["counted"] != len(halves["n_selected"]) or not np.allclose(
             np.array(table["n_halves"]) / halves["counted"], table["selection_probability"], rtol=0, atol=1e-12
         ):
             raise ValueError(f"{_TABLE} and {_RESULT} are of different runs")
         return StabilitySelection(
-            found["top"],
-            found["threshold"],
-            found["threshold_is_default"],
+            raw["top"],
+            raw["threshold"],
+            raw["threshold_is_default"],
             np.array(table["n_halves"], dtype=np.int64)[by_index],
             np.array(table["n_pairs"], dtype=np.int64)[by_index],
             np.array(halves["n_selected"], dtype=np.int64),
@@ -291,8 +291,8 @@ def read_stability_selection(folder: Path, constant: BoolArray) -> StabilitySele
             halves["asked_for"],
             {int(number): reason for number, reason in halves["failed"].items()},
             halves["not_converged"],
-            found["identity"],
-            tuple(found.get("mixed", ())),  # of an earlier version
+            raw["identity"],
+            tuple(raw.get("mixed", ())),  # of an earlier version
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DirectoryError(

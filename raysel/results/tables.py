@@ -1,14 +1,18 @@
-"""Table of the objective and scores of all inner fits by iteration."""
+"""Tables of a study: inner fits by iteration, winners, trials, and columns of a stored table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 
+from raysel.core.arrays import LabelArray
 from raysel.core.errors import headline
+from raysel.data.formats.isolated import check_columnar
 from raysel.evaluation.plan import FINAL
 from raysel.evaluation.records import TrialRecord
 from raysel.study.stored import StoredStudy
@@ -80,8 +84,8 @@ def trial_frame(stored: StoredStudy) -> pd.DataFrame:
     score = f"val_{stored.study.metric}"
     if not stored.trials:
         return pd.DataFrame(columns=["trial", "status", score, "objective", "converged", "seconds", "error"])
-    found = pd.DataFrame([_trial_row(record, stored) for record in stored.trials])
-    return found.sort_values(score, ascending=False, kind="stable", ignore_index=True)
+    frame = pd.DataFrame([_trial_row(record, stored) for record in stored.trials])
+    return frame.sort_values(score, ascending=False, kind="stable", ignore_index=True)
 
 
 def _trial_row(record: TrialRecord, stored: StoredStudy) -> dict[str, Any]:
@@ -111,3 +115,19 @@ def trace_frame(stored: StoredStudy) -> pd.DataFrame:
     Columns of `trace_table`.
     """
     return trace_table(stored.trials, stored.study.labels).to_pandas()
+
+
+def read_numbers(path: Path, columns: Iterable[str], n_rows: int) -> dict[str, LabelArray]:
+    """Read columns of numbers, after a process of its own has read the file under a limit of memory."""
+    names = list(columns)
+    check_columnar(path)
+    with pa.parquet.ParquetFile(path) as file:
+        if file.metadata.num_rows != n_rows:
+            raise ValueError(f"{path.name} has {file.metadata.num_rows} rows, not {n_rows}")
+        for name in names:
+            position = file.schema_arrow.get_field_index(name)
+            kind = None if position < 0 else file.schema_arrow.field(position).type
+            if kind is None or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+                raise ValueError(f"{path.name} has no column {name} of numbers")
+        table = file.read(columns=names)
+    return {name: table[name].to_numpy() for name in names}

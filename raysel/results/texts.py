@@ -81,13 +81,13 @@ def headline(facts: Facts) -> str:
 
 def format_score(facts: Facts) -> str:
     """Return the mean test score with SD, number of outer folds and interval, or why there is none."""
-    found = facts.interval
-    interval = f"no interval: {found.reason}"
-    if found.lower is not None and found.upper is not None:
-        pool = ", for this pool of samples" if found.of_draws else ""
-        interval = f"{interval_name(facts)} {found.lower:.3f} to {found.upper:.3f}{pool}"
-    over = "draws of the training set" if found.of_draws else "outer folds"
-    return f"{mean_and_sd(found.mean, found.sd)} (SD over {len(facts.outer)} {over}; {interval})"
+    score = facts.interval
+    interval = f"no interval: {score.reason}"
+    if score.lower is not None and score.upper is not None:
+        pool = ", for this pool of samples" if score.of_draws else ""
+        interval = f"{interval_name(facts)} {score.lower:.3f} to {score.upper:.3f}{pool}"
+    over = "draws of the training set" if score.of_draws else "outer folds"
+    return f"{mean_and_sd(score.mean, score.sd)} (SD over {len(facts.outer)} {over}; {interval})"
 
 
 def interval_name(facts: Facts) -> str:
@@ -149,10 +149,10 @@ def classifier_name(evaluation: Mapping[str, Any]) -> str:
 
 def interval_footnote(facts: Facts) -> str:
     """Return what the interval means, as one footnote."""
-    found, n = facts.interval, len(facts.outer)
-    if found.lower is None:
+    score, n = facts.interval, len(facts.outer)
+    if score.lower is None:
         return ""
-    if found.of_draws:
+    if score.of_draws:
         return (
             f"95 % interval: mean ± t SD / sqrt(J) over J = {n} draws of the training set. It holds "
             "for this pool of samples, which it takes as the whole population, and for the method trained on that many "
@@ -160,7 +160,7 @@ def interval_footnote(facts: Facts) -> str:
         )
     return (
         "Corrected 95 % interval (Nadeau & Bengio 2003): mean ± t SD sqrt(1/J + n_test/n_train) over J = "
-        f"{n} outer folds, n_test/n_train = {found.ratio:.3g}, because their training sets overlap; "
+        f"{n} outer folds, n_test/n_train = {score.ratio:.3g}, because their training sets overlap; "
         "approximate, for the method trained on that many samples; it ends at the metric's bounds."
     )
 
@@ -407,8 +407,8 @@ def stability(facts: Facts) -> str:
     chosen = agreement.top.chosen_by
     notes = [] if chosen == GIVEN or agreement.halves else [f"N: {chosen}"]
     notes += [noise] if (noise := noise_level(facts)) else []
-    told = f" ({'; '.join(notes)})" if notes else ""
-    return f"{_stability(facts)}{told}; {overlap(facts)}"
+    beside = f" ({'; '.join(notes)})" if notes else ""
+    return f"{_stability(facts)}{beside}; {overlap(facts)}"
 
 
 def short_stability(facts: Facts) -> str:

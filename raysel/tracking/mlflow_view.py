@@ -67,13 +67,13 @@ def log_axes(study: StudyRecord) -> dict[str, str]:
 
     MLflow's parallel coordinates have linear axes only, on which such values fall together.
     """
-    found = {}
+    axes = {}
     for name, domain in study.config.get("solver", {}).get("space", {}).items():
         ends = next(iter(domain.values()))[:2] if isinstance(domain, Mapping) else domain
         numbers = [v for v in ends if isinstance(v, int | float) and not isinstance(v, bool) and v > 0]
         if len(numbers) == len(ends) > 1 and max(numbers) >= _WIDE * min(numbers):
-            found[name] = f"log10_{name}"
-    return found
+            axes[name] = f"log10_{name}"
+    return axes
 
 
 def trial_view(study: StudyRecord, record: TrialRecord) -> RunView:
@@ -87,10 +87,10 @@ def trial_view(study: StudyRecord, record: TrialRecord) -> RunView:
         tags["raysel.failed_folds"] = ", ".join(record.failed_folds)
     if record.failure:
         tags["raysel.error"] = record.failure
-    found = record.convergence()
-    metrics: dict[str, float | None] = {"converged_share": found.n_converged / found.n_fits} if found.n_fits else {}
-    if found.gap is not None:
-        metrics["largest_gap"] = found.gap
+    fits = record.convergence()
+    metrics: dict[str, float | None] = {"converged_share": fits.n_converged / fits.n_fits} if fits.n_fits else {}
+    if fits.gap is not None:
+        metrics["largest_gap"] = fits.gap
     return RunView(
         key=f"trial:{record.id}",
         name=f"{record.fold}: {record.name}" if record.fold else record.name,

@@ -25,10 +25,7 @@ from raysel.evaluation.plan import derived_seed
 from raysel.numerics.permutation import LabelPermutations
 from raysel.numerics.rankings import nogueira_stability, rank_biased_overlap, top_weight
 from raysel.results import texts
-from raysel.results.agreement import (
-    choose_top,
-    noise_level,
-)
+from raysel.results.agreement import choose_top, noise_level
 from raysel.results.export import export_result, manifest, markdown
 from raysel.results.facts import Facts
 from raysel.results.page.assemble import write_report
@@ -50,11 +47,8 @@ def finished(tmp_path_factory):
 def lists(finished):
     """Features with a score of each outer fold, best first, from the recorded scores."""
     X = load_dataset(finished.config["dataset"]["path"]).X
-    found = []
-    for refit in finished.outer:
-        scores = np.where(np.ptp(X, axis=0) == 0, 0.0, refit.feature_scores)
-        found.append([int(i) for i in np.argsort(-scores, kind="stable") if scores[i] > 0])
-    return found
+    rows = [np.where(np.ptp(X, axis=0) == 0, 0.0, refit.feature_scores) for refit in finished.outer]
+    return [[int(i) for i in np.argsort(-scores, kind="stable") if scores[i] > 0] for scores in rows]
 
 
 def with_folds(result, names):
@@ -104,24 +98,18 @@ def test_a_study_of_noise_says_so_and_one_of_digits_does_not(finished, tmp_path,
     np.savez("noise.npz", X=rng.normal(size=(90, 60)), y=np.arange(90) % 2)
     raw = raw_config("noise.npz", solver={"name": "fisher_score"}, cv__outer=5, evaluation__n_features=[4, 8])
     noise = run_offline(raw, tmp_path / "study")
-    found = noise.stability()
-    assert found.value > 0.15  # folds that share samples agree on noise
-    for text in (
-        texts.short_stability(noise.facts),
-        markdown(noise.facts),
-        write_report(noise, tmp_path / "report.html").read_text(),
-    ):
-        assert "at the level of noise" in text
-    assert "above the level of noise" in texts.short_stability(finished.facts)
-
-
-def test_an_earlier_study_says_that_the_level_of_noise_was_not_recorded(finished, tmp_path):
+    assert noise.stability().value > 0.15  # folds that share samples agree on noise
     old = StudyResult(dataclasses.replace(finished.stored, noise=None))
-    assert "the level of noise was not recorded" in texts.noise_level(Facts.of(old, 8))
     assert old.stability_curve().noise.isna().all()
     assert manifest(old)["stability"]["with_permuted_labels"] is None
-    write_report(old, tmp_path / "report.html")
-    assert "the level of noise was not recorded" in (tmp_path / "report.html").read_text()
+    for result, sentence in (
+        (noise, "at the level of noise"),
+        (finished, "above the level of noise"),
+        (old, "the level of noise was not recorded"),
+    ):
+        report = write_report(result, tmp_path / "report.html").read_text()
+        for text in (texts.short_stability(result.facts), markdown(result.facts), report):
+            assert sentence in text
 
 
 def test_the_overlap_is_of_all_pairs_of_outer_folds(finished, lists):
@@ -137,35 +125,31 @@ def test_the_overlap_is_of_all_pairs_of_outer_folds(finished, lists):
 def test_summary_manifest_and_markdown_agree(finished):
     screen = io.StringIO()
     print_answer(finished, Console(file=screen, width=500), verbose=True)
-    words, sentence = texts.stability(finished.facts), finished.consensus_sentence()
-    assert words in markdown(finished.facts)
-    short = texts.short_stability(finished.facts)
-    assert all(part in words for part in short.split("; "))
-    for text in (short, texts.overlap(finished.facts)):
-        assert text in screen.getvalue()
-    for text in (screen.getvalue(), markdown(finished.facts)):
-        assert sentence in text
-    found, overlap, top = finished.stability(), finished.rank_overlap, finished.default_top
-    assert words.startswith(
-        f"of the top {top} over 3 overlapping outer folds: {found.value:.2f} (N: chosen by the inner "
-    )
+    facts, page = finished.facts, markdown(finished.facts)
+    line, short, sentence = texts.stability(facts), texts.short_stability(facts), finished.consensus_sentence()
+    assert all(part in line for part in short.split("; "))
+    assert all(text in screen.getvalue() for text in (short, texts.overlap(facts), sentence))
+    assert all(text in page for text in (line, sentence))
+    stability, overlap, top = finished.stability(), finished.rank_overlap, finished.default_top
     noise = noise_level(finished, top)
-    assert f"{noise.mean:.2f} on the same folds ({noise.lowest:.2f} to {noise.highest:.2f} in 20 permutations)" in words
-    assert f"of the outer folds {overlap.mean:.2f} (lowest {overlap.lowest:.2f})" in words
+    for part in (
+        f"of the top {top} over 3 overlapping outer folds: {stability.value:.2f} (N: chosen by the inner ",
+        f"{noise.mean:.2f} on the same folds ({noise.lowest:.2f} to {noise.highest:.2f} in 20 permutations)",
+        f"of the outer folds {overlap.mean:.2f} (lowest {overlap.lowest:.2f})",
+    ):
+        assert part in line
     written = json.loads((finished.directory.ranking / "manifest.json").read_text())
     assert (written["top"], written["ranking_of"], written["consensus"]) == (top, "final", sentence)
     assert written["top_chosen_by"] == "chosen by the inner scores of the final model"
-    assert written["stability"]["value"] == found.value
-    noted = written["stability"]["with_permuted_labels"]
-    assert (noted["mean"], noted["lowest"], noted["highest"]) == noise
-    assert (noted["n_permutations"], noted["exchanged"]) == (20, "samples")
+    assert written["stability"]["value"] == stability.value
+    permuted = {**noise._asdict(), "n_permutations": 20, "exchanged": "samples", "ranked_by": "F-test"}
+    assert written["stability"]["with_permuted_labels"] == permuted
     assert written["rank_biased_overlap"]["mean"] == overlap.mean
     assert written["rank_biased_overlap"]["lowest_of"] == list(overlap.lowest_pair)
     curve = finished.stability_curve()
     assert written["stability_curve"]["n_features"] == curve.n_features.tolist()
     at_top = curve.loc[curve.n_features == top].iloc[0]
-    assert (at_top.noise, at_top.noise_lowest, at_top.noise_highest) == noise
-    assert at_top.stability == found.value
+    assert (at_top.stability, at_top.noise, at_top.noise_lowest, at_top.noise_highest) == (stability.value, *noise)
 
 
 def test_the_consensus_stands_beside_the_final_order_in_every_table(finished, lists, tmp_path, capsys):
@@ -225,9 +209,9 @@ def test_without_a_final_model_the_consensus_and_the_folds_can_be_exported(finis
 
 def test_one_outer_fold_has_a_ranking_but_no_agreement(finished):
     single = with_folds(finished, ["outer0", "final"])
-    words = texts.stability(single.facts)
-    assert "over 1 outer fold: undefined (one selection says nothing about others)" in words
-    assert words.endswith("rank-biased overlap of the rankings of the outer folds undefined (one outer fold)")
+    line = texts.stability(single.facts)
+    assert "over 1 outer fold: undefined (one selection says nothing about others)" in line
+    assert line.endswith("rank-biased overlap of the rankings of the outer folds undefined (one outer fold)")
     assert single.stability_curve().stability.isna().all()
     assert "over one outer fold" in single.consensus_sentence()
     assert manifest(single)["rank_biased_overlap"]["undefined_because"] == "one outer fold"

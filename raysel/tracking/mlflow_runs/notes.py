@@ -180,8 +180,8 @@ def experiment_note(
     # beginning as plain text, so links come last.
     score = _format_score(study, end) if end else ""
     of = f"{study.config.get('solver', {}).get('name', 'the method')} on {len(study.feature_names)} features"
-    told = [score[:1].upper() + score[1:], markdown_text(of), f"last study: {study.name}"]
-    last = " · ".join([", ".join(filter(None, told)), *links])
+    head = [score[:1].upper() + score[1:], markdown_text(of), f"last study: {study.name}"]
+    last = " · ".join([", ".join(filter(None, head)), *links])
     asks = f"**What it asks.** {_question(study)}"
     nested = (
         "**How the runs nest.** Below the run of kind `study` there is one `trial` for each configuration "
@@ -234,21 +234,21 @@ def final_note(
     model: str = "",
 ) -> str:
     """Return the description of the final run: the honest score, what it is of, and where to read on."""
-    told = []
+    parts = []
     size = f" with {final.n_features} features" if final.n_features is not None else ""
     if score := _format_score(study, end):
-        told.append(
+        parts.append(
             f"This model is fitted on all samples, so that none is left to test it. It may be expected to score as the "
             f"study's {len(outer)} outer folds did on test samples that no choice has seen: {score}."
         )
-    told.append(f"Model: {markdown_text(final.name)}{size}, fitted on all {study.n_samples} samples.")
+    parts.append(f"Model: {markdown_text(final.name)}{size}, fitted on all {study.n_samples} samples.")
     rows = [_fold_row(record, links.get(record.fold, "")) for record in outer]
-    told.append("\n".join(["Outer folds:", "", *rows]))
+    parts.append("\n".join(["Outer folds:", "", *rows]))
     if report:
-        told.append(f"Report: [report.html]({_here(report)})")
+        parts.append(f"Report: [report.html]({_here(report)})")
     if model:
-        told.append(f'To load the model: `mlflow.sklearn.load_model("{model}")`')
-    return "\n\n".join(told)
+        parts.append(f'To load the model: `mlflow.sklearn.load_model("{model}")`')
+    return "\n\n".join(parts)
 
 
 def _format_score(study: StudyRecord, end: EndRecord) -> str:
