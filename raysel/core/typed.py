@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 Instance = TypeVar("Instance")
 
@@ -15,6 +16,8 @@ def instance_of(cls: type[Instance], raw: Any) -> Instance:
 
     A ValueError names the first field that is missing or of another type, or a number that is not finite.
     """
+    from pydantic import ValidationError  # noqa: PLC0415 - takes a tenth of a second
+
     try:
         made: list[Instance] = _adapter(cls).validate_python([raw])  # type: ignore[arg-type]
     except ValidationError as error:
@@ -26,5 +29,7 @@ def instance_of(cls: type[Instance], raw: Any) -> Instance:
 
 @cache
 def _adapter(cls: type) -> TypeAdapter[Any]:
+    from pydantic import ConfigDict, TypeAdapter  # noqa: PLC0415
+
     # In a list, because pydantic takes no configuration beside a dataclass itself.
     return TypeAdapter(list[cls], config=ConfigDict(allow_inf_nan=False))  # type: ignore[valid-type]

@@ -12,18 +12,40 @@ import socket
 import time
 import uuid
 from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from raysel.core.errors import DirectoryError
 from raysel.core.files import parse_json
 from raysel.core.storage.location import FileSystem, Location
-from raysel.core.storage.transfer import Entry, entry_of, hidden_entries, kind_of, remove, upload
+from raysel.core.storage.transfer import entry_of, hidden_entries, kind_of, remove, upload
+from raysel.core.typed import instance_of
 
 #: Folder of the markers below that of a study; names of a study's own files that start with a dot are not copied.
 MARKERS = ".raysel-running"
 #: Seconds between two renewals of a marker, and those after which its driver counts as dead.
 RENEWAL, PATIENCE = 10.0, 60.0
+
+
+@dataclass(frozen=True)
+class _Driver:
+    """Process that runs a study."""
+
+    host: str
+    pid: int
+    #: This machine since it was started, and the processes that are seen there.
+    machine: str
+    #: Time at which the process started, in clock ticks.
+    start: str
+
+    @classmethod
+    def current(cls) -> _Driver:
+        """Return this process."""
+        return cls(socket.gethostname(), os.getpid(), _machine(), _start_of(os.getpid()))
+
+    def is_dead(self) -> bool:
+        """Return whether the process ran on this machine and has ended."""
+        return self.machine == _machine() and _start_of(self.pid) != self.start
 
 
 class Claim:
@@ -58,9 +80,7 @@ class Claim:
                 self._store.delete_dir(self._folder.child(MARKERS).path)
 
     def _write(self) -> None:
-        machine, start = _machine(), _start_of(os.getpid())
-        owner = {"host": socket.gethostname(), "pid": os.getpid(), "machine": machine, "start": start}
-        upload(self._store, json.dumps(owner).encode(), self._folder, f"{MARKERS}/{self._name}")
+        upload(self._store, json.dumps(asdict(_Driver.current())).encode(), self._folder, f"{MARKERS}/{self._name}")
 
     def _refuse_others(self) -> None:
         markers = self._folder.child(MARKERS)
@@ -68,33 +88,22 @@ class Claim:
         for entry in hidden_entries(self._store, markers):
             if entry.name == self._name:
                 continue
-            owner, age = self._owner(markers, entry), max(0.0, now - entry.changed)
-            if age < PATIENCE and not _is_dead(owner):
+            driver, age = self._driver(markers.child(entry.name)), max(0.0, now - entry.changed)
+            if age < PATIENCE and not (driver and driver.is_dead()):
+                place = f"process {driver.pid} on {driver.host}" if driver else "process ? on ?"
                 raise DirectoryError(
-                    f"a study is running in {self._folder} (process {owner.get('pid', '?')} on "
-                    f"{owner.get('host', '?')}, last sign of life {age:.0f} s ago); wait until it ends, or choose "
-                    f"another output. If it was killed, try again in {PATIENCE - age:.0f} s."
+                    f"a study is running in {self._folder} ({place}, last sign of life {age:.0f} s ago); wait until "
+                    f"it ends, or choose another output. If it was killed, try again in {PATIENCE - age:.0f} s."
                 )
             remove(self._store, markers.child(entry.name))
 
-    def _owner(self, markers: Location, entry: Entry) -> dict[str, Any]:
-        """Content of a marker; empty if it is gone or of another form."""
+    def _driver(self, marker: Location) -> _Driver | None:
+        """Content of a marker; None if it is gone or of another form."""
         try:
-            with self._store.open_input_stream(markers.child(entry.name).path) as stream:
-                found = parse_json(stream.read(2**12))
+            with self._store.open_input_stream(marker.path) as stream:
+                return instance_of(_Driver, parse_json(stream.read(2**12)))
         except (OSError, ValueError):
-            return {}
-        kinds = {"host": str, "pid": int, "machine": str, "start": str}
-        return {key: found[key] for key, kind in kinds.items() if isinstance(found, dict) and _is(found.get(key), kind)}
-
-
-def _is(value: Any, kind: type) -> bool:
-    return type(value) is kind and str(value).isprintable() and len(str(value)) < 2**8
-
-
-def _is_dead(owner: dict[str, Any]) -> bool:
-    """Return whether the process ran on this machine and has ended."""
-    return bool(owner) and owner.get("machine") == _machine() and _start_of(owner.get("pid", 0)) != owner.get("start")
+            return None
 
 
 def _machine() -> str:

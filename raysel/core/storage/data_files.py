@@ -11,7 +11,16 @@ from pathlib import Path
 
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.storage.location import FileSystem, Location, parse_location
-from raysel.core.storage.transfer import Entry, download, entries, entry_of, kind_of, reason, version_of
+from raysel.core.storage.transfer import (
+    Entry,
+    check_room,
+    download,
+    entries,
+    entry_of,
+    failing_as,
+    kind_of,
+    version_of,
+)
 
 _LOG = logging.getLogger("raysel")
 #: A fetch of so many bytes takes long enough to be announced on stderr.
@@ -22,8 +31,8 @@ def cache_folder() -> Path:
     """Return the folder of fetched data: ``$RAYSEL_CACHE``, else ``$XDG_CACHE_HOME/raysel``, else
     ``~/.cache/raysel``.
     """
-    if own := os.environ.get("RAYSEL_CACHE"):
-        return Path(own).expanduser().absolute()
+    if folder := os.environ.get("RAYSEL_CACHE"):
+        return Path(folder).expanduser().absolute()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "raysel"
 
 
@@ -37,18 +46,16 @@ def fetch_data(uri: str, *, folder: bool = False) -> Path:
         location = parse_location(uri)
     except ConfigError as error:
         raise DataError(str(error)) from error
-    try:
+    with failing_as(DataError, location, "read"):
         store = location.open()
-        found, is_folder = _files(store, location, folder)
+        files, is_folder = _files(store, location, folder)
         versions = cache_folder() / "data" / hashlib.sha256(str(location).encode()).hexdigest()[:16]
-        copy = versions / version_of(store, location, found) / location.name
+        copy = versions / version_of(store, location, files) / location.name
         if not copy.exists():
-            _fetch(store, location, found, copy, is_folder)
-            _remove_others(versions, copy.parent)
-    except DataError:
-        raise
-    except (OSError, ValueError) as error:
-        raise DataError(f"{location} cannot be read: {reason(error, location)}.") from error
+            _fetch(store, location, files, copy, is_folder)
+            for other in versions.iterdir():
+                if other != copy.parent and not other.name.startswith("."):
+                    shutil.rmtree(other, ignore_errors=True)
     return copy
 
 
@@ -66,38 +73,24 @@ def _files(store: FileSystem, location: Location, folder: bool) -> tuple[list[En
     raise DataError(f"there is no data file {location}; check its name, which is case-sensitive.")
 
 
-def _fetch(store: FileSystem, location: Location, found: list[Entry], copy: Path, is_folder: bool) -> None:
+def _fetch(store: FileSystem, location: Location, files: list[Entry], copy: Path, is_folder: bool) -> None:
     """Copy the files to a temporary folder beside the copy, and move it there."""
-    size = sum(entry.size for entry in found)
     above = copy.parent.parent
     above.mkdir(parents=True, exist_ok=True, mode=0o700)
     cache_folder().chmod(0o700)
-    free = shutil.disk_usage(above).free
-    if size > free:
-        raise DataError(
-            f"{location} has {size / 2**20:.0f} MiB, and the disk of {cache_folder()} has room for {free / 2**20:.0f} "
-            "MiB; make room, or set RAYSEL_CACHE to a folder on another disk."
-        )
-    _LOG.log(
-        logging.WARNING if size >= _LARGE else logging.INFO, "fetching %s: %.1f MiB to %s", location, size / 2**20, copy
-    )
+    check_room(DataError, location, files, cache_folder(), "RAYSEL_CACHE")
+    size = sum(entry.size for entry in files)
+    level = logging.WARNING if size >= _LARGE else logging.INFO
+    _LOG.log(level, "fetching %s: %.1f MiB to %s", location, size / 2**20, copy)
     with tempfile.TemporaryDirectory(dir=above, prefix=".part-") as temporary:
         part = Path(temporary, "part")
-        for entry in found:
-            source = location.child(entry.name) if is_folder else location
-            download(
-                store, source, part / location.name / entry.name if is_folder else part / location.name, entry.size
-            )
-        if not found:
+        if is_folder:
             (part / location.name).mkdir(parents=True)
+        for entry in files:
+            source = location.child(entry.name) if is_folder else location
+            download(store, source, part / location.name / (entry.name if is_folder else ""), entry.size)
         try:
             part.rename(copy.parent)
         except OSError:
             if not copy.exists():  # else another process has fetched it meanwhile
                 raise
-
-
-def _remove_others(versions: Path, current: Path) -> None:
-    for other in versions.iterdir():
-        if other != current and not other.name.startswith("."):
-            shutil.rmtree(other, ignore_errors=True)

@@ -1,15 +1,17 @@
-"""Reasons for which a store could not be used, in plain words."""
+"""Files of a store: listed, copied, removed, and why that failed."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from raysel.core.errors import RayselError
 from raysel.core.files import atomic_write
 from raysel.core.storage.location import FileSystem, Location
 
@@ -47,6 +49,27 @@ def reason(error: Exception, location: Location) -> str:
     return " ".join(text.split())[:300] or type(error).__name__
 
 
+@contextmanager
+def failing_as(kind: type[RayselError], location: Location, done: str) -> Iterator[None]:
+    """Raise an error of raysel in place of one of a store."""
+    try:
+        yield
+    except RayselError:
+        raise
+    except (OSError, ValueError) as error:
+        raise kind(f"{location} cannot be {done}: {reason(error, location)}.") from error
+
+
+def check_room(kind: type[RayselError], location: Location, files: Iterable[Entry], folder: Path, remedy: str) -> None:
+    """Check that files of a location fit on the disk of a folder."""
+    size, free = sum(entry.size for entry in files), shutil.disk_usage(folder).free
+    if size > free:
+        raise kind(
+            f"{location} has {size / 2**20:.0f} MiB, and the disk of {folder} has room for {free / 2**20:.0f} MiB; "
+            f"make room, or set {remedy} to a folder on another disk."
+        )
+
+
 #: Bytes that are copied at once, and of the largest file that is held in memory.
 _CHUNK, _HELD = 2**22, 2**26
 
@@ -81,10 +104,10 @@ def entry_of(store: FileSystem, location: Location) -> Entry:
 
 def entries(store: FileSystem, folder: Location) -> list[Entry]:
     """List the files of a folder and its subfolders, sorted by name."""
-    found = [entry for entry in _listed(store, folder) if not is_hidden(entry.name)]
-    for entry in found:
+    shown = [entry for entry in _listed(store, folder) if not is_hidden(entry.name)]
+    for entry in shown:
         _refuse_outside(folder, entry.name)
-    return sorted(found, key=lambda entry: entry.name)
+    return sorted(shown, key=lambda entry: entry.name)
 
 
 def hidden_entries(store: FileSystem, folder: Location) -> list[Entry]:
@@ -97,10 +120,9 @@ def is_hidden(name: str) -> bool:
     return any(part.startswith(".") for part in name.split("/") if part != "..")
 
 
-def version_of(store: FileSystem, location: Location, found: Iterable[Entry]) -> str:
+def version_of(store: FileSystem, location: Location, files: list[Entry]) -> str:
     """Return a text that changes whenever a file or folder changes."""
     digest = hashlib.sha256()
-    files = list(found)
     for entry in files:
         digest.update(f"{entry.name!r} {entry.size} {entry.changed!r}\n".encode())
     if len(files) == 1 and location.scheme != "file" and files[0].name == location.name:
@@ -163,9 +185,8 @@ def _listed(store: FileSystem, folder: Location) -> list[Entry]:
     from pyarrow import fs  # noqa: PLC0415
 
     selector = fs.FileSelector(folder.path, recursive=True, allow_not_found=True)
-    found = store.get_file_info(selector)
-    prefix = f"{folder.path}/"
-    return [_entry(info, info.path.removeprefix(prefix)) for info in found if info.type == fs.FileType.File]
+    infos = store.get_file_info(selector)
+    return [_entry(it, it.path.removeprefix(f"{folder.path}/")) for it in infos if it.type == fs.FileType.File]
 
 
 def _entry(info: Any, name: str) -> Entry:

@@ -15,7 +15,7 @@ from raysel.core.printing import listed
 from raysel.core.storage.claim import Claim
 from raysel.core.storage.location import FileSystem, Location, as_uri, parse_location
 from raysel.core.storage.mirror import Mirror, states
-from raysel.core.storage.transfer import download, entries, reason, upload
+from raysel.core.storage.transfer import check_room, download, entries, failing_as, upload
 
 #: Location of each working copy of this process.
 _PLACES: dict[Path, Location] = {}
@@ -48,10 +48,8 @@ def opened_at(place: str | Path, *, write: bool = False) -> Iterator[Path]:
             yield local
         changed = [name for name, state in states(local).items() if before.get(name) != state]
         for name in changed if write else ():
-            try:
+            with failing_as(DirectoryError, location.child(name), "written"):
                 upload(store, local / name, location, name)
-            except OSError as error:
-                raise DirectoryError(f"{location.child(name)} cannot be written: {reason(error, location)}.") from error
     finally:
         _PLACES.pop(local, None)
         shutil.rmtree(local.parent, ignore_errors=True)
@@ -124,7 +122,7 @@ def copy_folder(local: Path, uri: str) -> list[str]:
         raise DirectoryError(f"{uri} is not a URI; give s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH.")
     location = _location(uri)
     names = sorted(states(local), key=lambda name: (name.endswith(".jsonl"), name))
-    try:
+    with failing_as(DirectoryError, location, "written"):
         store = location.open()
         claim = Claim(store, location)
         try:
@@ -132,8 +130,6 @@ def copy_folder(local: Path, uri: str) -> list[str]:
                 upload(store, local / name, location, name)
         finally:
             claim.release()
-    except (OSError, ValueError) as error:
-        raise DirectoryError(f"{location} cannot be written: {reason(error, location)}.") from error
     return names
 
 
@@ -157,39 +153,34 @@ def _new_folder(location: Location) -> Path:
 
 def _fetch(location: Location, local: Path) -> FileSystem:
     """Copy the files at a URI to a folder, and return the connection."""
-    try:
+    with failing_as(DirectoryError, location, "read"):
         store = location.open()
-        found = entries(store, location)
-        size, free = sum(entry.size for entry in found), shutil.disk_usage(local).free
-        if size > free:
-            raise DirectoryError(
-                f"{location} has {size / 2**20:.0f} MiB, and the disk of {local.parent} has room for "
-                f"{free / 2**20:.0f} MiB; make room, or set TMPDIR to a folder on another disk."
-            )
-        for entry in found:
+        files = entries(store, location)
+        check_room(DirectoryError, location, files, local.parent, "TMPDIR")
+        for entry in files:
             download(store, location.child(entry.name), local / entry.name, entry.size)
-    except (OSError, ValueError) as error:
-        raise DirectoryError(f"{location} cannot be read: {reason(error, location)}.") from error
-    if not found:
-        raise DirectoryError(f"{location} holds no study: there are no files; check the URI.")
+    _check_found(files, location)
     return store
+
+
+def _check_found(files: Collection[object], location: Location) -> None:
+    if not files:
+        raise DirectoryError(f"{location} holds no study: there are no files; check the URI.")
 
 
 def _claimed(location: Location, refused: Collection[str] | None) -> tuple[FileSystem, Claim]:
     """Connect to the store and mark the folder as in use, after a check of what it holds."""
-    try:
+    with failing_as(DirectoryError, location, "written"):
         store = location.open()
-        there = {entry.name for entry in entries(store, location)}
-        if refused is None and not there:
-            raise DirectoryError(f"{location} holds no study: there are no files; check the URI.")
-        if there & set(refused or ()):
+        names = {entry.name for entry in entries(store, location)}
+        if refused is None:
+            _check_found(names, location)
+        if names & set(refused or ()):
             raise DirectoryError(
                 f"{location} already holds a study, or files of the same names; nothing was overwritten. Resume that "
                 "study, or choose another output."
             )
         return store, Claim(store, location)
-    except (OSError, ValueError) as error:
-        raise DirectoryError(f"{location} cannot be written: {reason(error, location)}.") from error
 
 
 @contextmanager
