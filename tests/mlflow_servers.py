@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from typing import Any
 import pytest
 import yaml
 from small_studies import CommandRun, raw_config, run_offline, write_digits, write_yaml
+
+from raysel.evaluation.records import RefitRecord, TrialRecord
 
 COMPOSE = Path(__file__).resolve().parent.parent / "conf" / "cluster" / "mlflow-compose.yaml"
 
@@ -33,6 +35,22 @@ def local_study(folder: Path, **changes: Any) -> CommandRun:
     with contextlib.chdir(folder):
         run_offline(raw_config("few.npz", **changes), folder / "study")
     return CommandRun(0, "", "", folder / "study")
+
+
+def keys_of(records: Iterable[Any]) -> list[str]:
+    """Keys of the runs that MLflow has of a study's records."""
+    trials = [f"trial:{r.id}" for r in records if isinstance(r, TrialRecord)]
+    refits = [f"refit:{r.fold}:{r.trial}" for r in records if isinstance(r, RefitRecord)]
+    return sorted(["study", *trials, *refits])
+
+
+def runs_in(uri: str, experiment: str) -> list[str]:
+    """Keys of the runs of an experiment."""
+    from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds
+
+    client = MlflowClient(uri)
+    runs = client.search_runs([client.get_experiment_by_name(experiment).experiment_id])
+    return sorted(run.data.tags["raysel.key"] for run in runs)
 
 
 def rounded(metrics: Mapping[str, float]) -> dict[str, float]:

@@ -27,14 +27,6 @@ def folder(tmp_path, monkeypatch):
     sys.modules.pop("foreign_code", None)
 
 
-def test_a_directory_s_dotted_name_is_refused_before_it_is_imported(folder, capsys):
-    assert main(["--resume", "study", "--dry-run"]) == 2
-    message = capsys.readouterr().err
-    assert "foreign_code.LinearSVC imports code" in message
-    assert "give the configuration again" in message
-    assert not (folder / "ran").exists()
-
-
 def test_the_user_may_name_it(folder):
     write_yaml(folder / "own.yaml", solver={"name": "foreign_code.LinearSVC"})
     assert main(["own.yaml", "--dry-run", "--quiet"]) == 0

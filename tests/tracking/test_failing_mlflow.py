@@ -15,14 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from mlflow_servers import local_study
+from mlflow_servers import keys_of, local_study, runs_in
 
 from raysel.cli.tune import main
 from raysel.core.credentials import HIDDEN, keep_credentials
 from raysel.tracking.comparison import ComparisonRecord, MemberEntry
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_records
-from raysel.tracking.records import RefitRecord, TrialRecord
 from raysel.tracking.upload_process import MLflowUploader
 from raysel.tracking.uploader import follow, tracking_status
 
@@ -230,9 +229,4 @@ def test_a_store_that_another_program_has_locked_gets_everything_once(directory_
         assert status["error"].startswith(f"MLflow at {uri} is locked by another program that writes to it; wait")
         writer.execute("COMMIT")
     assert uploader.finish()["complete"]
-    client = MlflowClient(uri)
-    found = client.search_runs([client.get_experiment_by_name("other").experiment_id])
-    records = list(read_records(directory.journal))
-    trials = [f"trial:{r.id}" for r in records if isinstance(r, TrialRecord)]
-    refits = [f"refit:{r.fold}:{r.trial}" for r in records if isinstance(r, RefitRecord)]
-    assert sorted(run.data.tags["raysel.key"] for run in found) == sorted(["study", *trials, *refits])
+    assert runs_in(uri, "other") == keys_of(list(read_records(directory.journal)))

@@ -20,14 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mlflow_servers import COMPOSE, Postgres, compose, composed_server, local_study
+from mlflow_servers import COMPOSE, Postgres, compose, composed_server, keys_of, local_study, runs_in
 from small_studies import write_yaml
 
 from raysel.cli.tune import main
 from raysel.core.credentials import HIDDEN, changed_variables, keep_credentials
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_records
-from raysel.tracking.records import RefitRecord, TrialRecord
 from raysel.tracking.upload_process import MLflowUploader, replay
 from raysel.tracking.uploader import tracking_status
 
@@ -127,13 +126,6 @@ def run(folder: Path, *arguments: str, **variables: str) -> str:
     return done.stdout + done.stderr
 
 
-def keys(study: Path) -> list[str]:
-    records = list(read_records(study / "journal.jsonl"))
-    trials = [f"trial:{r.id}" for r in records if isinstance(r, TrialRecord)]
-    refits = [f"refit:{r.fold}:{r.trial}" for r in records if isinstance(r, RefitRecord)]
-    return sorted(["study", *trials, *refits])
-
-
 def assert_uploaded_once(uri: str, experiment: str, study: Path, like: Path) -> None:
     """All runs and the model are there once, with the numbers of a study that was run on this machine."""
     from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds
@@ -141,7 +133,7 @@ def assert_uploaded_once(uri: str, experiment: str, study: Path, like: Path) -> 
     client = MlflowClient(uri)
     id_ = client.get_experiment_by_name(experiment).experiment_id
     runs = client.search_runs([id_])
-    assert sorted(run.data.tags["raysel.key"] for run in runs) == keys(study)
+    assert sorted(run.data.tags["raysel.key"] for run in runs) == keys_of(list(read_records(study / "journal.jsonl")))
     (model,) = client.search_logged_models([id_])
     assert model.source_run_id == next(r.info.run_id for r in runs if r.data.tags["raysel.kind"] == "final")
     own, local = (json.loads((path / "ranking" / "manifest.json").read_text()) for path in (study, like))
@@ -267,14 +259,6 @@ def test_studies_that_start_at_once_on_an_empty_database_all_get_it(postgres, fi
     for uploader in uploaders:
         assert uploader._process.wait() == 0, tracking_status(uploader._directory)
     for name in "ab":
-        assert_uploaded_once_of_records(uri, name, finished_study.study)
+        assert runs_in(uri, name) == keys_of([first, *rest])
     wrong = replay(StudyDirectory(tmp_path / "a"), uri.replace(postgres.password, "wrong"))
     assert "refused the user or the password; set PGUSER and PGPASSWORD" in wrong["error"]
-
-
-def assert_uploaded_once_of_records(uri: str, experiment: str, study: Path) -> None:
-    from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds
-
-    client = MlflowClient(uri)
-    found = client.search_runs([client.get_experiment_by_name(experiment).experiment_id])
-    assert sorted(run.data.tags["raysel.key"] for run in found) == keys(study)

@@ -18,10 +18,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from mlflow_servers import keys_of, runs_in
 
 from raysel.cli.tune import main
 from raysel.core.errors import DirectoryError
-from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_journal, read_records
 from raysel.tracking.records import Record
@@ -53,19 +53,6 @@ def write(directory: StudyDirectory, records: list[Record]) -> None:
     with Journal(directory.journal) as journal:
         for record in records:
             journal.append(record)
-
-
-def runs_in(uri: str, experiment: str) -> list[str]:
-    from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds
-
-    client = MlflowClient(uri)
-    found = client.search_runs([client.get_experiment_by_name(experiment).experiment_id])
-    return sorted(run.data.tags["raysel.key"] for run in found)
-
-
-def keys(records: list[Record]) -> list[str]:
-    trials = [f"trial:{r.id}" for r in records if isinstance(r, TrialRecord)]
-    return sorted(["study", *trials, *(f"refit:{r.fold}:{r.trial}" for r in records if isinstance(r, RefitRecord))])
 
 
 class Server:
@@ -157,7 +144,7 @@ def test_a_slow_server_is_not_waited_for_and_told_the_rest_later(tmp_path, serve
     assert not told["complete"]
     assert 1 <= told["logged"] < len(records)
     assert replay(directory, server.uri)["complete"]
-    assert runs_in(server.store, "slow") == keys(records)
+    assert runs_in(server.store, "slow") == keys_of(records)
 
 
 @pytest.mark.slow
@@ -185,7 +172,7 @@ def test_a_server_that_dies_midway_costs_nothing_but_its_own_runs(tmp_path, serv
     finally:
         if follower is not None:
             follower.stop()
-    assert runs_in(server.store, "again") == keys(records)
+    assert runs_in(server.store, "again") == keys_of(records)
 
 
 @pytest.mark.slow
@@ -236,7 +223,7 @@ def test_studies_that_make_the_same_store_at_once_all_get_it(tmp_path, journal_o
         assert follower._process.wait() == 0
         assert tracking_status(follower._directory)["complete"], tracking_status(follower._directory)
     for directory in directories:
-        assert runs_in(uri, directory.path.name) == keys(records)
+        assert runs_in(uri, directory.path.name) == keys_of(records)
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["mlflow.db"]
 
 
