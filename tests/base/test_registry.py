@@ -32,16 +32,16 @@ def register(folder, package, **points):
     (info / "entry_points.txt").write_text(f"[{GROUP}]\n" + "".join(f"{k} = {v}\n" for k, v in points.items()))
 
 
-@pytest.mark.parametrize("name", OWN)
-def test_what_a_class_declares_is_what_it_has(name):
-    cls, can = solver_class(name), solver_capabilities(name)
-    assert issubclass(cls, Estimator)
-    assert can.predicts == hasattr(cls, "predict")
-    assert can.iterates == ({"max_iter", "tol"} <= set(cls().get_params()) and cls().max_steps > 1)
-    tags = cls().__sklearn_tags__().classifier_tags
-    assert can.multilabel == (tags is not None and tags.multi_label)
-    assert can.path == (cls.fit_path.__func__ is not Estimator.fit_path.__func__)
-    assert can.prepare_parameters <= set(cls().get_params())
+def test_what_a_class_declares_is_what_it_has():
+    for name in OWN:
+        cls, can = solver_class(name), solver_capabilities(name)
+        assert issubclass(cls, Estimator), name
+        assert can.predicts == hasattr(cls, "predict"), name
+        assert can.iterates == ({"max_iter", "tol"} <= set(cls().get_params()) and cls().max_steps > 1), name
+        tags = cls().__sklearn_tags__().classifier_tags
+        assert can.multilabel == (tags is not None and tags.multi_label), name
+        assert can.path == (cls.fit_path.__func__ is not Estimator.fit_path.__func__), name
+        assert can.prepare_parameters <= set(cls().get_params()), name
 
 
 def test_names_are_known_without_importing_what_they_stand_for():

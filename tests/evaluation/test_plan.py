@@ -239,14 +239,14 @@ def test_a_group_on_both_sides_of_an_inner_fold_is_a_leak(tmp_path):
         loaded(tmp_path, mutate(change))
 
 
-@pytest.mark.parametrize("bad", [1.0, True, "3", None, [1], 2**70, float("nan")])
 @pytest.mark.parametrize(
     "place",
     [("folds", 0, "train", 0), ("folds", 0, "inner", 0, "validation", 0), ("n_samples",), ("folds", 0, "index")],
 )
-def test_an_index_is_a_whole_number_and_nothing_like_it(tmp_path, place, bad):
-    with pytest.raises(ConfigError, match=r"plan\.json"):
-        loaded(tmp_path, mutate(set_at(*place, bad)))
+def test_an_index_is_a_whole_number(tmp_path, place):
+    for bad in (1.0, True, "3", None, [1], 2**70, float("nan")):
+        with pytest.raises(ConfigError, match=r"plan\.json"):
+            loaded(tmp_path, mutate(set_at(*place, bad)))
 
 
 @pytest.mark.parametrize("bad", [-1, 20, 2**62])
@@ -256,34 +256,34 @@ def test_an_index_out_of_range_is_refused(tmp_path, bad):
             loaded(tmp_path, mutate(change))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (set_at("n_samples", 21), "made for 21 samples, but the data set has 20"),
-        (lambda raw: raw["folds"].pop(), "the fold `final`"),
-        (lambda raw: raw["folds"].pop(0), "two or more outer folds"),
-        (lambda raw: raw["folds"].reverse(), "the fold `final`"),
-        (set_at("folds", 0, "name", "outer1"), "distinct names"),
-        (set_at("folds", 0, "index", 1), "have the same repeat and index"),
-        (set_at("folds", 0, "repeat", -1), "whole numbers"),
-        (set_at("folds", 0, "name", "../../outer0"), "must consist of letters"),
-        (set_at("folds", 0, "name", 3), "must consist of letters"),
-        (set_at("folds", 0, "test", []), "outer0 has no test samples"),
-        (lambda raw: raw["folds"][-1]["train"].pop(), "must train on all samples"),
-        (lambda raw: raw["folds"][-1]["test"].append(raw["folds"][-1]["train"].pop()), "must train on all samples"),
-        (lambda raw: raw["folds"][0]["inner"].pop(), "at least two inner folds"),
-        (set_at("folds", 0, "inner", 0, "validation", []), "each with validation samples"),
-        (set_at("folds", 0, "inner", 0, "train", []), "no training samples"),
-        (lambda raw: raw["folds"][0]["test"].append(raw["folds"][0]["test"][0]), "a sample is listed twice"),
-        (lambda raw: raw["folds"][0].pop("inner"), "cannot be read as the plan.json"),
-        (set_at("folds", {"outer0": []}), "cannot be read as the plan.json"),
-        (set_at("folds", 7), "cannot be read as the plan.json"),
-        (set_at("folds", 0, "inner", {"a": 1}), "cannot be read as the plan.json"),
-    ],
-)
-def test_a_tampered_plan_is_refused(tmp_path, change, message):
-    with pytest.raises(ConfigError, match=message):
-        loaded(tmp_path, mutate(change))
+TAMPERED = [
+    (set_at("n_samples", 21), "made for 21 samples, but the data set has 20"),
+    (lambda raw: raw["folds"].pop(), "the fold `final`"),
+    (lambda raw: raw["folds"].pop(0), "two or more outer folds"),
+    (lambda raw: raw["folds"].reverse(), "the fold `final`"),
+    (set_at("folds", 0, "name", "outer1"), "distinct names"),
+    (set_at("folds", 0, "index", 1), "have the same repeat and index"),
+    (set_at("folds", 0, "repeat", -1), "whole numbers"),
+    (set_at("folds", 0, "name", "../../outer0"), "must consist of letters"),
+    (set_at("folds", 0, "name", 3), "must consist of letters"),
+    (set_at("folds", 0, "test", []), "outer0 has no test samples"),
+    (lambda raw: raw["folds"][-1]["train"].pop(), "must train on all samples"),
+    (lambda raw: raw["folds"][-1]["test"].append(raw["folds"][-1]["train"].pop()), "must train on all samples"),
+    (lambda raw: raw["folds"][0]["inner"].pop(), "at least two inner folds"),
+    (set_at("folds", 0, "inner", 0, "validation", []), "each with validation samples"),
+    (set_at("folds", 0, "inner", 0, "train", []), "no training samples"),
+    (lambda raw: raw["folds"][0]["test"].append(raw["folds"][0]["test"][0]), "a sample is listed twice"),
+    (lambda raw: raw["folds"][0].pop("inner"), "cannot be read as the plan.json"),
+    (set_at("folds", {"outer0": []}), "cannot be read as the plan.json"),
+    (set_at("folds", 7), "cannot be read as the plan.json"),
+    (set_at("folds", 0, "inner", {"a": 1}), "cannot be read as the plan.json"),
+]
+
+
+def test_a_tampered_plan_is_refused(tmp_path):
+    for change, message in TAMPERED:
+        with pytest.raises(ConfigError, match=message):
+            loaded(tmp_path, mutate(change))
 
 
 def test_a_class_missing_from_a_training_set_is_named(tmp_path):

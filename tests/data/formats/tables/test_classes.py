@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -13,15 +15,14 @@ from raysel.data.formats.tables.classes import likely_labels
 SETS = {load.__name__: load(as_frame=True).frame for load in (load_iris, load_wine, load_breast_cancer)}
 
 
-@pytest.mark.parametrize("name", ["target", "Diagnosis", "Cell Type", "what"])
-@pytest.mark.parametrize("first", [False, True])
 @pytest.mark.parametrize("loaded", SETS)
-def test_the_label_is_proposed_first(loaded, name, first):
-    table = SETS[loaded].rename(columns={"target": name})
-    table = table[[name, *table.columns[:-1]]] if first else table
-    for values in (table[name], table[name].map("class {}".format), table[name].astype(float).astype("category")):
-        likely = likely_labels(pa.Table.from_pandas(table.assign(**{name: values}).reset_index(names="id")))
-        assert likely[0] == name
+def test_the_label_is_proposed_first(loaded):
+    for name, first in product(["target", "Diagnosis", "Cell Type", "what"], [False, True]):
+        table = SETS[loaded].rename(columns={"target": name})
+        table = table[[name, *table.columns[:-1]]] if first else table
+        for values in (table[name], table[name].map("class {}".format), table[name].astype(float).astype("category")):
+            proposed = likely_labels(pa.Table.from_pandas(table.assign(**{name: values}).reset_index(names="id")))
+            assert proposed[0] == name
 
 
 def test_measurements_identifiers_and_constants_are_not_proposed():
