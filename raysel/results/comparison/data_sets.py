@@ -138,20 +138,17 @@ class JoinedComparison:
         if found.reason:
             remove_results(pictures)  # those of an earlier export would show other data sets
         else:
-            from raysel.results.displays.rank_figure import rank_figure  # noqa: PLC0415 - loads matplotlib
+            from raysel.results.displays.ranks import RankDiagram  # noqa: PLC0415 - loads matplotlib
             from raysel.results.displays.writing import write_figure  # noqa: PLC0415
 
             joined_by = f"Bars join methods that do not differ (Nemenyi, {found.alpha:g})."
             if found.p_value > found.alpha:
                 joined_by = f"{self._no_difference()}. {joined_by}"
-            figure = rank_figure(
-                self.labels,
-                found.mean_ranks,
-                found.critical_difference,
-                found.groups,
-                title=self.title,
-                subtitle=f"{self._friedman()} {joined_by}",
+            ranks, tests = (
+                (found.mean_ranks, found.critical_difference, found.groups),
+                f"{self._friedman()} {joined_by}",
             )
+            figure = RankDiagram(self.title, self.labels, *ranks, tests).headed_figure()
             written += [write_figure(figure, path) for path in pictures]
         described = {
             "data_sets": dict(zip(self.names, self.metrics, strict=True)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,11 @@ from raysel.results.comparison.tables import (
     comparison_table,
     member_rows,
     pair_table,
-    pairs_with_reference,
     score_table,
 )
 from raysel.results.comparison.words import TextTable, comparison_text
-from raysel.results.page.contents import Block, Page, Picture, Section, Table, Text, csv_download, render_page
+from raysel.results.page.contents import Block, Page, Section, Table, Text, csv_download, render_page
+from raysel.results.page.pictures import picture
 from raysel.tracking.directory import StudyDirectory
 
 if TYPE_CHECKING:
@@ -38,9 +38,10 @@ def export_comparison(comparison: StoredComparison, folder: str | Path) -> list[
     ]
     pictures = [folder / f"comparison.{kind}" for kind in ("svg", "png")]
     if comparison.studies:
-        from raysel.results.displays.writing import write_figure  # noqa: PLC0415 - loads matplotlib
+        from raysel.results.displays.comparison import ComparisonFigure  # noqa: PLC0415 - loads matplotlib
+        from raysel.results.displays.writing import write_figure  # noqa: PLC0415
 
-        figure = figure_of(comparison)
+        figure = ComparisonFigure.from_comparison(comparison).headed_figure()
         written += [write_figure(figure, path) for path in pictures]
     else:
         remove_results(pictures)
@@ -61,39 +62,6 @@ def make_folder(folder: str | Path) -> Path:
     except OSError as error:
         raise StudyError(f"the comparison cannot be written to {folder}: {error.strerror}.") from error
     return folder
-
-
-def figure_of(comparison: StoredComparison) -> Any:
-    """Return the figure of the scores of all members that have a result."""
-    from raysel.results.displays.comparison_figure import ShownMember, comparison_figure  # noqa: PLC0415 - loads matplotlib
-
-    rows = member_rows(comparison)
-    pairs = pairs_with_reference(rows, comparison.reference, comparison.folds, comparison.metric)
-    shown = []
-    for label, row in rows.items():
-        pair, difference = pairs.get(label), None
-        if pair is not None:
-            bounds = (pair.test.lower, pair.test.upper) if pair.test else (float("nan"), float("nan"))
-            difference = (pair.compared.mean, *bounds)
-        by_n = dict(zip(row.n_features, row.by_label.values(), strict=True)) if row.n_features else {}
-        shown.append(ShownMember(label, row.scores, by_n, difference))
-    missing = [member.label for member in comparison.members if member.label not in rows]
-    return comparison_figure(
-        shown,
-        name=comparison.name,
-        metric=comparison.metric,
-        runs=comparison.folds.in_words() if comparison.folds else "",
-        reference=comparison.reference,
-        interval="95 % interval",
-        at=_scored_at([row for row in rows.values() if len(row.n_features) > 1]),
-        remarks=[f"Not shown, because they have no result: {', '.join(missing)}."] if missing else [],
-    )
-
-
-def _scored_at(rows: Sequence[MemberRow]) -> str:
-    """Return the number of features that the scores of members with a curve refer to, as text."""
-    kinds = {"at the chosen number of features" if row.chosen else "mean over the curve" for row in rows}
-    return " or ".join(sorted(kinds))
 
 
 def manifest(comparison: StoredComparison) -> dict[str, Any]:
@@ -159,10 +127,9 @@ def page_of_comparison(comparison: StoredComparison) -> Page:
     first, *others = text.tables
     blocks: list[Block] = [_table(first, "scores.csv", score_table(comparison)), Text(text.notes, "note")]
     if comparison.studies:
-        from raysel.results.page.svg import inline_svg  # noqa: PLC0415 - loads matplotlib
+        from raysel.results.displays.comparison import ComparisonFigure  # noqa: PLC0415 - loads matplotlib
 
-        caption = "Test scores of the methods, each run a point, and their differences to the reference."
-        blocks.append(Picture(inline_svg(figure_of(comparison), "comparison", caption), caption, on_white=True))
+        blocks.append(picture(ComparisonFigure.from_comparison(comparison)))
     details: list[Block] = [_table(table) for table in others]
     members = [f"{member.label}: {member.path.name}/report.html" for member in comparison.finished]
     sections = [

@@ -36,6 +36,7 @@ WIDTH = 5.6  # inches, as all sizes here; on a phone the text remains readable
 SMALL = 8.5  # points: size of tick labels and legends
 _TITLE, _LINE = 0.34, 0.17  # inches of a title and of a line below it
 _TITLE_LETTERS, _LETTERS = 7.8, 14.2  # letters per inch of a title of 13 points, and of other text
+_LEGEND_LETTERS = 15.5
 _GAP = 0.1
 _DIGIT = 0.018  # width of a digit of a tick label, as a share of the axis
 _SETTINGS: Any = {
@@ -225,7 +226,7 @@ def add_legend(ax: Axes, *, right: bool = False, **settings: Any) -> None:
     if not handles:
         return
     width = ax.figure.bbox.width / ax.figure.dpi  # also of a part of a figure
-    columns = max(1, int(_LETTERS * (width - (0.6 if right else 1.2)) / (max(map(len, labels)) + 7)))
+    columns = max(1, int(_LEGEND_LETTERS * (width - (0.6 if right else 1.2)) / (max(map(len, labels)) + 7)))
     place: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)} if right else {"loc": "lower left"}
     settings = {"bbox_to_anchor": (0, 1), "ncols": min(len(labels), columns), **place, **settings}
     legend = ax.legend(handles, labels, frameon=False, borderaxespad=0.2, columnspacing=1.2, **settings)

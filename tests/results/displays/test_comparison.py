@@ -7,17 +7,17 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from drawn import draw, is_on_page, labels
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from raysel.numerics.over_data_sets import compare_over_data_sets
-from raysel.results.displays.comparison_figure import ShownMember, comparison_figure
+from raysel.results.displays.comparison import ComparisonFigure, ShownMember
 from raysel.results.displays.display import spread_out
-from raysel.results.displays.rank_figure import rank_figure
+from raysel.results.displays.ranks import RankDiagram
 
 
-def shown(n_curves: int, n_native: int, n_runs: int = 5) -> list[ShownMember]:
+def members_of(n_curves: int, n_native: int, n_runs: int = 5) -> list[ShownMember]:
     rng = np.random.default_rng(n_curves + 10 * n_native)
     members = []
     for i in range(n_curves + n_native):
@@ -28,60 +28,62 @@ def shown(n_curves: int, n_native: int, n_runs: int = 5) -> list[ShownMember]:
     return members
 
 
-def draw(members):
-    return comparison_figure(
-        members, name="few", metric="macro_f1", runs="5 outer folds", reference="method 0", interval="95 % interval"
-    )
+def of(members, **settings):
+    return ComparisonFigure("few", "macro f1", members, "method 0", "5 outer folds", **settings)
+
+
+def texts(figure):
+    """Boxes of the texts that are drawn, by text, and of the tick labels."""
+    renderer = draw(figure)
+    (ax,) = figure.axes
+    panels = [ax, *ax.child_axes]
+    boxes = {text.get_text(): text.get_window_extent(renderer) for panel in panels for text in panel.texts}
+    ticks = [
+        tick.label1.get_window_extent(renderer)
+        for panel in panels[1:]
+        for axis, (low, high) in ((panel.xaxis, sorted(panel.get_xlim())), (panel.yaxis, sorted(panel.get_ylim())))
+        for tick in axis.get_major_ticks()
+        if low <= tick.get_loc() <= high  # the others are not drawn
+    ]
+    return boxes, ticks
 
 
 @pytest.mark.parametrize(("n_curves", "n_native"), [(12, 2), (3, 0), (0, 4), (1, 0)])
 def test_texts_are_inside_the_figure_and_do_not_overlap(n_curves, n_native):
-    figure = draw(shown(n_curves, n_native))
-    renderer = FigureCanvasAgg(figure).get_renderer()
-    figure.canvas.draw()
-    texts = [text for ax in figure.axes for text in ax.texts] + figure.texts
-    boxes = {text.get_text(): text.get_window_extent(renderer) for text in texts}
-    ticks = [
-        tick.label1.get_window_extent(renderer)
-        for ax in figure.axes
-        for axis, (low, high) in ((ax.xaxis, sorted(ax.get_xlim())), (ax.yaxis, sorted(ax.get_ylim())))
-        for tick in axis.get_major_ticks()
-        if low <= tick.get_loc() <= high  # the others are not drawn
-    ]
-    for box in (*boxes.values(), *ticks):
-        assert box.x0 >= figure.bbox.x0
-        assert box.x1 <= figure.bbox.x1
-    for a, b in combinations(boxes.values(), 2):
-        assert not (a.shrunk(1, 0.9).overlaps(b.shrunk(1, 0.9)))
+    shown = of(members_of(n_curves, n_native), missing=["x"])
+    for figure in (shown.figure(), shown.headed_figure()):
+        boxes, ticks = texts(figure)
+        for box in (*boxes.values(), *ticks):
+            assert box.x0 >= figure.bbox.x0
+            assert box.x1 <= figure.bbox.x1
+        for a, b in combinations(boxes.values(), 2):
+            assert not (a.shrunk(1, 0.9).overlaps(b.shrunk(1, 0.9)))
+        assert is_on_page(figure)
 
 
 def test_the_label_of_the_scores_stays_left_of_that_of_the_differences():
-    members = [replace(member, label="x" * 30) for member in shown(2, 1)]
+    members = [replace(member, label="x" * 30) for member in members_of(2, 1)]
     kinds = "at the chosen number of features or mean over the curve"
-    figure = comparison_figure(
-        members, name="a", metric="accuracy", runs="5 outer folds", reference="x", interval="95 % interval", at=kinds
-    )
-    renderer = FigureCanvasAgg(figure).get_renderer()
-    figure.canvas.draw()
-    _, scored, differing = figure.axes
+    figure = of(members, scored_at=kinds).figure()
+    renderer = draw(figure)
+    _, scored, differing = figure.axes[0].child_axes
     left, right = (ax.xaxis.label.get_window_extent(renderer) for ax in (scored, differing))
-    assert " ".join(scored.get_xlabel().split()) == f"test accuracy {kinds}"
+    assert " ".join(scored.get_xlabel().split()) == f"test macro f1 {kinds}"
     assert left.x1 < right.x0
     assert left.y0 > 0
 
 
 def test_long_labels_stay_distinct():
-    labels = [f"MKL (least squares of the kernels, {norm})" for norm in ("inf", "1", "2")]
-    members = [ShownMember(label, np.array([0.8, 0.9]), {}, None) for label in labels]
-    drawn = {tick.get_text() for tick in draw(members).axes[0].get_yticklabels()}
+    names = [f"MKL (least squares of the kernels, {norm})" for norm in ("inf", "1", "2")]
+    shown = of([ShownMember(name, np.array([0.8, 0.9]), {}, None) for name in names])
+    drawn = set(labels(shown.plot().child_axes[0].yaxis))
     assert len(drawn) == 3
     assert max(map(len, drawn)) <= 24
 
 
 def test_curves_and_rows_show_the_given_scores():
-    members = shown(3, 1)
-    figure = draw(members)
-    curves, scores, differences = figure.axes
+    members = members_of(3, 1)
+    curves, scores, differences = of(members).plot().child_axes
     means = [container.lines[0].get_ydata() for container in curves.containers]
     for member, drawn in zip(members, means, strict=True):
         expected = [values.mean() for values in member.by_n.values()] or [member.scores.mean()] * 2
@@ -109,16 +111,14 @@ def test_places_are_spread_out_in_the_same_order(wanted):
 def test_the_critical_difference_diagram_places_every_method(k):
     rng = np.random.default_rng(k)
     found = compare_over_data_sets(rng.normal(size=(9, k)) + np.linspace(2, 0, k))
-    labels = [f"method {i} of {k}" for i in range(k)]
-    figure = rank_figure(
-        labels, found.mean_ranks, found.critical_difference, found.groups, title="few", subtitle="Friedman's test"
-    )
-    renderer = FigureCanvasAgg(figure).get_renderer()
-    figure.canvas.draw()
-    boxes = [text.get_window_extent(renderer) for text in (*figure.axes[0].texts, *figure.texts)]
+    names = [f"method {i} of {k}" for i in range(k)]
+    shown = RankDiagram("few", names, found.mean_ranks, found.critical_difference, found.groups, "Friedman's test")
+    figure = shown.headed_figure()
+    renderer = draw(figure)
+    boxes = [text.get_window_extent(renderer) for text in figure.axes[0].texts]
     for a, b in combinations(boxes, 2):
         assert not a.shrunk(0.95, 0.9).overlaps(b.shrunk(0.95, 0.9))
     drawn = " ".join(text.get_text() for text in figure.axes[0].texts)
-    for label, rank in zip(labels, found.mean_ranks, strict=True):
+    for label, rank in zip(names, found.mean_ranks, strict=True):
         assert f"{label}  {rank:.2f}" in drawn or f"{rank:.2f}  {label}" in drawn
     assert sum(line.get_linewidth() == 4 for line in figure.axes[0].lines) == len(found.groups)

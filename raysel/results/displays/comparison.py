@@ -5,15 +5,18 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from raysel.core.arrays import FloatArray
 from raysel.core.printing import short, short_middle
-from raysel.results.displays.display import WARNING, spread_out
+from raysel.results.comparison.stored import StoredComparison
+from raysel.results.comparison.tables import member_rows, pairs_with_reference
+from raysel.results.displays.display import Display, readable, spread_out
 
 # Okabe and Ito's colours without the yellow, distinct with colour blindness; marker and dashes tell them apart in grey.
 _COLOURS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
@@ -24,6 +27,7 @@ _DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", (0, (5, 2)), (0, 
 _WIDTH = 5.6  # inches, as all sizes here: readable at the width of a phone
 _CURVES = 3.1  # height of the panel of curves, at least
 _ROW = 0.27  # height of a member's row
+_SPACE, _GAP = 0.16, 0.65  # between the panels of a row, and below the curves
 _LABEL = 0.19  # height of a label beside the curves
 _SMALL = 9.5  # points: size of all text but the title
 _LETTER = 0.08  # width of a letter of a label
@@ -43,64 +47,130 @@ class ShownMember:
     difference: tuple[float, float, float] | None
 
 
-def comparison_figure(
-    members: Sequence[ShownMember],
-    *,
-    name: str,
-    metric: str,
-    runs: str,
-    reference: str,
-    interval: str,
-    at: str = "",
-    remarks: Sequence[str] = (),
-) -> Figure:
-    """Draw a comparison.
+@dataclass(frozen=True, eq=False)
+class ComparisonFigure(Display):
+    """Scores of the members of a comparison, and their differences to the reference.
 
     If members are scored at two or more numbers of features, a panel shows their mean test scores as curves with the
     standard deviation over the runs, and all other members as horizontal lines. Below, a row for each member, the best
     first, shows its score in every run, their mean and standard deviation, and the difference to the reference.
     """
-    score = metric.replace("_", " ")
-    has_curves = any(len(member.by_n) > 1 for member in members)
-    lines = [line for remark in remarks for line in textwrap.wrap(remark, 76)]
-    about = textwrap.wrap(f"test {score} over {runs}; bars: ± SD", 70)
-    widest = min(_LONGEST, max(len(member.label) for member in members)) * _LETTER + 0.15
-    inner, space = widest + 0.1, 0.16
-    panel = (_WIDTH - inner - space - 0.27) / 2
-    # Wider than its panel, the label of the scores would run into that of the differences.
-    below = textwrap.wrap(at, int(panel / _LETTER) + 2) if has_curves else []
-    top, gap = 0.5 + 0.18 * len(about), 0.65
-    foot = 0.68 + 0.16 * max(len(below) - 1, 0) + 0.18 * len(lines)
-    curves = max(_CURVES, _LABEL * len(members) + 0.3) if has_curves else 0.0
-    rows = _ROW * len(members) + 0.1
-    height = top + (curves + gap if has_curves else 0.0) + rows + foot
-    figure = Figure(figsize=(_WIDTH, height))
-    left = 0.15 / _WIDTH
-    figure.text(left, 1 - 0.12 / height, short(name, 45), fontsize=13, fontweight="bold", va="top", parse_math=False)
-    for i, line in enumerate(about):
-        y = 1 - (0.41 + 0.18 * i) / height
-        figure.text(left, y, line, fontsize=_SMALL, color="0.25", va="top", parse_math=False)
-    if has_curves:
-        area = (0.68, height - top - curves, _WIDTH - 0.68 - widest - 0.4, curves)
-        _draw_curves(_axes(figure, area), members, score, curves)
-    scored = _axes(figure, (inner, foot, panel, rows))
-    differing = _axes(figure, (inner + panel + space, foot, panel, rows))
-    ordered = sorted(members, key=lambda member: -member.scores.mean())
-    _draw_scores(scored, ordered, "\n".join([f"test {score}", *below]))
-    _draw_differences(differing, ordered, reference, interval)
-    for i, line in enumerate(lines):
-        y = (0.18 * (len(lines) - i)) / height
-        figure.text(left, y, line, fontsize=8.5, color=WARNING, va="top", parse_math=False)
-    return figure
 
+    key = "comparison"
+    on_white = True
 
-def _axes(figure: Figure, area: tuple[float, float, float, float]) -> Axes:
-    """Add axes at a place given in inches: left, bottom, width, height."""
-    width, height = figure.get_size_inches()
-    ax = figure.add_axes((area[0] / width, area[1] / height, area[2] / width, area[3] / height))
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.tick_params(labelsize=_SMALL)
-    return ax
+    name: str
+    metric: str
+    members: Sequence[ShownMember]
+    reference: str
+    #: What the runs are, e.g. "5 outer folds".
+    runs: str = ""
+    #: Number of features that the scores of members with a curve refer to, as text.
+    scored_at: str = ""
+    missing: Sequence[str] = ()
+
+    @classmethod
+    def from_comparison(cls, comparison: StoredComparison) -> Self:
+        """Show all members of a comparison that have a result."""
+        rows = member_rows(comparison)
+        pairs = pairs_with_reference(rows, comparison.reference, comparison.folds, comparison.metric)
+        members = []
+        for label, row in rows.items():
+            pair, difference = pairs.get(label), None
+            if pair is not None:
+                bounds = (pair.test.lower, pair.test.upper) if pair.test else (float("nan"), float("nan"))
+                difference = (pair.compared.mean, *bounds)
+            by_n = dict(zip(row.n_features, row.by_label.values(), strict=True)) if row.n_features else {}
+            members.append(ShownMember(label, row.scores, by_n, difference))
+        kinds = {
+            "at the chosen number of features" if row.chosen else "mean over the curve"
+            for row in rows.values()
+            if len(row.n_features) > 1
+        }
+        return cls(
+            comparison.name,
+            readable(comparison.metric),
+            members,
+            comparison.reference,
+            comparison.folds.in_words() if comparison.folds else "",
+            " or ".join(sorted(kinds)),
+            [member.label for member in comparison.members if member.label not in rows],
+        )
+
+    @property
+    def title(self) -> str:
+        return short(self.name, 45)
+
+    @property
+    def caption(self) -> str:
+        curves = " Curves: means by the number of features." if self._has_curves else ""
+        return (
+            f"Test {self.metric} of the methods over {self.runs}, each run a point, with mean and SD, and their "
+            f"differences to {self.reference}.{curves}"
+        )
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        return [f"Not shown, because they have no result: {', '.join(self.missing)}."] if self.missing else []
+
+    @property
+    def _has_curves(self) -> bool:
+        return any(len(member.by_n) > 1 for member in self.members)
+
+    @property
+    def _widest(self) -> float:
+        """Width of the longest label in inches."""
+        return min(_LONGEST, max(len(member.label) for member in self.members)) * _LETTER + 0.15
+
+    @property
+    def _below(self) -> list[str]:
+        # Wider than its panel, the label of the scores would run into that of the differences.
+        return textwrap.wrap(self.scored_at, int(self._panel / _LETTER) + 2) if self._has_curves else []
+
+    @property
+    def _panel(self) -> float:
+        """Width of the panel of the scores and of that of the differences, in inches."""
+        return (_WIDTH - self._widest - 0.1 - _SPACE - 0.27) / 2
+
+    @property
+    def _heights(self) -> tuple[float, float, float]:
+        """Heights below the rows, of the rows and of the curves, in inches."""
+        curves = max(_CURVES, _LABEL * len(self.members) + 0.3) if self._has_curves else 0.0
+        return 0.68 + 0.16 * max(len(self._below) - 1, 0), _ROW * len(self.members) + 0.1, curves
+
+    @property
+    def size(self) -> tuple[float, float]:  # type: ignore[override]
+        foot, rows, curves = self._heights
+        return _WIDTH, foot + rows + 0.1 + (curves + _GAP if curves else 0.0)
+
+    def frame(self) -> pd.DataFrame:
+        rows = [
+            (member.label, n, values.mean(), _sd(values), *(member.difference or [np.nan] * 3))
+            for member in self.members
+            for n, values in [("", member.scores), *member.by_n.items()]
+        ]
+        return pd.DataFrame(rows, columns=["label", "n_features", "mean", "sd", "difference", "lower", "upper"])
+
+    def draw(self, ax: Axes) -> None:
+        ax.set_axis_off()
+        foot, rows, curves = self._heights
+        inner, panel = self._widest + 0.1, self._panel
+        if curves:
+            area = self._inset(ax, (0.68, foot + rows + _GAP, _WIDTH - 0.68 - self._widest - 0.4, curves))
+            _draw_curves(area, self.members, self.metric, curves)
+        scored = self._inset(ax, (inner, foot, panel, rows))
+        differing = self._inset(ax, (inner + panel + _SPACE, foot, panel, rows))
+        ordered = sorted(self.members, key=lambda member: -member.scores.mean())
+        _draw_scores(scored, ordered, "\n".join([f"test {self.metric}", *self._below]))
+        _draw_differences(differing, ordered, self.reference)
+
+    def _inset(self, ax: Axes, area: tuple[float, float, float, float]) -> Axes:
+        """Add axes at a place given in inches: left, bottom, width, height."""
+        width, height = self.size
+        inset = ax.inset_axes((area[0] / width, area[1] / height, area[2] / width, area[3] / height))
+        inset.spines[["top", "right"]].set_visible(False)
+        inset.tick_params(labelsize=_SMALL)
+        return inset
 
 
 def _draw_curves(ax: Axes, members: Sequence[ShownMember], score: str, height: float) -> None:
@@ -175,7 +245,7 @@ def _draw_scores(ax: Axes, ordered: Sequence[ShownMember], name: str) -> None:
     _finish_rows(ax, len(ordered))
 
 
-def _draw_differences(ax: Axes, ordered: Sequence[ShownMember], reference: str, interval: str) -> None:
+def _draw_differences(ax: Axes, ordered: Sequence[ShownMember], reference: str) -> None:
     ax.axvline(0, color="0.4", linewidth=0.9)
     for y, member in enumerate(ordered):
         if member.difference is None:
@@ -187,7 +257,7 @@ def _draw_differences(ax: Axes, ordered: Sequence[ShownMember], reference: str, 
     if not any(member.difference for member in ordered):
         ax.text(0.5, 0.5, "no differences", fontsize=_SMALL, color="0.4", ha="center", transform=ax.transAxes)
     ax.set_yticks([])
-    ax.set_xlabel(f"difference to {short(reference, 14)}\n{interval}", fontsize=_SMALL, parse_math=False)
+    ax.set_xlabel(f"difference to {short(reference, 14)}\n95 % interval", fontsize=_SMALL, parse_math=False)
     _finish_rows(ax, len(ordered))
 
 

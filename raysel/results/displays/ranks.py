@@ -1,0 +1,138 @@
+"""Critical-difference diagram: mean ranks of methods over data sets, with bars that join those that do not differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.textpath import TextPath
+
+from raysel.core.arrays import FloatArray
+from raysel.core.printing import short, short_middle
+from raysel.results.displays.display import Display
+
+_WIDTH = 5.6  # inches, as all sizes here
+_LONGEST = 20  # letters of a label
+_SMALL = 9.5  # points
+_TOP = 0.6  # from the upper edge to the axis
+_EDGE = 0.1  # white space at the sides
+_STEP = 0.25  # distance of two labels
+_BAR = 0.13  # distance of two bars
+
+
+@dataclass(frozen=True, eq=False)
+class RankDiagram(Display):
+    """Critical-difference diagram as Demsar (2006) has it.
+
+    The axis shows mean ranks, the best on the left. Methods that a bar joins do not differ by Nemenyi's test; the bar
+    above the axis is as long as the critical difference.
+    """
+
+    key = "ranks"
+    on_white = True
+
+    name: str
+    labels: Sequence[str]
+    mean_ranks: FloatArray
+    critical_difference: float
+    #: Positions of methods that do not differ.
+    groups: Sequence[Sequence[int]]
+    #: What the tests say.
+    tests: str = ""
+
+    @property
+    def title(self) -> str:
+        return short(self.name, 45)
+
+    @property
+    def caption(self) -> str:
+        return self.tests.replace(" = ", "\u00a0=\u00a0").replace(" <", "\u00a0<")  # no line ends within "p = 0.01"
+
+    @property
+    def _bars(self) -> float:
+        """Height of the bars in inches."""
+        return 0.15 + _BAR * len(self.groups)
+
+    @property
+    def size(self) -> tuple[float, float]:  # type: ignore[override]
+        return _WIDTH, _TOP + self._bars + _STEP * ((len(self.labels) + 1) // 2) + 0.2
+
+    def frame(self) -> pd.DataFrame:
+        return pd.DataFrame({"method": list(self.labels), "mean_rank": self.mean_ranks})
+
+    def draw(self, ax: Axes) -> None:
+        k, ranks = len(self.labels), self.mean_ranks
+        order, on_left = np.argsort(ranks, kind="stable").tolist(), (k + 1) // 2
+        ax.set_axis_off()  # places are inches from the upper left corner
+        ax.set_xlim(0, _WIDTH)
+        ax.set_ylim(self.size[1], 0)
+        names = [short_middle(label, _LONGEST) for label in self.labels]
+        first, last = _axis(names, ranks, order, on_left)
+
+        def place(rank: float) -> float:
+            return first + (rank - 1) / (k - 1) * (last - first)
+
+        ax.plot([place(1), place(k)], [_TOP, _TOP], color="0", linewidth=1.2)
+        for rank in range(1, k + 1):
+            ax.plot([place(rank)] * 2, [_TOP - 0.06, _TOP], color="0", linewidth=1.0)
+            if (last - first) / (k - 1) > 0.2 or rank % 2:
+                ax.text(place(rank), _TOP - 0.09, str(rank), fontsize=_SMALL, ha="center", va="bottom")
+        end = place(1 + self.critical_difference)
+        _draw_critical_difference(ax, place(1), end, _TOP - 0.38, self.critical_difference)
+        for i, group in enumerate(self.groups):
+            y, ends = _TOP + 0.13 + _BAR * i, ranks[list(group)]
+            ax.plot([place(ends.min()) - 0.05, place(ends.max()) + 0.05], [y, y], color="#0072b2", linewidth=4)
+        for i, method in enumerate(order):
+            left = i < on_left
+            y = _TOP + self._bars + _STEP * ((i if left else k - 1 - i) + 0.5)
+            text = _text(names[method], ranks[method], left)
+            edge = _EDGE + _width(text) if left else _WIDTH - _EDGE - _width(text)
+            ax.plot([place(ranks[method])] * 2 + [edge], [_TOP, y, y], color="0.35", linewidth=0.9)
+            x, side = (_EDGE, "left") if left else (_WIDTH - _EDGE, "right")
+            ax.text(x, y, text, fontsize=_SMALL, ha=side, va="center", parse_math=False)
+
+
+def _text(name: str, rank: float, left: bool) -> str:
+    return f"{name}  {rank:.2f}" if left else f"{rank:.2f}  {name}"
+
+
+def _width(text: str) -> float:
+    """Width of a text in inches, with a gap after it."""
+    path = TextPath((0, 0), text.replace("$", "S"), size=_SMALL)  # a dollar sign would start a formula
+    return float(path.get_extents().width) / 72 + 0.08
+
+
+def _axis(names: Sequence[str], mean_ranks: FloatArray, order: Sequence[int], on_left: int) -> tuple[float, float]:
+    """Longest axis, as the places of its ends, on which no line to a label goes through that label."""
+    k = len(names)
+    widths = [_width(_text(names[method], mean_ranks[method], left=i < on_left)) for i, method in enumerate(order)]
+    ends = [_EDGE + 0.25, _WIDTH - _EDGE - 0.25]
+    for _ in range(200):
+        places = [ends[0] + (mean_ranks[method] - 1) / (k - 1) * (ends[1] - ends[0]) for method in order]
+        clear = [
+            all(x >= _EDGE + w + 0.05 for x, w in zip(places[:on_left], widths[:on_left], strict=True)),
+            all(x <= _WIDTH - _EDGE - w - 0.05 for x, w in zip(places[on_left:], widths[on_left:], strict=True)),
+        ]
+        if all(clear) or ends[1] - ends[0] < 1:
+            break
+        ends = [ends[0] + (0 if clear[0] else 0.03), ends[1] - (0 if clear[1] else 0.03)]
+    return ends[0], ends[1]
+
+
+def _draw_critical_difference(ax: Axes, start: float, end: float, y: float, value: float) -> None:
+    """Draw a bar as long as the critical difference; where it is longer than the figure, write it only."""
+    text = f"critical difference {value:.2f}"
+    if end > _WIDTH - 0.1:
+        ax.text(start, y, f"{text}: longer than the axis", fontsize=_SMALL, va="center")
+        return
+    ax.plot([start, end], [y, y], color="0", linewidth=1.2)
+    for x in (start, end):
+        ax.plot([x, x], [y - 0.05, y + 0.05], color="0", linewidth=1.2)
+    if end + 0.1 + _width(text) < _WIDTH:
+        ax.text(end + 0.1, y, text, fontsize=_SMALL, va="center")
+        return
+    box = {"boxstyle": "square,pad=0.2", "facecolor": "1", "edgecolor": "none"}
+    ax.text((start + end) / 2, y, text, fontsize=_SMALL, ha="center", va="center", bbox=box)
