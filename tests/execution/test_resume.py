@@ -14,7 +14,7 @@ from raysel.cli.tune import main
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_journal
 from raysel.tracking.records import EndRecord
-from raysel.tracking.uploader import replay
+from raysel.tracking.upload_process import replay
 
 pytestmark = pytest.mark.usefixtures("ray_here")
 
