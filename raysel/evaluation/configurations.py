@@ -57,15 +57,15 @@ def configurations(
     return [Configuration({**params, **point}, searched) for point in points]
 
 
-def restrict_to(found: Sequence[Configuration], ids: Collection[str]) -> list[Configuration]:
+def restrict_to(listed: Sequence[Configuration], ids: Collection[str]) -> list[Configuration]:
     """Select the configurations with the given ids."""
-    missing = set(ids) - {configuration.id for configuration in found}
+    missing = set(ids) - {configuration.id for configuration in listed}
     if missing:
         raise ConfigError(
             f"search.configurations: {len(missing)} of its {len(ids)} configurations are not in solver.space; "
             "use the list with the config.yaml of the study that it was written by."
         )
-    return [configuration for configuration in found if configuration.id in ids]
+    return [configuration for configuration in listed if configuration.id in ids]
 
 
 def corners(params: Mapping[str, Any], space: Mapping[str, Domain]) -> list[Configuration]:

@@ -440,7 +440,7 @@ class FeatureRanking:
 
     def _ranks_in_parts(self) -> dict[str, FloatArray]:
         """Rank of each feature in its own task or modality, by the name of the column."""
-        found = np.zeros(self.n_features)
+        in_part = np.zeros(self.n_features)
         for features in self.parts.values():
-            found[features] = self.restrict_to(features, 1).ranks
-        return {f"rank_in_{self.part_axis}": found} if self.parts else {}
+            in_part[features] = self.restrict_to(features, 1).ranks
+        return {f"rank_in_{self.part_axis}": in_part} if self.parts else {}

@@ -1,4 +1,4 @@
-"""Prepared folds, which configurations share: the scaled samples and the solver's preparation."""
+"""Fits of one configuration on the inner folds, one iteration at a time on shared, prepared training sets."""
 
 from __future__ import annotations
 

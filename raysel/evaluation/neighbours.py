@@ -77,12 +77,12 @@ def knn_scores(
     for block in _distances(X_train, X_test, order, n_features):
         if y_train.ndim == 1:
             nearest = np.minimum.reduceat(block.squared, starts, axis=1)
-            found = distance_differences(_rooted(nearest, block))
+            differences = distance_differences(_rooted(nearest, block))
         else:
-            sides = [[block.squared[:, m].min(axis=1, initial=np.inf) for m in (~own, own)] for own in having]
+            sides = [[block.squared[:, m].min(axis=1, initial=np.inf) for m in (~label, label)] for label in having]
             without, having_it = (_rooted(np.stack(side, axis=1), block) for side in zip(*sides, strict=True))
-            found = without - having_it
-        scores[block.position, block.rows] = found
+            differences = without - having_it
+        scores[block.position, block.rows] = differences
     return scores
 
 

@@ -1,4 +1,4 @@
-"""Asynchronous successive halving of the trials of one outer fold."""
+"""Search of one outer fold: what is tried next, by a sampler, and what is stopped early, by successive halving."""
 
 from __future__ import annotations
 
@@ -90,10 +90,10 @@ class FoldSearch:
 
     def next(self) -> TrialRecord | None:
         """Return an empty record of the next configuration to try; None if none can be proposed now."""
-        found = self._proposals.next()
-        if found is None:
+        configuration = self._proposals.next()
+        if configuration is None:
             return None
-        return empty_record(found, self._fold.name, self._n_before + self._proposals.numbers[found.id])
+        return empty_record(configuration, self._fold.name, self._n_before + self._proposals.numbers[configuration.id])
 
     def should_continue(self, record: TrialRecord, level: int, score: float) -> bool:
         """Return whether a trial continues at a rung."""

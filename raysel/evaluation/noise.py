@@ -30,10 +30,9 @@ def noise_stability(X: Samples, labels: Sequence[LabelArray], training_sets: Seq
         X_train = X[train]
         scores = usable_scores(f_values(X_train, [y[train] for y in labels]), constant_features(X_train))
         n_scored[:, fold] = (scores > 0).sum(axis=1)
-        for own, row in zip(ranks, scores, strict=True):
-            own[fold] = selection_ranks(row)
+        ranks[:, fold] = [selection_ranks(row) for row in scores]
     return np.array(
-        [stability_at_every_n(own.astype(np.float64), sizes) for own, sizes in zip(ranks, n_scored, strict=True)]
+        [stability_at_every_n(rows.astype(np.float64), sizes) for rows, sizes in zip(ranks, n_scored, strict=True)]
     )
 
 
@@ -64,7 +63,7 @@ def _of_columns(X: FloatArray, labels: Sequence[LabelArray]) -> FloatArray:
 
 
 def _mean_f(centred: FloatArray, total: FloatArray, columns: Sequence[LabelArray]) -> FloatArray:
-    found, n_known = np.zeros(len(total)), 0
+    sums, n_known = np.zeros(len(total)), 0
     for column in columns:
         names, codes = np.unique(column, return_inverse=True)
         if not 1 < len(names) < len(column):
@@ -73,6 +72,6 @@ def _mean_f(centred: FloatArray, total: FloatArray, columns: Sequence[LabelArray
         between = (1 / members.sum(axis=1)) @ (members @ centred) ** 2
         within = np.maximum(total - between, np.finfo(np.float64).eps * total)
         ratio = np.divide(between, within, out=np.zeros_like(between), where=total > 0)
-        found += ratio * (len(column) - len(names)) / (len(names) - 1)
+        sums += ratio * (len(column) - len(names)) / (len(names) - 1)
         n_known += 1
-    return found / max(n_known, 1)
+    return sums / max(n_known, 1)

@@ -1,4 +1,4 @@
-"""Seeds of all random draws of a study, each derived from the study's seed."""
+"""Folds of a nested cross-validation: every index and every seed, decided once before anything is fitted."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ class NestedPlan:
         def parted(rows: IntArray, n_splits: int, state: int, where: str) -> list[tuple[IntArray, IntArray]]:
             if blocks is not None:
                 return blocks.split(rows, y[rows], n_splits, random_state=state, where=where)
-            own = None if groups is None else groups[rows]
-            return split(y[rows], n_splits, groups=own, random_state=state, where=where)
+            members = None if groups is None else groups[rows]
+            return split(y[rows], n_splits, groups=members, random_state=state, where=where)
 
         def nested(name: str, repeat: int, index: int, train: IntArray, test: IntArray) -> OuterFold:
             state = derived_seed(seed, "inner split", repeat, index)

@@ -1,4 +1,4 @@
-"""Convergence of fits: of one fitted solver, and counted over many."""
+"""Records of trials, paths and refits, and what their scores decide: C, the number of features, convergence."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def other_start(
         warnings.simplefilter("ignore", ConvergenceWarning)
         other.fit(X, y)
     shared = np.intersect1d(descending_order(scores)[:n], descending_order(other.scores_)[:n])
-    own = float(solver.objective_path_[-1])
-    excess = (float(other.objective_path_[-1]) - own) / abs(own) if own else 0.0
+    reached = float(solver.objective_path_[-1])
+    excess = (float(other.objective_path_[-1]) - reached) / abs(reached) if reached else 0.0
     return {"n": n, "shared": len(shared), "excess": excess, "n_iter": int(other.n_iter_)}
 
 
@@ -241,16 +241,16 @@ class TrialRecord:
         differ between iterations and outer folds.
         """
         alive, looked_at = self._alive, self._looked_at
-        found = {
+        curves = {
             "objective": self.objective_curve(),
             f"val_{metric}": mean_curve([trace.score_curve(rule) for trace in looked_at.values()]),
         }
         for i, label in enumerate(labels if looked_at else ()):
-            found[f"val_{metric}_{label}"] = mean_curve([trace.score_curves()[i] for trace in looked_at.values()])
+            curves[f"val_{metric}_{label}"] = mean_curve([trace.score_curves()[i] for trace in looked_at.values()])
         for name, trace in alive.items():
-            found[f"objective/{name}"] = trace.objective_curve()
-            found[f"val_{metric}/{name}"] = trace.score_curve(rule)
-        return {name: curve for name, curve in found.items() if curve}
+            curves[f"objective/{name}"] = trace.objective_curve()
+            curves[f"val_{metric}/{name}"] = trace.score_curve(rule)
+        return {name: curve for name, curve in curves.items() if curve}
 
     @property
     def lost(self) -> bool:

@@ -74,21 +74,21 @@ def reference_scores(outer: Sets, inner: Iterable[Sets] = (), *, evaluation: Eva
     For the classifier ``native`` there is no number of features: ``all features`` is judged by the 1-nearest
     neighbour, and ``variance`` and ``f_test`` are left out. Several tasks are scored separately.
     """
-    found = ReferenceScores()
+    result = ReferenceScores()
     if evaluation.classifier != "native":
-        _score_rankings(outer, inner, evaluation, found)
+        _score_rankings(outer, inner, evaluation, result)
         parts = [outer]
     else:
         nearest = replace(evaluation, classifier="knn", n_neighbors=1, tasks=(), choose_n="mean")
         parts = _by_task(outer)
-        found.scores[ALL_FEATURES] = _scored(lambda: [_ranked(ALL_FEATURES, part, nearest)[0] for part in parts])
+        result.scores[ALL_FEATURES] = _scored(lambda: [_ranked(ALL_FEATURES, part, nearest)[0] for part in parts])
     for name in GUESSES:
-        found.scores[name] = _scored(lambda: [_guess(name, part, evaluation.metric) for part in parts])  # noqa: B023
-    found.scores = {name: values for name, values in found.scores.items() if values}
-    return found
+        result.scores[name] = _scored(lambda: [_guess(name, part, evaluation.metric) for part in parts])  # noqa: B023
+    result.scores = {name: values for name, values in result.scores.items() if values}
+    return result
 
 
-def _score_rankings(outer: Sets, inner: Iterable[Sets], evaluation: Evaluation, found: ReferenceScores) -> None:
+def _score_rankings(outer: Sets, inner: Iterable[Sets], evaluation: Evaluation, result: ReferenceScores) -> None:
     """Choose number of features and C of each ranking on the inner folds, and score it on the outer one."""
     chooses_n = len(evaluation.n_features) > 1 and evaluation.choose_n != "mean"
     names = [] if len(evaluation.C) == 1 and not chooses_n else list(RANKINGS)
@@ -107,10 +107,10 @@ def _score_rankings(outer: Sets, inner: Iterable[Sets], evaluation: Evaluation, 
             best, scores = choose_c(np.array(validation[name]))
             values = [evaluation.C[position] for position in best]
             if chooses_n and name != ALL_FEATURES:
-                found.positions[name] = choose_n(scores, evaluation.choose_n).position
-        found.scores[name] = _scored(lambda: _ranked(name, outer, evaluation, values))  # noqa: B023
-        if evaluation.classifier == "linear_svm" and found.scores[name]:
-            found.C[name] = np.broadcast_to(values, len(found.scores[name])).tolist()
+                result.positions[name] = choose_n(scores, evaluation.choose_n).position
+        result.scores[name] = _scored(lambda: _ranked(name, outer, evaluation, values))  # noqa: B023
+        if evaluation.classifier == "linear_svm" and result.scores[name]:
+            result.C[name] = np.broadcast_to(values, len(result.scores[name])).tolist()
 
 
 def _scored(compute: Callable[[], list[float]]) -> list[float]:

@@ -1,4 +1,4 @@
-"""Pipelines of one fitted method on one outer fold, for each number of features, and their scores."""
+"""Refit of an outer fold's winner: the model with each number of features, its scores and its record."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ class FoldModels:
             return [self.evaluation.outcome(self.solver, X, y)]
         models = [self._at(n) for n in self.evaluation.n_features]
         distinct = {id(selector): (selector, classifier) for selector, classifier in models}
-        found = {
+        results = {
             key: self.evaluation.outcome(classifier, selector.transform(X), y)
             for key, (selector, classifier) in distinct.items()
         }
-        return [found[id(selector)] for selector, _ in models]
+        return [results[id(selector)] for selector, _ in models]
 
     def _at(self, n: int) -> tuple[RankedSelector, Any]:
         """Selector of the best n features and its trained classifier; the same for all n above the scored features."""
@@ -174,10 +174,10 @@ def refit_winner(
         counts = confusion(y_test[known], predicted[known], np.unique(y) if classes is None else classes)
         if evaluation.references:
             sets = Sets(X_train, y_train, X_test, y_test, random_state, constant)
-            own = solver.labelled(y_train)
+            labelled = solver.labelled(y_train)
             # The solver's own score is of the samples with a label; nothing is copied where all have one.
-            if n_features is None and not (own.all() and known.all()):
-                sets = Sets(X_train[own], y_train[own], X_test[known], y_test[known], random_state)
+            if n_features is None and not (labelled.all() and known.all()):
+                sets = Sets(X_train[labelled], y_train[labelled], X_test[known], y_test[known], random_state)
             references = reference_scores(sets, _inner_sets(X, y, fold, scaler, inner_states), evaluation=evaluation)
         # Features of several tasks are of different samples, so they have no correlation.
         if redundancy_sizes and scores is not None and not isinstance(X, TaskBlocks):

@@ -102,8 +102,8 @@ class Evaluation:
                 used = np.minimum(self.n_features, len(order)).tolist()
                 cases = list(zip(used, np.broadcast_to(C if len(order) else 0.0, len(used)).tolist(), strict=True))
                 distinct = sorted(set(cases))
-                found = [metric(y_test, p, _Scores(s, classes)) for p, s in outputs(order, distinct)]
-                by_case = dict(zip(distinct, found, strict=True))
+                results = [metric(y_test, p, _Scores(s, classes)) for p, s in outputs(order, distinct)]
+                by_case = dict(zip(distinct, results, strict=True))
                 last[:] = [(order, np.array([by_case[case] for case in cases]))]
             return self.finite(last[0][1], y_test)
 

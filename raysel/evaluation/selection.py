@@ -19,7 +19,7 @@ def select_winner(
     Ties go to fewer features, unless ``rule`` is ``mean``, then to the simpler configuration, then to the one that
     comes first in the search.
     """
-    found = []
+    candidates = []
     for record in records:
         trace = record.folds.get(fold)
         chosen = trace.choice(rule) if trace is not None and record.status != "stopped" else None
@@ -27,8 +27,8 @@ def select_winner(
             continue
         n_position = 0 if rule == "mean" else chosen.position
         complexity, place = preference[record.id]
-        found.append(((-round(chosen.score, DECIMALS), n_position, complexity), place, record.id, record))
-    if not found:
+        candidates.append(((-round(chosen.score, DECIMALS), n_position, complexity), place, record.id, record))
+    if not candidates:
         causes = [headline(record.failure) for record in records if record.failure]
         if causes:
             why = f"{len(causes)} failed, the first with {causes[0]!r}"
@@ -36,5 +36,5 @@ def select_winner(
         else:
             why, mend = "no trial has finished", "Raise search.time_budget."
         raise StudyError(f"no configuration has a score on {fold}: {why}. {mend}")
-    best = min(found, key=lambda item: item[:3])
-    return best[3], sum(item[0] == best[0] for item in found)
+    best = min(candidates, key=lambda item: item[:3])
+    return best[3], sum(item[0] == best[0] for item in candidates)

@@ -1,4 +1,4 @@
-"""Base class of feature selectors that hold a score for each feature, and the names of a table's columns."""
+"""Selectors of the features that a method scores best, and the score of a constant feature."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ class ScoredSelector(SelectorMixin, BaseEstimator):
             selected = np.full((len(X), int(support.sum())), np.nan)
             columns_out = np.cumsum(support) - 1
             for rows, columns, block in X.parts():
-                own = support[columns]
-                selected[np.ix_(rows, columns_out[columns][own])] = block[:, own]
+                kept = support[columns]
+                selected[np.ix_(rows, columns_out[columns][kept])] = block[:, kept]
             return selected
         if has_names(X):
             return super().transform(X)
@@ -188,11 +188,11 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         if self.estimator is not None:
-            own = get_tags(self.estimator)
-            tags.target_tags.multi_output = own.target_tags.multi_output
-            tags.classifier_tags = own.classifier_tags
-            tags.input_tags.positive_only = own.input_tags.positive_only
-            tags.input_tags.allow_nan = own.input_tags.allow_nan
+            inner = get_tags(self.estimator)
+            tags.target_tags.multi_output = inner.target_tags.multi_output
+            tags.classifier_tags = inner.classifier_tags
+            tags.input_tags.positive_only = inner.input_tags.positive_only
+            tags.input_tags.allow_nan = inner.input_tags.allow_nan
         return tags
 
 

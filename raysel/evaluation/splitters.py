@@ -60,11 +60,11 @@ def _too_rare(classes: LabelArray, counts: IntArray, n_splits: int, where: str) 
     """Say which class has fewer samples than there are folds, and what to do."""
     rarest = int(counts.argmin())
     least = int(counts[rarest])
-    found = f"class {classes[rarest]!s} has {_counted(least)}, too few for {where}={n_splits} folds"
+    problem = f"class {classes[rarest]!s} has {_counted(least)}, too few for {where}={n_splits} folds"
     rare = classes[counts < n_splits]
     if 2 * len(rare) > len(classes) and len(classes) > _MANY_CLASSES:
         return (
-            f"{found}, and so have {len(rare)} of the {len(classes)} classes: the labels look like names or "
+            f"{problem}, and so have {len(rare)} of the {len(classes)} classes: the labels look like names or "
             "measurements of single samples. Give the column or array of the classes as dataset.label."
         )
     remedies = [f"set at most {least} folds"] if least > 1 else []
@@ -72,7 +72,7 @@ def _too_rare(classes: LabelArray, counts: IntArray, n_splits: int, where: str) 
         named = json.dumps([label.item() for label in rare[:_MOST_NAMED]], ensure_ascii=False)
         more = f" and {len(rare) - _MOST_NAMED} more" if len(rare) > _MOST_NAMED else ""
         remedies.append(f"leave out its samples by dataset.exclude_classes: {named}{more}")
-    return f"{found}; {', or '.join(remedies) or 'add samples of this class'}."
+    return f"{problem}; {', or '.join(remedies) or 'add samples of this class'}."
 
 
 def _counted(number: int) -> str:

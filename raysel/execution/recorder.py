@@ -1,4 +1,4 @@
-"""Memory of this process."""
+"""What happens to the trials of a search: their records, its limits of time and failures, the memory of this process."""
 
 from __future__ import annotations
 

@@ -61,11 +61,11 @@ class SerialExecutor(Executor):
         """Refit winners on their outer training sets, one after the other, and score each once."""
         for fold, winner in winners:
             try:
-                found = refit(self._study, fold, winner)
+                result = refit(self._study, fold, winner)
             except Exception as error:
                 first = str(error).strip().partition("\n")[0]  # some have lines of advice below
                 raise refit_error(fold, winner, f"{type(error).__name__}: {first}") from error
-            yield found
+            yield result
 
     def run_tasks(
         self,

@@ -111,9 +111,10 @@ class ConfigurationPlan(TrialPlan):
     def _left(self) -> list[int]:
         """Indices of the configurations to try, shuffled so that a search that is cut covers the whole space."""
         done = {record.id for record in self.records}
-        found = self.study.configurations
+        configurations = self.study.configurations
         seed = derived_seed(self.study.config.seed, "trial order")
-        return [i for i in np.random.default_rng(seed).permutation(len(found)).tolist() if found[i].id not in done]
+        order = np.random.default_rng(seed).permutation(len(configurations)).tolist()
+        return [i for i in order if configurations[i].id not in done]
 
     def _configs(self) -> Iterator[dict[str, Any]]:
         return ({"configuration": i, "name": self.study.configurations[i].id} for i in self._left())
@@ -204,11 +205,11 @@ class TrainingSetPlan(TrialPlan):
                 "search.method path no configuration has a score before all are. Resume the study, or raise "
                 "search.time_budget."
             )
-        found = trial_records(self.study, self.records)
-        for record in found:
+        records = trial_records(self.study, self.records)
+        for record in records:
             if record.id not in self._written:
                 log.record(record)
-        return found
+        return records
 
 
 class FoldPlan(ConfigurationPlan):

@@ -1,4 +1,7 @@
-"""Trial records of the configurations, assembled from the paths of all inner training sets."""
+"""Trials of a study: one configuration on outer folds, or all configurations on one inner training set.
+
+An executor runs them, in this process or in a worker of Ray; the records are the same.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +23,18 @@ from raysel.study.definition import Study
 
 def trial_records(study: Study, paths: Sequence[PathRecord]) -> list[TrialRecord]:
     """Assemble a trial record of each configuration from the paths of all inner training sets."""
-    found = {(path.fold, path.inner): path for path in paths}
+    by_set = {(path.fold, path.inner): path for path in paths}
     records = []
     for configuration in study.configurations:
         record = empty_record(configuration)
         record.started, record.ended = min(p.started for p in paths), max(p.ended for p in paths)
         for fold in study.plan.folds:
-            own = [found[fold.name, i] for i in range(len(fold.inner))]
-            failed = next((path for path in own if configuration.id not in path.fits), None)
+            inner_paths = [by_set[fold.name, i] for i in range(len(fold.inner))]
+            failed = next((path for path in inner_paths if configuration.id not in path.fits), None)
             if failed is not None:
                 record.folds[fold.name] = FoldTrace(error=f"inner fold {failed.inner}: {failed.error}")
                 continue
-            fits = [replace(path.fits[configuration.id]) for path in own]
+            fits = [replace(path.fits[configuration.id]) for path in inner_paths]
             trace = record.folds[fold.name] = FoldTrace(all(fit.source == "zero" for fit in fits), fits)
             if not study.evaluation.every_iteration:
                 trace.choose_c(study.evaluation.C)

@@ -75,8 +75,8 @@ def parametrize(checks: Iterable[Check], slow: Callable[[Check], bool] | None = 
 def expecting(checks: Iterable[Check], failures: Mapping[str, str]) -> Iterator[Check]:
     """Mark the checks that are expected to fail."""
     for check in checks:
-        own = check.name.partition(": ")[2]
-        reason = next((reason for pattern, reason in failures.items() if fnmatch(own, pattern)), "")
+        label = check.name.partition(": ")[2]
+        reason = next((reason for pattern, reason in failures.items() if fnmatch(label, pattern)), "")
         yield replace(check, expected_failure=reason) if reason else check
 
 
@@ -102,15 +102,15 @@ def require(condition: object, message: str) -> None:
         raise AssertionError(message)
 
 
-def require_equal(found: object, expected: object, what: str) -> None:
+def require_equal(actual: object, expected: object, what: str) -> None:
     """Raise AssertionError unless two arrays have the same shape and the same values, NaN equal to NaN."""
-    np.testing.assert_array_equal(found, expected, err_msg=what, strict=True)
+    np.testing.assert_array_equal(actual, expected, err_msg=what, strict=True)
 
 
-def require_close(found: Any, expected: Any, tolerance: float, what: str) -> None:
+def require_close(actual: Any, expected: Any, tolerance: float, what: str) -> None:
     """Raise AssertionError unless two arrays agree up to a share of the largest expected value."""
     largest = float(np.abs(expected).max(initial=0.0))
-    np.testing.assert_allclose(found, expected, rtol=0.0, atol=tolerance * (largest or 1.0), err_msg=what)
+    np.testing.assert_allclose(actual, expected, rtol=0.0, atol=tolerance * (largest or 1.0), err_msg=what)
 
 
 def arrays_in(value: Any) -> list[LabelArray]:
@@ -126,23 +126,23 @@ def arrays_in(value: Any) -> list[LabelArray]:
     return []
 
 
-def require_same_study(found: FinishedStudy, expected: FinishedStudy, *, journals: bool = True) -> None:
+def require_same_study(actual: FinishedStudy, expected: FinishedStudy, *, journals: bool = True) -> None:
     """Raise AssertionError unless two runs agree in trials, refits and models; times and stack frames are ignored."""
-    ids = [sorted(run.trials) for run in (found, expected)]
+    ids = [sorted(run.trials) for run in (actual, expected)]
     require(ids[0] == ids[1], f"the trials are {ids[0]}, not {ids[1]}.")
     for id_, record in expected.trials.items():
-        got, wanted = _comparable(found.trials[id_]), _comparable(record)
+        got, wanted = _comparable(actual.trials[id_]), _comparable(record)
         different = [key for key in wanted if got.get(key) != wanted[key]]
         require(got == wanted, f"trial {id_} differs in {different}: {got} instead of {wanted}.")
-    require(len(found.refits) == len(expected.refits), f"{len(found.refits)} refits, not {len(expected.refits)}.")
-    for mine, theirs in zip(found.refits, expected.refits, strict=True):
-        own, other = timeless(mine.record.to_json()), timeless(theirs.record.to_json())
-        require(own == other, f"the refit of {other['fold']} differs: {own} instead of {other}.")
+    require(len(actual.refits) == len(expected.refits), f"{len(actual.refits)} refits, not {len(expected.refits)}.")
+    for mine, theirs in zip(actual.refits, expected.refits, strict=True):
+        refit, other = timeless(mine.record.to_json()), timeless(theirs.record.to_json())
+        require(refit == other, f"the refit of {other['fold']} differs: {refit} instead of {other}.")
         for array, expected_array in zip(_arrays(mine.model), _arrays(theirs.model), strict=True):
             require_equal(array, expected_array, f"the models of {other['fold']} differ")
     if not journals:
         return
-    written = [{record["kind"] for record in run.journal} for run in (found, expected)]
+    written = [{record["kind"] for record in run.journal} for run in (actual, expected)]
     require(written[0] == written[1], f"the journal holds records {written[0]}, not {written[1]}.")
 
 

@@ -136,8 +136,8 @@ def _failures_are_recorded(make: MakeExecutor) -> None:
     """A trial that fails has the error of each fold, and the others are computed."""
     with tempfile.TemporaryDirectory() as folder:
         study = _study(Path(folder), STUDIES["failing"])
-        found = run_by(make(study), study, Path(folder, "run"))
-    by_zeta = {record["params"]["zeta"]: record for record in found.trials.values()}
+        actual = run_by(make(study), study, Path(folder, "run"))
+    by_zeta = {record["params"]["zeta"]: record for record in actual.trials.values()}
     require(by_zeta[1e-10]["status"] == "finished", f"a good trial is {by_zeta[1e-10]['status']}.")
     require(by_zeta[1e300]["status"] == "failed", f"a trial that raises is {by_zeta[1e300]['status']}.")
     for name, fold in by_zeta[1e300]["folds"].items():
@@ -167,10 +167,10 @@ def _tasks_are_independent(make: MakeExecutor) -> None:
         expected = {end.argument: (end.value, end.error) for end in SerialExecutor(study).run_tasks(_task, range(9))}
         with make(study) as executor:
             ends = list(executor.run_tasks(_task, range(9)))
-    found = {end.argument: (end.value, end.error) for end in ends}
-    require(len(ends) == len(found) == 9, f"9 tasks ended {len(ends)} times.")
-    require(found == expected, f"the tasks ended as {found}, not {expected}.")
-    require(found[4] == (None, "ZeroDivisionError: division by zero"), f"a task that raises ended as {found[4]}.")
+    actual = {end.argument: (end.value, end.error) for end in ends}
+    require(len(ends) == len(actual) == 9, f"9 tasks ended {len(ends)} times.")
+    require(actual == expected, f"the tasks ended as {actual}, not {expected}.")
+    require(actual[4] == (None, "ZeroDivisionError: division by zero"), f"a task that raises ended as {actual[4]}.")
 
 
 def _task(study: Study, number: int) -> float:

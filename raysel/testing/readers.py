@@ -94,20 +94,20 @@ def _comes_back(dataset: Dataset, suffix: str, write: WriteFile, groups: str | N
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"suite{suffix}")
         write(dataset, path)
-        found = load_dataset(
+        actual = load_dataset(
             path,
             shape=dataset.layout.grid or None,
             groups=groups if dataset.groups is not None else None,
             labels=None if labels is None else path.with_name(labels),
         )
-    require(not any(block.flags.writeable for block in blocks_of(found.X)), "X can be written to.")
-    require_equal(dense(found.X), dense(dataset.X), "X differs")
-    require_equal(found.y, dataset.y, "y differs")
-    require((found.groups is None) == (dataset.groups is None), "one has groups, the other has not.")
+    require(not any(block.flags.writeable for block in blocks_of(actual.X)), "X can be written to.")
+    require_equal(dense(actual.X), dense(dataset.X), "X differs")
+    require_equal(actual.y, dataset.y, "y differs")
+    require((actual.groups is None) == (dataset.groups is None), "one has groups, the other has not.")
     if dataset.groups is not None:
-        require_equal(found.groups, dataset.groups, "groups differ")
-    require(found.layout == dataset.layout, f"the layout {dataset.layout} came back as {found.layout}.")
-    require(found.name == "suite", f"the data set is called {found.name}, not by its file.")
+        require_equal(actual.groups, dataset.groups, "groups differ")
+    require(actual.layout == dataset.layout, f"the layout {dataset.layout} came back as {actual.layout}.")
+    require(actual.name == "suite", f"the data set is called {actual.name}, not by its file.")
 
 
 def _refuses(suffix: str, content: bytes | None) -> None:

@@ -80,11 +80,11 @@ def _contains(domain: Domain, value: Any) -> bool:
 
 def _ask(sampler: Sampler, many: int) -> list[dict[str, Any]]:
     """Configurations in turn, each scored at once."""
-    found = []
+    params = []
     for number in range(many):
-        found.append(dict(sampler.ask(number)))
-        sampler.tell(number, _score(found[-1]))
-    return found
+        params.append(dict(sampler.ask(number)))
+        sampler.tell(number, _score(params[-1]))
+    return params
 
 
 def _explore(sampler: Sampler, space: Mapping[str, Domain], total: int, shuffle: int) -> list[dict[str, Any]]:
@@ -92,10 +92,10 @@ def _explore(sampler: Sampler, space: Mapping[str, Domain], total: int, shuffle:
     proposals = BatchedProposals(sampler, total, tuple(space), {}, _BATCH)
     order, running, tried = random.Random(shuffle), list[Configuration](), list[dict[str, Any]]()  # noqa: S311
     while True:
-        found = proposals.next()
-        if found is not None:
-            running.append(found)
-            tried.append(dict(found.params))
+        configuration = proposals.next()
+        if configuration is not None:
+            running.append(configuration)
+            tried.append(dict(configuration.params))
         elif not running:
             require(proposals.exhausted, f"after {len(tried)} configurations none may be asked for, nor does one run.")
             return tried
@@ -106,10 +106,10 @@ def _explore(sampler: Sampler, space: Mapping[str, Domain], total: int, shuffle:
 
 def _proposals_are_in_the_space(make: MakeSampler, space: Mapping[str, Domain]) -> None:
     for seed in (0, 1):
-        for found in _ask(make(_FIXED, space, seed), _TOTAL):
-            require(set(found) == {*_FIXED, *space}, f"a configuration sets {sorted(found)}.")
-            require({key: found[key] for key in _FIXED} == _FIXED, f"the fixed parameters became {found}.")
-            outside = {key: found[key] for key, domain in space.items() if not _contains(domain, found[key])}
+        for params in _ask(make(_FIXED, space, seed), _TOTAL):
+            require(set(params) == {*_FIXED, *space}, f"a configuration sets {sorted(params)}.")
+            require({key: params[key] for key in _FIXED} == _FIXED, f"the fixed parameters became {params}.")
+            outside = {key: params[key] for key, domain in space.items() if not _contains(domain, params[key])}
             require(not outside, f"{outside} is not in the space.")
 
 
@@ -123,8 +123,8 @@ def _a_seed_decides(make: MakeSampler, space: Mapping[str, Domain]) -> None:
 
 
 def _order_within_a_batch(make: MakeSampler, space: Mapping[str, Domain]) -> None:
-    found = [_explore(make(_FIXED, space, 0), space, _TOTAL, shuffle) for shuffle in (0, 1)]
-    require(found[0] == found[1], "the order in which the trials of a batch end changes what is proposed.")
+    explored = [_explore(make(_FIXED, space, 0), space, _TOTAL, shuffle) for shuffle in (0, 1)]
+    require(explored[0] == explored[1], "the order in which the trials of a batch end changes what is proposed.")
 
 
 def _earlier_points_are_understood(make: MakeSampler, space: Mapping[str, Domain]) -> None:

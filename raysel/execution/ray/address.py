@@ -1,4 +1,8 @@
-"""File of the token by which Ray's processes know each other: nobody else may read it."""
+"""Whether a Ray cluster can be joined, tried in a process of its own, and the token by which Ray's processes know each other.
+
+Ray ends the whole process, or retries for minutes with pages of output, where an address is not one of a cluster that
+this machine belongs to.
+"""
 
 from __future__ import annotations
 
@@ -113,9 +117,9 @@ def refusal(address: str, output: str) -> str:
             "unauthenticated). Set RAY_AUTH_MODE=token, and give the token of the cluster's head node, which is in its "
             "~/.ray/auth_token, in a file of mode 0600 that RAY_AUTH_TOKEN_PATH names, or that is ~/.ray/auth_token."
         )
-    found = _ENTRY.findall(output)
-    if reason == "versions" and len(found) > 1:
-        (ray_there, python_there), (ray_here, python_here) = found[:2]
+    versions = _ENTRY.findall(output)
+    if reason == "versions" and len(versions) > 1:
+        (ray_there, python_there), (ray_here, python_here) = versions[:2]
         return (
             f"address {address}: the cluster runs Ray {ray_there} on Python {python_there}, and this process Ray "
             f"{ray_here} on Python {python_here}; both need the same versions: use the same image or environment."

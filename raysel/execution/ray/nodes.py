@@ -74,8 +74,9 @@ class Node:
     resources: Mapping[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        own = {name: number for name, number in self.resources.items() if not name.startswith(_INTERNAL)}
-        return f"{self.address}: {', '.join(f'{name} {_amount(name, own[name])}' for name in sorted(own)) or 'nothing'}"
+        shown = {name: number for name, number in self.resources.items() if not name.startswith(_INTERNAL)}
+        amounts = [f"{name} {_amount(name, shown[name])}" for name in sorted(shown)]
+        return f"{self.address}: {', '.join(amounts) or 'nothing'}"
 
 
 def _amount(name: str, number: float) -> str:
@@ -179,5 +180,5 @@ class Cluster:
 
 
 def _alive_nodes() -> list[Node]:
-    found: list[dict[str, Any]] = ray.nodes()
-    return [Node(node["NodeID"], node["NodeManagerAddress"], node["Resources"]) for node in found if node["Alive"]]
+    nodes: list[dict[str, Any]] = ray.nodes()
+    return [Node(node["NodeID"], node["NodeManagerAddress"], node["Resources"]) for node in nodes if node["Alive"]]

@@ -96,22 +96,24 @@ def shipped_code(studies: Sequence[Study]) -> ShippedCode:
     points = [point for group in (ESTIMATORS, METRICS, READERS) for point in entry_points(group=group)]
     registered = {point.dist.name: point.dist for point in points if point.dist is not None}
     used = _names_used(studies)
-    found = []
+    distributions = []
     for distribution in registered.values():
         sources = {name: source for name in _modules_of(distribution) if (source := _source(name)) is not None}
         is_used = any(point.name in used for point in distribution.entry_points)
         if is_used or sum(map(_size, sources.values())) <= _MOST_MIB * 2**20:
             modules = sources | modules
-            found.append(distribution)
-    return ShippedCode(modules, found)
+            distributions.append(distribution)
+    return ShippedCode(modules, distributions)
 
 
 def environment(studies: Sequence[Study], variables: Mapping[str, str]) -> dict[str, str]:
     """Return the environment variables of the workers: threads, processor and raysel's own as the driver has them."""
     cpus = min((study.config.search.cpus_per_trial for study in studies), default=1)
-    own = {name: value for name, value in variables.items() if name.startswith("RAYSEL_") and not _SECRET.search(name)}
+    passed_on = {
+        name: value for name, value in variables.items() if name.startswith("RAYSEL_") and not _SECRET.search(name)
+    }
     threads = {name: variables.get(name, str(cpus)) for name in _THREADS}
-    return {**own, **threads, **{name: variables[name] for name in _COPIED if name in variables}}
+    return {**passed_on, **threads, **{name: variables[name] for name in _COPIED if name in variables}}
 
 
 def runtime_env(code: ShippedCode, folder: Path, studies: Sequence[Study]) -> dict[str, Any]:
@@ -139,16 +141,16 @@ def job_runtime_env() -> dict[str, Any]:
 
 def _names_used(studies: Sequence[Study]) -> set[str]:
     """Return the names of methods and metrics that some studies use."""
-    found: set[str] = set()
+    used: set[str] = set()
     for study in studies:
-        found |= {study.config.solver.name, study.config.evaluation.metric, *study.config.evaluation.report}
-    return found
+        used |= {study.config.solver.name, study.config.evaluation.metric, *study.config.evaluation.report}
+    return used
 
 
 def _left_out(folder: str, names: list[str]) -> set[str]:
     """Return what of a folder is not code; links to other folders could lead to anything."""
-    found: set[str] = shutil.ignore_patterns(*_LEFT_OUT)(folder, names)
-    return found | {name for name in names if (path := Path(folder) / name).is_symlink() and not path.is_file()}
+    left_out: set[str] = shutil.ignore_patterns(*_LEFT_OUT)(folder, names)
+    return left_out | {name for name in names if (path := Path(folder) / name).is_symlink() and not path.is_file()}
 
 
 def _size(source: Path) -> int:
@@ -201,13 +203,13 @@ def _is_installed(source: Path) -> bool:
 
 def _with_neighbours(name: str, source: Path) -> Iterator[tuple[str, Path]]:
     """Yield a top-level module and those in the same folder that it imports, directly or indirectly."""
-    root, waiting, found = source.parent, [(name, source)], {name}
+    root, waiting, seen = source.parent, [(name, source)], {name}
     while waiting:
         current, place = waiting.pop()
         yield current, place
         for file in [place] if place.is_file() else sorted(place.rglob("*.py")):
-            for target in _imports(file) - found:
-                found.add(target)
+            for target in _imports(file) - seen:
+                seen.add(target)
                 options = (root / target, root / f"{target}.py")
                 there = next((path for path in options if path.exists()), None)
                 if there is not None and (there.is_file() or any(there.rglob("*.py"))):
@@ -220,13 +222,13 @@ def _imports(file: Path) -> set[str]:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return set()
-    found = set()
+    imported = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {alias.name.partition(".")[0] for alias in node.names}
+            imported |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            found.add(node.module.partition(".")[0])
-    return found - {"raysel"}
+            imported.add(node.module.partition(".")[0])
+    return imported - {"raysel"}
 
 
 def _modules_of(distribution: Distribution) -> set[str]:

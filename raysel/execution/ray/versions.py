@@ -39,7 +39,7 @@ class NodeCheck:
     allowed: bool
     expected: Mapping[str, str] = field(init=False)
     #: Differences of each node that has some, by its address; recorded are those in `_recorded`.
-    found: dict[str, list[tuple[str, str, str]]] = field(default_factory=dict)
+    differences: dict[str, list[tuple[str, str, str]]] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set)
     _recorded: set[str] = field(default_factory=set)
 
@@ -70,10 +70,10 @@ class NodeCheck:
                     "there as here, or remove it from the cluster."
                 ) from error
             if changes := list(differing(self.expected, there)):
-                self.found[address] = changes
+                self.differences[address] = changes
         self._known |= set(new)
-        if self.found and not self.allowed:
-            raise MixedVersionsError(_refusal(self.found))
+        if self.differences and not self.allowed:
+            raise MixedVersionsError(_refusal(self.differences))
 
     def record(self, log: StudyLog) -> None:
         """Write to the journal, once each, the nodes with other versions that are allowed, and say it."""
@@ -85,7 +85,7 @@ class NodeCheck:
 
     def records(self) -> list[NodeRecord]:
         """Return the records of the nodes with other versions that were found so far."""
-        return [NodeRecord(address, changes) for address, changes in self.found.items()]
+        return [NodeRecord(address, changes) for address, changes in self.differences.items()]
 
     def record_late(self, log: StudyLog) -> None:
         """Compare nodes that joined after the start and write those of other versions to the journal, if allowed.
@@ -153,7 +153,7 @@ def _pass(expected: dict[str, str], modules: tuple[str, ...]) -> None:
     changes = list(differing(expected, _cached_versions(modules)))
     if changes:
         address = ray.util.get_node_ip_address() if ray.is_initialized() else socket.gethostname()
-        raise MixedVersionsError(f"the node {address} {_MARK}{_in_words(changes)}. {_advice(changes)}")
+        raise MixedVersionsError(f"the node {address} {_MARK}{_format_changes(changes)}. {_advice(changes)}")
 
 
 @cache
@@ -172,14 +172,14 @@ def _code_hash(name: str) -> str:
     places = list((spec.submodule_search_locations if spec else None) or ())
     if spec is None or not (places or spec.origin):
         return "missing"
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     root = Path(places[0]) if places else Path(str(spec.origin))
     for file in sorted(root.rglob("*.py")) if places else [root]:
-        found.update(f"{file.relative_to(root)}\0".encode() + file.read_bytes())
-    return found.hexdigest()[:12]
+        digest.update(f"{file.relative_to(root)}\0".encode() + file.read_bytes())
+    return digest.hexdigest()[:12]
 
 
-def _in_words(changes: Iterable[Sequence[str]]) -> str:
+def _format_changes(changes: Iterable[Sequence[str]]) -> str:
     return ", ".join(f"{name} {there} instead of {here}" for name, here, there in changes)
 
 
@@ -189,9 +189,9 @@ def _advice(changes: Iterable[Sequence[str]]) -> str:
     return f"To compute the same numbers everywhere, {mend}; or allow mixed versions (--allow-mixed-versions)."
 
 
-def _refusal(found: Mapping[str, Sequence[Sequence[str]]]) -> str:
-    nodes = "; ".join(f"the node {address} has {_in_words(changes)}" for address, changes in found.items())
-    every = [change for changes in found.values() for change in changes]
+def _refusal(differences: Mapping[str, Sequence[Sequence[str]]]) -> str:
+    nodes = "; ".join(f"the node {address} has {_format_changes(changes)}" for address, changes in differences.items())
+    every = [change for changes in differences.values() for change in changes]
     unique = list({change[0]: change for change in every}.values())
     return (
         "the nodes of the cluster would not compute the same numbers as this process on "

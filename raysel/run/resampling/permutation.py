@@ -1,4 +1,4 @@
-"""Study with permuted labels, and its honest score and feature scores."""
+"""Permutation test: the honest score and the feature scores of a study with permuted labels."""
 
 from __future__ import annotations
 
@@ -110,14 +110,14 @@ def permuted_scores(
     if chosen is None:
         study = replace(study, plan=NestedPlan(study.plan.n_samples, tuple(wanted)))
         chosen = _search(study)
-    found: dict[str, Any] = {"scores": {}}
+    values: dict[str, Any] = {"scores": {}}
     for fold in wanted:
         test_score, own_scores = _refit(study, fold, chosen[fold.name])
         if test_score is not None:
-            found["scores"][fold.name] = test_score
+            values["scores"][fold.name] = test_score
         else:
-            found["feature_scores"] = packed(own_scores)
-    return found
+            values["feature_scores"] = packed(own_scores)
+    return values
 
 
 def _refit(study: Study, fold: OuterFold, chosen: Chosen) -> tuple[float | None, FloatArray]:
@@ -142,14 +142,14 @@ def _search(study: Study) -> dict[str, Chosen]:
     """Search all folds of a study in this process, without its time budget; return the winner of each."""
     records = _run_trials(study)
     preference, rule = study.preference(records), study.evaluation.choose_n
-    found = {}
+    chosen = {}
     for fold in study.plan.folds:
         winner, _ = select_winner(records, fold.name, preference, rule)
         trace = winner.folds[fold.name]
         choice = trace.choice(rule)
         position = None if rule == "mean" or choice is None else choice.position
-        found[fold.name] = Chosen(winner.params, position, trace.C)
-    return found
+        chosen[fold.name] = Chosen(winner.params, position, trace.C)
+    return chosen
 
 
 def _run_trials(study: Study) -> list[TrialRecord]:
@@ -301,12 +301,12 @@ def permutation_test(
             raise DirectoryError(f"{work.folder.parent} cannot be written: {error.strerror}.") from error
         # Number 0 has the true labels: it tells whether the study's figure can be computed again.
         pieces = run_pieces(finished, work, range(int(permutations) + 1), listeners)
-        found = _evaluated(finished, pieces, labels, retune, chosen_seed, int(permutations))
-        found.write(work.folder.parent, identity(finished.result.refits, finished.result.stored.study.data_hash))
+        test = _evaluated(finished, pieces, labels, retune, chosen_seed, int(permutations))
+        test.write(work.folder.parent, identity(finished.result.refits, finished.result.stored.study.data_hash))
         again = StudyResult.open(finished.result.path)
         export_result(again, again.directory.ranking)
         write_final_report(again)
-        return found
+        return test
 
 
 def _work(finished: FinishedStudy, retune: bool, seed: int) -> Work:

@@ -79,7 +79,7 @@ def run_pieces(
 
 def read_pieces(folder: Path, numbers: Sequence[int]) -> Pieces:
     """Read the pieces of these numbers that have ended from a journal; of several lines of a piece the last counts."""
-    wanted, found, mixed = set(numbers), {}, []
+    wanted, by_number, mixed = set(numbers), {}, []
     for line in _pieces(folder / _JOURNAL):
         if line.get("kind") == _NODE:
             try:
@@ -87,8 +87,8 @@ def read_pieces(folder: Path, numbers: Sequence[int]) -> Pieces:
             except ValueError as error:
                 raise DirectoryError(f"{folder / _JOURNAL} is damaged: {error}; restore it from a copy.") from error
         elif line["number"] in wanted:
-            found[line["number"]] = line
-    ordered = [found[number] for number in sorted(found)]
+            by_number[line["number"]] = line
+    ordered = [by_number[number] for number in sorted(by_number)]
     return Pieces(
         {line["number"]: line["value"] for line in ordered if "value" in line},
         {line["number"]: line["error"] for line in ordered if "error" in line},

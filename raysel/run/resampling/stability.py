@@ -1,4 +1,4 @@
-"""Complementary pairs of halves of the samples, stratified by class or label, with whole groups."""
+"""Stability selection: how often complementary halves of the samples select each feature."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _divided(classes: LabelArray, generator: np.random.Generator) -> tuple[IntAr
         sides[1].append(members[half : 2 * half])
         odd += members[2 * half :].tolist()
     rest = generator.permutation(odd)[: len(odd) // 2 * 2]
-    first, second = (np.sort(np.concatenate([*own, rest[i::2]])).astype(np.int64) for i, own in enumerate(sides))
+    first, second = (np.sort(np.concatenate([*side, rest[i::2]])).astype(np.int64) for i, side in enumerate(sides))
     return first, second
 
 

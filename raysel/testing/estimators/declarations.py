@@ -86,8 +86,8 @@ def paths_as_declared(case: MethodCase, samples: Samples) -> None:
         except NotImplementedError:
             return
         raise AssertionError("fit_path fits, but capabilities.path is False.")
-    found = sorted(position for position, _ in case.cls.fit_path(models, samples.X, prepared))
-    require(found == list(range(len(models))), f"fit_path of {len(models)} models gave the positions {found}.")
+    positions = sorted(position for position, _ in case.cls.fit_path(models, samples.X, prepared))
+    require(positions == list(range(len(models))), f"fit_path of {len(models)} models gave the positions {positions}.")
     for model, change in zip(models, changes, strict=True):
         alone = fitted(case, samples, **change)
         tolerance = 100 * getattr(alone, "tol", 1e-6)

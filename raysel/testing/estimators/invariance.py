@@ -50,13 +50,13 @@ def class_order(case: MethodCase, samples: Samples) -> None:
     turned = fit(case.build(samples.layout), samples.X, renamed)
     _compare(case, straight, turned, what)
     if hasattr(straight, "predict"):
-        found = turned.predict(samples.X)
+        predicted = turned.predict(samples.X)
         if samples.single_label:
             names = dict(zip(renamed.tolist(), samples.y.tolist(), strict=True))
-            found = np.array([names[label] for label in found.tolist()])
+            predicted = np.array([names[label] for label in predicted.tolist()])
         else:
-            found = found[:, ::-1]
-        _compare_predictions(case, straight.predict(samples.X), found, what)
+            predicted = predicted[:, ::-1]
+        _compare_predictions(case, straight.predict(samples.X), predicted, what)
 
 
 def feature_order(case: MethodCase, samples: Samples) -> None:
@@ -95,10 +95,10 @@ def _renamed(samples: Samples, letters: str) -> LabelArray:
     labels = np.unique(samples.y)
     if not samples.layout.is_multitask:
         return np.array(list(letters))[np.searchsorted(labels, samples.y)]
-    own = np.char.partition(labels, SEPARATOR)
+    parts = np.char.partition(labels, SEPARATOR)
     names = {}
     for task in samples.layout.task_names:
-        for letter, label in zip(letters, labels[own[:, 0] == task], strict=False):
+        for letter, label in zip(letters, labels[parts[:, 0] == task], strict=False):
             names[label] = f"{task}{SEPARATOR}{letter}"
     return np.array([names[label] for label in samples.y])
 

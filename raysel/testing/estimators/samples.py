@@ -1,4 +1,4 @@
-"""Method that a conformance suite is run on, with the parameters and tolerances of the suite."""
+"""Method and data that the conformance suite is run on, and how two fits are compared."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ class MethodCase:
         Estimator
             The unfitted method.
         """
-        own = self.layout_params.get(layout.kind, {})
-        return build_solver(self.solver_name, layout, {**self.params, **own, **changes}, seed)
+        of_layout = self.layout_params.get(layout.kind, {})
+        return build_solver(self.solver_name, layout, {**self.params, **of_layout, **changes}, seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,17 +216,17 @@ def fitted(case: MethodCase, samples: Samples, **changes: Any) -> Estimator:
     return fit(case.build(samples.layout, **changes), samples.X, samples.y)
 
 
-def require_same_bits(found: Estimator, expected: Estimator, X: FloatArray, what: str) -> None:
+def require_same_bits(actual: Estimator, expected: Estimator, X: FloatArray, what: str) -> None:
     """Raise AssertionError unless two fits agree in scores, objectives and predictions to the last bit."""
-    require_equal(found.objective_path_, expected.objective_path_, f"{what}: objective_path_ differs")
+    require_equal(actual.objective_path_, expected.objective_path_, f"{what}: objective_path_ differs")
     require(
-        (found.n_iter_, found.converged_) == (expected.n_iter_, expected.converged_),
-        f"{what}: n_iter_ and converged_ are {found.n_iter_} and {found.converged_}, not {expected.n_iter_} and "
+        (actual.n_iter_, actual.converged_) == (expected.n_iter_, expected.converged_),
+        f"{what}: n_iter_ and converged_ are {actual.n_iter_} and {actual.converged_}, not {expected.n_iter_} and "
         f"{expected.converged_}.",
     )
-    require(hasattr(found, "scores_") == hasattr(expected, "scores_"), f"{what}: one has scores_, the other has not.")
+    require(hasattr(actual, "scores_") == hasattr(expected, "scores_"), f"{what}: one has scores_, the other has not.")
     for name in ("scores_", "coef_"):
         if hasattr(expected, name):
-            require_equal(getattr(found, name), getattr(expected, name), f"{what}: {name} differs")
+            require_equal(getattr(actual, name), getattr(expected, name), f"{what}: {name} differs")
     if hasattr(expected, "predict"):
-        require_equal(found.predict(X), expected.predict(X), f"{what}: predictions differ")
+        require_equal(actual.predict(X), expected.predict(X), f"{what}: predictions differ")

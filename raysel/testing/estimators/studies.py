@@ -88,8 +88,8 @@ def _nested_score(case: MethodCase, samples: Samples, y: Any) -> tuple[float, in
         finished = run_by(SerialExecutor(study), study, Path(folder, "run"))
     scores = [refit.record.test_score for refit in finished.refits if refit.record.test_score is not None]
     _, counts = np.unique(y, return_counts=True)
-    own = [part.max() for part in _by_task(y)] if samples.layout.is_multitask else [counts.max()]
-    return float(np.mean(scores)), len(y), float(np.sum(own)) / len(y)
+    largest = [part.max() for part in _by_task(y)] if samples.layout.is_multitask else [counts.max()]
+    return float(np.mean(scores)), len(y), float(np.sum(largest)) / len(y)
 
 
 def _by_task(y: Any) -> list[Any]:
