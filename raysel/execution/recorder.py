@@ -1,4 +1,4 @@
-"""What happens to the trials of a search: their records, its limits of time and failures, the memory of this process."""
+"""Records, limits of time and failures, and the memory of this process, while the trials of a search run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a Ray cluster can be joined, tried in a process of its own, and the token by which Ray's processes know each other.
+"""Whether a Ray cluster can be joined, tried in a process of its own, and the token that its processes share.
 
 Ray ends the whole process, or retries for minutes with pages of output, where an address is not one of a cluster that
 this machine belongs to.

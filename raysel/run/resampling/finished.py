@@ -11,6 +11,8 @@ from typing import Any, Literal
 from raysel.core.errors import ConfigError, DirectoryError
 from raysel.evaluation.records import RefitRecord
 from raysel.execution.executor import Executor
+from raysel.results.export import export_result
+from raysel.results.page.assemble import write_final_report
 from raysel.results.result import StudyResult
 from raysel.run.api import open_study, prepare_study
 from raysel.run.launch import check_resources, make_executor, working_folder
@@ -40,6 +42,12 @@ class FinishedStudy:
         """Return an executor of the study that has not been started."""
         return make_executor(self.study, self.address, allow_mixed_versions=self.allow_mixed_versions)
 
+    def export(self) -> None:
+        """Write the ranking and the report again, with what the directory holds now."""
+        result = StudyResult.open(self.result.path)
+        export_result(result, result.directory.ranking)
+        write_final_report(result)
+
 
 @contextmanager
 def finished_study(
@@ -53,28 +61,26 @@ def finished_study(
 ) -> Iterator[FinishedStudy]:
     """Restore a finished study for computing and lock its directory."""
     with working_folder(path, new=False) as folder:
-        yield from _restored(folder, config, overrides, executor, address, allow_mixed_versions)
-
-
-def _restored(
-    path: Path,
-    config: str | Path | Mapping[str, Any] | None,
-    overrides: Mapping[str, Any] | Iterable[str],
-    executor: Literal["serial", "ray"] | None,
-    address: str | None,
-    allow_mixed_versions: bool,
-) -> Iterator[FinishedStudy]:
-    """Yield the study in a directory, locked meanwhile."""
-    result = open_study(path)
-    _ = result.final  # raises if there is none
-    directory = result.directory
-    with _lock(directory.lock, directory.path) as lock:
-        result = open_study(path)  # again, because another process may have written before the lock
-        study = _with_executor(prepare_study(config, overrides, resumed=directory, tracked=False), executor, address)
-        record = resumed_record(study, result.stored.study)
-        result.stored.check(study, record)
-        check_resources(study, address)
-        yield FinishedStudy(result, study, record, address, allow_mixed_versions, lock)
+        result = open_study(folder)
+        _ = result.final  # raises if there is none
+        directory = result.directory
+        try:
+            lock = FileLock(directory.lock)
+        except LockHeldError as error:
+            raise DirectoryError(
+                f"{directory.path} is in use: its study is being resumed, or another process computes with it "
+                f"({error}). Wait until that ends."
+            ) from error
+        except OSError as error:
+            raise DirectoryError(f"{directory.path} cannot be written: {error.strerror}.") from error
+        with lock:
+            result = open_study(folder)  # again, because another process may have written before the lock
+            study = prepare_study(config, overrides, resumed=directory, tracked=False)
+            study = _with_executor(study, executor, address)
+            record = resumed_record(study, result.stored.study)
+            result.stored.check(study, record)
+            check_resources(study, address)
+            yield FinishedStudy(result, study, record, address, allow_mixed_versions, lock)
 
 
 def _with_executor(study: Study, executor: Literal["serial", "ray"] | None, address: str | None) -> Study:
@@ -84,18 +90,3 @@ def _with_executor(study: Study, executor: Literal["serial", "ray"] | None, addr
     chosen = executor or ("ray" if address else study.config.search.executor)
     search = study.config.search.model_copy(update={"executor": chosen})
     return replace(study, config=study.config.model_copy(update={"search": search}))
-
-
-@contextmanager
-def _lock(file: Path, directory: Path) -> Iterator[FileLock]:
-    try:
-        lock = FileLock(file)
-    except LockHeldError as error:
-        raise DirectoryError(
-            f"{directory} is in use: its study is being resumed, or another process computes with it ({error}). Wait "
-            "until that ends."
-        ) from error
-    except OSError as error:
-        raise DirectoryError(f"{directory} cannot be written: {error.strerror}.") from error
-    with lock:
-        yield lock

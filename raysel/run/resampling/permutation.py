@@ -14,8 +14,9 @@ import numpy as np
 
 from raysel.base.registry import solver_capabilities
 from raysel.core.arrays import FloatArray, IntArray
-from raysel.core.errors import ConfigError, DirectoryError
-from raysel.data.task_blocks import as_samples, constant_features
+from raysel.core.errors import ConfigError
+from raysel.data.scaling import scale_in_place, scale_training
+from raysel.data.task_blocks import constant_features
 from raysel.evaluation.plan import FINAL, InnerFold, NestedPlan, OuterFold, derived_seed
 from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.evaluation.selection import select_winner
@@ -24,10 +25,7 @@ from raysel.execution.computing import PreparedFolds
 from raysel.execution.trial_plan import TrainingSetPlan, trial_plan
 from raysel.execution.trials import trial_records
 from raysel.numerics.permutation import LabelPermutations, feature_p_values, permutation_p_value
-from raysel.results.export import export_result
-from raysel.results.page.assemble import write_final_report
 from raysel.results.permutation import FOLDER, PermutationTest, identity
-from raysel.results.result import StudyResult
 from raysel.run.launch import make_listeners
 from raysel.run.resampling.finished import FinishedStudy, finished_study
 from raysel.run.resampling.pieces import Pieces, Work, all_failed, run_pieces
@@ -124,8 +122,8 @@ def _refit(study: Study, fold: OuterFold, chosen: Chosen) -> tuple[float | None,
     """Test score of a configuration at the chosen number of features, None for the final fold, and feature scores."""
     X, y, state = study.dataset.X, study.dataset.y, fold.random_state(study.config.seed)
     scaler, solver = study.scaler(), study.solver(chosen.params, state)
-    constant = constant_features(X[fold.train])
-    X_train = as_samples(scaler.fit_transform(X[fold.train]))
+    unscaled = X[fold.train]
+    constant, X_train = constant_features(unscaled), scale_training(scaler, unscaled)
     solver.fit(X_train, y[fold.train])
     if not len(fold.test):
         return None, usable_scores(solver.scores_, constant)
@@ -133,8 +131,8 @@ def _refit(study: Study, fold: OuterFold, chosen: Chosen) -> tuple[float | None,
     if chosen.position is not None:
         last = chosen.position + 1
         evaluation, C = replace(evaluation, n_features=evaluation.n_features[:last]), chosen.C[:last] or 1.0
-    X_test = as_samples(scaler.transform(X[fold.test]))
-    scores = evaluation.scorer(X_train, y[fold.train], X_test, y[fold.test], state, constant, C)(solver)
+    sets = X_train, y[fold.train], scale_in_place(scaler, X[fold.test]), y[fold.test]
+    scores = evaluation.scorer(*sets, state, constant, C)(solver)
     return float(scores.mean() if chosen.position is None else scores[-1]), np.empty(0)
 
 
@@ -295,17 +293,11 @@ def permutation_test(
         labels = LabelPermutations(dataset.y, dataset.groups, dataset.tasks, finished.study.block_numbers)
         chosen_seed = finished.study.config.seed if seed is None else int(seed)
         work = _work(finished, retune, chosen_seed)
-        try:
-            work.folder.parent.mkdir(exist_ok=True)
-        except OSError as error:
-            raise DirectoryError(f"{work.folder.parent} cannot be written: {error.strerror}.") from error
         # Number 0 has the true labels: it tells whether the study's figure can be computed again.
         pieces = run_pieces(finished, work, range(int(permutations) + 1), listeners)
         test = _evaluated(finished, pieces, labels, retune, chosen_seed, int(permutations))
         test.write(work.folder.parent, identity(finished.result.refits, finished.result.stored.study.data_hash))
-        again = StudyResult.open(finished.result.path)
-        export_result(again, again.directory.ranking)
-        write_final_report(again)
+        finished.export()
         return test
 
 

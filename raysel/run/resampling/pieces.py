@@ -61,7 +61,7 @@ def run_pieces(
     """
     journal, header = work.folder / _JOURNAL, _header(finished, work)
     try:
-        work.folder.mkdir(exist_ok=True)
+        work.folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DirectoryError(f"{work.folder} cannot be written: {error.strerror}.") from error
     with LineWriter(journal, finished.lock) as writer:

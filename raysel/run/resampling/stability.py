@@ -18,9 +18,6 @@ from raysel.evaluation.selectors import usable_scores
 from raysel.evaluation.splitters import split
 from raysel.numerics.rankings import descending_order
 from raysel.numerics.selection_bounds import threshold_on_grid
-from raysel.results.export import export_result
-from raysel.results.page.assemble import write_final_report
-from raysel.results.result import StudyResult
 from raysel.results.stability import FOLDER, StabilitySelection, write_stability_selection
 from raysel.run.launch import make_listeners
 from raysel.run.resampling.finished import FinishedStudy, finished_study
@@ -204,9 +201,7 @@ def stability_selection(
         selection = count_selections(pieces, n_best, subsamples, constant, identity).at(threshold)
         folder = result.path / FOLDER
         write_stability_selection(selection, folder, result.feature_names, result.layout.coordinates())
-        again = StudyResult.open(result.path)
-        export_result(again, again.directory.ranking)
-        write_final_report(again)
+        finished.export()
     return selection
 
 
