@@ -1,4 +1,4 @@
-"""Wall time that Ray Tune, journal, callback and MLflow add to a trial of 30 ms, on 2 processes."""
+"""Wall time that Ray, journal, progress and MLflow add to a trial of 30 ms, on 2 processes."""
 
 from __future__ import annotations
 

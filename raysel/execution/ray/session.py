@@ -47,6 +47,8 @@ os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
 # A process that cannot reach the cluster's control service is ended by Ray after this time; `HeadWatch` comes before.
 os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "600")
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+# Ray joins the driver's runtime_env with that of the job it runs in, where both name modules.
+os.environ.setdefault("RAY_OVERRIDE_JOB_RUNTIME_ENV", "1")
 
 #: Check of the nodes of the cluster that this process has joined; None on this machine alone.
 _check: NodeCheck | None = None
@@ -103,7 +105,7 @@ def _forget_check() -> None:
 def _join(address: str, code: ShippedCode, studies: Sequence[Study]) -> None:
     """Join a cluster and ship the code to its workers."""
     check_cluster(address)
-    with tempfile.TemporaryDirectory(prefix="raysel-code-") as folder, _job_joined():
+    with tempfile.TemporaryDirectory(prefix="raysel-code-") as folder:
         shipped = runtime_env(code, Path(folder), studies)
         try:
             with sigterm_handler_restored(), without_note_on_logs():
@@ -129,21 +131,6 @@ def _start(attempts: int = 2) -> None:
         if attempts > 1:
             return _start(attempts - 1)
         raise RayStartError(f"Ray cannot be started on this machine: {error}") from error
-
-
-@contextmanager
-def _job_joined() -> Iterator[None]:
-    """Let Ray join the driver's ``runtime_env`` with that of the job it runs in, where both name modules."""
-    name = "RAY_OVERRIDE_JOB_RUNTIME_ENV"
-    before = os.environ.get(name)
-    os.environ[name] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
 
 
 @contextmanager
