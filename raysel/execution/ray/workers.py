@@ -45,6 +45,8 @@ from raysel.study.definition import Study
 MAX_RETRIES = 2
 #: Seconds beyond its time limit after which the process of a trial that checks no clock is ended.
 _GRACE = 5.0
+#: Seconds for a worker to start before its work is given to an idle one; a busy machine needs half of it.
+_PATIENCE = 60.0
 #: Errors that tell of the end of a worker or its node, rather than of what it computed.
 _ENDS = (LocalRayletDiedError, NodeDiedError, ObjectLostError, OutOfMemoryError, RayActorError, WorkerCrashedError)
 
@@ -174,10 +176,12 @@ class Piece:
 
 
 class _Seat(NamedTuple):
-    """Worker and the id of its node."""
+    """Worker, the id of its node, a reference that is there once it has started, and since when it is asked for."""
 
     worker: Any
     node: str
+    ready: Any
+    since: float
 
 
 def _no(*_: object) -> bool:
@@ -190,7 +194,7 @@ class Pool:
     def __init__(self, study: Any, cluster: Cluster, needs: Mapping[str, float], most: int | None) -> None:
         self._study, self._cluster, self._most = study, cluster, most
         self._options = {**actor_options(needs), "max_restarts": 0, "max_task_retries": 0}
-        self._prepared: Any = None
+        self._prepared = ray.put({})
         self._idle: list[_Seat] = []
         self._running: dict[Any, tuple[Piece, _Seat]] = {}
 
@@ -231,10 +235,11 @@ class Pool:
             for end, (_, seat) in list(self._running.items()):
                 if seat.node in self._cluster.lost:
                     again.append(self._running.pop(end)[0])
-            while (node := self._free_node()) and (piece := again.popleft() if again else propose()):
-                seat = self._seat(node)
+            again.extend(self._waiting())
+            while (free := self._free()) and (piece := again.popleft() if again else propose()):
+                seat = self._seat(free)
                 self._running[piece.start(seat.worker)] = piece, seat
-                self._cluster.started(piece.name, node, what)
+                self._cluster.started(piece.name, seat.node, what)
             if not self._running:
                 if exhausted():
                     return
@@ -280,27 +285,37 @@ class Pool:
         why = "memory ran short" if short else "killed, or out of memory"
         return None if again else WorkerDiedError(f"the worker process died {piece.n_ends(lost)} times ({why})")
 
-    def _free_node(self) -> str | None:
-        """Return the node with the smallest share of its places taken; None if all are taken."""
+    def _free(self) -> dict[str, float]:
+        """Return the share of its places that is taken on each node with a free one; none if no more may run."""
         if self._most is not None and len(self._running) >= self._most:
-            return None
+            return {}
         taken = Counter(seat.node for _, seat in self._running.values())
         places = {node.id: self._cluster.places(node) for node in self._cluster.nodes}
-        shares = {id_: taken[id_] / n for id_, n in places.items() if taken[id_] < n}
-        return min(shares, key=lambda id_: shares[id_], default=None)
+        return {id_: taken[id_] / n for id_, n in places.items() if taken[id_] < n}
 
-    def _seat(self, node: str) -> _Seat:
-        """Take an idle worker of a node, or start one."""
+    def _seat(self, free: Mapping[str, float]) -> _Seat:
+        """Take an idle worker of a free node, or start one on the node with the smallest share."""
         for seat in self._idle:
-            if seat.node == node:
+            if seat.node in free:
                 self._idle.remove(seat)
                 return seat
+        node = min(free, key=lambda id_: free[id_])
         strategy = NodeAffinitySchedulingStrategy(node, soft=False)
         start = ray.remote(Worker).options(**self._options, scheduling_strategy=strategy)
-        seat = _Seat(start.remote([self._study]), node)
-        if self._prepared is not None:
-            seat.worker.share.remote(self._prepared)
-        return seat
+        worker = start.remote([self._study])
+        return _Seat(worker, node, worker.share.remote(self._prepared), time.monotonic())
+
+    def _waiting(self) -> list[Piece]:
+        """Take back pieces whose workers do not start, where others are idle: another job may hold the resources."""
+        pieces: list[Piece] = []
+        for end, (piece, seat) in list(self._running.items()):
+            late = time.monotonic() > seat.since + _PATIENCE
+            if len(pieces) < len(self._idle) and late and not ray.wait([seat.ready], timeout=0)[0]:
+                del self._running[end]
+                self._cluster.ended(piece.name)
+                ray.kill(seat.worker)
+                pieces.append(piece)
+        return pieces
 
 
 def actor_options(needs: Mapping[str, float]) -> dict[str, Any]:

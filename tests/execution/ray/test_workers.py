@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from small_studies import make_study, quiet_log, write_digits
 
 from raysel.core.errors import StudyError
+from raysel.execution.ray import workers
 from raysel.execution.ray.executor import RayExecutor
 from raysel.execution.ray.workers import MAX_RETRIES, Piece, _lost_nodes, actor_options
 from raysel.execution.trial_plan import trial_plan
@@ -114,6 +115,21 @@ def test_a_failed_refit_ends_the_others(study, n_cpus):
     with pytest.raises(StudyError, match=r"c0, could not be refitted: .*params"), RayExecutor(study, None) as executor:
         list(executor.run_refits(winners))
     wait_until(lambda: n_free() >= n_cpus)
+
+
+@on_ray
+def test_work_whose_worker_finds_no_resources_goes_to_an_idle_one(study, n_cpus, monkeypatch):
+    @ray.remote(num_cpus=n_cpus - 1)
+    class Other:
+        """Another job on the same cluster."""
+
+    other = Other.remote()
+    wait_until(lambda: n_free() <= 1)
+    monkeypatch.setattr(workers, "_PATIENCE", 1.0)
+    with RayExecutor(study, None) as executor:
+        ends = list(executor.run_tasks(lambda _, number: number**2, range(6)))
+    assert sorted(end.value for end in ends) == [0, 1, 4, 9, 16, 25]
+    ray.kill(other)
 
 
 @on_ray
