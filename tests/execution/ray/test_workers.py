@@ -118,6 +118,7 @@ def test_a_failed_refit_ends_the_others(study, n_cpus):
 
 
 @on_ray
+@pytest.mark.slow
 def test_work_whose_worker_finds_no_resources_goes_to_an_idle_one(study, n_cpus, monkeypatch):
     @ray.remote(num_cpus=n_cpus - 1)
     class Other:
@@ -133,6 +134,7 @@ def test_work_whose_worker_finds_no_resources_goes_to_an_idle_one(study, n_cpus,
 
 
 @on_ray
+@pytest.mark.slow
 def test_a_worker_that_dies_or_hangs_is_tried_again_and_then_is_an_error(study, tmp_path):
     def work(_, number):
         with (tmp_path / f"{number}").open("a") as file:
