@@ -96,22 +96,6 @@ def test_one_task_by_the_ratio_trace_is_lda():
     np.testing.assert_allclose(U, V, atol=1e-9)
 
 
-def test_a_dimension_of_all_directions_only_rotates_each_task():
-    X, y = make_task(6)
-    full, none = (Aggregate(intermediate_dim=dim).fit(X, y) for dim in (10, None))
-    assert full.objective_path_[-1] == pytest.approx(none.objective_path_[-1], abs=1e-10)
-    np.testing.assert_allclose(full.scores_, none.scores_, atol=1e-8)
-
-
-def test_the_defaults_are_those_without_the_new_parameters():
-    tasks = [make_task(7), make_task(8, n=40, D=7, c=3)]
-    plain, named = Aggregate(None, None, 0.1), Aggregate(shrinkage=0.1, intermediate_dim=None, criterion="trace_ratio")
-    for ours in (plain, named):
-        ours.fit_tasks(tasks)
-    np.testing.assert_array_equal(plain.scores_, named.scores_)
-    assert plain._reduce(plain._samples(*tasks[0])).bases == ()
-
-
 def test_a_singular_within_class_scatter_is_warned_of():
     tasks = [make_task(9, n=12, D=30), make_task(10, n=9, D=40, c=3)]
     exceeds = "intermediate_dim=12 exceeds the number of samples minus 1 of every task"
@@ -143,16 +127,6 @@ def test_a_scatter_that_is_singular_in_the_columns_of_one_task_is_warned_of():
         Aggregate(criterion="ratio_trace", intermediate_dim=8).fit_tasks(tasks)
 
 
-def test_the_singular_scatter_separates_the_training_set_without_error():
-    """Two samples a class, as in the published experiment whose accuracy of .99 is that of its training set."""
-    tasks = [make_task(11, n=8, D=30), make_task(12, n=40, D=40, c=20)]
-    with pytest.warns(LinAlgWarning, match="singular"):
-        model = Aggregate(intermediate_dim=30, criterion="ratio_trace").fit_tasks(tasks)
-    for (_, y), Z in zip(tasks, model.embeddings_, strict=True):
-        means = np.stack([Z[y == c].mean(axis=0) for c in np.unique(y)])
-        assert (((Z[:, None] - means) ** 2).sum(axis=2).argmin(axis=1) == y).all()
-
-
 def test_bad_parameters_are_named():
     X, y = make_task(13)
     with pytest.raises(ConfigError, match="n_components=6 exceeds intermediate_dim=5"):
@@ -169,39 +143,6 @@ def test_bad_parameters_are_named():
     two.check_training(codes, tasks)
     with pytest.raises(ConfigError, match="class means span 4 directions"):
         two.set_params(n_components=5).check_training(codes, tasks)
-
-
-def test_real_faces_of_two_data_sets(real_data):
-    """ORL and USPS with five images a class: above chance in both, and the pooled tasks have the sizes asked for."""
-    tasks, tests = [], []
-    for name in ("ORL.npz", "USPS.npz"):
-        with np.load(real_data(name)) as file:
-            X, y = file["X"].reshape(len(file["y"]), -1).astype(float) / 255.0, file["y"]
-        train = np.concatenate([np.flatnonzero(y == c)[:5] for c in np.unique(y)])
-        tasks.append((X[train], y[train]))
-        rest = np.setdiff1d(np.arange(len(y)), train)[:400]
-        tests.append((X[rest], y[rest]))
-    model = Aggregate(shrinkage=0.1, intermediate_dim=60, criterion="ratio_trace").fit_tasks(tasks)
-    assert [U.shape for U in model.projections_] == [(1024, 48), (256, 48)]
-    accuracy = [(model.predict_task(i, X) == y).mean() for i, (X, y) in enumerate(tests)]
-    assert accuracy[0] > 0.7
-    assert accuracy[1] > 0.4
-    pooled_X, codes = pooled(tasks, 60)
-    B, W = scatters(pooled_X, codes)
-    W = 0.9 * W + 0.1 * np.trace(W) / len(W) * np.eye(len(W))
-    values, vectors = scipy.linalg.eigh(B, W)
-    assert model.objective_path_[0] == pytest.approx((values[-48:] / (1 + values[-48:])).sum(), rel=1e-8)
-    require_same_directions(model.set_params(n_components=8).fit_tasks(tasks), pooled_X @ vectors[:, :-9:-1])
-
-
-@pytest.mark.parametrize("criterion", ["ratio_trace", "trace_ratio"])
-def test_permuted_labels_teach_nothing(criterion):
-    X, y = make_task(16, n=300)
-    shuffled = np.random.default_rng(0).permutation(y[:150])
-    model = Aggregate(criterion=criterion, intermediate_dim=6)
-    accuracy = [model.fit(X[:150], labels).score(X[150:], y[150:]) for labels in (y[:150], shuffled)]
-    assert accuracy[0] > 0.5
-    assert accuracy[1] < 0.38  # chance .25, standard deviation .035
 
 
 def test_aggregate_is_one_trace_ratio_lda_of_the_padded_samples():

@@ -12,7 +12,7 @@ from scipy.linalg import LinAlgWarning, eigh, subspace_angles
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from raysel.baselines.dfs import DFS
-from raysel.core.errors import ConfigError, DataError
+from raysel.core.errors import ConfigError
 
 
 def samples(seed, n, d, classes=3):
@@ -173,39 +173,6 @@ def test_a_gamma_that_is_small_beside_the_features_is_warned_of():
         DFS(0.2).fit(X, y)
         DFS(1e-3).fit(X / 200.0, y)
         DFS(0.1).fit(X[:, :10], y)  # more samples than features
-
-
-@pytest.mark.parametrize("data", ["orl_images", "usps_images"])
-def test_real_images(request, data):
-    X, y, _ = request.getfixturevalue(data)
-    X = X[:, ::5]  # the reference is slow
-    order = np.random.default_rng(0).permutation(X.shape[1])
-    dfs, turned = DFS().fit(X, y), DFS().fit(X[:, order], y)
-    assert dfs.converged_
-    np.testing.assert_allclose(turned.scores_, dfs.scores_[order], atol=1e-6 * dfs.scores_.max())
-    total, _ = scatters(X, y)
-    W = dfs.components_.T
-    np.testing.assert_allclose(W.T @ total @ W, np.eye(W.shape[1]), atol=1e-8)
-    varying = X.std(axis=0) > 0
-    ours, theirs = DFS(max_iter=5, tol=0.0), literal(X[:, varying], y, 0.1, 1.0, 5)
-    assert ours.prepare(X, y).scale == 1.0  # the same start
-    np.testing.assert_allclose(list(ours.iterate(X, y)), [J for _, J in theirs], rtol=1e-6)
-    np.testing.assert_allclose(ours.scores_[varying], theirs[-1][0], atol=1e-5 * theirs[-1][0].max())
-    if len(X) > X.shape[1]:
-        lda = LinearDiscriminantAnalysis(solver="eigen").fit(X[:, varying], y)
-        angles = subspace_angles(DFS(gamma=1e-6).fit(X, y).components_.T[varying], lda.scalings_[:, : len(W.T)])
-        assert np.rad2deg(angles.max()) < 1e-2
-
-
-def test_bad_input_is_named():
-    for parameter, value in [("gamma", 0.0), ("p", 0.0), ("p", 2.5)]:
-        with pytest.raises(ConfigError, match=f"'{parameter}' parameter of DFS"):
-            DFS(**{parameter: value}).check(5)
-    with pytest.raises(DataError, match="one class only"):
-        DFS().fit(np.eye(3), np.zeros(3))
-    assert DFS(gamma=1.0).complexity_key() < DFS(gamma=0.1).complexity_key()
-    assert DFS.capabilities.reconstructed
-    assert "reconstructed, the authors' code was not found" in " ".join(DFS.__doc__.split())
 
 
 def test_it_goes_on_while_ten_iterations_lower_the_objective(orl_images):

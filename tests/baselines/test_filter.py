@@ -20,7 +20,6 @@ from raysel.baselines.filter import (
     class_codes,
     class_moments,
     constant_columns,
-    count_terms,
     first_largest,
     information,
     order_scores,
@@ -60,10 +59,6 @@ def test_information_is_scikit_learns_whatever_the_block_size(seed, bins, cached
         module._CACHED = before
     expected = [mutual_info_score(codes, column) / np.log(2) for column in binned.T]
     np.testing.assert_allclose(found, expected, atol=1e-12)
-
-
-def test_terms_of_counts():
-    np.testing.assert_allclose(count_terms(4), [0, 0, 2, 3 * np.log2(3), 8])
 
 
 FILTERS = [FisherScore(), TTest(), TTest("mean"), FisherScore("set", 0.0)]

@@ -67,15 +67,6 @@ def test_evidence_and_gradient_are_as_written(seed, n_classes, gamma):
     check_evidence(kernels_of(X, list(modalities.values()), gamma), signs_of(y), logs)
 
 
-def test_the_evidence_of_photographs_is_as_written(msrcv1):
-    X, y, modalities = msrcv1
-    model = GaussianProcess(modalities).fit(X, y)
-    T = signs_of(y)
-    T -= T.mean(axis=1, keepdims=True)
-    logs = np.log([*model.modality_scores_, model.noise_])
-    check_evidence(kernels_of(X, list(modalities.values())), T, np.maximum(logs, -6))
-
-
 @pytest.mark.parametrize("widths", [(5,), (2, 3, 4)])
 def test_it_is_scikit_learns_regressor(widths):
     X, y, modalities = draw(n=40, widths=widths, seed=2)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
 from raysel.baselines.gbr import BilinearRegression
-from raysel.core.errors import ConfigError
 
 
 def samples(seed, n, shape, classes=3):
@@ -100,13 +99,6 @@ def test_the_objective_never_rises(seed, n, shape, alpha):
     assert (errors**2).sum() + alpha * (gbr.scores_**2).sum() == pytest.approx(path[-1], rel=1e-7)
 
 
-def test_features_that_do_not_vary_with_the_classes():
-    y = np.array([0, 1, 0, 1, 0, 1])
-    constant = BilinearRegression((2, 2)).fit(np.ones((6, 4)), y)
-    assert not constant.scores_.any()
-    assert len(np.unique(constant.predict(np.ones((6, 4))))) == 1
-
-
 @pytest.mark.parametrize("factor", [1e-3, 3.0])
 def test_alpha_belongs_to_the_units_of_the_features(factor):
     X, y = samples(5, 20, (5, 4))
@@ -120,27 +112,3 @@ def test_an_alpha_that_rounding_swallows_is_named():
     X, y = samples(2, 4, (5, 4))
     with pytest.raises(np.linalg.LinAlgError, match=r"alpha=1e-25 vanishes .* raise alpha, or divide the features by"):
         BilinearRegression((5, 4), alpha=1e-25).fit(X, y)
-
-
-@pytest.mark.parametrize(("data", "accuracy"), [("orl_images", 0.9), ("usps_images", 0.8)])
-def test_real_images(request, data, accuracy):
-    X, y, shape = request.getfixturevalue(data)
-    gbr = BilinearRegression(shape).fit(X, y)
-    assert gbr.score(X, y) > accuracy
-    rows, columns = (np.random.default_rng(seed).permutation(side) for seed, side in enumerate(shape))
-    order = np.arange(X.shape[1]).reshape(shape)[np.ix_(rows, columns)].ravel()
-    turned = BilinearRegression(shape).fit(X[:, order], y)
-    np.testing.assert_allclose(turned.scores_, gbr.scores_[order], atol=1e-6 * gbr.scores_.max())
-    three = BilinearRegression(shape, max_iter=3, tol=0.0)
-    path = list(three.iterate(X, y))
-    np.testing.assert_allclose(path, literal(X, y, shape, 0.01, 3)[1], rtol=1e-6)
-    ridge = Ridge(alpha=0.01).fit(X, np.eye(y.max() + 1)[y])
-    np.testing.assert_allclose(BilinearRegression().fit(X, y).coef_, ridge.coef_, atol=1e-6 * np.abs(ridge.coef_).max())
-
-
-def test_bad_input_is_named():
-    with pytest.raises(ConfigError, match="'alpha' parameter of BilinearRegression"):
-        BilinearRegression(alpha=0.0).check(6)
-    with pytest.raises(ConfigError, match=r"shape=\(2, 2\) has 2 x 2 = 4 cells"):
-        BilinearRegression((2, 2)).check(6)
-    assert BilinearRegression(alpha=1.0).complexity_key() < BilinearRegression(alpha=0.1).complexity_key()

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from kernel_references import draw, kernels_of
 from scipy.spatial.distance import pdist
-from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 from small_studies import run_offline
 
@@ -72,15 +71,6 @@ def test_the_gaussian_process_scores_classes_as_their_indicator():
     single = GaussianProcess(modalities).fit(X, y)
     indicator = GaussianProcess(modalities).fit(X, (y[:, None] == np.arange(3)).astype(int))
     np.testing.assert_array_equal(single.decision_function(X), indicator.decision_function(X))
-
-
-def test_permuted_samples_give_the_same_scores():
-    X, y, modalities = draw(n=45)
-    order = np.random.default_rng(0).permutation(45)
-    for model in (KernelSVM(tol=1e-8), MKL(modalities, norm=2, tol=1e-7), GaussianProcess(modalities, tol=1e-13)):
-        straight = model.fit(X, y).decision_function(X)
-        turned = model.fit(X[order], y[order]).decision_function(X)
-        np.testing.assert_allclose(turned, straight, atol=2e-3)
 
 
 def test_predictions_in_batches_are_those_of_one(monkeypatch):
@@ -183,25 +173,3 @@ def test_photographs_are_classified_as_others_found(real_data, make, least):
         model = make(modalities).fit(scaler.fit_transform(X[train]), y[train])
         scores.append(model.score(scaler.transform(X[test]), y[test]))
     assert np.mean(scores) >= least
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda _: KernelSVM(C=10.0),
-        lambda m: MKL(m, C=10.0, norm=2),
-        lambda m: MKL(m, loss="squared", norm=2),
-        GaussianProcess,
-        lambda m: LPBoost(m, C=10.0, random_state=0),
-    ],
-)
-def test_photographs_of_several_labels(real_data, make):
-    X, Y, modalities, scaler = msrc(real_data, "MSRCv2_6v_multilabel.npz", exclude_labels=["horse"])
-    train = np.arange(len(X)) % 5 > 0
-    model = make(modalities).fit(scaler.fit_transform(X[train]), Y[train])
-    found = model.predict(scaler.transform(X[~train]))
-    assert f1_score(Y[~train], found, average="micro") > 0.7
-    if isinstance(model, MKL):
-        assert model.modality_scores_.shape == (6, 22)
-        assert model.dual_gap_ <= 1e-3

@@ -13,7 +13,6 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from raysel.baselines.linear_svm import LinearSVM
-from raysel.core.errors import ConfigError, DataError
 
 TIGHT = {"tol": 1e-9, "max_iter": 100_000, "random_state": 0}
 
@@ -111,23 +110,6 @@ def test_an_end_by_max_iter_is_told():
     X, y = wide()
     svm = LinearSVM(100.0, max_iter=2, random_state=0).fit(X, y)
     assert (svm.converged_, svm.liblinear_iterations_) == (False, 2)
-
-
-def test_simpler_is_sparser_then_softer():
-    order = [
-        LinearSVM(C, penalty).complexity_key() for penalty, C in [("l1", 0.1), ("l1", 1), ("l2", 0.01), ("l2", 0.1)]
-    ]
-    assert order == sorted(order)
-
-
-def test_bad_input_is_named():
-    X, y = wide()
-    with pytest.raises(ConfigError, match="'C' parameter of LinearSVM"):
-        LinearSVM(C=0.0).check(5)
-    with pytest.raises(ConfigError, match="'penalty' parameter of LinearSVM"):
-        LinearSVM(penalty="l3").check(5)
-    with pytest.raises(DataError, match="one class only"):
-        LinearSVM().fit(X, np.zeros_like(y))
 
 
 @pytest.mark.slow

@@ -50,11 +50,6 @@ def test_it_is_written_out_with_scikit_learn(n_classes):
     check_written_out(*draw(n=45, n_classes=n_classes))
 
 
-def test_it_is_written_out_with_scikit_learn_on_photographs(msrcv1):
-    X, y, modalities = msrcv1
-    check_written_out(X[::2], y[::2], modalities)
-
-
 def test_c_is_the_best_of_the_grid_for_each_modality():
     X, y, modalities = draw(n=45, spread=0.7)
     chosen = LPBoost(modalities, random_state=1).fit(X, y).loss_weights_

@@ -12,7 +12,6 @@ from sklearn.preprocessing import scale
 from threadpoolctl import threadpool_limits
 
 from raysel.baselines.ml_knn import PREPARED_NEIGHBORS, MLkNN, nearest, nearest_others
-from raysel.core.errors import ConfigError, DataError
 
 
 def draw(seed, n=40, d=5, c=4):
@@ -110,36 +109,9 @@ def test_an_own_neighbour_is_not_counted():
     np.testing.assert_array_equal(MLkNN(1).fit(X, Y).predict(X), 1 - Y)
 
 
-def test_permuted_labels_teach_nothing():
-    X, Y = draw(7, 400, c=3)
-    shuffled = np.random.default_rng(0).permutation(Y[:200])
-    rates = [(MLkNN().fit(X[:200], T).predict(X[200:]) == Y[200:]).mean() for T in (Y[:200], shuffled)]
-    chance = np.maximum(Y[200:].mean(axis=0), 1 - Y[200:].mean(axis=0)).mean()
-    assert rates[0] > chance + 0.1
-    assert rates[1] < chance + 0.05
-
-
-def test_bad_input_is_named():
-    X, _ = draw(8)
-    with pytest.raises(ConfigError, match="'n_neighbors' parameter of MLkNN"):
-        MLkNN(0).check(5)
-    with pytest.raises(ConfigError, match="'smoothing' parameter of MLkNN"):
-        MLkNN(smoothing=0.0).check(5)
-    with pytest.raises(DataError, match="one class only"):
-        MLkNN().fit(X, np.zeros(len(X)))
-
-
 def test_msrcv2_has_the_figures_of_another_implementation(msrcv2, figures):
     """Macro precision and F1, micro precision and F1 over five folds; the spread of other folds is about .02."""
     np.testing.assert_allclose(figures(MLkNN(), msrcv2), [0.712, 0.555, 0.841, 0.691], atol=0.02)
-
-
-def test_it_is_the_loop_version_on_photographs(msrcv2):
-    X, Y, X_test, _ = msrcv2[0]
-    expected = by_loops(X[:60], Y[:60, :4], X_test[:6], 10, 1.0)
-    np.testing.assert_allclose(
-        MLkNN().fit(X[:60], Y[:60, :4]).decision_function(X_test[:6]) + 0.5, expected, atol=1e-12
-    )
 
 
 @settings(max_examples=12)

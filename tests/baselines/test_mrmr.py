@@ -109,15 +109,3 @@ def test_after_the_selected_features_come_the_others_by_relevance(samples, n_ran
     assert (mrmr.scores_[rest] < 1).all()
     np.testing.assert_array_equal(np.argsort(-mrmr.scores_[rest]), np.argsort(-mrmr.relevance_[rest]))
     assert mrmr.scores_[-1] == 0  # the constant
-
-
-@pytest.mark.parametrize("criterion", ["MID", "MIQ"])
-def test_permuted_features_have_permuted_scores(usps, criterion):
-    X, y = usps
-    order = np.random.default_rng(0).permutation(X.shape[1])
-    straight, turned = (MRMR(criterion, n_ranked=20).fit(A, y).scores_ for A in (X, X[:, order]))
-    np.testing.assert_allclose(turned, straight[order], atol=1e-9)
-
-
-def test_constant_features_only():
-    assert not MRMR().fit(np.ones((4, 3)), [0, 0, 1, 1]).scores_.any()

@@ -82,13 +82,6 @@ def test_classes_of_one_and_more_neighbours_than_samples():
     np.testing.assert_allclose(alone.weights_, literal_weights(X[:3], np.arange(3), 5), atol=1e-14)
 
 
-def test_real_images(orl, usps):
-    for images, labels in (orl, usps):
-        some = labels < 4
-        X, y = images[some, :: images.shape[1] // 128], labels[some]
-        np.testing.assert_allclose(ReliefF(3).fit(X, y).weights_, literal_weights(X, y, 3), atol=1e-12)
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:n_neighbors")
 @pytest.mark.parametrize("k", [1, 5])

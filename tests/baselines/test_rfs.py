@@ -15,7 +15,6 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
 from raysel.baselines.rfs import RFS, l21_steps, null_model
-from raysel.core.errors import ConfigError, DataError
 
 
 def problem(seed, n, d, classes=3):
@@ -164,13 +163,6 @@ def test_a_factor_of_the_features_changes_no_ranking(factor):
     np.testing.assert_array_equal(scaled.predict(factor * X), plain.predict(X))
 
 
-def test_units_of_alpha():
-    X, y = samples((8, 8, 8))
-    alpha_max = RFS().prepare(X, y).alpha_max
-    relative, absolute = RFS(0.2).fit(X, y), RFS(0.2 * alpha_max, "absolute").fit(X, y)
-    np.testing.assert_allclose(absolute.coef_, relative.coef_, rtol=1e-9)
-
-
 def test_the_objective_is_that_of_the_fitted_coefficients():
     X, y = samples((10, 12, 8), d=6)
     rfs = RFS(0.7, "absolute").fit(X + 100.0, y)
@@ -178,24 +170,3 @@ def test_the_objective_is_that_of_the_fitted_coefficients():
     value = np.linalg.norm(residuals, axis=1).sum() + 0.7 * rfs.scores_.sum()
     smoothing = 1e-6 * len(X)  # of residuals that are zero
     assert value == pytest.approx(rfs.objective_path_[-1], rel=1e-8, abs=smoothing)
-
-
-@pytest.mark.parametrize(("data", "accuracy"), [("orl_images", 0.95), ("usps_images", 0.85)])
-def test_real_images(request, data, accuracy):
-    X, y, _ = request.getfixturevalue(data)
-    order = np.random.default_rng(0).permutation(X.shape[1])
-    rfs, turned = RFS().fit(X, y), RFS().fit(X[:, order], y)
-    assert rfs.converged_
-    assert rfs.score(X, y) > accuracy
-    np.testing.assert_allclose(turned.scores_, rfs.scores_[order], atol=1e-6 * rfs.scores_.max())
-
-
-def test_bad_input_is_named():
-    X, y = samples((5, 5))
-    with pytest.raises(ConfigError, match="'alpha' parameter of RFS"):
-        RFS(alpha=0.0).check(5)
-    with pytest.raises(ConfigError, match="'alpha_scale' parameter of RFS"):
-        RFS(alpha_scale="none").check(5)
-    with pytest.raises(DataError, match="one class only"):
-        RFS().fit(X, np.zeros_like(y))
-    assert RFS(0.5).complexity_key() < RFS(0.1).complexity_key()

@@ -30,16 +30,6 @@ def test_it_is_scipys_t_of_each_column(samples):
         assert found[-1] == 0  # the constant
 
 
-@pytest.mark.filterwarnings("ignore:Precision loss")
-def test_real_images(orl, usps):
-    for (X, y), every in ((orl, 128), (usps, 16)):
-        pixels = np.flatnonzero(np.ptp(X, axis=0))[::every]
-        literal = [literal_t(X[:, j], y) for j in pixels]
-        for aggregate, over in (("max", max), ("mean", np.mean)):
-            expected = [over(t) for t in literal]
-            np.testing.assert_allclose(TTest(aggregate).fit(X, y).scores_[pixels], expected, rtol=1e-8)
-
-
 def test_of_two_classes_of_equal_size_the_square_is_anovas_f():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((20, 5)), np.arange(20) % 2

@@ -16,8 +16,3 @@ def test_variance_is_numpys(samples):
     scores = Variance().fit(X, y).scores_
     np.testing.assert_array_equal(scores[:-1], X.var(axis=0)[:-1])
     assert scores[-1] == 0  # the constant, whose variance NumPy may round
-
-
-def test_variance_of_real_images(orl, usps):
-    for X, y in (orl, usps):
-        np.testing.assert_array_equal(Variance().fit(X, y).scores_, np.where(np.ptp(X, axis=0) > 0, X.var(axis=0), 0))

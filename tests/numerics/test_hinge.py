@@ -86,13 +86,6 @@ def test_balanced_variables_are_feasible_and_lose_no_more_than_they_must(problem
         assert most.sum() >= least.sum()
 
 
-def test_variables_that_are_feasible_already_stay():
-    rng = np.random.default_rng(1)
-    signs = np.tile([[1.0, -1.0]], (1, 6))
-    alpha = rng.random((1, 6)).repeat(2, axis=1)
-    np.testing.assert_allclose(balanced(alpha, signs), alpha, rtol=1e-12)
-
-
 WIDTHS = [3, 1, 2]
 
 

@@ -78,14 +78,6 @@ def test_newton_finds_the_root(seed, overlap, count):
         np.testing.assert_allclose(total, np.trace(V.T @ (np.diag(problem.total) + overlap * B) @ V), atol=1e-12)
 
 
-def test_few_and_many_eigenvectors_agree():
-    rng = np.random.default_rng(0)
-    problem = Scatters(rng.standard_normal((30, 5)), rng.uniform(1, 2, 30))
-    np.testing.assert_allclose(
-        np.abs((problem.leading(0.5, 4) * problem.leading(0.5, 20)[:, :4]).sum(axis=0)), 1, atol=1e-12
-    )
-
-
 def test_a_ratio_of_one_is_taken_as_the_limit_from_below():
     H = np.array([[1.0, 0.0], [0.0, 0.5], [0.0, 0.5]])
     problem = Scatters(H, np.array([1.0, 0.5, 0.5]))  # B = T on e1 and on e2 + e3; T exceeds B on e2 - e3

@@ -1,15 +1,13 @@
-"""Files of maps: read by name, never unpickled, refused with what is wrong."""
+"""Tasks mapped into one space against dense scatter matrices; files of maps, read by name and never unpickled."""
 
 from __future__ import annotations
 
 import warnings
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.linalg import LinAlgWarning
-from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from small_studies import make_study, run_serially
@@ -20,7 +18,6 @@ from task_sets import (
     dense_scatters,
     make_task,
     small_but_telling,
-    task_samples_of,
     write_tasks,
 )
 
@@ -28,11 +25,7 @@ from raysel.core.errors import ConfigError, DataError
 from raysel.solvers.mtda.aligned_mtda import (
     AlignedMTDA,
     check_maps,
-    column_traces,
-    map_tasks,
-    pooled_within,
     read_maps,
-    shared_projection,
 )
 from raysel.solvers.mtda.mtda import MTDA
 
@@ -61,13 +54,6 @@ def test_a_file_of_one_map_needs_no_name(path):
         read_maps(path, [""])
 
 
-def test_the_data_folder_is_looked_at(path, monkeypatch, tmp_path):
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    monkeypatch.setenv("RAYSEL_DATA", str(tmp_path))
-    assert len(read_maps(path, ["faces"])) == 1
-
-
 @pytest.mark.usefixtures("path")
 def test_what_is_no_file_of_maps_is_refused():
     with pytest.raises(ConfigError, match=r"aligned='maps\.npz' has no map of task 'wine'; it holds faces, digits\. A"):
@@ -90,75 +76,6 @@ def test_what_is_no_file_of_maps_is_refused():
         read_maps("plain.npy", [""])
 
 
-TASKS = [make_task(0, n=40, D=5, c=3), make_task(1, n=30, D=4, c=3)]
-WEIGHTS = np.array([0.7, 2.0])
-
-
-def mapped_tasks(width=4):
-    rng = np.random.default_rng(2)
-    maps = [rng.standard_normal((5, width)), rng.standard_normal((4, width))]
-    samples = task_samples_of(TASKS)
-    return samples, map_tasks(samples, maps), [dense_scatters(X @ W, y) for (X, y), W in zip(TASKS, maps, strict=True)]
-
-
-def ascend(value, shape, starts=8):
-    """The largest value over orthonormal bases, from random starts by quasi-Newton steps."""
-    rng = np.random.default_rng(3)
-
-    def loss(flat):
-        return -value(np.linalg.qr(flat.reshape(shape))[0])
-
-    return max(-minimize(loss, rng.standard_normal(shape).ravel()).fun for _ in range(starts))
-
-
-def test_no_ascent_exceeds_the_shared_projection():
-    samples, mapped, parts = mapped_tasks()
-    rank, steps = shared_projection(samples, mapped, WEIGHTS, 2, 0.0)
-    ratio, bases = list(islice(steps, 12))[-1]
-    B, T = (sum(w * part[i] for w, part in zip(WEIGHTS, parts, strict=True)) for i in (0, 1))
-    assert rank == 4
-    assert bases[0] is bases[1]
-    assert ratio == pytest.approx(np.trace(bases[0].T @ B @ bases[0]) / np.trace(bases[0].T @ T @ bases[0]))
-    assert ratio == pytest.approx(ascend(lambda P: np.trace(P.T @ B @ P) / np.trace(P.T @ T @ P), (4, 2)), abs=1e-7)
-
-
-def test_no_ascent_exceeds_the_pooled_within_class_scatter():
-    samples, mapped, parts = mapped_tasks()
-    rank, steps = pooled_within(samples, mapped, WEIGHTS, 2, 0.0)
-    ratio, bases = list(islice(steps, 12))[-1]
-    within = sum(len(y) * (T - B) for (_, y), (B, T) in zip(TASKS, parts, strict=True)) / 70
-
-    def value(V):
-        pairs = zip(WEIGHTS, parts, (np.linalg.qr(V[:4])[0], np.linalg.qr(V[4:])[0]), strict=True)
-        traces = [w * np.array([np.trace(U.T @ B @ U), np.trace(U.T @ (B + within) @ U)]) for w, (B, _), U in pairs]
-        between, total = sum(traces)
-        return between / total
-
-    assert rank == 4
-    assert ratio == pytest.approx(value(np.concatenate(bases)), abs=1e-10)
-    assert ratio == pytest.approx(ascend(value, (8, 2)), abs=1e-6)
-
-
-def test_column_traces_are_those_of_the_dense_matrices():
-    X, y = TASKS[0]
-    (task,) = task_samples_of(TASKS[:1])
-    between, total = column_traces(task, X - X.mean(axis=0))
-    B, T = dense_scatters(X, y)
-    np.testing.assert_allclose([between, total], [np.diag(B), np.diag(T)], rtol=1e-12)
-
-
-def test_samples_are_centred_and_mapped():
-    samples, mapped, _ = mapped_tasks()
-    for (X, _), W, mean, Z in zip(TASKS, mapped.maps, mapped.means, mapped.samples, strict=True):
-        np.testing.assert_allclose(mean, X.mean(axis=0))
-        np.testing.assert_allclose(Z, (X - X.mean(axis=0)) @ W, atol=1e-12)
-    bases = [np.eye(4, 2), np.eye(4, 2)[::-1]]
-    np.testing.assert_allclose(mapped.lift(bases)[1], mapped.maps[1] @ bases[1])
-    plain = map_tasks(samples, None)
-    np.testing.assert_allclose(plain.samples[0], TASKS[0][0] - TASKS[0][0].mean(axis=0))
-    assert plain.lift(bases) == bases
-
-
 @pytest.mark.parametrize(
     ("maps", "message"),
     [
@@ -174,11 +91,6 @@ def test_maps_that_do_not_fit_are_refused(maps, message):
     with pytest.raises(ConfigError, match=message):
         check_maps(maps, ["a", "b"], [5, 4])
     assert [W.shape for W in check_maps([np.eye(5).tolist(), np.eye(4, 5)], ["a", "b"], [5, 4])] == [(5, 5), (4, 5)]
-
-
-def test_a_map_to_one_point_is_refused():
-    with pytest.raises(DataError, match="task 't1': aligned maps all samples to one point"):
-        map_tasks(task_samples_of(TASKS), [np.eye(5, 4), np.zeros((4, 4))])
 
 
 def aligned_tasks():
@@ -243,27 +155,6 @@ def test_without_maps_the_tasks_have_the_same_features(share):
         AlignedMTDA().fit_tasks([tasks[0], make_task(1, D=8)])
 
 
-def test_sharing_helps_where_tasks_share_their_noise():
-    rng = np.random.default_rng(8)
-    spread = np.r_[np.full(12, 3.0), np.full(3, 0.7)]  # few quiet directions, the same for all tasks
-    turn = np.linalg.qr(rng.standard_normal((15, 15)))[0]
-    models = {"alone": MTDA(), "projection": AlignedMTDA(), "within": AlignedMTDA(share="within")}
-    errors = {name: [] for name in models}
-    for _ in range(5):
-        train, test = [], []
-        for _ in range(6):
-            means = rng.standard_normal((4, 15))
-            for p, into in ((3, train), (40, test)):
-                y = np.repeat(np.arange(4), p)
-                into.append(((means[y] + rng.standard_normal((len(y), 15)) * spread) @ turn, y))
-        for name, model in models.items():
-            model.fit_tasks(train)
-            errors[name].append(np.mean([(model.predict_task(i, X) != y).mean() for i, (X, y) in enumerate(test)]))
-    means = {name: np.mean(found) for name, found in errors.items()}
-    assert means["projection"] < means["alone"] - 0.05
-    assert means["within"] < means["alone"] - 0.05
-
-
 @pytest.mark.parametrize("scale", [1e-5, 1e-9])
 @pytest.mark.parametrize("share", ["projection", "within"])
 def test_a_telling_feature_of_small_scale_is_found(share, scale):
@@ -325,13 +216,10 @@ def test_a_study_from_yaml_reads_its_maps_and_refuses_others_unrun(tmp_path):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"aligned": [np.eye(10)]}, "1 maps for 2 tasks"),
         ({"aligned": [np.eye(10), np.eye(8)]}, r"maps task 't1' by .* shape \(8, 8\); give one of shape \(8, 10\)"),
         ({"aligned": [np.eye(10), np.eye(8, 10)], "n_components": [2, 3]}, "'n_components' parameter of AlignedMTDA"),
         ({"aligned": [np.eye(10), np.eye(8, 10)], "n_components": 11}, "n_components=11 exceeds the 10 features"),
-        ({"aligned": [np.eye(10), np.full((8, 10), np.nan)]}, "maps task 't1' by an array that holds NaN"),
         ({"aligned": "no-such-maps.npz"}, "aligned='no-such-maps.npz': there is no data file"),
-        ({"share": "all"}, "'share' parameter of AlignedMTDA"),
     ],
 )
 def test_what_does_not_fit_is_refused_unseen(params, message):

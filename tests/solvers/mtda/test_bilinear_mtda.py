@@ -9,17 +9,14 @@ import numpy as np
 import pytest
 from scipy.linalg import LinAlgWarning
 from scipy.optimize import minimize
-from small_studies import make_study, run_serially
 from task_sets import (
     assert_same_spaces,
-    concatenate,
     dense_scatters,
     leading,
     make_task,
     matrix_tasks,
     small_but_telling,
     task_samples_of,
-    write_tasks,
 )
 
 from raysel.core.errors import ConfigError, DataError
@@ -151,16 +148,6 @@ def test_the_default_size_is_what_tells_the_classes_of_the_least_task():
     assert [U.shape[1] for U in alone.projections_] == [2, 2]  # one column leaves one direction there
 
 
-def test_what_is_prepared_serves_every_size():
-    tasks, shapes = matrix_tasks(2)
-    X, y, _ = concatenate(tasks)
-    first, other = (BilinearMTDA(shapes, bilinear=size, random_state=0) for size in ((1, 1), (2, 3)))
-    list(other.iterate(X, y, first.prepare(X, y)))
-    np.testing.assert_array_equal(
-        other.scores_, BilinearMTDA(shapes, bilinear=(2, 3), random_state=0).fit(X, y).scores_
-    )
-
-
 def test_the_data_supply_the_shapes():
     assert BilinearMTDA.from_layout(Matrix(6, 5), bilinear=(2, 2)).shape == (6, 5)
     assert BilinearMTDA.from_layout(Tensor((30,))).shape is None
@@ -173,21 +160,6 @@ def test_the_data_supply_the_shapes():
 def test_fewer_components_are_simpler():
     keys = [BilinearMTDA(bilinear=size).complexity_key() for size in ((1, 2), (2, 2), (3, 4), None)]
     assert keys == sorted(keys)
-
-
-def test_a_study_from_yaml_searches_sizes(tmp_path):
-    tasks, shapes = matrix_tasks(4)
-    study = make_study(
-        tmp_path,
-        dataset=write_tasks(tmp_path, tasks, shapes),
-        solver={"name": "bilinear_mtda", "params": {"n_init": 2}, "space": {"bilinear": [[1, 1], [3, 2]]}},
-        evaluation={"classifier": "native"},
-    )
-    trials, refits, _ = run_serially(study, tmp_path / "run")
-    assert sorted(trial["params"]["bilinear"] for trial in trials.values()) == [[1, 1], [3, 2]]
-    for record, model in refits:
-        k, columns = record.params["bilinear"]
-        assert model.method.projections_[0].shape == (30, k * columns)
 
 
 @pytest.mark.parametrize("scale", [1e-5, 1e-9])
@@ -208,21 +180,14 @@ def test_a_telling_feature_of_small_scale_is_found(scale):
     ("params", "message"),
     [
         ({"bilinear": (2,)}, r"bilinear=\(2,\) must be two positive whole numbers"),
-        ({"bilinear": (2, 0)}, "must be two positive whole numbers"),
         ({"bilinear": (1.5, 2)}, "must be two positive whole numbers"),
         ({"bilinear": (2, 3)}, r"bilinear=\(2, 3\) does not fit task 'a' of shape \(5, 2\)"),
         ({"tasks": {"a": (5, 2), "b": 8}, "bilinear": (2, 2)}, "task 'b' has the shape 8: give the two sides"),
         ({"shape": (5, 2)}, "is for one task; give shape=None, and the shapes in tasks"),
         ({"tasks": None, "shape": (5, 2)}, r"shape=\(5, 2\) does not fit the 18 columns"),
         ({"tasks": None, "shape": (9, 2), "bilinear": (2, 3)}, r"does not fit samples of shape \(9, 2\)"),
-        ({"n_init": 0}, "n_init"),
     ],
 )
 def test_what_does_not_fit_is_refused_unseen(params, message):
     with pytest.raises(ConfigError, match=message):
         BilinearMTDA(**{"tasks": {"a": (5, 2), "b": (4, 2)}, **params}).check(18)
-
-
-def test_several_tasks_need_their_shapes():
-    with pytest.raises(ConfigError, match="several tasks need the shapes of their samples"):
-        BilinearMTDA().fit_tasks([make_task(0), make_task(1)])

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from small_studies import make_study, run_serially
-from task_sets import assert_same_spaces, best_ratio, dense_scatters, make_task, small_but_telling, write_tasks
+from task_sets import assert_same_spaces, best_ratio, dense_scatters, make_task, write_tasks
 
 from raysel.base.projections.task_samples import task_samples
 from raysel.core.errors import ConfigError, DataError
@@ -21,36 +19,6 @@ def partly(seed=0, n=50, D=6, units=1.0):
     X, y = make_task(seed, n, D)
     known = np.arange(n) % 3 > 0
     return X, y, known, partly_labelled(task_samples("", X * units, np.where(known, y, -1), -1))
-
-
-def in_features(task, X, matrix):
-    """A matrix of the range in the original features."""
-    Q = task.reduced.lift(X - task.reduced.mean, np.eye(task.reduced.rank))
-    return Q @ matrix @ Q.T
-
-
-def test_the_labelled_samples_make_the_numerator_and_all_of_them_the_range():
-    X, y, known, task = partly()
-    B, labelled = dense_scatters(X[known], y[known])
-    between = task.reduced.between
-    np.testing.assert_allclose(in_features(task, X, between @ between.T), B, atol=1e-10)
-    np.testing.assert_allclose(in_features(task, X, task.labelled), labelled, atol=1e-10)
-    np.testing.assert_allclose(in_features(task, X, np.diag(task.reduced.total)), np.cov(X.T, bias=True), atol=1e-10)
-    assert task.reduced.class_counts.tolist() == np.bincount(y[known]).tolist()
-
-
-@pytest.mark.parametrize(("eta", "mu", "n_neighbors"), [(0.5, 0.0, 5), (2.0, 30.0, 4), (0.1, 5.0, 1000)])
-def test_the_denominator_is_the_weighted_sum(eta, mu, n_neighbors):
-    X, y, known, task = partly(1)
-    near = NearestNeighbors(n_neighbors=min(n_neighbors, 49)).fit(X).kneighbors(return_distance=False)
-    A = np.zeros((50, 50))
-    np.put_along_axis(A, near, 1.0, axis=1)
-    A = (A + A.T) / 2
-    graph = X.T @ (np.diag(A.sum(axis=1)) - A) @ X / 50**2
-    expected = dense_scatters(X[known], y[known])[1] + eta * np.cov(X.T, bias=True) + mu * graph
-    values, turn = task.denominator(eta, mu, n_neighbors)
-    assert (np.diff(values) <= 0).all()
-    np.testing.assert_allclose(in_features(task, X, turn * values @ turn.T), expected, atol=1e-9)
 
 
 def test_small_eigenvalues_of_the_denominator_are_right():
@@ -145,19 +113,6 @@ def test_a_label_of_joined_data_may_mean_none():
     words = [(X, np.where(labels < 0, "none", labels.astype(str))) for X, labels in tasks]
     np.testing.assert_array_equal(SemiSupervisedMTDA(unlabelled="none").fit_tasks(words).scores_, native.scores_)
     assert SemiSupervisedMTDA().labelled(y).all()
-
-
-@pytest.mark.parametrize("scale", [1e-5, 1e-9])
-@pytest.mark.parametrize("graph_weight", [0.0, 1.0])
-def test_a_telling_feature_of_small_scale_is_found(graph_weight, scale):
-    tasks = [(X, np.where(np.arange(300) < 200, y, -1)) for X, y in (small_but_telling(s, scale) for s in (0, 1))]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = SemiSupervisedMTDA(unlabelled=-1, graph_weight=graph_weight).fit_tasks(tasks)
-    assert model.ranks_.tolist() == [4, 4]
-    for i in (0, 1):
-        X, y = small_but_telling(i + 2, scale)
-        assert (model.predict_task(i, X) == y).mean() > 0.9
 
 
 def test_a_study_from_yaml_scores_the_labelled_samples(tmp_path):

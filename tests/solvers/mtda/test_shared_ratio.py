@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from task_sets import concatenate, dense_scatters, make_tasks, matrix_tasks, task_samples_of
 
-import raysel
-from raysel.base.registry import solver_class
 from raysel.core.errors import ConfigError
 from raysel.data.layouts import Tasks
 from raysel.data.task_blocks import TaskBlocks
@@ -17,7 +15,7 @@ from raysel.solvers.mtda.aligned_mtda import AlignedMTDA
 from raysel.solvers.mtda.bilinear_mtda import BilinearMTDA
 from raysel.solvers.mtda.mtda import MTDA
 from raysel.solvers.mtda.semisupervised_mtda import SemiSupervisedMTDA
-from raysel.solvers.mtda.shared_ratio import SharedRatioProjector, given_weights, resolve_weights, warn_of_dropped_tasks
+from raysel.solvers.mtda.shared_ratio import given_weights, resolve_weights, warn_of_dropped_tasks
 
 TRACES = np.array([2.0, 4.0, 0.5])
 
@@ -101,20 +99,8 @@ def test_blocks_are_fitted_and_predicted_as_the_padded_array(variant):
         np.testing.assert_array_equal(variant.predict(samples), by_array.predict(X))
 
 
-def test_weights_are_refused_before_any_data_is_seen(variant):
-    with pytest.raises(ConfigError, match="must be 2 non-negative numbers"):
-        variant.set_params(task_weights=[1, 2, 3]).check(58)
-
-
 def test_fewer_components_then_more_shrinkage_are_simpler():
     for kind in (MTDA, AlignedMTDA, SemiSupervisedMTDA):
         settings = [(1, 0.0), (2, 0.5), (2, 0.1), (None, 0.9)]
         keys = [kind(n_components=d, shrinkage=s).complexity_key() for d, s in settings]
         assert keys == sorted(keys)
-
-
-def test_a_configuration_names_each_variant():
-    names = ["mtda", "aligned_mtda", "bilinear_mtda", "semisupervised_mtda"]
-    for name, kind in zip(names, ("MTDA", "AlignedMTDA", "BilinearMTDA", "SemiSupervisedMTDA"), strict=True):
-        assert solver_class(name) is getattr(raysel, kind)
-        assert issubclass(solver_class(name), SharedRatioProjector)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smml_random import posed, posed_problem
+from smml_random import posed_problem
 from smml_reference import conic_optimum
 
 from raysel.numerics.hinge import FeatureNorm, ModalityNorm
@@ -53,11 +53,6 @@ def test_every_point_is_inside(gammas):
             assert (penalty.norms(part) < penalty.weights).all()
 
 
-def test_rounding_ends_it():
-    _, _, problem = posed_problem(2, n=15)
-    assert len(list(barrier_of(problem).rounds())) < 300
-
-
 @pytest.mark.parametrize(
     "penalty", [FeatureNorm(np.linspace(1, 2, 6)), ModalityNorm(np.array([2.0, 1.5]), np.array([4, 2]))]
 )
@@ -104,21 +99,3 @@ def test_the_gradient_vanishes_at_the_centre():
         direction *= np.minimum(barrier._alpha, 1 - barrier._alpha).min()
         along *= min(np.sqrt(_rooms(p, q)).min() for p, q in zip(problem.penalties, barrier._parts(), strict=True))
         assert value(barrier._alpha + direction, barrier._V + along) <= best + 1e-10 * abs(best)
-
-
-def test_a_label_that_all_samples_have_gets_no_coefficients():
-    X, Y, _ = posed_problem(4, multilabel=True)
-    Y[:, 0], Y[:, 2] = 1, 0
-    problem = posed(X, Y, WIDTHS, 0.1, 0.1)
-    *_, certificate = barrier_of(problem).rounds()
-    optimum, _ = conic_optimum(X, Y, WIDTHS, problem.gamma1, problem.gamma2)
-    assert certificate.objective == pytest.approx(optimum, rel=1e-6)
-    assert not certificate.solution.W[[0, 2]].any()
-
-
-def test_it_begins_with_what_is_known():
-    _, _, problem = posed_problem(5)
-    *_, certificate = barrier_of(problem).rounds()
-    again = next(DualBarrier(problem, certificate).rounds())
-    assert again is certificate
-    assert again.gap <= 1e-8

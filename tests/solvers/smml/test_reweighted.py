@@ -83,16 +83,6 @@ def test_a_feature_that_tells_nothing_ends_as_an_exact_zero():
     assert not certificate.solution.W[:, zero].any()
 
 
-def test_a_label_that_all_samples_have_needs_no_machine():
-    X, Y, _ = posed_problem(4, multilabel=True)
-    Y[:, 0], Y[:, 2] = 1, 0
-    problem = posed(X, Y, WIDTHS, 0.1, 0.1)
-    machines = ReweightedSVM(problem)
-    *_, certificate = islice(machines.rounds(), 3)
-    assert machines.n_subproblems == 3
-    assert not certificate.solution.W[[0, 2]].any()
-
-
 def test_zero_coefficients_can_return():
     # W = 0 exactly, as where all machines find nothing, must not fix the metric at zero.
     _, _, problem = posed_problem(5)

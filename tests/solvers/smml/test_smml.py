@@ -8,11 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, ShuffleSplit
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from smml_reference import conic_optimum, indicator, objective, optimality_residual
 
@@ -21,8 +16,6 @@ from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Matrix, Modalities
 from raysel.data.scaling import ModalityScaler
 from raysel.data.synthetic import make_multimodal_classification
-from raysel.solvers.smml.problem import MultimodalProblem
-from raysel.solvers.smml.reweighted import ReweightedSVM
 from raysel.solvers.smml.smml import SMML, smml_path
 
 WIDTHS = {"wide": 6, "single": 1, "other": 5}
@@ -116,52 +109,6 @@ def test_the_conditions_of_optimality_hold(seed, n, classes, gamma1, gamma2, mul
     assert residual <= 2e-3 * scale
 
 
-@pytest.mark.parametrize("gammas", [(0.15, 0.1), (0.0, 0.2), (0.2, 0.0)])
-def test_permuting_modalities_features_and_classes_permutes_the_solution(gammas):
-    X, y = make(seed=5)
-    rng = np.random.default_rng(0)
-    straight = SMML(WIDTHS, *gammas, tol=1e-7, max_iter=4000).fit(X, y)
-    blocks = list(Modalities(WIDTHS).slices().values())
-    order = np.concatenate([rng.permutation(np.arange(X.shape[1])[blocks[k]]) for k in (2, 0, 1)])
-    names = [list(WIDTHS)[k] for k in (2, 0, 1)]
-    relabelled = np.array([2, 0, 1])[y]
-    turned = SMML({name: WIDTHS[name] for name in names}, *gammas, tol=1e-7, max_iter=4000)
-    turned.fit(X[:, order], relabelled)
-    expected = straight.coef_[np.argsort([2, 0, 1])][:, order]
-    assert turned.objective_path_[-1] == pytest.approx(straight.objective_path_[-1], rel=2e-7)
-    np.testing.assert_allclose(turned.coef_, expected, atol=2e-3 * np.abs(expected).max())
-
-
-@pytest.mark.parametrize(("gamma1", "gamma2"), [(0.1, 0.1), (0.2, 0.0), (0.0, 0.2)])
-def test_algorithm_1_descends_and_meets_admm(gamma1, gamma2):
-    X, y = make(seed=1)
-    admm = SMML(WIDTHS, gamma1, gamma2, tol=1e-7, max_iter=3000).fit(X, y)
-    machines = SMML(WIDTHS, gamma1, gamma2, method="reweighted", tol=1e-5, max_iter=300).fit(X, y)
-    assert machines.converged_
-    assert machines.n_subproblems_ == 3 * machines.n_iter_
-    path = machines.objective_path_
-    assert (np.diff(path) <= 1e-7 * path[0]).all()
-    sizes = list(WIDTHS.values())
-    own = objective(X, y, sizes, machines.gamma1_, machines.gamma2_, machines.coef_, machines.intercept_)
-    assert admm.objective_path_[-1] * (1 - 1e-7) <= own <= admm.objective_path_[-1] * (1 + 1e-5)
-    assert admm.n_subproblems_ == 0
-
-
-def test_a_reweighting_is_an_svm_in_its_metric():
-    # The paper's sub-problem: min hinge + w'w on D^(-1/2) X, which is LIBSVM with C = 1/2; here from equal norms.
-    X, y = make(seed=2, classes=2)
-    smml = SMML(WIDTHS, 0.3, 0.2, gamma_scale="absolute")
-    problem = MultimodalProblem(smml.prepare(X, y), 0.3, 0.2)
-    machines = ReweightedSVM(problem)
-    next(machines.rounds())
-    scaled = (X - X.mean(axis=0)) / np.sqrt(0.3 + 0.2)
-    machine = SVC(kernel="linear", C=1.0, tol=1e-10).fit(scaled, y)
-    first = machines.certificate.solution
-    if first.W.any():
-        coef, _ = problem.prepared.coefficients(first.W, first.bias)
-        np.testing.assert_allclose(coef, machine.coef_ / np.sqrt(0.5), rtol=1e-4, atol=1e-6)
-
-
 def test_fractions_reach_collapse_at_one_and_is_null_says_so():
     X, y = make(seed=4)
     for gamma1, gamma2 in [(1.0, 0.0), (0.0, 1.0), (0.5, 0.5), (0.9, 0.4)]:
@@ -183,22 +130,6 @@ def test_gammas_are_absolute_when_asked():
     fractions = SMML(WIDTHS, 0.1, 0.2, tol=1e-6).fit(X, y)
     absolute = SMML(WIDTHS, fractions.gamma1_, fractions.gamma2_, gamma_scale="absolute", tol=1e-6).fit(X, y)
     np.testing.assert_array_equal(fractions.coef_, absolute.coef_)
-
-
-def test_prepared_folds_are_shared_and_never_written_to():
-    X, y = make()
-    prepared = SMML(WIDTHS).prepare(X, y)
-    for name, value in vars(prepared).items():
-        if isinstance(value, np.ndarray):
-            value.setflags(write=False)
-            assert value.flags.c_contiguous, name
-    X.setflags(write=False)
-    for method in ("admm", "reweighted"):
-        plain = SMML(WIDTHS, 0.2, 0.1, method=method).fit(X, y)
-        shared = SMML(WIDTHS, 0.2, 0.1, method=method)
-        for _ in shared.iterate(X, y, prepared):
-            assert shared.predict(X).shape == y.shape
-        np.testing.assert_array_equal(plain.coef_, shared.coef_)
 
 
 @pytest.mark.parametrize("multilabel", [False, True])
@@ -243,7 +174,6 @@ def test_sparser_is_simpler():
     ("params", "message"),
     [
         ({"gamma1": 0, "gamma2": 0}, "nothing to select by"),
-        ({"gamma1": -1.0}, "gamma1"),
         ({"modalities": {"a": 5, "b": 5}}, "10 columns together, X has 12"),
         ({"modalities": {"a": 0, "b": 12}}, "positive whole number"),
         ({"n_features_to_select": 13}, "exceeds the 12 features"),
@@ -263,16 +193,6 @@ def test_wrong_targets_are_named():
         SMML().fit(X, np.zeros_like(y))
     with pytest.raises(DataError, match="indicator"):
         SMML().prepare(X, np.column_stack([y, y]))
-
-
-def test_it_works_in_a_pipeline_and_a_grid_search():
-    X, y = make(60)
-    pipeline = make_pipeline(StandardScaler(), SMML(WIDTHS, tol=1e-3))
-    grid = {"smml__gamma1": [0.05, 0.2], "smml__method": ["admm", "reweighted"]}
-    search = GridSearchCV(pipeline, grid, cv=ShuffleSplit(2, random_state=0)).fit(X, y)
-    assert search.best_score_ > 0.5
-    selected = clone(SMML(WIDTHS, n_features_to_select=4)).set_output(transform="pandas").fit(X, y)
-    assert selected.transform(X).shape == (60, 4)
 
 
 @pytest.mark.slow
@@ -374,36 +294,12 @@ def test_a_point_does_not_depend_on_the_others(wholes, pairs, which):
     assert fitted(X, prepared, pairs) == {pair: whole[pair] for pair in pairs}
 
 
-def test_one_point_is_the_estimator(data):
-    X, y = data
-    point = smml_path(X, y, [0.1], [0.2], modalities=WIDTHS_PATH, tol=1e-8).points[0][0]
-    smml = SMML(WIDTHS_PATH, 0.1, 0.2, tol=1e-8).fit(X, y)
-    assert point.source == "solved"
-    assert (point.gamma1, point.gamma2) == (smml.gamma1_, smml.gamma2_)
-    np.testing.assert_allclose(point.coef, smml.coef_, atol=1e-3 * np.abs(smml.coef_).max())
-
-
 def test_multilabel_targets_have_a_path_too(data):
     X, y = data
     Y = np.column_stack([y == 0, y != 2, np.zeros_like(y)]).astype(int)
     path = smml_path(X, Y, [0.01, 0.3], [0.01, 0.3], modalities=WIDTHS_PATH, tol=1e-3)
     assert all(point.coef.shape == (3, 28) and not point.coef[2].any() for row in path.points for point in row)
     assert max(point.dual_gap for row in path.points for point in row) <= 1e-3
-
-
-@pytest.mark.parametrize(
-    ("pair", "options", "culprit"),
-    [
-        ((0.0, 0.0), {}, "gamma1=0 and gamma2=0 leave nothing"),
-        ((-1.0, 0.1), {}, "'gamma1' parameter of SMML"),
-        ((0.1, np.nan), {}, "'gamma2' parameter of SMML"),
-        ((0.1, 0.1), {"gamma_scale": "relative"}, "'gamma_scale' parameter of SMML"),
-        ((0.1, 0.1), {"modalities": {"a": 3}}, "3 columns together, X has 28"),
-    ],
-)
-def test_what_the_estimator_refuses_is_refused(data, pair, options, culprit):
-    with pytest.raises(ConfigError, match=culprit):
-        smml_path(*data, [0.1, pair[0]], [0.1, pair[1]], **options)
 
 
 @pytest.mark.parametrize(
@@ -436,15 +332,3 @@ def test_the_papers_grid_takes_few_solves(msrcv1):
     path = smml_path(X, y, gammas, gammas, modalities=widths, gamma_scale="absolute", tol=1e-3)
     assert path.n_solves <= 25
     assert max(point.dual_gap for row in path.points for point in row) <= 1e-3
-
-
-@pytest.mark.slow
-def test_a_grown_grid_is_the_whole_one(msrcv1):
-    widths, X, y = msrcv1
-    prepared = SMML(widths).prepare(X, y)
-    old, new = [0.01, 0.1, 0.4], [0.003, 0.03]
-    whole = [(a, b) for a in sorted(old + new) for b in sorted(old + new)]
-    first = [pair for pair in whole if {*pair} <= {*old}]
-    rest = [pair for pair in whole if pair not in first]
-    grown = fitted(X, prepared, first, widths) | fitted(X, prepared, rest[::-1], widths)
-    assert grown == fitted(X, prepared, whole, widths)

@@ -51,21 +51,6 @@ def test_it_goes_on_where_rounding_ends_the_barrier_method():
     assert len(list(islice(solving_rounds(problem), _switch(problem) + 400))) == _switch(problem) + 400
 
 
-def cost(n, d, c):
-    """Multiplications of fifty Newton steps over those of a round of ADMM, from the two modules' own words."""
-    newton = n * d**2 * c + (d * c) ** 3 / 3
-    return 50 * newton / (13 * (2 * n * d + min(n, d) ** 2) * c)
-
-
-@pytest.mark.parametrize(("n", "d", "c"), [(10, 3, 2), (40, 30, 3), (100, 60, 4), (30, 400, 3)])
-def test_the_switch_is_where_admm_has_cost_as_much_within_limits(n, d, c):
-    rng = np.random.default_rng(0)
-    y = np.concatenate([np.arange(c), rng.integers(0, c, n - c)])
-    problem = posed(rng.standard_normal((n, d)), y, [d], 0.1, 0.1)
-    expected = np.clip(cost(*problem.prepared.X.shape, len(problem.prepared.signs)), 30, 1000)
-    assert _switch(problem) == int(expected)
-
-
 def test_without_memory_for_the_barrier_method_admm_has_no_end():
     rng = np.random.default_rng(0)
     y = np.arange(8) % 4
@@ -135,22 +120,6 @@ def test_what_is_kept_saves_the_solves_of_a_ray_and_of_a_limit():
     solves = walk.n_solves
     assert walk.find(at(prepared, 0.4, 1e-5))[1] == "negligible"
     assert walk.n_solves == solves
-
-
-@pytest.mark.parametrize("make", [separable, overlapping])
-def test_the_order_does_not_matter(make):
-    X, y = make()
-    prepared = posed(X, y, WIDTHS, 0.1, 0.1).prepared
-    fractions = [0.0, *np.geomspace(1e-5, 0.9, 5).tolist()]
-    problems = [at(prepared, a, b) for a in fractions for b in fractions if a or b]
-    straight, back = Walk(prepared, TOL, 2000), Walk(prepared, TOL, 2000)
-    found = [straight.find(problem) for problem in problems]
-    for problem, (certificate, source) in reversed(list(zip(problems, found, strict=True))):
-        again, by = back.find(problem)
-        np.testing.assert_array_equal(again.solution.W, certificate.solution.W)
-        np.testing.assert_array_equal(again.solution.bias, certificate.solution.bias)
-        assert (again.gap, by) == (certificate.gap, source)
-        assert again.gap <= TOL
 
 
 def test_a_model_without_hinge_loss_has_every_margin_and_holds_along_its_ray():
