@@ -98,8 +98,7 @@ class ScikitLearnMethod(OneShotEstimator):
 
     def _checked(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
-        features: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
-        return features
+        return validate_data(self, X, dtype=np.float64, reset=False)
 
     @available_if(_wrapped_has("predict"))
     def predict(self, X: ArrayLike) -> LabelArray:
@@ -123,15 +122,13 @@ class ScikitLearnMethod(OneShotEstimator):
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Predict class probabilities by the wrapped estimator."""
         features = self._checked(X)
-        probabilities: FloatArray = self.estimator_.predict_proba(features)
-        return probabilities
+        return self.estimator_.predict_proba(features)
 
     @available_if(_wrapped_has("decision_function"))
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Compute the decision function of the wrapped estimator."""
         features = self._checked(X)
-        values: FloatArray = self.estimator_.decision_function(features)
-        return values
+        return self.estimator_.decision_function(features)
 
     @available_if(_wrapped_has("score"))
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
@@ -142,14 +139,12 @@ class ScikitLearnMethod(OneShotEstimator):
     def transform(self, X: ArrayLike) -> FloatArray:
         """Transform samples by the wrapped estimator."""
         features = self._checked(X)
-        transformed: FloatArray = self.estimator_.transform(features)
-        return transformed
+        return self.estimator_.transform(features)
 
     @available_if(_wrapped_has("transform"))
     def fit_transform(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
         """Fit the estimator, then transform the same samples."""
-        transformed: FloatArray = self.fit(X, y).transform(X)
-        return transformed
+        return self.fit(X, y).transform(X)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -132,8 +132,7 @@ class OneAgainstRestClassifier(ClassifierMixin, Estimator):
         values = self.decision_function(X)
         if values.ndim == 2 and not self.multilabel_:
             order = np.argsort(-self.class_count_, kind="stable")
-            predicted: LabelArray = self.classes_[order[values[:, order].argmax(axis=1)]]
-            return predicted
+            return self.classes_[order[values[:, order].argmax(axis=1)]]
         majority = self.class_count_[..., 1] > self.class_count_[..., 0]
         positive = np.where(values == 0, majority, values > 0).astype(np.int64)
         return positive if self.multilabel_ else self.classes_[positive]

@@ -91,8 +91,7 @@ def solver_class(name: str) -> type[Any]:
     """Import the class of a method."""
     if name in OWN:
         module, _, attribute = OWN[name].partition(":")
-        own: type[Any] = getattr(importlib.import_module(module), attribute)
-        return own
+        return getattr(importlib.import_module(module), attribute)
     if name in plugin_names(GROUP):
         cls = load_plugin(GROUP, name)
     elif "." in name:
@@ -129,8 +128,7 @@ def solver_capabilities(name: str) -> Capabilities:
     """Return the capabilities of a method."""
     cls = solver_class(name)
     if issubclass(cls, Estimator):
-        capabilities: Capabilities = cls.capabilities
-        return capabilities
+        return cls.capabilities
     return wrapped_capabilities(cls)
 
 
@@ -153,8 +151,7 @@ def build_solver(name: str, layout: Layout, params: Mapping[str, Any], random_st
     _check_parameters(name, cls, params, supplied)
     seed = {"random_state": random_state} if "random_state" in signature(cls).parameters else {}
     if issubclass(cls, Estimator):
-        solver: Estimator = cls.from_layout(layout, **params, **seed)
-        return solver
+        return cls.from_layout(layout, **params, **seed)
     try:
         return ScikitLearnMethod(cls(**params, **seed))
     except Exception as error:  # a third-party constructor may raise any exception

@@ -302,5 +302,4 @@ def principal_directions(task: TaskSamples, most: int) -> FloatArray:
     warn_of_lost_directions(str(task), reduced.rank, reduced.varying)
     basis = reduced.lift(task.X - reduced.mean, np.eye(reduced.rank, min(most, reduced.rank)))
     largest = basis[np.abs(basis).argmax(axis=0), np.arange(basis.shape[1])]
-    directions: FloatArray = basis * np.where(largest < 0, -1.0, 1.0)
-    return directions
+    return basis * np.where(largest < 0, -1.0, 1.0)

@@ -197,5 +197,4 @@ def _single(prepared: PreparedScatter, ridge: FloatArray) -> FloatArray:
 
 def _energies(A: FloatArray) -> FloatArray:
     """Squared length of each column."""
-    lengths: FloatArray = np.einsum("ij,ij->j", A, A)
-    return lengths
+    return np.einsum("ij,ij->j", A, A)

@@ -61,8 +61,7 @@ def pairs_of(matrix: FloatArray) -> FloatArray:
 
     `matrix` is (n, n); returns (n * (n - 1) / 2,).
     """
-    found: FloatArray = squareform(matrix, force="tovector", checks=False)
-    return found
+    return squareform(matrix, force="tovector", checks=False)
 
 
 def kernel_matrix(pairs: FloatArray, diagonal: float = 1.0) -> FloatArray:
@@ -272,8 +271,7 @@ class KernelClassifier(OneAgainstRestClassifier):
     def _kernel_pairs(self, prepared: PreparedKernels) -> FloatArray:
         """Kernel values of all pairs of training samples, (n_kernels, n_pairs)."""
         pairs = prepared.distances * -self._gammas(prepared)[:, None]
-        found: FloatArray = np.exp(pairs, out=pairs)
-        return found
+        return np.exp(pairs, out=pairs)
 
     def _keep(self, X: FloatArray, prepared: PreparedKernels, dual: FloatArray, intercept: FloatArray) -> None:
         """Set the fitted attributes; ``dual`` has the dual coefficients of all training samples."""

@@ -184,8 +184,7 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
         """Optimal b for "l1" and w = 0: the root of sign(b) + 2C (n b - (n+ - n-)), within [-1, 1]."""
         above, below = prepared.counts
         excess = above - below
-        bias: FloatArray = np.sign(excess) * np.maximum(np.abs(excess) - 0.5 / self.C, 0.0) / (above + below)
-        return bias
+        return np.sign(excess) * np.maximum(np.abs(excess) - 0.5 / self.C, 0.0) / (above + below)
 
     def _keep_null(self, X: FloatArray, prepared: PreparedSVM) -> float:
         bias = self._null_bias(prepared)

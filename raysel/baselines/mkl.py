@@ -141,8 +141,7 @@ class KernelWeights:
         """Weights of p-norm 1."""
         if self._C is None:
             weights[-1] = max(weights[-1], _LEAST_IDENTITY * weights.max())
-        scaled: FloatArray = weights / np.linalg.norm(weights, self._p)
-        return scaled
+        return weights / np.linalg.norm(weights, self._p)
 
 
 def _scale_machine(norm: float, margins: FloatArray, C: float) -> tuple[float, float]:

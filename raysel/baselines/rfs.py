@@ -96,8 +96,7 @@ def _solve(system: FloatArray, right: FloatArray) -> FloatArray:
     _, solution, info = lapack.dposv(system.T, right, lower=1, overwrite_a=1)
     if info:
         raise np.linalg.LinAlgError("The norms of rows and residuals span more than double precision: raise alpha.")
-    found: FloatArray = solution
-    return found
+    return solution
 
 
 def null_model(counts: IntArray) -> tuple[FloatArray, FloatArray]:

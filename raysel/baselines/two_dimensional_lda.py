@@ -307,8 +307,7 @@ def discriminant_directions(within: FloatArray, between: FloatArray, size: int, 
         vectors = scipy.linalg.eigh(S_b, S_w, subset_by_index=largest, check_finite=False)[1]
     else:
         vectors = scipy.linalg.eigh(S_b, subset_by_index=largest, check_finite=False)[1]
-    directions: FloatArray = vectors[:, ::-1] / np.linalg.norm(vectors, axis=0)[::-1]
-    return directions
+    return vectors[:, ::-1] / np.linalg.norm(vectors, axis=0)[::-1]
 
 
 def _range(matrices: FloatArray, axis: int) -> FloatArray | None:

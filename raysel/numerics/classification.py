@@ -74,8 +74,7 @@ def average_precision(y_true: LabelArray, y_score: FloatArray) -> FloatArray:
     ends = np.minimum.accumulate(ends[::-1], axis=0)[::-1]
     n_hits = hits.sum(axis=0)
     total = (hits * np.take_along_axis(precision, ends, axis=0)).sum(axis=0)
-    found: FloatArray = np.divide(total, n_hits, out=np.full(len(total), np.nan), where=n_hits > 0)
-    return found
+    return np.divide(total, n_hits, out=np.full(len(total), np.nan), where=n_hits > 0)
 
 
 def mean_average_precision(y_true: LabelArray, y_score: FloatArray) -> float:
@@ -176,8 +175,7 @@ def classification_metric(name: str, *, multilabel: bool = False, key: str = "ev
     """Metric of the given name."""
     if name not in METRICS:
         if name in plugin_names(GROUP):
-            registered: Metric = load_plugin(GROUP, name)
-            return registered
+            return load_plugin(GROUP, name)
         known = [*METRICS, *plugin_names(GROUP)]
         hint = suggestion(name, known, f"known: {', '.join(known)}.")
         raise ConfigError(f"{key}: unknown metric {name!r}; {hint}")

@@ -143,8 +143,7 @@ def orthonormal(factor: FloatArray) -> FloatArray:
 
     `factor` is (c, n, k); returns (c, n, k).
     """
-    basis: FloatArray = np.linalg.qr(factor)[0]
-    return basis
+    return np.linalg.qr(factor)[0]
 
 
 def inverse_cholesky(A: FloatArray) -> FloatArray:
@@ -209,8 +208,7 @@ def left_factors(
         np.matmul(W[:, first : classes.stop].reshape(m, rows, n), X, out=out)
         for r, features in zip(classes, G.reshape(-1, k * m, n_samples), strict=False):
             q[r] = _ridge(features, Y[r], q[r], alpha, system)
-    U: FloatArray = np.einsum("cja,acji->cai", q.reshape(c, k, m), whitening)
-    return U
+    return np.einsum("cja,acji->cai", q.reshape(c, k, m), whitening)
 
 
 def _ridge(G: FloatArray, y: FloatArray, Gy: FloatArray, alpha: float, system: FloatArray) -> FloatArray:

@@ -156,8 +156,7 @@ def reaches(observed: FloatArray, permuted: FloatArray) -> BoolArray:
 
     `observed` is (d,), `permuted` (d,) or (n_permutations, d).
     """
-    found: BoolArray = permuted >= observed - _ROUNDING * np.abs(observed)
-    return found
+    return permuted >= observed - _ROUNDING * np.abs(observed)
 
 
 @dataclass(frozen=True)

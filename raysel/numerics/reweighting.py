@@ -100,8 +100,7 @@ def l2p_penalty(energy: FloatArray, p: float, zeta: float) -> float:
 
 def l2p_weights(energy: FloatArray, p: float, zeta: float) -> FloatArray:
     """Weights ``(p/2) (energy + zeta)^(p/2 - 1)`` of the ridge penalty that is tangent to the l2,p penalty."""
-    weights: FloatArray = (p / 2) * (energy + zeta) ** (p / 2 - 1)
-    return weights
+    return (p / 2) * (energy + zeta) ** (p / 2 - 1)
 
 
 def weighted_ridge(X: FloatArray, Y: FloatArray, weights: FloatArray, alpha: float) -> FloatArray:

@@ -215,8 +215,7 @@ def identity(c: int, n: int, rank: int) -> FloatArray:
 
 def _leading_rows(P: FloatArray, rank: int) -> FloatArray:
     """Leading right singular vectors of each matrix: (c, m, n) to (c, n, rank)."""
-    leading: FloatArray = np.linalg.svd(P, full_matrices=False)[2][:, :rank].transpose(0, 2, 1)
-    return leading
+    return np.linalg.svd(P, full_matrices=False)[2][:, :rank].transpose(0, 2, 1)
 
 
 def _opened_by(
