@@ -6,6 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError
-from raysel.core.validation import CallbackSupportMixin, fit_context, validate_samples, with_callbacks
+from raysel.core.validation import CallbackSupportMixin, Interval, fit_context, validate_samples, with_callbacks
 from raysel.data.layouts import Layout
 from raysel.data.task_blocks import as_samples
 from raysel.numerics.rankings import ranks
@@ -111,11 +112,20 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     #: Parameters that are set from a data set's layout, e.g. ``{"shape"}``; a configuration must not set them.
     layout_parameters: ClassVar[frozenset[str]] = frozenset()
 
-    #: scikit-learn's constraints of the parameters; parameters without an entry are not checked.
-    _parameter_constraints: ClassVar[dict[str, Any]] = {}
+    #: scikit-learn's constraints of the parameters; those of the base classes hold where a class declares no other.
+    #: Parameters without an entry are not checked.
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
+        "random_state": ["random_state"],
+    }
 
     scores_: FloatArray
     n_features_in_: int
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        declared = [vars(base).get("_parameter_constraints", {}) for base in reversed(cls.__mro__)]
+        cls._parameter_constraints = {key: value for constraints in declared for key, value in constraints.items()}
 
     @classmethod
     def from_layout(cls, layout: Layout, **params: Any) -> Self:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 from raysel.base.estimator import Estimator
 from raysel.core.arrays import FloatArray
+from raysel.core.validation import Interval
 
 
 class IterativeEstimator(Estimator):
@@ -16,6 +18,11 @@ class IterativeEstimator(Estimator):
     optimum, relative; others where an iteration lowers it by at most ``tol``. ``fit`` warns if ``max_iter`` iterations
     did not reach that.
     """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+    }
 
     # Set by the constructors of the subclasses.
     max_iter: int

@@ -105,6 +105,7 @@ class MatrixSelector(LinearSelector):
 
     capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, layouts=frozenset({TENSOR}), max_axes=2)
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"shape"})
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"shape": [tuple, list, None]}
 
     # Set by the constructors of the subclasses.
     shape: tuple[int, int] | None

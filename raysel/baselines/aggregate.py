@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -101,12 +101,7 @@ class Aggregate(IterativeEstimator, TaskProjector):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "tasks": [dict, None],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "shrinkage": [Interval(Real, 0, 1, closed="both")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
         "intermediate_dim": [Interval(Integral, 1, None, closed="left"), None],
         "criterion": [StrOptions({"trace_ratio", "ratio_trace"})],
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -129,9 +129,6 @@ class DFS(IterativeEstimator, Selector):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "p": [Interval(Real, 0, 2, closed="right")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     components_: FloatArray

@@ -82,7 +82,6 @@ class FisherScore(Filter):
         "criterion": [StrOptions({"ratio", "set"})],
         "gamma": [Interval(Real, 0, None, closed="left")],
         "n_ranked": [Interval(Integral, 1, None, closed="left")],
-        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     def __init__(

@@ -12,7 +12,6 @@ from scipy.optimize import minimize
 
 from raysel.base.iterative import OneShotEstimator
 from raysel.baselines.kernel_classifier import (
-    WIDTH_CONSTRAINTS,
     KernelClassifier,
     PreparedKernels,
     kernel_matrix,
@@ -88,8 +87,6 @@ class GaussianProcess(OneShotEstimator, KernelClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **WIDTH_CONSTRAINTS,
-        "modalities": [dict, None],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -87,11 +87,7 @@ class BilinearRegression(IterativeEstimator, MatrixSelector):
     _random_start = False
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "shape": [tuple, list, None],
         "alpha": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     def __init__(

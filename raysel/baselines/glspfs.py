@@ -160,9 +160,6 @@ class GLSPFS(IterativeEstimator, LinearSelector):
         "sparsity": [Interval(Real, 0, None, closed="neither")],
         "sparsity_scale": [StrOptions({"absolute", "max"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     def __init__(

@@ -57,7 +57,6 @@ class InformationGain(Filter):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "bins": [Interval(Integral, 2, MOST_BINS, closed="both")],
-        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     def __init__(self, bins: int = 5, n_features_to_select: int | None = None) -> None:

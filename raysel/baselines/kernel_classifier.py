@@ -23,11 +23,6 @@ from raysel.data.layouts import Layout, Modalities
 
 #: Largest number of training samples. Above it the matrices of pairs fill the memory of usual machines.
 MAX_SAMPLES = 6000
-#: Constraints of the parameters of the kernel widths.
-WIDTH_CONSTRAINTS: dict[str, Any] = {
-    "gamma": [Interval(Real, 0, None, closed="neither")],
-    "gamma_scale": [StrOptions({"mean_distance", "absolute"})],
-}
 #: Matrices of all pairs that a fit holds besides those of the kernels.
 _WORKING_MATRICES = 3
 #: Entries of the kernel matrix of a batch of samples to predict.
@@ -114,6 +109,11 @@ class KernelClassifier(OneAgainstRestClassifier):
     """
 
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"modalities"})
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "modalities": [dict, None],
+        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "gamma_scale": [StrOptions({"mean_distance", "absolute"})],
+    }
 
     # Set by the constructors of the subclasses.
     modalities: Mapping[str, int] | None = None

@@ -10,7 +10,6 @@ import numpy as np
 
 from raysel.base.iterative import OneShotEstimator
 from raysel.baselines.kernel_classifier import (
-    WIDTH_CONSTRAINTS,
     KernelClassifier,
     PreparedKernels,
     fit_machine,
@@ -70,7 +69,6 @@ class KernelSVM(OneShotEstimator, KernelClassifier):
     layout_parameters: ClassVar[frozenset[str]] = frozenset()
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **WIDTH_CONSTRAINTS,
         "C": [Interval(Real, 0, None, closed="neither")],
         "tol": [Interval(Real, 0, None, closed="neither")],
     }

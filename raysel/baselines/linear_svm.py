@@ -94,8 +94,6 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
         "penalty": [StrOptions({"l1", "l2"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
-        "random_state": ["random_state"],
     }
 
     liblinear_iterations_: int

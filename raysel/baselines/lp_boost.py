@@ -14,7 +14,6 @@ from sklearn.utils import check_random_state
 from raysel.base.iterative import OneShotEstimator
 from raysel.base.one_against_rest import SignedTarget
 from raysel.baselines.kernel_classifier import (
-    WIDTH_CONSTRAINTS,
     KernelClassifier,
     PreparedKernels,
     fit_machine,
@@ -123,13 +122,10 @@ class LPBoost(OneShotEstimator, KernelClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **WIDTH_CONSTRAINTS,
-        "modalities": [dict, None],
         "weights": [StrOptions({"shared", "per_class"})],
         "nu": [Interval(Real, 0, 1, closed="right")],
         "C": [Interval(Real, 0, None, closed="neither"), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
-        "random_state": ["random_state"],
     }
 
     loss_weights_: FloatArray

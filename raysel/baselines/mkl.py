@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,7 +12,6 @@ from scipy.linalg import cho_factor, cho_solve
 
 from raysel.base.iterative import IterativeEstimator
 from raysel.baselines.kernel_classifier import (
-    WIDTH_CONSTRAINTS,
     KernelClassifier,
     PreparedKernels,
     fit_machine,
@@ -259,13 +258,9 @@ class MKL(IterativeEstimator, KernelClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **WIDTH_CONSTRAINTS,
-        "modalities": [dict, None],
         "loss": [StrOptions({"hinge", "squared"})],
         "norm": [StrOptions({"inf"}), Interval(Real, 1, None, closed="both")],
         "C": [Interval(Real, 0, None, closed="neither")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
     regularization_: FloatArray

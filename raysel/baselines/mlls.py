@@ -104,7 +104,6 @@ class MLLS(OneShotEstimator, OneAgainstRest):
         # Below, rounding of the Gram matrix, about 1e-16 of its largest eigenvalue, would be felt.
         "beta": [Interval(Real, 1e-8, None, closed="left")],
         "rank": [Interval(Integral, 1, None, closed="left"), None],
-        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     shared_subspace_: FloatArray

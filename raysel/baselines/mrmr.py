@@ -94,7 +94,6 @@ class MRMR(Filter):
         "criterion": [StrOptions({"MID", "MIQ"})],
         "bins": [Interval(Integral, 2, MOST_BINS, closed="both")],
         "n_ranked": [Interval(Integral, 1, None, closed="left")],
-        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     relevance_: FloatArray

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from numbers import Integral
-from typing import Any, ClassVar
 
 import numpy as np
 
 from raysel.base.iterative import OneShotEstimator
 from raysel.base.projections.projector import TaskProjector
 from raysel.base.projections.task_samples import TaskSamples
-from raysel.core.validation import Interval
 from raysel.numerics.scatter import ScatterRange
 
 
@@ -51,12 +48,6 @@ class PCA(OneShotEstimator, TaskProjector):
     >>> pca.score(X[900:], y[900:]) > 0.9
     True
     """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "tasks": [dict, None],
-        "n_components": [Interval(Integral, 1, None, closed="left"), "array-like", None],
-        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
-    }
 
     def __init__(
         self,

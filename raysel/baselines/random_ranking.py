@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, ClassVar
-
 import numpy as np
 from sklearn.utils import check_random_state
 
 from raysel.baselines.filter import Filter
 from raysel.core.arrays import FloatArray, LabelArray
-from raysel.core.validation import Interval
 
 
 class RandomRanking(Filter):
@@ -39,11 +35,6 @@ class RandomRanking(Filter):
     >>> sorted(RandomRanking(random_state=0).fit(X, y).ranking_.tolist())
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]
     """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
-        "random_state": ["random_state"],
-    }
 
     def __init__(
         self, n_features_to_select: int | None = None, random_state: int | np.random.RandomState | None = None

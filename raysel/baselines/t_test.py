@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate
-from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from raysel.baselines.filter import Filter, class_codes, class_moments
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import DataError
-from raysel.core.validation import Interval, StrOptions
+from raysel.core.validation import StrOptions
 
 
 class TTest(Filter):
@@ -53,7 +52,6 @@ class TTest(Filter):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "aggregate": [StrOptions({"max", "mean"})],
-        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     def __init__(self, aggregate: Literal["max", "mean"] = "max", n_features_to_select: int | None = None) -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from numbers import Integral, Real
-from typing import Any, ClassVar
 
 import numpy as np
 
 from raysel.base.iterative import IterativeEstimator
 from raysel.base.projections.projector import TaskProjector
 from raysel.base.projections.task_samples import TaskSamples
-from raysel.core.validation import Interval
 from raysel.numerics.scatter import ScatterRange
 from raysel.numerics.trace_ratio import maximize_trace_ratio, shrunken
 
@@ -59,15 +56,6 @@ class TraceRatioLDA(IterativeEstimator, TaskProjector):
     >>> TraceRatioLDA(shrinkage=0.5).fit(X[:900], y[:900]).score(X[900:], y[900:]) > 0.8
     True
     """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "tasks": [dict, None],
-        "n_components": [Interval(Integral, 1, None, closed="left"), "array-like", None],
-        "shrinkage": [Interval(Real, 0, 1, closed="both")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
-    }
 
     def __init__(
         self,

@@ -102,7 +102,6 @@ class TwoDimensionalLDA(OneShotEstimator, FittedProjection):
         "n_components": [Interval(Integral, 1, None, closed="left"), "array-like", None],
         "shrinkage": [Interval(Real, 0, 1, closed="right")],
         "passes": [Interval(Integral, 1, None, closed="left")],
-        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
     }
     tasks = None  # always one task
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, ClassVar
-
 import numpy as np
 
 from raysel.baselines.filter import Filter
 from raysel.core.arrays import FloatArray, LabelArray, column_blocks
-from raysel.core.validation import Interval
 
 
 class Variance(Filter):
@@ -37,10 +33,6 @@ class Variance(Filter):
     >>> Variance().fit(np.array([[1.0, 5.0], [3.0, 5.0]]), [0, 1]).scores_
     array([1., 0.])
     """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
-    }
 
     def __init__(self, n_features_to_select: int | None = None) -> None:
         self.n_features_to_select = n_features_to_select

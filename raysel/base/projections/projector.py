@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,7 +25,7 @@ from raysel.base.projections.task_samples import (
 )
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
-from raysel.core.validation import validate_samples
+from raysel.core.validation import Interval, validate_samples
 from raysel.data.layouts import Layout, Tasks
 from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.numerics.scatter import ScatterRange, scatter_range
@@ -41,6 +42,11 @@ class TaskProjector(FittedProjection):
     unlabelled: Any = None
 
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"tasks"})
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "tasks": [dict, None],
+        "n_components": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+        "shrinkage": [Interval(Real, 0, 1, closed="both")],
+    }
 
     @classmethod
     def from_layout(cls, layout: Layout, **params: Any) -> Self:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -28,7 +28,7 @@ from raysel.data.layouts import Tasks
 from raysel.numerics.rounding import rounding
 from raysel.numerics.scatter import centre, equilibrated_rank, scatter_range, thin_svd
 from raysel.numerics.trace_ratio import Scatters, maximize_trace_ratio, shrunken
-from raysel.solvers.mtda.shared_ratio import COMMON_CONSTRAINTS, SharedRatioProjector
+from raysel.solvers.mtda.shared_ratio import SharedRatioProjector
 
 _FORMAT = "A file of maps is .npz with an array of shape (n_features of the task, d') for each task's name."
 
@@ -225,11 +225,9 @@ embedded_labels_, task_names_, classes_
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **COMMON_CONSTRAINTS,
         "aligned": ["array-like", str, None],
         "share": [StrOptions({"projection", "within"})],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "shrinkage": [Interval(Real, 0, 1, closed="both")],
     }
 
     n_components: int | None

@@ -28,7 +28,7 @@ from raysel.core.errors import ConfigError, DataError
 from raysel.core.validation import Interval
 from raysel.data.layouts import Layout
 from raysel.numerics.scatter import centre, equilibrated_rank, thin_svd
-from raysel.solvers.mtda.shared_ratio import COMMON_CONSTRAINTS, SharedRatioProjector
+from raysel.solvers.mtda.shared_ratio import SharedRatioProjector
 
 Factors: TypeAlias = tuple[FloatArray, FloatArray]
 
@@ -203,11 +203,9 @@ embedded_labels_, task_names_, classes_
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **COMMON_CONSTRAINTS,
         "shape": ["array-like", None],
         "bilinear": ["array-like", None],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
     }
     capabilities: ClassVar[Capabilities] = replace(
         SharedRatioProjector.capabilities,

@@ -24,7 +24,7 @@ from raysel.core.errors import ConfigError
 from raysel.core.validation import Interval, StrOptions
 from raysel.numerics.scatter import ScatterRange
 from raysel.numerics.trace_ratio import LARGEST_RATIO, Scatters, shared_ratio, shrunken
-from raysel.solvers.mtda.shared_ratio import RANGE_CONSTRAINTS, SharedRatioProjector
+from raysel.solvers.mtda.shared_ratio import SharedRatioProjector
 
 
 def common_width(wanted: int | None, sizes: Sequence[int], problems: Sequence[Scatters], names: Sequence[str]) -> int:
@@ -225,10 +225,8 @@ class MTDA(SharedRatioProjector):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **RANGE_CONSTRAINTS,
         "method": [StrOptions({"exact", "alternating", "printed"})],
         "intermediate_dim": [Interval(Integral, 1, None, closed="left"), None],
-        "random_state": ["random_state"],
     }
 
     def __init__(

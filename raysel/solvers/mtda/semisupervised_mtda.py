@@ -26,7 +26,7 @@ from raysel.core.errors import DataError
 from raysel.core.validation import Interval
 from raysel.numerics.scatter import ScatterRange, scatter_range
 from raysel.numerics.trace_ratio import shrunken
-from raysel.solvers.mtda.shared_ratio import RANGE_CONSTRAINTS, SharedRatioProjector
+from raysel.solvers.mtda.shared_ratio import SharedRatioProjector
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,6 @@ embeddings_, embedded_labels_, task_names_, classes_
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **RANGE_CONSTRAINTS,
         "unlabelled": "no_validation",
         "unlabelled_weight": [Interval(Real, 0, None, closed="neither")],
         "graph_weight": [Interval(Real, 0, None, closed="left")],

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from numbers import Integral, Real
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +14,7 @@ from raysel.base.projections.projector import TaskProjector
 from raysel.base.projections.task_samples import TaskSamples, task_label
 from raysel.core.arrays import FloatArray
 from raysel.core.errors import ConfigError
-from raysel.core.validation import Interval, StrOptions
+from raysel.core.validation import StrOptions
 from raysel.numerics.scatter import ScatterRange
 from raysel.numerics.trace_ratio import Scatters, maximize_trace_ratio
 
@@ -84,22 +83,6 @@ def warn_of_dropped_tasks(names: Sequence[str], retained: FloatArray, ratios: Fl
             )
 
 
-#: scikit-learn's constraints of the parameters of all variants.
-COMMON_CONSTRAINTS: Mapping[str, Any] = {
-    "tasks": [dict, None],
-    "task_weights": [StrOptions({"inverse_trace", "uniform"}), "array-like"],
-    "max_iter": [Interval(Integral, 1, None, closed="left")],
-    "tol": [Interval(Real, 0, None, closed="left")],
-    "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
-}
-#: Constraints of the variants that have a number of components for each task, and shrinkage.
-RANGE_CONSTRAINTS: Mapping[str, Any] = {
-    **COMMON_CONSTRAINTS,
-    "n_components": [Interval(Integral, 1, None, closed="left"), "array-like", None],
-    "shrinkage": [Interval(Real, 0, 1, closed="both")],
-}
-
-
 class SharedRatioProjector(IterativeEstimator, TaskProjector):
     """Base class of methods that maximise sum_i w_i tr(U_i' S_b^i U_i) / sum_i w_i tr(U_i' S_t^i U_i).
 
@@ -115,6 +98,10 @@ class SharedRatioProjector(IterativeEstimator, TaskProjector):
     task_weights_ : ndarray of shape (n_tasks,)
         Weights w_i that were used.
     """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "task_weights": [StrOptions({"inverse_trace", "uniform"}), "array-like"],
+    }
 
     task_weights: Literal["inverse_trace", "uniform"] | ArrayLike
     shrinkage: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -104,9 +104,6 @@ class SMML(IterativeEstimator, OneAgainstRest):
         "gamma2": [Interval(Real, 0, None, closed="left")],
         "gamma_scale": [StrOptions({"max", "absolute"})],
         "method": [StrOptions({"admm", "reweighted"})],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     capabilities: ClassVar[Capabilities] = replace(OneAgainstRest.capabilities, path=True)

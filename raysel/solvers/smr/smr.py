@@ -140,17 +140,12 @@ class SMR(IterativeEstimator, MatrixSelector):
     _place = 0
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "shape": [tuple, list, None],
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "rank": [Interval(Integral, 1, None, closed="left")],
         "p": [Interval(Real, 0, 1, closed="right")],
         "zeta": [Interval(Real, 0, None, closed="neither")],
         "init": [StrOptions({"multistart", "identity", "random"})],
         "alpha_scale": [StrOptions({"max", "absolute"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
-        "random_state": ["random_state"],
     }
 
     def __init__(
