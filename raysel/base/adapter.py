@@ -149,11 +149,11 @@ class ScikitLearnMethod(OneShotEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         if hasattr(self.estimator, "__sklearn_tags__"):
-            own = get_tags(self.estimator)
-            tags.estimator_type, tags.classifier_tags = own.estimator_type, own.classifier_tags
-            tags.transformer_tags, tags.non_deterministic = own.transformer_tags, own.non_deterministic
-            tags.target_tags.multi_output = own.target_tags.multi_output
-            tags.input_tags.positive_only = own.input_tags.positive_only
+            wrapped = get_tags(self.estimator)
+            tags.estimator_type, tags.classifier_tags = wrapped.estimator_type, wrapped.classifier_tags
+            tags.transformer_tags, tags.non_deterministic = wrapped.transformer_tags, wrapped.non_deterministic
+            tags.target_tags.multi_output = wrapped.target_tags.multi_output
+            tags.input_tags.positive_only = wrapped.input_tags.positive_only
         return tags
 
 

@@ -26,7 +26,7 @@ def parameter_texts(cls: type) -> dict[str, tuple[str, str]]:
     """Type and description of each parameter, by its name."""
     entries = re.findall(r"^(\w.*?) : (.*)\n((?:(?:[ ].*)?(?:\n|\Z))*)", _section(cls, "Parameters"), re.MULTILINE)
     texts = {names: (kind, " ".join(text.replace("``", "").split())) for names, kind, text in entries}
-    return {name.strip(): told for names, told in texts.items() for name in names.split(",")}
+    return {name.strip(): text for names, text in texts.items() for name in names.split(",")}
 
 
 def papers(cls: type) -> str:
@@ -35,10 +35,10 @@ def papers(cls: type) -> str:
 
 
 def _section(cls: type, title: str) -> str:
-    found = re.search(
+    match = re.search(
         rf"^{title}\n-+\n(.*?)(?=\n\n\w[\w ]*\n---|\Z)", inspect.getdoc(cls) or "", re.MULTILINE | re.DOTALL
     )
-    return f"{found[1]}\n" if found else ""
+    return f"{match[1]}\n" if match else ""
 
 
 #: Entry point group in which other packages register subclasses of `Estimator` or classes in scikit-learn's style.
@@ -191,15 +191,15 @@ def _imported(name: str) -> Any:
     if not all(part.isidentifier() for part in parts):
         raise ConfigError(f"solver.name: {name!r} is not the name of a class; {_EXAMPLE}")
     module, path = _module_of(name)
-    found: Any = module
+    target: Any = module
     for position in range(path.count(".") + 1, len(parts)):
-        if not hasattr(found, parts[position]):
+        if not hasattr(target, parts[position]):
             holder = ".".join(parts[:position])
-            public = [key for key, value in vars(found).items() if isclass(value) and not key.startswith("_")]
+            public = [key for key, value in vars(target).items() if isclass(value) and not key.startswith("_")]
             hint = _hint(parts[position], public) if public else _EXAMPLE
             raise ConfigError(f"solver.name: {holder} has no {parts[position]!r}; {hint}")
-        found = getattr(found, parts[position])
-    return found
+        target = getattr(target, parts[position])
+    return target
 
 
 def _module_of(name: str) -> tuple[ModuleType, str]:

@@ -206,23 +206,23 @@ class Aggregate(IterativeEstimator, TaskProjector):
 
     def _reduce(self, samples: Sequence[TaskSamples]) -> PooledTasks:
         means, centred = zip(*(centre(task.X) for task in samples), strict=True)
-        spreads = [float(np.linalg.norm(own) / np.sqrt(len(own))) for own in centred]
+        spreads = _spreads(centred)
         for task, spread in zip(samples, spreads, strict=True):
             if spread == 0:
                 raise DataError(f"{task}: all features are constant; give at least one feature that varies.")
         bases: tuple[FloatArray, ...] = ()
         if self.intermediate_dim is not None:
             bases = tuple(principal_directions(task, self.intermediate_dim) for task in samples)
-            centred = tuple(own @ basis for own, basis in zip(centred, bases, strict=True))
-            spreads = [float(np.linalg.norm(own) / np.sqrt(len(own))) for own in centred]
-        X = np.zeros((sum(len(task.y) for task in samples), max(own.shape[1] for own in centred)))
+            centred = tuple(Z @ basis for Z, basis in zip(centred, bases, strict=True))
+            spreads = _spreads(centred)
+        X = np.zeros((sum(map(len, centred)), max(Z.shape[1] for Z in centred)))
         codes = np.empty(len(X), dtype=np.int64)
         row = first = 0
-        for task, task_X, spread in zip(samples, centred, spreads, strict=True):
-            own = slice(row, row + len(task.y))
-            X[own, : task_X.shape[1]] = task_X / spread
-            codes[own] = task.codes + first
-            row, first = own.stop, first + len(task.classes)
+        for task, Z, spread in zip(samples, centred, spreads, strict=True):
+            rows = slice(row, row + len(Z))
+            X[rows, : Z.shape[1]] = Z / spread
+            codes[rows] = task.codes + first
+            row, first = rows.stop, first + len(task.classes)
         reduced = scatter_range(X, codes, first)
         warn_of_lost_directions("the pooled data", reduced.rank, reduced.varying)
         return PooledTasks(X, reduced, means, tuple(1 / spread for spread in spreads), bases)
@@ -289,6 +289,11 @@ class Aggregate(IterativeEstimator, TaskProjector):
             LinAlgWarning,
             stacklevel=2,
         )
+
+
+def _spreads(centred: Sequence[FloatArray]) -> list[float]:
+    """Root of the total variance of each task."""
+    return [float(np.linalg.norm(Z) / np.sqrt(len(Z))) for Z in centred]
 
 
 def principal_directions(task: TaskSamples, most: int) -> FloatArray:

@@ -136,8 +136,8 @@ class GaussianProcess(OneShotEstimator, KernelClassifier):
             def evidence(x: FloatArray) -> tuple[float, FloatArray]:
                 return negative_log_evidence(x, pairs, targets)[:2]
 
-            found = minimize(evidence, logs, **settings)
-            logs, self.optimizer_converged_ = found.x, bool(found.success)
+            result = minimize(evidence, logs, **settings)
+            logs, self.optimizer_converged_ = result.x, bool(result.success)
             objective, _, dual[varied] = negative_log_evidence(logs, pairs, targets)
         self._keep(X, prepared, dual, means)
         self.modality_scores_, self.noise_ = np.exp(logs[:-1]), float(np.exp(logs[-1]))

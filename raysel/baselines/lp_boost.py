@@ -200,13 +200,13 @@ class LPBoost(OneShotEstimator, KernelClassifier):
                 return solve_program(scores, codes, self.nu)
             shared, margin = shared_weights(scores, codes, self.nu)
             return np.repeat(shared[:, None], n_problems, axis=1), -margin
-        found, objective = np.zeros(scores.shape[:2]), 0.0
+        weights, objective = np.zeros(scores.shape[:2]), 0.0
         for j, sign in enumerate(target.signs):
             if (sign != sign[0]).any():
                 both = np.stack([-scores[:, j], scores[:, j]], axis=1)
-                found[:, j], margin = shared_weights(both, (sign > 0).astype(np.int64), self.nu)
+                weights[:, j], margin = shared_weights(both, (sign > 0).astype(np.int64), self.nu)
                 objective -= margin
-        return found, objective
+        return weights, objective
 
 
 def _inner_folds(target: SignedTarget, generator: np.random.RandomState) -> list[_Folds]:

@@ -37,13 +37,13 @@ def shared_weights(scores: FloatArray, codes: IntArray, nu: float) -> tuple[Floa
     n_classifiers, _, n = scores.shape
     samples, size = np.arange(n), max(nu * n, 1.0)
     shares = np.clip(size - samples, 0.0, 1.0) / size
-    own, scale = scores[:, codes, samples], max(float(np.abs(scores).max()), np.finfo(np.float64).tiny)
+    of_class, scale = scores[:, codes, samples], max(float(np.abs(scores).max()), np.finfo(np.float64).tiny)
     weights = np.full(n_classifiers, 1.0 / n_classifiers)
     best, best_margin, cuts = weights, -np.inf, []
     for n_cuts in count(1):
         total = np.tensordot(weights, scores, 1)
         total[codes, samples] = -np.inf
-        differences = own - scores[:, total.argmax(axis=0), samples]
+        differences = of_class - scores[:, total.argmax(axis=0), samples]
         order = np.argsort(weights @ differences, kind="stable")
         cut = differences[:, order] @ shares
         if weights @ cut > best_margin:
@@ -65,7 +65,7 @@ def highest_point(cuts: FloatArray) -> tuple[FloatArray, float, FloatArray]:
     `cuts` is (n_functions, n_weights); returns `weights` (n_weights,), `shares` (n_functions,).
     """
     n_cuts, n_weights = cuts.shape
-    found = _solve(
+    result = _solve(
         np.append(np.zeros(n_weights), -1.0),
         A_ub=np.column_stack([-cuts, np.ones(n_cuts)]),
         b_ub=np.zeros(n_cuts),
@@ -73,17 +73,17 @@ def highest_point(cuts: FloatArray) -> tuple[FloatArray, float, FloatArray]:
         b_eq=np.ones(1),
         bounds=[(0.0, None)] * n_weights + [(None, None)],
     )
-    weights, shares = np.maximum(found.x[:-1], 0.0), np.maximum(-found.ineqlin.marginals, 0.0)
-    return weights / weights.sum(), -float(found.fun), shares / shares.sum()
+    weights, shares = np.maximum(result.x[:-1], 0.0), np.maximum(-result.ineqlin.marginals, 0.0)
+    return weights / weights.sum(), -float(result.fun), shares / shares.sum()
 
 
 def _solve(cost: FloatArray, method: str = "highs", **constraints: Any) -> Any:
     """Solve a linear program by HiGHS; return SciPy's result."""
     arguments: dict[str, Any] = {"method": method, "options": _ACCURATE, **constraints}
-    found = linprog(cost, **arguments)
-    if found.x is None:
-        raise RayselError(f"HiGHS did not solve the linear program in the weights: {found.message}")
-    return found
+    result = linprog(cost, **arguments)
+    if result.x is None:
+        raise RayselError(f"HiGHS did not solve the linear program in the weights: {result.message}")
+    return result
 
 
 def solve_program(scores: FloatArray, codes: IntArray, nu: float, *, shared: bool = False) -> tuple[FloatArray, float]:
@@ -103,10 +103,10 @@ def solve_program(scores: FloatArray, codes: IntArray, nu: float, *, shared: boo
     n_rows, n_weights = len(sample), n_classifiers * n_columns
     rows = np.arange(n_rows)
     first = n_columns * np.arange(n_classifiers)[:, None]
-    own, other = first + (0 if shared else codes[sample]), first + (0 if shared else rival)
+    of_class, other = first + (0 if shared else codes[sample]), first + (0 if shared else rival)
     # Entries of one place are summed, as those of both classes are for shared weights.
     values = [-scores[:, codes[sample], sample], scores[:, rival, sample], np.ones((1, n_rows)), -np.ones((1, n_rows))]
-    places = [np.broadcast_to(own, values[0].shape), np.broadcast_to(other, values[1].shape)]
+    places = [np.broadcast_to(of_class, values[0].shape), np.broadcast_to(other, values[1].shape)]
     places += [np.full((1, n_rows), n_weights), n_weights + 1 + sample[None]]
     entries, columns = np.concatenate(values), np.concatenate(places)
     constraints = coo_array(
@@ -116,7 +116,7 @@ def solve_program(scores: FloatArray, codes: IntArray, nu: float, *, shared: boo
         (np.ones(n_weights), (np.tile(np.arange(n_columns), n_classifiers), np.arange(n_weights))),
         shape=(n_columns, n_weights + 1 + n),
     ).tocsr()
-    found = _solve(
+    result = _solve(
         np.concatenate([np.zeros(n_weights), [-1.0], np.full(n, 1.0 / (nu * n))]),
         method="highs" if shared else "highs-ipm",
         A_ub=constraints,
@@ -125,5 +125,5 @@ def solve_program(scores: FloatArray, codes: IntArray, nu: float, *, shared: boo
         b_eq=np.ones(n_columns),
         bounds=[(0.0, None)] * n_weights + [(None, None)] + [(0.0, None)] * n,
     )
-    weights = np.maximum(found.x[:n_weights].reshape(n_classifiers, n_columns), 0.0)
-    return weights / weights.sum(axis=0), float(found.fun)
+    weights = np.maximum(result.x[:n_weights].reshape(n_classifiers, n_columns), 0.0)
+    return weights / weights.sum(axis=0), float(result.fun)

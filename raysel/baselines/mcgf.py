@@ -194,7 +194,7 @@ class MCGF(OneShotEstimator, OneAgainstRestClassifier):
         total = n + len(features)
         _check_size(total, f"{n} training samples and {len(features)} samples to predict")
         spectrum = graph_spectrum(np.concatenate([self.samples_, features]), self.n_neighbors)
-        scores, own = correlated_scores(spectrum, self.labelled_.astype(np.float64), self.beta, self.alpha)
+        scores, contributions = correlated_scores(spectrum, self.labelled_.astype(np.float64), self.beta, self.alpha)
         values = scores[n:]
         if not self.multilabel_:
             return values if len(self.classes_) > 2 else values[:, 1] - values[:, 0]
@@ -203,7 +203,7 @@ class MCGF(OneShotEstimator, OneAgainstRestClassifier):
             if share in {0.0, 1.0}:
                 values[:, label] = 2 * share - 1
             else:
-                values[:, label] -= np.quantile(scores[:n, label] - own[:, label], 1 - share)
+                values[:, label] -= np.quantile(scores[:n, label] - contributions[:, label], 1 - share)
         return values
 
 
@@ -222,11 +222,11 @@ def correlated_scores(
     response = weight / (weight + lam[:, None] - alpha * weight * sg / (sg[-1] or 1.0))
     rotated = labelled @ V
     F = U @ (response * (U[:n].T @ rotated)) @ V.T
-    own = np.empty_like(labelled)
+    contributions = np.empty_like(labelled)
     for start in range(0, n, _BLOCK):
         rows = slice(start, min(start + _BLOCK, n))
-        own[rows] = ((U[rows] ** 2 @ response) * rotated[rows]) @ V.T
-    return F, own
+        contributions[rows] = ((U[rows] ** 2 @ response) * rotated[rows]) @ V.T
+    return F, contributions
 
 
 def _check_size(n: int, what: str) -> None:

@@ -199,7 +199,7 @@ def nearest(X: FloatArray, others: FloatArray, k: int, *, leave_out_own: bool = 
 
     `X` is (n, d), `others` (n_others, d); returns (n, k).
     """
-    found = np.empty((len(X), k), dtype=np.int64)
+    neighbours = np.empty((len(X), k), dtype=np.int64)
     centre = others.mean(axis=0)
     centred, others_centred = X - centre, others - centre
     largest = float((others_centred**2).sum(axis=1).max())
@@ -210,11 +210,11 @@ def nearest(X: FloatArray, others: FloatArray, k: int, *, leave_out_own: bool = 
         # The matrix product rounds, and so does centring: the nearest ones are compared again by their differences.
         slack = 2 * ROUNDING * ((centred[rows] ** 2).sum(axis=1) + largest)
         bounds = np.partition(squared, k - 1, axis=1)[:, k - 1] + slack
-        for row, sample, distances, bound in zip(found[rows], X[rows], squared, bounds, strict=True):
+        for row, sample, distances, bound in zip(neighbours[rows], X[rows], squared, bounds, strict=True):
             near = np.flatnonzero(distances <= bound)
             exact = ((others[near] - sample) ** 2).sum(axis=1)
             row[:] = near[np.argsort(exact, kind="stable")[:k]]
-    return found
+    return neighbours
 
 
 def label_counts(labelled: LabelArray, neighbours: IntArray) -> IntArray:

@@ -202,10 +202,10 @@ class MLLS(OneShotEstimator, OneAgainstRest):
         objective = (residual**2).sum() / n + a * ((U**2).sum() - ((theta.T @ U) ** 2).sum()) + b * (U**2).sum()
         constant = (X[0] == X).all(axis=0)
         coef[:, constant] = 0.0
-        own = slice(1, None) if len(target.signs) == 1 else slice(None)
+        rows = slice(1, None) if len(target.signs) == 1 else slice(None)
         self._keep_target(target)
-        self.coef_, self.shared_subspace_ = np.ascontiguousarray(coef[own]), shared
-        self.intercept_ = prepared.sign_means[own] - self.coef_ @ prepared.mean
+        self.coef_, self.shared_subspace_ = np.ascontiguousarray(coef[rows]), shared
+        self.intercept_ = prepared.sign_means[rows] - self.coef_ @ prepared.mean
         self.scores_ = np.linalg.norm(self.coef_, axis=0)
         yield float(objective)
 

@@ -182,7 +182,7 @@ class PairInformation:
             octets[b, : -(-n // 8)] = np.packbits(binned == b, axis=0)
         by_word = octets.reshape(bins, n_words, 8, d).swapaxes(2, 3)
         self._words: NDArray[np.uint64] = np.ascontiguousarray(by_word).view(np.uint64)[..., 0]
-        self._own = self._terms[np.bitwise_count(self._words).sum(axis=1, dtype=np.int64)].sum(axis=0)
+        self._single_terms = self._terms[np.bitwise_count(self._words).sum(axis=1, dtype=np.int64)].sum(axis=0)
 
     def with_feature(self, feature: int) -> FloatArray:
         """Mutual information of a feature and each feature. Returns (n_features,)."""
@@ -195,4 +195,4 @@ class PairInformation:
                 both = words & self._words[b, :, feature, None]
                 np.bitwise_count(both).sum(axis=1, dtype=np.int64, out=joint[b])
             shared[start : start + step] = self._terms[joint].reshape(bins * bins, -1).sum(axis=0)
-        return np.maximum(np.log2(self._n) + (shared - self._own - self._own[feature]) / self._n, 0.0)
+        return np.maximum(np.log2(self._n) + (shared - self._single_terms - self._single_terms[feature]) / self._n, 0.0)

@@ -144,9 +144,9 @@ class NearestNeighbor(OneShotEstimator, OneAgainstRestClassifier):
 def _margins(distances: FloatArray, members: BoolArray) -> FloatArray:
     """Difference of the distances to the nearest non-member and to the nearest member, (n, n_problems)."""
     values = np.empty((len(distances), len(members)))
-    for value, own in zip(values.T, members, strict=True):
-        if own.all() or not own.any():
-            value[:] = 1.0 if own.all() else -1.0
+    for value, inside in zip(values.T, members, strict=True):
+        if inside.all() or not inside.any():
+            value[:] = 1.0 if inside.all() else -1.0
         else:
-            value[:] = distances[:, ~own].min(axis=1) - distances[:, own].min(axis=1)
+            value[:] = distances[:, ~inside].min(axis=1) - distances[:, inside].min(axis=1)
     return values

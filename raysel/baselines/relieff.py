@@ -147,12 +147,12 @@ def neighbour_weights(prepared: PreparedNeighbours, n_neighbors: int) -> FloatAr
     starts = np.cumsum(counts) - counts
     for r, (start, count) in enumerate(zip(starts, counts, strict=True)):
         hits, misses = min(n_neighbors, count - 1), min(n_neighbors, count)
-        others, own = np.flatnonzero(codes != r)[:, None], np.flatnonzero(codes == r)[:, None]
+        others, members = np.flatnonzero(codes != r)[:, None], np.flatnonzero(codes == r)[:, None]
         weights[others, prepared.order[others[:, 0], start : start + misses]] = (
             shares[r] / (1.0 - shares[codes[others]]) / misses
         )
         if hits:
-            weights[own, prepared.order[own[:, 0], start : start + hits]] = -1.0 / hits
+            weights[members, prepared.order[members[:, 0], start : start + hits]] = -1.0 / hits
     return weights
 
 

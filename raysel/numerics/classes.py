@@ -31,8 +31,8 @@ def distance_differences(nearest: FloatArray) -> FloatArray:
     `nearest` is (n_samples, n_classes); returns (n_samples, n_classes).
     """
     rows = np.arange(len(nearest))
-    own = nearest.argmin(axis=1)
+    nearest_class = nearest.argmin(axis=1)
     first_two = np.partition(nearest, 1, axis=1)
     others = np.repeat(first_two[:, :1], nearest.shape[1], axis=1)
-    others[rows, own] = first_two[:, 1]
+    others[rows, nearest_class] = first_two[:, 1]
     return others - nearest

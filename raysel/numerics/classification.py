@@ -84,8 +84,8 @@ def mean_average_precision(y_true: LabelArray, y_score: FloatArray) -> float:
     """
     if np.ndim(y_true) == np.ndim(y_score) == 1:
         y_true, y_score = y_true[:, None], y_score[:, None]
-    found = average_precision(y_true, y_score)
-    known = found[~np.isnan(found)]
+    values = average_precision(y_true, y_score)
+    known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")
 
 

@@ -46,13 +46,13 @@ class RankComparison:
             return []
         order = np.argsort(self.mean_ranks, kind="stable")
         ordered = self.mean_ranks[order]
-        found, last = [], 0
+        sets, last = [], 0
         for start in range(len(order)):
             end = int(np.searchsorted(ordered, ordered[start] + self.critical_difference + 1e-9, side="right"))
             if end > max(last, start + 1):
-                found.append(tuple(order[start:end].tolist()))
+                sets.append(tuple(order[start:end].tolist()))
                 last = end
-        return found
+        return sets
 
 
 def compare_over_data_sets(scores: ArrayLike, alpha: float = 0.05) -> RankComparison:

@@ -42,14 +42,14 @@ class LabelPermutations:
             kinds.add("blocks")
             self._exchange_alike([np.flatnonzero(blocks == block) for block in np.unique(blocks)], codes)
         for task in np.unique(owners) if blocks is None else ():
-            own = np.flatnonzero(owners == task)
-            own = own[np.argsort(members[own], kind="stable")]
-            parts = np.split(own, np.flatnonzero(np.diff(members[own])) + 1)
+            of_task = np.flatnonzero(owners == task)
+            of_task = of_task[np.argsort(members[of_task], kind="stable")]
+            parts = np.split(of_task, np.flatnonzero(np.diff(members[of_task])) + 1)
             n_mixed = sum(len(part) for part in parts if len(np.unique(codes[part])) > 1)
             if not n_mixed:
                 kinds.add("samples" if groups is None else "groups")
                 self._exchange(parts, codes)
-            elif 2 * n_mixed >= len(own):
+            elif 2 * n_mixed >= len(of_task):
                 kinds.add("samples within groups")
                 for part in parts:
                     self._exchange(list(part[:, None]), codes)
@@ -199,8 +199,8 @@ class MaxStatistic:
             raise DataError("observed must be a list of finite numbers, one for each feature.")
         self._descending = np.argsort(-self._observed, kind="stable")
         self._n = 0
-        self._own: IntArray = np.zeros(len(self._observed), dtype=np.int64)
-        self._single, self._step = self._own.copy(), self._own.copy()
+        self._unadjusted: IntArray = np.zeros(len(self._observed), dtype=np.int64)
+        self._single, self._step = self._unadjusted.copy(), self._unadjusted.copy()
 
     def add(self, permuted: ArrayLike) -> None:
         """Count one permutation. `permuted` is (d,)."""
@@ -214,14 +214,14 @@ class MaxStatistic:
         largest = np.empty_like(values)
         largest[self._descending] = successive[np.searchsorted(-descending, -descending, side="left")]
         self._n += 1
-        self._own += reaches(self._observed, values)
+        self._unadjusted += reaches(self._observed, values)
         self._single += reaches(self._observed, np.full_like(values, values.max(initial=-np.inf)))
         self._step += reaches(self._observed, largest)
 
     def add_failed(self) -> None:
         """Count one permutation without statistics."""
         self._n += 1
-        self._own += 1
+        self._unadjusted += 1
         self._single += 1
         self._step += 1
 
@@ -229,10 +229,12 @@ class MaxStatistic:
         """Return the p values from the permutations that have been counted."""
         if not self._n:
             raise DataError("no permutation has been counted; add at least one.")
-        own, single, step = ((1 + count) / (1 + self._n) for count in (self._own, self._single, self._step))
+        unadjusted, single, step = (
+            (1 + count) / (1 + self._n) for count in (self._unadjusted, self._single, self._step)
+        )
         adjusted = np.empty_like(step)
         adjusted[self._descending] = np.maximum.accumulate(step[self._descending])
-        return FeaturePValues(own, single, adjusted, 1 / (1 + self._n))
+        return FeaturePValues(unadjusted, single, adjusted, 1 / (1 + self._n))
 
 
 def feature_p_values(observed: FloatArray, permuted: Sequence[FloatArray | None], *, by_share: bool) -> FeaturePValues:

@@ -88,8 +88,8 @@ class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         self.task_names_ = [task.name for task in samples]
         self.means_ = list(means)
         self.projections_ = [U * sign for U, sign in zip(projections, signs, strict=True)]
-        self.embeddings_ = [(Z * sign)[own] for Z, sign, own in zip(embeddings, signs, labelled, strict=True)]
-        self.embedded_labels_ = [task.y[own] for task, own in zip(samples, labelled, strict=True)]
+        self.embeddings_ = [(Z * sign)[mask] for Z, sign, mask in zip(embeddings, signs, labelled, strict=True)]
+        self.embedded_labels_ = [task.y[mask] for task, mask in zip(samples, labelled, strict=True)]
         self.task_scores_ = [
             np.linalg.norm(U * (value / np.linalg.norm(U, axis=0)), axis=1)
             for U, value in zip(projections, values, strict=True)
@@ -151,13 +151,13 @@ class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
 
     def _class_distances(self, task: int, X: FloatArray) -> FloatArray:
         """Distance of each sample to the nearest projected sample of each class, infinite for other tasks' classes."""
-        found = np.full((len(X), len(self.classes_)), np.inf)
+        nearest = np.full((len(X), len(self.classes_)), np.inf)
         codes = np.searchsorted(self.classes_, self.embedded_labels_[task])
         by_class = np.argsort(codes, kind="stable")
         present, starts = np.unique(codes[by_class], return_index=True)
         distances = cdist(self.transform_task(task, X), self.embeddings_[task][by_class])
-        found[:, present] = np.minimum.reduceat(distances, starts, axis=1)
-        return found
+        nearest[:, present] = np.minimum.reduceat(distances, starts, axis=1)
+        return nearest
 
     def _parts(self, X: ArrayLike | TaskBlocks) -> tuple[int, list[tuple[int, IntArray, FloatArray]]]:
         """Validate X; return the number of samples and (task, rows, samples) of each task with samples."""

@@ -90,7 +90,7 @@ def check_maps(maps: Sequence[ArrayLike], names: Sequence[str], widths: Sequence
 def map_tasks(samples: Sequence[TaskSamples], maps: Sequence[FloatArray] | None) -> MappedTasks:
     """Map each task's centred samples by its W_i. Each of `maps` is (D_i, d')."""
     means, centred = zip(*(centre(task.X) for task in samples), strict=True)
-    mapped = centred if maps is None else tuple(own @ W for own, W in zip(centred, maps, strict=True))
+    mapped = centred if maps is None else tuple(X @ W for X, W in zip(centred, maps, strict=True))
     for i, (task, Z) in enumerate(zip(samples, mapped, strict=True)):
         error = 0.0 if maps is None else rounding(task.X, maps[i]).max(axis=0)
         if (np.abs(Z).max(axis=0) <= error).all():

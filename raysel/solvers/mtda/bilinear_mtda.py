@@ -109,10 +109,10 @@ def alternate_sides(
     ]
     ratio = 0.0
     while True:
-        results = [[climb(task, R, size, ratio) for R in own] for task, own in zip(tasks, starts, strict=True)]
-        factors = [max(own, key=lambda result: result[0])[1] for own in results]
+        results = [[climb(task, R, size, ratio) for R in of_task] for task, of_task in zip(tasks, starts, strict=True)]
+        factors = [max(of_task, key=lambda result: result[0])[1] for of_task in results]
         # All starts are continued, including the best one, so that the ratio cannot decrease.
-        starts = [[R for _, (_, R) in own] for own in results]
+        starts = [[R for _, (_, R) in of_task] for of_task in results]
         between, total = weights @ np.array([task.traces(f) for task, f in zip(tasks, factors, strict=True)])
         ratio = float(between / total)
         yield ratio, factors

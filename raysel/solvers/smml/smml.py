@@ -403,7 +403,7 @@ def smml_path(
     problems = {cell: model.problem(prepared) for cell, model in models.items()}
     walk = Walk(prepared, tol, max_iter)
     descending = sorted(problems, key=lambda cell: -float(problems[cell].fractions.sum()))
-    found, coefficients = {}, {}
+    by_cell, coefficients = {}, {}
     for cell in descending:
         certificate, source = walk.find(problems[cell])
         solution = certificate.solution
@@ -411,6 +411,6 @@ def smml_path(
             coefficients[id(solution)] = (solution, *prepared.coefficients(solution.W, solution.bias))
         _, coef, intercept = coefficients[id(solution)]
         gammas = problems[cell].gamma1, problems[cell].gamma2
-        found[cell] = PathPoint(*gammas, coef, intercept, certificate.objective, certificate.gap, source)
-    points = [[found[i, j] for j in range(len(gammas2))] for i in range(len(gammas1))]
+        by_cell[cell] = PathPoint(*gammas, coef, intercept, certificate.objective, certificate.gap, source)
+    points = [[by_cell[i, j] for j in range(len(gammas2))] for i in range(len(gammas1))]
     return SMMLPath(points, walk.n_solves, walk.n_rounds)

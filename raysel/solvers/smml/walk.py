@@ -75,7 +75,7 @@ _HINGE = 0.5
 Source = Literal["solved", "zero", "diagonal", "negligible"]
 
 
-class Found(NamedTuple):
+class ProvedSolution(NamedTuple):
     """A solution and a dual point that proves it near enough to the optimum."""
 
     solution: Solution
@@ -88,8 +88,8 @@ class Walk:
     def __init__(self, prepared: PreparedModalities, tol: float, max_iter: int) -> None:
         self.n_solves = self.n_rounds = 0
         self._prepared, self._tol, self._max_iter = prepared, tol, max_iter
-        self._limits: dict[tuple[float, float], list[Found]] = {}
-        self._levels: dict[tuple[float, float], tuple[Found | None, bool]] = {}
+        self._limits: dict[tuple[float, float], list[ProvedSolution]] = {}
+        self._levels: dict[tuple[float, float], tuple[ProvedSolution | None, bool]] = {}
 
     def find(self, problem: MultimodalProblem) -> tuple[Certificate, Source]:
         """Find the model at one pair of gammas: proved zero, taken from another point, or solved."""
@@ -101,54 +101,54 @@ class Walk:
             certificate = _certificate(problem, self._lossless(limit) or self._limit(limit)[1])
             if certificate.gap <= self._tol:
                 return certificate, "negligible"
-        found = self._lossless(problem)
-        if found is not None:
-            certificate = _certificate(problem, found)
+        proved = self._lossless(problem)
+        if proved is not None:
+            certificate = _certificate(problem, proved)
             if certificate.gap <= self._tol:
                 return certificate, "diagonal"
         solved = self._limit(problem)[0] if min(first, second) == 0 else self._solve(problem, self._tol)[0]
         return _certificate(problem, solved), "solved"
 
-    def _lossless(self, problem: MultimodalProblem) -> Found | None:
+    def _lossless(self, problem: MultimodalProblem) -> ProvedSolution | None:
         """Model without hinge loss on the problem's ray, at the point or above; None if none is found."""
         fractions = problem.fractions
         # Points of one diagonal are not quite so in floating point: twelve digits name the ray.
         shares = np.array([float(f"{share:.12g}") for share in fractions / fractions.max()])
         shares /= shares.sum()
         for level in takewhile(lambda level: level >= fractions.sum(), _LEVELS):
-            found, hopeless = self._at_level(*(level * shares).tolist())
-            if found is not None or hopeless:
-                return found
+            proved, hopeless = self._at_level(*(level * shares).tolist())
+            if proved is not None or hopeless:
+                return proved
         return None
 
-    def _at_level(self, first: float, second: float) -> tuple[Found | None, bool]:
+    def _at_level(self, first: float, second: float) -> tuple[ProvedSolution | None, bool]:
         """Model without hinge loss at these fractions, or None, and whether lower levels need no search."""
         if (first, second) not in self._levels:
-            prepared, found = self._prepared, None
+            prepared, proved = self._prepared, None
             problem = MultimodalProblem(prepared, first * prepared.gamma1_max, second * prepared.gamma2_max)
             for certificate in self._rounds(problem, 0.5 * _STRICT * self._tol):
                 if certificate.gap <= self._tol:
-                    found = _without_hinge(certificate, _STRICT * self._tol)
-                if found is not None:
+                    proved = _without_hinge(certificate, _STRICT * self._tol)
+                if proved is not None:
                     break
             hopeless = certificate.solution.hinge > _HINGE * certificate.objective
-            self._levels[first, second] = found, hopeless
+            self._levels[first, second] = proved, hopeless
         return self._levels[first, second]
 
-    def _limit(self, problem: MultimodalProblem) -> list[Found]:
+    def _limit(self, problem: MultimodalProblem) -> list[ProvedSolution]:
         """Solution of a problem with one term, within ``tol`` and within the stricter gap for other points."""
         key = problem.gamma1, problem.gamma2
         if key not in self._limits:
             self._limits[key] = self._solve(problem, self._tol, _STRICT * self._tol)
         return self._limits[key]
 
-    def _solve(self, problem: MultimodalProblem, *gaps: float) -> list[Found]:
+    def _solve(self, problem: MultimodalProblem, *gaps: float) -> list[ProvedSolution]:
         """First solution within each of the falling gaps; the last one where the gap is not reached."""
-        found: list[Found] = []
+        solutions: list[ProvedSolution] = []
         for certificate in self._rounds(problem, gaps[-1]):
-            within = [gap for gap in gaps[len(found) :] if certificate.gap <= gap]
-            found += [Found(certificate.solution, certificate.dual)] * len(within)
-        return found + [Found(certificate.solution, certificate.dual)] * (len(gaps) - len(found))
+            within = [gap for gap in gaps[len(solutions) :] if certificate.gap <= gap]
+            solutions += [ProvedSolution(certificate.solution, certificate.dual)] * len(within)
+        return solutions + [ProvedSolution(certificate.solution, certificate.dual)] * (len(gaps) - len(solutions))
 
     def _rounds(self, problem: MultimodalProblem, gap: float) -> Iterator[Certificate]:
         """Yield the rounds of `SMML.fit` until the gap is reached, at most ``max_iter``."""
@@ -160,15 +160,15 @@ class Walk:
                 return
 
 
-def _certificate(problem: MultimodalProblem, found: Found) -> Certificate:
+def _certificate(problem: MultimodalProblem, proved: ProvedSolution) -> Certificate:
     """Certificate of a problem by a solution and a dual point found for it or for another."""
     certificate = Certificate(problem)
-    certificate.offer(found.solution)
-    certificate.offer_dual(found.dual)
+    certificate.offer(proved.solution)
+    certificate.offer_dual(proved.dual)
     return certificate
 
 
-def _without_hinge(certificate: Certificate, gap: float) -> Found | None:
+def _without_hinge(certificate: Certificate, gap: float) -> ProvedSolution | None:
     """Enlarge the solution, class by class, until no sample violates its margin; None where classes overlap."""
     # Only a solution without any hinge loss is optimal all the way down its ray, and a solver leaves a small rest of
     # it.
@@ -183,4 +183,4 @@ def _without_hinge(certificate: Certificate, gap: float) -> Found | None:
     factors = np.where(np.isfinite(margins), 1.0 / np.minimum(margins, 1.0), 1.0)
     solution = problem.solution(W * factors[:, None] * (1.0 + 1e-14))
     objective = solution.objective(problem.gamma1, problem.gamma2)
-    return Found(solution, certificate.dual) if relative_gap(objective, certificate.bound) <= gap else None
+    return ProvedSolution(solution, certificate.dual) if relative_gap(objective, certificate.bound) <= gap else None
