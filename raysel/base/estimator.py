@@ -1,4 +1,4 @@
-"""Capabilities of a method, declared by its class and checked before a study runs."""
+"""Base class of all methods, and their capabilities, which are checked before a study runs."""
 
 from __future__ import annotations
 

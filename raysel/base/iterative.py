@@ -1,4 +1,4 @@
-"""Base class of methods that iterate until ``tol`` or ``max_iter`` is reached."""
+"""Base classes of methods that iterate until ``tol`` or ``max_iter`` is reached, and of those solved in one step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What a method's docstring, in numpydoc's form, says of it: summary, parameters and papers."""
+"""Registry of methods by name, which imports a method only when it is used, and the contents of their docstrings.
+
+A name is one of raysel's own, one that another package registers under the entry point ``raysel.estimators``, or the
+dotted name of an importable class in scikit-learn's style, e.g. ``sklearn.svm.LinearSVC``.
+"""
 
 from __future__ import annotations
 

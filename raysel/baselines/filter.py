@@ -1,4 +1,4 @@
-"""Equal-width bins of features, and the mutual information of binned features with the classes."""
+"""Base class of filters, and what they share: bins and their information, class moments, orders of features."""
 
 from __future__ import annotations
 

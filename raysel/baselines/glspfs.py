@@ -1,4 +1,4 @@
-"""Graph of nearest neighbours with weights of a heat kernel, and its Laplacian."""
+"""GLSPFS: sparse least squares whose predictions vary little along a graph of nearest neighbours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights of kernels by multiple kernel learning: closed-form updates with a certified duality gap."""
+"""Multiple kernel learning: weights of kernels by closed-form updates with a certified duality gap."""
 
 from __future__ import annotations
 

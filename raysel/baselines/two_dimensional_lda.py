@@ -13,7 +13,7 @@ import scipy.linalg
 from raysel.base.estimator import TENSOR, Capabilities
 from raysel.base.iterative import OneShotEstimator
 from raysel.base.projections.fitted import FittedProjection
-from raysel.base.projections.task_samples import task_samples
+from raysel.base.projections.task_samples import pair_of_sides, task_samples
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.validation import Interval
@@ -215,14 +215,14 @@ class TwoDimensionalLDA(OneShotEstimator, FittedProjection):
             )
 
     def _sides(self, n_features: int) -> tuple[int, int]:
-        return (n_features, 1) if self.shape is None else _pair("shape", self.shape)
+        return (n_features, 1) if self.shape is None else pair_of_sides("shape", self.shape)
 
     def _components(self, vectors: bool) -> tuple[int, int]:
         """The pair (k, l) that ``n_components`` gives."""
         given = self.n_components
         if isinstance(given, int | np.integer):
             return int(given), 1 if vectors else int(given)
-        return _pair("n_components", given)
+        return pair_of_sides("n_components", given)
 
     def prepare(self, X: FloatArray, y: LabelArray) -> Deviations:
         """Compute the deviations of samples and class means.
@@ -315,11 +315,3 @@ def _range(matrices: FloatArray, axis: int) -> FloatArray | None:
     if side * side <= matrices.size:
         return None
     return thin_svd(np.moveaxis(matrices, axis, 2).reshape(-1, side))[2]
-
-
-def _pair(name: str, given: Sequence[int] | None) -> tuple[int, int]:
-    """Convert a parameter to a pair of positive integers."""
-    sides = () if given is None else tuple(given)
-    if len(sides) != 2 or any(not isinstance(k, Integral) or isinstance(k, bool) or k < 1 for k in sides):
-        raise ConfigError(f"{name}={given!r} must be two positive whole numbers, e.g. (4, 3).")
-    return int(sides[0]), int(sides[1])

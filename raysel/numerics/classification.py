@@ -1,4 +1,4 @@
-"""Scores of the classes or labels by a fitted classifier, as one matrix whatever its interface."""
+"""Scores of the classes or labels as one matrix whatever the classifier's interface, and metrics of classification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Confidence interval of a mean score over the folds of a cross-validation."""
+"""Confidence interval of a mean score over the folds of a cross-validation, and comparisons of two methods' scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random permutations of labels that keep what a data set ties together: groups of samples and tasks."""
+"""Permutations of labels that keep groups of samples and tasks together, and p values by permutations."""
 
 from __future__ import annotations
 

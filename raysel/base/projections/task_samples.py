@@ -1,10 +1,11 @@
-"""Number of components of each task, and a warning of directions lost by rounding."""
+"""Samples of each task, numbers of components, and a warning of directions lost by rounding."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,14 @@ def component_numbers(wanted: Any, limits: Sequence[tuple[str, int]]) -> list[in
         if size > largest:
             raise ConfigError(f"n_components={size} does not fit {task}: give at most {largest}.")
     return [int(size) for size in sizes]
+
+
+def pair_of_sides(name: str, given: Sequence[int] | None) -> tuple[int, int]:
+    """Convert a parameter to a pair of positive integers, one for the rows and one for the columns of matrices."""
+    sides = () if given is None else tuple(given)
+    if len(sides) != 2 or any(not isinstance(k, Integral) or isinstance(k, bool) or k < 1 for k in sides):
+        raise ConfigError(f"{name}={given!r} must be two positive whole numbers, e.g. (4, 3).")
+    return int(sides[0]), int(sides[1])
 
 
 def warn_of_lost_directions(named: str, rank: int, varying: int) -> None:

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from raysel.base.estimator import VOLUME, Capabilities
-from raysel.base.projections.task_samples import TaskSamples, warn_of_lost_directions
+from raysel.base.projections.task_samples import TaskSamples, pair_of_sides, warn_of_lost_directions
 from raysel.core.arrays import FloatArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.validation import Interval
@@ -283,14 +283,14 @@ embedded_labels_, task_names_, classes_
         super().check(n_features)
         if self.tasks is not None and self.shape is not None:
             raise ConfigError(f"shape={self.shape!r} is for one task; give shape=None, and the shapes in tasks.")
-        if self.shape is not None and int(np.prod(_pair("shape", self.shape))) != n_features:
+        if self.shape is not None and int(np.prod(pair_of_sides("shape", self.shape))) != n_features:
             raise ConfigError(
                 f"shape={tuple(self.shape)} does not fit the {n_features} columns of X; the product of its sides must"
                 f" be {n_features}."
             )
         if self.bilinear is None:
             return
-        rows, columns = _pair("bilinear", self.bilinear)
+        rows, columns = pair_of_sides("bilinear", self.bilinear)
         for name, (a, b) in zip(self.tasks or {"": 0}, self._shapes(1, n_features), strict=False):
             if rows > a or columns > b:
                 where = f"task {name!r} of shape ({a}, {b})" if name else f"samples of shape ({a}, {b})"
@@ -300,14 +300,14 @@ embedded_labels_, task_names_, classes_
         if self.tasks is None:
             if n_tasks > 1:
                 raise ConfigError("several tasks need the shapes of their samples, e.g. tasks={'faces': (28, 23), ..}.")
-            return [(n_features, 1) if self.shape is None else _pair("shape", self.shape)]
+            return [(n_features, 1) if self.shape is None else pair_of_sides("shape", self.shape)]
         for name, shape in self.tasks.items():
             if isinstance(shape, int) or len(shape) != 2:
                 raise ConfigError(
                     f"task {name!r} has the shape {shape!r}: give the two sides of its matrices, e.g."
                     f" tasks={{{name!r}: (28, 23), ..}}."
                 )
-        return [_pair("tasks", shape) for shape in self.tasks.values()]  # type: ignore[arg-type] # no int, as checked
+        return [pair_of_sides("tasks", shape) for shape in self.tasks.values()]  # type: ignore[arg-type] # no int, as checked
 
     def _reduce(self, samples: Sequence[TaskSamples]) -> tuple[MatrixTask, ...]:
         shapes = self._shapes(len(samples), samples[0].X.shape[1])
@@ -329,15 +329,7 @@ embedded_labels_, task_names_, classes_
 
     def _size(self, samples: Sequence[TaskSamples], prepared: Sequence[MatrixTask]) -> tuple[int, int]:
         if self.bilinear is not None:
-            return _pair("bilinear", self.bilinear)
+            return pair_of_sides("bilinear", self.bilinear)
         largest = min(len(task.classes) - 1 for task in samples)
         rows, columns = np.min([task.samples.shape[1:] for task in prepared], axis=0).tolist()
         return min(largest, rows), min(largest, columns)
-
-
-def _pair(name: str, given: Sequence[int]) -> tuple[int, int]:
-    """Convert a parameter to a pair of positive integers."""
-    sides = tuple(given)
-    if len(sides) != 2 or any(not isinstance(k, Integral) or isinstance(k, bool) or k < 1 for k in sides):
-        raise ConfigError(f"{name}={given!r} must be two positive whole numbers, e.g. (4, 3).")
-    return int(sides[0]), int(sides[1])

@@ -1,4 +1,6 @@
-"""Alternating updates of each task's map W_i and the common P for MTDA, corrected and as printed in the paper.
+"""Multi-task discriminant analysis (MTDA): one trace ratio of all tasks, exactly or by alternating updates.
+
+The alternation updates each task's map W_i and the common P, corrected or as printed in the paper, to
 
     maximise  sum_i w_i tr(P'W_i' B_i W_i P) / sum_i w_i tr(P'W_i' T_i W_i P),   W_i'W_i = I_{d'},  P'P = I_d
 

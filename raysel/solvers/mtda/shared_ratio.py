@@ -1,4 +1,4 @@
-"""Weights of the tasks in MTDA's shared ratio, and a warning of tasks that the ratio drops."""
+"""Base class of the methods of MTDA, with the weights of the tasks and a warning of tasks that the ratio drops."""
 
 from __future__ import annotations
 
