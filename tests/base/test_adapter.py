@@ -60,7 +60,7 @@ def test_scores_and_predictions_are_the_estimator_s(estimator, expected, digits)
     assert ours.objective_path_.tolist() == [pytest.approx(error, abs=1e-12)]
 
 
-def test_what_is_undefined_or_infinite_is_made_finite():
+def test_undefined_and_infinite_scores_are_made_finite():
     X, y = load_iris(return_X_y=True)
     X = np.column_stack([X, np.ones(150), y == 0])  # constant: NaN; without scatter within classes: infinite
     with warnings.catch_warnings(action="ignore"):
@@ -82,14 +82,14 @@ def test_a_refit_without_ranking_keeps_no_former_scores(digits):
     assert not hasattr(adapter, "ranking_")
 
 
-def test_scores_of_another_shape_are_no_scores_of_features():
+def test_scores_of_another_shape_are_not_used():
     X, y = load_iris(return_X_y=True)
     fitted = LogisticRegressionCV(Cs=2, cv=2, use_legacy_attributes=True, max_iter=1000, l1_ratios=(0,)).fit(X, y)
     del fitted.coef_  # scores_ is now the scores of its own folds
     assert feature_scores(fitted, np.zeros(4, dtype=bool)) is None
 
 
-def test_a_lack_of_convergence_is_the_estimator_s_own_word(digits):
+def test_convergence_is_that_of_the_wrapped_estimator(digits):
     with pytest.warns(ConvergenceWarning, match="LogisticRegression did not converge"):
         few = ScikitLearnMethod(LogisticRegression(max_iter=2)).fit(*digits)
     assert not few.converged_

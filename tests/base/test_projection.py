@@ -64,7 +64,7 @@ def by_task(fitted, X, owners):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_both_faces_agree_whatever_the_order_of_the_samples(method, tasks, mixed):
+def test_fit_and_fit_tasks_agree_whatever_the_order_of_the_samples(method, tasks, mixed):
     X, y, owners = mixed
     native, face = method().fit_tasks(apart(*mixed)), method(tasks=WIDTHS).fit(X, y)
     np.testing.assert_array_equal(face.objective_path_, native.objective_path_)
@@ -241,7 +241,7 @@ def test_a_task_without_samples_or_with_one_class_is_refused(mixed):
         MTDA().fit_tasks(apart(X, np.where(owners == 1, "t1/0", y), owners))
 
 
-def test_what_is_no_list_of_tasks_is_refused(mixed):
+def test_invalid_lists_of_tasks_are_refused(mixed):
     one, other, _ = apart(*mixed)
     for given, message in (
         ([], r"got 0 task\(s\) and needs at least two"),
@@ -275,7 +275,6 @@ def test_a_task_that_is_not_there_is_refused(task, mixed):
         fitted.transform_task(0, np.zeros((1, 9)))
 
 
-@pytest.mark.parametrize("method", [MTDA, PCA, LDA, TraceRatioLDA])
 @pytest.mark.parametrize(
     ("n_components", "message"),
     [
@@ -288,13 +287,14 @@ def test_a_task_that_is_not_there_is_refused(task, mixed):
         (0, "n_components"),
     ],
 )
-def test_numbers_of_components_that_no_data_serve_are_refused_unseen(method, n_components, message):
-    with pytest.raises(ConfigError, match=message):
-        method(tasks=WIDTHS, n_components=n_components).check(35)
+def test_impossible_numbers_of_components_are_refused_before_the_fit(n_components, message):
+    for method in (MTDA, PCA, LDA, TraceRatioLDA):
+        with pytest.raises(ConfigError, match=message):
+            method(tasks=WIDTHS, n_components=n_components).check(35)
 
 
 @pytest.mark.parametrize("method", [MTDA, PCA, LDA, TraceRatioLDA])
-def test_components_that_a_training_set_has_no_room_for_are_refused_unseen(method):
+def test_more_components_than_a_training_set_allows_are_refused_before_the_fit(method):
     """Six samples of three classes have rank 5 at most, two classes one direction that tells them apart."""
     y, owners = np.r_[np.arange(18) % 2, np.arange(6) % 3, np.arange(18) % 2], np.repeat([0, 1, 2], [18, 6, 18])
     for wanted in (None, 1, [1, 2, 1]):

@@ -110,7 +110,7 @@ def test_only_foreign_dotted_names_import_code(tmp_path, monkeypatch):
     assert all(imports_code(name) for name in ["other.methods.Forest", "sklearn_x.SVC", "os.system", "raysel_x.Y"])
 
 
-def test_another_package_s_method_is_listed_and_told_of_where_it_cannot_be_imported(tmp_path, monkeypatch):
+def test_another_package_s_method_is_listed_even_if_it_cannot_be_imported(tmp_path, monkeypatch):
     register(tmp_path, "other", forest="other_methods:Forest")
     monkeypatch.syspath_prepend(tmp_path)
     assert solver_names() == [*OWN, "forest"]
@@ -121,7 +121,7 @@ def test_another_package_s_method_is_listed_and_told_of_where_it_cannot_be_impor
         solver_class("forest")
 
 
-def test_raysel_s_own_name_wins_and_the_other_package_is_told(tmp_path, monkeypatch):
+def test_raysel_s_name_wins_over_another_package_s_with_a_warning(tmp_path, monkeypatch):
     register(tmp_path, "other", smr="other_methods:Forest")
     monkeypatch.syspath_prepend(tmp_path)
     assert solver_class("smr").__module__ == "raysel.solvers.smr.smr"

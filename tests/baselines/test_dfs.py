@@ -159,7 +159,7 @@ def test_too_small_a_gamma_is_refused():
     DFS(gamma=1e-3).fit(X, y)
 
 
-def test_a_gamma_that_is_small_beside_the_features_is_warned_of():
+def test_a_gamma_that_is_too_small_for_the_features_is_warned_of():
     X, y = samples(6, 20, 30)
     X = (X - X.mean(axis=0)) / np.abs(X - X.mean(axis=0)).max() * 200.0
     with pytest.warns(UserWarning, match=r"gamma=0.1 is small .* by 1\d\d or more: .* at least 0.1\d*, or scale"):

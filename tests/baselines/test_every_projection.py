@@ -34,7 +34,7 @@ def test_tasks_are_fitted_each_on_its_own(method):
 
 
 @pytest.mark.parametrize("method", [PCA, LDA, TraceRatioLDA, Aggregate])
-def test_each_rival_learns_and_speaks_clearly(method):
+def test_each_baseline_learns_and_names_wrong_input(method):
     tasks = [make_task(10), make_task(11, n=90, D=20, c=3)]
     X, y, widths = concatenate(tasks)
     rival = method(tasks=widths).fit(X, y)

@@ -166,7 +166,7 @@ def msrc(real_data, name, **options):
         pytest.param(lambda m: LPBoost(m, C=10.0, random_state=0), 0.98, marks=pytest.mark.slow),
     ],
 )
-def test_photographs_are_classified_as_others_found(real_data, make, least):
+def test_photographs_are_classified_as_well_as_published(real_data, make, least):
     X, y, modalities, scaler = msrc(real_data, "MSRCv1_6v.npz")
     scores = []
     for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):

@@ -81,7 +81,7 @@ def test_the_objective_is_a_minimum(penalty):
 
 @settings(max_examples=25)
 @given(seed=st.integers(0, 2**16), classes=st.integers(2, 4), shift=st.sampled_from([0.0, 3.0]))
-def test_is_null_says_exactly_when_the_l1_machine_is_empty(seed, classes, shift):
+def test_is_zero_solution_holds_exactly_where_the_l1_machine_is_empty(seed, classes, shift):
     rng = np.random.default_rng(seed)
     X, y = rng.standard_normal((25, 6)) + shift, np.minimum(np.arange(25) // 3, classes - 1)
     prepared = LinearSVM().prepare(X, y)
@@ -106,7 +106,7 @@ def test_random_state_decides_where_anything_is_drawn_and_only_there(penalty, n,
     np.testing.assert_allclose(tight[0].objective_path_, tight[1].objective_path_, rtol=1e-6)
 
 
-def test_an_end_by_max_iter_is_told():
+def test_an_end_by_max_iter_is_no_convergence():
     X, y = wide()
     svm = LinearSVM(100.0, max_iter=2, random_state=0).fit(X, y)
     assert (svm.converged_, svm.liblinear_iterations_) == (False, 2)

@@ -218,7 +218,7 @@ def test_a_study_is_refused_if_training_and_test_samples_together_are_too_many(t
         prepare_study(tmp_path / "few.arrow", config)
 
 
-def test_what_is_not_convex_or_too_large_is_refused():
+def test_non_convex_objectives_and_too_many_samples_are_refused():
     X, Y = draw(6)
     for alpha in (1.0, 2.5):
         with pytest.raises(ConfigError, match=rf"alpha={alpha:g} makes the objective of MCGF not convex"):

@@ -40,7 +40,7 @@ def test_every_step_selects_the_largest_value(samples, bins, criterion):
 
 
 @pytest.mark.parametrize("n", [63, 64, 65, 130])
-def test_words_and_blocks_of_features_do_not_show(n, monkeypatch):
+def test_words_and_blocks_of_features_do_not_change_the_information(n, monkeypatch):
     monkeypatch.setattr(module, "_CACHED", 30)
     rng = np.random.default_rng(n)
     binned = rng.integers(0, 4, (n, 7), dtype=np.uint8)

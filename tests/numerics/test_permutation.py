@@ -143,7 +143,7 @@ def test_a_failed_permutation_counts_against_the_hypothesis():
 
 
 @pytest.mark.parametrize(("observed", "permuted"), [(0.5, []), (np.nan, [0.1]), (0.5, [[0.1]])])
-def test_what_is_no_test_is_refused(observed, permuted):
+def test_statistics_without_a_test_are_refused(observed, permuted):
     with pytest.raises(DataError):
         permutation_p_value(observed, permuted)
     with pytest.raises(ConfigError, match="confidence=1"):

@@ -80,13 +80,13 @@ def test_the_parameter_gives_the_share_that_is_asked_for(n, share):
 
 
 @pytest.mark.parametrize("bad", [[1, 1], [-1, 2], [0.5, 1.0], [[1], [2]]])
-def test_refuses_what_is_no_ranking(bad):
+def test_invalid_rankings_are_refused(bad):
     with pytest.raises(DataError, match="ranking"):
         rank_biased_overlap(bad, [1, 2], 0.9)
 
 
 @pytest.mark.parametrize("bad", [0, 1, -0.5, float("nan")])
-def test_refuses_parameters_that_are_no_shares(bad):
+def test_parameters_outside_0_and_1_are_refused(bad):
     with pytest.raises(ConfigError, match="must lie between 0 and 1"):
         rank_biased_overlap([1], [2], bad)
     with pytest.raises(ConfigError, match="must lie between 0 and 1"):
@@ -173,7 +173,7 @@ def test_undefined_cases_say_why(Z):
 
 
 @pytest.mark.parametrize("bad", [[1, 0], [[0, 2]], np.zeros((0, 3)), [[0.5, 0]]])
-def test_refuses_what_is_no_selection_matrix(bad):
+def test_invalid_selections_are_refused(bad):
     with pytest.raises(DataError, match="selections"):
         nogueira_stability(bad)
 

@@ -46,11 +46,11 @@ def independent_samples(n, d):
 
 
 @pytest.mark.parametrize("method", [SMR(), SMR(p=0.5), RFS(), GLSPFS(), SMML(None)], ids=repr)
-@pytest.mark.parametrize(("n", "d"), [(7, 4), (7, 40), (50, 30)])
-def test_features_that_no_class_depends_on_are_not_selected(method, n, d):
-    X, y = independent_samples(n, d)
-    assert method.is_zero_solution(method.prepare(X, y))
-    assert not method.fit(X, y).scores_.any()
+def test_features_that_no_class_depends_on_are_not_selected(method):
+    for n, d in ((7, 4), (7, 40), (50, 30)):
+        X, y = independent_samples(n, d)
+        assert method.is_zero_solution(method.prepare(X, y))
+        assert not method.fit(X, y).scores_.any()
 
 
 def test_a_map_to_one_point_but_for_rounding_is_refused():

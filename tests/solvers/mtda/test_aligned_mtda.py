@@ -55,7 +55,7 @@ def test_a_file_of_one_map_needs_no_name(path):
 
 
 @pytest.mark.usefixtures("path")
-def test_what_is_no_file_of_maps_is_refused():
+def test_invalid_files_of_maps_are_refused():
     with pytest.raises(ConfigError, match=r"aligned='maps\.npz' has no map of task 'wine'; it holds faces, digits\. A"):
         read_maps("maps.npz", ["faces", "wine"])
     with pytest.raises(
@@ -222,12 +222,12 @@ def test_a_study_from_yaml_reads_its_maps_and_refuses_others_unrun(tmp_path):
         ({"aligned": "no-such-maps.npz"}, "aligned='no-such-maps.npz': there is no data file"),
     ],
 )
-def test_what_does_not_fit_is_refused_unseen(params, message):
+def test_parameters_that_do_not_fit_the_layout_are_refused_before_the_fit(params, message):
     with pytest.raises(ConfigError, match=message):
         AlignedMTDA(tasks={"t0": 10, "t1": 8}, **params).check(18)
 
 
-def test_what_the_data_cannot_serve_is_refused():
+def test_maps_and_sizes_that_the_data_do_not_allow_are_refused():
     tasks, _ = aligned_tasks()
     with pytest.raises(DataError, match="task 'task1': aligned maps all samples to one point"):
         AlignedMTDA(aligned=[np.eye(10), np.zeros((8, 10))]).fit_tasks(tasks)

@@ -188,6 +188,6 @@ def test_a_telling_feature_of_small_scale_is_found(scale):
         ({"tasks": None, "shape": (9, 2), "bilinear": (2, 3)}, r"does not fit samples of shape \(9, 2\)"),
     ],
 )
-def test_what_does_not_fit_is_refused_unseen(params, message):
+def test_parameters_that_do_not_fit_the_layout_are_refused_before_the_fit(params, message):
     with pytest.raises(ConfigError, match=message):
         BilinearMTDA(**{"tasks": {"a": (5, 2), "b": (4, 2)}, **params}).check(18)

@@ -99,7 +99,7 @@ def test_what_is_prepared_serves_every_graph():
     assert not np.allclose(first.fit(X, y).scores_, alone.scores_, atol=1e-3)
 
 
-def test_a_label_of_joined_data_may_mean_none():
+def test_a_label_of_joined_data_may_mean_unlabelled():
     """``task/-1``, as join_tasks writes a label -1 of a task."""
     tasks = [(X, np.where(np.arange(len(y)) < 30, y, -1)) for X, y in (make_task(6), make_task(7, n=50, D=7))]
     X = np.full((110, 17), np.nan)
@@ -141,6 +141,6 @@ def test_a_study_from_yaml_scores_the_labelled_samples(tmp_path):
         ({"n_neighbors": 0}, "n_n"),
     ],
 )
-def test_parameters_that_cannot_be_used_are_refused_unseen(params, message):
+def test_parameters_outside_their_range_are_refused(params, message):
     with pytest.raises(ConfigError, match=message):
         SemiSupervisedMTDA(**params).check(10)

@@ -40,15 +40,14 @@ def test_a_task_of_single_samples_weighs_nothing_unless_all_are_such():
         assert resolve_weights("uniform", some, TRACES[:1]).tolist() == [1.0]
 
 
-@pytest.mark.parametrize(
-    "weights", [[1, 2], [1, -1, 1], [0, 0, 0], [np.nan, 1, 1], [np.inf, 1, 1], ["a", "b", "c"], [[1, 1, 1]], None]
-)
-def test_what_is_no_weight_a_task_is_refused(weights):
-    with pytest.raises(ConfigError, match="must be 3 non-negative numbers, one for each task, not all zero"):
-        given_weights(weights, 3)
+def test_invalid_weights_of_tasks_are_refused():
+    invalid = [[1, 2], [1, -1, 1], [0, 0, 0], [np.nan, 1, 1], [np.inf, 1, 1], ["a", "b", "c"], [[1, 1, 1]], None]
+    for weights in invalid:
+        with pytest.raises(ConfigError, match="must be 3 non-negative numbers, one for each task, not all zero"):
+            given_weights(weights, 3)
 
 
-def test_only_a_task_that_keeps_nothing_and_tells_nothing_is_warned_of():
+def test_only_a_dropped_task_of_low_ratio_is_warned_of():
     with pytest.warns(UserWarning, match="lost was dropped by the joint ratio: its projection retains 1.0e-07") as told:
         warn_of_dropped_tasks(["lost", "fine"], np.array([1e-7, 0.3]), np.array([0.1, 0.2]), 0.5)
     assert len(told) == 1

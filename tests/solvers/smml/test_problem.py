@@ -128,7 +128,7 @@ def test_the_relative_gap_is_never_below_the_true_one(bound, share, room):
 
 @settings(max_examples=15)
 @given(seed=st.integers(0, 2**16), gammas=st.sampled_from([(0.1, 0.1), (0.3, 0.0), (0.0, 0.2)]))
-def test_it_keeps_the_best_of_each_and_a_true_gap(seed, gammas):
+def test_a_certificate_keeps_the_best_points_and_a_valid_gap(seed, gammas):
     X, y, problem = posed_problem(seed, *gammas, n=15)
     rng, certificate = np.random.default_rng(seed), Certificate(problem)
     optimum, W = conic_optimum(X, y, WIDTHS, problem.gamma1, problem.gamma2)

@@ -109,7 +109,7 @@ def test_the_conditions_of_optimality_hold(seed, n, classes, gamma1, gamma2, mul
     assert residual <= 2e-3 * scale
 
 
-def test_fractions_reach_collapse_at_one_and_is_null_says_so():
+def test_the_solution_is_zero_where_the_fractions_sum_to_one():
     X, y = make(seed=4)
     for gamma1, gamma2 in [(1.0, 0.0), (0.0, 1.0), (0.5, 0.5), (0.9, 0.4)]:
         smml = SMML(WIDTHS, gamma1, gamma2)
@@ -229,7 +229,7 @@ def test_every_point_is_optimal_within_its_gap(data, path):
             assert own <= optimum * (1 + point.dual_gap + 1e-8)
 
 
-def test_what_is_inferred_is_what_its_name_says(data, path):
+def test_points_have_the_property_that_their_source_names(data, path):
     X, y = data
     points = [point for row in path.points for point in row]
     count = Counter(point.source for point in points)
@@ -309,7 +309,7 @@ def test_multilabel_targets_have_a_path_too(data):
         ([SMML(tol=1e-3), SMML(tol=1e-4)], "tol and max_iter cannot vary"),
     ],
 )
-def test_models_that_share_no_path_are_refused(models, culprit):
+def test_models_that_cannot_share_a_path_are_refused(models, culprit):
     with pytest.raises(ConfigError, match=culprit):
         SMML.check_path(models)
 

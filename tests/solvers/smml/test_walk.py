@@ -29,7 +29,7 @@ def test_the_first_rounds_are_those_of_admm():
         np.testing.assert_array_equal(found.solution.W, alone.solution.W)
 
 
-def test_where_admm_stalls_the_barrier_method_goes_on_from_its_certificate():
+def test_the_barrier_method_takes_over_where_admm_stalls():
     X, y, widths, problem = stalling()
     switch = _switch(problem)
     found, gaps = [], []
@@ -46,7 +46,7 @@ def test_where_admm_stalls_the_barrier_method_goes_on_from_its_certificate():
     assert alone.gap > 1e-3
 
 
-def test_it_goes_on_where_rounding_ends_the_barrier_method():
+def test_admm_continues_where_rounding_ends_the_barrier_method():
     *_, problem = stalling()
     assert len(list(islice(solving_rounds(problem), _switch(problem) + 400))) == _switch(problem) + 400
 

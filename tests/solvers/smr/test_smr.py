@@ -175,7 +175,7 @@ def test_no_factor_of_the_data_changes_the_ranking(init, rank, p, power, decimal
 
 @pytest.mark.parametrize("init", ["multistart", "identity", "random"])
 @pytest.mark.parametrize("p", [1.0, 0.5])
-def test_values_near_the_ends_of_double_precision_are_borne(init, p, digits):
+def test_values_near_the_limits_of_double_precision(init, p, digits):
     X, y = digits[0][:60], digits[1][:60]
     smr = SMR((8, 8), alpha=0.05, rank=2, p=p, init=init, random_state=0, tol=0, max_iter=3)
     one = clone(smr).fit(X, y)
@@ -338,7 +338,7 @@ def test_wrong_parameters_are_named(parameters, message, digits):
         smr.fit(*digits)
 
 
-def test_one_class_is_refused_and_constant_samples_are_borne(digits):
+def test_one_class_is_refused_and_constant_samples_have_zero_scores(digits):
     X, _ = digits
     with pytest.raises(DataError, match="one class"):
         SMR((8, 8)).fit(X, np.zeros(len(X)))
