@@ -61,13 +61,13 @@ def check_data_bytes(path: object, claimed: int, what: str = "its content") -> N
     if claimed > limit:
         source = "" if os.environ.get(MAX_DATA_BYTES) else ", a quarter of the memory of this machine"
         raise DataError(
-            f"{path}: {what} would take {in_words(claimed)} of memory, above the limit of {in_words(limit)}{source}. "
-            f"If you trust the file, set the environment variable {MAX_DATA_BYTES} to more bytes; a file that is much "
-            "smaller than what it claims is damaged or an attack."
+            f"{path}: {what} would take {format_bytes(claimed)} of memory, above the limit of "
+            f"{format_bytes(limit)}{source}. If you trust the file, set the environment variable {MAX_DATA_BYTES} "
+            "to more bytes; a file that is much smaller than what it claims is damaged or an attack."
         )
 
 
-def in_words(n_bytes: int) -> str:
+def format_bytes(n_bytes: int) -> str:
     """Return a number of bytes in KiB, MiB or GiB."""
     power, unit = next(
         (power, unit) for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")) if n_bytes >= 2**power or power == 10

@@ -25,7 +25,7 @@ class Problems:
     """Problems of settings that do not depend on each other, collected to be reported together."""
 
     def __init__(self) -> None:
-        self._found: list[ConfigError | DataError] = []
+        self._errors: list[ConfigError | DataError] = []
 
     @contextmanager
     def collect(self) -> Iterator[None]:
@@ -33,14 +33,16 @@ class Problems:
         try:
             yield
         except (ConfigError, DataError) as error:
-            self._found.append(error)
+            self._errors.append(error)
 
     def report(self, name: str) -> None:
         """Raise what was collected, if anything."""
-        if len(self._found) == 1:
-            raise self._found[0]
-        if self._found:
-            raise ConfigError("\n  ".join([f"{len(self._found)} settings do not fit {name}:", *map(str, self._found)]))
+        if len(self._errors) == 1:
+            raise self._errors[0]
+        if self._errors:
+            raise ConfigError(
+                "\n  ".join([f"{len(self._errors)} settings do not fit {name}:", *map(str, self._errors)])
+            )
 
 
 def check_method(config: StudyConfig) -> None:

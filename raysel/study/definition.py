@@ -58,7 +58,8 @@ class Study:
     ) -> Study:
         """Load the data, draw the folds, list the configurations, and check them against each other."""
         dataset = like.dataset if like and like.reads_alike(config) else load_data(config, own)
-        config = _with_scaling(config, dataset)
+        scaling = config.dataset.scaling or dataset.layout.default_scaling
+        config = config.model_copy(update={"dataset": config.dataset.model_copy(update={"scaling": scaling})})
         shown = config.dataset.background
         background = read_background(shown, dataset.layout) if shown is not None else None
         if like and not np.array_equal(like.dataset.y, dataset.y):
@@ -254,9 +255,3 @@ class Study:
         """Number of samples of all inner training sets together, relative to the largest one."""
         fold, number = self.largest
         return sum(len(f.inner[i].train) for f, i in self.training_sets) / len(fold.inner[number].train)
-
-
-def _with_scaling(config: StudyConfig, dataset: Dataset) -> StudyConfig:
-    """Return the configuration with the scaling that the layout of the data gives, where it names none."""
-    scaling = config.dataset.scaling or dataset.layout.default_scaling
-    return config.model_copy(update={"dataset": config.dataset.model_copy(update={"scaling": scaling})})

@@ -157,17 +157,12 @@ def source_modules(roots: Sequence[str]) -> set[str]:
 @cache
 def _imports(name: str) -> tuple[str, ...]:
     """Modules in the counted packages that a module imports, at its top or inside functions."""
-    path = _own_modules()[name]
-    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     targets: set[str] = set()
-    for node in ast.walk(_tree(path)):
+    for node in ast.walk(_tree(_own_modules()[name])):
         if isinstance(node, ast.Import):
             targets |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            parts = package.split(".")
-            above = parts[: len(parts) - node.level + 1] if node.level else []
-            source = ".".join([*above, *([node.module] if node.module else [])])
-            targets |= {source, *(f"{source}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.ImportFrom):  # raysel has no relative imports
+            targets |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
     counted = tuple(f"raysel.{package}." for package in _COUNTED)
     return tuple(sorted(target for target in targets if target in _own_modules() and target.startswith(counted)))
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError
-from raysel.core.limits import MAX_DATA_BYTES, check_data_bytes, in_words, max_data_bytes
+from raysel.core.limits import MAX_DATA_BYTES, check_data_bytes, format_bytes, max_data_bytes
 from raysel.data.formats.files import ArrayFile
 
 _SCRIPT = Path(__file__).with_name("isolated_child.py")
@@ -55,7 +55,7 @@ def _request(kind: str, path: Path, name: str | None = None) -> tuple[dict[str, 
     )
     if "memory" in answer:
         raise DataError(
-            f"{path} takes more memory to read than the limit of {in_words(limit)} for its content allows: it is "
+            f"{path} takes more memory to read than the limit of {format_bytes(limit)} for its content allows: it is "
             f"too large, damaged or an attack. If you trust it, set the environment variable {MAX_DATA_BYTES} to more."
         )
     if "claimed" in answer:

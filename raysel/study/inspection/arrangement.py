@@ -223,7 +223,7 @@ def _find(samples: FloatArray, y: LabelArray | None, widths: list[int], column_m
     n_features = samples.shape[1]
     correlations = neighbours(samples.copy())
     scores = {width: correlations.score(width) for width in widths}
-    width = max(widths, key=lambda width: _or_lowest(scores[width][0]))
+    width = max(widths, key=lambda width: np.nan_to_num(scores[width][0], nan=-np.inf))
     if not is_image(correlations, width):
         return None
 
@@ -250,7 +250,3 @@ def _widths(n_features: int) -> list[int]:
     small = [side for side in range(1, math.isqrt(n_features) + 1) if n_features % side == 0]
     sides = sorted({*small, *(n_features // side for side in small)})
     return [width for width in sides if min(width, n_features // width) >= SHORTEST_SIDE]
-
-
-def _or_lowest(value: float) -> float:
-    return -math.inf if math.isnan(value) else value
