@@ -7,9 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -142,9 +143,27 @@ def total_in_progress(folder: Path) -> int | None:
     return None
 
 
-def make_silent(folder: Path) -> None:
-    """Set the last sign of life back by some minutes, on the file server."""
-    os.utime(folder.parent.parent / "behind" / folder.name / ".lease", (time.time() - 500,) * 2)
+def lease(folder: Path) -> Path:
+    """The lock file on the file server."""
+    return folder.parent.parent / "behind" / folder.name / ".lease"
+
+
+@contextmanager
+def signs_of_life(folder: Path) -> Iterator[None]:
+    """Give signs of life for a stopped driver, however long the next one takes to start."""
+    ended = threading.Event()
+
+    def beat() -> None:
+        while not ended.wait(0.5):
+            os.utime(lease(folder))
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def test_one_driver_at_a_time_and_a_killed_one_is_resumed_at_once_on_its_machine(server, raw, tmp_path):
@@ -153,7 +172,8 @@ def test_one_driver_at_a_time_and_a_killed_one_is_resumed_at_once_on_its_machine
     wait_for_trials(study, 2, first)
     assert total_in_progress(study) == 6
     first.send_signal(signal.SIGSTOP)  # so that it does not end while the next one starts
-    code, said = ends(drive(study, tmp_path))
+    with signs_of_life(study):
+        code, said = ends(drive(study, tmp_path))
     assert code == 1
     assert f"a study is running in {study}: process {first.pid} on " in said
     first.kill()
@@ -168,11 +188,12 @@ def test_another_machine_takes_over_from_a_silent_driver_which_writes_nothing_mo
     first = drive(study, tmp_path)
     wait_for_trials(study, 2, first)
     first.send_signal(signal.SIGSTOP)
-    code, said = ends(drive(study, tmp_path, "resume", elsewhere=True))
+    with signs_of_life(study):
+        code, said = ends(drive(study, tmp_path, "resume", elsewhere=True))
     assert code == 1
     assert f"process {first.pid} on " in said
     assert "if it is dead, try again in" in said
-    make_silent(study)
+    os.utime(lease(study), (time.time() - 500,) * 2)
     assert ends(drive(study, tmp_path, "resume", elsewhere=True)) == (0, "")
     left = contents(study)
     first.send_signal(signal.SIGCONT)
