@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -17,9 +17,7 @@ from raysel.core.printing import short, short_middle
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.agreement import CONSENSUS, source_ranking
 from raysel.results.displays.display import StudyDisplay, name_rows
-
-if TYPE_CHECKING:
-    from raysel.results.numbers import StudyNumbers
+from raysel.results.numbers import StudyNumbers
 
 _MOST = 20
 _MOST_WRITTEN = 12  # folds up to which ranks are written into the cells

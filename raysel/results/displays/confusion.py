@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 
 from raysel.core.arrays import FloatArray, IntArray
 from raysel.core.printing import short
+from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays.display import (
     BLUE,
     OUTLINE,
@@ -22,10 +23,7 @@ from raysel.results.displays.display import (
     clean_axes,
     name_rows,
 )
-
-if TYPE_CHECKING:
-    from raysel.evaluation.feature_ranking import FeatureRanking
-    from raysel.results.numbers import StudyNumbers
+from raysel.results.numbers import StudyNumbers
 
 _MOST_WRITTEN = 60  # classes up to which counts are written into the cells
 _LONGEST = 22  # letters of a class

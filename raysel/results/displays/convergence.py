@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -13,12 +13,10 @@ from matplotlib.ticker import MaxNLocator
 
 from raysel.core.arrays import FloatArray, IntArray
 from raysel.core.printing import short
+from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.plan import FINAL
 from raysel.results.displays.display import OUTLINE, StudyDisplay, add_legend, clean_axes
-
-if TYPE_CHECKING:
-    from raysel.evaluation.feature_ranking import FeatureRanking
-    from raysel.results.numbers import StudyNumbers
+from raysel.results.numbers import StudyNumbers
 
 _MOST_CURVES, _MOST_POINTS = 120, 150
 _LONGEST = 48  # letters of a configuration

@@ -6,7 +6,7 @@ import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -20,10 +20,8 @@ from scipy.optimize import isotonic_regression
 
 from raysel.core.arrays import FloatArray
 from raysel.core.printing import short
-
-if TYPE_CHECKING:
-    from raysel.evaluation.feature_ranking import FeatureRanking
-    from raysel.results.numbers import StudyNumbers
+from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.results.numbers import StudyNumbers
 
 OUTLINE = "#d95f02"  # distinct from all blues, also with colour blindness
 BLUE = "#08519c"
@@ -121,7 +119,7 @@ class Display(ABC):
     def headed_figure(self) -> Figure:
         """Return the figure, or all its panels, below the title, the caption and the remarks."""
         rows = list(_rows(self.panels))
-        width = max(6.4, *(sum(panel.size[0] for panel in row) + _GAP for row in rows))
+        width = max(WIDTH, *(sum(panel.size[0] for panel in row) + _GAP for row in rows))
         heights = [max(panel.size[1] for panel in row) + _TITLE * (len(self.panels) > 1) for row in rows]
         letters = int(width * _LETTERS)
         lines = [(line, "0.25") for line in textwrap.wrap(self.caption, letters)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from raysel.core.arrays import FloatArray
 from raysel.core.printing import short
 from raysel.data.layouts import Layout
+from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays.display import (
     BLUE,
     OUTLINE,
@@ -26,12 +27,9 @@ from raysel.results.displays.display import (
 )
 from raysel.results.displays.maps import label_plane, map_aspect, map_size
 from raysel.results.displays.planes import Plane, make_plane
+from raysel.results.numbers import StudyNumbers
 from raysel.results.preview import Preview
 from raysel.study.background import read_image
-
-if TYPE_CHECKING:
-    from raysel.evaluation.feature_ranking import FeatureRanking
-    from raysel.results.numbers import StudyNumbers
 
 _MOST_TASKS = 6
 _LARGEST = (3.9, 5.2)  # inches of the mean image

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -19,15 +19,11 @@ from raysel.data.dataset import Dataset
 from raysel.data.formats.numpy_files import open_npz
 from raysel.data.layouts import SEPARATOR, Layout
 from raysel.data.task_blocks import blocks_of, parts_of
+from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays.display import DividedDisplay
 from raysel.results.displays.preview import Images, Ranges
+from raysel.results.numbers import StudyNumbers
 
-if TYPE_CHECKING:
-    from raysel.evaluation.feature_ranking import FeatureRanking
-    from raysel.results.numbers import StudyNumbers
-
-#: Most bytes of the arrays of a picture, unpacked; a small file can claim a thousand times its size.
-_MOST_BYTES = 2**28
 _MOST_IMAGES = 24
 _MOST_SAMPLES = 8
 _MOST_COLUMNS = 40

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -15,12 +15,10 @@ from sklearn.base import BaseEstimator
 from raysel.core.arrays import FloatArray
 from raysel.core.errors import DataError
 from raysel.core.printing import short
+from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.agreement import source_ranking
 from raysel.results.displays.display import BLUE, OUTLINE, StudyDisplay, add_colour_bar, clean_axes, name_rows
-
-if TYPE_CHECKING:
-    from raysel.evaluation.feature_ranking import FeatureRanking
-    from raysel.results.numbers import StudyNumbers
+from raysel.results.numbers import StudyNumbers
 
 _MOST = 24  # features
 _MOST_CLASSES = 24  # more cannot be read in the report

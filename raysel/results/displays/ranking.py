@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -24,11 +24,9 @@ from raysel.results.displays.display import Display, StudyDisplay
 from raysel.results.displays.maps import ScoreMap, SelectionMap
 from raysel.results.displays.meanings import score_meaning
 from raysel.results.displays.planes import make_plane
+from raysel.results.numbers import StudyNumbers
 from raysel.results.remarks import limitations
 from raysel.study.background import read_image
-
-if TYPE_CHECKING:
-    from raysel.results.numbers import StudyNumbers
 
 _MOST_TASKS = 6
 _LARGEST, _SMALL, _FEW_TASKS = (3.9, 5.2), (3.2, 2.4), 2  # inches of maps; of many tasks the second

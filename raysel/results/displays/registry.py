@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from raysel.core.errors import StudyError
+from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays.agreement import FoldRanks
 from raysel.results.displays.confusion import Confusion, LabelErrors
 from raysel.results.displays.convergence import ObjectiveCurves
@@ -19,10 +19,7 @@ from raysel.results.displays.scores import ScoreCurve, ScoreRows
 from raysel.results.displays.search import SearchSurface
 from raysel.results.displays.stability import StabilityCurve
 from raysel.results.displays.writing import write_figures
-
-if TYPE_CHECKING:
-    from raysel.evaluation.feature_ranking import FeatureRanking
-    from raysel.results.numbers import StudyNumbers
+from raysel.results.numbers import StudyNumbers
 
 #: In the order of the exported pictures and of the figures within a section of the report.
 DISPLAYS: tuple[type[StudyDisplay], ...] = (

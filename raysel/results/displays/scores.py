@@ -6,7 +6,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 
 from raysel.core.arrays import FloatArray
 from raysel.core.printing import mean_and_sd, short
+from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results import texts
 from raysel.results.displays.display import (
     BLUE,
@@ -29,10 +30,7 @@ from raysel.results.displays.display import (
     set_ticks,
     spread_out,
 )
-
-if TYPE_CHECKING:
-    from raysel.evaluation.feature_ranking import FeatureRanking
-    from raysel.results.numbers import StudyNumbers
+from raysel.results.numbers import StudyNumbers
 
 #: Colour, dashes and marker of the known references; others take those of the last.
 _REFERENCES: dict[str, tuple[str, tuple[float, ...], str]] = {

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from matplotlib.patches import Rectangle
 
 from raysel.core.arrays import FloatArray
 from raysel.core.printing import short
+from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.plan import FINAL
 from raysel.results.displays.display import (
     BLUE,
@@ -30,10 +31,7 @@ from raysel.results.displays.display import (
     clean_axes,
     readable,
 )
-
-if TYPE_CHECKING:
-    from raysel.evaluation.feature_ranking import FeatureRanking
-    from raysel.results.numbers import StudyNumbers
+from raysel.results.numbers import StudyNumbers
 
 _GROUPS = 5  # groups of the values of a parameter of many values
 _MOST_LABELS = 16

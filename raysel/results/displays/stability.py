@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from raysel.core.printing import short
+from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays.display import BLUE, OUTLINE, StudyDisplay, add_legend, clean_axes, set_ticks
-
-if TYPE_CHECKING:
-    from raysel.evaluation.feature_ranking import FeatureRanking
-    from raysel.results.numbers import StudyNumbers
+from raysel.results.numbers import StudyNumbers
 
 
 @dataclass(frozen=True, eq=False)
