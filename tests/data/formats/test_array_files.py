@@ -245,23 +245,6 @@ def test_a_file_of_matlab_73_reads_as_one_of_version_7():
             np.testing.assert_array_equal(found, expected, strict=name != "logical", err_msg=name)
 
 
-@given(st.lists(st.integers(1, 4), min_size=2, max_size=4), st.sampled_from(["f8", "f4", "i2", "u1", "?"]))
-@settings(max_examples=12, derandomize=True)
-def test_axes_of_matlab_73_come_back_in_order(tmp_path_factory, shape, dtype):
-    values = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
-    path = tmp_path_factory.mktemp("axes") / "a.mat"
-    savemat73(path, {"a": values})
-    with h5py.File(path) as file:  # in this process, as the process that reads does
-        np.testing.assert_array_equal(hdf5_array(file, "a", 10**9), values, strict=True)
-
-
-def test_images_of_matlab_73_are_a_data_set():
-    savemat73(Path("a.mat"), {"X": np.moveaxis(IMAGES, 0, -1), "y": LABELS + 1.0})
-    data = load_dataset("a.mat")
-    assert data.layout == Matrix(3, 2)
-    np.testing.assert_array_equal(data.X, FLAT)
-
-
 def test_cells_of_matlab_are_refused_by_name():
     savemat73(Path("a.mat"), {"X": FLAT, "y": [LABELS, LABELS]})
     scipy.io.savemat("b.mat", {"X": IMAGES, "y": np.array(["a", "bcd"] * 5, dtype=object)})
@@ -315,13 +298,6 @@ def test_without_h5py_it_is_named(monkeypatch):
     savemat73(Path("a.mat"), {"X": FLAT, "y": LABELS})
     monkeypatch.setitem(isolated.sys.modules, "h5py", None)
     refused("a.mat", "a.mat", "pip install 'raysel[hdf5]'")
-
-
-def test_a_large_array_crosses_the_pipe():
-    X = RNG.random((N, 10**5))
-    with h5py.File("a.hdf5", "w") as file:
-        file["X"], file["y"] = X, LABELS
-    np.testing.assert_array_equal(load_dataset("a.hdf5").X, X)
 
 
 # One label in each row

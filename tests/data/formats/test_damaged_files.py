@@ -13,7 +13,6 @@ import zipfile
 from contextlib import suppress
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
 import scipy.io
@@ -26,7 +25,6 @@ from reading import OPTIONS, judge
 from refusals import refused
 
 from raysel.core.errors import DataError
-from raysel.data.formats import isolated
 from raysel.data.formats.array_files import open_arrays
 from raysel.data.loading import load_dataset
 
@@ -62,29 +60,6 @@ def test_a_damaged_hdf5_file_is_taken_or_refused(folder, options, draw):
 
 def assert_refused(path: Path, *culprits: str, **options: object) -> None:
     refused(path, path.name, *culprits, **options)
-
-
-@pytest.mark.parametrize(
-    ("program", "status"),
-    [
-        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "-11"),
-        pytest.param(
-            "import resource; resource.setrlimit(resource.RLIMIT_CPU, (1, 1))\nwhile True: pass",
-            "-9",
-            marks=pytest.mark.slow,
-        ),
-    ],
-)
-def test_a_file_that_crashes_or_never_leaves_the_hdf5_library_is_refused(tmp_path, monkeypatch, program, status):
-    """What stands for the process that reads is ended by a signal, or by the limit of its processor time."""
-    path = tmp_path / "a.h5"
-    with h5py.File(path, "w") as file:
-        file["X"], file["y"] = X, Y
-    child = tmp_path / "child.py"
-    monkeypatch.setattr(isolated, "_SCRIPT", child)
-    monkeypatch.setattr(isolated, "_READER", isolated._Reader())
-    child.write_text(program)
-    assert_refused(path, "cannot be read as an HDF5 file", f"ended early, with status {status}")
 
 
 @pytest.mark.parametrize("code", [0, 8, 14, 19, 20, 89, 0xFFFF])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import subprocess
-import sys
 import tempfile
 
 import numpy as np
@@ -114,30 +112,3 @@ def test_a_file_that_is_not_on_an_own_disk_is_read_and_not_mapped(tmp_path, monk
     monkeypatch.setattr("pyarrow.memory_map", lambda *_: mapped.append(1))
     np.testing.assert_array_equal(load_dataset(tmp_path / "some.arrow").X, X)
     assert not mapped
-
-
-#: Reads a file, ends the process that looks at such files first, and reads it again.
-READ_TWICE = """
-import gc, pathlib, signal, sys, os
-from raysel.data.loading import load_dataset
-load_dataset(sys.argv[1])
-(child,) = pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-os.kill(int(child), signal.SIGTERM)
-os.waitid(os.P_PID, int(child), os.WEXITED | os.WNOWAIT)
-try:
-    load_dataset(sys.argv[1])
-except Exception as error:
-    print(error)
-load_dataset(sys.argv[1])
-gc.collect()
-"""
-
-
-def test_a_process_that_reads_tables_and_ended_leaves_no_pipe_open(tmp_path):
-    X = np.arange(12.0).reshape(4, 3)
-    path = tmp_path / "t.parquet"
-    save_dataset(Dataset(X=X, y=np.array([0, 1, 0, 1]), layout=Tensor((3,)), name="t"), path)
-    command = [sys.executable, "-W", "always::ResourceWarning", "-c", READ_TWICE, str(path)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert "ended early, with status" in done.stdout
-    assert done.stderr == ""

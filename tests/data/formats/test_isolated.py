@@ -1,0 +1,100 @@
+"""The process that reads files by libraries which a damaged file may crash."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import scipy.io
+from refusals import refused
+
+from raysel.data.dataset import Dataset
+from raysel.data.formats import isolated
+from raysel.data.formats.array_files import open_arrays
+from raysel.data.formats.writers import save_dataset
+from raysel.data.layouts import Tensor
+from raysel.data.loading import load_dataset
+
+pytestmark = pytest.mark.usefixtures("here")
+ROOT = Path(__file__).parents[3]
+X, Y = np.random.default_rng(0).normal(size=(10, 10**4)), np.arange(10) % 2
+
+
+def write(path: Path) -> Path:
+    match path.suffix:
+        case ".h5":
+            with h5py.File(path, "w") as file:
+                file["X"], file["y"] = X, Y
+        case ".mat":
+            scipy.io.savemat(path, {"X": X, "y": Y})
+        case _:
+            save_dataset(Dataset(X=X, y=Y, layout=Tensor((10**4,)), name="t"), path)
+    return path
+
+
+def test_large_arrays_of_all_kinds_are_read_by_several_threads_in_turn():
+    paths = [write(Path(f"large{suffix}")) for suffix in (".h5", ".mat", ".parquet")] * 2
+    with ThreadPoolExecutor(len(paths)) as pool:
+        for data in pool.map(load_dataset, paths):
+            np.testing.assert_array_equal(data.X, X)
+
+
+def test_a_relative_path_is_that_of_the_working_directory(tmp_path, monkeypatch):
+    for i in range(2):  # the process keeps the working directory in which it was started
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        write(Path("a.mat"))
+        with open_arrays(Path("a.mat")) as file:
+            np.testing.assert_array_equal(file.get("X"), X)
+
+
+@pytest.mark.parametrize(
+    ("program", "status"),
+    [
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "-11"),
+        pytest.param(
+            "import resource; resource.setrlimit(resource.RLIMIT_CPU, (1, 1))\nwhile True: pass",
+            "-9",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".h5", ".mat", ".parquet"])
+def test_a_file_that_crashes_or_never_leaves_the_library_is_refused(tmp_path, monkeypatch, suffix, program, status):
+    """What stands for the process that reads is ended by a signal, or by the limit of its processor time."""
+    path, script = write(tmp_path / f"a{suffix}"), tmp_path / "script.py"
+    monkeypatch.setattr(isolated, "_SCRIPT", script)
+    monkeypatch.setattr(isolated, "_READER", isolated._Reader())
+    script.write_text(program)
+    refused(path, path.name, "cannot be read as a", f"ended early, with status {status}")
+
+
+#: Reads a file, ends the process that looks at such files first, and reads it again.
+READ_TWICE = """
+import gc, pathlib, signal, sys, os
+from raysel.data.loading import load_dataset
+load_dataset(sys.argv[1])
+(child,) = pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+os.kill(int(child), signal.SIGTERM)
+os.waitid(os.P_PID, int(child), os.WEXITED | os.WNOWAIT)
+try:
+    load_dataset(sys.argv[1])
+except Exception as error:
+    print(error)
+load_dataset(sys.argv[1])
+gc.collect()
+"""
+
+
+def test_a_process_that_ended_leaves_no_pipe_open(tmp_path):
+    path = write(tmp_path / "t.parquet")
+    command = [sys.executable, "-W", "always::ResourceWarning", "-c", READ_TWICE, str(path)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
+    assert "ended early, with status" in done.stdout
+    assert done.stderr == ""
