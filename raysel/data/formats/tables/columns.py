@@ -22,31 +22,22 @@ _QUANTITY = "; raysel classifies, and predicts no quantity, which could be cut i
 _COUNTED = "(counted from 0, without the header)"
 
 
-def named(table: Any) -> tuple[Any, tuple[str, ...]]:
-    """Name the columns without a name as pandas does: ``Unnamed: <position>``."""
+def prepared(table: Any) -> tuple[Any, tuple[str, ...]]:
+    """Name the columns without a name as pandas does, ``Unnamed: <position>``, and make string views plain text."""
     names, notes = list(table.column_names), []
-    if "" not in names:
-        return table, ()
     known = set(names)
-    for i, name in enumerate(names):
+    for i, (name, kind) in enumerate(zip(names, table.schema.types, strict=True)):
         if not name:
             names[i] = f"{UNNAMED}{i}"
             while names[i] in known:
                 names[i] += ".1"
             notes.append(f"column {i} has no name and is called {names[i]!r}")
-    return table.rename_columns(names), tuple(notes)
-
-
-def with_plain_text(table: Any) -> Any:
-    """Convert columns of string views, which polars writes and few functions of PyArrow accept, to plain text."""
-    types = pa.types
-    for i, kind in enumerate(table.schema.types):
-        values = kind.value_type if types.is_dictionary(kind) else kind
-        if types.is_string_view(values):
+        # polars writes string views, which few functions of PyArrow accept.
+        if pa.types.is_string_view(kind.value_type if pa.types.is_dictionary(kind) else kind):
             chunks = [_plain_text(chunk) for chunk in table.column(i).chunks]
             field = table.schema.field(i).with_type(pa.large_string())
             table = table.set_column(i, field, pa.chunked_array(chunks, pa.large_string()))
-    return table
+    return table.rename_columns(names) if notes else table, tuple(notes)
 
 
 def _plain_text(values: Any) -> Any:

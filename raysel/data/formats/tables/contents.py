@@ -20,7 +20,7 @@ from raysel.core.printing import listed
 from raysel.data.formats.files import RawData, ReadOptions, as_labels
 from raysel.data.formats.names import INDICATOR, PANDAS_INDEX, taken_names
 from raysel.data.formats.tables.classes import likely_labels
-from raysel.data.formats.tables.columns import UNNAMED, labels, named, numbers, tensor, with_plain_text
+from raysel.data.formats.tables.columns import UNNAMED, labels, numbers, prepared, tensor
 from raysel.data.layouts import Layout, Modalities, layout_from_json
 from raysel.data.task_blocks import TaskBlocks
 
@@ -45,7 +45,7 @@ def raw_data(
     """Content of a table: the column of the labels, that of the groups, and the others as features."""
     metadata = table.schema.metadata or {}
     stored = parse_json(metadata[METADATA_KEY]) if METADATA_KEY in metadata else {}
-    table, renamed = named(with_plain_text(table))
+    table, renamed = prepared(table)
     notes += renamed
     names: list[str] = table.column_names
     if options.groups is None and stored and "groups" in names:

@@ -12,7 +12,7 @@ import pyarrow.parquet
 from raysel.core.files import is_local
 from raysel.data.formats.files import RawData, ReadOptions, reading
 from raysel.data.formats.isolated import check_columnar
-from raysel.data.formats.tables.columns import named, with_plain_text
+from raysel.data.formats.tables.columns import prepared
 from raysel.data.formats.tables.contents import raw_data
 from raysel.data.formats.tables.text import text_table
 
@@ -54,7 +54,7 @@ def open_table(path: Path, options: ReadOptions | None = None) -> tuple[Any, tup
     kind, opened = _KINDS[path.suffix.lower()]
     with reading(path, kind):
         table, notes = opened(path, options or ReadOptions())
-        table, called = named(with_plain_text(table))
+        table, called = prepared(table)
         return table, (*notes, *called)
 
 
