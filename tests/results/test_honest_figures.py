@@ -9,6 +9,7 @@ import shlex
 import numpy as np
 import pytest
 from mlflow.tracking import MlflowClient
+from ray import cloudpickle
 from small_studies import make_study, run_on_ray, run_serially, write_digits, write_yaml
 
 from raysel.cli import select, tune
@@ -17,7 +18,10 @@ from raysel.core.errors import ConfigError
 from raysel.core.typed import instance_of
 from raysel.evaluation.records import TrialRecord
 from raysel.execution import recorder
+from raysel.execution.ray import executor as ray_executor
+from raysel.execution.ray.tune import PlanScheduler, PlanSearcher
 from raysel.execution.recorder import SearchLimits
+from raysel.execution.trial_plan import trial_plan
 from raysel.results.export import markdown
 from raysel.run.api import open_study
 from raysel.study.definition import Study
@@ -246,6 +250,17 @@ def test_a_cut_search_that_learns_names_no_command_that_recreates_it(here, monke
     manifest = json.loads((here / "study/ranking/manifest.json").read_text())
     assert manifest["search"]["cut_by_time_budget"]
     assert manifest["command"] is None
+
+
+def test_nothing_that_tune_pickles_a_trial_holds_the_data(tmp_path):
+    write_digits(tmp_path / "few.npz")
+    study = make_study(tmp_path / "few.npz")
+    adaptive = make_study(tmp_path / "few.npz", search={"early_stopping": "asha"})
+    assert study.dataset.X.nbytes > 10_000
+    for found in (study, adaptive):
+        work = trial_plan(found)
+        for pickled in (ray_executor._trial_name, PlanSearcher(work, None, None, None), PlanScheduler(work)):
+            assert len(cloudpickle.dumps(pickled)) < 1000
 
 
 @pytest.mark.slow

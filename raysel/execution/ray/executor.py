@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import logging
+import os
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -9,17 +13,25 @@ from functools import cached_property
 from typing import Any
 
 import ray
+from ray import tune
 from ray.exceptions import RayError
+from ray.tune import TuneError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from raysel.core.clock import RunningTimer
 from raysel.core.errors import RayStartError, StudyError
-from raysel.evaluation.plan import OuterFold
+from raysel.evaluation.lockstep import FoldData
+from raysel.evaluation.plan import InnerFold, OuterFold
 from raysel.evaluation.records import RefitRecord, TrialRecord
-from raysel.execution.computing import TaskEnd
+from raysel.execution.computing import TaskEnd, prepare_fold, refit, run_task
 from raysel.execution.executor import Executor, last_line, refit_error
+from raysel.execution.ray.callback import RecorderCallback
 from raysel.execution.ray.head_watch import HeadWatch
-from raysel.execution.ray.nodes import Cluster, Demand
-from raysel.execution.ray.session import node_check, ray_session
-from raysel.execution.ray.workers import Piece, Pool, Step
+from raysel.execution.ray.nodes import Cluster, Demand, memory_ends_for_tune
+from raysel.execution.ray.session import mlflow_hidden_from_tune, node_check, ray_session
+from raysel.execution.ray.tasks import LostTrials, NodeTasks, task_options
+from raysel.execution.ray.tune import PlanScheduler, PlanSearcher, SharedFolds, StudyStopper, StudyTrainable
+from raysel.execution.ray.versions import other_versions
 from raysel.execution.recorder import Recorder, SearchLimits
 from raysel.execution.serial import SerialExecutor
 from raysel.execution.trial_plan import TrialPlan
@@ -29,6 +41,8 @@ from raysel.tracking.records import NodeRecord
 
 #: Largest share of the object store for prepared folds; further folds are prepared again by each trial.
 _STORE_SHARE = 0.5
+#: Number of times that tasks are cancelled, a second apart, if they do not end.
+_CANCELLATIONS = 10
 
 
 class RayExecutor(Executor):
@@ -37,6 +51,8 @@ class RayExecutor(Executor):
     def __init__(self, study: Study, address: str | None, *, allow_mixed_versions: bool = False) -> None:
         self._study, self._address, self._allow_mixed_versions = study, address, allow_mixed_versions
         self._session = ExitStack()
+        #: Tasks to cancel if the study is interrupted or fails, because Ray may go on with other work.
+        self._tasks: list[Any] = []
         self._demand = Demand(study.config.search.needs) if address else None
         self._watch: HeadWatch | None = None
         self._plan: TrialPlan | None = None
@@ -46,43 +62,61 @@ class RayExecutor(Executor):
         head_lost = self._watch.error if self._watch else None
         try:
             with self._session:
-                if not head_lost and "_pool" in vars(self):
+                if kind is not None and not head_lost:
+                    self._cancel_tasks()
+                if self._demand and not head_lost:
                     with suppress(RayError):  # the study's own error, e.g. that Ray has failed, must not be hidden
-                        self._pool.close()
-                        if self._demand:
-                            self._demand.withdraw()
+                        self._demand.withdraw()
+                if kind is not None:
+                    gc.collect()  # ends the actors of an interrupted search, which reference each other
+                self._tasks.clear()
         finally:
             if self._watch:
                 self._watch.stop()
         if head_lost and kind is KeyboardInterrupt:
             raise head_lost from None
 
+    def _cancel_tasks(self) -> None:
+        """Cancel the tasks until all have ended, because one whose worker is just starting may miss it."""
+        left = list(dict.fromkeys(self._tasks))  # ray.wait refuses duplicates
+        for _ in range(_CANCELLATIONS):
+            if not left:
+                return
+            for task in left:
+                ray.cancel(task, force=True)  # nothing happens to a task that has ended
+            _, left = ray.wait(left, num_returns=len(left), timeout=1, fetch_local=False)
+
     @cached_property
     def _instead(self) -> SerialExecutor | None:
         """Executor in this process, which gives the same numbers, where Ray does not start; None where it does."""
         try:
-            _ = self._pool
+            _ = self._study_ref
         except RayStartError as error:
             message = f"{error}. The study is computed in this process, one fit after the other, with the same numbers"
             if self._log is None:
                 warnings.warn(message, stacklevel=2)
-            self._message(message)
+            self._say(message)
             return SerialExecutor(self._study)
         return None
 
     @cached_property
-    def _pool(self) -> Pool:
-        """Workers on the cluster that is joined, or on the Ray that is started here."""
+    def _study_ref(self) -> Any:
+        """Reference to the study in Ray's object store."""
         session = ray_session(self._address, [self._study], allow_mixed_versions=self._allow_mixed_versions)
         self._session.enter_context(session)
         self._watch = HeadWatch(ray.get_runtime_context().gcs_address, self._kept)
         self._watch.start()
-        check, search = node_check(), self._study.config.search
-        study = ray.put(check.guard(self._study) if check else self._study)
-        self._cluster = Cluster(search.needs, search.max_concurrent, self._message, self._demand)
-        return Pool(study, self._cluster, search.needs, search.max_concurrent)
+        check = node_check()
+        return ray.put(check.guard(self._study) if check else self._study)
 
-    def _message(self, text: str) -> None:
+    @cached_property
+    def _cluster(self) -> Cluster:
+        """View of the nodes, with whose changes the log is kept up to date."""
+        _ = self._study_ref  # connects to Ray
+        search = self._study.config.search
+        return Cluster(search.needs, search.max_concurrent, self._say, self._demand)
+
+    def _say(self, text: str) -> None:
         if self._log is not None:
             self._log.message(text)
 
@@ -92,16 +126,19 @@ class RayExecutor(Executor):
         return f"{n} trial{' had ended and is' if n == 1 else 's had ended and are'} kept{place}"
 
     def run_trials(self, plan: TrialPlan, log: StudyLog) -> bool:
-        """Run the remaining trials of a plan on the workers."""
+        """Run the remaining trials of a plan as trials of Ray Tune."""
         if not ray.is_initialized():  # the members of a comparison share a session
             log.enter_phase("joining the cluster" if self._address else "starting Ray")
         self._plan, self._log = plan, log
         if self._instead:
             return self._instead.run_trials(plan, log)
-        pool, study, search = self._pool, self._study, self._study.config.search
+        study_ref, study, search = self._study_ref, self._study, self._study.config.search
+        logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # errors are recorded in the journal
         if check := node_check():
             check.record(log)
         self._cluster.check()
+        limits, lost = SearchLimits(search.time_budget, search.max_failures, plan), LostTrials()
+        callback = RecorderCallback(plan, Recorder(plan, log), self._cluster, lost)
         log.enter_phase("preparing the folds")
         if study.dataset.X.nbytes > _store_bytes():
             log.message(
@@ -114,43 +151,53 @@ class RayExecutor(Executor):
                 f"the prepared folds exceed {_STORE_SHARE:.0%} of Ray's object store: each trial prepares them again, "
                 "which is slower"
             )
-        pool.share(prepared)
         log.enter_phase("")
-        limits, recorder = SearchLimits(search.time_budget, search.max_failures, plan), Recorder(plan, log)
-
-        def propose() -> Piece | None:
-            config = plan.propose()
-            if config is None:
-                return None
-            recorder.start()
-            return Piece(config["name"], "start", (plan.trial_class, config), config)
-
-        def goes_on(piece: Piece, step: Step) -> bool:
-            return step.rung is not None and plan.should_continue(piece.subject, step.rung)
-
-        def stop() -> bool:
-            recorder.refresh()
-            return limits.reached()
-
-        steps = pool.run(
-            "trial",
-            propose,
-            n_left=lambda: plan.n_left,
-            exhausted=lambda: plan.exhausted,
-            goes_on=goes_on,
-            stop=stop,
-        )
-        try:
-            for piece, step, error in steps:
-                if error is not None:
-                    recorder.lose(piece.subject, last_line(error))
-                elif step.rung is not None:
-                    recorder.stop(step.record)
-                else:
-                    recorder.keep(step.record)
-        except RayError as error:
-            raise StudyError(f"Ray failed: {last_line(error)}. Resume the study.") from error
-        pool.share({})  # the prepared folds may leave the object store
+        with tempfile.TemporaryDirectory(prefix="raysel-tune-", ignore_cleanup_errors=True) as storage:
+            tuner = tune.Tuner(
+                tune.with_resources(
+                    tune.with_parameters(
+                        StudyTrainable, shared=SharedFolds(study_ref, prepared), trial_class=plan.trial_class
+                    ),
+                    tune.PlacementGroupFactory([search.needs]),
+                ),
+                tune_config=tune.TuneConfig(
+                    reuse_actors=True,
+                    # Proposes no more than can run: Tune would start an actor for each waiting trial.
+                    search_alg=PlanSearcher(plan, self._cluster, lost, limits),
+                    num_samples=-1,
+                    scheduler=PlanScheduler(plan),
+                    # Module-level functions: Tune pickles them twice per trial, including the variables of a closure.
+                    trial_name_creator=_trial_name,
+                    trial_dirname_creator=_trial_dirname,
+                ),
+                run_config=tune.RunConfig(
+                    name="study",
+                    storage_path=storage,
+                    verbose=0,
+                    callbacks=[callback],
+                    stop=StudyStopper(limits),
+                    failure_config=tune.FailureConfig(max_failures=0),  # `LostTrials` decides
+                    checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),
+                ),
+            )
+            try:
+                with mlflow_hidden_from_tune(), memory_ends_for_tune():
+                    tuner.fit()
+            except (TuneError, RayError) as error:
+                raise (
+                    callback.error
+                    or other_versions(error)
+                    or StudyError(f"Ray Tune failed: {last_line(error)}. Resume the study.")
+                ) from error
+            except RuntimeError as error:
+                if not isinstance(error.__cause__, RayError):
+                    raise
+                # An error of Ray that Tune does not know.
+                raise StudyError(f"Ray Tune failed: {last_line(error.__cause__)}. Resume the study.") from error
+            except KeyboardInterrupt as error:
+                # The frames of Tune hold the actors: while the traceback exists, they keep their CPUs.
+                raise error.with_traceback(None) from None
+        self._tasks.clear()  # the prepared folds may leave the object store
         if check:
             check.record_late(log)
         limits.check_failures()
@@ -158,7 +205,7 @@ class RayExecutor(Executor):
 
     def _prepare_folds(self) -> dict[tuple[str, int, str], Any]:
         """Put the `FoldData` of all inner folds in the object store, for as many prepare keys as fit in their share."""
-        study, prepared = self._study, {}
+        study, found = self._study, {}
         largest, number = study.largest
         others = [(fold, i) for fold, i in study.training_sets if fold is not largest or i != number]
         room = _STORE_SHARE * _store_bytes()
@@ -168,37 +215,47 @@ class RayExecutor(Executor):
             room -= size * study.n_largest
             if room < 0:
                 break
-            prepared[largest.name, number, key] = first
+            found[largest.name, number, key] = first
             for (fold, i), (data, _) in zip(others, self._prepared(others, params), strict=True):
-                prepared[fold.name, i, key] = data
-        return prepared
+                found[fold.name, i, key] = data
+        return found
 
     def _prepared(self, sets: Sequence[tuple[OuterFold, int]], params: Mapping[str, Any]) -> list[tuple[Any, int]]:
         """Prepare inner folds; return the reference to the data of each, and its bytes."""
-        pieces = [
-            Piece(f"preparation {n}", "prepare", (fold.inner[i], params), n, n_values=2)
-            for n, (fold, i) in enumerate(sets)
-        ]
+        data: dict[int, Any] = {}
         sizes: dict[int, int] = {}
-        for piece, size, error in self._pool.run_all("preparation", pieces):
+
+        def submit(n: int, node: str) -> Any:
+            fold, i = sets[n]
+            # Elsewhere if Ray makes it again because its node is lost.
+            anywhere = NodeAffinitySchedulingStrategy(node, soft=True)
+            prepare = _prepare.options(**self._options, scheduling_strategy=anywhere, num_returns=2)
+            data[n], size = prepare.remote(self._study_ref, fold.inner[i], params)
+            return size
+
+        for n, size, error in self._node_tasks("preparation").run(submit, len(sets)):
             if error is not None:
-                raise StudyError(f"the folds could not be prepared: {last_line(error)}") from error
-            sizes[piece.subject] = size
-        return [(piece.stored, sizes[piece.subject]) for piece in pieces]
+                raise other_versions(error) or StudyError(
+                    f"the folds could not be prepared: {last_line(error)}"
+                ) from error
+            sizes[n] = size
+        return [(data[n], sizes[n]) for n in range(len(sets))]
 
     def run_refits(self, winners: Sequence[tuple[OuterFold, TrialRecord]]) -> Iterator[tuple[RefitRecord, Any]]:
         """Refit winners on their outer training sets, in parallel, and score each once."""
         if self._instead:
             yield from self._instead.run_refits(winners)
             return
-        pieces = [Piece(f"refit {n}", "refit", winner, n) for n, winner in enumerate(winners)]
+
+        def submit(n: int, node: str) -> Any:
+            return self._on_node(_refit, node).remote(self._study_ref, *winners[n])
+
         ended: dict[int, Any] = {}
         due = 0
-        for piece, value, error in self._pool.run_all("refit", pieces):
+        for n, value, error in self._node_tasks("refit").run(submit, len(winners)):
             if error is not None:
-                fold, winner = winners[piece.subject]
-                raise refit_error(fold, winner, error) from error
-            ended[piece.subject] = value
+                raise other_versions(error) or refit_error(*winners[n], error) from error
+            ended[n] = value
             while due in ended:  # in the order of the winners
                 yield ended.pop(due)
                 due += 1
@@ -210,16 +267,18 @@ class RayExecutor(Executor):
         if self._instead:
             yield from self._instead.run_tasks(function, arguments, limit)
             return
-        pieces = [
-            Piece(f"task {n}", "run_task", (function, argument, limit), argument)
-            for n, argument in enumerate(arguments)
-        ]
-        for piece, value, error in self._pool.run_all("task", pieces):
+
+        def submit(n: int, node: str) -> Any:
+            return self._on_node(_task, node).remote(self._study_ref, function, arguments[n], limit)
+
+        for n, value, error in self._node_tasks("task").run(submit, len(arguments)):
             if error is None:
                 yield value
-            else:
+            elif refused := other_versions(error):
+                raise refused from error
+            else:  # the worker process died
                 after = "" if limit is None else f" (one that takes over {limit:g} s is ended)"
-                yield TaskEnd(piece.subject, error=f"{type(error).__name__}{after}: {last_line(error)}")
+                yield TaskEnd(arguments[n], error=f"{type(error).__name__}{after}: {last_line(error)}")
 
     def mixed_nodes(self) -> Sequence[NodeRecord]:
         """Return the nodes that were allowed to compute with other versions than this process."""
@@ -229,7 +288,51 @@ class RayExecutor(Executor):
         check.compare()  # nodes may have joined
         return check.records()
 
+    @property
+    def _options(self) -> dict[str, Any]:
+        return task_options(self._study.config.search.needs)
+
+    def _on_node(self, task: Any, node: str) -> Any:
+        """Return a task that runs on a node only; `NodeTasks` decides whether it runs again."""
+        strategy = NodeAffinitySchedulingStrategy(node, soft=False)
+        return task.options(**self._options, scheduling_strategy=strategy, max_retries=0)
+
+    def _node_tasks(self, what: str) -> NodeTasks:
+        search = self._study.config.search
+        return NodeTasks(self._cluster, search.needs, search.max_concurrent, what, self._tasks)
+
+
+def _trial_name(trial: Any) -> str:
+    return str(trial.config["name"])
+
+
+def _trial_dirname(trial: Any) -> str:
+    # A trial that runs again needs a folder of its own, because the error of its last run is in the other.
+    return str(trial.trial_id)
+
 
 def _store_bytes() -> float:
     """Return the bytes of the cluster's smallest object store, because trials on all nodes read the shared data."""
     return min(node["Resources"].get("object_store_memory", 0.0) for node in ray.nodes() if node["Alive"])
+
+
+@ray.remote
+def _prepare(study: Study, inner: InnerFold, params: Mapping[str, Any]) -> tuple[FoldData, int]:
+    data = prepare_fold(study, inner, params)
+    return data, data.nbytes
+
+
+@ray.remote
+def _refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitRecord, Any]:
+    return refit(study, fold, winner)
+
+
+@ray.remote
+def _task(study: Study, function: Callable[[Study, Any], Any], argument: Any, limit: float | None) -> TaskEnd:
+    if limit is None:
+        return run_task(study, function, argument)
+    watchdog = RunningTimer(limit, lambda: os._exit(1))  # native code that hangs never checks a clock
+    try:
+        return run_task(study, function, argument)
+    finally:
+        watchdog.cancel()

@@ -1,13 +1,16 @@
-"""Nodes of a cluster: those there are, how much each runs at once, and requests for more."""
+"""Requests for nodes beyond those there are, which an autoscaler may start."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import ray
+from ray.air.execution._internal import RayActorManager
+from ray.exceptions import OutOfMemoryError, RayActorError
 from ray.util import placement_group, placement_group_table, remove_placement_group
 from ray.util.placement_group import PlacementGroup
 
@@ -60,6 +63,37 @@ class Demand:
         return any(table.get(group.id.hex(), {}).get("state") == "CREATED" for group in self._groups)
 
 
+class MemoryShortError(RayActorError):
+    """Ray ended a worker process because memory ran short on its node.
+
+    It stands for Ray's `OutOfMemoryError`, whose text is a page on Ray's settings.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            error_msg="Ray ended the worker process because memory ran short on its node: run fewer at once "
+            "(search.max_concurrent), or ask for the memory that each needs (search.resources)"
+        )
+
+
+@contextmanager
+def memory_ends_for_tune() -> Iterator[None]:
+    """Let Tune treat a worker that Ray ended because memory ran short like one that died.
+
+    Tune knows no `OutOfMemoryError` of an actor and raises at the first, which would end the study.
+    """
+    handle = RayActorManager._actor_task_failed  # noqa: SLF001 - Tune has no public place for it
+
+    def failed(self: Any, tracked_actor_task: Any, exception: Exception) -> None:
+        handle(self, tracked_actor_task, MemoryShortError() if isinstance(exception, OutOfMemoryError) else exception)
+
+    RayActorManager._actor_task_failed = failed  # noqa: SLF001
+    try:
+        yield
+    finally:
+        RayActorManager._actor_task_failed = handle  # noqa: SLF001
+
+
 #: Resources that Ray adds to each node by itself, which are not shown in messages.
 _INTERNAL = ("node:", "object_store_memory", "accelerator_type:")
 
@@ -110,6 +144,12 @@ class Cluster:
         self.refresh()
         return list(self._nodes.values())
 
+    @property
+    def slots(self) -> int:
+        """Number of trials that can run at once now; 0 if no node is left that meets their needs."""
+        fit = sum(map(self.places, self.nodes))
+        return fit if self._most is None else min(fit, self._most)
+
     def places(self, node: Node) -> int:
         """Return how many trials or tasks a node can run at once."""
         fit = n_trials_at_once(node.resources, self._needs)
@@ -128,6 +168,10 @@ class Cluster:
             "at once there from now on"
         )
         return True
+
+    def limited(self, node: Node) -> bool:
+        """Whether memory ran short on a node, so that nothing may wait there."""
+        return node.id in self._limits
 
     def want(self, n: int) -> None:
         """Request places for trials or tasks, those that run included, as far as they are more than there are."""

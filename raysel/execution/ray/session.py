@@ -1,4 +1,4 @@
-"""Session of Ray: a cluster that is joined, with the code shipped to it, or a Ray that is started on this machine."""
+"""Start of Ray without the line that it prints on its own log level."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import ray
 import ray._private.ray_constants
+import ray.air.integrations
 from ray.exceptions import RayError
 
 from raysel.core.credentials import hidden_variables
@@ -41,7 +42,22 @@ def without_note_on_logs() -> Iterator[None]:
                     os.write(2, line)
 
 
+# Set before ray is imported: its loggers, output, snapshots and file copies can take longer than a fit.
+os.environ.update(
+    {
+        "RAY_AIR_NEW_OUTPUT": "0",
+        "RAY_CHDIR_TO_TRIAL_DIR": "0",
+        "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
+        "TUNE_DISABLE_SIGINT_HANDLER": "1",
+        "TUNE_MAX_PENDING_TRIALS_PG": "1000000",  # the searcher proposes no more than can run
+        "TUNE_GLOBAL_CHECKPOINT_S": "1000000",  # state is restored from the journal
+        "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",  # errors are recorded in the journal
+        "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
+    }
+)
 os.environ.setdefault("RAY_worker_niceness", "0")
+# Keep the workers that prepared the folds for the refits: a new worker needs seconds for its imports.
+os.environ.setdefault("RAY_num_workers_soft_limit", str(2 * len(os.sched_getaffinity(0))))
 # Errors of Ray's core go to the terminal although no logs are asked for: the study tells them in its own words.
 os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
 # A process that cannot reach the cluster's control service is ended by Ray after this time; `HeadWatch` comes before.
@@ -145,3 +161,26 @@ def _on_loopback_only() -> Iterator[None]:
         yield
     finally:
         constants.ENABLE_RAY_CLUSTER = before
+
+
+@contextmanager
+def mlflow_hidden_from_tune() -> Iterator[None]:
+    """Keep Tune from importing MLflow, which takes seconds, when it counts its callbacks at the start of a search.
+
+    Inside the context, Tune's integration of MLflow works as if MLflow were not installed; afterwards it can be
+    imported as usual. Nothing happens if MLflow or the integration is already imported.
+    """
+    name = "ray.air.integrations.mlflow"
+    if "mlflow" in sys.modules or name in sys.modules:
+        yield
+        return
+    try:
+        sys.modules["mlflow"] = None  # type: ignore[assignment]
+        try:
+            from ray.air.integrations import mlflow as _  # noqa: F401, PLC0415
+        finally:
+            del sys.modules["mlflow"]
+        yield
+    finally:
+        sys.modules.pop(name, None)
+        vars(ray.air.integrations).pop("mlflow", None)

@@ -22,10 +22,6 @@ class Nodes:
         return Cluster(needs, most, self.said.append, demand, alive=lambda: self.alive)
 
 
-def slots_of(cluster):
-    return sum(map(cluster.places, cluster.nodes))
-
-
 class Asked:
     """Takes the requests of a cluster for places."""
 
@@ -37,17 +33,18 @@ class Asked:
 
 
 @pytest.mark.parametrize(
-    ("needs", "slots"),
+    ("needs", "most", "slots"),
     [
-        ({"CPU": 1.0}, 11),
-        ({"CPU": 2.0}, 5),
-        ({"CPU": 1.0, "GPU": 0.5}, 4),
-        ({"CPU": 1.0, "memory": 2.0**32}, 2),
-        ({"CPU": 1.0, "licence": 1.0}, 0),
+        ({"CPU": 1.0}, None, 11),
+        ({"CPU": 2.0}, None, 5),
+        ({"CPU": 2.0}, 3, 3),
+        ({"CPU": 1.0, "GPU": 0.5}, None, 4),
+        ({"CPU": 1.0, "memory": 2.0**32}, None, 2),
+        ({"CPU": 1.0, "licence": 1.0}, None, 0),
     ],
 )
-def test_slots(needs, slots):
-    assert slots_of(Nodes(BIG, SMALL).cluster(needs)) == slots
+def test_slots(needs, most, slots):
+    assert Nodes(BIG, SMALL).cluster(needs, most).slots == slots
 
 
 def test_parts_of_a_resource_that_add_up_to_it_all_fit():
@@ -77,7 +74,7 @@ def test_nodes_that_come_and_go_are_told_once():
     nodes.alive.append(BIG)
     assert set(cluster.lost) == {"a", "b"}
     cluster.refresh(now=True)
-    assert slots_of(cluster) == 8
+    assert cluster.slots == 8
 
 
 def test_a_need_that_no_node_meets_is_refused_with_what_the_nodes_have():
@@ -96,16 +93,24 @@ def test_fewer_run_at_once_on_a_node_where_memory_ran_short_until_it_is_one():
     cluster.started("c4", "a")
     assert not cluster.run_fewer("c5", "")  # ended before it was known where it ran
     assert not cluster.run_fewer("c4", "a")  # alone there: its own memory is too much
-    assert slots_of(cluster) == 11
+    assert cluster.slots == 11
     assert cluster.run_fewer("c1", "b")
     cluster.ended("c1")
-    assert slots_of(cluster) == 10
+    assert cluster.slots == 10
     assert cluster.run_fewer("c2", "b")
     cluster.ended("c2")
     assert not cluster.run_fewer("c3", "b")
-    assert (cluster.places(SMALL), cluster.places(BIG)) == (1, 8)
+    assert (cluster.places(SMALL), cluster.limited(SMALL), cluster.limited(BIG)) == (1, True, False)
     short = "memory ran short on node 10.0.0.2 and Ray ended a trial, which runs again: "
     assert nodes.said == [f"{short}at most {n} at once there from now on" for n in (2, 1)]
+
+
+def test_tasks_that_wait_at_a_node_count_as_running_no_more_than_fit():
+    cluster = Nodes(SMALL).cluster({"CPU": 1.0})
+    for number in range(6):  # three of them wait there
+        cluster.started(f"task {number}", "b", "refit")
+    assert cluster.run_fewer("task 0", "b")
+    assert cluster.slots == 2
 
 
 @pytest.mark.parametrize(("most", "missing"), [(None, 4), (5, 2), (2, -1)])

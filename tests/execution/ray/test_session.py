@@ -1,4 +1,4 @@
-"""A study on Ray leaves the process as it was, and where Ray does not start, a study is computed without it."""
+"""A study on Ray leaves the process as it was: MLflow, Tune's integrations, the handler of SIGTERM."""
 
 from __future__ import annotations
 
@@ -15,6 +15,33 @@ from raysel.execution.ray import session
 from raysel.run import course
 from raysel.run.launch import make_executor
 
+HIDDEN = """
+import sys
+from raysel.execution.ray.session import mlflow_hidden_from_tune
+with mlflow_hidden_from_tune():
+    from ray.air._internal.usage import _count_callbacks
+    _count_callbacks([object()])
+    assert "mlflow" not in sys.modules
+import ray.air.integrations
+assert not hasattr(ray.air.integrations, "mlflow")
+from ray.air.integrations.mlflow import mlflow
+print(mlflow.__name__)
+with mlflow_hidden_from_tune():
+    import ray.air.integrations.mlflow as integration
+assert integration.mlflow is mlflow and sys.modules["mlflow"] is mlflow
+"""
+
+FAILING = """
+import sys
+from raysel.execution.ray.session import mlflow_hidden_from_tune
+sys.modules["ray.tune.logger"] = None  # makes the import of the integration fail
+try:
+    with mlflow_hidden_from_tune():
+        raise AssertionError
+except ImportError:
+    print("mlflow" in sys.modules, "ray.air.integrations.mlflow" in sys.modules)
+"""
+
 STUDY = """
 import signal, sys
 import raysel
@@ -22,7 +49,8 @@ def own(*_): pass
 signal.signal(signal.SIGTERM, own)
 raysel.run_study("few.yaml", output="study")
 import ray
-print(signal.getsignal(signal.SIGTERM) is own, ray.is_initialized(), "mlflow" in sys.modules)
+print(signal.getsignal(signal.SIGTERM) is own, ray.is_initialized(), "ray.air.integrations.mlflow" in sys.modules)
+print("mlflow" in sys.modules)
 """
 
 
@@ -34,6 +62,14 @@ def run(folder, script):
     return done.stdout.split()
 
 
+def test_tune_finds_mlflow_only_after_the_search(tmp_path):
+    assert run(tmp_path, HIDDEN) == ["mlflow"]
+
+
+def test_an_import_that_fails_leaves_mlflow_importable(tmp_path):
+    assert run(tmp_path, FAILING) == ["False", "False"]
+
+
 @pytest.mark.slow
 def test_a_study_on_ray_leaves_the_process_as_it_was(tmp_path):
     write_digits(tmp_path / "few.npz")
@@ -42,7 +78,7 @@ def test_a_study_on_ray_leaves_the_process_as_it_was(tmp_path):
     token.parent.mkdir()
     token.write_text("a" * 64)
     token.chmod(0o644)  # as Ray made it in an earlier session
-    assert run(tmp_path, STUDY)[-3:] == ["True", "False", "False"]
+    assert run(tmp_path, STUDY)[-4:] == ["True", "False", "False", "False"]
     assert token.read_text() == "a" * 64
     assert token.stat().st_mode & 0o777 == 0o600
 
