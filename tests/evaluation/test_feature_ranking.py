@@ -199,6 +199,7 @@ def test_one_fold_has_ranks_but_no_spread():
         ({"feature_names": ["a", "b"]}, DataError, "2 feature names"),
         ({"constant": np.array([True])}, DataError, "constant has shape"),
         ({"coordinates": {"row": np.zeros(2)}}, DataError, "row has shape"),
+        ({"added": {"p_value": np.ones(2)}}, DataError, "p_value has shape"),
         ({"fold_scores": [[1.0, 1.0, 1.0], [1.0]]}, DataError, "outer1 have shape"),
         (
             {"fold_scores": [[1.0] * 3, [1.0, np.nan, 1.0]]},

@@ -171,6 +171,9 @@ def test_records_of_version_0_1_are_read():
     refit = RefitRecord("outer0", "t", "t", {}, 0.5, [0.5], [1.0], [1.0]).to_json()
     del refit["converged"], refit["gap"]
     assert instance_of(RefitRecord, refit).converged is None
+    kept = RefitRecord("outer0", "t", "t", {}, 0.5, [0.5], [1.0, 2.0, 3.0], [1.0])
+    kept.clear_scores([1])  # constant features had the scores that the method gave
+    assert kept.feature_scores == [1.0, 0.0, 3.0]
 
 
 def test_the_trace_table_has_a_row_an_iteration():

@@ -21,7 +21,6 @@ from raysel.cli.stability import main
 from raysel.core.errors import ConfigError, DataError, DirectoryError, StudyError
 from raysel.data.formats.writers import save_dataset
 from raysel.data.synthetic import make_multimodal_classification
-from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.plan import derived_seed
 from raysel.execution.serial import SerialExecutor
 from raysel.numerics.rankings import nogueira_stability
@@ -344,18 +343,6 @@ def test_the_command_prints_the_set_with_its_bounds(filtered, tmp_path, capsys):
     assert capsys.readouterr().out == f"{tmp_path / 'study'}\n"
     assert main([str(tmp_path / "nothing")]) == 2
     assert "error: " in capsys.readouterr().err
-
-
-def test_added_columns_must_fit():
-    with pytest.raises(raysel.core.errors.DataError, match="p_value has shape"):
-        FeatureRanking.from_folds(
-            [1.0, 2.0],
-            [[1.0, 2.0]],
-            feature_names=["a", "b"],
-            fold_names=["outer0"],
-            n_selected=1,
-            added={"p_value": np.ones(3)},
-        )
 
 
 def test_the_manifest_says_what_was_found(filtered):
