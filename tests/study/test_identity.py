@@ -93,7 +93,7 @@ def test_it_does_not_depend_on_where_raysel_is(copy):
     ("module", "added", "expected"),
     [
         ("solvers/smr/updates.py", "\n\n# a comment\n", (False, False)),
-        ("results/displays/parts.py", CODE, (False, False)),
+        ("results/displays/maps.py", CODE, (False, False)),
         ("tracking/uploader.py", CODE, (False, False)),
         ("solvers/smr/updates.py", CODE, (True, False)),
         ("solvers/smml/walk.py", CODE, (False, True)),
