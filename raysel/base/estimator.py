@@ -267,6 +267,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         -------
         object
             A dataclass of contiguous arrays, or a tuple of such; not None. It must not be modified afterwards.
+
+        Raises
+        ------
+        DataError
+            If the labels do not suit the method, e.g. y holds one class only.
         """
 
     @abstractmethod

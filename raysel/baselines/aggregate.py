@@ -135,13 +135,7 @@ class Aggregate(IterativeEstimator, TaskProjector):
         self.criterion = criterion
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which fewer components come first, then more shrinkage, then fewer intermediate ones.
-
-        Returns
-        -------
-        tuple of float
-            Smaller for simpler models.
-        """
+        """Return the sort key of fewer components first, then of more shrinkage, then of fewer intermediate ones."""
         dim = np.inf if self.intermediate_dim is None else float(self.intermediate_dim)
         return (*super().complexity_key(), -self.shrinkage, dim)
 

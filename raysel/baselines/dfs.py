@@ -204,13 +204,7 @@ class DFS(IterativeEstimator, Selector):
             )
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which a stronger penalty precedes a weaker one.
-
-        Returns
-        -------
-        tuple of float
-            Smaller for simpler models.
-        """
+        """Return the sort key by which a stronger penalty precedes a weaker one."""
         return (-float(self.gamma),)
 
     def another_start(self) -> DFS:
@@ -220,25 +214,7 @@ class DFS(IterativeEstimator, Selector):
         return other
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedDFS:
-        """Centre and scale the features and find the number of directions.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples.
-        y : ndarray of shape (n_samples,)
-            Training labels.
-
-        Returns
-        -------
-        PreparedDFS
-            The same for all parameters.
-
-        Raises
-        ------
-        DataError
-            If y holds one class only.
-        """
+        """Centre and scale the features and find the number of directions."""
         classes, T = one_hot(y)
         centred, _, constant, scale = centre_and_scale(X)
         centred = np.ascontiguousarray(centred[:, ~constant])

@@ -97,30 +97,11 @@ class FisherScore(Filter):
         self.n_features_to_select = n_features_to_select
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which "ratio" precedes "set", and a larger gamma a smaller one.
-
-        Returns
-        -------
-        tuple of float
-            Smaller for simpler models.
-        """
+        """Return the sort key by which "ratio" precedes "set", and a larger gamma a smaller one."""
         return (float(self.criterion == "set"), -float(self.gamma))
 
     def prepare(self, X: FloatArray, y: LabelArray) -> FloatArray | PreparedScatter:
-        """Compute the ratios, or for "set" the scatters that the sets of every gamma share.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples.
-        y : ndarray of shape (n_samples,)
-            Training labels.
-
-        Returns
-        -------
-        ndarray of shape (n_features,) or PreparedScatter
-            Ratio of each feature, or scatter between classes and in total.
-        """
+        """Compute the ratios, or for "set" the scatters that the sets of every gamma share."""
         codes, counts = class_codes(y)
         if self.criterion == "ratio":
             return scatter_ratios(*class_moments(X, codes, counts), counts)

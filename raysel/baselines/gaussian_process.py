@@ -109,13 +109,7 @@ class GaussianProcess(OneShotEstimator, KernelClassifier):
         self.max_iter = max_iter
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which a smaller gamma comes first.
-
-        Returns
-        -------
-        tuple of float
-            Smaller for simpler models.
-        """
+        """Return the sort key by which a smaller gamma comes first."""
         return (float(self.gamma),)
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedKernels) -> Iterator[float]:

@@ -105,13 +105,7 @@ class BilinearRegression(IterativeEstimator, MatrixSelector):
         self.n_features_to_select = n_features_to_select
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which a stronger penalty precedes a weaker one.
-
-        Returns
-        -------
-        tuple of float
-            Smaller for simpler models.
-        """
+        """Return the sort key by which a stronger penalty precedes a weaker one."""
         return (-float(self.alpha),)
 
     def another_start(self) -> BilinearRegression | None:
@@ -123,25 +117,7 @@ class BilinearRegression(IterativeEstimator, MatrixSelector):
         return other
 
     def prepare(self, X: FloatArray, y: LabelArray) -> LeastSquaresData:
-        """Centre and reduce the training set.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples.
-        y : ndarray of shape (n_samples,)
-            Training labels.
-
-        Returns
-        -------
-        LeastSquaresData
-            The same for all parameters.
-
-        Raises
-        ------
-        DataError
-            If y holds one class only.
-        """
+        """Centre and reduce the training set."""
         return least_squares_data(X, y)
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: LeastSquaresData) -> Iterator[float]:

@@ -181,35 +181,11 @@ class GLSPFS(IterativeEstimator, LinearSelector):
         self.n_features_to_select = n_features_to_select
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which a stronger penalty precedes a weaker one.
-
-        Returns
-        -------
-        tuple of float
-            Smaller for simpler models.
-        """
+        """Return the sort key by which a stronger penalty precedes a weaker one."""
         return (-float(self.sparsity), -float(self.local))
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedGLSPFS:
-        """Standardise the features and build the graph of the training samples.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples.
-        y : ndarray of shape (n_samples,)
-            Training labels.
-
-        Returns
-        -------
-        PreparedGLSPFS
-            The same for all parameters but ``n_neighbors``.
-
-        Raises
-        ------
-        DataError
-            If y holds one class only.
-        """
+        """Standardise the features and build the graph of the training samples."""
         classes, T = one_hot(y)
         shares = T.mean(axis=0)
         T -= shares
@@ -236,33 +212,12 @@ class GLSPFS(IterativeEstimator, LinearSelector):
         return PreparedGLSPFS(rows, T, reduced, len(X), used, mean, deviation, shares, classes, sparsity_max)
 
     def is_zero_solution(self, prepared: PreparedGLSPFS) -> bool:
-        """Return whether ``sparsity`` is at least its maximum, or no feature correlates with the classes.
-
-        Parameters
-        ----------
-        prepared : PreparedGLSPFS
-            Result of ``prepare`` for the training set.
-
-        Returns
-        -------
-        bool
-            True only if W = 0 is optimal.
-        """
+        """Return whether ``sparsity`` is at least its maximum, or no feature correlates with the classes."""
         limit = 1.0 if self.sparsity_scale == "max" else prepared.sparsity_max
         return prepared.sparsity_max == 0.0 or self.sparsity >= limit
 
     def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: PreparedGLSPFS) -> None:
-        """Set the fitted attributes to W = 0, which predicts the most frequent class.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples.
-        y : ndarray of shape (n_samples,)
-            Training labels.
-        prepared : PreparedGLSPFS
-            Result of ``prepare(X, y)``.
-        """
+        """Set the fitted attributes to W = 0, which predicts the most frequent class."""
         n_used = len(prepared.mean)
         self._keep(np.zeros((len(prepared.classes), n_used)), np.zeros(n_used), prepared)
         self.objective_path_, self.n_iter_, self.converged_, self.dual_gap_ = np.array([1.0]), 1, True, 0.0

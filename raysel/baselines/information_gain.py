@@ -64,30 +64,11 @@ class InformationGain(Filter):
         self.n_features_to_select = n_features_to_select
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which fewer bins precede more.
-
-        Returns
-        -------
-        tuple of float
-            Smaller for fewer bins.
-        """
+        """Return the sort key by which fewer bins precede more."""
         return (float(self.bins),)
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedGain:
-        """Find the ranges of the features and number the classes.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples.
-        y : ndarray of shape (n_samples,)
-            Training labels.
-
-        Returns
-        -------
-        PreparedGain
-            Ranges and classes.
-        """
+        """Find the ranges of the features and number the classes."""
         return PreparedGain(bin_range(X), *class_codes(y))
 
     def _rate(self, X: FloatArray, prepared: PreparedGain) -> tuple[FloatArray, float]:

@@ -86,13 +86,7 @@ class KernelSVM(OneShotEstimator, KernelClassifier):
         self.tol = tol
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which a smaller C, then a smaller gamma, comes first.
-
-        Returns
-        -------
-        tuple of float
-            Smaller for simpler models.
-        """
+        """Return the sort key by which a smaller C, then a smaller gamma, comes first."""
         return (float(self.C), float(self.gamma))
 
     @property

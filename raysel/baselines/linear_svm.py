@@ -115,47 +115,17 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
         self.random_state = random_state
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which "l1" precedes "l2", and a smaller C a larger one.
-
-        Returns
-        -------
-        tuple of float
-            Smaller for simpler models.
-        """
+        """Return the sort key by which "l1" precedes "l2", and a smaller C a larger one."""
         return (float(self.penalty == "l2"), float(self.C))
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedSVM:
-        """Count and sum the samples of both signs of each binary problem.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples.
-        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Training labels.
-
-        Returns
-        -------
-        PreparedSVM
-            Target, counts and sums.
-        """
+        """Count and sum the samples of both signs of each binary problem."""
         target = signed_target(y)
         sides = np.stack([target.signs > 0, target.signs < 0])
         return PreparedSVM(target, sides.sum(axis=2), sides.astype(np.float64) @ X)
 
     def is_zero_solution(self, prepared: PreparedSVM) -> bool:
-        """Return whether every w is zero: for "l1", if no derivative of the loss at w = 0 and optimal b exceeds 1.
-
-        Parameters
-        ----------
-        prepared : PreparedSVM
-            Result of ``prepare`` for the training set.
-
-        Returns
-        -------
-        bool
-            True if w = 0 is optimal for every binary problem; always False for "l2".
-        """
+        """Return whether every w is zero: for "l1", if no derivative of the loss at w = 0 and optimal b exceeds 1."""
         if self.penalty == "l2":
             return False
         bias, sums = self._null_bias(prepared), prepared.sums
@@ -163,17 +133,7 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
         return bool(2 * self.C * np.abs(slopes).max() <= 1)
 
     def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: PreparedSVM) -> None:
-        """Set the fitted attributes to w = 0 and its optimal b, for training sets with `is_zero_solution`.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples.
-        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Training labels.
-        prepared : PreparedSVM
-            Result of ``prepare(X, y)``.
-        """
+        """Set the fitted attributes to w = 0 and its optimal b, for training sets with `is_zero_solution`."""
         self.n_features_in_ = X.shape[1]
         self.objective_path_, self.n_iter_ = np.array([self._keep_null(X, prepared)]), 1
         self.converged_ = self._has_converged(self.objective_path_)

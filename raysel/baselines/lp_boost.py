@@ -151,13 +151,7 @@ class LPBoost(OneShotEstimator, KernelClassifier):
         self.random_state = random_state
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key of shared weights first, then of larger nu, smaller C and smaller gamma.
-
-        Returns
-        -------
-        tuple of float
-            Smaller for simpler models.
-        """
+        """Return the sort key of shared weights first, then of larger nu, smaller C and smaller gamma."""
         C = max(C_GRID) if self.C is None else self.C
         return (float(self.weights == "per_class"), -float(self.nu), float(C), float(self.gamma))
 

@@ -97,13 +97,7 @@ class MCGF(OneShotEstimator, OneAgainstRestClassifier):
         self.n_neighbors = n_neighbors
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which a smaller alpha comes first, then a smaller beta, which smooths more.
-
-        Returns
-        -------
-        tuple of float
-            Smaller for simpler models.
-        """
+        """Return the sort key by which a smaller alpha comes first, then a smaller beta, which smooths more."""
         return (float(self.alpha), float(self.beta), -float(self.n_neighbors))
 
     def check(self, n_features: int) -> None:
@@ -145,20 +139,7 @@ class MCGF(OneShotEstimator, OneAgainstRestClassifier):
         _check_size(len(y), f"{len(y)} samples")
 
     def prepare(self, X: FloatArray, y: LabelArray) -> SignedTarget:
-        """Encode the labels.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples.
-        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Training labels.
-
-        Returns
-        -------
-        SignedTarget
-            Binary problems.
-        """
+        """Encode the labels."""
         return signed_target(y)
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: SignedTarget) -> Iterator[float]:

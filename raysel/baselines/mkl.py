@@ -309,13 +309,7 @@ class MKL(IterativeEstimator, KernelClassifier):
             )
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which a smaller C, then a smaller gamma, comes first.
-
-        Returns
-        -------
-        tuple of float
-            Smaller for simpler models.
-        """
+        """Return the sort key by which a smaller C, then a smaller gamma, comes first."""
         return (float(self.C), float(self.gamma))
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedKernels) -> Iterator[float]:

@@ -101,30 +101,11 @@ class MLkNN(OneShotEstimator, OneAgainstRestClassifier):
         self.smoothing = smoothing
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which more neighbours come first, then more smoothing.
-
-        Returns
-        -------
-        tuple of float
-            Smaller for simpler models.
-        """
+        """Return the sort key by which more neighbours come first, then more smoothing."""
         return (-float(self.n_neighbors), -float(self.smoothing))
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedNeighbours:
-        """Find the nearest neighbours of the training samples.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples.
-        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Training labels.
-
-        Returns
-        -------
-        PreparedNeighbours
-            Target, and up to 64 neighbours of each sample.
-        """
+        """Find the nearest neighbours of the training samples."""
         return PreparedNeighbours(signed_target(y), nearest_others(X, PREPARED_NEIGHBORS))
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedNeighbours) -> Iterator[float]:

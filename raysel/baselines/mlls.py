@@ -121,13 +121,7 @@ class MLLS(OneShotEstimator, OneAgainstRest):
         self.n_features_to_select = n_features_to_select
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which a smaller rank comes first, then a larger beta, then a larger alpha.
-
-        Returns
-        -------
-        tuple of float
-            Smaller for simpler models.
-        """
+        """Return the sort key by which a smaller rank comes first, then a larger beta, then a larger alpha."""
         return (np.inf if self.rank is None else float(self.rank), -float(self.beta), -float(self.alpha))
 
     def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
@@ -156,20 +150,7 @@ class MLLS(OneShotEstimator, OneAgainstRest):
             )
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedLeastSquares:
-        """Decompose the centred samples, by the eigenvectors of the smaller Gram matrix.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples.
-        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Training labels.
-
-        Returns
-        -------
-        PreparedLeastSquares
-            Decomposition and centred signs.
-        """
+        """Decompose the centred samples, by the eigenvectors of the smaller Gram matrix."""
         target = signed_target(y)
         signs = np.vstack([-target.signs, target.signs]) if len(target.signs) == 1 else target.signs
         sign_means = signs.mean(axis=1)

@@ -111,30 +111,11 @@ class MRMR(Filter):
         self.n_features_to_select = n_features_to_select
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which fewer bins precede more.
-
-        Returns
-        -------
-        tuple of float
-            Smaller for fewer bins.
-        """
+        """Return the sort key by which fewer bins precede more."""
         return (float(self.bins),)
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedBins:
-        """Bin the features and find their relevance.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples.
-        y : ndarray of shape (n_samples,)
-            Training labels.
-
-        Returns
-        -------
-        PreparedBins
-            Bins and relevance.
-        """
+        """Bin the features and find their relevance."""
         binned = bin_range(X).bins_of(X, self.bins)
         relevance = information(binned, self.bins, *class_codes(y))
         return PreparedBins(binned, np.where(constant_columns(X), 0.0, relevance))

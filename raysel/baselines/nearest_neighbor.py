@@ -56,30 +56,11 @@ class NearestNeighbor(OneShotEstimator, OneAgainstRestClassifier):
         self.n_neighbors = n_neighbors
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which more neighbours come first.
-
-        Returns
-        -------
-        tuple of float
-            Smaller for simpler models.
-        """
+        """Return the sort key by which more neighbours come first."""
         return (-float(self.n_neighbors),)
 
     def prepare(self, X: FloatArray, y: LabelArray) -> SignedTarget:
-        """Encode the labels.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples.
-        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Training labels.
-
-        Returns
-        -------
-        SignedTarget
-            Binary problems.
-        """
+        """Encode the labels."""
         return signed_target(y)
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: SignedTarget) -> Iterator[float]:

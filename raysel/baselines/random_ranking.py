@@ -43,20 +43,7 @@ class RandomRanking(Filter):
         self.random_state = random_state
 
     def prepare(self, X: FloatArray, y: LabelArray) -> tuple[()]:
-        """Prepare nothing: configurations have nothing to share.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples.
-        y : ndarray of shape (n_samples,)
-            Training labels.
-
-        Returns
-        -------
-        tuple
-            An empty tuple.
-        """
+        """Prepare nothing: configurations have nothing to share."""
         return ()
 
     def _rate(self, X: FloatArray, prepared: tuple[()]) -> tuple[FloatArray, float]:

@@ -86,30 +86,11 @@ class ReliefF(Filter):
         self.n_features_to_select = n_features_to_select
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which more neighbours, which average more, precede fewer.
-
-        Returns
-        -------
-        tuple of float
-            Smaller for more neighbours.
-        """
+        """Return the sort key by which more neighbours, which average more, precede fewer."""
         return (-float(self.n_neighbors),)
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedNeighbours:
-        """Sort the samples of each class by their distance from every sample.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples.
-        y : ndarray of shape (n_samples,)
-            Training labels.
-
-        Returns
-        -------
-        PreparedNeighbours
-            Order of the neighbours, classes and ranges.
-        """
+        """Sort the samples of each class by their distance from every sample."""
         codes, counts = class_codes(y)
         ranges = bin_range(X)
         # Less the minimum: of values that are far larger than their differences a quotient keeps no difference.

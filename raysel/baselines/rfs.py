@@ -250,35 +250,11 @@ class RFS(IterativeEstimator, LinearSelector):
         self.n_features_to_select = n_features_to_select
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which a stronger penalty precedes a weaker one.
-
-        Returns
-        -------
-        tuple of float
-            Smaller for simpler models.
-        """
+        """Return the sort key by which a stronger penalty precedes a weaker one."""
         return (-float(self.alpha),)
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedRFS:
-        """Centre and scale the features and compute the zero solution.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples.
-        y : ndarray of shape (n_samples,)
-            Training labels.
-
-        Returns
-        -------
-        PreparedRFS
-            The same for all parameters.
-
-        Raises
-        ------
-        DataError
-            If y holds one class only.
-        """
+        """Centre and scale the features and compute the zero solution."""
         classes, T = one_hot(y)
         features, X_mean, _, scale = centre_and_scale(X)
         null_intercept, gradients = null_model(T.sum(axis=0).astype(np.int64))
@@ -286,33 +262,12 @@ class RFS(IterativeEstimator, LinearSelector):
         return PreparedRFS(features, T, X_mean, scale, classes, null_intercept, alpha_max)
 
     def is_zero_solution(self, prepared: PreparedRFS) -> bool:
-        """Return whether alpha is at least alpha_max, or no feature correlates with the classes.
-
-        Parameters
-        ----------
-        prepared : PreparedRFS
-            Result of ``prepare`` for the training set.
-
-        Returns
-        -------
-        bool
-            True only if W = 0 is optimal.
-        """
+        """Return whether alpha is at least alpha_max, or no feature correlates with the classes."""
         limit = 1.0 if self.alpha_scale == "max" else prepared.alpha_max
         return prepared.alpha_max == 0.0 or self.alpha >= limit
 
     def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: PreparedRFS) -> None:
-        """Set the fitted attributes to W = 0 and the spatial median, which predict the most frequent class.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples.
-        y : ndarray of shape (n_samples,)
-            Training labels.
-        prepared : PreparedRFS
-            Result of ``prepare(X, y)``.
-        """
+        """Set the fitted attributes to W = 0 and the spatial median, which predict the most frequent class."""
         b = prepared.null_intercept
         self._keep(np.zeros((X.shape[1], len(b))), b, np.zeros(X.shape[1]), prepared)
         loss = np.sqrt(((prepared.T - b) ** 2).sum(axis=1) + EPS).sum()

@@ -59,25 +59,7 @@ class TTest(Filter):
         self.n_features_to_select = n_features_to_select
 
     def prepare(self, X: FloatArray, y: LabelArray) -> FloatArray:
-        """Compute t of each feature and class.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples.
-        y : ndarray of shape (n_samples,)
-            Training labels.
-
-        Returns
-        -------
-        ndarray of shape (n_compared, n_features)
-            t of each class that has a variance and whose rest has one; of two classes once.
-
-        Raises
-        ------
-        DataError
-            If there is no such class.
-        """
+        """Compute t of each feature and class."""
         codes, counts = class_codes(y)
         compared = np.flatnonzero((counts > 1) & (counts < len(y) - 1))
         if not len(compared):

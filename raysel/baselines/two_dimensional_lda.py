@@ -121,37 +121,13 @@ class TwoDimensionalLDA(OneShotEstimator, FittedProjection):
 
     @classmethod
     def from_layout(cls, layout: Layout, **params: Any) -> Self:
-        """Make an estimator for the shape of the samples.
-
-        Parameters
-        ----------
-        layout : Tensor of order 1 or 2
-            Layout of the data.
-        **params
-            Parameters of the constructor except ``shape``.
-
-        Returns
-        -------
-        TwoDimensionalLDA
-            The unfitted estimator.
-
-        Raises
-        ------
-        ConfigError
-            If the samples are neither vectors nor matrices.
-        """
+        """Make an estimator for the shape of the samples."""
         if len(layout.grid) not in (1, 2):
             raise ConfigError(f"TwoDimensionalLDA needs matrices or vectors, not {layout}; give a shape of two sides.")
         return cls(shape=layout.parameters().get("shape"), **params)
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which fewer components come first, then more shrinkage, then fewer passes.
-
-        Returns
-        -------
-        tuple of float
-            Smaller for simpler models.
-        """
+        """Return the sort key by which fewer components come first, then more shrinkage, then fewer passes."""
         size = np.inf
         if self.n_components is not None:
             size = float(np.prod(self._components(vectors=self.shape is None)))
@@ -225,20 +201,7 @@ class TwoDimensionalLDA(OneShotEstimator, FittedProjection):
         return pair_of_sides("n_components", given)
 
     def prepare(self, X: FloatArray, y: LabelArray) -> Deviations:
-        """Compute the deviations of samples and class means.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples.
-        y : ndarray of shape (n_samples,)
-            Training labels.
-
-        Returns
-        -------
-        Deviations
-            Deviations, independent of the parameters except ``shape``.
-        """
+        """Compute the deviations of samples and class means."""
         task = task_samples("", X, y)
         mean, centred = centre(X)
         if not centred.any():

@@ -38,20 +38,7 @@ class Variance(Filter):
         self.n_features_to_select = n_features_to_select
 
     def prepare(self, X: FloatArray, y: LabelArray) -> FloatArray:
-        """Compute the variances.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples.
-        y : ndarray of shape (n_samples,)
-            Training labels, not used.
-
-        Returns
-        -------
-        ndarray of shape (n_features,)
-            Variance of each feature.
-        """
+        """Compute the variances."""
         return np.concatenate([block.var(axis=0) for block in column_blocks(X)])
 
     def _rate(self, X: FloatArray, prepared: FloatArray) -> tuple[FloatArray, float]:

@@ -240,31 +240,12 @@ embedded_labels_, task_names_, classes_
 
     @classmethod
     def from_layout(cls, layout: Layout, **params: Any) -> Self:
-        """Make an estimator for the tasks of a layout, or for the shape of one task's samples.
-
-        Parameters
-        ----------
-        layout : Layout
-            Layout of the data.
-        **params
-            Parameters of the constructor except ``tasks`` and ``shape``.
-
-        Returns
-        -------
-        BilinearMTDA
-            The unfitted estimator.
-        """
+        """Make an estimator for the tasks of a layout, or for the shape of one task's samples."""
         arrangement = layout.parameters()
         return cls(tasks=arrangement.get("tasks"), shape=arrangement.get("shape"), **params)
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the number of components; the default counts as the largest number.
-
-        Returns
-        -------
-        tuple of float
-            Smaller for fewer components.
-        """
+        """Return the number of components; the default counts as the largest number."""
         return (np.inf if self.bilinear is None else float(np.prod(self.bilinear)),)
 
     def check(self, n_features: int) -> None:

@@ -163,25 +163,7 @@ class SMML(IterativeEstimator, OneAgainstRest):
         return (-float(self.gamma1 + self.gamma2), -float(self.gamma1))
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedModalities:
-        """Centre the training set, find the gammas' maxima and the eigendecomposition that all gammas share.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples.
-        y : ndarray of shape (n_samples,), or (n_samples, n_labels) of 0/1 or -1/1
-            Their class labels, or an indicator of labels.
-
-        Returns
-        -------
-        PreparedModalities
-            The prepared set, which serves models of all gammas.
-
-        Raises
-        ------
-        DataError
-            If y holds one class only, or is neither labels nor an indicator.
-        """
+        """Centre the training set, find the gammas' maxima and the eigendecomposition that all gammas share."""
         X = np.asarray(X, dtype=np.float64)
         widths = [X.shape[1]] if self.modalities is None else list(self.modalities.values())
         target = signed_target(y)
@@ -201,17 +183,7 @@ class SMML(IterativeEstimator, OneAgainstRest):
         return self.problem(prepared).is_zero_solution
 
     def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: PreparedModalities) -> None:
-        """Set the fitted attributes to W = 0 and its best intercept, without solving; needs `is_zero_solution`.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            Training samples; only their number of columns is read.
-        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Not read: ``prepared`` holds the labels.
-        prepared : PreparedModalities
-            Result of ``prepare(X, y)``.
-        """
+        """Set the fitted attributes to W = 0 and its best intercept, without solving; needs `is_zero_solution`."""
         self.keep(X, Certificate(self.problem(prepared)))
 
     @classmethod
