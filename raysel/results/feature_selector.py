@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
@@ -93,14 +92,8 @@ class FeatureSelector(ScoredSelector):
             If the study has no ranking: its method gives no feature scores, or there is no final model.
         """
         result = StudyResult.open(directory)
-        ranking = result.ranking()
-        n_all = len(ranking.feature_names)
-        is_number = isinstance(n_features, Integral) and not isinstance(n_features, bool)
-        if n_features is not None and not (is_number and 1 <= n_features <= n_all):
-            given = int(n_features) if isinstance(n_features, np.integer) else repr(n_features)
-            raise ConfigError(
-                f"n_features={given} must be a whole number between 1 and the {n_all} features of the study."
-            )
+        result.check_ranks()
+        result.check_top(n_features, "n_features")
         selector = cls(
             np.array(result.final.feature_scores), n_features or result.default_top, list(result.feature_names)
         )

@@ -16,6 +16,7 @@ import pyarrow.parquet
 from raysel.core.arrays import FloatArray
 from raysel.core.errors import DirectoryError
 from raysel.core.files import read_json, write_result
+from raysel.core.printing import mean_and_sd
 from raysel.evaluation.ranking_files import write_table
 from raysel.evaluation.records import RefitRecord
 from raysel.numerics.permutation import PermutationPValue
@@ -110,8 +111,9 @@ class PermutationTest:
             f"interval of p for all permutations {_number(p.lower)} to {_number(p.upper)})"
         )
         if known:
-            sd = f" ± {np.std(known, ddof=1):.3f} (SD)" if len(known) > 1 else ""
-            text += f"; permuted labels give {np.mean(known):.3f}{sd}, at most {max(known):.3f}"
+            sd = float(np.std(known, ddof=1)) if len(known) > 1 else math.nan
+            shown = mean_and_sd(float(np.mean(known)), sd) + (" (SD)" if len(known) > 1 else "")
+            text += f"; permuted labels give {shown}, at most {max(known):.3f}"
         return f"{text}."
 
     def _feature_sentences(self) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from raysel.core.arrays import FloatArray
 from raysel.core.files import parse_json, write_text_atomically
+from raysel.core.typed import instance_of
 from raysel.data.dataset import Dataset
 from raysel.data.task_blocks import blocks_of
 
@@ -57,24 +58,10 @@ class Preview:
 
     @classmethod
     def read(cls, path: Path) -> Preview | None:
-        """Read a preview."""
+        """Read a preview; None if there is none, or the file is damaged."""
         try:
-            raw = parse_json(path.read_text(encoding="utf-8"))
-            sizes, values, unlabelled = raw.get("group_sizes"), raw.get("values"), raw.get("n_unlabelled")
-            return cls(
-                [str(name) for name in raw["classes"]],
-                [int(count) for count in raw["counts"]],
-                bool(raw["is_multilabel"]),
-                None if raw["n_groups"] is None else int(raw["n_groups"]),
-                [(str(name), float(low), float(mean), float(high)) for name, low, mean, high in raw["ranges"]],
-                None if raw.get("label") is None else str(raw["label"]),
-                None if sizes is None else (int(sizes[0]), int(sizes[1])),
-                None if values is None else (float(values[0]), float(values[1]), float(values[2])),
-                tuple(int(n) for n in raw.get("n_by_task", ())),
-                None if unlabelled is None else int(unlabelled),
-                tuple(str(note) for note in raw.get("notes", ())),
-            )
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError):
+            return instance_of(cls, parse_json(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, RecursionError):
             return None
 
 

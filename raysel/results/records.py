@@ -322,12 +322,12 @@ class StudyRecords:
             )
         self.check_top(top)
 
-    def check_top(self, top: int | None) -> None:
+    def check_top(self, top: int | None, name: str = "top") -> None:
         """Check the number of features that count as selected."""
         n_all = len(self.feature_names)
         if top is not None and (not isinstance(top, Integral) or isinstance(top, bool) or not 1 <= top <= n_all):
             given = int(top) if isinstance(top, np.integer) else repr(top)
-            raise ConfigError(f"top={given} must be a whole number between 1 and the {n_all} features of the study.")
+            raise ConfigError(f"{name}={given} must be a whole number between 1 and the {n_all} features of the study.")
 
     # --- models ------------------------------------------------------------------------------
 
