@@ -72,15 +72,12 @@ def print_files(result: StudyResult, out: Console) -> None:
 def _say(out: Console, text: str, label: str = "", style: str | None = None) -> None:
     """Print a sentence behind its label, wrapped on a terminal."""
     indent = _LABEL if label else 0
-    parts = _wrapped(f"{label:<{indent}}{text}", out.width, indent) if out.is_terminal else [f"{label:<{indent}}{text}"]
-    out.print("\n".join(parts), markup=False, style=style, soft_wrap=True)
-
-
-def _wrapped(text: str, width: int, indent: int) -> list[str]:
-    """Lines of a sentence, the later ones indented; words, e.g. names of parameters, are never broken."""
-    return textwrap.wrap(
-        text, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
-    ) or [text]
+    line = f"{label:<{indent}}{text}"
+    if out.is_terminal:  # words, e.g. names of parameters, are never broken
+        wrapper = textwrap.TextWrapper(out.width, break_long_words=False, break_on_hyphens=False)
+        wrapper.subsequent_indent = " " * indent
+        line = wrapper.fill(line) or line
+    out.print(line, markup=False, style=style, soft_wrap=True)
 
 
 def _tables(facts: Facts) -> Iterator[Table]:

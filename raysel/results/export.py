@@ -102,13 +102,13 @@ def _move_new(files: Sequence[Path], folder: Path) -> list[Path]:
 
 def markdown(facts: Facts) -> str:
     """Return the winners and their scores as a table in Markdown, with the model, the stability and the remarks."""
-    _, curve = curve_table = texts.curve_rows(facts)
+    header, curve = texts.curve_rows(facts)
     parts = [
         f"{texts.capitalized(texts.headline(facts))}. {texts.rule_sentence(facts.evaluation, facts.study.choose_n)}",
         _winners_table(facts),
         f"Test {facts.metric} by task: {texts.format_each(facts.by_task)}." if facts.by_task else "",
         *_references(facts),
-        _table([curve_table[0], *curve]) if len(curve) > 1 else "",
+        _table([header, *curve]) if len(curve) > 1 else "",
         texts.optimism_sentence(facts),
         texts.interval_footnote(facts),
         " ".join(_model(facts)),
@@ -155,13 +155,9 @@ def _model(facts: Facts) -> Iterator[str]:
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
     """A table in Markdown; the first row is its header."""
-    return "\n".join(map(_markdown_row, [rows[0], ["---"] * len(rows[0]), *rows[1:]]))
-
-
-def _markdown_row(cells: Sequence[str]) -> str:
-    if set(cells) == {"---"}:
-        return f"|{'|'.join(cells)}|"
-    return "|" + "|".join(f" {cell} " if cell else " " for cell in (c.replace("|", "\\|") for c in cells)) + "|"
+    escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    lines = ["|" + "|".join(f" {cell} " if cell else " " for cell in row) + "|" for row in escaped]
+    return "\n".join([lines[0], f"|{'---|' * len(rows[0])}", *lines[1:]])
 
 
 def manifest(result: StudyResult, top: int | None = None, by: str = FINAL) -> dict[str, Any]:

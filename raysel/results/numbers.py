@@ -69,10 +69,6 @@ class StudyNumbers(StudyRecords):
         """
         return self.facts.references
 
-    def reference_n_features(self, name: str) -> list[int]:
-        """Return the number of features of a reference on each outer fold; empty where it has none to choose."""
-        return list(self.references[name].n_features)
-
     @property
     def optimism(self) -> Mapping[str, float]:
         """Mean scores of the outer folds' winners: ``training``, ``inner`` and ``test``."""
