@@ -4,37 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import PurePosixPath
-from types import UnionType
 from typing import Any
 
 from raysel.core.credentials import keep_credentials
 from raysel.core.errors import DataError, DirectoryError
 from raysel.core.files import check_entries, read_again, read_json
+from raysel.core.typed import instance_of
 from raysel.tracking.directory import RESULTS, StudyDirectory
 from raysel.tracking.locks import FileLock, LockedFile
 
 SCHEMA = 1
 
-#: Keys of ``members.json`` with their types, and those of a member.
-_COMPARISON: dict[str, type | UnionType] = {
-    "id": str,
-    "name": str,
-    "reference": str,
-    "experiment": str,
-    "uri": str,
-    "started": int | float,
-}
-_MEMBER: dict[str, type | UnionType] = {
-    "label": str,
-    "folder": str,
-    "solver": str,
-    "reconstructed": bool,
-    "error": str | None,
-}
-#: Keys of a member that a record of an earlier version lacks, with what they were.
-_LATER: dict[str, Any] = {"transductive": False}
 #: Most letters of a label; the configuration allows fewer.
 _LONGEST_LABEL = 100
 #: Seconds since the epoch at the end of the year 9999.
@@ -98,60 +80,37 @@ class ComparisonRecord:
 
     @classmethod
     def from_json(cls, raw: Any) -> ComparisonRecord:
-        """Restore the record from the data of `to_json`; unknown keys are ignored."""
-        if fault := _fault(raw):
-            raise DataError(fault)
-        members = tuple(
-            MemberEntry(**{key: entry[key] for key in _MEMBER}, **{key: entry.get(key, _LATER[key]) for key in _LATER})
-            for entry in raw["members"]
-        )
-        own = {key: raw[key] for key in _COMPARISON} | {"uri": keep_credentials(raw["uri"])}
-        return cls(**own, members=members)
+        """Restore the record from the data of `to_json`, which may be a stranger's; unknown keys are ignored."""
+        if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
+            raise DataError(f"its schema is not {SCHEMA}")
+        try:
+            record = instance_of(cls, raw)
+        except ValueError as error:
+            raise DataError(str(error)) from error
+        labels = [entry.label for entry in record.members]
+        faults = {
+            "its id or its time is damaged": not re.fullmatch(r"[\w-]{1,100}", record.id)
+            or not 0 <= record.started <= _LAST_TIME,
+            "its name is not printable, or is too long": not _is_short(record.name) or len(record.experiment) > 500,
+            f"a label is not 1 to {_LONGEST_LABEL} printable characters": not all(map(_is_short, labels)),
+            "it has no members": not labels,
+            "two members have the same label": len(set(labels)) < len(labels),
+            "its reference is not one of the members": record.reference not in labels,
+        }
+        faults |= {
+            f"'{entry.folder}' is not the name of a member's folder": not _is_folder(entry.folder)
+            for entry in record.members
+        }
+        for fault, found in faults.items():
+            if found:
+                raise DataError(fault)
+        return replace(record, uri=keep_credentials(record.uri))
 
 
-def _fault(raw: Any) -> str:
-    """Describe the first error of the content of ``members.json``; empty if there is none."""
-    if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
-        return f"its schema is not {SCHEMA}"
-    if fault := _fault_of_comparison(raw):
-        return fault
-    entries = raw.get("members")
-    if not isinstance(entries, list) or not entries:
-        return "it has no members"
-    if fault := next(filter(None, map(_fault_of_member, entries)), ""):
-        return fault
-    labels = [entry["label"] for entry in entries]
-    if len(set(labels)) < len(labels):
-        return "two members have the same label"
-    return "" if raw["reference"] in labels else "its reference is not one of the members"
+def _is_short(name: str) -> bool:
+    return 0 < len(name) <= _LONGEST_LABEL and name.isprintable()
 
 
-def _fault_of_comparison(raw: dict[str, Any]) -> str:
-    for key, types in _COMPARISON.items():
-        if not isinstance(raw.get(key), types):
-            return f"it has no valid '{key}'"
-    if not re.fullmatch(r"[\w-]{1,100}", raw["id"]) or not 0 <= raw["started"] <= _LAST_TIME:
-        return "its id or its time is damaged"
-    if not raw["name"].isprintable() or len(raw["name"]) > _LONGEST_LABEL or len(raw["experiment"]) > 500:
-        return "its name is not printable, or is too long"
-    return ""
-
-
-def _fault_of_member(entry: Any) -> str:
-    for key, types in _MEMBER.items():
-        if not isinstance(entry, dict) or not isinstance(entry.get(key, 0), types):
-            return f"a member has no valid '{key}'"
-    for key, default in _LATER.items():
-        if not isinstance(entry.get(key, default), type(default)):
-            return f"a member has no valid '{key}'"
-    folder = entry["folder"]
-    label = entry["label"]
-    if not label or not label.isprintable() or len(label) > _LONGEST_LABEL:
-        return f"a label is not 1 to {_LONGEST_LABEL} printable characters"
-    usable = (
-        len(folder) <= 200
-        and folder.isprintable()
-        and PurePosixPath(folder).name == folder
-        and folder not in ("", ".", "..", RESULTS)
-    )
-    return "" if usable else f"'{folder}' is not the name of a member's folder"
+def _is_folder(name: str) -> bool:
+    is_one = PurePosixPath(name).name == name and name not in ("", "..", RESULTS)
+    return is_one and len(name) <= 200 and name.isprintable()

@@ -56,11 +56,11 @@ def test_a_directory_is_locked_and_never_overwritten(tmp_path):
         ("{", "is damaged"),
         ("[]", "its schema is not 1"),
         ('{"schema": 2}', "its schema is not 1"),
-        ('{"schema": 1}', "no valid 'id'"),
-        (json.dumps(RECORD.to_json() | {"members": [{"label": "x"}]}), "no valid 'folder'"),
+        ('{"schema": 1}', "'id': Field required"),
+        (json.dumps(RECORD.to_json() | {"members": [{"label": "x"}]}), "'members.0.folder': Field required"),
         (
-            json.dumps(RECORD.to_json() | {"members": [RECORD.to_json()["members"][0] | {"transductive": "no"}]}),
-            "no valid 'transductive'",
+            json.dumps(RECORD.to_json() | {"members": [RECORD.to_json()["members"][0] | {"transductive": "perhaps"}]}),
+            "'members.0.transductive': Input should be",
         ),
     ],
 )

@@ -397,7 +397,7 @@ def test_a_damaged_list_of_members_is_refused(folder):
         ({**raw, "reference": "MKL"}, "its reference is not one of the members"),
         ({**raw, "members": [first, first]}, "two members have the same label"),
         ({**raw, "members": [{**first, "folder": "../elsewhere"}]}, "not the name of a member's folder"),
-        ({**raw, "members": [{**first, "error": 3}]}, "a member has no valid 'error'"),
+        ({**raw, "members": [{**first, "error": 3}]}, "'members.0.error': Input should be"),
         ([], "its schema is not 1"),
     ):
         write_members(folder, damaged)
