@@ -33,6 +33,7 @@ FOR_AUTHORS = [
     *("raysel.data.formats.files:RawData", "raysel.data.formats.files:ReadOptions"),
     *("raysel.evaluation.samplers:Sampler", "raysel.execution.executor:Executor"),
     "raysel.results.result:StudyResult",  # which run_study and open_study return
+    "raysel.results.comparison.result:ComparisonResult",
 ]
 #: Headers of numpydoc's sections.
 SECTION = re.compile(

@@ -20,7 +20,7 @@ import pandas as pd
 
 from raysel import resume_comparison, run_comparison
 from raysel.config import load_comparison
-from raysel.results.comparison.tables import ComparisonResult, score_table
+from raysel.results.comparison.result import ComparisonResult, score_table
 
 HERE = Path(__file__).parent
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from raysel.core.credentials import bare_uri
 from raysel.core.storage.working_copy import shown_place
 from raysel.results.comparison.data_sets import JoinedComparison
-from raysel.results.comparison.tables import ComparisonResult
+from raysel.results.comparison.result import ComparisonResult
 from raysel.results.comparison.words import TextTable, comparison_text
 from raysel.tracking.comparison import ComparisonRecord
 from raysel.tracking.directory import StudyDirectory

@@ -10,7 +10,7 @@ from raysel.config import ComparisonConfig, StudyConfig
 from raysel.core.errors import ConfigError, DirectoryError
 from raysel.core.storage.working_copy import fetched, shown_place
 from raysel.data.dataset import Dataset
-from raysel.results.comparison.tables import ComparisonResult
+from raysel.results.comparison.result import ComparisonResult
 from raysel.results.result import StudyResult
 from raysel.run import members
 from raysel.run.definition import Comparison, prepare

@@ -24,7 +24,7 @@ from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.results.comparison.export import export_comparison, write_comparison_report
-from raysel.results.comparison.tables import ComparisonResult
+from raysel.results.comparison.result import ComparisonResult
 from raysel.results.progress import counted
 from raysel.run import course
 from raysel.run.course import ShowResult

@@ -164,7 +164,7 @@ def test_a_dotted_solver_is_refused_at_every_door(stranger, capfd):
 def test_a_plan_with_test_samples_in_training_is_refused(stranger):
     import json  # noqa: PLC0415
 
-    from raysel.results.comparison.stored import OuterFolds  # noqa: PLC0415
+    from raysel.results.comparison.rows import OuterFolds  # noqa: PLC0415
 
     plan = json.loads((stranger / "plan.json").read_text())
 

@@ -18,7 +18,7 @@ import raysel
 from raysel.core.errors import ConfigError, DirectoryError, StudyError, UnfinishedStudyError
 from raysel.data.loading import load_dataset
 from raysel.evaluation.records import FoldTrace, InnerTrace, PathRecord, RefitRecord, TrialRecord
-from raysel.results.comparison.tables import ComparisonResult
+from raysel.results.comparison.result import ComparisonResult
 from raysel.results.result import StudyResult
 from raysel.tracking.locks import FileLock
 

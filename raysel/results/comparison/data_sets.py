@@ -17,7 +17,7 @@ from raysel.core.files import remove_results, write_result
 from raysel.evaluation.ranking_files import write_manifest
 from raysel.numerics.over_data_sets import RankComparison, compare_over_data_sets
 from raysel.results.comparison.export import frame_content, make_folder
-from raysel.results.comparison.stored import StoredComparison
+from raysel.results.comparison.result import ComparisonResult
 from raysel.results.comparison.words import TextTable, in_markdown, p_in_words
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class JoinedComparison:
     cautions: tuple[str, ...] = ()
 
     @classmethod
-    def join(cls, comparisons: Sequence[StoredComparison]) -> JoinedComparison:
+    def join(cls, comparisons: Sequence[ComparisonResult]) -> JoinedComparison:
         """Join comparisons by the labels of their members."""
         _check_data_differ(comparisons)
         names = _names(comparisons)
@@ -171,7 +171,7 @@ class JoinedComparison:
         return f"Friedman's test finds no difference at {self.ranking.alpha:g}"
 
 
-def _names(comparisons: Sequence[StoredComparison]) -> tuple[str, ...]:
+def _names(comparisons: Sequence[ComparisonResult]) -> tuple[str, ...]:
     """Names of the comparisons; those of their folders, or the whole paths, where two have the same name."""
     names = [found.name for found in comparisons]
     folders = [found.path.name for found in comparisons]
@@ -182,7 +182,7 @@ def _names(comparisons: Sequence[StoredComparison]) -> tuple[str, ...]:
     )
 
 
-def _reason(comparison: StoredComparison, label: str) -> str:
+def _reason(comparison: ComparisonResult, label: str) -> str:
     """Why a label has no result in a comparison; empty if it is no member."""
     return next((member.failure for member in comparison.members if member.label == label), "")
 
@@ -194,7 +194,7 @@ def _lacking_in_words(label: str, reasons: Mapping[str, str], verb: str = "") ->
     return f"{label}{verb} {'; '.join([*([f'is no member of {absent}'] if absent else []), *failed])}"
 
 
-def _unlike_methods(named: Sequence[tuple[str, StoredComparison]], labels: Sequence[str]) -> Iterator[str]:
+def _unlike_methods(named: Sequence[tuple[str, ComparisonResult]], labels: Sequence[str]) -> Iterator[str]:
     """Sentences on labels that stand for several solvers or are scored by several classifiers."""
     for label in labels:
         for what, keys in (("solvers", ("solver", "name")), ("classifiers", ("evaluation", "classifier"))):
@@ -207,7 +207,7 @@ def _unlike_methods(named: Sequence[tuple[str, StoredComparison]], labels: Seque
                 yield f"{label} has different {what}: {listed}. Its ranks are not those of one method."
 
 
-def _shared_files(named: Sequence[tuple[str, StoredComparison]]) -> Iterator[str]:
+def _shared_files(named: Sequence[tuple[str, ComparisonResult]]) -> Iterator[str]:
     """Sentences on comparisons that use parts of one data file, which are not independent."""
     using: dict[str, list[str]] = {}
     for name, found in named:
@@ -224,7 +224,7 @@ def _shared_files(named: Sequence[tuple[str, StoredComparison]]) -> Iterator[str
             )
 
 
-def _check_data_differ(comparisons: Sequence[StoredComparison]) -> None:
+def _check_data_differ(comparisons: Sequence[ComparisonResult]) -> None:
     seen: dict[str, Path] = {}
     for found in comparisons:
         own = {study.stored.study.data_hash for study in found.studies.values()}

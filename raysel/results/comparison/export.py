@@ -11,14 +11,8 @@ from raysel.core.files import remove_results, write_result
 from raysel.core.printing import csv_cell, short
 from raysel.core.version import __version__
 from raysel.evaluation.ranking_files import write_manifest
-from raysel.results.comparison.stored import StoredComparison
-from raysel.results.comparison.tables import (
-    MemberRow,
-    comparison_table,
-    member_rows,
-    pair_table,
-    score_table,
-)
+from raysel.results.comparison.result import ComparisonResult, pair_table, score_table
+from raysel.results.comparison.rows import MemberRow
 from raysel.results.comparison.words import TextTable, comparison_text
 from raysel.results.page.contents import Block, Page, Section, Table, Text, csv_download, render_page
 from raysel.results.page.pictures import picture
@@ -28,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def export_comparison(comparison: StoredComparison, folder: str | Path) -> list[Path]:
+def export_comparison(comparison: ComparisonResult, folder: str | Path) -> list[Path]:
     """Write the tables, the text and the figure of a comparison into a folder."""
     folder = make_folder(folder)
     written = [
@@ -64,9 +58,9 @@ def make_folder(folder: str | Path) -> Path:
     return folder
 
 
-def manifest(comparison: StoredComparison) -> dict[str, Any]:
+def manifest(comparison: ComparisonResult) -> dict[str, Any]:
     """Return the manifest of a comparison: its folds, and settings, versions, hashes and figures of each member."""
-    rows, folds = member_rows(comparison), comparison.folds
+    rows, folds = comparison.rows, comparison.folds
     listed = []
     for member in comparison.members:
         described: dict[str, Any] = {
@@ -92,14 +86,11 @@ def manifest(comparison: StoredComparison) -> dict[str, Any]:
         if folds
         else None,
         "members": listed,
-        "table": comparison_table(comparison)
-        .astype(object)
-        .where(lambda table: table.notna(), None)
-        .to_dict("records"),
+        "table": comparison.table().astype(object).where(lambda table: table.notna(), None).to_dict("records"),
     }
 
 
-def _study_manifest(comparison: StoredComparison, row: MemberRow) -> Mapping[str, Any]:
+def _study_manifest(comparison: ComparisonResult, row: MemberRow) -> Mapping[str, Any]:
     study = comparison.studies[row.label]
     record = study.stored.study
     return {
@@ -114,14 +105,14 @@ def _study_manifest(comparison: StoredComparison, row: MemberRow) -> Mapping[str
     }
 
 
-def write_comparison_report(comparison: StoredComparison, path: str | Path | None = None) -> Path:
+def write_comparison_report(comparison: ComparisonResult, path: str | Path | None = None) -> Path:
     """Write the report of a comparison as one HTML file that needs no network, by default into its directory."""
     html = render_page(page_of_comparison(comparison))
     target = StudyDirectory(comparison.path).report if path is None else path
     return write_result(target, html.encode("utf-8", "replace"))
 
 
-def page_of_comparison(comparison: StoredComparison) -> Page:
+def page_of_comparison(comparison: ComparisonResult) -> Page:
     """Return the contents of the report: the scores first, then every other table, a figure and how to read them."""
     text = comparison_text(comparison)
     first, *others = text.tables

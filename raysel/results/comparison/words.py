@@ -9,8 +9,8 @@ import numpy as np
 
 from raysel.core.arrays import FloatArray
 from raysel.core.printing import escaped
-from raysel.results.comparison.stored import StoredComparison
-from raysel.results.comparison.tables import MemberRow, Pair, member_rows, pairs_with_reference
+from raysel.results.comparison.result import ComparisonResult
+from raysel.results.comparison.rows import MemberRow, Pair
 from raysel.results.remarks import few_folds_remarks
 from raysel.results.texts import format_remark
 
@@ -75,10 +75,9 @@ class _Notes:
         return [f"[{number}] {note}." for note, number in self.numbers.items()]
 
 
-def comparison_text(comparison: StoredComparison) -> ComparisonText:
+def comparison_text(comparison: ComparisonResult) -> ComparisonText:
     """Return the tables of a comparison as strings, with their footnotes and remarks."""
-    rows = member_rows(comparison)
-    pairs = pairs_with_reference(rows, comparison.reference, comparison.folds, comparison.metric)
+    rows, pairs = comparison.rows, comparison.pairs
     notes = _Notes()
     tables = [_score_table(comparison, rows, notes)]
     if any(row.by_task for row in rows.values()):
@@ -89,12 +88,12 @@ def comparison_text(comparison: StoredComparison) -> ComparisonText:
         tables.append(_difference_table(comparison, pairs))
     if rows:
         tables.append(_settings_table(comparison, rows))
-    folds = f" on the same {comparison.folds.in_words()}" if comparison.folds else ""
+    folds = f" on the same {comparison.folds.describe()}" if comparison.folds else ""
     title = f"{comparison.name}: {len(comparison.members)} methods{folds}"
     return ComparisonText(title, tables, notes.lines(), list(_remarks(comparison, rows, pairs)))
 
 
-def _score_table(comparison: StoredComparison, rows: Mapping[str, MemberRow], notes: _Notes) -> TextTable:
+def _score_table(comparison: ComparisonResult, rows: Mapping[str, MemberRow], notes: _Notes) -> TextTable:
     reported = list(dict.fromkeys(name for row in rows.values() for name in row.report))
     shows_red = any(row.redundancy is not None for row in rows.values())
     shows_stability = any(row.stability is not None for row in rows.values())
@@ -128,7 +127,7 @@ def _score_table(comparison: StoredComparison, rows: Mapping[str, MemberRow], no
     return TextTable(f"Test scores, mean ± SD over the {_runs(comparison)}", header, lines)
 
 
-def _task_table(comparison: StoredComparison, rows: Mapping[str, MemberRow]) -> TextTable:
+def _task_table(comparison: ComparisonResult, rows: Mapping[str, MemberRow]) -> TextTable:
     tasks = list(dict.fromkeys(task for row in rows.values() for task in row.by_task))
     lines = [
         [label, *(mean_and_spread(row.by_task[task]) if task in row.by_task else _NONE for task in tasks)]
@@ -139,7 +138,7 @@ def _task_table(comparison: StoredComparison, rows: Mapping[str, MemberRow]) -> 
     )
 
 
-def _curve_table(comparison: StoredComparison, rows: Mapping[str, MemberRow]) -> TextTable | None:
+def _curve_table(comparison: ComparisonResult, rows: Mapping[str, MemberRow]) -> TextTable | None:
     """Scores at each number of features that all members with such numbers have in common; None below two of each."""
     scored = {label: row for label, row in rows.items() if row.n_features}
     common = sorted(set.intersection(*(set(row.n_features) for row in scored.values()))) if scored else []
@@ -151,7 +150,7 @@ def _curve_table(comparison: StoredComparison, rows: Mapping[str, MemberRow]) ->
     return TextTable(title, ["method", *map(str, common)], lines)
 
 
-def _runs(comparison: StoredComparison) -> str:
+def _runs(comparison: ComparisonResult) -> str:
     return "draws" if comparison.folds and comparison.folds.are_draws else "outer folds"
 
 
@@ -171,7 +170,7 @@ def _stability(row: MemberRow, notes: _Notes) -> str:
     return f"{row.stability.value:.2f}{'' if row.noise is None else f' ({row.noise.mean:.2f})'}"
 
 
-def _difference_table(comparison: StoredComparison, pairs: Mapping[str, Pair]) -> TextTable:
+def _difference_table(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -> TextTable:
     main = next(iter(pairs.values())).main
     beside = "corrected" if main == "plain" else "plain"
     header = ["method", "difference [95 % interval]", "SD", f"p ({main})", f"p ({beside})", "won/tied/lost"]
@@ -189,7 +188,7 @@ def _difference_table(comparison: StoredComparison, pairs: Mapping[str, Pair]) -
     return TextTable(f"Difference to the reference, {comparison.reference}: mean, SD and runs won", header, lines)
 
 
-def _settings_table(comparison: StoredComparison, rows: Mapping[str, MemberRow]) -> TextTable:
+def _settings_table(comparison: ComparisonResult, rows: Mapping[str, MemberRow]) -> TextTable:
     data = {label: comparison.studies[label].config["dataset"] for label in rows}
     scalings = {own.get("scaling", _NONE) for own in data.values()}
     has_only = any(own.get("only") for own in data.values())
@@ -199,7 +198,7 @@ def _settings_table(comparison: StoredComparison, rows: Mapping[str, MemberRow])
     for member in comparison.finished:
         config, row, own = comparison.studies[member.label].config, rows[member.label], data[member.label]
         fixed = ", ".join(f"{name}={value}" for name, value in config["solver"].get("params", {}).items())
-        name, count = row.winners[0]
+        name, count = row.winner
         cells = [member.label, member.solver, fixed or _NONE]
         cells += [", ".join(own.get("only") or ["all"])] if has_only else []
         cells += [own.get("scaling", _NONE)] if len(scalings) > 1 else []
@@ -208,7 +207,7 @@ def _settings_table(comparison: StoredComparison, rows: Mapping[str, MemberRow])
     return TextTable(title, header, lines)
 
 
-def _remarks(comparison: StoredComparison, rows: Mapping[str, MemberRow], pairs: Mapping[str, Pair]) -> Iterator[str]:
+def _remarks(comparison: ComparisonResult, rows: Mapping[str, MemberRow], pairs: Mapping[str, Pair]) -> Iterator[str]:
     """Sentences on how the figures are to be read."""
     for text, labels in _grouped((_scoring(comparison, label), label) for label in rows).items():
         yield f"Scores of {_listed(labels, rows)}: {text}."
@@ -232,7 +231,7 @@ def _remarks(comparison: StoredComparison, rows: Mapping[str, MemberRow], pairs:
         yield f"There are no differences and no tests: the reference, {comparison.reference}, has no result."
 
 
-def _test_remarks(comparison: StoredComparison, pairs: Mapping[str, Pair]) -> Iterator[str]:
+def _test_remarks(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -> Iterator[str]:
     folds = comparison.folds
     if folds is None:
         return
@@ -242,14 +241,14 @@ def _test_remarks(comparison: StoredComparison, pairs: Mapping[str, Pair]) -> It
     ratio = f"n_test/n_train = {folds.ratio:.3g}"
     if folds.are_draws:
         yield (
-            f"Interval and main p value: plain paired t-test over {folds.count_in_words()}. It holds for "
+            f"Interval and main p value: plain paired t-test over {folds.describe_number()}. It holds for "
             "these samples only: it takes them as the whole population."
         )
         power = ": at 1 and above, it has next to no power" if folds.ratio >= 1 else ""
         yield f"Beside it: corrected resampled t-test (Nadeau & Bengio), {ratio}{power}."
     else:
         yield (
-            f"Interval and main p value: corrected resampled t-test (Nadeau & Bengio) over {folds.count_in_words()}, "
+            f"Interval and main p value: corrected resampled t-test (Nadeau & Bengio) over {folds.describe_number()}, "
             f"{ratio}, because their training sets overlap."
         )
         caution = "; its p is far too small, because the folds are repeated" if folds.are_repeated else ""
@@ -264,7 +263,7 @@ def _test_remarks(comparison: StoredComparison, pairs: Mapping[str, Pair]) -> It
         )
 
 
-def _scoring(comparison: StoredComparison, label: str) -> str:
+def _scoring(comparison: ComparisonResult, label: str) -> str:
     study = comparison.studies[label]
     evaluation = study.config["evaluation"]
     if evaluation["classifier"] == "native":

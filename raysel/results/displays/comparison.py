@@ -14,8 +14,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from raysel.core.arrays import FloatArray
 from raysel.core.printing import short, short_middle
-from raysel.results.comparison.stored import StoredComparison
-from raysel.results.comparison.tables import member_rows, pairs_with_reference
+from raysel.results.comparison.result import ComparisonResult
 from raysel.results.displays.display import Display, readable, spread_out
 
 # Okabe and Ito's colours without the yellow, distinct with colour blindness; marker and dashes tell them apart in grey.
@@ -70,10 +69,9 @@ class ComparisonFigure(Display):
     missing: Sequence[str] = ()
 
     @classmethod
-    def from_comparison(cls, comparison: StoredComparison) -> Self:
+    def from_comparison(cls, comparison: ComparisonResult) -> Self:
         """Show all members of a comparison that have a result."""
-        rows = member_rows(comparison)
-        pairs = pairs_with_reference(rows, comparison.reference, comparison.folds, comparison.metric)
+        rows, pairs = comparison.rows, comparison.pairs
         members = []
         for label, row in rows.items():
             pair, difference = pairs.get(label), None
@@ -92,7 +90,7 @@ class ComparisonFigure(Display):
             readable(comparison.metric),
             members,
             comparison.reference,
-            comparison.folds.in_words() if comparison.folds else "",
+            comparison.folds.describe() if comparison.folds else "",
             " or ".join(sorted(kinds)),
             [member.label for member in comparison.members if member.label not in rows],
         )

@@ -31,7 +31,7 @@ from raysel.cli.comparison import print_comparison
 from raysel.core.errors import DirectoryError
 from raysel.numerics.rankings import nogueira_stability
 from raysel.results.comparison.export import export_comparison
-from raysel.results.comparison.tables import ComparisonResult, comparison_table, member_rows, pair_table, score_table
+from raysel.results.comparison.result import ComparisonResult, pair_table, score_table
 from raysel.results.comparison.words import comparison_text
 from raysel.tracking.journal import read_journal
 
@@ -134,7 +134,7 @@ def test_the_table_has_the_figures_of_the_journals(original):
 def test_folds_have_the_corrected_test_and_draws_the_plain_one(original, drawn):
     for folder, n_members, main, ratio, n_runs in ((original, 3, "corrected", 0.5, 3), (drawn, 2, "plain", 4.0, 4)):
         found = ComparisonResult.open(folder)
-        table, shown = pair_table(found).set_index("member"), comparison_table(found).set_index("member")
+        table, shown = pair_table(found).set_index("member"), found.table().set_index("member")
         raw = []
         for i in range(1, n_members):
             label = found.members[i].label
@@ -234,7 +234,7 @@ def test_limitations_stand_where_the_figures_do(folder):
     lines = list(read_journal(folder / "member0" / "journal.jsonl"))
     cut = {"kind": "search", "n_tried": 6, "n_planned": 9, "cut": True}
     write_lines(folder / "member0", [*lines[:-1], cut, lines[-1]])
-    rows = member_rows(ComparisonResult.open(folder))
+    rows = ComparisonResult.open(folder).rows
     assert rows["SMR, rank 1"].notes["test"][:2] == [
         "1 of 3 winners did not reach tol in max_iter iterations",
         "1 of 3 winners select no feature",
@@ -265,7 +265,7 @@ def test_a_native_member_has_its_redundancy_where_numbers_of_features_are_common
     lines = list(read_journal(folder / "member2" / "journal.jsonl"))
     lines[0]["config"]["evaluation"]["n_features"] = [4, 8]
     write_lines(folder / "member2", lines)
-    row = member_rows(ComparisonResult.open(folder))["all pixels"]
+    row = ComparisonResult.open(folder).rows["all pixels"]
     assert (row.top, row.redundancy) == (8, 0.5)
     assert row.n_features == ()
 
