@@ -25,7 +25,6 @@ from raysel.data.scaling import make_scaler
 from raysel.evaluation.lockstep import make_fold_data
 from raysel.results import texts
 from raysel.results.export import manifest
-from raysel.testing.studies import prepare_study
 
 NAMES = {"kernel_svm": {}, "mkl": {"norm": 2}, "lp_boost": {"C": 1.0}, "gaussian_process": {}}
 
@@ -97,21 +96,6 @@ def test_a_training_set_that_is_too_large_is_refused_with_its_size(name):
     with pytest.raises(ConfigError, match="at most 6000 samples"):
         model.prepare(np.zeros((6001, 10)), np.arange(6001) % 2)
     model.check_training(np.zeros(6000))
-
-
-def test_a_study_is_refused_for_its_largest_training_set(tmp_path, monkeypatch):
-    X, y, modalities = draw(n=60)
-    save_dataset(Dataset(X, y, Modalities(modalities), "few"), tmp_path / "few.arrow")
-    config = {
-        "name": "few",
-        "solver": {"name": "mkl", "space": {"C": [1.0, 10.0]}},
-        "evaluation": {"classifier": "native"},
-        "cv": {"outer": 3, "inner": 2},
-    }
-    prepare_study(tmp_path / "few.arrow", config)
-    monkeypatch.setattr("raysel.baselines.kernel_classifier.MAX_SAMPLES", 50)
-    with pytest.raises(ConfigError, match=r"configuration .*: MKL needs about 0.0 GiB for the 3 kernel\(s\) of 60"):
-        prepare_study(tmp_path / "few.arrow", config)
 
 
 def test_a_study_records_the_kernel_weights_of_its_winners(tmp_path):

@@ -163,24 +163,6 @@ def test_a_graph_of_pairs_has_a_solution():
     np.testing.assert_allclose(F, np.diag([1, 1, 1, 0.5 / 2.5]), atol=1e-12)
 
 
-def test_configurations_share_the_decomposition(monkeypatch):
-    X, Y = draw(5, 50)
-    solved_sizes, eigh = [], scipy.linalg.eigh
-
-    def counting(A, **options):
-        solved_sizes.append(len(A))
-        return eigh(A, **options)
-
-    monkeypatch.setattr(neighbour_graph.scipy.linalg, "eigh", counting)
-    monkeypatch.setattr(neighbour_graph, "_recent", RecentResults(50 * 51))
-    found = [MCGF(beta, alpha).fit(X[:30], Y[:30]).decision_function(X[30:]) for beta in (0.1, 1) for alpha in (0, 0.5)]
-    assert solved_sizes.count(50) == 1
-    MCGF().fit(X[:30], Y[:30]).decision_function(X[31:])
-    again = MCGF(1, 0.5).fit(X[:30], Y[:30]).decision_function(X[30:])
-    assert solved_sizes.count(50) == 2  # both decompositions exceed the limit
-    np.testing.assert_array_equal(again, found[3])
-
-
 def test_threads_share_the_decompositions_and_changed_samples_do_not(monkeypatch):
     """Many threads, more samples than are kept: every answer is that of a lone call."""
     sets = [draw(seed, 30) for seed in range(6)]
