@@ -72,8 +72,8 @@ class Profile(StudyDisplay):
     @property
     def caption(self) -> str:
         return (
-            f"Coefficients of the {min(len(self.features), _MOST)} best of {self.n_features} features in the final "
-            "model (of the scaled features) by class: + favours it, \u2212 is against it."
+            f"Coefficients of the {min(len(self.features), _MOST)} best features, of {self.n_features} in all, in the "
+            "final model (of the scaled features) by class: + favours it, \u2212 is against it."
         )
 
     @property

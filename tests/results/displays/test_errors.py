@@ -59,7 +59,7 @@ def test_the_profile_is_centred_at_zero_with_signs():
     assert ax.images[0].get_clim() == (-4.0, 4.0)
     signs = {tuple(map(int, text.get_position())): text.get_text() for text in ax.texts}
     assert signs == {(0, 0): "+", (0, 1): "\u2212", (1, 0): "+", (1, 1): "+", (1, 2): "\u2212"}
-    assert "3 best of 9 features" in shown.caption
+    assert "3 best features, of 9 in all" in shown.caption
     expected = pd.DataFrame({"feature": ["a", "b", "c"], "no": coefficients[0], "yes": coefficients[1]})
     pd.testing.assert_frame_equal(shown.frame(), expected)
 
