@@ -100,7 +100,7 @@ def test_reported_metrics_are_scikit_learns_for_each_winner(done):
         assert result.summary()[f"test_{name}"].tolist() == pytest.approx(values)
         told = f"{name} {np.mean(values):.3f} ± {np.std(values, ddof=1):.3f} (SD)"
         assert told in printed
-        assert f"{values[0]:.3f} |" in markdown(result)
+        assert f"{values[0]:.3f} |" in markdown(result.facts)
     manifest = json.loads((folder / "study/ranking/manifest.json").read_text())
     assert manifest["scores"]["report"]["macro_f1"]["test"] == pytest.approx(means["macro_f1"])
     assert manifest["scores"]["report"]["macro_f1"]["test_mean"] == pytest.approx(np.mean(means["macro_f1"]))
@@ -120,7 +120,7 @@ def test_redundancy_is_over_all_samples_and_stability_over_the_outer_folds(done)
     assert result.redundancy[8] == pytest.approx(np.mean(by_fold))
     assert result.summary().redundancy.tolist() == pytest.approx(by_fold)
     assert result.stability() == result.stability(8) == stability
-    for text in (printed, markdown(result)):
+    for text in (printed, markdown(result.facts)):
         assert f"of the top 8 over all 80 samples, mean of 3 outer folds: {np.mean(by_fold):.2f}" in text
         assert f"of the top 8 over 3 overlapping outer folds: {stability.value:.2f}" in text
     manifest = json.loads((folder / "study/ranking/manifest.json").read_text())
