@@ -132,7 +132,7 @@ def test_markdown_shows_no_link_picture_or_html():
 def test_the_description_for_mlflow_has_no_picture_and_no_control_character(stranger):
     change_journal(stranger, "refit", lambda line: line.update(name=EVIL_NAMES[11] + EVIL_NAMES[0]))
     change_journal(stranger, "study", lambda line: line.update(data_remarks=EVIL_NAMES))
-    text = markdown(raysel.open_study(stranger))
+    text = markdown(raysel.open_study(stranger).facts)
     assert "![" not in text.replace("!\\[", "")
     assert "<img" not in text.replace("\\<img", "")
     assert not OBEYED.search(text)
