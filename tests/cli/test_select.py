@@ -197,7 +197,7 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(finished_study, tmp_pa
         b"".join(lines[:4]): "has not finished: 3 of 6 trials are done",
         b"".join(lines[:4]) + lines[4][:50]: "3 of 6 trials are done",
         b"": "has no record of a study",
-        lines[0] + b"{}\n": "line 2: a record has no 'kind'",
+        lines[0] + b"{}\n": "line 2: a record of kind None is damaged",
         lines[0] + b"not JSON\n" + lines[1]: "line 2: damaged",
     }.items():
         (broken / "journal.jsonl").write_bytes(text)
