@@ -1,3 +1,3 @@
 """Version of raysel."""
 
-__version__ = "0.7.0"
+__version__ = "0.8.0"
