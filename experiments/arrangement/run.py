@@ -19,7 +19,7 @@ from raysel import Dataset
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.data.layouts import Matrix
 from raysel.study.inspection.arrangement import arrangement_remark, find_arrangement, is_known, symmetry
-from raysel.study.inspection.neighbours import SHORTEST_SIDE, chosen_samples
+from raysel.study.inspection.column_correlations import SHORTEST_SIDE, chosen_samples
 
 #: Letters that are symmetric top to bottom, but for what the font makes of them.
 LETTERS = "BCDEHIKOX"

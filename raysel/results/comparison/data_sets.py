@@ -138,7 +138,7 @@ class JoinedComparison:
         if found.reason:
             remove_results(pictures)  # those of an earlier export would show other data sets
         else:
-            from raysel.results.displays.ranks import RankDiagram  # noqa: PLC0415 - loads matplotlib
+            from raysel.results.displays.critical_difference import RankDiagram  # noqa: PLC0415 - loads matplotlib
             from raysel.results.displays.writing import write_figure  # noqa: PLC0415
 
             joined_by = f"Bars join methods that do not differ (Nemenyi, {found.alpha:g})."

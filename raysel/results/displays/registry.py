@@ -14,7 +14,7 @@ from raysel.results.displays.display import Display, StudyDisplay
 from raysel.results.displays.means import MeanImages, ModalityRanges
 from raysel.results.displays.preview_data import DataPreview
 from raysel.results.displays.profile import Profile
-from raysel.results.displays.ranking import RankingFigure
+from raysel.results.displays.ranking_figure import RankingFigure
 from raysel.results.displays.scores import ScoreCurve, ScoreRows
 from raysel.results.displays.search import SearchSurface
 from raysel.results.displays.stability import StabilityCurve

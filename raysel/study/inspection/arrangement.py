@@ -12,7 +12,7 @@ from scipy.ndimage import gaussian_filter
 
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.data.dataset import Dataset
-from raysel.study.inspection.neighbours import (
+from raysel.study.inspection.column_correlations import (
     ABOVE_ANY_TWO,
     NO_MORE,
     SHORTEST_SIDE,

@@ -15,7 +15,7 @@ from raysel.core.errors import DataError
 from raysel.core.printing import suggestion
 from raysel.data.dataset import Dataset
 from raysel.study.inspection.label_columns import LabelColumn, label_columns
-from raysel.study.inspection.near_copies import NearLabel, near_labels
+from raysel.study.inspection.near_labels import NearLabel, near_labels
 from raysel.study.inspection.parts import NearPairs, Part, near_rows, parts
 from raysel.study.inspection.row_columns import Kind, row_columns
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from raysel.numerics.over_data_sets import compare_over_data_sets
 from raysel.results.displays.comparison import ComparisonFigure, ShownMember
+from raysel.results.displays.critical_difference import RankDiagram
 from raysel.results.displays.display import spread_out
-from raysel.results.displays.ranks import RankDiagram
 
 
 def members_of(n_curves: int, n_native: int, n_runs: int = 5) -> list[ShownMember]:

@@ -17,7 +17,7 @@ from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays.agreement import FoldRanks
 from raysel.results.displays.bars import PartCounts, ScoreBars
 from raysel.results.displays.maps import ScoreMap, SelectionMap
-from raysel.results.displays.ranking import RankingFigure, shares
+from raysel.results.displays.ranking_figure import RankingFigure, shares
 
 
 def make(layout, n_selected, n_folds=3, scores=None, **settings):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from raysel.study.inspection.neighbours import chosen_samples, neighbours, partners
+from raysel.study.inspection.column_correlations import chosen_samples, neighbours, partners
 
 
 @pytest.fixture(name="X")
