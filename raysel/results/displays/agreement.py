@@ -27,6 +27,7 @@ _MOST_WRITTEN = 12  # folds up to which ranks are written into the cells
 class FoldRanks(StudyDisplay):
     """Rank of the best features in the winner of each outer fold, as a table of coloured cells."""
 
+    key = "ranks"
     section = "folds"
     table = "fold-ranks"
     exported = False
@@ -43,20 +44,14 @@ class FoldRanks(StudyDisplay):
     n_shown: int
     #: Source of the order.
     source: str
-    key: str = "ranks"
 
     @classmethod
-    def of(cls, ranking: FeatureRanking, order: IntArray, n_shown: int, source: str, key: str = "ranks") -> Self:
+    def of(cls, ranking: FeatureRanking, order: IntArray, n_shown: int, source: str) -> Self:
         """Show the fold ranks of a ranking, in an order of its features of which the first are drawn."""
         ranks = np.where(ranking.fold_ranks <= ranking.fold_n_scored[:, None], ranking.fold_ranks, np.nan)
         names = [ranking.feature_names[i] for i in order]
         n = ranking.n_selected
-        return cls("", names, ranks[:, order], ranking.fold_names, n, min(n_shown, _MOST), source, key)
-
-    @classmethod
-    def of_ranking(cls, ranking: FeatureRanking, key: str = "ranks") -> Self:
-        """Show the fold ranks of a ranking's best features."""
-        return cls.of(ranking, ranking.order, ranking.n_scored, f"of {ranking.source}", key)
+        return cls("", names, ranks[:, order], ranking.fold_names, n, min(n_shown, _MOST), source)
 
     @classmethod
     def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
@@ -64,7 +59,8 @@ class FoldRanks(StudyDisplay):
         if not result.ranks_features:
             return None
         if result.is_ranked:
-            found = cls.of_ranking(source_ranking(result))
+            final = source_ranking(result)
+            found = cls.of(final, final.order, final.n_scored, f"of {final.source}")
         else:
             consensus = source_ranking(result, by=CONSENSUS)
             order = np.argsort(consensus.consensus_rank, kind="stable")

@@ -1,10 +1,10 @@
-"""Figures of a ranking as bars: scores of the best features, and numbers of features selected of each modality."""
+"""Figures of a ranking as bars: scores and fold ranks of the best features, and what each modality has of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ from raysel.results.displays.display import (
     name_rows,
 )
 
-_LEAST, _MOST = 8, 24
+_LEAST, _MOST, _MOST_IN_REPORT = 8, 40, 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,14 +40,20 @@ class ScoreBars(Display):
     task: str = ""
     key: str = "bars"
     table: str = "bars"
+    most: int = _MOST
+
+    def for_report(self) -> Self:
+        return replace(self, most=_MOST_IN_REPORT)
 
     @property
     def title(self) -> str:
-        return f"{f'{short(self.task, 24)}: ' if self.task else ''}score of {self.ranking.source}"
+        n, ranking = len(self._shown), self.ranking
+        cut = f"; the best {n} are shown" if n < min(ranking.n_selected, ranking.n_scored) else ""
+        return f"{f'{short(self.task, 24)}: ' if self.task else ''}score of {ranking.source}{cut}"
 
     @property
     def _shown(self) -> IntArray:
-        return self.ranking.top(min(max(self.ranking.n_selected, _LEAST), _MOST))
+        return self.ranking.top(min(max(self.ranking.n_selected, _LEAST), self.most))
 
     @property
     def _names(self) -> Sequence[str]:
@@ -84,6 +90,59 @@ class ScoreBars(Display):
         ax.set_xlabel(f"score of {ranking.source}")
         clean_axes(ax, "x")
         add_fold_bar(ax, ScalarMappable(norm, colours), ranking.n_folds, self.size[1] - 0.7)
+
+
+@dataclass(frozen=True, eq=False)
+class FoldRankBars(ScoreBars):
+    """Ranks of the best features over the outer folds: of each fold, their mean and standard deviation."""
+
+    section = ""
+
+    key: str = "fold-ranks"
+    table: str = ""
+
+    @property
+    def title(self) -> str:
+        return f"{f'{short(self.task, 24)}: ' if self.task else ''}rank over the outer folds"
+
+    @property
+    def size(self) -> tuple[float, float]:  # type: ignore[override]
+        width, height = super().size
+        return width, height + 0.35  # of the legend
+
+    @property
+    def caption(self) -> str:
+        ranking, of = self.ranking, f" of {short(self.task, 40)}" if self.task else ""
+        return (
+            f"Ranks of the {len(self._shown)} best features{of} in the winners of the {ranking.n_folds} outer folds, "
+            f"with mean and standard deviation; the line is behind rank {ranking.n_selected}, the last that counts."
+        )
+
+    def frame(self) -> pd.DataFrame:
+        shown, ranking = self._shown, self.ranking
+        mean, sd = ranking.consensus_rank[shown], ranking.rank_sd[shown]
+        table = pd.DataFrame(ranking.fold_ranks[:, shown].T, columns=list(ranking.fold_names))
+        return pd.concat([pd.DataFrame({"feature": self._names, "mean_rank": mean, "sd": sd}), table], axis=1)
+
+    def draw(self, ax: Axes) -> None:
+        ranking, shown = self.ranking, self._shown
+        places = np.arange(len(shown))
+        mean, spread = ranking.consensus_rank[shown], ranking.rank_sd[shown]
+        ax.hlines(places, np.maximum(mean - spread, 1.0), mean + spread, color=BLUE, linewidth=2.2)
+        ax.plot(mean, places, "D", color=BLUE, markersize=5, label="mean \u00b1 SD over folds")
+        ranks, at = ranking.fold_ranks[:, shown].ravel(), np.tile(places, ranking.n_folds)
+        ax.scatter(ranks, at, s=22, zorder=3, facecolors="none", edgecolors="0.4", label="each outer fold")
+        line: Any = {"color": OUTLINE, "linewidth": 1, "linestyle": "--", "label": f"top {ranking.n_selected}"}
+        ax.axvline(ranking.n_selected + 0.5, **line)
+        if max(ranks.max(), ranking.n_selected) > 100:
+            ax.set_xscale("log")
+            ax.xaxis.set_major_formatter("{x:g}")
+        else:
+            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        name_rows(ax, self._names, 30)
+        ax.set_xlabel("rank over the outer folds")
+        clean_axes(ax, "x")
+        add_legend(ax)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +192,36 @@ class PartCounts(Display):
         ax.scatter(counts.ravel(), at, s=22, zorder=3, **circles)
         line: Any = {"color": OUTLINE, "linewidth": 1.6, "label": "expected by chance"}
         ax.vlines(table["expected_at_random"], places - 0.42, places + 0.42, **line)
-        name_rows(ax, [f"{short(name, 24)} ({n})" for name, n in zip(table.iloc[:, 0], table["features"], strict=True)])
-        ax.set_xlim(left=0)
+        self._name_parts(ax, table)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set_xlabel(f"features among the best {ranking.n_selected}")
-        clean_axes(ax, "x")
         add_legend(ax)
+
+    @staticmethod
+    def _name_parts(ax: Axes, table: pd.DataFrame) -> None:
+        names = zip(table.iloc[:, 0], table["features"], strict=True)
+        name_rows(ax, [f"{short(name, 24)} ({n})" for name, n in names])
+        ax.set_xlim(left=0)
+        clean_axes(ax, "x")
+
+
+@dataclass(frozen=True, eq=False)
+class PartScores(PartCounts):
+    """Summed score of each modality's features."""
+
+    key = "modality-scores"
+    section = ""
+
+    @property
+    def title(self) -> str:
+        return f"{self.ranking.part_axis}: summed score"
+
+    @property
+    def caption(self) -> str:
+        return f"Summed score of each {self.ranking.part_axis}'s features in {self.ranking.source}."
+
+    def draw(self, ax: Axes) -> None:
+        table = self.frame()
+        ax.barh(np.arange(len(table)), table["summed_score"], height=0.62, color=BLUE)
+        self._name_parts(ax, table)
+        ax.set_xlabel(f"summed score of the {self.ranking.part_axis}'s features")

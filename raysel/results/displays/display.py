@@ -91,6 +91,10 @@ class Display(ABC):
         """Whether the report shows the figure."""
         return True
 
+    def for_report(self) -> Display:
+        """Return the figure as the report shows it, which may have fewer rows."""
+        return self
+
     @abstractmethod
     def frame(self) -> pd.DataFrame:
         """Return the numbers that the figure shows as a table."""
@@ -137,11 +141,16 @@ class Display(ABC):
         widths = [panel.size[0] for panel in row]
         rest = width - sum(widths)
         ratios = [*widths, *([rest] if len(row) == 1 and rest > 1 else [])]
-        cells = area.subfigures(1, len(ratios), width_ratios=ratios, squeeze=False)[0]
-        for panel, cell in zip(row, cells, strict=False):
-            if len(self.panels) > 1:
-                cell.suptitle(short(panel.title, 60), fontsize=10.5, x=0.02, ha="left", parse_math=False)
-            panel.plot(cell.subplots())
+        body = area
+        if len(self.panels) > 1:
+            heights = [_TITLE, max(panel.size[1] for panel in row)]
+            top, body = area.subfigures(2, 1, squeeze=False, height_ratios=heights)[:, 0]
+            for i, panel in enumerate(row):
+                place, name = sum(widths[:i]) / sum(ratios) + 0.12 / width, short(panel.title, 60)
+                top.text(place, 0.5, name, fontsize=10.5, va="center", parse_math=False)
+        grid = body.add_gridspec(1, len(ratios), width_ratios=ratios)  # one, so that the rows of bars are level
+        for i, panel in enumerate(row):
+            panel.plot(body.add_subplot(grid[i]))
 
 
 class StudyDisplay(Display):
@@ -224,6 +233,10 @@ def add_legend(ax: Axes, *, right: bool = False, **settings: Any) -> None:
     if not handles:
         return
     width = ax.figure.bbox.width / ax.figure.dpi  # also of a part of a figure
+    spec: Any = ax.get_subplotspec()
+    if spec:
+        ratios = spec.get_gridspec().get_width_ratios()
+        width *= ratios[spec.colspan.start] / sum(ratios)
     columns = max(1, int(_LEGEND_LETTERS * (width - (0.6 if right else 1.2)) / (max(map(len, labels)) + 7)))
     place: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)} if right else {"loc": "lower left"}
     settings = {"bbox_to_anchor": (0, 1), "ncols": min(len(labels), columns), **place, **settings}

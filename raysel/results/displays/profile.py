@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from sklearn.base import BaseEstimator
 
 from raysel.core.arrays import FloatArray
@@ -20,7 +21,7 @@ from raysel.results.agreement import source_ranking
 from raysel.results.displays.display import BLUE, OUTLINE, StudyDisplay, add_colour_bar, clean_axes, name_rows
 from raysel.results.numbers import StudyNumbers
 
-_MOST = 24  # features
+_MOST, _MOST_IN_REPORT = 30, 24  # features of an exported figure and of that in the report
 _MOST_CLASSES = 24  # more cannot be read in the report
 _LONGEST = 26  # letters of a feature
 #: Orange for negative and blue for positive, distinct with colour blindness; signs tell them apart in grey.
@@ -43,6 +44,8 @@ class Profile(StudyDisplay):
     features: Sequence[str]
     classes: Sequence[str]
     n_features: int
+    #: Largest number of features that are drawn; None: all.
+    most: int | None = None
 
     @classmethod
     def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
@@ -69,17 +72,28 @@ class Profile(StudyDisplay):
     def in_report(self) -> bool:
         return len(self.coefficients) <= _MOST_CLASSES
 
+    def for_report(self) -> Self:
+        return replace(self, most=_MOST_IN_REPORT)
+
+    def headed_figure(self) -> Figure:
+        """Return the figure of the first features below its title."""
+        return super(Profile, replace(self, most=_MOST)).headed_figure()
+
+    @property
+    def _shown(self) -> Sequence[str]:
+        return self.features[: self.most]
+
     @property
     def caption(self) -> str:
         return (
-            f"Coefficients of the {min(len(self.features), _MOST)} best features, of {self.n_features} in all, in the "
+            f"Coefficients of the {len(self._shown)} best features, of {self.n_features} in all, in the "
             "final model (of the scaled features) by class: + favours it, \u2212 is against it."
         )
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]
         width = float(np.clip(0.2 * len(self.coefficients) + 2.6, 5.2, 12.0))
-        return width, 0.24 * max(min(len(self.features), _MOST), 2) + 1.2
+        return width, 0.24 * max(len(self._shown), 2) + 1.2
 
     def frame(self) -> pd.DataFrame:
         n = len(self.coefficients)
@@ -89,7 +103,7 @@ class Profile(StudyDisplay):
         return table
 
     def draw(self, ax: Axes) -> None:
-        values = self.coefficients[:, :_MOST]
+        values = self.coefficients[:, : self.most]
         if len(values) > 1:
             self._draw_cells(ax, values)
         else:
@@ -100,7 +114,7 @@ class Profile(StudyDisplay):
             two = len(self.classes) == 2
             other, own = (short(c, 16) for c in self.classes) if two else ("the others", "the class")
             ax.set_xlabel(f"coefficient\nabove 0 for {own}\nbelow 0 for {other}", parse_math=False)
-        name_rows(ax, self.features[:_MOST], _LONGEST)
+        name_rows(ax, self._shown, _LONGEST)
         if len(values) > 1:
             ax.set_ylim(values.shape[1] - 0.5, -0.5)
 

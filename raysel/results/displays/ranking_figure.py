@@ -18,9 +18,8 @@ from raysel.data.layouts import SEPARATOR, Layout
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results import texts
 from raysel.results.agreement import source_ranking
-from raysel.results.displays.agreement import FoldRanks
-from raysel.results.displays.bars import PartCounts, ScoreBars
-from raysel.results.displays.display import Display, StudyDisplay
+from raysel.results.displays.bars import FoldRankBars, PartCounts, PartScores, ScoreBars
+from raysel.results.displays.display import WIDTH, Display, StudyDisplay
 from raysel.results.displays.maps import ScoreMap, SelectionMap
 from raysel.results.displays.meanings import score_meaning
 from raysel.results.displays.planes import make_plane
@@ -117,7 +116,7 @@ class RankingFigure(StudyDisplay):
         blocks = list(self.layout.blocks().items())
         for i, (task, (columns, block)) in enumerate(blocks[:_MOST_TASKS]):
             panels += self._panels_of(task, columns, block, f"-{i}" if task else "")
-        return [*panels, PartCounts(self.ranking)] if self.layout.is_multimodal else panels
+        return [*panels, PartScores(self.ranking), PartCounts(self.ranking)] if self.layout.is_multimodal else panels
 
     def _panels_of(self, task: str, columns: slice, block: Layout, number: str) -> Iterator[Display]:
         ranking = self._ranking_of(task, columns) if task else self.ranking
@@ -130,9 +129,11 @@ class RankingFigure(StudyDisplay):
             yield ScoreMap(*given, f"score-map{number}", f"map{number}", largest)
             yield SelectionMap(*given, f"selection-map{number}", "", largest)
         else:
-            yield ScoreBars(ranking, task, f"bars{number}", f"bars{number}")
+            bars = ScoreBars(ranking, task, f"bars{number}", f"bars{number}")
+            bars = bars.for_report() if task else bars
+            yield bars
             if ranking.n_scored:
-                yield FoldRanks.of_ranking(ranking, f"fold-ranks{number}")
+                yield FoldRankBars(ranking, task, f"fold-ranks{number}", most=bars.most)
 
     def _ranking_of(self, task: str, columns: slice) -> FeatureRanking:
         """Ranking of a task's features among themselves, of which the task's share of all selected ones counts."""
@@ -142,12 +143,21 @@ class RankingFigure(StudyDisplay):
             ranking, feature_names=tuple(x.removeprefix(f"{task}{SEPARATOR}") for x in ranking.feature_names)
         )
 
+    @property
+    def _first(self) -> Display:
+        """Panel that is drawn on single axes."""
+        return (ScoreBars(self.ranking) if self.layout.is_multitask else self.panels[0]).for_report()
+
+    @property
+    def size(self) -> tuple[float, float]:  # type: ignore[override]
+        width, height = self._first.size
+        return max(width, WIDTH), height + 0.4
+
     def frame(self) -> pd.DataFrame:
         return self.ranking.to_frame()
 
     def draw(self, ax: Axes) -> None:
-        first = ScoreBars(self.ranking) if self.layout.is_multitask else self.panels[0]
-        first.draw(ax)
+        self._first.draw(ax)
         ranking = self.ranking
         chosen = f" ({ranking.chosen_by})" if ranking.chosen_by else ""
         ax.set_title(f"top {ranking.n_selected} of {ranking.n_features}{chosen}\n{ranking.stability_in_words}")

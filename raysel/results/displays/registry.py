@@ -44,7 +44,8 @@ def displays_of(result: StudyNumbers, section: str) -> Iterator[Display]:
     for kind in DISPLAYS:
         display = kind.from_result(result) if kind.section == section else None
         if display is not None and display.in_report:
-            yield from (panel for panel in display.panels if panel.section == section and panel.in_report)
+            shown = (panel for panel in display.panels if panel.section == section and panel.in_report)
+            yield from (panel.for_report() for panel in shown)
 
 
 def display_of(result: StudyNumbers, key: str, ranking: FeatureRanking | None = None) -> Display:

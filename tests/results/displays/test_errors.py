@@ -64,6 +64,14 @@ def test_the_profile_is_centred_at_zero_with_signs():
     pd.testing.assert_frame_equal(shown.frame(), expected)
 
 
+def test_the_profile_shows_as_many_features_as_there_is_room():
+    shown = Profile("study", np.ones((1, 50)), [f"x{i}" for i in range(50)], ["no", "yes"], 90)
+    assert len(shown.plot().patches) == len(shown.frame()) == 50
+    assert len(shown.for_report().plot().patches) == 24
+    (ax,) = shown.headed_figure().axes
+    assert len(ax.patches) == 30
+
+
 @no_warnings
 def test_hostile_names_stay_on_the_page_without_a_warning():
     n = len(HOSTILE)

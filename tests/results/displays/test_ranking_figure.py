@@ -8,14 +8,13 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from drawn import draw, is_on_page, labels
+from drawn import draw, is_on_page, labels, line
 from matplotlib.collections import LineCollection, PolyCollection
 from no_warnings import no_warnings
 
 from raysel.data.layouts import Matrix, Modalities, Tasks, Tensor
 from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.results.displays.agreement import FoldRanks
-from raysel.results.displays.bars import PartCounts, ScoreBars
+from raysel.results.displays.bars import FoldRankBars, PartCounts, PartScores, ScoreBars
 from raysel.results.displays.maps import ScoreMap, SelectionMap
 from raysel.results.displays.ranking_figure import RankingFigure, shares
 
@@ -38,6 +37,25 @@ def make(layout, n_selected, n_folds=3, scores=None, **settings):
 
 def figure_of(layout, n_selected, background=None, **settings):
     return RankingFigure("study", make(layout, n_selected, **settings), layout, background=background, image="a mean")
+
+
+def points_of(ax):
+    """Places of all points of scatter plots, as a set."""
+    return {tuple(p) for c in ax.collections for p in np.asarray(c.get_offsets()).tolist()}
+
+
+def assert_ranks_are_drawn(panel, ranking, best):
+    """Check the rank in each fold, the mean and the standard deviation, which no rank below 1 shows."""
+    ax, folds = panel.plot(), ranking.fold_ranks[:, best]
+    assert {(float(row[y]), float(y)) for y in range(len(best)) for row in folds} <= points_of(ax)
+    mean, sd = folds.mean(axis=0), folds.std(axis=0, ddof=1)
+    np.testing.assert_allclose(line(ax, "mean ± SD"), np.column_stack([mean, np.arange(len(best))]))
+    (spread,) = (c for c in ax.collections if isinstance(c, LineCollection))
+    ends = np.array([segment[:, 0] for segment in spread.get_segments()])
+    np.testing.assert_allclose(ends, np.column_stack([np.maximum(mean - sd, 1), mean + sd]))
+    assert line(ax, "top")[:, 0].tolist() == [ranking.n_selected + 0.5] * 2
+    assert labels(ax.yaxis) == list(panel.frame()["feature"])
+    np.testing.assert_allclose(panel.frame()["mean_rank"], mean)
 
 
 def only(kind, artists):
@@ -155,7 +173,7 @@ def test_other_layouts_get_bars_of_the_best_features_by_name(layout):
     np.testing.assert_array_equal(np.greater.outer(darkness, darkness), np.greater.outer(counts, counts))
     expected = pd.DataFrame({"feature": [names[i] for i in best], "score": shown.ranking.scores[best]})
     pd.testing.assert_frame_equal(bars.frame()[["feature", "score"]], expected)
-    np.testing.assert_array_equal(ranks.ranks, shown.ranking.fold_ranks[:, shown.ranking.order])
+    assert_ranks_are_drawn(ranks, shown.ranking, best)
 
 
 def test_each_task_ranks_its_own_features():
@@ -170,23 +188,34 @@ def test_each_task_ranks_its_own_features():
     np.testing.assert_array_equal(counts.plot().images[0].get_array().filled(0), np.sum(best, axis=0).reshape(4, 3))
     order = np.argsort(-ranking.scores[12:])
     assert labels(bars.plot().yaxis) == [f"x{i}" for i in order][:8]
-    assert np.nanmax(ranks.ranks) <= 9
+    assert max(x for x, _ in points_of(ranks.plot())) <= 9
     assert [panel.title.partition(":")[0] for panel in shown.panels[:3]] == ["faces", "faces", "wine"]
     assert "among their best 4" in counts.caption
 
 
 def test_modalities_show_what_each_has_of_the_whole():
     shown = figure_of(Modalities({"hog": 10, "lbp": 30}), 8)
-    bars, ranks, counts = shown.panels
-    assert (type(bars), type(ranks), type(counts)) == (ScoreBars, FoldRanks, PartCounts)
+    assert [type(panel) for panel in shown.panels] == [ScoreBars, FoldRankBars, PartScores, PartCounts]
+    scores, counts = shown.panels[2:]
     ax, ranking = counts.plot(), shown.ranking
     assert labels(ax.yaxis) == ["hog (10)", "lbp (30)"]
     chosen = np.argsort(-ranking.scores)[:8]
     assert [bar.get_width() for bar in ax.patches] == [(chosen < 10).sum(), (chosen >= 10).sum()]
-    points = {tuple(p) for c in ax.collections for p in np.asarray(c.get_offsets()).tolist()}
-    assert {(float((np.argsort(row)[:8] < 10).sum()), 0.0) for row in ranking.fold_ranks} <= points
+    assert {(float((np.argsort(row)[:8] < 10).sum()), 0.0) for row in ranking.fold_ranks} <= points_of(ax)
     sums = [ranking.scores[:10].sum(), ranking.scores[10:].sum()]
     np.testing.assert_allclose(counts.frame()["summed_score"], sums)
+    ax = scores.plot()
+    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], sums)
+    assert labels(ax.yaxis) == ["hog (10)", "lbp (30)"]
+
+
+def test_many_bars_are_cut_which_the_title_says_and_the_report_shows_fewer():
+    bars, ranks = figure_of(Tensor((500,)), 300).panels
+    assert len(bars.plot().patches) == len(ranks.frame()) == 40
+    assert bars.title == "score of the final model; the best 40 are shown"
+    assert ranks.plot().get_xscale() == "log"
+    assert len(bars.for_report().plot().patches) == 24
+    assert "24 best features" in bars.for_report().caption
 
 
 def test_the_shares_of_the_tasks_add_up():
