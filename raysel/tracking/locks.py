@@ -89,8 +89,11 @@ def _lease(path: Path) -> SoftFileLease:
 
 
 def _patience(path: Path, owner: OwnerRecord | None) -> float:
-    """Seconds to wait for a lock: until a process that seems dead, and is not known to be, has been watched."""
-    silent = owner is not None and _silence(path) > LEASE_SECONDS
+    """Seconds to wait for a lock: until a process that seems dead, and is not known to be, has been watched.
+
+    One in a container that was started again has the name of another machine.
+    """
+    silent = owner is not None and _silence(path) > 3 * HEARTBEAT_SECONDS
     return _PATIENCE_SECONDS + (LEASE_SECONDS if silent else 0)
 
 

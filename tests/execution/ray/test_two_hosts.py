@@ -15,6 +15,8 @@ import yaml
 from hosts import REPOSITORY, Host, Network
 from small_studies import raw_config, write_digits
 
+from raysel.tracking.locks import HEARTBEAT_SECONDS
+
 pytestmark = pytest.mark.slow
 
 #: A method whose fits wait while the gate of their host is closed, so that a trial surely runs there.
@@ -187,6 +189,7 @@ def test_hosts_that_come_go_and_die_change_no_number(tmp_path, capsys):
         head.restart()
         gates.open(head)
         start_head()
+        time.sleep(3 * HEARTBEAT_SECONDS)  # from then on a resume watches whether the driver is dead
         start_study(f"{tmp_path}/few.yaml --resume {tmp_path}/study")
         assert course.process.wait(240) == 0, course.seen
     with capsys.disabled():
