@@ -128,7 +128,7 @@ def workers() -> set[int]:
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             title = (entry / "cmdline").read_bytes()
-            if title.startswith(b"ray::Worker.start") and _is_below(int(entry.name)):
+            if title.startswith(b"ray::ResourceTrainable") and _is_below(int(entry.name)):
                 found.add(int(entry.name))
         except OSError:
             continue
