@@ -74,7 +74,7 @@ def test_all_places_tell_the_same_figures(tmp_path, rule):
     assert f"{mean:.3f} ± {interval.sd:.3f} (SD over 3 outer folds; corrected 95 % interval {ends})" in headline
     for name, text in pages.items():
         assert headline[1:] in text, name
-    assert texts.references_line(result.facts) in pages["picture"]
+    assert texts.references_line(result.facts)[1:] in pages["picture"]
     for name in ("terminal", "markdown", "report"):
         for row in texts.score_rows(result.facts):
             assert " ".join(cell for cell in row if cell) in pages[name], name
