@@ -94,6 +94,7 @@ def slow_servers(monkeypatch):
 
     monkeypatch.setattr(session.ray, "is_initialized", lambda: False)
     monkeypatch.setattr(session.ray, "init", too_slow)
+    monkeypatch.setattr(session.ray, "shutdown", lambda: None)  # it would end the Ray of the other tests
     return attempts
 
 
