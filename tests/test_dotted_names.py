@@ -8,9 +8,9 @@ import pytest
 from small_studies import write_digits, write_yaml
 
 from raysel.base.models import load_model
-from raysel.cli.select import main as select_main
-from raysel.cli.tune import main
 from raysel.data.loading import load_dataset
+from raysel.select import main as select_main
+from raysel.tune import main
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ import scipy.io
 import yaml
 from small_studies import write_digits, write_yaml
 
-from raysel.cli import select, tune
+from raysel import select, tune
 from raysel.config import load_config
 from raysel.data.formats.writers import save_dataset
 from raysel.data.loading import load_dataset

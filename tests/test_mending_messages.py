@@ -11,9 +11,9 @@ from sklearn.datasets import load_wine
 from small_studies import write_digits
 
 import raysel
-from raysel.cli.tune import main
 from raysel.core.errors import ConfigError, DataError
 from raysel.run.api import prepare_study
+from raysel.tune import main
 
 TABLE = ["--set", "solver={name: rfs}", "--set", "evaluation.n_features=[2, 4]"]
 

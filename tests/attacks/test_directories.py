@@ -10,7 +10,7 @@ import pytest
 from attack_studies import change_journal, copied, write_journal
 
 import raysel
-from raysel.cli import compare, permute, report, select, stability, tune
+from raysel import compare, permute, report, select, stability, tune
 from raysel.core.errors import DirectoryError, RayselError
 from raysel.core.files import atomic_write
 from raysel.run.resampling.finished import finished_study

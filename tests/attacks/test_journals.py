@@ -10,7 +10,7 @@ import pytest
 from attack_studies import change_journal, lines_of, write_journal
 
 import raysel
-from raysel.cli import report, select
+from raysel import report, select
 from raysel.core.errors import DataError, DirectoryError, RayselError
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import journal_lines, open_journal

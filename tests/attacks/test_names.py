@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 import raysel
-from raysel.cli import report, select
+from raysel import report, select
 from raysel.core.errors import DataError, RayselError
 from raysel.core.files import write_result
 from raysel.core.printing import Terminal, csv_cell, escaped, markdown_text, print_path, printable

@@ -11,7 +11,7 @@ import yaml
 from attack_studies import change_journal, copied
 
 import raysel
-from raysel.cli import tune
+from raysel import tune
 from raysel.config import load_config
 from raysel.core.errors import ConfigError
 from raysel.run.api import prepare_study

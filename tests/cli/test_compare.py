@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 from small_comparisons import MEMBERS, change_refits, read_members, write_comparison, write_lines, write_members
 
-from raysel.cli.compare import main
+from raysel.compare import main
 from raysel.tracking.journal import read_journal
 
 FILES = {"comparison.csv", "comparison.md", "comparison.svg", "comparison.png", "tests.csv", "manifest.json"}

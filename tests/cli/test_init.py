@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from sklearn.datasets import load_wine
 
-from raysel.cli.init import main
-from raysel.cli.tune import main as tune
+from raysel.init import main
+from raysel.tune import main as tune
 
 
 @pytest.fixture

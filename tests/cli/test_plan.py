@@ -11,11 +11,11 @@ from sklearn.datasets import load_digits
 from small_studies import make_study, write_digits, write_yaml
 
 from raysel.cli.plan import announce, describe, notes_section, refit_bytes, section
-from raysel.cli.tune import main
 from raysel.results.description import method_facts
 from raysel.run.definition import Comparison
 from raysel.study import cost
 from raysel.tracking.directory import StudyDirectory
+from raysel.tune import main
 
 SVM = {"name": "linear_svm", "params": {"tol": 1e-3}, "space": {"C": {"logspace": [0.01, 1.0, 3]}}}
 

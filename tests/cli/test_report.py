@@ -7,7 +7,7 @@ import shutil
 import pytest
 from report_pages import Page, run_kind
 
-from raysel.cli import report, select
+from raysel import report, select
 
 
 @pytest.fixture(scope="module")

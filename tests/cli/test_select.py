@@ -16,9 +16,9 @@ import pyarrow.parquet
 import pytest
 
 import raysel
-from raysel.cli.select import main
 from raysel.config import load_config
 from raysel.data.loading import load_dataset
+from raysel.select import main
 from raysel.tracking.journal import read_journal
 
 PICTURES = {f"{name}.png" for name in ("ranking", "scores", "stability", "search", "confusion", "profile")}

@@ -21,17 +21,17 @@ from rich.console import Console
 from scipy.stats import binom
 from small_studies import CLASSES, EACH, ENDLESS, raw_config, write_digits, write_yaml
 
-from raysel.cli.select import main as select_main
 from raysel.cli.summary import print_answer, print_files
-from raysel.cli.tune import main
 from raysel.config import load_config
 from raysel.data.loading import load_dataset
 from raysel.evaluation.plan import NestedPlan
 from raysel.evaluation.records import FoldTrace, TrialRecord
 from raysel.results.result import StudyResult
 from raysel.run.api import open_study
+from raysel.select import main as select_main
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import read_journal
+from raysel.tune import main
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -184,7 +184,7 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(here, capsys):
 
 def test_checks_and_dry_runs_start_no_ray(here):
     script = (
-        "import sys; from raysel.cli.tune import main\n"
+        "import sys; from raysel.tune import main\n"
         "assert main(['few.yaml', '--dry-run']) == 0\n"
         "assert main(['few.yaml', '--set', 'solver.space.rank=[9]']) == 2\n"
         "assert main(['few.yaml', '--set', 'search.cpus_per_trial=4096']) == 2\n"

@@ -10,12 +10,12 @@ import pytest
 import sklearn.metrics
 import yaml
 
-from raysel.cli.tune import main
 from raysel.data.loading import load_dataset
 from raysel.data.scaling import ModalityScaler
 from raysel.data.synthetic import make_multimodal_classification
 from raysel.evaluation.plan import NestedPlan
 from raysel.solvers.smml.smml import SMML
+from raysel.tune import main
 
 WIDTHS = {"image": 6, "sound": 5}
 LABELS = ["sky", "cow", "car"]

@@ -8,10 +8,10 @@ import sys
 import pytest
 from small_studies import make_study, write_digits, write_yaml
 
-from raysel.cli.tune import main
 from raysel.core.errors import ConfigError
 from raysel.run.api import run_study
 from raysel.tracking.journal import read_journal
+from raysel.tune import main
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def test_a_serial_study_starts_no_ray(tmp_path):
     write_digits(tmp_path / "few.npz")
     write_yaml(tmp_path / "few.yaml", search={"executor": "serial"})
     script = (
-        "import sys; from raysel.cli.tune import main; code = main(['few.yaml', '--output', 'study', '--quiet']); "
+        "import sys; from raysel.tune import main; code = main(['few.yaml', '--output', 'study', '--quiet']); "
         "print(code, 'ray' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -7,12 +7,12 @@ import json
 import numpy as np
 import pytest
 
-from raysel.cli.tune import main
 from raysel.evaluation.configurations import Configuration
 from raysel.evaluation.records import InnerTrace, PathRecord
 from raysel.evaluation.scoring import Evaluation
 from raysel.execution.trials import trial_records
 from raysel.tracking.journal import read_journal
+from raysel.tune import main
 
 STUDY = """
 name: path

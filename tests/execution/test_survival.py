@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from small_studies import ENDLESS, write_digits, write_yaml
 
-from raysel.cli.tune import main
 from raysel.tracking.journal import read_journal
+from raysel.tune import main
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments" / "survival"
 TUNE = (sys.executable, "-m", "raysel.tune")

@@ -13,8 +13,8 @@ from sklearn.metrics import accuracy_score
 from sklearn.neighbors import KNeighborsClassifier
 from small_studies import make_study, run_on_ray
 
+from raysel import select, tune
 from raysel.base.registry import solver_class
-from raysel.cli import select, tune
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.typed import instance_of
 from raysel.data.formats.writers import save_dataset

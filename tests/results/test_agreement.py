@@ -16,7 +16,6 @@ from rich.console import Console
 from sklearn.feature_selection import f_classif
 from small_studies import raw_config, run_offline, write_digits
 
-from raysel.cli.select import main as main_select
 from raysel.cli.summary import print_answer
 from raysel.config import config_from_dict
 from raysel.core.errors import ConfigError, StudyError
@@ -30,6 +29,7 @@ from raysel.results.export import export_result, manifest, markdown
 from raysel.results.facts import Facts
 from raysel.results.page.assemble import write_report
 from raysel.results.result import StudyResult
+from raysel.select import main as main_select
 from raysel.study.definition import Study
 
 

@@ -11,7 +11,7 @@ import sys
 import pytest
 from small_studies import raw_config, run_offline, write_digits, write_yaml
 
-from raysel.cli import tune
+from raysel import tune
 from raysel.data.loading import load_dataset
 from raysel.results.export import manifest
 

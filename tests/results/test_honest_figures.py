@@ -12,7 +12,7 @@ from mlflow.tracking import MlflowClient
 from ray import cloudpickle
 from small_studies import make_study, run_on_ray, run_serially, write_digits, write_yaml
 
-from raysel.cli import select, tune
+from raysel import select, tune
 from raysel.config import config_from_dict, load_config
 from raysel.core.errors import ConfigError
 from raysel.core.typed import instance_of

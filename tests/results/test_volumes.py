@@ -9,7 +9,7 @@ import pytest
 from small_studies import raw_config, run_offline
 from small_volumes import write_volumes
 
-from raysel.cli import report, select
+from raysel import report, select
 from raysel.config import config_from_dict
 from raysel.core.errors import ConfigError
 from raysel.data.layouts import MaskedVolume

@@ -10,10 +10,10 @@ import pytest
 from small_compare import write_comparison
 from small_studies import CommandRun, write_digits
 
-from raysel.cli.tune import main
 from raysel.run import members
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.upload_process import MemberUpload
+from raysel.tune import main
 
 
 @pytest.fixture

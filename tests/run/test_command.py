@@ -10,15 +10,15 @@ import pytest
 from small_compare import raw_comparison
 from small_studies import ENDLESS, write_yaml
 
-from raysel.cli.select import main as select_main
-from raysel.cli.tune import main
 from raysel.run import course
 from raysel.run.api import prepare_comparison
+from raysel.select import main as select_main
 from raysel.solvers.smr.smr import SMR
 from raysel.tracking.comparison import ComparisonRecord
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import read_journal
 from raysel.tracking.upload_process import replay
+from raysel.tune import main
 
 FOLDERS = ("smr-small", "svm", "z")
 

@@ -18,12 +18,12 @@ import pytest
 from small_compare import found, members, raw_comparison, write_comparison
 from small_studies import ENDLESS, write_digits
 
-from raysel.cli.select import main as select_main
 from raysel.config import load_comparison
 from raysel.core.errors import DirectoryError, RayStartError, StudyError
 from raysel.execution.serial import SerialExecutor
 from raysel.run import course
 from raysel.run.api import prepare_study, resume_comparison, run_comparison
+from raysel.select import main as select_main
 from raysel.tracking.journal import read_journal
 from raysel.tracking.upload_process import MemberUpload
 

@@ -17,7 +17,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from small_studies import make_study, run_serially, timeless, write_digits, write_yaml
 
 import raysel
-from raysel.cli import select, tune
+from raysel import select, tune
 from raysel.config import config_from_dict
 from raysel.core.errors import ConfigError, DataError, DirectoryError, StudyError
 from raysel.data.loading import load_dataset

@@ -16,8 +16,8 @@ from mlflow.tracking import MlflowClient
 from mlflow_servers import rounded
 from small_studies import NoUpload, raw_config, run_offline, write_digits
 
+from raysel import report, select, tune
 from raysel.base.registry import solver_class
-from raysel.cli import report, select, tune
 from raysel.config import config_from_dict
 from raysel.core.errors import DataError
 from raysel.data.loading import load_dataset

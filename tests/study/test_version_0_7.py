@@ -13,7 +13,7 @@ from mlflow.tracking import MlflowClient
 from sklearn.datasets import load_iris
 
 import raysel
-from raysel.cli import compare, report, select, tune
+from raysel import compare, report, select, tune
 
 STORED = Path(__file__).parent / "data/version-0.7"
 

@@ -17,13 +17,13 @@ from pathlib import Path
 import pytest
 from mlflow_servers import keys_of, local_study, runs_in
 
-from raysel.cli.tune import main
 from raysel.core.credentials import HIDDEN, keep_credentials
 from raysel.tracking.comparison import ComparisonRecord, MemberEntry
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_records
 from raysel.tracking.upload_process import MLflowUploader
 from raysel.tracking.uploader import follow, tracking_status
+from raysel.tune import main
 
 SECRET = "Sw0rdf1sh"
 

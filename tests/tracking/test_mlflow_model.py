@@ -16,7 +16,6 @@ import pytest
 from small_studies import write_digits, write_yaml
 
 from raysel.base.models import load_model
-from raysel.cli.tune import main
 from raysel.evaluation.pipeline import FeaturePipeline
 from raysel.evaluation.records import RefitRecord
 from raysel.tracking.directory import StudyDirectory
@@ -24,6 +23,7 @@ from raysel.tracking.journal import Journal, read_records
 from raysel.tracking.mlflow_runs.model import _write_model
 from raysel.tracking.records import EndRecord, StudyRecord
 from raysel.tracking.uploader import follow, tracking_status
+from raysel.tune import main
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 

@@ -23,12 +23,12 @@ import pytest
 from mlflow_servers import COMPOSE, Postgres, compose, composed_server, keys_of, local_study, runs_in
 from small_studies import write_yaml
 
-from raysel.cli.tune import main
 from raysel.core.credentials import HIDDEN, changed_variables, keep_credentials
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_records
 from raysel.tracking.upload_process import MLflowUploader, replay
 from raysel.tracking.uploader import tracking_status
+from raysel.tune import main
 
 #: MLflow checks the password, which takes a while, with each of the requests that a trial's run needs.
 FEW = {"alpha": [0.1, 2.0]}

@@ -20,13 +20,13 @@ from pathlib import Path
 import pytest
 from mlflow_servers import keys_of, runs_in
 
-from raysel.cli.tune import main
 from raysel.core.errors import DirectoryError
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_journal, read_records
 from raysel.tracking.records import Record
 from raysel.tracking.upload_process import MLflowUploader, replay
 from raysel.tracking.uploader import follow, last_study, tracking_status
+from raysel.tune import main
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 

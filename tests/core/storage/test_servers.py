@@ -124,7 +124,7 @@ def test_a_study_that_is_killed_resumes_from_s3_in_a_clean_folder(s3, tmp_path, 
     (tmp_path / "first").mkdir()
     (tmp_path / "first" / "one.yaml").write_text(yaml.safe_dump(raw))
     log = (tmp_path / "first.log").open("w")
-    command = "from raysel.cli import tune; from raysel.core.storage import mirror; mirror.INTERVAL = 0.2; "
+    command = "from raysel import tune; from raysel.core.storage import mirror; mirror.INTERVAL = 0.2; "
     command += "tune.main(['one.yaml'])"
     driver = subprocess.Popen([sys.executable, "-c", command], cwd=tmp_path / "first", stdout=log, stderr=log)
     journal = "s3://bucket/studies/one/journal.jsonl"

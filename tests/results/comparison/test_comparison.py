@@ -25,8 +25,8 @@ from small_comparisons import (
 )
 
 import raysel
+from raysel import report
 from raysel.base.estimator import RECONSTRUCTED, TRANSDUCTIVE
-from raysel.cli import report
 from raysel.cli.comparison import print_comparison
 from raysel.core.errors import DirectoryError
 from raysel.numerics.rankings import nogueira_stability

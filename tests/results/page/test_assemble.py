@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from report_pages import KINDS, Page, run_kind
 from small_studies import raw_config, run_offline, write_digits
 
-from raysel.cli import tune
+from raysel import tune
 from raysel.core.errors import UnfinishedStudyError
 from raysel.data.loading import load_dataset
 from raysel.results import texts

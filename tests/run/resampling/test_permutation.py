@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from small_studies import make_study, raw_config, write_digits
 
 import raysel
-from raysel.cli import permute
+from raysel import permute
 from raysel.config import config_from_dict
 from raysel.core.errors import ConfigError, DirectoryError, StudyError
 from raysel.data.dataset import Dataset

@@ -17,7 +17,6 @@ from sklearn.preprocessing import StandardScaler
 from small_studies import raw_config
 
 import raysel
-from raysel.cli.stability import main
 from raysel.core.errors import ConfigError, DataError, DirectoryError, StudyError
 from raysel.data.formats.writers import save_dataset
 from raysel.data.synthetic import make_multimodal_classification
@@ -32,6 +31,7 @@ from raysel.results.page.assemble import write_report
 from raysel.results.result import StudyResult
 from raysel.run.resampling.pieces import Pieces
 from raysel.run.resampling.stability import check_halves, count_selections, draw_halves, stability_selection
+from raysel.stability import main
 from raysel.tracking.journal import read_journal
 from raysel.tracking.records import NodeRecord
 
