@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from raysel.core.version import __version__
+from raysel.core import __version__
 
 # Loaded when first used: a worker that needs a solver does not pay for figures and model files.
 _HOME = {

@@ -32,7 +32,7 @@ LAYERS = {name: layer for layer, names in enumerate(ORDER) for name in names}
 ONLY_IN = {
     "ray": ("raysel.execution.ray",),
     "mlflow": ("raysel.tracking.mlflow_runs",),
-    "pydantic": ("raysel.config", "raysel.core.typed"),
+    "pydantic": ("raysel.config", "raysel.core.files"),
     "yaml": ("raysel.config",),
     "matplotlib": ("raysel.results",),
     "jinja2": ("raysel.results.page",),

@@ -17,9 +17,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.base.estimator import Capabilities
 from raysel.base.iterative import OneShotEstimator
-from raysel.core.arrays import BoolArray, FloatArray, LabelArray
+from raysel.core.arrays import BoolArray, FloatArray, LabelArray, validate_params
 from raysel.core.errors import ConfigError, DataError
-from raysel.core.validation import validate_params
 
 
 def _wrapped_has(method: str) -> Callable[[ScikitLearnMethod], bool]:

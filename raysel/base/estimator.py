@@ -17,9 +17,18 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from raysel.core.arrays import (
+    BoolArray,
+    CallbackSupportMixin,
+    FloatArray,
+    IntArray,
+    Interval,
+    LabelArray,
+    fit_context,
+    validate_samples,
+    with_callbacks,
+)
 from raysel.core.errors import ConfigError
-from raysel.core.validation import CallbackSupportMixin, Interval, fit_context, validate_samples, with_callbacks
 from raysel.data.layouts import Layout
 from raysel.data.task_blocks import as_samples
 from raysel.numerics.rankings import ranks

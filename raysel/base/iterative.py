@@ -7,8 +7,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from raysel.base.estimator import Estimator
-from raysel.core.arrays import FloatArray
-from raysel.core.validation import Interval
+from raysel.core.arrays import FloatArray, Interval
 
 
 class IterativeEstimator(Estimator):

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from raysel.core.errors import DataError
-from raysel.core.limits import check_data_bytes
+from raysel.core.machine import check_data_bytes
 from raysel.data.formats.numpy_files import check_archive, check_array
 
 _SCHEMA, _ARRAY = "schema.json", ".npy"

@@ -12,7 +12,7 @@ from raysel.base.model_files import FUNCTIONS, SKLEARN, check_model_file, foreig
 from raysel.base.registry import GROUP, OWN
 from raysel.core.errors import DataError
 from raysel.core.files import write_result
-from raysel.core.limits import check_data_bytes
+from raysel.core.machine import check_data_bytes
 from raysel.core.plugins import plugin_targets
 
 #: raysel's own classes in model files besides the registered methods.

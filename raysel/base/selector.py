@@ -13,9 +13,8 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from raysel.base.estimator import TENSOR, Capabilities, Estimator
-from raysel.core.arrays import BoolArray, FloatArray, LabelArray
+from raysel.core.arrays import BoolArray, FloatArray, LabelArray, validate_samples
 from raysel.core.errors import ConfigError
-from raysel.core.validation import validate_samples
 from raysel.data.layouts import Layout
 
 

@@ -15,9 +15,8 @@ from raysel.base.estimator import Capabilities
 from raysel.base.iterative import IterativeEstimator
 from raysel.base.projections.projector import TaskProjector
 from raysel.base.projections.task_samples import TaskSamples, component_numbers, warn_of_lost_directions
-from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import ConfigError, DataError
-from raysel.core.validation import Interval, StrOptions
 from raysel.numerics.scatter import SMALLEST_WITHIN, ScatterRange, centre, fisher_directions, scatter_range
 from raysel.numerics.trace_ratio import maximize_trace_ratio, shrunken
 

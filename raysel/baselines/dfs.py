@@ -16,9 +16,8 @@ from raysel.base.estimator import Capabilities
 from raysel.base.iterative import IterativeEstimator
 from raysel.base.projections.task_samples import warn_of_lost_directions
 from raysel.base.selector import Selector
-from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, Interval, LabelArray
 from raysel.core.errors import ConfigError
-from raysel.core.validation import Interval
 from raysel.numerics.least_squares import centre_and_scale, expand, one_hot
 from raysel.numerics.reweighting import l2p_penalty, l2p_weights
 

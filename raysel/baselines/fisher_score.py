@@ -10,8 +10,7 @@ import numpy as np
 
 from raysel.base.estimator import Capabilities
 from raysel.baselines.filter import Filter, class_codes, class_moments, first_largest, order_scores, power_units
-from raysel.core.arrays import FloatArray, IntArray, LabelArray
-from raysel.core.validation import Interval, StrOptions
+from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
 from raysel.numerics.scatter import centre
 
 #: A feature that the selected ones explain up to this share of its variance has nothing to add.

@@ -17,8 +17,7 @@ from raysel.baselines.kernel_classifier import (
     kernel_matrix,
     pairs_of,
 )
-from raysel.core.arrays import FloatArray, LabelArray
-from raysel.core.validation import Interval
+from raysel.core.arrays import FloatArray, Interval, LabelArray
 
 #: Bounds of the logarithms of the kernel weights and of the noise variance.
 _WEIGHT_BOUNDS, _NOISE_BOUNDS = (-15.0, 10.0), (-12.0, 5.0)

@@ -13,8 +13,7 @@ from sklearn.base import clone
 from raysel.base.estimator import Capabilities
 from raysel.base.iterative import IterativeEstimator
 from raysel.base.selector import MatrixSelector
-from raysel.core.arrays import FloatArray, LabelArray
-from raysel.core.validation import Interval
+from raysel.core.arrays import FloatArray, Interval, LabelArray
 from raysel.numerics.least_squares import LeastSquaresData, least_squares_data, left_factors, orthonormal
 
 

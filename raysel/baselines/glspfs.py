@@ -16,8 +16,7 @@ from sklearn.neighbors import kneighbors_graph
 from raysel.base.estimator import Capabilities
 from raysel.base.iterative import IterativeEstimator
 from raysel.base.selector import LinearSelector
-from raysel.core.arrays import BoolArray, FloatArray, LabelArray
-from raysel.core.validation import Interval, StrOptions
+from raysel.core.arrays import BoolArray, FloatArray, Interval, LabelArray, StrOptions
 from raysel.numerics.least_squares import expand, one_hot
 from raysel.numerics.reweighting import BoundedStep, reweighted_steps, weighted_ridge_with_dual
 from raysel.numerics.rounding import product

@@ -7,8 +7,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 from raysel.baselines.filter import MOST_BINS, BinRange, Filter, bin_range, class_codes, information
-from raysel.core.arrays import FloatArray, IntArray, LabelArray
-from raysel.core.validation import Interval
+from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray
 
 
 @dataclass(frozen=True)

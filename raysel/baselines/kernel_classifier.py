@@ -16,9 +16,8 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.base.one_against_rest import OneAgainstRestClassifier, SignedTarget, signed_target
-from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import ConfigError, DataError
-from raysel.core.validation import Interval, StrOptions
 from raysel.data.layouts import Layout, Modalities
 
 #: Largest number of training samples. Above it the matrices of pairs fill the memory of usual machines.

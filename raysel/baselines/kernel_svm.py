@@ -15,8 +15,7 @@ from raysel.baselines.kernel_classifier import (
     fit_machine,
     kernel_matrix,
 )
-from raysel.core.arrays import FloatArray, LabelArray
-from raysel.core.validation import Interval
+from raysel.core.arrays import FloatArray, Interval, LabelArray
 
 
 class KernelSVM(OneShotEstimator, KernelClassifier):

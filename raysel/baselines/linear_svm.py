@@ -14,8 +14,7 @@ from sklearn.svm import LinearSVC
 
 from raysel.base.iterative import OneShotEstimator
 from raysel.base.one_against_rest import OneAgainstRest, SignedTarget, signed_target
-from raysel.core.arrays import FloatArray, IntArray, LabelArray
-from raysel.core.validation import Interval, StrOptions
+from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,8 @@ from raysel.baselines.kernel_classifier import (
 )
 from raysel.baselines.margin_programs import shared_weights, solve_program
 from raysel.baselines.recent import RecentResults
-from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import DataError
-from raysel.core.validation import Interval, StrOptions
 
 #: The authors' values of C, from which it is chosen if it is not given.
 C_GRID = (0.1, 1.0, 10.0, 50.0, 100.0, 500.0, 1000.0)

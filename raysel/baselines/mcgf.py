@@ -16,9 +16,8 @@ from raysel.base.estimator import Capabilities
 from raysel.base.iterative import OneShotEstimator
 from raysel.base.one_against_rest import OneAgainstRestClassifier, SignedTarget, signed_target
 from raysel.baselines.neighbour_graph import MOST_SAMPLES, GraphSpectrum, graph_spectrum
-from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray
 from raysel.core.errors import ConfigError
-from raysel.core.validation import Interval
 
 #: Rows of eigenvectors that are squared at a time.
 _BLOCK = 512

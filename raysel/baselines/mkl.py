@@ -19,9 +19,8 @@ from raysel.baselines.kernel_classifier import (
     pairs_of,
 )
 from raysel.baselines.margin_programs import highest_point
-from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import ConfigError
-from raysel.core.validation import Interval, StrOptions
 
 #: LIBSVM's first tolerance as a share of the relative duality gap that is asked for, and its smallest one.
 _FIRST_ACCURACY, _LAST_ACCURACY = 1e-2, 1e-9

@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from raysel.base.iterative import OneShotEstimator
 from raysel.base.one_against_rest import OneAgainstRestClassifier, SignedTarget, signed_target
 from raysel.baselines.neighbour_graph import ROUNDING
-from raysel.core.arrays import FloatArray, IntArray, LabelArray
-from raysel.core.validation import Interval
+from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray
 
 #: Number of neighbours that are prepared; configurations with more search for theirs.
 PREPARED_NEIGHBORS = 64

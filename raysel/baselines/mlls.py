@@ -12,9 +12,8 @@ import scipy.linalg
 
 from raysel.base.iterative import OneShotEstimator
 from raysel.base.one_against_rest import OneAgainstRest, SignedTarget, signed_target
-from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray
 from raysel.core.errors import ConfigError
-from raysel.core.validation import Interval
 from raysel.numerics.rounding import EPS
 from raysel.numerics.scatter import centre
 

@@ -22,8 +22,7 @@ from raysel.baselines.filter import (
     information,
     order_scores,
 )
-from raysel.core.arrays import FloatArray, IntArray, LabelArray
-from raysel.core.validation import Interval, StrOptions
+from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
 
 #: What Peng's program adds to the redundancy in the quotient.
 MIQ_OFFSET = 0.01

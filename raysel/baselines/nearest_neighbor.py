@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.base.iterative import OneShotEstimator
 from raysel.base.one_against_rest import OneAgainstRestClassifier, SignedTarget, signed_target
-from raysel.core.arrays import BoolArray, FloatArray, LabelArray
-from raysel.core.validation import Interval
+from raysel.core.arrays import BoolArray, FloatArray, Interval, LabelArray
 
 
 class NearestNeighbor(OneShotEstimator, OneAgainstRestClassifier):

@@ -11,8 +11,7 @@ import scipy.spatial.distance
 from numpy.typing import NDArray
 
 from raysel.baselines.filter import Filter, bin_range, class_codes
-from raysel.core.arrays import FloatArray, IntArray, LabelArray
-from raysel.core.validation import Interval
+from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray
 
 #: Number of values whose differences are taken at once, so that they stay in a core's cache.
 _CACHED = 2**16

@@ -27,8 +27,7 @@ from scipy.linalg import lapack
 
 from raysel.base.iterative import IterativeEstimator
 from raysel.base.selector import LinearSelector
-from raysel.core.arrays import FloatArray, IntArray, LabelArray
-from raysel.core.validation import Interval, StrOptions
+from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
 from raysel.numerics.least_squares import centre_and_scale, one_hot
 from raysel.numerics.reweighting import BoundedStep, reweighted_steps
 from raysel.numerics.rounding import product

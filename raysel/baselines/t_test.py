@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from raysel.baselines.filter import Filter, class_codes, class_moments
-from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.core.arrays import FloatArray, IntArray, LabelArray, StrOptions
 from raysel.core.errors import DataError
-from raysel.core.validation import StrOptions
 
 
 class TTest(Filter):

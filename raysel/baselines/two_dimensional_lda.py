@@ -14,9 +14,8 @@ from raysel.base.estimator import TENSOR, Capabilities
 from raysel.base.iterative import OneShotEstimator
 from raysel.base.projections.fitted import FittedProjection
 from raysel.base.projections.task_samples import pair_of_sides, task_samples
-from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray
 from raysel.core.errors import ConfigError, DataError
-from raysel.core.validation import Interval
 from raysel.data.layouts import Layout
 from raysel.numerics.rounding import EPS
 from raysel.numerics.scatter import centre, thin_svd

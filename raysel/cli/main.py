@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from raysel.cli import compare, init, permute, report, select, stability, tune, upload
 from raysel.cli.arguments import words_of
-from raysel.core.version import __version__
+from raysel.core import __version__
 
 COMMANDS = {
     module.COMMAND.name: module.COMMAND for module in (tune, init, select, report, compare, stability, permute, upload)

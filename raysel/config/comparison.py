@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from raysel.config.loading import explain, read_raw, without_null
-from raysel.config.overrides import set_key
+from raysel.config.loading import explain, read_raw, set_key, without_null
 from raysel.config.schema import DatasetConfig, StudyConfig
 from raysel.core.errors import ConfigError, suggestion
 from raysel.core.storage.location import set_credentials_aside

@@ -1,4 +1,7 @@
-"""Type aliases of NumPy arrays for raysel's signatures, and blocks of their columns."""
+"""Types of arrays, blocks of their columns, and scikit-learn's validation of samples and parameters.
+
+scikit-learn's private modules and experimental API are imported here only, as a new version may move or rename them.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import _fit_context as fit_context
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import validate_data
+
+#: Names of scikit-learn that other modules import from here.
+__all__ = ["CallbackSupportMixin", "Interval", "StrOptions", "fit_context", "with_callbacks"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -27,3 +37,23 @@ def column_blocks(X: FloatArray) -> Iterator[FloatArray]:
     n_blocks = -(-X.shape[1] // _WIDTH)
     bounds = [X.shape[1] * i // max(1, n_blocks) for i in range(n_blocks + 1)]
     yield from (X[:, start:stop] for start, stop in pairwise(bounds))
+
+
+def validate_samples(estimator: Any, *arrays: Any, **checks: Any) -> Any:
+    """Validate the input of an estimator by scikit-learn's ``validate_data``."""
+    try:
+        return validate_data(estimator, *arrays, **checks)
+    except ValueError as error:
+        sides = np.shape(arrays[0])[1:] if hasattr(arrays[0], "shape") else ()
+        if len(sides) < 2 or "Found array with dim" not in str(error):
+            raise
+        shape = "" if not hasattr(estimator, "shape") or len(sides) > 2 else f", and set shape={sides}"
+        raise ValueError(
+            f"{error} Samples of shape {sides} are passed as rows, by X.reshape(len(X), -1){shape}."
+        ) from error
+
+
+def validate_params(estimator: Any) -> None:
+    """Validate the parameters of a scikit-learn estimator against its own constraints."""
+    if hasattr(estimator, "_parameter_constraints") and hasattr(estimator, "_validate_params"):
+        estimator._validate_params()  # noqa: SLF001 - scikit-learn has no public name for it

@@ -1,4 +1,4 @@
-"""Atomic writing of files, reading of files that others may have made, and where relative paths of results lead."""
+"""Files written as a whole, and reading of those that others may have made: regular files, JSON, dataclasses."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ import secrets
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from raysel.core.errors import DirectoryError, StudyError
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
 
 #: Largest size of a JSON file of a study's directory, in bytes; the folds of a million samples take a tenth of it.
 _MOST_BYTES = 2**31
@@ -200,3 +205,30 @@ def check_entries(folder: Path, names: Iterable[str]) -> None:
                 f"{entry} is {_KINDS.get(kind, 'a special file')}, which is not followed in a study's directory, "
                 "because it may lead anywhere; replace it by the file or folder itself, or remove it."
             )
+
+
+Instance = TypeVar("Instance")
+
+
+def instance_of(cls: type[Instance], raw: Any) -> Instance:
+    """Make an instance of a dataclass from plain data, whose unknown keys are ignored.
+
+    A ValueError names the first field that is missing or of another type, or a number that is not finite.
+    """
+    from pydantic import ValidationError  # noqa: PLC0415 - takes a tenth of a second
+
+    try:
+        made: list[Instance] = _adapter(cls).validate_python([raw])  # type: ignore[arg-type]
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"][1:]))
+        raise ValueError(f"'{place}': {first['msg']}" if place else first["msg"]) from error
+    return made[0]
+
+
+@cache
+def _adapter(cls: type) -> TypeAdapter[Any]:
+    from pydantic import ConfigDict, TypeAdapter  # noqa: PLC0415
+
+    # In a list, because pydantic takes no configuration beside a dataclass itself.
+    return TypeAdapter(list[cls], config=ConfigDict(allow_inf_nan=False))  # type: ignore[valid-type]

@@ -12,9 +12,8 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from raysel.core.arrays import FloatArray, column_blocks
+from raysel.core.arrays import FloatArray, StrOptions, column_blocks, fit_context
 from raysel.core.errors import ConfigError, DataError
-from raysel.core.validation import StrOptions, fit_context
 from raysel.data.layouts import Layout, Modalities, Tasks
 from raysel.data.task_blocks import Samples, TaskBlocks, as_samples, as_task_blocks, blocks_of
 

@@ -15,9 +15,8 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, fit_context
 from raysel.core.errors import DataError
-from raysel.core.validation import Interval, fit_context
 from raysel.numerics.classes import distance_differences
 
 #: Number of distances in a block of test samples, so that the block stays in a core's cache.

@@ -16,8 +16,8 @@ from sklearn.metrics import confusion_matrix, multilabel_confusion_matrix
 
 from raysel.base.estimator import Estimator
 from raysel.core.arrays import FloatArray, LabelArray
-from raysel.core.clock import now
 from raysel.core.errors import ConfigError
+from raysel.core.machine import now
 from raysel.data.scaling import scale_in_place, scale_training
 from raysel.data.task_blocks import Samples, TaskBlocks, constant_features
 from raysel.evaluation.pipeline import FeaturePipeline

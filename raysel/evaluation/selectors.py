@@ -14,9 +14,8 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, Interval, LabelArray, validate_params
 from raysel.core.errors import ConfigError, DataError
-from raysel.core.validation import Interval, validate_params
 from raysel.data.task_blocks import TaskBlocks, as_samples, constant_features
 from raysel.numerics.rankings import ranks
 

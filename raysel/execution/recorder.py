@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from raysel.core.clock import now
 from raysel.core.errors import StudyError, headline
-from raysel.core.limits import machine_memory
+from raysel.core.machine import machine_memory, now
 from raysel.evaluation.records import PathRecord, TrialRecord
 from raysel.execution.trial_plan import TrialPlan
 from raysel.execution.trials import mark_stopped

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from raysel.core.clock import now, running_seconds
+from raysel.core.machine import now, running_seconds
 from raysel.evaluation.configurations import Configuration
 from raysel.evaluation.lockstep import FoldData, run_in_lockstep, run_in_turn
 from raysel.evaluation.nested_search import empty_record

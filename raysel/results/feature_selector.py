@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from raysel.core.arrays import validate_params
 from raysel.core.errors import ConfigError
-from raysel.core.validation import validate_params
 from raysel.data.task_blocks import TaskBlocks
 from raysel.evaluation.selectors import ScoredSelector, has_names
 from raysel.results.result import StudyResult

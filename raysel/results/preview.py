@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from raysel.core.arrays import FloatArray
-from raysel.core.files import parse_json, write_text_atomically
-from raysel.core.typed import instance_of
+from raysel.core.files import instance_of, parse_json, write_text_atomically
 from raysel.data.dataset import Dataset
 from raysel.data.task_blocks import blocks_of
 

@@ -17,9 +17,9 @@ import pyarrow.parquet
 from raysel.base.models import save_model
 from raysel.config import ComparisonConfig, StudyConfig, dump_config
 from raysel.core.arrays import FloatArray
-from raysel.core.clock import now
 from raysel.core.errors import DataError, DirectoryError, RayselError, StudyError
 from raysel.core.files import write_result, write_text_atomically
+from raysel.core.machine import now
 from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
 from raysel.data.task_blocks import dense

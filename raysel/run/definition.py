@@ -10,7 +10,7 @@ from typing import Any
 
 from raysel.base.registry import solver_capabilities
 from raysel.config import ComparisonConfig, StudyConfig, load_comparison, load_config, member_folders, names_data
-from raysel.config.overrides import OWN_DATA
+from raysel.config.loading import OWN_DATA
 from raysel.core.errors import ConfigError, DataError, DirectoryError
 from raysel.data.dataset import Dataset
 from raysel.run.launch import check_stored_places, names_one_of, refuse_foreign_code

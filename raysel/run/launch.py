@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from raysel.base.registry import imports_code
 from raysel.config import StudyConfig
-from raysel.config.overrides import OWN_DATA
+from raysel.config.loading import OWN_DATA
 from raysel.config.resources import n_trials_at_once
 from raysel.core.errors import ConfigError
 from raysel.core.files import result_path

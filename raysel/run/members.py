@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from raysel.config import load_comparison
-from raysel.core.clock import now
 from raysel.core.credentials import without_credentials
 from raysel.core.errors import (
     DirectoryError,
@@ -19,6 +18,7 @@ from raysel.core.errors import (
     RayStartError,
     StudyError,
 )
+from raysel.core.machine import now
 from raysel.data.dataset import Dataset
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor

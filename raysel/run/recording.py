@@ -14,9 +14,9 @@ import numpy as np
 from raysel.base.registry import solver_class
 from raysel.config import StudyConfig
 from raysel.config.schema import DatasetConfig
-from raysel.core.clock import now
 from raysel.core.credentials import keep_credentials
 from raysel.core.errors import DataError
+from raysel.core.machine import now
 from raysel.core.storage.location import as_uri
 from raysel.data.formats.files import find_data_file
 from raysel.numerics.classification import classification_metric

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from raysel.core.version import __version__
+from raysel.core import __version__
 
 #: Folders in which the wheels of numpy and scipy keep their BLAS. Other packages may load further ones.
 _WHEELS = ("numpy.libs", "scipy.libs", ".dylibs")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from raysel.config import ComparisonConfig, StudyConfig, load_comparison
-from raysel.config.overrides import OWN_DATA
+from raysel.config.loading import OWN_DATA
 from raysel.config.schema import EQUAL_SAMPLES, BlocksConfig, DatasetConfig, TaskConfig
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import ConfigError, DataError, DirectoryError

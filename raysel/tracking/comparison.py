@@ -10,8 +10,7 @@ from typing import Any
 
 from raysel.core.credentials import keep_credentials
 from raysel.core.errors import DataError, DirectoryError
-from raysel.core.files import check_entries, read_again, read_json
-from raysel.core.typed import instance_of
+from raysel.core.files import check_entries, instance_of, read_again, read_json
 from raysel.tracking.directory import RESULTS, StudyDirectory
 from raysel.tracking.locks import FileLock, LockedFile
 

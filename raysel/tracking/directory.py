@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from raysel.config.overrides import OWN_DATA
+from raysel.config.loading import OWN_DATA
 from raysel.core.errors import DirectoryError, StudyError
 from raysel.core.files import check_entries, result_path
 from raysel.evaluation.plan import FINAL

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from raysel.core.credentials import keep_all_credentials
-from raysel.core.typed import instance_of
+from raysel.core.files import instance_of
 from raysel.evaluation.records import ChooseN, PathRecord, RefitRecord, TrialRecord
 
 #: Version of the journal's format; increase it, and extend `upgrade`, when a record changes its fields.

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from raysel.config import load_comparison
-from raysel.config.overrides import flat
+from raysel.config.loading import flat
 from raysel.core.credentials import changed_variables, from_pipe, to_pipe
 from raysel.core.errors import RayselError
 from raysel.core.files import write_text_atomically

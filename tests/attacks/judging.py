@@ -25,7 +25,7 @@ from attack_files import LIMIT, WRITERS
 from raysel.base.models import load_model
 from raysel.config import load_config
 from raysel.core.errors import ConfigError, DataError
-from raysel.core.limits import MAX_DATA_BYTES
+from raysel.core.machine import MAX_DATA_BYTES
 from raysel.data.loading import load_dataset
 from raysel.evaluation.plan import NestedPlan
 

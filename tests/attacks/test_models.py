@@ -10,7 +10,7 @@ import pytest
 
 from raysel.base.models import load_model
 from raysel.core.errors import DataError
-from raysel.core.limits import MAX_DATA_BYTES
+from raysel.core.machine import MAX_DATA_BYTES
 
 
 class _Attack:

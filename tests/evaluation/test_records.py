@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.core.typed import instance_of
+from raysel.core.files import instance_of
 from raysel.evaluation.records import Convergence, FoldTrace, InnerTrace, RefitRecord, TrialRecord, choose_n, mean_curve
 from raysel.results.tables import trace_table
 

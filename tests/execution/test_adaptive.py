@@ -9,7 +9,7 @@ import pytest
 from small_studies import make_study, run_on_ray, write_digits
 
 from raysel.core.errors import ConfigError
-from raysel.core.typed import instance_of
+from raysel.core.files import instance_of
 from raysel.evaluation.nested_search import FoldSearch
 from raysel.evaluation.records import TrialRecord
 

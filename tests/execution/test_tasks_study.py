@@ -16,7 +16,7 @@ from small_studies import make_study, run_on_ray
 from raysel import select, tune
 from raysel.base.registry import solver_class
 from raysel.core.errors import ConfigError, DataError
-from raysel.core.typed import instance_of
+from raysel.core.files import instance_of
 from raysel.data.formats.writers import save_dataset
 from raysel.data.loading import load_dataset
 from raysel.data.tasks import join_tasks

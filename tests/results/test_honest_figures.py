@@ -15,7 +15,7 @@ from small_studies import make_study, run_on_ray, run_serially, write_digits, wr
 from raysel import select, tune
 from raysel.config import config_from_dict, load_config
 from raysel.core.errors import ConfigError
-from raysel.core.typed import instance_of
+from raysel.core.files import instance_of
 from raysel.evaluation.records import TrialRecord
 from raysel.execution import recorder
 from raysel.execution.ray import executor as ray_executor

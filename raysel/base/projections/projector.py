@@ -23,9 +23,8 @@ from raysel.base.projections.task_samples import (
     task_samples,
     warn_of_lost_directions,
 )
-from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, Interval, LabelArray, validate_samples
 from raysel.core.errors import ConfigError, DataError
-from raysel.core.validation import Interval, validate_samples
 from raysel.data.layouts import Layout, Tasks
 from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.numerics.scatter import ScatterRange, scatter_range

@@ -16,10 +16,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from raysel.core.errors import DirectoryError
-from raysel.core.files import parse_json
+from raysel.core.files import instance_of, parse_json
 from raysel.core.storage.location import FileSystem, Location
 from raysel.core.storage.transfer import entry_of, hidden_entries, kind_of, remove, upload
-from raysel.core.typed import instance_of
 
 #: Folder of the markers below that of a study; names of a study's own files that start with a dot are not copied.
 MARKERS = ".raysel-running"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from raysel.core.limits import BYTES_OF_A_NUMBER, check_data_bytes
+from raysel.core.machine import BYTES_OF_A_NUMBER, check_data_bytes
 from raysel.data.formats.files import ArrayFile, reading
 from raysel.data.formats.isolated import isolated_arrays
 from raysel.data.formats.numpy_files import open_npy, open_npz

@@ -17,7 +17,7 @@ import numpy as np
 
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError
-from raysel.core.limits import MAX_DATA_BYTES, check_data_bytes, format_bytes, max_data_bytes
+from raysel.core.machine import MAX_DATA_BYTES, check_data_bytes, format_bytes, max_data_bytes
 from raysel.data.formats.files import ArrayFile
 
 _SCRIPT = Path(__file__).with_name("isolated_child.py")

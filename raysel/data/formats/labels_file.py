@@ -12,7 +12,7 @@ import numpy as np
 
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError
-from raysel.core.limits import check_data_bytes
+from raysel.core.machine import check_data_bytes
 from raysel.core.printing import listed
 from raysel.data.formats.array_files import ARRAY_SUFFIXES, open_arrays
 from raysel.data.formats.files import ReadOptions, as_labels, reading

@@ -11,7 +11,7 @@ import numpy as np
 
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError
-from raysel.core.limits import BYTES_OF_A_NUMBER, check_data_bytes
+from raysel.core.machine import BYTES_OF_A_NUMBER, check_data_bytes
 from raysel.core.printing import listed
 from raysel.data.formats.files import RawData, ReadOptions, at_home, is_file
 from raysel.data.formats.names import taken_names

@@ -15,7 +15,7 @@ from typing import IO, Any
 import numpy as np
 
 from raysel.core.errors import DataError
-from raysel.core.limits import BYTES_OF_A_NUMBER, MOST_CHARACTERS, check_data_bytes
+from raysel.core.machine import BYTES_OF_A_NUMBER, MOST_CHARACTERS, check_data_bytes
 from raysel.data.formats.files import ArrayFile
 
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}

@@ -13,7 +13,7 @@ import numpy as np
 
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import ConfigError, DataError, RayselError
-from raysel.core.limits import BYTES_OF_A_NUMBER, check_data_bytes
+from raysel.core.machine import BYTES_OF_A_NUMBER, check_data_bytes
 from raysel.data.formats.files import reading
 
 #: Suffixes of NIfTI files.

@@ -13,7 +13,7 @@ from ray.exceptions import RayActorError, RayError
 from ray.tune.experiment import Trial
 
 from raysel.core.errors import StudyError
-from raysel.core.typed import instance_of
+from raysel.core.files import instance_of
 from raysel.execution.executor import last_line
 from raysel.execution.ray.nodes import Cluster, MemoryShortError
 from raysel.execution.ray.tasks import LostTrials, node_in

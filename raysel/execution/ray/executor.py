@@ -18,8 +18,8 @@ from ray.exceptions import RayError
 from ray.tune import TuneError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from raysel.core.clock import RunningTimer
 from raysel.core.errors import RayStartError, StudyError
+from raysel.core.machine import RunningTimer
 from raysel.evaluation.lockstep import FoldData
 from raysel.evaluation.plan import InnerFold, OuterFold
 from raysel.evaluation.records import RefitRecord, TrialRecord

@@ -19,7 +19,7 @@ from ray.tune.schedulers import FIFOScheduler, TrialScheduler
 from ray.tune.search import Searcher
 from threadpoolctl import threadpool_limits
 
-from raysel.core.clock import RunningTimer
+from raysel.core.machine import RunningTimer
 from raysel.evaluation.lockstep import FoldData
 from raysel.evaluation.plan import OuterFold
 from raysel.execution.ray.nodes import Cluster

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from raysel.core import __version__
 from raysel.core.errors import StudyError
 from raysel.core.files import remove_results, write_result
 from raysel.core.printing import csv_cell, short
-from raysel.core.version import __version__
 from raysel.evaluation.ranking_files import write_manifest
 from raysel.results.comparison.result import ComparisonResult, pair_table, score_table
 from raysel.results.comparison.rows import MemberRow

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from raysel.base.registry import OWN, papers, solver_class
 from raysel.config.yaml_text import dump_yaml
+from raysel.core import __version__
 from raysel.core.files import write_result
 from raysel.core.printing import short
-from raysel.core.version import __version__
 from raysel.results import description, texts
 from raysel.results.export import command_again
 from raysel.results.page import agreement, answer, data, ranking, search

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from raysel.core.errors import DirectoryError, StudyError
-from raysel.core.typed import instance_of
+from raysel.core.files import instance_of
 from raysel.execution.signals import sigterm_as_interrupt
 from raysel.results.progress import duration
 from raysel.run.resampling.finished import FinishedStudy

@@ -19,9 +19,8 @@ import scipy.linalg
 from numpy.typing import ArrayLike
 
 from raysel.base.projections.task_samples import TaskSamples, task_label, warn_of_lost_directions
-from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import ConfigError, DataError
-from raysel.core.validation import Interval, StrOptions
 from raysel.data.formats.files import find_data_file, reading
 from raysel.data.formats.numpy_files import open_npz
 from raysel.data.layouts import Tasks

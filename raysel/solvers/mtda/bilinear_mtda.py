@@ -23,9 +23,8 @@ from sklearn.utils import check_random_state
 
 from raysel.base.estimator import VOLUME, Capabilities
 from raysel.base.projections.task_samples import TaskSamples, pair_of_sides, warn_of_lost_directions
-from raysel.core.arrays import FloatArray
+from raysel.core.arrays import FloatArray, Interval
 from raysel.core.errors import ConfigError, DataError
-from raysel.core.validation import Interval
 from raysel.data.layouts import Layout
 from raysel.numerics.scatter import centre, equilibrated_rank, thin_svd
 from raysel.solvers.mtda.shared_ratio import SharedRatioProjector

@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 from raysel.base.iterative import IterativeEstimator
 from raysel.base.projections.projector import TaskProjector
 from raysel.base.projections.task_samples import TaskSamples, task_label
-from raysel.core.arrays import FloatArray
+from raysel.core.arrays import FloatArray, StrOptions
 from raysel.core.errors import ConfigError
-from raysel.core.validation import StrOptions
 from raysel.numerics.scatter import ScatterRange
 from raysel.numerics.trace_ratio import Scatters, maximize_trace_ratio
 

@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike
 from raysel.base.estimator import Capabilities
 from raysel.base.iterative import IterativeEstimator
 from raysel.base.one_against_rest import OneAgainstRest, SignedTarget, signed_target
-from raysel.core.arrays import FloatArray, LabelArray
+from raysel.core.arrays import FloatArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import ConfigError, DataError
-from raysel.core.validation import Interval, StrOptions
 from raysel.data.layouts import Layout, Modalities
 from raysel.solvers.smml.problem import Certificate, MultimodalProblem, PreparedModalities, prepare_modalities
 from raysel.solvers.smml.reweighted import ReweightedSVM

@@ -25,9 +25,8 @@ from sklearn.utils import check_random_state
 from raysel.base.estimator import Capabilities
 from raysel.base.iterative import IterativeEstimator
 from raysel.base.selector import MatrixSelector
-from raysel.core.arrays import FloatArray, LabelArray
+from raysel.core.arrays import FloatArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import ConfigError
-from raysel.core.validation import Interval, StrOptions
 from raysel.numerics.least_squares import LeastSquaresData, least_squares_data, orthonormal
 from raysel.numerics.reweighting import Penalty
 from raysel.solvers.smr.updates import identity, iterations, multistart_steps, objective, unit_weight, with_objective

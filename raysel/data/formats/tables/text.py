@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from raysel.core.errors import DataError
-from raysel.core.limits import BYTES_OF_A_NUMBER, check_data_bytes
+from raysel.core.machine import BYTES_OF_A_NUMBER, check_data_bytes
 from raysel.data.formats.files import ReadOptions
 from raysel.data.formats.names import taken_names
 

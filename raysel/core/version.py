@@ -1,3 +1,0 @@
-"""Version of raysel."""
-
-__version__ = "0.8.0"
