@@ -100,7 +100,7 @@ def test_a_cancelled_study_is_submitted_again_and_gives_the_numbers_of_one_machi
     wait_for(said, lambda: trials(study))
     assert slurm.run("stat -c %a .ray-token-*") == "600\n"
     port = 20000 + int(job) % 10000
-    join = f"from raysel.execution.ray.address import check_cluster; check_cluster('alpha:{port}')"
+    join = f"from raysel.execution.ray.head import check_cluster; check_cluster('alpha:{port}')"
     assert "asks for a token" in slurm.run(f'RAY_AUTH_MODE=disabled python -c "{join}" 2>&1 || true')
     slurm.run(f"scancel --batch --signal=TERM {job}")  # as Slurm does before the end of the job's time
     wait_for(said, lambda: ends(study) == ["interrupted"])

@@ -9,8 +9,8 @@ from pathlib import Path
 from joblib import Parallel, delayed
 
 from raysel import run_study
-from raysel.evaluation.selection import select_winner
-from raysel.execution.computing import refit as refit_here
+from raysel.evaluation.nested_search import select_winner
+from raysel.execution.serial import refit as refit_here
 from raysel.execution.trials import ConfigurationTrial
 from raysel.study.definition import Study
 from raysel.tracking.progress import Progress

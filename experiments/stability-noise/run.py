@@ -10,8 +10,8 @@ import numpy as np
 from raysel.base.registry import build_solver
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.data.layouts import Tensor
-from raysel.evaluation.noise import PERMUTATIONS, f_values, noise_stability
 from raysel.evaluation.plan import NestedPlan
+from raysel.evaluation.references import PERMUTATIONS, f_values, noise_stability
 from raysel.numerics.rankings import selection_ranks, stability_at_every_n
 from raysel.run.resampling.stability import draw_halves
 

@@ -17,8 +17,7 @@ from raysel.core.errors import DataError
 from raysel.core.storage.location import as_uri
 from raysel.core.storage.working_copy import shown_place
 from raysel.data.formats.files import find_data_file
-from raysel.execution.computing import room_for_folds
-from raysel.execution.serial import MEMORY_SHARE
+from raysel.execution.serial import MEMORY_SHARE, room_for_folds
 from raysel.results import description
 from raysel.results.preview import Preview
 from raysel.results.progress import counted, duration

@@ -1,17 +1,17 @@
-"""Search of one outer fold: what is tried next, by a sampler, and what is stopped early, by successive halving."""
+"""Search of one outer fold: what is tried next, what is stopped early, and which configuration wins."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from raysel.config import StudyConfig
+from raysel.core.errors import StudyError, headline
 from raysel.evaluation.configurations import Configuration
 from raysel.evaluation.plan import OuterFold, derived_seed
-from raysel.evaluation.records import ChooseN, TrialRecord
-from raysel.evaluation.samplers import BatchedProposals, ListSampler, Sampler
-from raysel.evaluation.tpe import TPESampler
+from raysel.evaluation.records import DECIMALS, ChooseN, TrialRecord
+from raysel.evaluation.samplers import BatchedProposals, ListSampler, Sampler, TPESampler
 
 
 class SuccessiveHalving:
@@ -145,3 +145,35 @@ def last_score(record: TrialRecord, rule: ChooseN) -> float:
     """Return the last validation score of a trial on one outer fold."""
     scores = [trace.score(rule) for trace in record.folds.values()]
     return WORST_SCORE if not scores or scores[0] is None else scores[0]
+
+
+def select_winner(
+    records: Collection[TrialRecord],
+    fold: str,
+    preference: Mapping[str, tuple[tuple[float, ...], int]],
+    rule: ChooseN,
+) -> tuple[TrialRecord, int]:
+    """Return the trial with the best score on an outer fold.
+
+    Ties go to fewer features, unless ``rule`` is ``mean``, then to the simpler configuration, then to the one that
+    comes first in the search.
+    """
+    candidates = []
+    for record in records:
+        trace = record.folds.get(fold)
+        chosen = trace.choice(rule) if trace is not None and record.status != "stopped" else None
+        if chosen is None:
+            continue
+        n_position = 0 if rule == "mean" else chosen.position
+        complexity, place = preference[record.id]
+        candidates.append(((-round(chosen.score, DECIMALS), n_position, complexity), place, record.id, record))
+    if not candidates:
+        causes = [headline(record.failure) for record in records if record.failure]
+        if causes:
+            why = f"{len(causes)} failed, the first with {causes[0]!r}"
+            mend = "Change solver.space, or raise search.trial_timeout if that ended them."
+        else:
+            why, mend = "no trial has finished", "Raise search.time_budget."
+        raise StudyError(f"no configuration has a score on {fold}: {why}. {mend}")
+    best = min(candidates, key=lambda item: item[:3])
+    return best[3], sum(item[0] == best[0] for item in candidates)

@@ -23,12 +23,12 @@ from raysel.core.machine import now
 from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
 from raysel.data.task_blocks import dense
-from raysel.evaluation.noise import PERMUTATIONS, noise_stability
+from raysel.evaluation.nested_search import select_winner
 from raysel.evaluation.pipeline import FeaturePipeline
 from raysel.evaluation.plan import NestedPlan, OuterFold, derived_seed
 from raysel.evaluation.ranking_files import csv_content
 from raysel.evaluation.records import RefitRecord, TrialRecord
-from raysel.evaluation.selection import select_winner
+from raysel.evaluation.references import PERMUTATIONS, noise_stability
 from raysel.execution.executor import Executor
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.execution.trial_plan import trial_plan

@@ -77,13 +77,12 @@ _ROOTS = (
     "raysel.evaluation.configurations",
     "raysel.evaluation.lockstep",
     "raysel.evaluation.nested_search",
-    "raysel.evaluation.noise",
     "raysel.evaluation.plan",
+    "raysel.evaluation.references",
     "raysel.evaluation.refit",
     "raysel.evaluation.samplers",
     "raysel.evaluation.scoring",
-    "raysel.evaluation.selection",
-    "raysel.execution.computing",
+    "raysel.execution.serial",
     "raysel.execution.trials",
 )
 #: Modules that connect the others; hashed alone, because their imports reach all methods and what computes no number.

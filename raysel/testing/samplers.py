@@ -52,7 +52,7 @@ def sampler_checks(
 
     Examples
     --------
-    >>> from raysel.evaluation.tpe import TPESampler
+    >>> from raysel.evaluation.samplers import TPESampler
     >>> for check in sampler_checks("tpe", TPESampler):
     ...     check()
     """

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from raysel.config import config_from_dict
+from raysel.evaluation.nested_search import select_winner
 from raysel.evaluation.records import RefitRecord
-from raysel.evaluation.selection import select_winner
 from raysel.execution.executor import Executor
 from raysel.execution.trial_plan import trial_plan
 from raysel.study.definition import Study

@@ -10,8 +10,7 @@ from ray.tune.search.optuna import OptunaSearch
 
 from raysel.config.space import Choices, LogSpace, RandInt, Uniform
 from raysel.evaluation.configurations import Configuration
-from raysel.evaluation.samplers import BatchedProposals, ListSampler
-from raysel.evaluation.tpe import TPESampler
+from raysel.evaluation.samplers import BatchedProposals, ListSampler, TPESampler
 
 
 def test_a_list_is_proposed_in_its_order_whatever_it_is_told():

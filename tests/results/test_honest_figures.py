@@ -17,10 +17,10 @@ from raysel.config import config_from_dict, load_config
 from raysel.core.errors import ConfigError
 from raysel.core.files import instance_of
 from raysel.evaluation.records import TrialRecord
-from raysel.execution import recorder
+from raysel.execution import executor
+from raysel.execution.executor import SearchLimits
 from raysel.execution.ray import executor as ray_executor
 from raysel.execution.ray.tune import PlanScheduler, PlanSearcher
-from raysel.execution.recorder import SearchLimits
 from raysel.execution.trial_plan import trial_plan
 from raysel.results.export import markdown
 from raysel.run.api import open_study
@@ -266,7 +266,7 @@ def test_nothing_that_tune_pickles_a_trial_holds_the_data(tmp_path):
 @pytest.mark.slow
 def test_memory_that_runs_short_is_said_once(tmp_path, monkeypatch):
     write_digits(tmp_path / "few.npz")
-    monkeypatch.setattr(recorder, "machine_memory", lambda: 2**20)
+    monkeypatch.setattr(executor, "machine_memory", lambda: 2**20)
     said = []
     monkeypatch.setattr("raysel.tracking.log.StudyLog.message", lambda _, sentence: said.append(sentence))
     run_on_ray(make_study(tmp_path / "few.npz"), tmp_path / "run")

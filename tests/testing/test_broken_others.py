@@ -14,7 +14,7 @@ from raysel.data.formats.files import ReadOptions
 from raysel.data.formats.tables.reader import read_table
 from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Tensor
-from raysel.evaluation.tpe import TPESampler
+from raysel.evaluation.samplers import TPESampler
 from raysel.execution.serial import SerialExecutor
 from raysel.testing import executor_checks, reader_checks, sampler_checks
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from raysel.config.space import Choices
 from raysel.evaluation.configurations import configurations
-from raysel.evaluation.samplers import ListSampler
-from raysel.evaluation.tpe import TPESampler
+from raysel.evaluation.samplers import ListSampler, TPESampler
 from raysel.testing import parametrize, sampler_checks
 
 

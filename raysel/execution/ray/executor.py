@@ -23,17 +23,21 @@ from raysel.core.machine import RunningTimer
 from raysel.evaluation.lockstep import FoldData
 from raysel.evaluation.plan import InnerFold, OuterFold
 from raysel.evaluation.records import RefitRecord, TrialRecord
-from raysel.execution.computing import TaskEnd, prepare_fold, refit, run_task
-from raysel.execution.executor import Executor, last_line, refit_error
-from raysel.execution.ray.callback import RecorderCallback
-from raysel.execution.ray.head_watch import HeadWatch
+from raysel.execution.executor import Executor, Recorder, SearchLimits, TaskEnd, last_line, refit_error
+from raysel.execution.ray.head import HeadWatch
 from raysel.execution.ray.nodes import Cluster, Demand, memory_ends_for_tune
 from raysel.execution.ray.session import mlflow_hidden_from_tune, node_check, ray_session
 from raysel.execution.ray.tasks import LostTrials, NodeTasks, task_options
-from raysel.execution.ray.tune import PlanScheduler, PlanSearcher, SharedFolds, StudyStopper, StudyTrainable
+from raysel.execution.ray.tune import (
+    PlanScheduler,
+    PlanSearcher,
+    RecorderCallback,
+    SharedFolds,
+    StudyStopper,
+    StudyTrainable,
+)
 from raysel.execution.ray.versions import other_versions
-from raysel.execution.recorder import Recorder, SearchLimits
-from raysel.execution.serial import SerialExecutor
+from raysel.execution.serial import SerialExecutor, prepare_fold, refit, run_task
 from raysel.execution.trial_plan import TrialPlan
 from raysel.study.definition import Study
 from raysel.tracking.log import StudyLog

@@ -16,7 +16,7 @@ from ray.exceptions import RayError
 
 from raysel.core.credentials import hidden_variables
 from raysel.core.errors import RayStartError, StudyError
-from raysel.execution.ray.address import check_cluster, protect_token
+from raysel.execution.ray.head import check_cluster, protect_token
 from raysel.execution.ray.shipping import ShippedCode, runtime_env, shipped_code
 from raysel.execution.ray.versions import NodeCheck, computing_nodes
 from raysel.execution.signals import sigterm_handler_restored

@@ -17,11 +17,11 @@ from raysel.core.arrays import FloatArray, IntArray
 from raysel.core.errors import ConfigError
 from raysel.data.scaling import scale_in_place, scale_training
 from raysel.data.task_blocks import constant_features
+from raysel.evaluation.nested_search import select_winner
 from raysel.evaluation.plan import FINAL, InnerFold, NestedPlan, OuterFold, derived_seed
 from raysel.evaluation.records import RefitRecord, TrialRecord
-from raysel.evaluation.selection import select_winner
 from raysel.evaluation.selectors import usable_scores
-from raysel.execution.computing import PreparedFolds
+from raysel.execution.serial import PreparedFolds
 from raysel.execution.trial_plan import TrainingSetPlan, trial_plan
 from raysel.execution.trials import trial_records
 from raysel.numerics.permutation import LabelPermutations, feature_p_values, permutation_p_value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from raysel.execution.ray.address import refusal
+from raysel.execution.ray.head import refusal
 
 #: Lines of Ray 2.60, each from a cluster on two hosts.
 OUTPUTS = {

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from raysel.core.errors import ConfigError
-from raysel.execution.ray.address import protect_token
+from raysel.execution.ray.head import protect_token
 
 
 @pytest.fixture

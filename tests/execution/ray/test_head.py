@@ -10,7 +10,7 @@ import time
 import pytest
 
 from raysel.core.errors import HeadLostError
-from raysel.execution.ray.head_watch import HeadWatch
+from raysel.execution.ray.head import HeadWatch
 
 
 def test_a_head_that_is_gone_interrupts_the_study():
@@ -38,7 +38,7 @@ def test_a_head_that_answers_is_left_alone():
 #: A study whose main thread waits in a call that no signal interrupts.
 STUCK = """
 import signal, sys, time
-from raysel.execution.ray import head_watch
+from raysel.execution.ray import head as head_watch
 from raysel.core.printing import last_words
 head_watch._GRACE = 0.1
 signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -8,10 +8,10 @@ import pytest
 from ray import tune
 from small_studies import make_study, quiet_log, write_digits
 
-from raysel.execution.ray.callback import RecorderCallback
+from raysel.execution.executor import Recorder
 from raysel.execution.ray.nodes import Cluster
 from raysel.execution.ray.tasks import MAX_RETRIES, LostTrials
-from raysel.execution.recorder import Recorder
+from raysel.execution.ray.tune import RecorderCallback
 from raysel.execution.trial_plan import trial_plan
 from raysel.tracking.journal import read_journal
 
