@@ -32,8 +32,7 @@ from raysel.run.course import _new_journal
 from raysel.run.recording import study_record
 from raysel.study.definition import Study
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.places import note_place
-from raysel.tracking.uri import absolute_uri
+from raysel.tracking.places import absolute_uri, note_place
 
 
 class Fault(NamedTuple):

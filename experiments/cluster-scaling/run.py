@@ -19,7 +19,7 @@ from raysel.data.synthetic import make_matrix_classification
 from raysel.execution.ray import session  # noqa: F401 - sets Ray's variables before it starts
 from raysel.run.api import prepare_study
 from raysel.study.definition import Study
-from raysel.tracking.progress import Progress
+from raysel.tracking.log import Progress
 
 #: Fits of a trial: 2 outer folds and the final one, 2 inner folds each.
 FITS = 6

@@ -13,7 +13,7 @@ from raysel.evaluation.nested_search import select_winner
 from raysel.execution.serial import refit as refit_here
 from raysel.execution.trials import ConfigurationTrial
 from raysel.study.definition import Study
-from raysel.tracking.progress import Progress
+from raysel.tracking.log import Progress
 
 
 class PhaseTimes:

@@ -1,19 +1,202 @@
-"""Models in skops' format, written and read without pickle."""
+"""Models in skops' format, written and read without pickle, after a check of the nodes, names and sizes in the file."""
 
 from __future__ import annotations
 
 import copy
+import io
+import json
+import re
+import zipfile
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from raysel.base.model_files import FUNCTIONS, SKLEARN, check_model_file, foreign_nodes, with_present_names
 from raysel.base.registry import GROUP, OWN
 from raysel.core.errors import DataError
 from raysel.core.files import write_result
 from raysel.core.machine import check_data_bytes
 from raysel.core.plugins import plugin_targets
+from raysel.data.formats.numpy_files import check_archive, check_array
+
+_SCHEMA, _ARRAY = "schema.json", ".npy"
+#: Classes of scikit-learn that a model file may hold, by module: the compiled code of others does not check its arrays.
+_CLASSES = {
+    "calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration",
+    "decomposition._pca": "PCA",
+    "discriminant_analysis": "LinearDiscriminantAnalysis QuadraticDiscriminantAnalysis",
+    "dummy": "DummyClassifier",
+    "ensemble._bagging": "BaggingClassifier",
+    "ensemble._forest": "ExtraTreesClassifier RandomForestClassifier",
+    "ensemble._weight_boosting": "AdaBoostClassifier",
+    "feature_selection._from_model": "SelectFromModel",
+    "feature_selection._rfe": "RFE",
+    "feature_selection._univariate_selection": "SelectFdr SelectFpr SelectFwe SelectKBest SelectPercentile",
+    "feature_selection._variance_threshold": "VarianceThreshold",
+    "gaussian_process._gpc": "GaussianProcessClassifier _BinaryGaussianProcessClassifierLaplace",
+    "gaussian_process.kernels": "ConstantKernel Product RBF",
+    "linear_model._logistic": "LogisticRegression LogisticRegressionCV",
+    "linear_model._ridge": "RidgeClassifier RidgeClassifierCV",
+    "multiclass": "OneVsOneClassifier OneVsRestClassifier _ConstantPredictor",
+    "naive_bayes": "BernoulliNB ComplementNB GaussianNB MultinomialNB",
+    "neighbors._classification": "KNeighborsClassifier",
+    "neighbors._nearest_centroid": "NearestCentroid",
+    "neural_network._multilayer_perceptron": "MLPClassifier",
+    "neural_network._stochastic_optimizers": "AdamOptimizer SGDOptimizer",
+    "pipeline": "Pipeline",
+    "preprocessing._function_transformer": "FunctionTransformer",
+    "preprocessing._data": "MaxAbsScaler MinMaxScaler RobustScaler StandardScaler",
+    "preprocessing._label": "LabelBinarizer",
+    "svm._classes": "LinearSVC NuSVC SVC",
+    "tree._classes": "DecisionTreeClassifier ExtraTreeClassifier",
+}
+SKLEARN = frozenset(f"sklearn.{module}.{name}" for module, names in _CLASSES.items() for name in names.split())
+#: Functions of scikit-learn that a model file may name.
+FUNCTIONS = frozenset(
+    {
+        "sklearn.feature_selection._mutual_info.mutual_info_classif",
+        "sklearn.feature_selection._univariate_selection.chi2",
+        "sklearn.feature_selection._univariate_selection.f_classif",
+    }
+)
+
+#: Names that a node of each kind may have; None: any, because skops makes the same of all. ObjectNode is not listed.
+_KINDS: dict[str, frozenset[str] | None] = {
+    "DictNode": frozenset({"builtins.dict"}),
+    "FunctionNode": FUNCTIONS,
+    "JsonNode": None,
+    "ListNode": frozenset({"builtins.list"}),
+    "NdArrayNode": frozenset(
+        f"numpy.{name}" for name in ("ndarray", "bool", "bool_", "float32", "float64", "int32", "int64", "str_")
+    ),
+    "RandomStateNode": frozenset({"numpy.random.mtrand.RandomState"}),
+    "SetNode": frozenset({"builtins.set"}),
+    "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
+    "TupleNode": frozenset({"builtins.tuple"}),
+    "TypeNode": frozenset({"builtins.bool", "builtins.float", "builtins.int", "builtins.str", "numpy.int64"}),
+}
+
+
+#: Levels of the schema: ten times those of the deepest of raysel's models.
+_MOST_LEVELS = 400
+#: Parts of a model with each reference written out: what displays a model follows all of them.
+_MOST_PARTS = 10**7
+#: Bytes of memory for each byte of the schema as Python objects: 64 of an empty list, which has three.
+_OBJECTS = 32
+#: Former modules of classes in model files, by module or by module and class, and the present ones.
+_MOVED: dict[str | tuple[str, str], str] = {
+    # 0.1
+    ("raysel.solvers.smr", "SMR"): "raysel.solvers.smr.smr",
+    ("raysel.solvers.smml", "SMML"): "raysel.solvers.smml.smml",
+    ("raysel.solvers.mtda", "MTDA"): "raysel.solvers.mtda.mtda",
+    # 0.2 to 0.7
+    "raysel.cv.model.nearest": "raysel.evaluation.neighbours",
+    "raysel.cv.model.pipeline": "raysel.evaluation.pipeline",
+    "raysel.cv.model.selector": "raysel.evaluation.selectors",
+    "raysel.data.modality_scaler": "raysel.data.scaling",
+    "raysel.data.task_scaler": "raysel.data.scaling",
+}
+_FORMER_FAMILIES = re.compile(r"raysel\.baselines\.(?:classifiers|embedded|filters|multilabel|projections)\.")
+
+
+def foreign_nodes(content: bytes, classes: Collection[str]) -> set[str]:
+    """Return the names of the nodes of a model file that are of another kind, or objects of other classes."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        schema = json.loads(archive.read(_SCHEMA))
+    foreign = set()
+    for node in _mappings(schema):
+        kind = node.get("__loader__")
+        name = f"{node.get('__module__')}.{node.get('__class__')}"
+        allowed = classes if kind == "ObjectNode" else _KINDS.get(str(kind), ())
+        if "__loader__" in node and allowed is not None and name not in allowed:
+            foreign.add(name)
+    return foreign
+
+
+def _mappings(schema: Any) -> Iterator[dict[str, Any]]:
+    """Yield all mappings within plain data."""
+    left = [schema]
+    while left:
+        node = left.pop()
+        if isinstance(node, dict):
+            yield node
+            left.extend(node.values())
+        elif isinstance(node, list):
+            left.extend(node)
+
+
+def check_model_file(content: bytes, path: object) -> None:
+    """Check a model file before skops reads it, without building anything of it."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        sizes = {}
+        for info in check_archive(archive, path):
+            sizes[info.filename] = info.file_size
+            if info.filename.endswith(_ARRAY):
+                with archive.open(info) as file:
+                    check_array(file, info.file_size, path, f"the array {info.filename}")
+            elif info.filename != _SCHEMA:
+                raise DataError(f"{path}: its member {info.filename} is no array, which no model file of raysel has.")
+        check_data_bytes(path, _OBJECTS * sizes.get(_SCHEMA, 0), "its schema")
+        read = _bytes_read(json.loads(archive.read(_SCHEMA)), sizes)
+        check_data_bytes(path, read, "its arrays, as often as its schema names them,")
+
+
+def _bytes_read(schema: Any, sizes: Mapping[str, int]) -> int:
+    """Bytes of the members that the nodes of a schema read, each time that one names them."""
+    parts: dict[Any, int] = {}
+
+    def visit(node: Any, level: int) -> tuple[int, int]:
+        """Number of parts of a node with each reference written out, and bytes of members."""
+        if level > _MOST_LEVELS:
+            raise ValueError(f"a schema of more than {_MOST_LEVELS} levels")
+        if isinstance(node, str):
+            return 1, sizes.get(node, 0)
+        number = node.get("__id__") if isinstance(node, dict) else None
+        number = number if isinstance(number, int | float | str) else None
+        if number in parts:  # skops takes the part of this number, whatever else the node says
+            if not parts[number]:
+                raise ValueError("a part of the model that contains itself")
+            return parts[number], 0
+        if number is not None:
+            parts[number] = 0
+        n_parts, n_bytes = 1, 0
+        for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+            more_parts, more_bytes = visit(child, level + 1)
+            n_parts, n_bytes = n_parts + more_parts, n_bytes + more_bytes
+        if n_parts > _MOST_PARTS:
+            raise ValueError(f"a schema of more than {_MOST_PARTS} parts")
+        if number is not None:
+            parts[number] = n_parts
+        return n_parts, n_bytes
+
+    return visit(schema, 0)[1]
+
+
+def with_present_names(content: bytes) -> bytes:
+    """Replace the modules of moved classes in a model file by their present modules."""
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        schema = json.loads(file.read(_SCHEMA))
+        if not sum([_rename(node) for node in _mappings(schema)]):
+            return content
+        members = {item.filename: file.read(item) for item in file.infolist()}
+    renamed = io.BytesIO()
+    with zipfile.ZipFile(renamed, "w") as copy:
+        for name, data in (members | {_SCHEMA: json.dumps(schema).encode()}).items():
+            copy.writestr(name, data)
+    return renamed.getvalue()
+
+
+def _rename(node: dict[str, Any]) -> bool:
+    """Replace the module of a moved class in a node."""
+    module, name = node.get("__module__"), node.get("__class__")
+    if not isinstance(module, str) or not isinstance(name, str):
+        return False
+    node["__module__"] = (
+        _MOVED.get((module, name)) or _MOVED.get(module) or _FORMER_FAMILIES.sub("raysel.baselines.", module)
+    )
+    return node["__module__"] != module
+
 
 #: raysel's own classes in model files besides the registered methods.
 _PARTS = (

@@ -14,10 +14,8 @@ from raysel.core.storage.working_copy import shown_place
 from raysel.results.comparison.data_sets import JoinedComparison
 from raysel.results.comparison.result import ComparisonResult
 from raysel.results.comparison.words import TextTable, comparison_text
-from raysel.tracking.comparison import ComparisonRecord
-from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.upload_process import started_members
-from raysel.tracking.uploader import notices, tracking_status
+from raysel.tracking.directory import ComparisonRecord, StudyDirectory, started_members
+from raysel.tracking.journal_upload import notices, tracking_status
 
 #: Width of the tables where the output is no terminal.
 _WIDTH = 100

@@ -34,12 +34,9 @@ from raysel.run.definition import Comparison, prepare
 from raysel.run.launch import check_resources, joined, output_directory, working_folder
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy, newest_unfinished
-from raysel.tracking.comparison import ComparisonRecord
-from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.places import check_names, check_place, names_in_mlflow, note_names, note_place
-from raysel.tracking.upload_process import replay, started_members
-from raysel.tracking.uploader import notices, tracking_status
-from raysel.tracking.uri import absolute_uri
+from raysel.tracking.directory import ComparisonRecord, StudyDirectory, started_members
+from raysel.tracking.journal_upload import notices, replay, tracking_status
+from raysel.tracking.places import absolute_uri, check_names, check_place, names_in_mlflow, note_names, note_place
 
 
 def run(arguments: argparse.Namespace) -> int:

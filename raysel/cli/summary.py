@@ -21,8 +21,8 @@ from raysel.results.agreement import CONSENSUS
 from raysel.results.facts import Facts
 from raysel.results.progress import counted
 from raysel.results.result import StudyResult
+from raysel.tracking.journal_upload import notices
 from raysel.tracking.mlflow_view import runs_page
-from raysel.tracking.uploader import notices
 
 _LABEL = 11  # columns of the labels, with the space behind them
 _MOST_ACTIONS = 3

@@ -95,7 +95,7 @@ def load_dataset(
         - a suffix that another package registers under the entry point ``raysel.readers``.
 
         Or a URI of such a file or folder, s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH: it is copied to this
-        machine unless an earlier copy is current, see `raysel.core.storage.data_files.fetch_data`.
+        machine unless an earlier copy is current, see `raysel.core.storage.transfer.fetch_data`.
     label : str, default=None
         Name of the column or array that holds the labels. None: that of the usual names which the file has.
     labels : str or Path, default=None

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from raysel.tracking.progress import Progress
+from raysel.tracking.log import Progress
 
 _LOG_EVERY_SECONDS = 15.0
 

@@ -25,7 +25,7 @@ from raysel.results.permutation import PermutationTest, identity, read_permutati
 from raysel.results.stability import FOLDER, StabilitySelection, read_stability_selection
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.uploader import tracking_status
+from raysel.tracking.journal_upload import tracking_status
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -18,8 +18,7 @@ from raysel.run.launch import make_listeners, output_directory, working_folder
 from raysel.study.definition import Study
 from raysel.study.inputs import OwnData
 from raysel.study.stored import StoredStudy
-from raysel.tracking.comparison import ComparisonRecord
-from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.directory import ComparisonRecord, StudyDirectory
 from raysel.tracking.log import Listener
 
 

@@ -46,12 +46,10 @@ from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal
 from raysel.tracking.locks import FileLock
-from raysel.tracking.log import Listener, StudyLog
-from raysel.tracking.places import note_places
-from raysel.tracking.progress import Progress
+from raysel.tracking.log import Listener, Progress, StudyLog
+from raysel.tracking.places import check_store, missing_credentials, note_places
 from raysel.tracking.records import NoiseRecord, SearchRecord, StudyRecord
 from raysel.tracking.upload_process import MLflowUploader, Upload
-from raysel.tracking.uri import check_store, missing_credentials
 
 #: Number of samples that are stored as an example of what the model takes.
 _N_EXAMPLES = 3

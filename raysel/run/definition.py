@@ -16,8 +16,7 @@ from raysel.data.dataset import Dataset
 from raysel.run.launch import check_stored_places, names_one_of, refuse_foreign_code
 from raysel.study.definition import Study
 from raysel.study.inputs import OwnData, found_path, with_own_data_at
-from raysel.tracking.comparison import ComparisonRecord, MemberEntry
-from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory
 
 #: Configuration of what runs: a name, a path, plain data or validated.
 Source = str | Path | Mapping[str, Any] | StudyConfig | ComparisonConfig | None

@@ -21,12 +21,10 @@ from raysel.core.storage.working_copy import running_at
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
 from raysel.study.definition import Study
-from raysel.tracking.comparison import ComparisonRecord
-from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.directory import ComparisonRecord, StudyDirectory
+from raysel.tracking.journal import last_study
 from raysel.tracking.log import Listener
-from raysel.tracking.places import check_names, check_place, data_on_servers, names_in_mlflow
-from raysel.tracking.uploader import last_study
-from raysel.tracking.uri import absolute_uri
+from raysel.tracking.places import absolute_uri, check_names, check_place, data_on_servers, names_in_mlflow
 
 THIS_MACHINE = "this machine"
 

@@ -33,14 +33,12 @@ from raysel.run.launch import check_resources, cluster_address, make_executor
 from raysel.run.recording import mlflow_uri, resumed_record
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
-from raysel.tracking.comparison import ComparisonRecord, MemberEntry
-from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory
+from raysel.tracking.journal_upload import tracking_status
 from raysel.tracking.locks import FileLock
 from raysel.tracking.log import Listener
-from raysel.tracking.places import check_place, is_same_place, names_in_mlflow, note_names, note_place
+from raysel.tracking.places import check_place, check_store, is_same_place, names_in_mlflow, note_names, note_place
 from raysel.tracking.upload_process import MLflowUploader
-from raysel.tracking.uploader import tracking_status
-from raysel.tracking.uri import check_store
 
 #: Bytes that the files of a comparison itself may take.
 _NEEDED_BYTES = 2**22

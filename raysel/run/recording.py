@@ -24,9 +24,8 @@ from raysel.results.export import markdown
 from raysel.results.result import StudyResult
 from raysel.study.definition import Study
 from raysel.study.identity import versions
-from raysel.tracking.places import check_place, is_same_place
+from raysel.tracking.places import absolute_uri, check_place, is_same_place
 from raysel.tracking.records import EndRecord, StudyRecord
-from raysel.tracking.uri import absolute_uri
 
 #: Keys of a data set and of a task that name files.
 _FILES = ("path", "labels", "mask", "background")

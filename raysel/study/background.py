@@ -18,7 +18,7 @@ from raysel.data.formats.numpy_files import open_npy
 from raysel.data.formats.volumes import is_nifti, read_volume
 from raysel.data.layouts import Layout
 from raysel.data.task_blocks import blocks_of
-from raysel.tracking.checked_arrays import read_floats
+from raysel.tracking.directory import read_floats
 
 
 def write_mean_sample(dataset: Dataset, path: str | Path) -> None:

@@ -18,7 +18,7 @@ from raysel.study.definition import Study
 from raysel.testing.checks import Check, require, require_same_study
 from raysel.testing.studies import prepare_study, run_by, study_log
 from raysel.tracking.journal import read_journal
-from raysel.tracking.progress import Progress
+from raysel.tracking.log import Progress
 from raysel.tracking.records import record_from_line
 
 #: Makes the executor of a study; not entered.

@@ -16,8 +16,7 @@ from raysel.execution.executor import Executor
 from raysel.execution.trial_plan import trial_plan
 from raysel.study.definition import Study
 from raysel.tracking.journal import Journal, read_journal
-from raysel.tracking.log import Listener, StudyLog
-from raysel.tracking.progress import Progress
+from raysel.tracking.log import Listener, Progress, StudyLog
 
 #: Keys of a record that say when things happened and how long they took.
 _TIMES = ("started", "ended", "cpu_seconds")

@@ -1,10 +1,11 @@
-"""Conversion of journals of earlier versions of raysel to the current schema."""
+"""Journal of a study: lines appended whole, read back as records, those of earlier versions converted."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any, BinaryIO, Self
 from raysel.core.errors import DirectoryError, StudyError
 from raysel.core.files import atomic_write, flush_folder, open_regular, parse_json
 from raysel.tracking.locks import FileLock
-from raysel.tracking.records import SCHEMA, Record, StudyRecord, journal_line, record_from_line
+from raysel.tracking.records import SCHEMA, EndRecord, Record, StudyRecord, journal_line, record_from_line
 from raysel.tracking.relations import check_record
 
 
@@ -86,6 +87,9 @@ def _result(metrics: Mapping[str, Any], metric: str, tasks: Iterable[str]) -> di
     return {**result, "test_by_task": by_task}
 
 
+# Found without parsing, because the lines of a large study take minutes to parse.
+STUDY_LINE = re.compile(rb'\{"kind": ?"study"')
+END_LINE = re.compile(rb'\{"kind": ?"end"')
 #: Longest line in bytes: a path of 1000 configurations with 1000 scores each takes a tenth of it.
 _LONGEST_LINE = 2**28
 
@@ -229,3 +233,27 @@ def parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
     except ValueError as error:
         raise DirectoryError(f"{path}, line {number}: damaged ({error}); restore the file from a copy.") from error
     return record
+
+
+def last_study(journal: Path) -> StudyRecord:
+    """Read the last record of the study itself from a journal."""
+    record = _last(journal, STUDY_LINE)
+    if not isinstance(record, StudyRecord):
+        raise DirectoryError(f"{journal} has no record of a study; restore the file from a copy.")
+    return record
+
+
+def last_end(journal: Path) -> EndRecord | None:
+    """Read the last record of an end from a journal."""
+    record = _last(journal, END_LINE)
+    return record if isinstance(record, EndRecord) else None
+
+
+def _last(journal: Path, kind: re.Pattern[bytes]) -> Record | None:
+    """Read the last whole record of a kind; None if there is none."""
+    number, last = 0, b""
+    with open_journal(journal) as file:
+        for i, line in enumerate(journal_lines(file, journal), start=1):
+            if kind.match(line):
+                number, last = i, line
+    return RecordReader(journal).read(parse_line(last, journal, number), number) if last else None

@@ -1,20 +1,158 @@
-"""Event log of a running study: it writes the journal, counts the trials and notifies listeners."""
+"""Event log of a running study: it writes the journal, counts trials, estimates the time left, notifies listeners."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
+
+import numpy as np
 
 from raysel.core.credentials import without_credentials
 from raysel.core.errors import StudyError
 from raysel.evaluation.records import PathRecord, TrialRecord
 from raysel.tracking.journal import Journal
 from raysel.tracking.locks import LockedFile
-from raysel.tracking.progress import Progress
+
+#: Number of the last ended trials from which the pace is measured.
+_WINDOW = 30
+#: Share by which a parameter must reduce the deviations of the trials' durations to count as one of cost.
+_REDUCTION = 0.3
+#: Ratio of the quartiles of durations above which they are not of like cost.
+_LIKE = 2.0
+
+
+@dataclass
+class Progress:
+    """Counts of the trials of a running study, and the time left.
+
+    The time left is that of the trials that run or wait, each expected to take the median duration of the ended trials
+    of like cost, times the pace: the time per second of trial in which the last trials ended, which accounts for
+    trials that run at once and for the time between trials, but not for the start of the workers.
+    """
+
+    total: int
+    metric: str
+    finished: int = 0
+    running: int = 0
+    failed: int = 0
+    best: float | None = None
+    phase: str = ""
+    #: Returns the time in seconds.
+    clock: Callable[[], float] = time.monotonic
+    _waiting: list[Mapping[str, Any]] = field(default_factory=list)
+    _started: list[tuple[float, Mapping[str, Any]]] = field(default_factory=list)
+    _ended: list[tuple[float, float, Mapping[str, Any]]] = field(default_factory=list)  # time, duration, parameters
+    _slots: list[int] = field(default_factory=list)
+    _expected: _Expected | None = None
+
+    def begin(
+        self, records: Sequence[Any], best: float | None = None, waiting: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
+        """Count the trials that an earlier run of the study has finished."""
+        self.failed = sum(record.status == "failed" for record in records)
+        self.finished, self.best = len(records) - self.failed, best
+        self._waiting = list(waiting)
+
+    def start_trial(self) -> None:
+        """Count a trial that has started: the next of those that wait."""
+        self.running += 1
+        self._slots = [*self._slots, self.running][-_WINDOW:]
+        self._started.append((self.clock(), self._waiting.pop(0) if self._waiting else {}))
+
+    def end_trial(
+        self, failed: bool, score: float | None = None, seconds: float = 0.0, params: Mapping[str, Any] | None = None
+    ) -> None:
+        """Count a trial that has ended."""
+        self.running -= 1
+        self.failed += failed
+        self.finished += not failed
+        if score is not None and (self.best is None or score > self.best):
+            self.best = score
+        own = params or {}
+        index = next((i for i, (_, other) in enumerate(self._started) if other == own), 0)
+        if self._started:
+            del self._started[index]
+        self._ended.append((self.clock(), max(0.0, seconds), own))
+        self._expected = None
+
+    def counts(self) -> dict[str, int]:
+        """Return the counts as plain data."""
+        return {"finished": self.finished, "running": self.running, "failed": self.failed, "total": self.total}
+
+    @property
+    def n_ended(self) -> int:
+        """Number of trials that have ended."""
+        return self.finished + self.failed
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Estimated seconds until all trials have ended; None before the first of this run has, and after the last."""
+        if not self._ended or self.n_ended >= self.total:
+            return None
+        if self._expected is None:
+            typical = _Typical([(seconds, params) for _, seconds, params in self._ended])
+            n_waiting = max(0, self.total - self.n_ended - self.running)
+            known = sum(map(typical.seconds, self._waiting[:n_waiting]))
+            queued = known + max(0, n_waiting - len(self._waiting)) * typical.overall
+            self._expected = _Expected(queued, self._pace(), typical)
+        now, typical = self.clock(), self._expected.typical
+        left = [max(0.0, typical.seconds(params) - (now - started)) for started, params in self._started]
+        return max([self._expected.pace * (self._expected.queued + sum(left)), *left])
+
+    def _pace(self) -> float:
+        """Seconds per second of trial: 1 / n if n trials run at once without a pause between them."""
+        least = 1 / max(1, *self._slots[-_WINDOW:])
+        last = self._ended[-_WINDOW:]
+        work = sum(seconds for _, seconds, _ in last[1:])
+        return max(least, (last[-1][0] - last[0][0]) / work) if work > 0 else least
+
+
+@dataclass(frozen=True)
+class _Expected:
+    """Seconds of the trials that wait, pace and typical durations, which change only when a trial ends."""
+
+    queued: float
+    pace: float
+    typical: _Typical
+
+
+class _Typical:
+    """Typical durations of trials by the parameter that their cost depends on most, if on any."""
+
+    def __init__(self, ended: Sequence[tuple[float, Mapping[str, Any]]]) -> None:
+        seconds = np.array([duration for duration, _ in ended])
+        self.overall = _typical(seconds)
+        self._key = ""
+        self._by_value: dict[Hashable, float] = {}
+        best = (1 - _REDUCTION) * float(np.abs(seconds - np.median(seconds)).sum())
+        for key in {key for _, params in ended for key in params}:
+            groups: dict[Hashable, list[float]] = {}
+            for duration, params in ended:
+                groups.setdefault(repr(params.get(key)), []).append(duration)
+            if len(groups) < 2 or 2 * len(groups) > len(ended):  # values that hardly repeat predict nothing
+                continue
+            deviation = sum(float(np.abs(np.array(own) - np.median(own)).sum()) for own in groups.values())
+            if deviation < best:
+                best, self._key = deviation, key
+                self._by_value = {value: _typical(np.array(own)) for value, own in groups.items()}
+
+    def seconds(self, params: Mapping[str, Any]) -> float:
+        """Return the typical duration of a trial with such parameters."""
+        return self._by_value.get(repr(params.get(self._key)), self.overall) if self._key else self.overall
+
+
+def _typical(seconds: np.ndarray[Any, Any]) -> float:
+    """Return the median of durations of like cost; else their mean, outliers moved to the outer twentieths."""
+    low, high = np.quantile(seconds, [0.25, 0.75])
+    if high <= _LIKE * low:
+        return float(np.median(seconds))
+    return float(np.clip(seconds, *np.quantile(seconds, [0.05, 0.95])).mean())
 
 
 class Listener(Protocol):

@@ -52,8 +52,6 @@ class RunView:
     by_number: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     tags: Mapping[str, str] = field(default_factory=dict)
     artifacts: Sequence[Path] = ()
-    fold: str = ""
-    stays_open: bool = False
 
 
 def study_params(study: StudyRecord) -> dict[str, Any]:
@@ -104,6 +102,11 @@ def trial_view(study: StudyRecord, record: TrialRecord) -> RunView:
     )
 
 
+def refit_key(record: RefitRecord) -> str:
+    """Return the key of the run of a refit."""
+    return f"refit:{record.fold}:{record.trial}"
+
+
 def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecord) -> RunView:
     """Return the run of the refit of an outer fold's winner."""
     metrics: dict[str, float | None] = {f"inner_{study.metric}": record.inner_score}
@@ -128,7 +131,7 @@ def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecor
     if record.cpu_seconds is not None:
         metrics["cpu_seconds"] = record.cpu_seconds
     return RunView(
-        key=f"refit:{record.fold}:{record.trial}",
+        key=refit_key(record),
         name=f"{record.fold}: {record.name}",
         started=record.started,
         ended=record.ended,
@@ -138,8 +141,6 @@ def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecor
         tags={"raysel.trial": record.trial, "raysel.status": "finished"}
         | ({"raysel.optimum": "local"} if record.local_optimum else {}),
         artifacts=_existing(directory.fold_table(record.fold)),
-        fold=record.fold,
-        stays_open=record.fold == FINAL,
     )
 
 

@@ -14,8 +14,8 @@ from raysel import report, select
 from raysel.core.errors import DataError, DirectoryError, RayselError
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import journal_lines, open_journal
+from raysel.tracking.journal_upload import tracking_status
 from raysel.tracking.records import SCHEMA
-from raysel.tracking.uploader import tracking_status
 
 #: Lines that no study writes, and what is said of them.
 LINES = {

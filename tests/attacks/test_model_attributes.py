@@ -16,8 +16,7 @@ import pytest
 import scipy.sparse
 import skops.io
 
-from raysel.base.model_files import foreign_nodes
-from raysel.base.models import load_model, trusted_types
+from raysel.base.models import foreign_nodes, load_model, trusted_types
 from raysel.core.errors import DataError
 
 

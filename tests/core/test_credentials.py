@@ -39,10 +39,9 @@ from raysel.core.errors import ConfigError, DataError, StudyError
 from raysel.core.storage.location import parse_location
 from raysel.run.recording import mlflow_uri, resumed_record, study_record
 from raysel.study.stored import StoredStudy
-from raysel.tracking.comparison import ComparisonRecord
-from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.directory import ComparisonRecord, StudyDirectory
+from raysel.tracking.places import absolute_uri, connection, missing_credentials
 from raysel.tracking.records import record_from_line
-from raysel.tracking.uri import absolute_uri, connection, missing_credentials
 
 #: Long enough that no other part of a text is the same by chance.
 SECRET = "Sw0rdf1sh"

@@ -12,8 +12,8 @@ from small_studies import ENDLESS, timeless, write_digits, write_yaml
 
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_journal
+from raysel.tracking.journal_upload import replay
 from raysel.tracking.records import EndRecord
-from raysel.tracking.upload_process import replay
 from raysel.tune import main
 
 pytestmark = pytest.mark.usefixtures("ray_here")

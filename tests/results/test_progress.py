@@ -9,8 +9,7 @@ from rich.console import Console
 from raysel.results import progress as progress_module
 from raysel.results.progress import ProgressLine, progress_line
 from raysel.tracking.journal import Journal
-from raysel.tracking.log import StudyLog
-from raysel.tracking.progress import Progress
+from raysel.tracking.log import Progress, StudyLog
 
 
 def make_log(folder, total: int, console: Console) -> StudyLog:

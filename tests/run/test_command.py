@@ -14,10 +14,9 @@ from raysel.run import course
 from raysel.run.api import prepare_comparison
 from raysel.select import main as select_main
 from raysel.solvers.smr.smr import SMR
-from raysel.tracking.comparison import ComparisonRecord
-from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.directory import ComparisonRecord, StudyDirectory
 from raysel.tracking.journal import read_journal
-from raysel.tracking.upload_process import replay
+from raysel.tracking.journal_upload import replay
 from raysel.tune import main
 
 FOLDERS = ("smr-small", "svm", "z")

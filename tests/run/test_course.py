@@ -18,8 +18,7 @@ from raysel.execution.ray import executor as ray_executor
 from raysel.run.api import run_study
 from raysel.study.definition import Study
 from raysel.tracking.journal import Journal
-from raysel.tracking.log import StudyLog
-from raysel.tracking.progress import Progress
+from raysel.tracking.log import Progress, StudyLog
 
 pytestmark = pytest.mark.usefixtures("ray_here")
 

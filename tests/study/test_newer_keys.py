@@ -26,7 +26,7 @@ from raysel.results.export import markdown
 from raysel.run.api import open_study
 from raysel.study.definition import Study
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.upload_process import replay
+from raysel.tracking.journal_upload import replay
 
 REPORT = ["mean_average_precision", "macro_f1"]
 CHANGES = {

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from raysel.core.errors import DirectoryError
-from raysel.tracking.comparison import ComparisonRecord, MemberEntry
-from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory
 
 RECORD = ComparisonRecord(
     id="a",

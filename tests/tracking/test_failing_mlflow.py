@@ -18,11 +18,10 @@ import pytest
 from mlflow_servers import keys_of, local_study, runs_in
 
 from raysel.core.credentials import HIDDEN, keep_credentials
-from raysel.tracking.comparison import ComparisonRecord, MemberEntry
-from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory
 from raysel.tracking.journal import Journal, read_records
+from raysel.tracking.journal_upload import tracking_status, upload_study
 from raysel.tracking.upload_process import MLflowUploader
-from raysel.tracking.uploader import follow, tracking_status
 from raysel.tune import main
 
 SECRET = "Sw0rdf1sh"
@@ -130,7 +129,7 @@ def test_every_wrong_answer_is_said_in_one_plain_line(directory_of, monkeypatch,
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR", "0")
     with server(reply) as uri:
         directory = directory_of(uri)
-        assert not follow(directory, None)
+        assert not upload_study(directory, None)
     status = tracking_status(directory)
     place = uri.replace(f"ada:{SECRET}@", "")
     assert status["error"].startswith(f"MLflow at {place} ")

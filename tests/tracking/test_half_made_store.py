@@ -14,7 +14,7 @@ from small_studies import make_study, write_digits
 from raysel.core.errors import ConfigError
 from raysel.execution.serial import SerialExecutor
 from raysel.run import course
-from raysel.tracking.uri import check_store
+from raysel.tracking.places import check_store
 
 #: Makes a store in children, kills each at another moment, and opens the store again as raysel does.
 KILLS = """
@@ -23,8 +23,8 @@ import os, random, signal, sys, time
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # loaded before the time is taken
 from mlflow.tracking import MlflowClient
 
-from raysel.tracking.mlflow_runs import client as schema
-from raysel.tracking.mlflow_runs.client import MLflowExperiment
+from raysel.tracking import mlflow_store as schema
+from raysel.tracking.mlflow_experiment import MLflowExperiment
 
 schema._QUIET_SECONDS = 0.1
 
@@ -85,7 +85,7 @@ def half_made(store, tmp_path):
 
 
 def open_store(path):
-    from raysel.tracking.mlflow_runs.client import MLflowExperiment  # noqa: PLC0415 - takes seconds
+    from raysel.tracking.mlflow_experiment import MLflowExperiment  # noqa: PLC0415 - takes seconds
 
     return MLflowExperiment(f"sqlite:///{path}", "few")
 
@@ -102,7 +102,7 @@ def test_a_store_works_after_a_kill_at_any_moment_of_its_making(tmp_path, maker)
 
 
 def test_a_half_made_store_is_moved_aside_and_that_is_said(half_made, monkeypatch):
-    monkeypatch.setattr("raysel.tracking.mlflow_runs.client._QUIET_SECONDS", 0.0)
+    monkeypatch.setattr("raysel.tracking.mlflow_store._QUIET_SECONDS", 0.0)
     before = half_made.read_bytes()
     opened = open_store(half_made)
     assert f"{half_made} was half made" in opened.notice
@@ -116,7 +116,7 @@ def test_a_half_made_store_is_moved_aside_and_that_is_said(half_made, monkeypatc
 def test_a_store_with_runs_that_cannot_be_used_is_left_and_the_mend_named(half_made):
     from mlflow import MlflowException  # noqa: PLC0415 - takes seconds
 
-    from raysel.tracking.mlflow_runs.failure import failure_sentence  # noqa: PLC0415
+    from raysel.tracking.mlflow_store import failure_sentence  # noqa: PLC0415
 
     with closing(sqlite3.connect(half_made)) as connection, connection:
         connection.execute("INSERT INTO runs (run_uuid) VALUES ('a')")
@@ -131,7 +131,7 @@ def test_a_store_with_runs_that_cannot_be_used_is_left_and_the_mend_named(half_m
 
 
 def test_a_database_of_another_program_is_no_half_made_store(tmp_path):
-    from raysel.tracking.mlflow_runs.client import _is_half_made  # noqa: PLC0415 - takes seconds
+    from raysel.tracking.mlflow_store import _is_half_made  # noqa: PLC0415 - takes seconds
 
     with closing(sqlite3.connect(tmp_path / "own.db")) as connection, connection:
         connection.execute("CREATE TABLE addresses (name TEXT)")

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from raysel.core.errors import StudyError
 from raysel.tracking.journal import Journal
-from raysel.tracking.log import StudyLog
-from raysel.tracking.progress import Progress
+from raysel.tracking.log import Progress, StudyLog
 
 
 def make_log(folder, total: int, *listeners) -> StudyLog:

@@ -20,9 +20,9 @@ from raysel.evaluation.pipeline import FeaturePipeline
 from raysel.evaluation.records import RefitRecord
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_records
-from raysel.tracking.mlflow_runs.model import _write_model
+from raysel.tracking.journal_upload import tracking_status, upload_study
+from raysel.tracking.mlflow_model import _write_model
 from raysel.tracking.records import EndRecord, StudyRecord
-from raysel.tracking.uploader import follow, tracking_status
 from raysel.tune import main
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -44,7 +44,7 @@ def quiet_run(tmp_path_factory, request):
             uri = f"sqlite:///{folder}/mlflow.db"
             assert main(["few.yaml", "--output", "study", "--quiet", "--set", f"tracking.uri={uri}"]) == 0
         directory = StudyDirectory(folder / "study")
-        assert follow(directory, None)  # where the machine was too slow for the study to wait
+        assert upload_study(directory, None)  # where the machine was too slow for the study to wait
     from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds
 
     return directory, MlflowClient(uri), out.getvalue(), err.getvalue()
@@ -111,7 +111,7 @@ def test_the_description_names_question_nesting_and_order_and_links_what_is_ther
     # What a person writes instead stays.
     client.set_experiment_tag(experiment.experiment_id, "mlflow.note.content", "mine")
     with contextlib.chdir(directory.path.parent):
-        assert follow(directory, None)
+        assert upload_study(directory, None)
     assert client.get_experiment(experiment.experiment_id).tags["mlflow.note.content"] == "mine"
     client.set_experiment_tag(experiment.experiment_id, "mlflow.note.content", note)
 
@@ -209,7 +209,7 @@ def test_a_replay_logs_and_registers_nothing_twice_and_the_next_study_is_the_nex
 
     before = all_of_it()
     with contextlib.chdir(directory.path.parent):
-        assert follow(directory, None)
+        assert upload_study(directory, None)
     assert all_of_it() == before
     assert [version[:2] for version in before[2]] == [("few digits", 1)]
     # Another finished study of the same name of a model.
@@ -221,7 +221,7 @@ def test_a_replay_logs_and_registers_nothing_twice_and_the_next_study_is_the_nex
         for record in (replace(first, id="f" * 32, experiment="another"), *rest):
             journal.append(record)
     with contextlib.chdir(tmp_path):
-        assert follow(other, None)
+        assert upload_study(other, None)
     assert tracking_status(other)["problem"] == ""
     assert tracking_status(other)["notice"] == "the model is version 2 of the registered model few digits"
     assert sorted(int(v.version) for v in client.search_model_versions("name = 'few digits'")) == [1, 2]
@@ -237,7 +237,7 @@ def test_a_model_that_is_damaged_is_said_and_stops_nothing(quiet_run, tmp_path):
         for record in (replace(first, id="d" * 32, experiment="damaged"), *rest):
             journal.append(record)
     with contextlib.chdir(tmp_path):
-        assert follow(damaged, None)
+        assert upload_study(damaged, None)
     status = tracking_status(damaged)
     assert status["complete"]
     assert status["problem"].startswith("the model is not logged: ")
@@ -268,7 +268,7 @@ def test_references_and_training_scores_are_logged_where_they_are_recorded(tmp_p
                 record = replace(record, result=result)  # noqa: PLW2901
             journal.append(replace(record, id="e" * 32, experiment="changed") if hasattr(record, "uri") else record)
     with contextlib.chdir(tmp_path):
-        assert follow(changed, None)
+        assert upload_study(changed, None)
     runs = client.search_runs([client.get_experiment_by_name("changed").experiment_id])
     by_name = {run.data.tags["raysel.key"].rpartition(":")[0]: run.data.metrics for run in runs}
     assert (by_name["refit:outer0"]["reference_f_test"], by_name["refit:outer1"]["reference_f_test"]) == (0.25, 0.5)

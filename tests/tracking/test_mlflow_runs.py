@@ -14,8 +14,8 @@ from mlflow_servers import rounded
 from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_records
+from raysel.tracking.journal_upload import tracking_status, upload_study
 from raysel.tracking.records import EndRecord
-from raysel.tracking.uploader import follow, tracking_status
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
@@ -24,7 +24,7 @@ os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 def logged(finished_study):
     """The study's directory, its records, MLflow's client and experiment."""
     directory = StudyDirectory(finished_study.study)
-    assert follow(directory, None)  # where the machine was too slow for the study to wait
+    assert upload_study(directory, None)  # where the machine was too slow for the study to wait
     records = list(read_records(directory.journal))
     uri = records[0].uri
     assert uri == f"sqlite:///{finished_study.study.parent}/runs/mlflow.db"  # was given relative
@@ -152,12 +152,12 @@ def test_the_models_run_holds_the_ranking_and_each_fold_its_own(logged):
 def test_logging_the_journal_again_changes_nothing(logged):
     directory, _, client, experiment = logged
     before = everything(client, experiment)
-    assert follow(directory, None)
+    assert upload_study(directory, None)
     assert everything(client, experiment) == before
 
 
 def test_what_was_half_logged_is_completed_without_a_second_run(logged, tmp_path):
-    from raysel.tracking.mlflow_runs.study import MLflowRuns  # noqa: PLC0415 - takes seconds
+    from raysel.tracking.mlflow_runs import StudyRuns  # noqa: PLC0415 - takes seconds
 
     _, records, client, _ = logged
     # Long and strange, failed, without curves: whatever a trial may be, its run is there.
@@ -176,15 +176,15 @@ def test_what_was_half_logged_is_completed_without_a_second_run(logged, tmp_path
         journal.append(other)
         journal.append(first)
     # Killed between a run's creation and its numbers.
-    MLflowRuns(half, other)._open_run(f"trial:{first.id}", "killed", 1.0, None)
-    assert follow(half, None)
+    StudyRuns(half, other)._open_run(f"trial:{first.id}", "killed", 1.0, None)
+    assert upload_study(half, None)
     assert (tracking_status(half)["logged"], tracking_status(half)["complete"]) == (2, False)  # no end is recorded
     experiment = client.get_experiment_by_name("half [1]")
     client.delete_experiment(experiment.experiment_id)  # by hand, in the web page: it comes back
     with Journal(half.journal) as journal:
         journal.append(record)
         journal.append(EndRecord("interrupted", record.started, record.ended))
-    assert follow(half, None)
+    assert upload_study(half, None)
     assert tracking_status(half)["complete"]
     runs = runs_of(client, experiment)
     assert set(runs) == {"study", f"trial:{first.id}", f"trial:{record.id}"}
@@ -210,7 +210,7 @@ def test_a_stability_that_is_undefined_now_does_not_stay_as_it_was(logged, tmp_p
         for ended, stability in ((2.0, 0.75), (3.0, None)):
             journal.append(replace(records[0], id="grown", experiment="grown"))
             journal.append(EndRecord("finished", 1.0, ended, {"stability": stability}, "ended"))
-    assert follow(grown, None)
+    assert upload_study(grown, None)
     (run,) = client.search_runs([client.get_experiment_by_name("grown").experiment_id])
     assert math.isnan(run.data.metrics["stability"])
 
@@ -225,7 +225,7 @@ def test_a_study_without_feature_scores_is_logged(logged, tmp_path):
         journal.append(replace(records[0], id="plain", experiment="plain"))
         journal.append(replace(model, feature_scores=None))
         journal.append(EndRecord("finished", 1.0, 2.0, {"test_mean": 0.5, "test_std": 0.1}, "ended"))
-    assert follow(plain, None)
+    assert upload_study(plain, None)
     runs = runs_of(client, client.get_experiment_by_name("plain"))
     final = runs[f"refit:final:{model.trial}"]
     assert final.info.status == "FINISHED"
@@ -249,7 +249,7 @@ def test_a_replay_of_a_study_that_grew_marks_the_replaced_refits_only(logged, tm
         for record in (study, *before, ends[0], study, *after, ends[1]):
             journal.append(record)
     for _ in range(2):
-        assert follow(larger, None)
+        assert upload_study(larger, None)
         runs = runs_of(client, client.get_experiment_by_name("larger"))
         files = {key: [f.path for f in client.list_artifacts(run.info.run_id)] for key, run in runs.items()}
         for record in before:
@@ -274,7 +274,7 @@ def test_names_that_mlflow_refuses_are_changed(logged, tmp_path):
     with Journal(odd.journal) as journal:
         for record in (study, EndRecord("finished", 1.0, 2.0, result), study, EndRecord("finished", 1.0, 3.0, result)):
             journal.append(record)
-    assert follow(odd, None)
+    assert upload_study(odd, None)
     (run,) = client.search_runs([client.get_experiment_by_name("odd").experiment_id])
     assert run.data.metrics == {"test_accuracy_A _left_": 0.5, "test_accuracy_B_C": 0.25}
     found = {key: value for key, value in run.data.params.items() if "modalities" in key}

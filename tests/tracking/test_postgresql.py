@@ -26,8 +26,8 @@ from small_studies import write_yaml
 from raysel.core.credentials import HIDDEN, changed_variables, keep_credentials
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_records
-from raysel.tracking.upload_process import MLflowUploader, replay
-from raysel.tracking.uploader import tracking_status
+from raysel.tracking.journal_upload import replay, tracking_status
+from raysel.tracking.upload_process import MLflowUploader
 from raysel.tune import main
 
 #: MLflow checks the password, which takes a while, with each of the requests that a trial's run needs.

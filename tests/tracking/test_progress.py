@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.tracking.progress import Progress
+from raysel.tracking.log import Progress
 
 
 class Clock:

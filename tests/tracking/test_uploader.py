@@ -22,10 +22,10 @@ from mlflow_servers import keys_of, runs_in
 
 from raysel.core.errors import DirectoryError
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.journal import Journal, read_journal, read_records
+from raysel.tracking.journal import Journal, last_study, read_journal, read_records
+from raysel.tracking.journal_upload import replay, tracking_status, upload_study
 from raysel.tracking.records import Record
-from raysel.tracking.upload_process import MLflowUploader, replay
-from raysel.tracking.uploader import follow, last_study, tracking_status
+from raysel.tracking.upload_process import MLflowUploader
 from raysel.tune import main
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -167,7 +167,7 @@ def test_a_server_that_dies_midway_costs_nothing_but_its_own_runs(tmp_path, serv
         assert follower._process.returncode is not None
         assert list(read_records(directory.journal)) == records
         server.start()
-        assert follow(directory, None)
+        assert upload_study(directory, None)
         assert tracking_status(follower._directory)["complete"]
     finally:
         if follower is not None:
@@ -271,4 +271,4 @@ def test_a_damaged_line_is_named_by_the_upload(tmp_path, journal_of):
     with directory.journal.open("ab") as file:
         file.write(b"damaged\n")
     with pytest.raises(DirectoryError, match=r"journal\.jsonl, line 2: damaged"):
-        follow(directory, None)
+        upload_study(directory, None)

@@ -12,9 +12,8 @@ from pathlib import Path
 
 from raysel.core.errors import ConfigError, DirectoryError, RayselError, StudyError
 from raysel.core.printing import listed
-from raysel.core.storage.claim import Claim
 from raysel.core.storage.location import FileSystem, Location, as_uri, parse_location
-from raysel.core.storage.mirror import Mirror, states
+from raysel.core.storage.mirror import Claim, Mirror, states
 from raysel.core.storage.transfer import check_room, download, entries, failing_as, upload
 
 #: Location of each working copy of this process.

@@ -14,8 +14,8 @@ import numpy as np
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError
 from raysel.core.printing import listed
-from raysel.core.storage.data_files import fetch_data
 from raysel.core.storage.location import as_uri
+from raysel.core.storage.transfer import fetch_data
 from raysel.data.layouts import Layout
 from raysel.data.task_blocks import TaskBlocks
 

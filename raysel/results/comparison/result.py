@@ -15,8 +15,7 @@ from raysel.base.estimator import RECONSTRUCTED, TRANSDUCTIVE
 from raysel.core.errors import DirectoryError, StudyError, UnfinishedStudyError
 from raysel.results.comparison.rows import MemberRow, OuterFolds, Pair, pairs_with_reference
 from raysel.results.result import StudyResult
-from raysel.tracking.comparison import ComparisonRecord, MemberEntry
-from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory
 
 if TYPE_CHECKING:
     import pandas as pd

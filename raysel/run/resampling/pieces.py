@@ -19,8 +19,7 @@ from raysel.run.resampling.finished import FinishedStudy
 from raysel.study.definition import Study
 from raysel.study.identity import changed_versions, numbers_hash
 from raysel.tracking.journal import LineWriter, read_journal
-from raysel.tracking.log import Listener
-from raysel.tracking.progress import Progress
+from raysel.tracking.log import Listener, Progress
 from raysel.tracking.records import NodeRecord, journal_line
 
 _JOURNAL = "journal.jsonl"

@@ -11,7 +11,7 @@ from raysel import init_study, load_dataset
 from raysel.cli.plan import describe
 from raysel.config import config_from_dict
 from raysel.core.errors import DataError
-from raysel.core.storage.data_files import cache_folder, fetch_data
+from raysel.core.storage.transfer import cache_folder, fetch_data
 from raysel.run.definition import Comparison
 from raysel.run.recording import study_record
 from raysel.study.definition import Study

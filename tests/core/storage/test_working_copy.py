@@ -13,11 +13,10 @@ from small_studies import NoUpload, raw_config, run_offline, timeless, write_dig
 from raysel import open_study, report, select, upload
 from raysel.config import config_from_dict
 from raysel.core.errors import DirectoryError, StudyError
-from raysel.core.storage import claim as claims
+from raysel.core.storage import mirror as claims
 from raysel.core.storage import mirror as mirrors
-from raysel.core.storage.claim import MARKERS, Claim
 from raysel.core.storage.location import parse_location
-from raysel.core.storage.mirror import states
+from raysel.core.storage.mirror import MARKERS, Claim, states
 from raysel.core.storage.working_copy import opened_at, running_at, shown_place
 from raysel.execution.serial import SerialExecutor
 from raysel.run import course
@@ -171,7 +170,7 @@ def test_a_driver_on_another_machine_is_dead_after_a_while_by_the_clock_of_the_s
     marker = claimed_by(tmp_path / "there", machine="another")
     with pytest.raises(DirectoryError, match="try again in"):
         running_at((tmp_path / "there").as_uri(), refused=()).__enter__()
-    long_ago = time.time() - claims.PATIENCE - 5
+    long_ago = time.time() - claims.DEAD_AFTER - 5
     os.utime(marker, (long_ago, long_ago))
     with running_at((tmp_path / "there").as_uri(), refused=()):
         assert not marker.exists()

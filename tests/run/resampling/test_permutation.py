@@ -29,10 +29,9 @@ from raysel.run.resampling import permutation
 from raysel.run.resampling.permutation import Chosen, packed, permuted_scores, permuted_study, unpacked
 from raysel.study.definition import Study
 from raysel.testing.studies import run_by
-from raysel.tracking.journal import read_journal
+from raysel.tracking.journal import last_end, read_journal
 from raysel.tracking.mlflow_view import end_view
 from raysel.tracking.records import NodeRecord
-from raysel.tracking.uploader import last_end
 
 SMML = {"name": "smml", "params": {"tol": 1e-2}, "space": {"gamma1": [0.1, 0.4], "gamma2": [0.0]}}
 #: Changes to the small study, one for each kind of search and evaluation.

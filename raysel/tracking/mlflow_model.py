@@ -18,9 +18,8 @@ from mlflow.tracking import MlflowClient
 
 from raysel.base.models import load_model, trusted_types
 from raysel.core.errors import DataError
-from raysel.tracking.checked_arrays import read_floats
-from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.mlflow_runs.client import allowed_keys, logged_param
+from raysel.tracking.directory import StudyDirectory, read_floats
+from raysel.tracking.mlflow_experiment import allowed_keys, logged_param
 from raysel.tracking.records import StudyRecord
 
 #: Largest number of features whose names and types the signature lists; that of more is one tensor.

@@ -16,7 +16,7 @@ from typing import Any
 from raysel.config.loading import OWN_DATA
 from raysel.core.printing import markdown_text, mean_and_sd
 from raysel.evaluation.records import RefitRecord
-from raysel.tracking.comparison import ComparisonRecord
+from raysel.tracking.directory import ComparisonRecord
 from raysel.tracking.mlflow_view import log_axes, run_page, runs_page
 from raysel.tracking.records import EndRecord, StudyRecord
 

@@ -1,0 +1,196 @@
+"""MLflow's store: its tables, made by one client at a time and whole or not at all, and the errors that it answers."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import mlflow.store
+import sqlalchemy
+from alembic.script import ScriptDirectory
+from mlflow.store.tracking import DEFAULT_LOCAL_FILE_AND_ARTIFACT_PATH
+
+from raysel.core.credentials import bare_uri, without_credentials
+from raysel.core.files import atomic_write, remove_temporary_files
+from raysel.tracking.locks import schema_lock
+
+#: Key of the lock in a PostgreSQL database; any number that other programs do not use.
+_KEY = 0x7261_7973_656C  # "raysel"
+#: Table of the version of the others.
+_VERSION = "alembic_version"
+#: Condition by table that tells rows from those that MLflow writes as it makes a store.
+_ROWS = {"experiments": "experiment_id > 0", "workspaces": "name <> 'default'"}
+#: Seconds without a change after which no other program, e.g. `mlflow ui`, is making the store.
+_QUIET_SECONDS = 5.0
+
+
+@contextmanager
+def tables_lock(uri: str) -> Iterator[str]:
+    """Let one client of raysel at a time create or upgrade the tables of a store."""
+    if not uri.startswith("postgresql"):
+        with schema_lock(uri):
+            name = sqlalchemy.make_url(uri).database if uri.startswith("sqlite:///") else None
+            yield _made(Path(name)) if name and not name.startswith((":memory:", "file:")) else ""
+        return
+    engine = sqlalchemy.create_engine(uri, poolclass=sqlalchemy.pool.NullPool, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:  # the end of the session releases the lock
+        connection.execute(sqlalchemy.text("SELECT pg_advisory_lock(:key)"), {"key": _KEY})
+        yield ""
+
+
+def _made(store: Path) -> str:
+    """Make a store that is missing or half made, which MLflow could never complete; say if one was moved aside."""
+    said = ""
+    if _stays_half_made(store):
+        aside = next(path for i in itertools.count(1) if not (path := Path(f"{store}.half-made-{i}")).exists())
+        store.rename(aside)
+        said = (
+            f"MLflow's database {store} was half made, as by a program that was killed, and held no runs: it was moved "
+            f"to {aside.name}, which can be removed, and made anew"
+        )
+    if not _has_content(store):
+        content = _new_content()
+        remove_temporary_files(store)
+        if not _has_content(store):  # another program may have made it meanwhile
+            with atomic_write(store, durable=True) as temporary:
+                temporary.write_bytes(content)
+    return said
+
+
+def _new_content() -> bytes:
+    """Content of the file of a new store."""
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # noqa: PLC0415 - a second, for new stores only
+
+    store = SqlAlchemyStore("sqlite:///:memory:", DEFAULT_LOCAL_FILE_AND_ARTIFACT_PATH)
+    with store.engine.connect() as connection:
+        content: bytes = connection.connection.dbapi_connection.serialize()
+    return content
+
+
+def _stays_half_made(store: Path) -> bool:
+    before, since = None, time.monotonic()
+    while _is_half_made(store):
+        if (now := store.stat().st_mtime_ns) != before:
+            before, since = now, time.monotonic()
+        if time.monotonic() - since >= _QUIET_SECONDS:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def _is_half_made(store: Path) -> bool:
+    """Return whether a store lacks tables of this MLflow, and holds nothing but what MLflow writes as it makes one."""
+    if not _has_content(store):
+        return False
+    try:
+        with closing(sqlite3.connect(store)) as connection:
+            found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            names = {name for (name,) in found if not name.startswith("sqlite_")}
+            if names and not names & {"experiments", "_alembic_tmp_experiments"}:
+                return False  # of another program
+            for name in names - {_VERSION}:
+                if connection.execute(f'SELECT 1 FROM "{name}" WHERE {_ROWS.get(name, "1")} LIMIT 1').fetchone():  # noqa: S608
+                    return False
+            version = connection.execute(f"SELECT * FROM {_VERSION}").fetchone() if _VERSION in names else None  # noqa: S608
+    except sqlite3.DatabaseError:  # locked, damaged or no database, as MLflow says then
+        return False
+    scripts = ScriptDirectory(str(Path(mlflow.store.__path__[0], "db_migrations")))
+    return version != (scripts.get_current_head(),)
+
+
+def _has_content(store: Path) -> bool:
+    return store.exists() and store.stat().st_size > 0
+
+
+_OF_SERVER = (
+    "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, or give them in tracking.uri"
+)
+_OF_DATABASE = "set PGUSER and PGPASSWORD, or write them to ~/.pgpass, or give them in tracking.uri"
+_LONGEST = 300
+_STATUS = re.compile(r"failed with error code (\d{3})|too many (\d{3}) error responses")
+_ANEW = "move it away and upload each study again (python -m raysel.tune --replay DIR)"
+_UPGRADE = "run `mlflow db upgrade` on a copy and put that in its place"
+_LOCKED = "database is locked"
+#: Patterns in the text of an error and what they mean, with the remedy.
+_MEANINGS: Sequence[tuple[str, str]] = (
+    (
+        "password authentication failed|no password supplied|Access denied for user|authentication failed for user",
+        f"refused the user or the password; {_OF_DATABASE}",
+    ),
+    (_LOCKED, "is locked by another program that writes to it; wait until that has ended"),
+    (
+        r"(table|index) \S+ already exists|duplicate column|no such (table|column|index)|out-of-date|locate revision",
+        f"has other tables than this version of MLflow, may hold runs and is left as it is; {_UPGRADE}, or {_ANEW}",
+    ),
+    (
+        "file is not a database|disk image is malformed",
+        f"is damaged, or no database; restore it from a copy, or {_ANEW}",
+    ),
+    ("No space left on device|disk is full", "has no room left on its disk; make room, and upload the study again"),
+    (
+        "not in a valid JSON format",
+        "gave an answer that is not MLflow's; check that tracking.uri names an MLflow server",
+    ),
+    ("[Tt]imed out|TimeoutError", "did not answer in time"),
+    ("Connection refused", "cannot be reached: Connection refused; check that it runs"),
+    (
+        "Failed to resolve|Name or service not known|could not translate host name|nodename nor servname",
+        "cannot be reached: Connection failed, because the name of the host is not known",
+    ),
+    (
+        "CERTIFICATE_VERIFY_FAILED|SSLError",
+        "has no certificate that this machine trusts; set MLFLOW_TRACKING_SERVER_CERT_PATH",
+    ),
+    (
+        "IncompleteRead|LineTooLong|HTTPException|got more than|InvalidChunkLength|BadStatusLine",
+        "gave an answer that is damaged; check that tracking.uri names an MLflow server",
+    ),
+    (
+        "Connection aborted|ConnectionReset|RemoteDisconnected|closed the connection",
+        "closed the Connection without an answer",
+    ),
+    (
+        "NewConnectionError|ConnectionError|could not connect|connection to server",
+        "cannot be reached: Connection failed",
+    ),
+)
+
+
+def failure_sentence(error: Exception, uri: str) -> str:
+    """Return what MLflow answered and what to do about it, without credentials."""
+    text, place = str(error), f"MLflow at {bare_uri(uri)}"
+    status = next((group for found in _STATUS.finditer(text) for group in found.groups() if group), None)
+    if status is not None:
+        return f"{place} answered {_of_status(status, text)}"
+    for pattern, meaning in _MEANINGS:
+        if re.search(pattern, text):
+            return f"{place} {meaning}"
+    return f"{place} failed: {type(error).__name__}: {_one_line(without_credentials(text))}"
+
+
+def is_locked(error: Exception) -> bool:
+    """Return whether an error says that another program has locked the database, which passes by itself."""
+    return _LOCKED in str(error)
+
+
+def _of_status(status: str, text: str) -> str:
+    if status == "401":
+        return f"401: the user name and password, or the token, are missing or wrong; {_OF_SERVER}"
+    if status == "403" and "Host header" in text:
+        return "403: it does not accept the name of its host in tracking.uri; add that name to its --allowed-hosts"
+    if status == "403":
+        return f"403: it does not allow this user to write; {_OF_SERVER} of one who may"
+    if status.startswith("5"):
+        return f"{status}, an error of the server; its log says more"
+    body = text.partition("Response body: ")[2]
+    return f"{status}{': ' if body else ''}{_one_line(without_credentials(body))}"
+
+
+def _one_line(text: str) -> str:
+    """First printable characters of a text that may be anything."""
+    return "".join(c if c.isprintable() else " " for c in text[:_LONGEST]).strip()
