@@ -16,7 +16,7 @@ from small_studies import run_offline
 from raysel.data.dataset import Dataset
 from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Matrix, Modalities, Tensor
-from raysel.results.page.assemble import write_report
+from raysel.results.page.report import write_report
 from raysel.results.result import StudyResult
 
 _SMR = {"name": "smr", "params": {"max_iter": 4}, "space": {"alpha": [0.01, 0.1, 2.0], "rank": [1, 2]}}

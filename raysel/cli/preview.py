@@ -27,8 +27,8 @@ def show_preview(study: Study, folder: str | None, out: Console) -> None:
 
 def write_preview(study: Study, path: Path) -> Path:
     """Draw the data of a study as they were understood: images of classes and samples, or ranges."""
+    from raysel.results.displays.display import write_figure
     from raysel.results.displays.preview_data import DataPreview, preview_orders, preview_parts
-    from raysel.results.displays.writing import write_figure
 
     data = study.dataset
     kinds = "labels" if data.is_multilabel else "classes"

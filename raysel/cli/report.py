@@ -18,7 +18,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from raysel.core.printing import Terminal
     from raysel.core.storage.working_copy import opened_at, shown_place
     from raysel.results.comparison.export import write_comparison_report
-    from raysel.results.page.assemble import write_report
+    from raysel.results.page.report import write_report
     from raysel.run.api import open_comparison, open_study
     from raysel.tracking.directory import StudyDirectory, newest_study
 

@@ -35,7 +35,6 @@ from raysel.execution.trial_plan import trial_plan
 from raysel.numerics.permutation import LabelPermutations
 from raysel.numerics.rankings import selection_ranks
 from raysel.results.export import export_result
-from raysel.results.page.assemble import write_final_report
 from raysel.results.preview import Preview
 from raysel.results.result import StudyResult
 from raysel.results.tables import trace_table
@@ -234,6 +233,8 @@ class _Course:
         try:
             data, config = self._study.dataset, self._study.config
             Preview.of(data).write(self._directory.preview)
+            from raysel.results.page.report import write_final_report  # noqa: PLC0415 - loads matplotlib
+
             if config.pictures:
                 from raysel.results.displays.preview_data import (  # noqa: PLC0415 - loads matplotlib
                     preview_orders,

@@ -18,7 +18,7 @@ from raysel.core.files import write_result
 from raysel.data.layouts import Matrix, Modalities, Tasks, Tensor
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.ranking_files import FORMATS, mask_content, selection_mask, write_manifest, write_ranking
-from raysel.results.displays.writing import write_figure
+from raysel.results.displays.display import write_figure
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from raysel.results import texts
 from raysel.results.agreement import choose_top, noise_level
 from raysel.results.export import export_result, manifest, markdown
 from raysel.results.facts import Facts
-from raysel.results.page.assemble import write_report
+from raysel.results.page.report import write_report
 from raysel.results.result import StudyResult
 from raysel.select import main as main_select
 from raysel.study.definition import Study

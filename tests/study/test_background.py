@@ -13,7 +13,7 @@ from raysel.core.errors import ConfigError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import MaskedVolume, Matrix, Modalities, Tensor
 from raysel.data.tasks import join_tasks
-from raysel.results.displays.ranking_figure import read_background_image
+from raysel.results.displays.ranking import read_background_image
 from raysel.study.background import read_background, read_image, write_mean_sample
 
 

@@ -139,7 +139,7 @@ class JoinedComparison:
             remove_results(pictures)  # those of an earlier export would show other data sets
         else:
             from raysel.results.displays.critical_difference import RankDiagram  # noqa: PLC0415 - loads matplotlib
-            from raysel.results.displays.writing import write_figure  # noqa: PLC0415
+            from raysel.results.displays.display import write_figure  # noqa: PLC0415
 
             joined_by = f"Bars join methods that do not differ (Nemenyi, {found.alpha:g})."
             if found.p_value > found.alpha:

@@ -15,7 +15,6 @@ from raysel.results.comparison.result import ComparisonResult, pair_table, score
 from raysel.results.comparison.rows import MemberRow
 from raysel.results.comparison.words import TextTable, comparison_text
 from raysel.results.page.contents import Block, Page, Section, Table, Text, csv_download, render_page
-from raysel.results.page.pictures import picture
 from raysel.tracking.directory import StudyDirectory
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def export_comparison(comparison: ComparisonResult, folder: str | Path) -> list[
     pictures = [folder / f"comparison.{kind}" for kind in ("svg", "png")]
     if comparison.studies:
         from raysel.results.displays.comparison import ComparisonFigure  # noqa: PLC0415 - loads matplotlib
-        from raysel.results.displays.writing import write_figure  # noqa: PLC0415
+        from raysel.results.displays.display import write_figure  # noqa: PLC0415
 
         figure = ComparisonFigure.from_comparison(comparison).headed_figure()
         written += [write_figure(figure, path) for path in pictures]
@@ -119,6 +118,7 @@ def page_of_comparison(comparison: ComparisonResult) -> Page:
     blocks: list[Block] = [_table(first, "scores.csv", score_table(comparison)), Text(text.notes, "note")]
     if comparison.studies:
         from raysel.results.displays.comparison import ComparisonFigure  # noqa: PLC0415 - loads matplotlib
+        from raysel.results.page.pictures import picture  # noqa: PLC0415
 
         blocks.append(picture(ComparisonFigure.from_comparison(comparison)))
     details: list[Block] = [_table(table) for table in others]

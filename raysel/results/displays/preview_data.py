@@ -20,8 +20,8 @@ from raysel.data.formats.numpy_files import open_npz
 from raysel.data.layouts import SEPARATOR, Layout
 from raysel.data.task_blocks import blocks_of, parts_of
 from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.results.displays.data import Images, Ranges
 from raysel.results.displays.display import DividedDisplay
-from raysel.results.displays.preview import Images, Ranges
 from raysel.results.numbers import StudyNumbers
 
 _MOST_IMAGES = 24

@@ -7,18 +7,16 @@ from pathlib import Path
 
 from raysel.core.errors import StudyError
 from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.results.displays.agreement import FoldRanks
+from raysel.results.displays.agreement import FoldRanks, StabilityCurve
 from raysel.results.displays.confusion import Confusion, LabelErrors
 from raysel.results.displays.convergence import ObjectiveCurves
-from raysel.results.displays.display import Display, StudyDisplay
-from raysel.results.displays.means import MeanImages, ModalityRanges
+from raysel.results.displays.data import MeanImages, ModalityRanges
+from raysel.results.displays.display import Display, StudyDisplay, write_figures
 from raysel.results.displays.preview_data import DataPreview
 from raysel.results.displays.profile import Profile
-from raysel.results.displays.ranking_figure import RankingFigure
+from raysel.results.displays.ranking import RankingFigure
 from raysel.results.displays.scores import ScoreCurve, ScoreRows
 from raysel.results.displays.search import SearchSurface
-from raysel.results.displays.stability import StabilityCurve
-from raysel.results.displays.writing import write_figures
 from raysel.results.numbers import StudyNumbers
 
 #: In the order of the exported pictures and of the figures within a section of the report.

@@ -1,27 +1,29 @@
-"""Figures of a study as pictures of its report, each with its caption and its table."""
+"""Figures of a study as pictures of its report: SVG elements whose neutral colours follow the page's."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import io
+import re
+import warnings
+import xml.etree.ElementTree as ET
 
-from raysel.results.page.contents import Picture, csv_download
+from matplotlib import rc_context
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
 
-if TYPE_CHECKING:
-    from raysel.results.displays.display import Display
-    from raysel.results.result import StudyResult
+from raysel.results.displays.display import BLUE, OUTLINE, WARNING, Display
+from raysel.results.displays.registry import displays_of
+from raysel.results.page.contents import Picture, csv_download, printable
+from raysel.results.result import StudyResult
 
 
 def pictures(result: StudyResult, section: str) -> list[Picture]:
     """Return the pictures of a section of the report."""
-    from raysel.results.displays.registry import displays_of  # noqa: PLC0415 - loads matplotlib
-
     return [picture(display) for display in displays_of(result, section)]
 
 
 def picture(display: Display) -> Picture:
     """Return a figure as a picture of a report."""
-    from raysel.results.page.svg import inline_svg  # noqa: PLC0415 - loads matplotlib
-
     data = None
     if display.table:
         table = display.frame()
@@ -29,3 +31,76 @@ def picture(display: Display) -> Picture:
         data = csv_download(f"{display.table}.csv", list(table.columns), rows, rest=display.whole_table)
     svg = inline_svg(display.figure(), display.key, display.caption)
     return Picture(svg, display.caption, data, display.on_white)
+
+
+_SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
+_SCALE = 0.095  # rem per point of a figure
+_PLAIN = re.compile(r"#[0-9a-f]{6}")
+_COLOUR = re.compile(r"(fill|stroke): (#[0-9a-f]{6})")
+#: Colours that have a lighter shade in dark mode, as properties of the style sheet.
+_NAMED = {to_hex(BLUE): "--blue", to_hex(OUTLINE): "--orange", to_hex(WARNING): "--warning"}
+
+
+def inline_svg(figure: Figure, key: str, description: str) -> str:
+    """Return a figure as an SVG element for a page of HTML; the same figure gives the same text.
+
+    Black becomes the colour of the page's text, a grey a transparent shade of it and white the colour of its
+    background, so that the figure can be read in light and in dark mode. Texts remain texts, in the page's font.
+    """
+    text = io.StringIO()
+    with rc_context({"svg.hashsalt": key, "svg.fonttype": "none"}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the browser has other fonts
+        metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(text, format="svg", metadata=metadata, transparent=True)
+    root = ET.fromstring(printable(text.getvalue()))  # noqa: S314 - what matplotlib has just written
+    width, height = (float(side) for side in root.attrib["viewBox"].split()[2:])
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag == f"{_SVG}metadata":
+                parent.remove(child)
+    for element in root.iter():
+        _adapt(element, key)
+    root.attrib["style"] = f"--width: {width * _SCALE:.4g}rem"  # texts have the same size in all figures
+    root.attrib |= {"width": f"{width:g}", "height": f"{height:g}", "role": "img", "aria-labelledby": f"{key}-title"}
+    title = ET.Element(f"{_SVG}title", {"id": f"{key}-title"})
+    title.text = printable(description)
+    root.insert(0, title)
+    for element in root.iter():
+        element.tag = element.tag.removeprefix(_SVG)
+    return ET.tostring(root, encoding="unicode")
+
+
+def _adapt(element: ET.Element, key: str) -> None:
+    """Prefix the ids of an element and its references to them, and replace its neutral colours."""
+    attributes = element.attrib
+    for name, value in list(attributes.items()):
+        if name.startswith(_XLINK):  # HTML and SVG 2 know the attribute without the prefix
+            del attributes[name]
+            local = name.removeprefix(_XLINK)
+            if local == "href":
+                attributes["href"] = f"#{key}-{value[1:]}" if value.startswith("#") else value
+        elif name == "id":
+            attributes["id"] = f"{key}-{value}"
+        elif "url(#" in value:
+            attributes[name] = value.replace("url(#", f"url(#{key}-")
+    plain = {name: value for name in ("fill", "stroke") if _PLAIN.fullmatch(value := attributes.get(name, ""))}
+    for name in plain:  # in patterns of hatches the colours are attributes
+        del attributes[name]
+    style = "; ".join(
+        [*filter(None, [attributes.get("style")]), *(f"{name}: {value}" for name, value in plain.items())]
+    )
+    if style:
+        attributes["style"] = _COLOUR.sub(_page_colour, style)
+
+
+def _page_colour(found: re.Match[str]) -> str:
+    what, colour = found.groups()
+    red, green, blue = colour[1:3], colour[3:5], colour[5:7]
+    if colour in _NAMED:
+        return f"{what}: var({_NAMED[colour]}, {colour})"
+    if not red == green == blue:
+        return found[0]
+    level = int(red, 16) / 255
+    if level == 1.0:
+        return f"{what}: var(--paper, {colour})"
+    return f"{what}: currentColor" + (f"; {what}-opacity: {1 - level:.3g}" if level else "")

@@ -12,7 +12,6 @@ from raysel.core.errors import ConfigError, DirectoryError
 from raysel.evaluation.records import RefitRecord
 from raysel.execution.executor import Executor
 from raysel.results.export import export_result
-from raysel.results.page.assemble import write_final_report
 from raysel.results.result import StudyResult
 from raysel.run.api import open_study, prepare_study
 from raysel.run.launch import check_resources, make_executor, working_folder
@@ -44,6 +43,8 @@ class FinishedStudy:
 
     def export(self) -> None:
         """Write the ranking and the report again, with what the directory holds now."""
+        from raysel.results.page.report import write_final_report  # noqa: PLC0415 - loads matplotlib
+
         result = StudyResult.open(self.result.path)
         export_result(result, result.directory.ranking)
         write_final_report(result)

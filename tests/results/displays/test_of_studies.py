@@ -14,9 +14,8 @@ from small_studies import raw_config, run_offline, write_digits
 from raysel.base.registry import OWN, solver_capabilities
 from raysel.core.errors import StudyError
 from raysel.results.displays.confusion import Confusion, LabelErrors
-from raysel.results.displays.meanings import score_meaning
 from raysel.results.displays.profile import Profile
-from raysel.results.displays.ranking_figure import RankingFigure
+from raysel.results.displays.ranking import RankingFigure, score_meaning
 from raysel.results.displays.registry import DISPLAYS, display_of, write_displays
 from raysel.results.displays.scores import ScoreCurve, ScoreRows
 from raysel.results.displays.search import SearchSurface

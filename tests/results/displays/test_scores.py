@@ -10,9 +10,8 @@ import pytest
 from drawn import HOSTILE, is_on_page, labels, line
 from no_warnings import no_warnings
 
-from raysel.results.displays.agreement import FoldRanks
+from raysel.results.displays.agreement import FoldRanks, StabilityCurve
 from raysel.results.displays.scores import ScoreCurve, ScoreRows
-from raysel.results.displays.stability import StabilityCurve
 
 
 def curve(n_features=(4, 8, 16, 32), n_folds=5, **changes):

@@ -27,7 +27,7 @@ from raysel.numerics.selection_bounds import ASSUMPTIONS, simple_bound, unimodal
 from raysel.results import texts
 from raysel.results.export import markdown
 from raysel.results.facts import Facts
-from raysel.results.page.assemble import write_report
+from raysel.results.page.report import write_report
 from raysel.results.result import StudyResult
 from raysel.run.resampling.pieces import Pieces
 from raysel.run.resampling.stability import check_halves, count_selections, draw_halves, stability_selection

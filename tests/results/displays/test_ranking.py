@@ -16,7 +16,7 @@ from raysel.data.layouts import Matrix, Modalities, Tasks, Tensor
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays.bars import FoldRankBars, PartCounts, PartScores, ScoreBars
 from raysel.results.displays.maps import ScoreMap, SelectionMap
-from raysel.results.displays.ranking_figure import RankingFigure, shares
+from raysel.results.displays.ranking import RankingFigure, shares
 
 
 def make(layout, n_selected, n_folds=3, scores=None, **settings):

@@ -12,8 +12,8 @@ from raysel.data.dataset import Dataset
 from raysel.data.layouts import MaskedVolume, Matrix, Modalities, Tensor
 from raysel.data.loading import load_dataset
 from raysel.data.tasks import join_tasks
-from raysel.results.displays.planes import make_plane
-from raysel.results.displays.preview import Images, Ranges
+from raysel.results.displays.data import Images, Ranges
+from raysel.results.displays.maps import make_plane
 from raysel.results.displays.preview_data import (
     DataPreview,
     preview_orders,
@@ -197,7 +197,7 @@ def test_each_task_is_shown_in_its_kind_and_order_and_read_again_from_its_file(t
 def test_the_report_shows_them_and_older_studies_do_without(tmp_path, monkeypatch):
     from report_pages import KINDS, Page, run_kind  # noqa: PLC0415
 
-    from raysel.results.page.assemble import write_report  # noqa: PLC0415
+    from raysel.results.page.report import write_report  # noqa: PLC0415
 
     data, changes = KINDS["table"]
     monkeypatch.setitem(KINDS, "table", (data, {**changes, "pictures": ["png"]}))

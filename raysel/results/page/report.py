@@ -12,9 +12,21 @@ from raysel.core.files import write_result
 from raysel.core.printing import short
 from raysel.results import description, texts
 from raysel.results.export import command_again
-from raysel.results.page import agreement, answer, data, ranking, search
-from raysel.results.page.contents import Block, Command, Folded, Page, Remarks, Section, Table, Text, render_page
-from raysel.results.page.places import named, told, without_folders
+from raysel.results.page import findings, procedure
+from raysel.results.page.contents import (
+    Block,
+    Command,
+    Folded,
+    Page,
+    Remarks,
+    Section,
+    Table,
+    Text,
+    named,
+    render_page,
+    told,
+    without_folders,
+)
 from raysel.results.preview import Preview
 from raysel.results.result import StudyResult
 
@@ -41,18 +53,18 @@ def page_of(result: StudyResult) -> Page:
     _ = result.refits  # raises if the study has not finished
     preview = Preview.read(result.directory.preview)
     sections = [
-        answer.answer(result),
-        answer.scores(result),
-        ranking.features(result),
-        agreement.stability(result),
-        agreement.disagreement(result),
-        answer.error_control(result),
+        findings.answer(result),
+        findings.scores(result),
+        findings.features(result),
+        findings.stability(result),
+        findings.disagreement(result),
+        findings.error_control(result),
         remarks(result),
-        data.asked(result, preview),
-        search.tried(result),
-        search.convergence(result),
-        answer.optimism(result),
-        answer.confusion(result),
+        procedure.asked(result, preview),
+        procedure.tried(result),
+        procedure.convergence(result),
+        findings.optimism(result),
+        findings.confusion(result),
         cite(result),
     ]
     study = result.stored.study

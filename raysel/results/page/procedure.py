@@ -1,4 +1,4 @@
-"""Sections of a report on the search: what was tried, at which cost, and how the objective converged."""
+"""Sections of a report on what was asked and what was tried: data, method, search and convergence."""
 
 from __future__ import annotations
 
@@ -9,11 +9,60 @@ import numpy as np
 
 from raysel.core.errors import headline
 from raysel.core.printing import short
-from raysel.results import texts
-from raysel.results.page.contents import Block, Folded, Remarks, Section, Table, Text, csv_download
+from raysel.results import description, texts
+from raysel.results.page.contents import Block, Facts, Folded, Pictures, Remarks, Section, Table, Text, csv_download
 from raysel.results.page.pictures import pictures
+from raysel.results.preview import Preview
 from raysel.results.progress import counted, duration
 from raysel.results.result import StudyResult
+
+
+def asked(result: StudyResult, preview: Preview | None) -> Section:
+    """Return the section on what was asked."""
+    blocks: list[Block] = [Facts([*_data_facts(result, preview), *_study_facts(result)])]
+    if drawn := pictures(result, "asked"):
+        blocks.append(Pictures(drawn))
+    if closer := pictures(result, "closer"):
+        blocks.append(Folded("A closer look at the data, before scaling", closer))
+    return Section("asked", "What was asked", blocks)
+
+
+def _data_facts(result: StudyResult, preview: Preview | None) -> Iterator[tuple[str, str]]:
+    study, dataset, names = result.stored.study, result.config["dataset"], result.feature_names
+    name = short(description.data_name(dataset, result.name), 120)
+    yield "Data", f"{name}: {study.n_samples} samples x {len(names)} features"
+    groups = result.config["cv"].get("groups")
+    for term, text in description.data_facts(preview, dataset, result.layout, names, groups):
+        yield f"{term[0].upper()}{term[1:]}", text
+
+
+def _study_facts(result: StudyResult) -> Iterator[tuple[str, str]]:
+    config = result.config
+    search, cv = config["search"], config["cv"]
+    yield "Method", config["solver"]["name"]
+    for term, text in description.method_facts(config):
+        yield f"{term[0].upper()}{term[1:]}", text
+    test = (
+        f"{cv['train_per_class']} training samples of each class, drawn {len(result.outer)} times"
+        if cv.get("train_per_class")
+        else f"{len(result.outer)} outer folds"
+    )
+    repeats = f" ({cv['repeats']} repeats)" if cv.get("repeats", 1) > 1 and not cv.get("train_per_class") else ""
+    final = "; a final model is fitted on all samples" if result.has_final else ""
+    yield (
+        "Validation",
+        (
+            f"nested: {test}{repeats} for the test scores, {cv['inner']} inner folds in each for the search"
+            f"{description.format_blocks(cv)}{final}"
+        ),
+    )
+    early = f", early stopping by {search['early_stopping']}" if search.get("early_stopping") else ""
+    planned = result.stored.study.n_trials
+    tried = f"one path on each of {counted(planned, 'inner training set')}"
+    if search["method"] != "path":
+        tried = f"at most {counted(planned, 'trial')}"
+    yield "Search", f"{search['method']}{early}, {tried}; seed {config['seed']}"
+
 
 _MOST_ROWS, _MOST_FAILURES = 10, 5
 _LONGEST = 48  # letters of a configuration

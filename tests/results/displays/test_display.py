@@ -10,14 +10,14 @@ import xml.etree.ElementTree as ET
 from matplotlib.figure import Figure
 from no_warnings import no_warnings
 
-from raysel.results.displays.writing import write_figure, write_figures
+from raysel.results.displays.display import write_figure, write_figures
 
 KINDS = ("png", "svg", "pdf")
 CODE = """
 import sys
 import numpy as np
 from raysel.results.displays.confusion import Confusion
-from raysel.results.displays.writing import write_figures
+from raysel.results.displays.display import write_figures
 figure = Confusion("study", np.array([[9, 1], [2, 8]]), ["one", "two"], 3).headed_figure()
 write_figures(figure, sys.argv[1], "confusion", ("png", "svg", "pdf"))
 """

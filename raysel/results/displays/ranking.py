@@ -20,9 +20,7 @@ from raysel.results import texts
 from raysel.results.agreement import source_ranking
 from raysel.results.displays.bars import FoldRankBars, PartCounts, PartScores, ScoreBars
 from raysel.results.displays.display import WIDTH, Display, StudyDisplay
-from raysel.results.displays.maps import ScoreMap, SelectionMap
-from raysel.results.displays.meanings import score_meaning
-from raysel.results.displays.planes import make_plane
+from raysel.results.displays.maps import ScoreMap, SelectionMap, make_plane
 from raysel.results.numbers import StudyNumbers
 from raysel.results.remarks import limitations
 from raysel.study.background import read_image
@@ -182,3 +180,41 @@ def read_background_image(result: StudyNumbers) -> tuple[FloatArray | None, str]
         return chosen, f"image {Path(result.config['dataset'].get('background') or directory.background).name}"
     mean = read_image(directory.mean_sample, layout.n_features)
     return None if mean is None else layout.arranged(mean, outside=np.nan), "mean of all samples"
+
+
+_COEFFICIENTS = "norm of the feature's coefficients over the classes"
+_PROJECTION = "norm of the feature's row of the weighted projection"
+#: By the method's registered name; the methods' documentation has the equations.
+_MEANINGS = {
+    "smr": "norm of the cell's coefficients over the classes",
+    "gbr": "norm of the cell's coefficients over the classes",
+    "smml": _COEFFICIENTS,
+    "linear_svm": _COEFFICIENTS,
+    "rfs": _COEFFICIENTS,
+    "mlls": _COEFFICIENTS,
+    "glspfs": f"{_COEFFICIENTS}, of z-scores",
+    "mtda": _PROJECTION,
+    "aligned_mtda": _PROJECTION,
+    "bilinear_mtda": _PROJECTION,
+    "semisupervised_mtda": _PROJECTION,
+    "pca": _PROJECTION,
+    "lda": _PROJECTION,
+    "trace_ratio_lda": _PROJECTION,
+    "aggregate": _PROJECTION,
+    "two_dimensional_lda": _PROJECTION,
+    "dfs": "norm of the feature's row of the projection",
+    "random_ranking": "place in a random order",
+    "variance": "variance of the feature",
+    "information_gain": "information gain in bits",
+    "relieff": "(1 + W) / 2 with ReliefF's weight W",
+    "fisher_score": "Fisher's ratio of scatter between and within classes, or place in the set",
+    "t_test": "t statistic between classes",
+    "mrmr": "order of selection, the first selected the highest",
+}
+
+
+def score_meaning(method: str) -> str:
+    """Return what the feature scores of a method are, for a caption."""
+    if "." in method:
+        return f"norm of coef_ over the classes, or feature_importances_ or scores_, of {method.rpartition('.')[2]}"
+    return _MEANINGS.get(method, f"score of the method {method}")

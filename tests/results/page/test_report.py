@@ -18,8 +18,8 @@ from raysel import tune
 from raysel.core.errors import UnfinishedStudyError
 from raysel.data.loading import load_dataset
 from raysel.results import texts
-from raysel.results.page.assemble import page_of, write_report
 from raysel.results.page.contents import render_page
+from raysel.results.page.report import page_of, write_report
 from raysel.results.remarks import Remark
 from raysel.results.result import StudyResult
 

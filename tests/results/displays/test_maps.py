@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raysel.data.layouts import MaskedVolume, Matrix, Modalities, Tensor
-from raysel.results.displays.planes import make_plane
+from raysel.results.displays.maps import make_plane
 
 
 def slices(plane):

@@ -1,0 +1,220 @@
+"""Sections of a report on what the study gives: scores, features, stability, confusion and error control."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+import numpy as np
+
+from raysel.core.printing import short
+from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.results import texts
+from raysel.results.agreement import CONSENSUS
+from raysel.results.displays.ranking import score_meaning
+from raysel.results.page.contents import (
+    Block,
+    Command,
+    Folded,
+    Pictures,
+    Section,
+    Table,
+    Text,
+    csv_download,
+    named,
+    told,
+)
+from raysel.results.page.pictures import pictures
+from raysel.results.result import StudyResult
+
+
+def answer(result: StudyResult) -> Section:
+    """Return the section with the answer: score, references and trust."""
+    blocks: list[Block] = [Text(answer_sentences(result), "answer")]
+    if result.references:
+        rows = [[row.name, row.n_features, row.score, row.difference] for row in texts.score_rows(result.facts)]
+        caption = (
+            f"{result.metric.replace('_', ' ').capitalize()} on the test samples of the outer folds (mean ± SD over "
+            f"{len(result.outer)} folds) beside the references on the same folds."
+        )
+        heads = ["", "features", "test score", "method minus reference"]
+        outer = [refit.fold for refit in result.outer]
+        scores = [["method", *result.test_scores], *([name, *r.scores] for name, r in result.references.items())]
+        data = csv_download("references.csv", ["name", *outer], scores)
+        blocks.append(Table(caption, heads, rows, (0,), (0,), data))
+    else:
+        blocks.append(Text(["The study has no references to compare with: evaluation.references is off."], "note"))
+    notes = [texts.missing_references_sentence(result.facts), texts.interval_footnote(result.facts)]
+    blocks.append(Text([note for note in notes if note], "note"))
+    return Section("answer", "The answer", blocks)
+
+
+def answer_sentences(result: StudyResult) -> list[str]:
+    """Return the answer in three sentences: the score, how it compares, and how far to trust the selection."""
+    first = texts.headline(result.facts)
+    said = [f"{first[0].upper()}{first[1:]}."]
+    if result.references:
+        said.append(" ".join(texts.verdict_sentences(result.facts)) or texts.short_verdict(result.facts))
+    if result.ranks_features:
+        said.append(f"The stability {texts.short_stability(result.facts)}.")
+    else:
+        said.append("The method gives no scores of the features, and so no ranking.")
+    return said
+
+
+def scores(result: StudyResult) -> Section:
+    """Return the section on the score over the number of features, or its rows where there is no such choice."""
+    what = result.metric.replace("_", " ").capitalize()
+    blocks: list[Block] = [*pictures(result, "scores")]
+    heads, cells = texts.curve_rows(result.facts)
+    if len(cells) < 2:
+        return Section("scores", what, blocks)
+    caption = f"Mean {what.lower()} ± SD over the outer folds; of references the mean."
+    blocks.append(Folded("The figures as a table", [Table(caption, heads, cells, ())]))
+    return Section("scores", f"{what} over the number of features", blocks)
+
+
+def optimism(result: StudyResult) -> Section:
+    """Return the section on resubstitution, best inner and honest score."""
+    rows = texts.optimism_rows(result.facts)
+    caption = (
+        f"Mean {result.metric.replace('_', ' ')} of the winners of {len(result.outer)} outer folds. Only the test "
+        "score tells what to expect for new samples; training and validation scores are usually too high."
+    )
+    blocks: list[Block] = [Table(caption, ["score", "mean", "measured"], rows, (0, 2), (len(rows) - 1,))]
+    return Section("optimism", "Training, validation and test score", blocks)
+
+
+def confusion(result: StudyResult) -> Section | None:
+    """Return the section on the errors by class or label; None if the study did not record them."""
+    title = "Which labels are found and missed" if result.has_labels else "Which classes are confused"
+    drawn = pictures(result, "confusion")
+    return Section("confusion", title, drawn) if drawn else None
+
+
+def error_control(result: StudyResult) -> Section | None:
+    """Return the section on false selections and chance: what was run, or the commands that run it."""
+    return Section("errors", "Could it be chance?", list(_error_blocks(result)))
+
+
+def _error_blocks(result: StudyResult) -> Iterator[Block]:
+    if (halves := result.stability_selection) is not None:
+        yield Text([halves.sentence(), *halves.remarks()])
+    if (permuted := result.permutation_test) is not None:
+        yield Text(permuted.sentences())
+    for what, command in texts.open_checks(result.facts, shlex.quote(named(result.path))):
+        yield Command(command, f"{what} has not been run for this study. To run it, {told(command)}:")
+
+
+_MOST_ROWS = 20
+_RANKING_BYTES = 400_000
+
+
+def features(result: StudyResult) -> Section:
+    """Return the section on the features that the final model selects."""
+    title = "Which features"
+    if not result.is_ranked:
+        why = (
+            "There is no final model, and so no ranking of the features by it: cv.final is false."
+            if result.ranks_features
+            else "There is no ranking of the features: a winner gives no feature scores."
+        )
+        return Section("features", title, [Text([why])])
+    ranking = result.ranking()
+    empty = "" if ranking.n_scored else " The final model selects no feature: none has a score above 0."
+    meaning = score_meaning(result.config["solver"]["name"])
+    how = f" ({ranking.chosen_by})" if ranking.chosen_by else ""
+    n_top = len(ranking.top())
+    selected = f"the {n_top} best count as selected{how}"
+    if 0 < n_top < result.default_top:
+        selected = f"these count as selected, fewer than {result.default_top}{how}"
+    lead = (
+        f"The score of a feature is the {meaning}. {ranking.n_scored} of {ranking.n_features} features have one "
+        f"above 0 in the final model; {selected}.{empty}"
+    )
+    blocks: list[Block] = [Text([lead])]
+    if ranking.n_scored:
+        blocks += [Pictures(pictures(result, "features")), _top_table(result, ranking)]
+    if line := texts.modalities(result.facts):
+        blocks.append(Text([f"Scores of the modalities, mean of the outer folds' winners: {line}."], "note"))
+    if line := texts.redundancy(result.facts):
+        blocks.append(Text([f"Redundancy (mean absolute correlation of the pairs) {line}."], "note"))
+    return Section("features", title, blocks)
+
+
+def _top_table(result: StudyResult, ranking: FeatureRanking) -> Table:
+    table = ranking.to_table()
+    further = {name: np.asarray(values)[ranking.order] for name, values in result.added_columns.items()}
+    added = {name: values for name, values in further.items() if name not in table.column_names}
+    columns = [*table.column_names, *added]
+    data = csv_download(
+        "ranking.csv",
+        columns,
+        zip(*table.to_pydict().values(), *added.values(), strict=True),
+        _RANKING_BYTES,
+        "ranking/ranking.csv",
+    )
+    shown = ranking.top(_MOST_ROWS)
+    part = ranking.part_axis
+    heads = ["rank", "feature", *([part] if part else []), "score"]
+    heads += ["selected by", "place in the consensus", "mean rank ± SD over folds"]
+    rows = []
+    for place, i in enumerate(shown):
+        row = [f"{ranking.ranks[i]:g}", short(ranking.feature_names[i], 60)]
+        row += [short(str(ranking.coordinates[part][i]), 30)] if part else []
+        spread = "" if np.isnan(ranking.rank_sd[i]) else f" ± {ranking.rank_sd[i]:.1f}"
+        row += [f"{ranking.scores[i]:.4g}", f"{ranking.selection_count[i]} of {ranking.n_folds} folds"]
+        row += [f"{ranking.consensus_place[i]:.0f}", f"{ranking.consensus_rank[i]:.1f}{spread}"]
+        rows.append([*row, *(f"{values[place]:.3g}" for values in further.values())])
+    caption = (
+        f"The {len(shown)} best features of the final model. Selected by: outer folds that have the feature among "
+        f"their best {ranking.n_selected}. Consensus: order by the mean rank over the outer folds. "
+        f"{ranking.what_to_print}"
+    )
+    heads += [name.replace("_", " ") for name in further]
+    return Table(caption, heads, rows, (1, 2) if part else (1,), download=data)
+
+
+def stability(result: StudyResult) -> Section | None:
+    """Return the section on the stability of the selection; None if the method does not rank features."""
+    if not result.ranks_features:
+        return None
+    said = [f"Stability {texts.stability(result.facts)}."]
+    meaning = (
+        "Stability (Nogueira, Sechidis & Brown 2018) is 1 if all outer folds select the same features. Their training "
+        "sets overlap, so that they agree even where the labels mean nothing, the more the more folds there are; new "
+        "samples would agree less. A ranking that hardly reads the labels, as that by the variance, is above the level "
+        "of noise too. Over disjoint halves of the samples, as in stability selection, noise gives 0 in the mean."
+    )
+    blocks: list[Block] = [Text(said), *pictures(result, "stability"), Text([meaning], "note")]
+    return Section("stability", "How stable the selection is", blocks)
+
+
+def disagreement(result: StudyResult) -> Section | None:
+    """Return the section on the ranks of the best features in each outer fold."""
+    if not result.ranks_features:
+        return None
+    title, drawn = "Where the folds disagree", pictures(result, "folds")
+    if not drawn:
+        return Section("folds", title, [Text(["No feature has a score above 0 in the final model."])])
+    return Section("folds", title, [Text(list(_disagreements(result))), *drawn])
+
+
+def _disagreements(result: StudyResult) -> Iterator[str]:
+    """Yield sentences on the consensus, and on the features among the best whose ranks differ most."""
+    n, n_folds = result.default_top, len(result.outer)
+    ranking = result.ranking() if result.is_ranked else result.ranking(by=CONSENSUS)
+    best = ranking.top(n) if result.is_ranked else ranking.consensus_top(n)
+    if consensus := result.consensus_sentence():
+        yield consensus
+    outside = (~ranking.fold_selected[:, best]).sum(axis=0)
+    always = int((outside == 0).sum())
+    source = "of the final model" if result.is_ranked else "by mean rank over the outer folds"
+    yield (
+        f"Of the {len(best)} best features {source}, {always} are among the best {n} of each of the {n_folds} outer "
+        "folds."
+    )
+    if always < len(best):
+        order = [i for i in np.argsort(-outside, kind="stable")[:3] if outside[i]]
+        worst = [f"{short(result.feature_names[best[i]], 40)} (on {outside[i]} of {n_folds} folds)" for i in order]
+        yield f"Most often not among the best {n}: {', '.join(worst)}."
