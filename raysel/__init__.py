@@ -20,7 +20,7 @@ _HOME = {
     "Modalities": "raysel.data.layouts",
     "Tasks": "raysel.data.layouts",
     "Tensor": "raysel.data.layouts",
-    "join_tasks": "raysel.data.tasks",
+    "join_tasks": "raysel.data.dataset",
     "load_dataset": "raysel.data.loading",
     "save_dataset": "raysel.data.formats.writers",
     "smml_path": "raysel.solvers.smml.smml",

@@ -18,7 +18,7 @@ from raysel.core.errors import DataError
 from raysel.core.files import write_result
 from raysel.core.machine import check_data_bytes
 from raysel.core.plugins import plugin_targets
-from raysel.data.formats.numpy_files import check_archive, check_array
+from raysel.data.formats.array_files import check_archive, check_array
 
 _SCHEMA, _ARRAY = "schema.json", ".npy"
 #: Classes of scikit-learn that a model file may hold, by module: the compiled code of others does not check its arrays.

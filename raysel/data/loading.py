@@ -22,7 +22,7 @@ from raysel.data.formats.files import RawData, ReadOptions, find_data_file
 from raysel.data.formats.images import read_image_folder
 from raysel.data.formats.named_arrays import read_arrays
 from raysel.data.formats.nifti import read_nifti_table
-from raysel.data.formats.tables.reader import TABLE_SUFFIXES, read_table
+from raysel.data.formats.tables import TABLE_SUFFIXES, read_table
 from raysel.data.task_blocks import TaskBlocks
 
 _LOADERS: dict[str, Callable[[], Any]] = {

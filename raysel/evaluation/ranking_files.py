@@ -18,7 +18,7 @@ from raysel.core.arrays import BoolArray, FloatArray
 from raysel.core.errors import ConfigError
 from raysel.core.files import write_result
 from raysel.core.printing import csv_row
-from raysel.data.formats.volumes import nifti_content
+from raysel.data.formats.nifti import nifti_content
 from raysel.data.layouts import Layout
 from raysel.evaluation.feature_ranking import FeatureRanking
 

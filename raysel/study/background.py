@@ -11,11 +11,10 @@ from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.files import write_result
 from raysel.data.dataset import Dataset
+from raysel.data.formats.array_files import open_npy
 from raysel.data.formats.files import find_data_file, reading
 from raysel.data.formats.images import read_pixels
-from raysel.data.formats.nifti import check_grid
-from raysel.data.formats.numpy_files import open_npy
-from raysel.data.formats.volumes import is_nifti, read_volume
+from raysel.data.formats.nifti import check_grid, is_nifti, read_volume
 from raysel.data.layouts import Layout
 from raysel.data.task_blocks import blocks_of
 from raysel.tracking.directory import read_floats

@@ -12,7 +12,7 @@ from raysel.base.registry import able_solvers, solver_capabilities, warn_of_name
 from raysel.config.schema import StudyConfig
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
-from raysel.data.formats.volumes import load_nibabel
+from raysel.data.formats.nifti import load_nibabel
 from raysel.data.scaling import make_scaler
 from raysel.numerics.classification import check_metric, classification_metric
 from raysel.study.inspection.parts import parts

@@ -15,11 +15,10 @@ from raysel.config.loading import OWN_DATA
 from raysel.config.schema import EQUAL_SAMPLES, BlocksConfig, DatasetConfig, TaskConfig
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import ConfigError, DataError, DirectoryError
-from raysel.data.dataset import Dataset
+from raysel.data.dataset import Dataset, join_tasks
 from raysel.data.formats.files import RawData, as_labels
 from raysel.data.layouts import SEPARATOR
 from raysel.data.loading import load_dataset
-from raysel.data.tasks import join_tasks
 from raysel.evaluation.configurations import Configuration, configurations, restrict_to
 from raysel.evaluation.plan import NestedPlan
 from raysel.evaluation.splitters import Blocks

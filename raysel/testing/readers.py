@@ -25,7 +25,7 @@ _CUTS = 25
 
 
 def data_sets() -> dict[str, Dataset]:
-    """Make a small data set of each layout and kind of label; `raysel.data.tasks.join_tasks` joins two for `Tasks`."""
+    """Make a small data set of each layout and kind of label; `join_tasks` joins two for `Tasks`."""
     rng = np.random.default_rng(0)
     codes = np.arange(10) % 3
     vector, matrix = Tensor((6,)), Tensor((3, 2))

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from raysel.core.errors import DataError
-from raysel.data.dataset import Dataset
-from raysel.data.layouts import Matrix, Tensor
+from raysel.config import config_from_dict
+from raysel.core.errors import ConfigError, DataError
+from raysel.data.dataset import Dataset, join_tasks
+from raysel.data.formats.writers import save_dataset
+from raysel.data.layouts import Matrix, Tasks, Tensor
+from raysel.data.loading import load_dataset
+from raysel.data.task_blocks import TaskBlocks
 
 X = np.arange(12.0).reshape(4, 3)
 Y = np.array([0, 1, 0, 1])
@@ -140,3 +148,192 @@ def test_hash_is_the_same_in_another_process():
         for seed in ("1", "2")
     }
     assert printed == {make(y=list("abab")).content_hash}
+
+
+def make_tasks(n, layout, seed=0, groups=False, words=False):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    return Dataset(
+        rng.standard_normal((n, layout.n_features)),
+        np.array(["cat", "dog", "a bird"])[y] if words else y,
+        layout,
+        groups=np.arange(n) // 2 if groups else None,
+    )
+
+
+@given(
+    sizes=st.lists(st.tuples(st.integers(4, 9), st.integers(1, 4), st.integers(1, 3)), min_size=2, max_size=4),
+    grouped=st.booleans(),
+)
+@settings(max_examples=40)
+def test_every_sample_keeps_its_values_its_label_and_its_group(sizes, grouped):
+    tasks = {
+        f"t{i}": make_tasks(n, Matrix(h, w), seed=i, groups=grouped, words=i == 1) for i, (n, h, w) in enumerate(sizes)
+    }
+    joined = join_tasks(tasks)
+    assert joined.n_samples == sum(n for n, _, _ in sizes)
+    assert len(joined.classes) == 3 * len(tasks)  # equal labels of two tasks stay apart
+    assert joined.layout.to_json()["tasks"] == [[f"t{i}", [h, w]] for i, (_, h, w) in enumerate(sizes)]
+    row = column = 0
+    padded = joined.X.dense()
+    for i, (name, data) in enumerate(tasks.items()):
+        rows, columns = slice(row, row + data.n_samples), slice(column, column + data.n_features)
+        assert np.shares_memory(joined.X.blocks[i], data.X)  # no sample is copied
+        np.testing.assert_array_equal(padded[rows, columns], data.X)
+        assert np.isnan(np.delete(padded[rows], np.r_[columns], axis=1)).all()
+        assert joined.y[rows].tolist() == [f"{name}/{label}" for label in data.y]
+        assert set(joined.tasks[rows]) == {i}
+        if grouped:
+            assert joined.groups[rows].tolist() == [f"{name}/{group}" for group in data.groups]
+        assert joined.feature_names[columns] == tuple(f"{name}/{feature}" for feature in data.feature_names)
+        row, column = rows.stop, columns.stop
+    assert (joined.groups is None) == (not grouped)
+    assert make_tasks(4, Tensor((2,))).tasks is None
+
+
+def test_a_vector_task_has_a_width_and_no_shape():
+    joined = join_tasks({"a": make_tasks(6, Tensor((5,))), "b": make_tasks(6, Matrix(2, 2))})
+    assert joined.layout == Tasks({"a": 5, "b": (2, 2)})
+
+
+def test_the_hash_is_that_of_the_padded_array():
+    """Studies of earlier versions, which kept such an array, go on."""
+    data = [make_tasks(700, Tensor((900,)), 0, groups=True), make_tasks(500, Matrix(30, 40), 1, groups=True)]
+    joined = join_tasks({"a": data[0], "b": data[1]})
+    X = np.full((1200, 2100), np.nan)
+    X[:700, :900], X[700:, 900:] = data[0].X, data[1].X
+    described = {
+        "layout": {"kind": "tasks", "tasks": [["a", 900], ["b", [30, 40]]]},
+        "feature_names": [
+            f"{task}/{name}" for task, part in zip("ab", data, strict=True) for name in part.feature_names
+        ],
+        "label_names": [],
+        "shapes": [[1200, 2100], [1200]],
+        "y": [f"{task}/{label}" for task, part in zip("ab", data, strict=True) for label in part.y],
+        "groups": [f"{task}/{group}" for task, part in zip("ab", data, strict=True) for group in part.groups],
+    }
+    text = json.dumps(described, sort_keys=True).encode()
+    assert joined.content_hash == hashlib.sha256(text + X.tobytes()).hexdigest()
+
+
+def test_joined_data_are_not_joined_again():
+    joined = join_tasks({"a": make_tasks(6, Tensor((3,))), "b": make_tasks(6, Tensor((2,)))})
+    with pytest.raises(DataError, match="a data set that has several tasks itself"):
+        join_tasks({"one": joined, "two": make_tasks(6, Tensor((2,)))})
+    with pytest.raises(DataError, match=r"the layout Tasks requires TaskBlocks"):
+        dataclasses.replace(joined, X=joined.X.dense())
+    with pytest.raises(DataError, match="X is of type TaskBlocks and the layout is Tensor"):
+        dataclasses.replace(joined, layout=Tensor((5,)))
+    blocks = [block.copy() for block in joined.X.blocks]
+    blocks[1][2, 1] = blocks[0][5, 0] = np.inf
+    with pytest.raises(DataError, match="2 values that are NaN or infinite, the first in row 5, column 0"):
+        dataclasses.replace(joined, X=TaskBlocks(blocks, joined.tasks))
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+@pytest.mark.parametrize("groups", [False, True])
+def test_a_file_holds_the_blocks_only_and_gives_all_of_it_back(tmp_path, suffix, groups):
+    tasks = {f"t{i}": make_tasks(40, Matrix(6, 7), i, groups) for i in range(5)}
+    joined = join_tasks(tasks)
+    path = tmp_path / f"joined{suffix}"
+    save_dataset(joined, path)
+    back = load_dataset(path)
+    assert back.content_hash == joined.content_hash
+    assert back.X.dense().tobytes() == joined.X.dense().tobytes()
+    assert back.layout == joined.layout
+    assert back.y.tolist() == joined.y.tolist()
+    # 5 tasks of 42 columns: with their NaN the samples would take five times the values' bytes.
+    padded = joined.X.dense().nbytes
+    assert path.stat().st_size < padded / 3
+    assert path.stat().st_size > padded / 5 * 0.9
+    with pytest.raises(DataError, match="holds several tasks and their shapes"):
+        load_dataset(path, shape=[210])
+
+
+@pytest.mark.parametrize(
+    ("tasks", "message"),
+    [
+        ({"a": make_tasks(6, Tensor((2,)))}, r"tasks holds 1 data set\(s\): give at least two"),
+        ({}, r"tasks holds 0 data set\(s\): give at least two"),
+        ({"a/b": make_tasks(6, Tensor((2,))), "c": make_tasks(6, Tensor((2,)))}, "'a/b' contains '/'"),
+        (
+            {"a": make_tasks(6, Tensor((2,)), groups=True), "c": make_tasks(6, Tensor((2,)))},
+            "only a of the tasks have groups",
+        ),
+        (
+            {"a": make_tasks(6, Tensor((2,))), "c": Dataset(np.eye(4), np.eye(4, 2, dtype=int), Tensor((4,)))},
+            "task c has an indicator as y; give one label for each sample",
+        ),
+    ],
+)
+def test_what_is_no_set_of_tasks_is_refused(tasks, message):
+    with pytest.raises(DataError, match=message):
+        join_tasks(tasks)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["a/0", "a/1", "b/0", "b/0"], r"task 'b' holds one class only \(b/0\); every task needs at least two classes"),
+        (["a/0", "a/0", "a/0", "a/1"], r"task 'a' holds one class only \(a/0\)"),
+        ([0, 1, 0, 1], "task 'a' has the label 0; write 'a/0'"),
+        (["a/0", "a/1", "a/0", "a/1"], "task 'b' has the label a/0; write 'b/a/0'"),
+        (np.eye(4, 2, dtype=int), "one label for each sample, not an indicator"),
+    ],
+)
+def test_a_file_of_several_tasks_must_tell_their_classes_apart(y, message):
+    X = np.array([[1.0, np.nan], [2.0, np.nan], [np.nan, 3.0], [np.nan, 4.0]])
+    with pytest.raises(DataError, match=message):
+        Dataset(TaskBlocks.from_dense(X, Tasks({"a": 1, "b": 1})), y, Tasks({"a": 1, "b": 1}))
+    three = Tasks({"a": 1, "b": 1, "c": 1})
+    with pytest.raises(DataError, match="task 'c' holds no samples"):
+        Dataset(TaskBlocks.from_dense(np.insert(X, 2, np.nan, axis=1), three), ["a/0", "a/1", "b/0", "b/1"], three)
+
+
+def test_samples_of_a_file_may_stand_in_any_order(tmp_path):
+    joined = join_tasks(
+        {"a": make_tasks(6, Tensor((3,)), groups=True), "b": make_tasks(9, Matrix(2, 2), seed=1, groups=True)}
+    )
+    order = np.random.default_rng(0).permutation(15)
+    mixed = dataclasses.replace(joined, X=joined.X[order], y=joined.y[order], groups=joined.groups[order])
+    save_dataset(mixed, tmp_path / "mixed.arrow")
+    back = load_dataset(tmp_path / "mixed.arrow")
+    assert back.content_hash == mixed.content_hash != joined.content_hash
+    np.testing.assert_array_equal(back.X.dense(), joined.X.dense()[order])
+
+
+def test_a_feature_is_constant_in_the_samples_of_its_own_task():
+    joined = join_tasks({"a": make_tasks(6, Tensor((3,))), "b": make_tasks(6, Tensor((2,)), seed=1)})
+    X = joined.X.dense()
+    X[:6, 1], X[6:, 4], X[6, 3] = 7.0, 0.0, X[7, 3]
+    constant = dataclasses.replace(joined, X=TaskBlocks.from_dense(X, joined.layout)).constant
+    assert constant.tolist() == [False, True, False, False, True]
+    assert not joined.constant.any()
+
+
+@pytest.mark.parametrize(
+    ("tasks", "message"),
+    [
+        ([{"name": "a", "source": "iris"}], "dataset.tasks"),
+        ([{"name": "a", "source": "iris"}, {"name": "a", "source": "wine"}], "the task a is named twice"),
+        ([{"name": "a/b", "source": "iris"}, {"name": "c", "source": "wine"}], "name"),
+        ([{"name": "", "source": "iris"}, {"name": "c", "source": "wine"}], "name"),
+        ([{"name": "a", "source": "iris", "path": "x.npz"}, {"name": "c", "source": "wine"}], "exactly one of"),
+        ([{"name": "a"}, {"name": "c", "source": "wine"}], "exactly one of"),
+        ([{"name": "a", "sorce": "iris"}, {"name": "c", "source": "wine"}], "did you mean `source`"),
+    ],
+)
+def test_a_configuration_names_each_task_once_with_one_origin(tasks, message):
+    raw = {"name": "demo", "dataset": {"tasks": tasks}, "solver": {"name": "mtda"}}
+    with pytest.raises(ConfigError, match=message):
+        config_from_dict(raw)
+
+
+def test_tasks_stand_in_the_place_of_one_file():
+    two = [{"name": "a", "source": "iris"}, {"name": "b", "source": "wine"}]
+    for other in ({"path": "x.npz"}, {"shape": [2, 2]}, {"modalities": {"m": 4}}, {"exclude_labels": ["x"]}):
+        with pytest.raises(ConfigError, match="dataset"):
+            config_from_dict({"name": "demo", "dataset": {"tasks": two, **other}, "solver": {"name": "mtda"}})
+    config = config_from_dict({"name": "demo", "dataset": {"tasks": two}, "solver": {"name": "mtda"}})
+    swapped = config_from_dict({"name": "demo", "dataset": {"tasks": two[::-1]}, "solver": {"name": "mtda"}})
+    assert config.hash != swapped.hash  # the order of the tasks is that of the columns

@@ -20,10 +20,10 @@ from raysel.baselines.glspfs import GLSPFS
 from raysel.baselines.information_gain import InformationGain
 from raysel.baselines.kernel_svm import KernelSVM
 from raysel.baselines.relieff import ReliefF
+from raysel.data.dataset import join_tasks
 from raysel.data.loading import load_dataset
 from raysel.data.scaling import UnitScaler, make_scaler
 from raysel.data.task_blocks import TaskBlocks
-from raysel.data.tasks import join_tasks
 from raysel.evaluation.lockstep import make_fold_data, run_in_lockstep
 from raysel.evaluation.plan import NestedPlan
 from raysel.evaluation.records import FoldTrace

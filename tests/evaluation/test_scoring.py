@@ -14,8 +14,8 @@ from sklearn.svm import LinearSVC
 
 from raysel.baselines.lda import LDA
 from raysel.baselines.linear_svm import LinearSVM
+from raysel.data.dataset import join_tasks
 from raysel.data.loading import load_dataset
-from raysel.data.tasks import join_tasks
 from raysel.evaluation.scoring import Evaluation
 from raysel.numerics import classification
 from raysel.solvers.mtda.mtda import MTDA

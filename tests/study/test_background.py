@@ -10,9 +10,8 @@ from small_volumes import write_volumes
 
 from raysel.config import config_from_dict
 from raysel.core.errors import ConfigError
-from raysel.data.dataset import Dataset
+from raysel.data.dataset import Dataset, join_tasks
 from raysel.data.layouts import MaskedVolume, Matrix, Modalities, Tensor
-from raysel.data.tasks import join_tasks
 from raysel.results.displays.ranking import read_background_image
 from raysel.study.background import read_background, read_image, write_mean_sample
 

@@ -11,7 +11,7 @@ from failing_checks import failures
 
 from raysel.data import loading
 from raysel.data.formats.files import ReadOptions
-from raysel.data.formats.tables.reader import read_table
+from raysel.data.formats.tables import read_table
 from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Tensor
 from raysel.evaluation.samplers import TPESampler

@@ -16,7 +16,7 @@ from raysel.core.machine import check_data_bytes
 from raysel.core.printing import listed
 from raysel.data.formats.array_files import ARRAY_SUFFIXES, open_arrays
 from raysel.data.formats.files import ReadOptions, as_labels, reading
-from raysel.data.formats.names import has_label_name
+from raysel.data.formats.recognition import has_label_name
 
 _TEXT = (".csv", ".tsv", ".txt", ".dat")
 _DELIMITERS = ",;\t"

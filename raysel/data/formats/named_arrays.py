@@ -17,7 +17,7 @@ from raysel.core.printing import listed
 from raysel.data.formats.array_files import open_arrays
 from raysel.data.formats.files import ArrayFile, RawData, ReadOptions, as_labels, missing
 from raysel.data.formats.labels_file import Labels, array_labels, read_labels
-from raysel.data.formats.names import has_label_name, label_arrays
+from raysel.data.formats.recognition import has_label_name, label_arrays
 from raysel.data.layouts import Modalities
 
 #: Usual names of the samples; that of raysel first.

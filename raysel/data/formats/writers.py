@@ -14,7 +14,7 @@ import pyarrow.parquet
 from raysel.core.errors import DataError
 from raysel.core.files import atomic_write
 from raysel.data.dataset import Dataset
-from raysel.data.formats.tables.contents import METADATA_KEY
+from raysel.data.formats.table_contents import METADATA_KEY
 from raysel.data.task_blocks import TaskBlocks
 
 

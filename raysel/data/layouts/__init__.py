@@ -1,10 +1,8 @@
 """Layouts: the arrangement of the columns of a 2-D ``X``, which structured methods and pictures use."""
 
-from raysel.data.layouts.layout import Layout, PartedLayout, layout_from_json
-from raysel.data.layouts.masked_volume import MaskedVolume
-from raysel.data.layouts.modalities import Modalities
-from raysel.data.layouts.tasks import SEPARATOR, Tasks
-from raysel.data.layouts.tensor import Matrix, Tensor
+from raysel.data.layouts.arrays import MaskedVolume, Matrix, Tensor
+from raysel.data.layouts.layout import Layout, layout_from_json
+from raysel.data.layouts.parts import SEPARATOR, Modalities, PartedLayout, Tasks
 
 __all__ = [
     "SEPARATOR",

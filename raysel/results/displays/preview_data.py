@@ -16,7 +16,7 @@ from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.files import write_result
 from raysel.core.printing import short
 from raysel.data.dataset import Dataset
-from raysel.data.formats.numpy_files import open_npz
+from raysel.data.formats.array_files import open_npz
 from raysel.data.layouts import SEPARATOR, Layout
 from raysel.data.task_blocks import blocks_of, parts_of
 from raysel.evaluation.feature_ranking import FeatureRanking

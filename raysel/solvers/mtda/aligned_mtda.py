@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 from raysel.base.projections.task_samples import TaskSamples, task_label, warn_of_lost_directions
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import ConfigError, DataError
+from raysel.data.formats.array_files import open_npz
 from raysel.data.formats.files import find_data_file, reading
-from raysel.data.formats.numpy_files import open_npz
 from raysel.data.layouts import Tasks
 from raysel.numerics.rounding import rounding
 from raysel.numerics.scatter import centre, equilibrated_rank, scatter_range, thin_svd

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,15 @@ from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.evaluation.plan import NestedPlan
-from raysel.study.draft.text import Entry
+
+
+class Entry(NamedTuple):
+    """One key of a drafted configuration, with dots between its sections and its name."""
+
+    key: str
+    value: Any
+    comment: str
+
 
 #: Number of values of X times number of classes from which an effort is medium, large, and huge.
 _STEPS = (500_000, 50_000_000, 400_000_000)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,19 +13,21 @@ import numpy as np
 
 from raysel.config import StudyConfig, config_from_dict
 from raysel.config.schema import NIFTI
-from raysel.config.yaml_text import parse_yaml
+from raysel.config.yaml_text import dump_key, parse_yaml
 from raysel.core.errors import ConfigError
 from raysel.core.files import atomic_write
 from raysel.core.printing import listed
 from raysel.core.storage.location import as_uri, parse_location
 from raysel.study.definition import Study
-from raysel.study.draft.choices import FOR_LARGE, evaluation_entries, fold_entries, method_entries, scaling_entry
-from raysel.study.draft.recognition import Recognised, recognise
-from raysel.study.draft.text import Entry, study_text
+from raysel.study.draft.choices import FOR_LARGE, Entry, evaluation_entries, fold_entries, method_entries, scaling_entry
+from raysel.study.draft.data_file import Recognised, recognise
 
 #: Suffixes of the files of studies.
 SUFFIXES = (".yaml", ".yml")
 _SECTIONS = ("name", "seed", "dataset", "solver", "evaluation", "cv", "search")
+_WIDTH = 120
+#: Characters that would end a comment or could not be read back.
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 @dataclass(frozen=True, repr=False)
@@ -173,6 +176,39 @@ def _text(data: Recognised, entries: Sequence[Entry], target: Path | None) -> st
         "All keys:    python -m raysel.tune --help-config",
     ]
     return study_text(headline, data.doubts, entries)
+
+
+def study_text(headline: Sequence[str], doubts: Sequence[str], entries: Iterable[Entry]) -> str:
+    """Return a configuration as YAML in which each key has its explanation, behind it if that fits the line."""
+    lines = [line for text in headline for line in _comment(text)]
+    if doubts:
+        lines += ["# To check:", *(line for text in doubts for line in _comment(text, bullet="- "))]
+    section: list[str] = []
+    for entry in entries:
+        *parts, name = entry.key.split(".")
+        shared = 0
+        while shared < min(len(parts), len(section)) and parts[shared] == section[shared]:
+            shared += 1
+        lines += [f"{'  ' * depth}{parts[depth]}:" for depth in range(shared, len(parts))]
+        section, indent = parts, "  " * len(parts)
+        written = dump_key(name, entry.value)
+        line = f"{indent}{written[0]}   # {_UNPRINTABLE.sub(' ', entry.comment)}"
+        if len(written) == 1 and len(line) <= _WIDTH:
+            lines.append(line)
+        else:
+            lines += [*_comment(entry.comment, indent), *(f"{indent}{part}" for part in written)]
+    return "\n".join(lines) + "\n"
+
+
+def _comment(text: str, indent: str = "", bullet: str = "") -> list[str]:
+    return textwrap.wrap(
+        _UNPRINTABLE.sub(" ", text),
+        _WIDTH,
+        initial_indent=f"{indent}# {bullet}",
+        subsequent_indent=f"{indent}# {' ' * len(bullet)}",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _findings(data: Recognised) -> dict[str, str]:

@@ -14,9 +14,15 @@ import pyarrow.compute as pc
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError
 from raysel.core.printing import listed, suggestion
-from raysel.data.formats.names import (
+from raysel.data.formats.recognition import (
     INDICATOR,
+    codes,
+    decoded,
+    is_in_other_words,
+    is_number,
+    is_text,
     is_unnamed,
+    likely_labels,
     names_circumstance,
     names_identifier,
     names_origin,
@@ -24,7 +30,6 @@ from raysel.data.formats.names import (
     rank_of_label_name,
     taken_names,
 )
-from raysel.data.formats.tables.classes import codes, decoded, is_in_other_words, is_number, is_text, likely_labels
 from raysel.study.draft.choices import FEWEST, class_counts
 
 #: Names that programs give to the number of a row.

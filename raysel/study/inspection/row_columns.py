@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray
-from raysel.data.formats.names import is_unnamed, names_identifier, names_origin
+from raysel.data.formats.recognition import is_unnamed, names_identifier, names_origin
 from raysel.study.inspection.label_columns import BY_CHANCE, FEWEST
 from raysel.study.inspection.parts import Part
 

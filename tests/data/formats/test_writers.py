@@ -107,7 +107,7 @@ def test_damage_in_a_parquet_file_is_found(tmp_path):
 def test_a_file_that_is_not_on_an_own_disk_is_read_and_not_mapped(tmp_path, monkeypatch):
     X, y = np.random.default_rng(0).normal(size=(12, 5)), np.repeat([0, 1], 6)
     save_dataset(Dataset(X, y, Tensor((5,)), "some"), tmp_path / "some.arrow")
-    monkeypatch.setattr("raysel.data.formats.tables.reader.is_local", lambda _: False)
+    monkeypatch.setattr("raysel.data.formats.tables.is_local", lambda _: False)
     mapped = []
     monkeypatch.setattr("pyarrow.memory_map", lambda *_: mapped.append(1))
     np.testing.assert_array_equal(load_dataset(tmp_path / "some.arrow").X, X)

@@ -8,10 +8,9 @@ from drawn import HOSTILE, draw, is_on_page, labels
 from no_warnings import no_warnings
 from sklearn.datasets import load_digits, load_wine
 
-from raysel.data.dataset import Dataset
+from raysel.data.dataset import Dataset, join_tasks
 from raysel.data.layouts import MaskedVolume, Matrix, Modalities, Tensor
 from raysel.data.loading import load_dataset
-from raysel.data.tasks import join_tasks
 from raysel.results.displays.data import Images, Ranges
 from raysel.results.displays.maps import make_plane
 from raysel.results.displays.preview_data import (

@@ -15,6 +15,7 @@ from raysel.evaluation.plan import NestedPlan
 from raysel.study.draft.choices import (
     FEWEST,
     MOST_FEATURES,
+    Entry,
     class_counts,
     drawn_folds,
     evaluation_entries,
@@ -25,7 +26,7 @@ from raysel.study.draft.choices import (
     scaling_entry,
     too_small_classes,
 )
-from raysel.study.draft.text import Entry, study_text
+from raysel.study.draft.draft import study_text
 
 
 def data(X: np.ndarray, y: np.ndarray, layout: Tensor | Modalities | None = None, **other: object) -> Dataset:

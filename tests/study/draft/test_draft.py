@@ -11,7 +11,7 @@ from small_volumes import write_volumes
 import raysel
 from raysel.config import load_config
 from raysel.core.errors import ConfigError, DataError
-from raysel.data.tasks import join_tasks
+from raysel.data.dataset import join_tasks
 from raysel.study.definition import Study
 from raysel.study.draft.draft import init_study
 

@@ -14,10 +14,9 @@ from sklearn import datasets
 from small_studies import make_study, raw_config, run_offline
 
 from raysel.core.errors import DataError
-from raysel.data.dataset import Dataset
+from raysel.data.dataset import Dataset, join_tasks
 from raysel.data.layouts import Matrix, Modalities, Tensor
 from raysel.data.loading import load_dataset
-from raysel.data.tasks import join_tasks
 from raysel.run.api import prepare_study
 from raysel.study.inspection.leaks import refuse_leaks
 from raysel.study.inspection.remarks import data_remarks

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from planted_leaks import NEARLY, SAID, subjects, table, with_columns
 from sklearn.datasets import load_digits
 
-from raysel.data.dataset import Dataset
+from raysel.data.dataset import Dataset, join_tasks
 from raysel.data.layouts import Matrix, Tensor
 from raysel.data.loading import load_dataset
-from raysel.data.tasks import join_tasks
 from raysel.evaluation.plan import NestedPlan
 from raysel.study.inspection.leaks import inspect
 from raysel.study.inspection.parts import equal_rows, near_rows

@@ -19,7 +19,7 @@ import pyarrow.csv
 from raysel.core.errors import DataError
 from raysel.core.machine import BYTES_OF_A_NUMBER, check_data_bytes
 from raysel.data.formats.files import ReadOptions
-from raysel.data.formats.names import taken_names
+from raysel.data.formats.recognition import taken_names
 
 #: Texts that stand for a missing value: those of pandas and of PyArrow, and the question mark of the UCI files.
 MISSING = (

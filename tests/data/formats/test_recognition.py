@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
-from raysel.data.formats.names import names_identifier, names_origin, taken_names
-from raysel.data.formats.tables.classes import likely_labels
+from raysel.data.formats.recognition import likely_labels, names_identifier, names_origin, taken_names
 
 SETS = {load.__name__: load(as_frame=True).frame for load in (load_iris, load_wine, load_breast_cancer)}
 

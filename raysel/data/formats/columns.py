@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.core.machine import BYTES_OF_A_NUMBER, check_data_bytes
-from raysel.data.formats.tables.classes import decoded, is_in_other_words, is_number, is_text
+from raysel.data.formats.recognition import decoded, is_in_other_words, is_number, is_text
 
 #: Start of the name of a column without one, followed by its position: that of pandas.
 UNNAMED = "Unnamed: "

@@ -16,11 +16,10 @@ from raysel.data.dataset import Dataset
 from raysel.data.formats.array_files import ARRAY_SUFFIXES, open_arrays
 from raysel.data.formats.files import as_labels, find_data_file, is_file
 from raysel.data.formats.named_arrays import likely_label_arrays
-from raysel.data.formats.names import FURTHER_ARRAYS, names_origin
-from raysel.data.formats.nifti import volume_columns
-from raysel.data.formats.tables.contents import METADATA_KEY
-from raysel.data.formats.tables.reader import TABLE_SUFFIXES, open_table
-from raysel.data.formats.volumes import is_nifti
+from raysel.data.formats.nifti import is_nifti, volume_columns
+from raysel.data.formats.recognition import FURTHER_ARRAYS, names_origin
+from raysel.data.formats.table_contents import METADATA_KEY
+from raysel.data.formats.tables import TABLE_SUFFIXES, open_table
 from raysel.data.loading import BUILTIN_NAMES, load_dataset, local_data
 from raysel.study.draft.choices import FEWEST, rare_labels, too_small_classes
 from raysel.study.draft.roles import table_roles, usable_groups

@@ -17,10 +17,9 @@ from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError
 from raysel.core.files import parse_json
 from raysel.core.printing import listed
+from raysel.data.formats.columns import UNNAMED, labels, numbers, prepared, tensor
 from raysel.data.formats.files import RawData, ReadOptions, as_labels
-from raysel.data.formats.names import INDICATOR, PANDAS_INDEX, taken_names
-from raysel.data.formats.tables.classes import likely_labels
-from raysel.data.formats.tables.columns import UNNAMED, labels, numbers, prepared, tensor
+from raysel.data.formats.recognition import INDICATOR, PANDAS_INDEX, likely_labels, taken_names
 from raysel.data.layouts import Layout, Modalities, layout_from_json
 from raysel.data.task_blocks import TaskBlocks
 

@@ -1,1 +1,0 @@
-"""Readers of tables: text tables, Parquet, Arrow IPC files and data frames."""
