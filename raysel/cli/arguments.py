@@ -51,7 +51,7 @@ def without_credentials_in(argument: str) -> str:
 
 def _hidden_value(text: str) -> str:
     """Return a URI, or an override whose value holds one, without credentials."""
-    from raysel.config.yaml_text import parse_yaml
+    from raysel.config.plain_data import parse_yaml
     from raysel.core.credentials import keep_all_credentials, keep_credentials, without_credentials
     from raysel.core.errors import ConfigError
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from raysel.base.estimator import RECONSTRUCTED, TRANSDUCTIVE
 from raysel.base.registry import papers, parameter_texts, solver_capabilities, solver_class, solver_names, summary
 from raysel.config import builtin_configs
-from raysel.config.describe import comparison_reference, config_reference
+from raysel.config.keys import comparison_reference, config_reference
 from raysel.config.loading import read_raw
 from raysel.core.errors import ConfigError, DataError, suggestion
 from raysel.core.printing import Terminal

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import cached_property
-from pathlib import Path
 from typing import Any, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, model_validator
 
-from raysel.config.loading import explain, read_raw, set_key, without_null
+from raysel.config.plain_data import set_key, without_null
 from raysel.config.schema import DatasetConfig, StudyConfig
-from raysel.core.errors import ConfigError, suggestion
+from raysel.core.errors import suggestion
 from raysel.core.storage.location import set_credentials_aside
 
 #: Keys that a member lays over the common ones: dotted, or sections as in a study.
@@ -38,6 +37,8 @@ _REASONS = {
 }
 #: Folders of a comparison that are not a member's.
 _RESERVED = frozenset({"comparison"})
+#: Keys of files and folders, whose URIs may hold credentials.
+_PLACES = ("output", "path", "labels", "mask", "background")
 _LONGEST_LABEL, _LONGEST_NAME = 60, 100
 
 
@@ -54,6 +55,11 @@ class ComparisonConfig(BaseModel):
     common ones, of solver, evaluation (without metric), search, dataset.scaling and dataset.only."""
     reference: str | None = None
     """Label of the member that the others of a comparison are tested against; the first by default."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_credentials(cls, raw: dict[str, Any]) -> dict[str, Any]:
+        return {**_with_places(raw), "compare": raw["compare"]}
 
     @property
     def common(self) -> dict[str, Any]:
@@ -73,7 +79,16 @@ class ComparisonConfig(BaseModel):
     @cached_property
     def members(self) -> dict[str, StudyConfig]:
         """Configuration of each member's study, by label; its name is that of the comparison."""
-        return {label: StudyConfig.model_validate(_member(self.common, keys)) for label, keys in self.compare.items()}
+        return {label: self.member(label) for label in self.compare}
+
+    def member(self, label: str) -> StudyConfig:
+        """Return the configuration of a member: the common keys with its own laid over them."""
+        raw = {key: value for key, value in self.common.items() if key != "output"}
+        for key, value in self.compare[label].items():
+            laid = {f"{key}.{name}": v for name, v in value.items()} if _is_section(key, value) else {key: value}
+            for dotted, v in laid.items():
+                set_key(raw, dotted, deepcopy(v), f"compare: {dotted}")
+        return StudyConfig.model_validate(without_null(raw))
 
     def study(self, label: str, folder: str) -> StudyConfig:
         """Return the configuration of a member's study, named after the comparison and the member's folder."""
@@ -92,52 +107,13 @@ class ComparisonConfig(BaseModel):
         return {**self.common, "compare": deepcopy(self.compare), "reference": self.reference}
 
 
-def is_comparison(source: str | Path | Mapping[str, Any], overrides: Mapping[str, Any] | Iterable[str] = ()) -> bool:
-    """Return whether a configuration is that of a comparison, which has the key ``compare``."""
-    return read_raw(source, overrides)[0].get("compare") is not None
-
-
-def load_comparison(
-    source: str | Path | Mapping[str, Any] | ComparisonConfig,
-    overrides: Mapping[str, Any] | Iterable[str] = (),
-    *,
-    own_data: bool = False,
-) -> ComparisonConfig:
-    """Read, override and validate the configuration of a comparison and of each of its members."""
-    source = source.to_dict() if isinstance(source, ComparisonConfig) else source
-    raw, origin = read_raw(source, overrides, own_data=own_data)
-    if raw.get("compare") is None:
-        raise ConfigError(f"{origin}: `compare`, which names the members of a comparison, is missing; use run_study.")
-    members = raw.pop("compare")
-    raw = without_null(raw)
-    if isinstance(members, dict):  # an override sets a member to None to leave it out
-        written = read_raw(source)[0].get("compare")
-        for label, keys in members.items():
-            if keys is None and isinstance(written, dict) and label in written and written[label] is None:
-                raise ConfigError(
-                    f"{origin}:\n  compare.{label}: there are no keys below this label; indent its keys below it, give "
-                    "it at least `solver`, or remove it"
-                )
-        members = {label: keys for label, keys in members.items() if keys is not None}
-        if lines := list(_unusable(members)):
-            raise ConfigError("\n  ".join([f"{origin}:", *lines]))
-        raw.setdefault("reference", next(iter(members)))
-    try:
-        config = ComparisonConfig.model_validate(_credentials_set_aside(raw) | {"compare": members})
-    except ValidationError as error:
-        raise ConfigError("\n  ".join([f"{origin}:", *explain(error)])) from error
-    if lines := [*_refusals(config)] or _invalid(config):
-        raise ConfigError("\n  ".join([f"{origin}:", *lines]))
-    return config
-
-
 def member_folders(labels: Sequence[str], known: Mapping[str, str] | None = None) -> dict[str, str]:
     """Name a folder for each member of a comparison."""
-    found: dict[str, str] = dict(known or {})
+    folders: dict[str, str] = dict(known or {})
     for label in labels:
-        if label not in found:
-            found[label] = _free(_slug(label) or "member", {*_RESERVED, *found.values()})
-    return {label: found[label] for label in labels}
+        if label not in folders:
+            folders[label] = _free(_slug(label) or "member", {*_RESERVED, *folders.values()})
+    return {label: folders[label] for label in labels}
 
 
 def _slug(label: str) -> str:
@@ -145,52 +121,47 @@ def _slug(label: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
 
 
-def _unusable(members: Mapping[Any, Any]) -> Iterator[str]:
-    """Describe labels that are not text, and a number of members that is too small."""
-    for label in members:
+def unusable(members: Mapping[Any, Any], written: Callable[[], Any]) -> Iterator[str]:
+    """Describe labels without keys or that are not text, and a number of members that is too small.
+
+    An override leaves a member out by None; what is ``written`` without overrides says nothing by it.
+    """
+    for label in [label for label, keys in members.items() if keys is None]:
+        if isinstance(before := written(), dict) and label in before and before[label] is None:
+            yield (
+                f"compare.{label}: there are no keys below this label; indent its keys below it, give it at least "
+                "`solver`, or remove it"
+            )
+            return
+    kept = [label for label, keys in members.items() if keys is not None]
+    for label in kept:
         if not isinstance(label, str):
             yield f"compare: the label {label!r} is not text; write it in quotation marks"
-    if len(members) < 2:
-        n = "only one member" if members else "no member"
+    if len(kept) < 2:
+        n = "only one member" if kept else "no member"
         yield f"compare: there is {n}; give two or more, or for one method `solver` in place of `compare`"
 
 
 def _free(name: str, taken: Collection[str]) -> str:
     """Return the name, with the smallest number from 2 that makes it differ from those taken."""
-    found, number = name, 1
-    while found in taken:
-        number += 1
-        found = f"{name}-{number}"
-    return found
+    return next(n for n in (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3))) if n not in taken)
 
 
-def _credentials_set_aside(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the common keys with URIs without credentials, which this process remembers; they are kept as they are."""
-    copy = deepcopy(dict(raw))
-    section = copy.get("dataset")
-    parts = [section, *(section.get("tasks") or ())] if isinstance(section, dict) else []
-    for part in (part for part in [copy, *parts] if isinstance(part, dict)):
-        for key in ("output", "path", "labels", "mask", "background"):
-            if isinstance(part.get(key), str):
-                part[key] = set_credentials_aside(part[key])
-    return copy
-
-
-def _member(common: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the plain configuration of a member: the common keys with its own laid over them."""
-    raw = {key: value for key, value in deepcopy(dict(common)).items() if key != "output"}
-    for key, value in keys.items():
-        laid = {f"{key}.{name}": v for name, v in value.items()} if _is_section(key, value) else {key: value}
-        for dotted, v in laid.items():
-            set_key(raw, dotted, deepcopy(v), f"compare: {dotted}")
-    return without_null(raw)
+def _with_places(raw: Any) -> Any:
+    """Return plain data with the URIs of places without credentials, which this process remembers."""
+    if isinstance(raw, Mapping):
+        return {
+            key: set_credentials_aside(value) if key in _PLACES and isinstance(value, str) else _with_places(value)
+            for key, value in raw.items()
+        }
+    return [_with_places(value) for value in raw] if isinstance(raw, list) else raw
 
 
 def _is_section(key: str, value: object) -> bool:
     return key in _SECTIONS and isinstance(value, Mapping)
 
 
-def _refusals(config: ComparisonConfig) -> Iterator[str]:
+def refusals(config: ComparisonConfig) -> Iterator[str]:
     """Describe a common solver, unusable labels, keys that a member cannot change, and an unknown reference."""
     if "solver" in config.common:
         yield "solver: each member of `compare` has its own; remove `solver`, or make it a member"
@@ -229,20 +200,3 @@ def _refused(key: str) -> str:
         "a member cannot change this key, because the members are compared on the same samples, labels, folds and "
         f"seed; set it beside `compare`, for all members (a member has {allowed})"
     )
-
-
-def _invalid(config: ComparisonConfig) -> list[str]:
-    """Explain the invalid keys of all members; those that all members have in common are named once."""
-    found: dict[str, list[str]] = {}
-    for label, keys in config.compare.items():
-        try:
-            StudyConfig.model_validate(_member(config.common, keys))
-            found[label] = []
-        except ValidationError as error:
-            found[label] = explain(error)
-        except ConfigError as error:  # a key below one that is not a section
-            found[label] = [str(error)]
-    first, *others = found.values()
-    shared = [line for line in first if all(line in lines for lines in others) and not line.startswith("solver")]
-    own = [f"compare.{label}.{line}" for label, lines in found.items() for line in lines if line not in shared]
-    return [*shared, *own]

@@ -1,12 +1,10 @@
-"""Reading of the tried configurations from the manifest of another study."""
+"""Schema of a study's configuration: sections, keys, their types, defaults and descriptions."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import warnings
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -20,29 +18,10 @@ from pydantic import (
     model_validator,
 )
 
-from raysel.config.resources import resources_from_yaml
 from raysel.config.space import MOST_CONFIGURATIONS, Domain, Scalar, domain_from_yaml, scalar_from_yaml
+from raysel.config.values import class_label, repeated, resources_from_yaml, several, tried_configurations
 from raysel.core.credentials import bare_uri, keep_all_credentials
 from raysel.core.storage.location import set_credentials_aside
-
-#: Largest size of a manifest in bytes.
-_MOST_BYTES = 2**30
-
-
-def tried_configurations(value: Any) -> Any:
-    """Return the ids of the configurations that a manifest lists as tried."""
-    if isinstance(value, str):
-        try:
-            if not Path(value).is_file() or Path(value).stat().st_size > _MOST_BYTES:
-                raise ValueError("there is no such file, or it is larger than 1 GiB")
-            manifest = json.loads(Path(value).read_text(encoding="utf-8"))
-            value = tuple(sorted({str(entry["id"]) for entry in manifest["tried"]}))
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise ValueError(f"{value} cannot be read as the manifest.json of a study: {error!r}") from error
-    if value is not None and not value:
-        raise ValueError("no configuration is listed; leave the key out to try all")
-    return value
-
 
 #: Value of `dataset.source` for a table of NIfTI files.
 NIFTI = "nifti"
@@ -51,24 +30,13 @@ EQUAL_SAMPLES = "equal samples"
 
 
 class _Section(BaseModel):
-    # The texts below the keys are their descriptions, which `raysel.config.describe` lists.
+    # The texts below the keys are their descriptions, which `raysel.config.keys` lists.
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     @model_validator(mode="before")
     @classmethod
     def _without_credentials(cls, raw: Any) -> Any:
         return keep_all_credentials(raw)
-
-
-def _class_label(value: Any) -> str | int:
-    """Name or number of a class; YAML's true and yes are neither."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, str) or type(value) is int:
-        return value
-    raise ValueError(
-        f"{value!r} is not a class: give its name, in quotes if it is yes, no, true or false, or its number"
-    )
 
 
 def _bare(value: Any) -> Any:
@@ -80,16 +48,6 @@ def _bare(value: Any) -> Any:
     return bare_uri(value) if isinstance(value, str) else value
 
 
-def _repeated(names: Sequence[str]) -> str | None:
-    """First name that is repeated; None if all differ."""
-    return next((name for name in names if names.count(name) > 1), None)
-
-
-def _several(value: Any) -> Any:
-    """A list of values, also where one is given alone."""
-    return value if isinstance(value, list | tuple) else (value,)
-
-
 # Strict: "3" and true are not counts.
 Count = Annotated[int, Field(strict=True, ge=1)]
 Folds = Annotated[int, Field(strict=True, ge=2)]
@@ -99,7 +57,7 @@ Parameter = Annotated[Scalar, PlainValidator(scalar_from_yaml)]
 NonEmpty = Annotated[str, Field(min_length=1)]
 #: Path or URI; credentials in a URI are remembered by this process only, and are in no configuration that is written.
 Place = Annotated[str, Field(min_length=1), AfterValidator(set_credentials_aside)]
-ClassLabel = Annotated[str | int, PlainValidator(_class_label)]
+ClassLabel = Annotated[str | int, PlainValidator(class_label)]
 SpaceDomain = Annotated[Domain, BeforeValidator(domain_from_yaml), PlainSerializer(lambda domain: domain.to_yaml())]
 
 
@@ -192,9 +150,9 @@ class DatasetConfig(_SamplesConfig):
             given = [key for key in type(self).model_fields if key not in own and getattr(self, key) not in (None, ())]
             if given:
                 raise ValueError(f"`{given[0]}` is for one file and cannot stand beside `tasks`; give it in the tasks")
-        if twice := _repeated(self.only or ()):
+        if twice := repeated(self.only or ()):
             raise ValueError(f"`only` names the modality {twice} twice; name each once")
-        if twice := _repeated([task.name for task in self.tasks or ()]):
+        if twice := repeated([task.name for task in self.tasks or ()]):
             raise ValueError(f"the task {twice} is named twice; give each task a name of its own")
         return self
 
@@ -225,7 +183,7 @@ class EvaluationConfig(_Section):
     is left out; knn and linear_svm are fitted to the best n_features features."""
     n_neighbors: Count = 1
     """Number of neighbours of classifier knn."""
-    C: Annotated[tuple[Positive, ...], BeforeValidator(_several), Field(min_length=1)] = (0.01, 0.1, 1.0, 10.0)
+    C: Annotated[tuple[Positive, ...], BeforeValidator(several), Field(min_length=1)] = (0.01, 0.1, 1.0, 10.0)
     """Increasing values of C of classifier linear_svm, or one: the inner scores choose it for each number of features,
     for the method and for each reference."""
     n_features: tuple[Count, ...] = ()
@@ -252,7 +210,7 @@ class EvaluationConfig(_Section):
             raise ValueError(f"`n_features` {list(self.n_features)} must increase, without repeats")
         if list(self.C) != sorted(set(self.C)):
             raise ValueError(f"`C` {list(self.C)} must increase, without repeats")
-        if twice := _repeated([self.metric, *self.report]):
+        if twice := repeated([self.metric, *self.report]):
             raise ValueError(f"`report` names {twice}, which is `metric` or named before; leave it out")
         return self
 
@@ -406,6 +364,14 @@ with warnings.catch_warnings():
         digits, dots, hyphens, underscores and spaces; by default the model is logged, but not registered."""
 
 
+#: Keys that are left out at their defaults: configurations of before there were these keys keep their hash.
+_LEFT_OUT = (("cv", "final"), ("cv", "blocks"), ("evaluation", "report"), ("evaluation", "references"))
+_DEFAULTS = {
+    "cv": CVConfig().model_dump(mode="json"),
+    "evaluation": EvaluationConfig(classifier="native").model_dump(mode="json"),
+}
+
+
 class StudyConfig(_Section):
     """One study: data, solver, evaluation, cross-validation, search, tracking."""
 
@@ -457,21 +423,15 @@ class StudyConfig(_Section):
     def to_dict(self) -> dict[str, Any]:
         """The configuration as plain data, unset keys left out."""
         described = self.model_dump(mode="json", exclude_none=True)
-        # Left out at their defaults: configurations of before there were these keys keep their hash.
-        if self.cv.final:
-            del described["cv"]["final"]
-        if self.cv.blocks == BlocksConfig():
-            del described["cv"]["blocks"]
+        for section, key in _LEFT_OUT:
+            if described[section][key] == _DEFAULTS[section][key]:
+                del described[section][key]
         if self.pictures == type(self).model_fields["pictures"].default:
             del described["pictures"]
-        for section in (described["dataset"], *described["dataset"].get("tasks", ())):
+        for samples in (described["dataset"], *described["dataset"].get("tasks", ())):
             for key in ("drop", "keep", "exclude_classes"):
-                if not section[key]:
-                    del section[key]
-        if not self.evaluation.report:
-            del described["evaluation"]["report"]
-        if self.evaluation.references:
-            del described["evaluation"]["references"]
+                if not samples[key]:
+                    del samples[key]
         if self.evaluation.classifier == "native":
             del described["evaluation"]["choose_n"]
         if self.evaluation.classifier != "linear_svm":

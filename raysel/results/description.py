@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from raysel.config.loading import OWN_DATA
+from raysel.config.plain_data import OWN_DATA
 from raysel.core.printing import quoted
 from raysel.data.layouts import SEPARATOR, Layout
 from raysel.results.preview import Preview

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from raysel.base.registry import solver_capabilities
-from raysel.config import ComparisonConfig, StudyConfig, load_comparison, load_config, member_folders, names_data
-from raysel.config.loading import OWN_DATA
+from raysel.config import ComparisonConfig, StudyConfig, load, load_comparison, member_folders, names_data
+from raysel.config.loading import Overrides, Source
+from raysel.config.plain_data import OWN_DATA
 from raysel.core.errors import ConfigError, DataError, DirectoryError
 from raysel.data.dataset import Dataset
 from raysel.run.launch import check_stored_places, names_one_of, refuse_foreign_code
 from raysel.study.definition import Study
-from raysel.study.inputs import OwnData, found_path, with_own_data_at
+from raysel.study.inputs import OwnData, found_path, with_data_at
 from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory
-
-#: Configuration of what runs: a name, a path, plain data or validated.
-Source = str | Path | Mapping[str, Any] | StudyConfig | ComparisonConfig | None
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ class Comparison:
         if self.first.own is None:
             return self
         studies = {label: study.with_data_at(path) for label, study in self.studies.items()}
-        return Comparison(_with_path(self.config, str(path.absolute())), studies, self.folders)
+        return Comparison(with_data_at(path.absolute(), self.config, written=False), studies, self.folders)
 
     def record(self, *, id_: str, uri: str, started: float) -> ComparisonRecord:
         """Return the list of the members of a comparison, none of which has failed."""
@@ -96,8 +94,8 @@ class Comparison:
 
 
 def prepare(
-    config: Source,
-    overrides: Mapping[str, Any] | Iterable[str] = (),
+    config: Source | None,
+    overrides: Overrides = (),
     *,
     compared: bool,
     own: OwnData | None = None,
@@ -105,43 +103,40 @@ def prepare(
     tracked: bool = True,
 ) -> Comparison:
     """Load a study, or a comparison if it is to be ``compared``, with its data, draw the folds, and check all."""
-    load: Any = load_comparison if compared else load_config
     what = "comparison" if compared else "study"
     if own and resumed is not None:
         raise ConfigError(f"{resumed.path} holds the data of the {what} to resume; give none.")
-    if config is None and resumed is None:
-        raise ConfigError(f"config=None: give a path, the name of a built-in {what} or a mapping.")
-    if own:
-        loaded = load(config, overrides, own_data=True)
-        first = next(iter(loaded.members.values()))
-        return Comparison.prepare(with_own_data_at(OWN_DATA, loaded), own=own.dataset(first.dataset, first.cv.groups))
     if resumed is None:
-        return Comparison.prepare(load(config, overrides))
+        if config is None:
+            raise ConfigError(f"config=None: give a path, the name of a built-in {what} or a mapping.")
+        loaded = load(config, overrides, own_data=bool(own), compared=compared)
+        if not own:
+            return Comparison.prepare(loaded)
+        first = next(iter(loaded.members.values()))
+        return Comparison.prepare(with_data_at(OWN_DATA, loaded), own=own.dataset(first.dataset, first.cv.groups))
     if compared:
         ComparisonRecord.read(resumed)  # refuses what is no comparison
     if config is None:
         config = _stored(resumed, overrides, compared=compared, tracked=tracked)
     if resumed.data.exists() and not names_data(config, overrides):
-        loaded = with_own_data_at(resumed.data.absolute(), load(config, overrides, own_data=True))
+        loaded = with_data_at(resumed.data.absolute(), load(config, overrides, own_data=True, compared=compared))
     else:
-        loaded = load(config, overrides)
+        loaded = load(config, overrides, compared=compared)
     path = next(iter(loaded.members.values())).dataset.path
     if (moved := found_path(path, resumed.path)) != path:
-        loaded = _with_path(loaded, moved)
+        loaded = with_data_at(str(moved), loaded, written=False)
     try:
         return Comparison.prepare(loaded, resumed)
     except DataError as error:
         raise DataError(f"{error}\nIf the data have moved since the {what} started, override dataset.path.") from error
 
 
-def _stored(
-    directory: StudyDirectory, overrides: Mapping[str, Any] | Iterable[str], *, compared: bool, tracked: bool
-) -> Path | dict[str, Any]:
+def _stored(directory: StudyDirectory, overrides: Overrides, *, compared: bool, tracked: bool) -> Path | dict[str, Any]:
     """Return the configuration in a directory, whose places and code may be a stranger's."""
     directory.check()
     if not directory.config.exists():
         raise DirectoryError(f"{directory.path} holds no study to resume; give the directory of a study.")
-    stored = load_comparison(directory.config) if compared else load_config(directory.config)
+    stored = load(directory.config, compared=compared)
     for member in stored.members.values():
         if not names_one_of(overrides, "solver", "solver.name"):
             refuse_foreign_code(member.solver.name, directory.path)
@@ -151,16 +146,6 @@ def _stored(
     raw: dict[str, Any] = stored.to_dict()
     raw["dataset"].setdefault("scaling", "unit")  # the default of versions before 0.7, which stored none
     return raw
-
-
-def _with_path(config: StudyConfig | ComparisonConfig, path: str | None) -> Any:
-    """Return a configuration whose data file is at a path."""
-    if isinstance(config, StudyConfig):
-        section = config.dataset.model_copy(update={"path": path})
-        return config.model_copy(update={"dataset": section})
-    raw = config.to_dict()
-    raw["dataset"]["path"] = path
-    return load_comparison(raw)
 
 
 @contextmanager

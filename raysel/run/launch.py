@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 from raysel.base.registry import imports_code
 from raysel.config import StudyConfig
-from raysel.config.loading import OWN_DATA
-from raysel.config.resources import n_trials_at_once
+from raysel.config.plain_data import OWN_DATA
+from raysel.config.values import n_trials_at_once
 from raysel.core.errors import ConfigError
 from raysel.core.files import result_path
 from raysel.core.storage.location import as_uri

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from raysel.config import ComparisonConfig, StudyConfig, load_comparison
-from raysel.config.loading import OWN_DATA
+from raysel.config import ComparisonConfig, StudyConfig, load
+from raysel.config.plain_data import OWN_DATA
 from raysel.config.schema import EQUAL_SAMPLES, BlocksConfig, DatasetConfig, TaskConfig
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import ConfigError, DataError, DirectoryError
@@ -129,17 +129,14 @@ def raw_data(dataset: Dataset) -> RawData:
     return RawData(**{name: getattr(dataset, name) for name in names})
 
 
-def with_own_data_at(path: str | Path, config: StudyConfig | ComparisonConfig) -> Any:
-    """Return the configuration of a study or a comparison whose samples are written to a file as it uses them."""
-    if isinstance(config, StudyConfig):
-        unset = {key: DatasetConfig.model_fields[key].default for key in _APPLIED}
-        dataset = config.dataset.model_copy(update={**unset, "path": str(path)})
-        return config.model_copy(update={"dataset": dataset, "cv": config.cv.model_copy(update={"groups": None})})
+def with_data_at(path: str | Path, config: StudyConfig | ComparisonConfig, *, written: bool = True) -> Any:
+    """Return a configuration with this ``dataset.path``, without what arranges samples if these are ``written`` so."""
     raw = config.to_dict()
-    kept = {key: value for key, value in raw["dataset"].items() if key not in _APPLIED}
-    raw["dataset"] = kept | {"path": str(path)}
-    raw["cv"] = {key: value for key, value in (raw.get("cv") or {}).items() if key != "groups"}
-    return load_comparison(raw)
+    applied = _APPLIED if written else ()
+    raw["dataset"] = {key: value for key, value in raw["dataset"].items() if key not in applied} | {"path": str(path)}
+    if written:
+        raw["cv"] = {key: value for key, value in (raw.get("cv") or {}).items() if key != "groups"}
+    return load(raw)
 
 
 def found_path(path: str | None, directory: Path) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from raysel.config import StudyConfig, config_from_dict
-from raysel.config.loading import flat
+from raysel.config.plain_data import flat
 from raysel.core.errors import DirectoryError
 from raysel.evaluation.records import PathRecord, RefitRecord, TrialRecord
 from raysel.study.definition import Study

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from raysel.config.loading import OWN_DATA
+from raysel.config.plain_data import OWN_DATA
 from raysel.core.arrays import FloatArray
 from raysel.core.credentials import keep_credentials
 from raysel.core.errors import DataError, DirectoryError, StudyError

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from raysel.config.loading import OWN_DATA
+from raysel.config.plain_data import OWN_DATA
 from raysel.core.printing import markdown_text, mean_and_sd
 from raysel.evaluation.records import RefitRecord
 from raysel.tracking.directory import ComparisonRecord

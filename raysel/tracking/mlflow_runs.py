@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from raysel.config import load_comparison
-from raysel.config.loading import flat
+from raysel.config.plain_data import flat
 from raysel.core.errors import DataError
 from raysel.evaluation.plan import FINAL
 from raysel.evaluation.records import RefitRecord, TrialRecord

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from raysel.config.loading import flat
+from raysel.config.plain_data import flat
 from raysel.core.files import parse_json
 from raysel.evaluation.plan import FINAL
 from raysel.evaluation.records import RefitRecord, TrialRecord

@@ -13,7 +13,7 @@ from test_docstrings import entries
 from raysel.base.registry import solver_class, solver_names
 from raysel.cli.reference import print_builtin_reference, print_config_reference, print_solver_reference
 from raysel.config import builtin_configs
-from raysel.config.describe import comparison_reference, config_reference
+from raysel.config.keys import comparison_reference, config_reference
 from raysel.tune import main
 
 ENTRIES = [*config_reference(), *comparison_reference()]

@@ -18,7 +18,7 @@ from raysel.config import (
     load_config,
     member_folders,
 )
-from raysel.config.describe import comparison_reference
+from raysel.config.keys import comparison_reference
 from raysel.core.errors import ConfigError
 
 SMR = {"name": "smr", "space": {"alpha": {"logspace": [0.01, 1, 3]}}}

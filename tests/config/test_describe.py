@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from raysel.config import load_config
-from raysel.config.describe import config_reference
+from raysel.config.keys import config_reference
 from raysel.config.schema import StudyConfig
 from raysel.core.errors import ConfigError
 

@@ -14,7 +14,7 @@ from ray.exceptions import OutOfMemoryError, RayActorError
 from ray.util import placement_group, placement_group_table, remove_placement_group
 from ray.util.placement_group import PlacementGroup
 
-from raysel.config.resources import n_trials_at_once
+from raysel.config.values import n_trials_at_once
 from raysel.core.errors import ConfigError
 
 #: Seconds between two looks at the requests.

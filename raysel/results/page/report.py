@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from raysel.base.registry import OWN, papers, solver_class
-from raysel.config.yaml_text import dump_yaml
+from raysel.config.plain_data import dump_yaml
 from raysel.core import __version__
 from raysel.core.files import write_result
 from raysel.core.printing import short

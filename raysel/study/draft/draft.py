@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from raysel.config import StudyConfig, config_from_dict
+from raysel.config.plain_data import dump_key, parse_yaml
 from raysel.config.schema import NIFTI
-from raysel.config.yaml_text import dump_key, parse_yaml
 from raysel.core.errors import ConfigError
 from raysel.core.files import atomic_write
 from raysel.core.printing import listed

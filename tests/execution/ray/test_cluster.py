@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from raysel.config.resources import n_trials_at_once
+from raysel.config.values import n_trials_at_once
 from raysel.core.errors import ConfigError
 from raysel.execution.ray.nodes import Cluster, Node
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.config.yaml_text import parse_yaml
+from raysel.config.plain_data import parse_yaml
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Modalities, Tensor
 from raysel.data.loading import load_dataset

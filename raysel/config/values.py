@@ -1,10 +1,12 @@
-"""Resources that a trial needs besides its CPUs: GPU, memory and those that a cluster names itself."""
+"""Values of keys that are checked by functions: resources of a trial, class labels, ids of tried configurations."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from raysel.core.errors import suggestion
@@ -72,3 +74,43 @@ def _memory(value: Any) -> float:
     if value != int(value):
         raise ValueError(f"`memory` is {value!r}: give a whole number of bytes, or a unit, e.g. memory: 2 GiB")
     return float(value)
+
+
+#: Largest size of a manifest in bytes.
+_MOST_BYTES = 2**30
+
+
+def tried_configurations(value: Any) -> Any:
+    """Return the ids of the configurations that a manifest lists as tried."""
+    if isinstance(value, str):
+        try:
+            if not Path(value).is_file() or Path(value).stat().st_size > _MOST_BYTES:
+                raise ValueError("there is no such file, or it is larger than 1 GiB")
+            manifest = json.loads(Path(value).read_text(encoding="utf-8"))
+            value = tuple(sorted({str(entry["id"]) for entry in manifest["tried"]}))
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ValueError(f"{value} cannot be read as the manifest.json of a study: {error!r}") from error
+    if value is not None and not value:
+        raise ValueError("no configuration is listed; leave the key out to try all")
+    return value
+
+
+def class_label(value: Any) -> str | int:
+    """Name or number of a class; YAML's true and yes are neither."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) or type(value) is int:
+        return value
+    raise ValueError(
+        f"{value!r} is not a class: give its name, in quotes if it is yes, no, true or false, or its number"
+    )
+
+
+def repeated(names: Sequence[str]) -> str | None:
+    """First name that is repeated; None if all differ."""
+    return next((name for name in names if names.count(name) > 1), None)
+
+
+def several(value: Any) -> Any:
+    """A list of values, also where one is given alone."""
+    return value if isinstance(value, list | tuple) else (value,)
