@@ -2,7 +2,9 @@
 
 import sys
 
-from raysel.cli.select import main
+from raysel.cli.main import main_of
+
+main = main_of("select")
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -2,7 +2,9 @@
 
 import sys
 
-from raysel.cli.upload import main
+from raysel.cli.main import main_of
+
+main = main_of("upload")
 
 if __name__ == "__main__":
     sys.exit(main())

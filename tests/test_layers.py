@@ -44,6 +44,7 @@ IMPORTERS = {"import_module", "__import__", "run_module", "resolve_name"}
 #: Modules that import by names which are no literals, and the parts of raysel that these name.
 BY_NAME = {
     "raysel": set(LAYERS) - {"raysel"},  # the public names, loaded when first used
+    "raysel.cli.main": {"raysel"},  # the work of a command, loaded once its arguments are parsed
     "raysel.base.registry": {"solvers", "baselines"},  # methods, and classes that the user names
     # Versions of libraries; it reads, and does not import, the modules that it names.
     "raysel.study.identity": {"raysel", "config", "data", "evaluation", "execution"},

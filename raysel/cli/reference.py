@@ -62,7 +62,7 @@ def print_solver_reference(out: Console, name: str = "") -> None:
         "tasks, several data sets with features of their own; volume, the voxels of a mask.\n"
         "Any classifier or selector in scikit-learn's style by its dotted name, e.g. sklearn.svm.LinearSVC."
     )
-    out.print(text, markup=False)
+    out.print(text)
 
 
 def print_builtin_reference(out: Console) -> None:
@@ -72,7 +72,7 @@ def print_builtin_reference(out: Console) -> None:
     text = (
         "\nRun one by its name, e.g. python -m raysel.tune wine; a data file is looked up from the working directory,"
     )
-    out.print(f"{text} then from $RAYSEL_DATA.", markup=False)
+    out.print(f"{text} then from $RAYSEL_DATA.")
 
 
 def _builtin_entry(name: str, path: Path) -> tuple[str, str, str]:
@@ -122,15 +122,15 @@ def _print_solver(name: str, out: Console) -> None:
     """Print what a method is and can do, its parameters, what of them the built-in studies search, and its papers."""
     cls = solver_class(name)
     texts = parameter_texts(cls)
-    out.print(f"{name}: {summary(cls)}\n{_solver_entry(name)[1]}\n", markup=False)
+    out.print(f"{name}: {summary(cls)}\n{_solver_entry(name)[1]}\n")
     rows = [(p.name, *texts.get(p.name, (str(p).partition("=")[2], "not described"))) for p in _settable(cls)]
     _print_entries("solver.params", "values and description", rows, out)
     if spaces := list(_builtin_spaces(name)):
-        out.print("\nsearched by the built-in studies:", markup=False)
+        out.print("\nsearched by the built-in studies:")
     for study, space in spaces:
-        out.print(f"  {study}: {space}", markup=False)
+        out.print(f"  {study}: {space}")
     if cited := papers(cls):
-        out.print(f"\n{cited}", markup=False)
+        out.print(f"\n{cited}")
 
 
 def _builtin_spaces(name: str) -> Iterator[tuple[str, str]]:

@@ -1,61 +1,175 @@
-"""Command ``select``, which exports the ranking of a finished study and the features it selects."""
+"""Command ``select``: the ranking of a finished study and the features it selects, written and printed."""
 
 from __future__ import annotations
 
-import argparse
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
 
-from raysel.cli.command import Command, add_study
-
-_EXAMPLES = """\
-examples:
-  python -m raysel.select                            the newest study, with the number of features it chose
-  python -m raysel.select STUDY_DIR --top 50         the best 50, in STUDY_DIR/selection-top50
-  python -m raysel.select STUDY_DIR --consensus      by the mean rank over the outer folds
-  python -m raysel.select STUDY_DIR --fold outer0    as the winner of an outer fold ranks them
-  python -m raysel.select STUDY_DIR --names | head   only the names of the selected features, best first
-  python -m raysel.select STUDY_DIR --mask mask.npy  a mask in the shape of a sample as well
-  python -m raysel.select STUDY_DIR --format json,npz --output out
-"""
-
-
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_study(parser, newest=True)
-    add = parser.add_argument
-    add("--top", type=int, metavar="N", help="number of features that count as selected (default: the chosen one)")
-    add("--consensus", action="store_true", help="rank by the mean rank over the outer folds, not by the final model")
-    add("--fold", metavar="NAME", help="rank by the winner of this fold, e.g. outer0, not by the final model")
-    add("--names", action="store_true", help="only print the names of the selected features, one a line")
-    add(
-        "--mask",
-        metavar="FILE",
-        help="also write a mask of the selected features in the shape of a sample, *.npy or *.nii.gz (needs nibabel); "
-        "a different file of that name is never replaced",
-    )
-    add(
-        "--format",
-        action="append",
-        metavar="FORMAT",
-        help="format of the table: csv, parquet, json, npz; several by commas or repeated (default: csv,parquet)",
-    )
-    add(
-        "--output",
-        metavar="DIR",
-        help="folder to write to, where files of the same names are replaced (default: STUDY_DIR/selection-topN, with "
-        "-consensus or the fold's name, where no different file is replaced)",
-    )
+from raysel.core.errors import ConfigError, StudyError
+from raysel.core.files import write_result
+from raysel.core.printing import Terminal, escaped
+from raysel.core.storage.working_copy import opened_at, shown_place
+from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.evaluation.plan import FINAL
+from raysel.evaluation.ranking_files import NIFTI, check_formats, mask_content, selection_mask
+from raysel.results import texts
+from raysel.results.agreement import CONSENSUS, choose_top
+from raysel.results.export import export_result
+from raysel.results.facts import Facts
+from raysel.results.result import StudyResult
+from raysel.run.api import open_study
+from raysel.tracking.directory import newest_study
 
 
-def _run(arguments: argparse.Namespace) -> int:
-    from raysel.cli.selection import export_selection
+def run(arguments: Namespace) -> int:
+    """Write and print the ranking of a finished study, and return the exit status."""
+    _check_combination(arguments)
+    arguments.study = arguments.study or newest_study(Path())
+    with opened_at(arguments.study, write=not (arguments.names or arguments.output)) as path:
+        return _select(arguments, path)
 
-    return export_selection(arguments)
+
+def _select(arguments: Namespace, path: Path) -> int:
+    """Write and print the ranking of the study in a folder, and return the exit status."""
+    result = open_study(path)
+    by = _source(arguments, result)
+    ranking = _ranking(arguments, result, by)
+    mask = _mask_content(arguments.mask, result, ranking)
+    names = _names(ranking) if arguments.names else []
+    written = [] if arguments.names else _export(arguments, result, by)
+    if mask is not None:
+        written.append(write_result(arguments.mask, mask))
+    remarks = result.remarks(choose_top(result, arguments.top, by).n)
+    if arguments.names:
+        for remark in remarks:
+            Terminal(stderr=True).print(remark, style="yellow")
+        return _print_names(names)
+    _print_result(arguments, result, by, ranking, remarks)
+    out = Terminal()
+    placed = result.layout.affine is not None
+    for file in written:
+        affine = "of the data's mask" if placed else "identity; the study knows no position in space"
+        out.print(f"{file} (affine: {affine})" if file.name.endswith(NIFTI) else shown_place(file))
+    return 0
 
 
-COMMAND = Command(
-    "select",
-    "export the ranking of a finished study, and the features that it selects",
-    _add_arguments,
-    _run,
-    examples=_EXAMPLES,
-)
-main = COMMAND.main
+def _check_combination(arguments: Namespace) -> None:
+    """Refuse options that contradict each other, before the study is read."""
+    if arguments.consensus and arguments.fold is not None:
+        raise ConfigError("--consensus and --fold name two different rankings; leave one of them out.")
+    if arguments.names and (arguments.output or arguments.format):
+        other = "--output" if arguments.output else "--format"
+        raise ConfigError(f"--names writes no table, so {other} has no effect; leave one of them out.")
+    if arguments.format is not None:
+        arguments.format = tuple(dict.fromkeys(form for given in arguments.format for form in given.split(",")))
+        check_formats(arguments.format)
+
+
+def _source(arguments: Namespace, result: StudyResult) -> str:
+    """Name of the source of the ranking, for `StudyResult.ranking`."""
+    outer = [refit.fold for refit in result.outer]
+    if arguments.fold is not None and arguments.fold not in (*outer, FINAL):
+        raise ConfigError(f"--fold {arguments.fold} is not a fold of the study; it has {', '.join(outer)}.")
+    return CONSENSUS if arguments.consensus else arguments.fold or FINAL
+
+
+def _ranking(arguments: Namespace, result: StudyResult, by: str) -> FeatureRanking | None:
+    """Ranking of the source; None if there is none by the final model and no option needs it."""
+    if result.is_ranked or (by != FINAL and result.ranks_features):
+        return result.ranking(arguments.top, by)
+    needs = arguments.names or arguments.mask or arguments.format or by != FINAL or arguments.fold
+    if needs and result.ranks_features:
+        raise StudyError(
+            f"the study {result.name} has no final model, because cv.final is false; add --consensus, or --fold "
+            f"{result.outer[0].fold}, to choose another ranking."
+        )
+    if needs or (arguments.top is not None and result.ranks_features):
+        result.stability(arguments.top)  # an error where there is no ranking, or no such number of features
+    return None
+
+
+def _mask_content(path: str | None, result: StudyResult, ranking: FeatureRanking | None) -> bytes | None:
+    if path is None or ranking is None:
+        return None
+    content = mask_content(path, selection_mask(ranking, result.layout), result.layout.affine)
+    target = Path(path)
+    if target.exists() and (not target.is_file() or target.read_bytes() != content):
+        raise StudyError(f"{path} exists with other content; remove it or give --mask another name.")
+    if not target.parent.is_dir():
+        raise StudyError(f"{path} cannot be written: there is no folder {target.parent}; create it first.")
+    return content
+
+
+def _names(ranking: FeatureRanking | None) -> list[str]:
+    names = [ranking.feature_names[i] for i in ranking.top()] if ranking else []
+    broken = [name for name in names if name.splitlines() != [name] or escaped(name) != name]
+    if broken:
+        raise ConfigError(
+            f"the name {broken[0]!r} does not fit on one line, or holds characters that a "
+            "terminal obeys; use --format json instead of --names."
+        )
+    return names
+
+
+def _export(arguments: Namespace, result: StudyResult, by: str) -> list[Path]:
+    formats = arguments.format or ("csv", "parquet")
+    if arguments.output:
+        return export_result(result, arguments.output, arguments.top, by=by, formats=formats)
+    folder = result.path / _folder_name(result, arguments.top, by)
+    try:
+        return export_result(result, folder, arguments.top, by=by, formats=formats, replace=False)
+    except StudyError as error:
+        raise StudyError(f"{error} With --output DIR you choose the folder, and files in it are replaced.") from error
+
+
+def _folder_name(result: StudyResult, top: int | None, by: str) -> str:
+    if not result.ranks_features:
+        return "selection"
+    return f"selection-top{choose_top(result, top, by).n}{'' if by == FINAL else f'-{by}'}"
+
+
+def _print_names(names: Sequence[str]) -> int:
+    try:
+        sys.stdout.write("".join(f"{name}\n" for name in names))
+        sys.stdout.flush()
+    except BrokenPipeError:  # e.g. `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _print_result(
+    arguments: Namespace,
+    result: StudyResult,
+    by: str,
+    ranking: FeatureRanking | None,
+    remarks: Sequence[str],
+) -> None:
+    out = Terminal()
+
+    def line(text: str, style: str | None = None) -> None:
+        out.print(text, style=style)
+
+    facts = Facts.of(result, arguments.top, by)
+    model = facts.final.name if facts.final else "no final model"
+    line(f"{facts.study.name} in {shown_place(result.path)}: {model}")
+    line(texts.headline(facts))
+    for sentence in (*texts.reference_sentences(facts), *texts.verdict_sentences(facts)):
+        line(sentence)
+    if facts.report:
+        line(f"test {texts.format_each(facts.report)}")
+    if facts.agreement is not None:
+        line(f"stability {texts.stability(facts)}")
+        if facts.agreement.consensus:
+            line(f"consensus {facts.agreement.consensus}")
+    if redundancy := texts.redundancy(facts):
+        line(f"redundancy {redundancy}")
+    if convergence := texts.convergence(facts):
+        line(convergence)
+    for remark in remarks:
+        line(remark, "yellow")
+    if ranking is not None:
+        line(f"ranking of {ranking.source}, {choose_top(result, arguments.top, by)}")
+        line(texts.best_features(ranking))

@@ -1,63 +1,273 @@
-"""Command ``tune``, which runs a study, or several that are compared."""
+"""Command ``tune``: a study or a comparison that is run, resumed, described or uploaded again."""
 
 from __future__ import annotations
 
-import argparse
+import os
+import shlex
+import sys
+from argparse import Namespace
+from collections.abc import Iterable
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
 
-from raysel.cli.command import BUILTIN, Command, add_cluster_options, add_overrides, add_quiet
+from rich.console import Console
+from rich.prompt import Confirm
+from rich.text import Text
+
+from raysel.base.registry import imports_code
+from raysel.cli.commands import BUILTIN
+from raysel.cli.compare import print_comparison, print_comparison_files
+from raysel.cli.plan import announce, describe
+from raysel.cli.preview import show_preview
+from raysel.cli.reference import print_references
+from raysel.cli.summary import print_answer, print_files
+from raysel.cli.terminal import print_error, without_credentials_in
+from raysel.config import is_comparison, load_comparison
+from raysel.core.credentials import bare_uri, keep_all_credentials, keep_credentials
+from raysel.core.errors import ConfigError, DirectoryError, HeadLostError, StudyError
+from raysel.core.files import result_path
+from raysel.core.printing import Terminal, last_words, print_path
+from raysel.core.storage.location import as_uri
+from raysel.core.storage.working_copy import opened_at, running_at, shown_place
+from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
+from raysel.results.progress import ProgressLine, counted
+from raysel.run import course, members
+from raysel.run.definition import Comparison, prepare
+from raysel.run.launch import check_resources, joined, output_directory, working_folder
+from raysel.study.definition import Study
+from raysel.study.stored import StoredStudy, newest_unfinished
+from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory, started_members
+from raysel.tracking.journal_upload import notices, replay, tracking_status
+from raysel.tracking.places import absolute_uri, check_names, check_place, names_in_mlflow, note_names, note_place
+
+#: Environment variable with what the user typed before the arguments, where a script of a cluster starts
+#: ``python -m raysel.tune`` and adds the address.
+_COMMAND = "RAYSEL_COMMAND"
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("config", nargs="?", help=f"a YAML file, or a built-in study or comparison, see --list (default: {BUILTIN})")
-    add_overrides(parser, "override a key of the configuration")
-    place = parser.add_mutually_exclusive_group()
-    place.add_argument("--output", metavar="DIR", help="directory or URI to write (default: raysel-studies/NAME-TIME)")
-    place.add_argument(
-        "--resume", metavar="DIR", help="resume the study or comparison in this directory or at this URI"
-    )
-    place.add_argument("--replay", metavar="DIR", help="upload this study or comparison to MLflow again")
-    add_cluster_options(parser)
-    add(
-        "--dry-run",
-        action="store_true",
-        help="check everything, print data and plan as understood, and start nothing; with --output, draw the data",
-    )
-    add("--list", action="store_const", const="", help="print the built-in studies and comparisons and exit")
-    add(
-        "--help-config",
-        nargs="?",
-        const="",
-        metavar="SECTION",
-        help="print all keys of the configuration, or of a section; exit",
-    )
-    add(
-        "--list-solvers",
-        nargs="?",
-        const="",
-        metavar="NAME",
-        help="print all methods, or one with its parameters explained; exit",
-    )
-    add("--verbose", action="store_true", help="print all tables, figures and remarks of the result, as in report.html")
-    add_quiet(parser)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def run(arguments: Namespace) -> int:
+    """Run, resume, upload or describe what the arguments ask for, and return the exit status."""
     if not (arguments.list is arguments.help_config is arguments.list_solvers is None):
-        from raysel.cli.reference import print_references
-
         return print_references(arguments)
-    from raysel.cli.running import run
+    for name in ("output", "resume", "replay"):
+        setattr(arguments, name, keep_all_credentials(getattr(arguments, name)))
+    out = Terminal(quiet=arguments.quiet)
+    with sigterm_as_interrupt():
+        try:
+            with ExitStack() as places:
+                _open_places(arguments, places, out)
+                if arguments.replay:
+                    return _replay(Path(arguments.replay), arguments, out)
+                return _course(arguments, places, Terminal(stderr=True), out)
+        except KeyboardInterrupt:
+            return interrupt_status()
 
-    return run(arguments)
+
+def _course(arguments: Namespace, places: ExitStack, console: Console, out: Console) -> int:
+    """Run a study or a comparison in a folder of this machine, which is copied to a URI meanwhile."""
+    path: Path | None = None
+    progress = ProgressLine(out)
+    try:
+        comparison, directory = _prepared(arguments)
+        if arguments.dry_run:
+            return _describe(arguments, comparison, out)
+        if comparison.is_study:
+            directory = directory or _offer(comparison.first, arguments.output, out)
+            check_resources(comparison.first, arguments.address)
+        place = directory.path if directory else output_directory(comparison, arguments.output)
+        path = places.enter_context(working_folder(place, [progress], new=True))
+        places.enter_context(last_words(partial(_kept, arguments, path)))
+        result = _compute(arguments, comparison, directory, path, progress, out)
+    except KeyboardInterrupt:
+        console.print(f"stopped. {_kept(arguments, path)}")
+        raise
+    except HeadLostError as error:
+        print_error(error)
+        console.print(_kept(arguments, path))
+        return 1
+    failed: list[MemberEntry] = []
+    if comparison.is_study:
+        print_files(result, out)
+    else:
+        print_comparison(result, out)
+        print_comparison_files(StudyDirectory(path), out)
+        failed = [entry for entry in ComparisonRecord.read(StudyDirectory(path)).members if entry.error is not None]
+    if arguments.quiet:
+        print_path(shown_place(path))
+    for entry in failed:
+        console.print(f"error: {entry.label} failed: {entry.error}", style="red")
+    return 1 if failed else 0
 
 
-COMMAND = Command(
-    "tune",
-    "run a study, or several that are compared",
-    _add_arguments,
-    _run,
-    "Run a study: a nested search over solver configurations, tracked and ranked; or several studies that are "
-    "compared.",
-)
-main = COMMAND.main
+def _describe(arguments: Namespace, comparison: Comparison, out: Console) -> int:
+    """Print the plan, draw the data, and compute nothing."""
+    studies, mixed = list(comparison.studies.values()), arguments.allow_mixed_versions
+    with joined(studies, arguments.address, allow_mixed_versions=mixed) as nodes:
+        for line in describe(comparison, out.width if out.is_terminal else None, nodes):
+            out.print(line)
+    show_preview(comparison.first, arguments.output, out)
+    return 0
+
+
+def _compute(
+    arguments: Namespace,
+    comparison: Comparison,
+    directory: StudyDirectory | None,
+    path: Path,
+    progress: ProgressLine,
+    out: Console,
+) -> Any:
+    """Say what runs, and run it, or resume it in its directory; return the result."""
+    where = {"address": arguments.address, "allow_mixed_versions": arguments.allow_mixed_versions}
+    show = partial(print_answer, out=out, verbose=arguments.verbose)
+    with ExitStack() as stack:
+        stored, nodes = None, None
+        if comparison.is_study:
+            stored = StoredStudy.read(directory) if directory else None
+            nodes = stack.enter_context(joined([comparison.first], **where))
+            course.check_directory(comparison.first, path, stored)
+        for line in announce(comparison, path, stored, out.width if out.is_terminal else None, nodes):
+            out.print(line)
+        if directory:
+            return members.resume(comparison, directory, listeners=[progress], show=show, **where)
+        return members.run(comparison, path, listeners=[progress], show=show, **where)
+
+
+def _prepared(arguments: Namespace) -> tuple[Comparison, StudyDirectory | None]:
+    """Return what is to run, and the directory that is resumed."""
+    directory = StudyDirectory(result_path(arguments.resume)) if arguments.resume else None
+    if directory and not arguments.config and not directory.config.exists():
+        raise DirectoryError(
+            f"{directory.path} holds no study; give --resume the directory of a study or of a comparison."
+        )
+    holds_comparison = directory is not None and directory.members.exists()
+    compared = is_comparison(arguments.config, arguments.set) if arguments.config else holds_comparison
+    if directory and holds_comparison and not compared:
+        raise DirectoryError(
+            f"{directory.path} holds a comparison, and {arguments.config} is the configuration of one study; give "
+            "one with `compare`, or none to resume with that in the directory."
+        )
+    config = arguments.config or (None if directory else BUILTIN)
+    return prepare(config, arguments.set, compared=compared, resumed=directory), directory
+
+
+def _open_places(arguments: Namespace, places: ExitStack, out: Console) -> None:
+    """Replace the URIs of stored studies, and that to which a dry run writes, by folders of this machine."""
+    if arguments.replay:
+        arguments.replay = places.enter_context(opened_at(arguments.replay, write=True))
+    elif arguments.resume and arguments.dry_run:
+        arguments.resume = places.enter_context(opened_at(arguments.resume))
+    elif arguments.resume:
+        arguments.resume = places.enter_context(working_folder(arguments.resume, [ProgressLine(out)], new=False))
+    elif arguments.dry_run and as_uri(arguments.output):
+        arguments.output = str(places.enter_context(running_at(arguments.output, refused=())))
+
+
+def _offer(study: Study, output: str | None, out: Console) -> StudyDirectory | None:
+    """Return the directory of an interrupted run of the same study if the user confirms to resume it."""
+    output = output or study.config.output
+    if as_uri(output):
+        return None
+    if output:
+        directory = StudyDirectory(result_path(output))
+        found = StoredStudy.read(directory) if directory.journal.exists() and not directory.is_running() else None
+        if found is None or not found.is_of(study) or found.status == "finished":
+            return None
+    else:
+        found = newest_unfinished(study, StudyDirectory.default(study.config.name).parent)
+    if found is None:
+        return None
+    place = found.directory.path
+    there = f"{place} holds this study, {found.status} after {found.n_trials} of {found.study.n_trials} trials."
+    if sys.stdin.isatty() and out.is_terminal and not out.quiet:
+        return found.directory if Confirm.ask(Text(f"{there} Resume it?"), console=out, default=True) else None
+    out.print(f"{there} To resume it: python -m raysel.tune --resume {shlex.quote(str(place))}")
+    return None
+
+
+def _replay(path: Path, arguments: Namespace, out: Console) -> int:
+    """Upload a study or a comparison to MLflow again; runs that are already there are not changed."""
+    directory = StudyDirectory(path)
+    compared = directory.members.exists()
+    stored = ComparisonRecord.read(directory) if compared else StoredStudy.read(directory).study
+    settings = {name: value for name, _, value in (setting.partition("=") for setting in arguments.set)}
+    uri = settings.pop("tracking.uri", None)
+    given = {}
+    for key in ("experiment", "register"):
+        if (name := settings.pop(f"tracking.{key}", None)) is not None:
+            given[key] = None if name in ("", "null", "~") else name
+    if arguments.dry_run:
+        raise ConfigError("--replay uploads at once and has nothing to try; leave --dry-run out.")
+    if settings or arguments.config:
+        raise ConfigError(
+            f"--replay uploads the stored study and cannot be combined with "
+            f"{arguments.config or f'--set {next(iter(settings))}'}; only --set of tracking.uri, "
+            "tracking.experiment and tracking.register is allowed."
+        )
+    if uri is None:
+        check_place("tracking.uri", uri := stored.uri, path)
+    sections = (
+        [vars(member.tracking) for member in load_comparison(directory.config).members.values()]
+        if isinstance(stored, ComparisonRecord)
+        else [stored.config.get("tracking", {})]
+    )
+    for section in sections:
+        names = names_in_mlflow({**section, "experiment": stored.experiment}, stored.name)
+        check_names(names, stored.id, path, given)
+    uri = absolute_uri(keep_credentials(uri))
+    note_place(uri)
+    note_names({key: name for key, name in given.items() if name}, stored.id)
+    with directory.open(0):  # a running study uploads its journal itself
+        status = replay(directory, uri, given)
+    for text in notices(map(tracking_status, (directory, *started_members(directory)))):
+        out.print(text)
+    if status["error"]:
+        raise StudyError(f"the upload failed: {status['error']}. Try again later.")
+    what = "studies and comparisons" if compared else "records"
+    out.print(f"{status['logged']} {what} of {shown_place(path)} are in MLflow at {bare_uri(uri)}")
+    return 0
+
+
+def _kept(arguments: Namespace, path: Path | None) -> str:
+    """Return a sentence on what is kept of an interrupted study or comparison, and the command that resumes it."""
+    directory = StudyDirectory(path) if path else None
+    if directory is not None and directory.members.exists():
+        entries = ComparisonRecord.read(directory).members
+        states = [stored for entry in entries if (stored := _state(directory.member(entry.folder))) is not None]
+        n_finished, n_trials = sum(s.status == "finished" for s in states), sum(s.n_trials for s in states)
+        kept = f"{n_finished} of {len(entries)} members have finished, and {counted(n_trials, 'trial')}"
+        solvers = [entry.solver for entry in entries]
+    elif directory is not None and directory.journal.exists():
+        stored = StoredStudy.read(directory)
+        n_trials = stored.n_trials
+        kept = f"{counted(n_trials, 'trial')} had ended and"
+        solvers = [stored.study.config["solver"]["name"]]
+    else:
+        compared = bool(arguments.config) and is_comparison(arguments.config, arguments.set)
+        return f"No {'comparison' if compared else 'study'} was started."
+    is_kept = f"{'is' if n_trials == 1 else 'are'} kept"
+    return f"{kept} {is_kept}; {resume_with(arguments, directory.path, solvers)}"
+
+
+def _state(member: StudyDirectory) -> StoredStudy | None:
+    try:
+        return members.state_of(member)
+    except DirectoryError:  # the resume says so
+        return None
+
+
+def resume_with(arguments: Namespace, path: Path, solvers: Iterable[str]) -> str:
+    """Return the command that resumes a study, as its user has to type it."""
+    words = []
+    if arguments.config and any(map(imports_code, solvers)):
+        words += [arguments.config]
+        for setting in arguments.set:
+            words += ["--set", without_credentials_in(setting)]
+    words += ["--resume", shown_place(path)]
+    if arguments.address and _COMMAND not in os.environ:
+        words += ["--address", arguments.address]
+    if arguments.allow_mixed_versions:
+        words += ["--allow-mixed-versions"]
+    return f"resume with: {os.environ.get(_COMMAND, 'python -m raysel.tune')} {shlex.join(words)}"

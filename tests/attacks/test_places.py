@@ -116,7 +116,7 @@ def name_in_mlflow(study, **names):
 def test_no_experiment_or_registered_model_of_the_directorys_choice_is_written(stranger, monkeypatch, key, capfd):
     name_in_mlflow(stranger, **{key: "production-model"})
     note_place(raysel.open_study(stranger).stored.study.uri)
-    monkeypatch.setattr("raysel.cli.running.replay", pytest.fail)
+    monkeypatch.setattr("raysel.cli.tune.replay", pytest.fail)
     for command in ("--resume", "--replay"):
         assert tune.main([command, str(stranger)]) == 2
         assert f"tracking.{key}: production-model is named by the directory" in capfd.readouterr().err
@@ -124,7 +124,7 @@ def test_no_experiment_or_registered_model_of_the_directorys_choice_is_written(s
         raysel.resume_study(stranger, progress=False)
     asked = []
     monkeypatch.setattr(
-        "raysel.cli.running.replay", lambda *arguments: asked.append(arguments[2]) or {"error": "", "logged": 0}
+        "raysel.cli.tune.replay", lambda *arguments: asked.append(arguments[2]) or {"error": "", "logged": 0}
     )
     for given, used in (("null", None), ("mine", "mine")):
         assert tune.main(["--replay", str(stranger), "--set", f"tracking.{key}={given}"]) == 0

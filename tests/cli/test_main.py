@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import raysel
-from raysel.cli.main import COMMANDS, main
+from raysel.cli.commands import COMMANDS
+from raysel.cli.main import main
 from raysel.evaluation.ranking_files import FORMATS
 
 ROOT = Path(raysel.__file__).parent.parent
@@ -48,7 +49,8 @@ def test_help_loads_nothing_heavy():
     script = f"""
 import sys
 from contextlib import redirect_stdout, suppress
-from raysel.cli.main import COMMANDS, main
+from raysel.cli.commands import COMMANDS
+from raysel.cli.main import main
 for name in COMMANDS:
     with suppress(SystemExit), redirect_stdout(None):
         main([name, "--help"])

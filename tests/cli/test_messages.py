@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from raysel.cli.messages import resume_with
-from raysel.cli.tune import COMMAND
+from raysel.cli.commands import COMMANDS
+from raysel.cli.tune import resume_with
 
 
 def words(*given: str, solver: str = "smr") -> list[str]:
     """The words of the command for a study in ``my study`` that was started with these arguments."""
     parser = ArgumentParser()
-    COMMAND.fill(parser)
+    COMMANDS["tune"].fill(parser)
     text = resume_with(parser.parse_args(given), Path("my study"), ["smr", solver])
     assert text.startswith("resume with: ")
     return shlex.split(text.removeprefix("resume with: "))

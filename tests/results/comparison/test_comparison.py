@@ -27,7 +27,7 @@ from small_comparisons import (
 import raysel
 from raysel import report
 from raysel.base.estimator import RECONSTRUCTED, TRANSDUCTIVE
-from raysel.cli.comparison import print_comparison
+from raysel.cli.compare import print_comparison
 from raysel.core.errors import DirectoryError
 from raysel.numerics.rankings import nogueira_stability
 from raysel.results.comparison.export import export_comparison

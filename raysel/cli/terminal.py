@@ -1,11 +1,17 @@
-"""Arguments of this process, from which credentials are removed before anything else."""
+"""What a command takes from its terminal and prints there: arguments without credentials, and errors."""
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from raysel.core.errors import RayselError
 
 #: Environment variable with the number of the pipe that the credentials are read from.
 _PIPE = "RAYSEL_CREDENTIALS_PIPE"
@@ -66,3 +72,15 @@ def _hidden_value(text: str) -> str:
         return without_credentials(text)
     hidden = keep_all_credentials(parsed)
     return text if hidden == parsed else f"{key}={json.dumps(hidden, ensure_ascii=False)}"
+
+
+def print_error(error: RayselError, study: str | Path = "") -> int:
+    """Print an error and, if a study has not finished, the command that resumes it; return the exit status."""
+    from raysel.core.errors import ConfigError, DataError, DirectoryError, UnfinishedStudyError
+    from raysel.core.printing import Terminal
+    from raysel.core.storage.working_copy import shown_place
+
+    unfinished = isinstance(error, UnfinishedStudyError)
+    hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(shown_place(study))}" if unfinished else ""
+    Terminal(stderr=True).print(f"error: {error}{hint}", style="red")
+    return 2 if unfinished or isinstance(error, ConfigError | DataError | DirectoryError) else 1
