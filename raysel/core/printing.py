@@ -86,8 +86,9 @@ def listed(names: Iterable[object], most: int = 12) -> str:
 
 def suggestion(wanted: str, known: Collection[str]) -> str:
     """Return what to give instead of an unknown name: a similar one, or else one of those there are."""
-    close = get_close_matches(wanted, known, n=1)
-    return f"did you mean {close[0]}?" if close else f"it has {listed(known)}."
+    lower = {name.lower(): name for name in known}
+    close = get_close_matches(wanted.lower(), lower, n=1)
+    return f"did you mean {lower[close[0]]}?" if close else f"it has {listed(known)}."
 
 
 def mean_and_sd(mean: float, sd: float = math.nan) -> str:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
-from raysel.core.arrays import IntArray, LabelArray
+from raysel.core.arrays import IntArray
 from raysel.core.errors import DataError
 from raysel.core.printing import listed, suggestion
 from raysel.data.formats.files import RawData
 from raysel.data.layouts import Layout, Modalities, Tensor
-from raysel.data.task_blocks import TaskBlocks
+from raysel.data.task_blocks import Samples, TaskBlocks
 
 
 def arrange(
@@ -32,7 +32,7 @@ def arrange(
     """Arrange the columns of a file's raw content, and choose samples and labels."""
     if order not in ("C", "F"):
         raise DataError(f"order={order!r} must be 'C', row by row, or 'F', column by column.")
-    raw = _as_classes(raw, exclude_labels, source)
+    raw = _exclude(_as_classes(raw, exclude_labels, source), exclude_labels, source)
     raw = _choose_classes(raw, classes, exclude_classes, source)
     X, names = raw.X, raw.feature_names
     if isinstance(X, TaskBlocks):
@@ -45,40 +45,29 @@ def arrange(
                 f"{source}: X is {'' if X.size else 'empty, '}of shape {X.shape}; give a non-empty array of shape "
                 "(n, d), (n, h, w) or with more axes."
             )
-        sides, stored = X.shape[1:], raw.layout
         if order == "F":
-            _check_order(sides, stored, shape, modalities, source)
-            sides, stored = sides[::-1], None
-        layout = _layout(sides, stored, shape, source)
-        if modalities is not None:
-            layout = _modalities(modalities, X.shape[1:], source)
+            _check_order(raw, shape, modalities, source)
+        layout = _layout(raw, shape, modalities, order, source)
         X = X.reshape(len(X), math.prod(X.shape[1:]))
         if order == "F":
-            columns = np.arange(layout.n_features).reshape(layout.shape, order="F").ravel()
-            X, names = np.take(X, columns, axis=1), _taken(names, columns)
+            X, names = _columns(X, names, np.arange(layout.n_features).reshape(layout.shape, order="F").ravel())
     if only is not None:
-        columns, layout = _only(only, layout, source)
-        X, names = np.take(X, columns, axis=1), _taken(names, columns)
+        chosen, layout = _only(only, layout, source)
+        X, names = _columns(X, names, chosen)
     if not isinstance(X, TaskBlocks):
         X.flags.writeable = False  # not shared with other code, so that Dataset need not copy it
-    y, label_names = _exclude(raw.y, raw.label_names, exclude_labels, source)
-    return replace(raw, X=X, y=y, layout=layout, feature_names=names, label_names=label_names)
+    return replace(raw, X=X, layout=layout, feature_names=names)
 
 
-def _taken(names: tuple[str, ...], columns: IntArray) -> tuple[str, ...]:
-    return tuple(names[i] for i in columns) if names else ()
+def _columns(X: Samples, names: tuple[str, ...], columns: IntArray) -> tuple[Any, tuple[str, ...]]:
+    return np.take(X, columns, axis=1), tuple(names[i] for i in columns) if names else ()
 
 
-def _check_order(
-    sides: tuple[int, ...],
-    stored: Layout | None,
-    shape: Sequence[int] | None,
-    modalities: Mapping[str, int] | None,
-    source: str,
-) -> None:
+def _check_order(raw: RawData, shape: Sequence[int] | None, modalities: Mapping[str, int] | None, source: str) -> None:
     """Check that samples that are to be read in column-major order have a shape."""
-    if modalities is not None or (stored is not None and stored.is_multimodal):
+    if modalities is not None or (raw.layout is not None and raw.layout.is_multimodal):
         raise DataError(f"order=F: the columns of {source} are those of modalities, which have no rows; leave it out.")
+    sides = raw.X.shape[1:]
     if len(sides if shape is None else shape) < 2:
         n_features = math.prod(sides)
         raise DataError(
@@ -96,19 +85,31 @@ def _as_classes(raw: RawData, excluded: Collection[str], source: str) -> RawData
     ones = y == 1
     if not ((ones.sum(axis=1) == 1).all() and (np.isin(y, (0, 1)).all() or np.isin(y, (-1, 1)).all())):
         return raw
-    if raw.label_names and len(raw.label_names) != y.shape[1]:
-        raise DataError(
-            f"{source}: {y.shape[1]} labels have {len(raw.label_names)} names; give one name for each label."
-        )
+    names = _label_names(raw, source)
     if excluded:
         raise DataError(
             f"exclude_labels: y of {source} has exactly one label in each row, so that its {y.shape[1]} columns are "
             "classes; use exclude_classes."
         )
     columns = ones.argmax(axis=1)
-    classes = np.array(raw.label_names)[columns] if raw.label_names else columns
+    classes = np.array(names)[columns] if raw.label_names else columns
     note = f"y of shape {y.shape} has exactly one 1 in each row and is used as classes, one for each column"
     return replace(raw, y=classes, label_names=(), notes=(*raw.notes, note))
+
+
+def _label_names(raw: RawData, source: str) -> tuple[str, ...]:
+    """Names of the columns of an indicator: those of the file, or else their numbers."""
+    n_labels = raw.y.shape[1]
+    names = raw.label_names or tuple(map(str, range(n_labels)))
+    if len(names) != n_labels:
+        raise DataError(f"{source}: {n_labels} labels have {len(names)} names; give one name for each label.")
+    return names
+
+
+def _check_known(key: str, wanted: Iterable[str], known: Collection[str], what: str) -> None:
+    for name in wanted:
+        if name not in known:
+            raise DataError(f"{key}: {what} {name}; {suggestion(name, known)}")
 
 
 def _choose_classes(
@@ -122,8 +123,7 @@ def _choose_classes(
     values, codes = np.unique(raw.y, return_inverse=True)
     known = [_class_name(value) for value in values]
     for key, wanted in (("classes", classes or ()), ("exclude_classes", excluded)):
-        if unknown := [name for name in map(_class_name, wanted) if name not in known]:
-            raise DataError(f"{key}: {source} has no class {unknown[0]}; {suggestion(unknown[0], known)}")
+        _check_known(key, map(_class_name, wanted), known, f"{source} has no class")
     chosen = set(known if classes is None else map(_class_name, classes)) - set(map(_class_name, excluded))
     if len(chosen) < 2:
         raise DataError(
@@ -141,12 +141,27 @@ def _class_name(value: Any) -> str:
     return str(int(value)) if number else str(value)
 
 
-def _modalities(modalities: Mapping[str, int], sides: tuple[int, ...], source: str) -> Layout:
-    layout, n_features = Modalities(modalities), math.prod(sides)
+def _layout(
+    raw: RawData, shape: Sequence[int] | None, modalities: Mapping[str, int] | None, order: str, source: str
+) -> Layout:
+    """Layout of the given modalities or shape, or else the one stored in the file, or else that of the array's axes."""
+    sides = raw.X.shape[1:]
+    n_features = math.prod(sides)
+    if modalities is not None:
+        parts = Modalities(modalities)
+        if parts.n_features != n_features:
+            raise DataError(
+                f"modalities={dict(modalities)} have {parts.n_features} columns in total, "
+                f"but {source} has {n_features} features; the numbers of columns must sum to {n_features}."
+            )
+        return parts
+    if shape is None:
+        return raw.layout or Tensor(sides) if order == "C" else Tensor(sides[::-1])
+    layout = Tensor(tuple(shape))
     if layout.n_features != n_features:
         raise DataError(
-            f"modalities={dict(modalities)} have {layout.n_features} columns in total, "
-            f"but {source} has {n_features} features; the numbers of columns must sum to {n_features}."
+            f"shape {list(shape)} has {layout.n_features} cells, but {source} has {n_features} features; "
+            f"the product of its sides must be {n_features}, e.g. {_factor_pairs(n_features)}."
         )
     return layout
 
@@ -156,47 +171,25 @@ def _only(only: Collection[str], layout: Layout, source: str) -> tuple[IntArray,
     widths = layout.parameters().get("modalities")
     if widths is None:
         raise DataError(f"only={list(only)}: {source} has no modalities; leave only out, or name its modalities.")
-    for name in only:
-        if name not in widths:
-            raise DataError(f"only: {source} has no modality {name}; {suggestion(name, widths)}")
+    _check_known("only", only, widths, f"{source} has no modality")
     kept = Modalities({name: width for name, width in widths.items() if name in only})
     slices = layout.slices()
     return np.concatenate([np.r_[slices[name]] for name in kept.modalities]), kept
 
 
-def _exclude(
-    y: LabelArray, names: tuple[str, ...], excluded: Collection[str], source: str
-) -> tuple[LabelArray, tuple[str, ...]]:
+def _exclude(raw: RawData, excluded: Collection[str], source: str) -> RawData:
     """Remove the excluded labels from an indicator and from its names."""
     if not excluded:
-        return y, names
-    if y.ndim != 2:
+        return raw
+    if raw.y.ndim != 2:
         raise DataError(
             f"exclude_labels requires an indicator, but y of {source} has one label for each sample; remove the "
             "samples of these labels from the file instead."
         )
-    names = names or tuple(str(i) for i in range(y.shape[1]))
-    if len(names) != y.shape[1]:
-        raise DataError(f"{source}: {y.shape[1]} labels have {len(names)} names; give one name for each label.")
-    for label in excluded:
-        if label not in names:
-            raise DataError(f"exclude_labels: {source} has no label {label}; {suggestion(label, names)}")
+    names = _label_names(raw, source)
+    _check_known("exclude_labels", excluded, names, f"{source} has no label")
     remaining = [i for i, name in enumerate(names) if name not in excluded]
-    return y[:, remaining], tuple(names[i] for i in remaining)
-
-
-def _layout(sides: tuple[int, ...], stored: Layout | None, shape: Sequence[int] | None, source: str) -> Layout:
-    """Layout of the given shape, or else the one stored in the file, or else that of the array's axes."""
-    if shape is None:
-        return stored or Tensor(sides)
-    layout = Tensor(tuple(shape))
-    n_features = math.prod(sides)
-    if layout.n_features != n_features:
-        raise DataError(
-            f"shape {list(shape)} has {layout.n_features} cells, but {source} has {n_features} features; "
-            f"the product of its sides must be {n_features}, e.g. {_factor_pairs(n_features)}."
-        )
-    return layout
+    return replace(raw, y=raw.y[:, remaining], label_names=tuple(names[i] for i in remaining))
 
 
 def _factor_pairs(number: int) -> str:

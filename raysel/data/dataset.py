@@ -18,7 +18,7 @@ from raysel.core.errors import DataError
 from raysel.data.assembling import arrange
 from raysel.data.dataset_checks import validated_parts
 from raysel.data.formats.files import RawData
-from raysel.data.layouts import SEPARATOR, Layout, Tasks, Tensor
+from raysel.data.layouts import SEPARATOR, Layout, Tasks
 from raysel.data.task_blocks import Samples, TaskBlocks, blocks_of, constant_features, dense
 
 #: Number of float64 values that are padded at once for the hash: 8 MiB.
@@ -80,10 +80,7 @@ class Dataset:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        parts = validated_parts(
-            self.X, self.y, self.layout, self.name, self.groups, self.feature_names, self.label_names
-        )
-        for field, value in parts.items():
+        for field, value in validated_parts(**vars(self)).items():
             object.__setattr__(self, field, value)  # the dataclass is frozen
 
     @classmethod
@@ -181,17 +178,7 @@ class Dataset:
         """
         arranged = arrange(raw, source, **arrangement)
         try:
-            return cls(
-                X=arranged.X,
-                y=arranged.y,
-                layout=arranged.layout or Tensor(arranged.X.shape[1:]),
-                name=arranged.name or Path(source).stem,
-                groups=arranged.groups,
-                feature_names=arranged.feature_names,
-                label_names=arranged.label_names,
-                label=arranged.label,
-                notes=arranged.notes,
-            )
+            return cls(**vars(arranged) | {"name": arranged.name or Path(source).stem})
         except MemoryError as error:
             raise DataError(f"{source} is too large for the memory of this machine: {error}.") from error
 

@@ -23,6 +23,7 @@ def validated_parts(
     groups: ArrayLike | None,
     feature_names: Sequence[str],
     label_names: Sequence[str],
+    **_: Any,
 ) -> dict[str, Any]:
     """Check the parts of a data set against each other, and convert them."""
     where = f"data set '{name}'"

@@ -158,10 +158,12 @@ def load_dataset(
         )
     place = local_data(path_or_name)
     options = ReadOptions(label, groups, tuple(drop), delimiter)
-    arranged = shape is not None or order == "F" or modalities is not None
+    beside = {key: file for key, file in (("labels", labels), ("mask", mask)) if file is not None}
+    if mask is not None and (shape is not None or order == "F" or modalities is not None):
+        raise DataError(f"{place}: the mask gives the shape of the samples; leave shape, order, modalities out.")
     try:
         read = _read_builtin if place in BUILTIN_NAMES else _read_file
-        source, raw = read(place, options, labels, mask, arranged)
+        source, raw = read(place, options, beside)
         return Dataset.from_raw(
             raw,
             source,
@@ -179,14 +181,12 @@ def load_dataset(
         raise DataError(str(error).replace(str(place), shown_place(path_or_name))) from error
 
 
-def _read_builtin(
-    place: str | Path, options: ReadOptions, labels: str | Path | None, mask: str | Path | None, _: bool
-) -> tuple[str, RawData]:
-    """Read a built-in data set, which has no use for the options of files."""
+def _read_builtin(place: str | Path, options: ReadOptions, beside: Mapping[str, str | Path]) -> tuple[str, RawData]:
+    """Read a built-in data set, which has no use for the options of files, and return its name too."""
     name = str(place)
     if options.groups is not None:
         raise DataError(f"the built-in data set {name} has no array '{options.groups}' for the groups.")
-    of_files = {"labels": labels, "mask": mask} | {key: getattr(options, key) for key in ("label", "drop", "delimiter")}
+    of_files = {**beside, **{key: getattr(options, key) for key in ("label", "drop", "delimiter")}}
     if given := [key for key, value in of_files.items() if value]:
         raise DataError(f"{given[0]} is for data files; leave it out for the built-in data set {name}.")
     bunch = _LOADERS[name]()
@@ -195,19 +195,16 @@ def _read_builtin(
     return name, RawData(X=bunch.data, y=bunch.target, feature_names=tuple(bunch.feature_names), name=name)
 
 
-def _read_file(
-    place: str | Path, options: ReadOptions, labels: str | Path | None, mask: str | Path | None, arranged: bool
-) -> tuple[str, RawData]:
-    """Read a file or folder of this machine, and return its path too; a mask leaves nothing to arrange."""
-    if mask is None:
-        path, reader = _find(place)
+def _read_file(place: str | Path, options: ReadOptions, beside: Mapping[str, str | Path]) -> tuple[str, RawData]:
+    """Read a file or folder of this machine, and return its path too."""
+    reader: Reader = read_nifti_table
+    if "mask" in beside:
+        path = find_data_file(place, _NIFTI_FILES)
+        options = replace(options, mask=find_data_file(beside["mask"], _NIFTI_FILES))
     else:
-        path, reader = find_data_file(place, _NIFTI_FILES), read_nifti_table
-        options = replace(options, mask=find_data_file(mask, _NIFTI_FILES))
-        if arranged:
-            raise DataError(f"{path}: the mask gives the shape of the samples; leave shape, order, modalities out.")
-    if labels is not None:
-        options = replace(options, labels=find_data_file(labels))
+        path, reader = _find(place)
+    if "labels" in beside:
+        options = replace(options, labels=find_data_file(beside["labels"]))
         if reader in (read_table, read_image_folder, read_nifti_table):
             raise DataError(
                 f"labels: {path} has its own labels; leave labels out. A file of labels stands beside one of "
@@ -216,7 +213,7 @@ def _read_file(
     if reader in (read_arrays, read_image_folder):
         if options.drop:
             raise DataError(f"drop names columns of a table, and {path} is no table; leave drop out.")
-        if options.delimiter is not None and labels is None:
+        if options.delimiter is not None and options.labels is None:
             raise DataError(f"delimiter is for text tables, and {path} is no such table; leave delimiter out.")
     return str(path), reader(path, options)
 

@@ -73,14 +73,14 @@ class _Reader:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._child: subprocess.Popen[bytes] | None = None
-        self._pid = 0
+        os.register_at_fork(after_in_child=self._forget)  # a fork shares the pipes
         atexit.register(self._end)
 
     def ask(self, request: dict[str, Any]) -> tuple[dict[str, Any], LabelArray | None]:
         """Return the answer to a request, with its array; raise ValueError if the process crashed or took too long."""
         with self._lock:
             while True:
-                child = self._running()
+                child = self._child = self._child or _started()
                 assert child.stdin is not None and child.stdout is not None  # noqa: PT018, S101 - both are pipes
                 with suppress(BrokenPipeError):
                     child.stdin.write(json.dumps(request).encode() + b"\n")
@@ -96,35 +96,28 @@ class _Reader:
                 if status := child.wait():
                     raise ValueError(f"the process that read it ended early, with status {status}")
 
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._pid != os.getpid():  # a fork shares the pipes
-            self._forget()
-        if self._child is None:
-            # -P: the script's own folder is not searched for modules.
-            # Other pools of memory reserve address space, which counts as used.
-            self._child = subprocess.Popen(
-                [sys.executable, "-P", str(_SCRIPT)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"},
-            )
-            self._pid = os.getpid()
-        return self._child
-
     def _forget(self) -> None:
         """Close this process's ends of the pipes."""
-        if self._child is not None:
-            for pipe in (self._child.stdin, self._child.stdout):
-                assert pipe is not None  # noqa: S101 - both are pipes
-                with suppress(BrokenPipeError):
-                    pipe.close()
-        self._child = None
+        child, self._child = self._child, None
+        for pipe in (child.stdin, child.stdout) if child else ():
+            with suppress(BrokenPipeError):
+                pipe.close()  # type: ignore[union-attr]
 
     def _end(self) -> None:
-        """End the process when this one ends, unless it was started before a fork."""
-        if self._child is not None and self._pid == os.getpid():
+        if self._child is not None:
             self._child.communicate()
+
+
+def _started() -> subprocess.Popen[bytes]:
+    # -P: the script's own folder is not searched for modules.
+    # Other pools of memory reserve address space, which counts as used.
+    return subprocess.Popen(
+        [sys.executable, "-P", str(_SCRIPT)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"},
+    )
 
 
 _READER = _Reader()

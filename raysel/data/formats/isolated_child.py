@@ -16,21 +16,14 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-#: Loads the library of a kind of file, before the memory is limited.
-_LOADERS = {
-    "hdf5": lambda: importlib.import_module("h5py"),
-    "mat": lambda: importlib.import_module("scipy.io"),
-    "table": lambda: importlib.import_module("pyarrow.parquet"),
-}
 #: Bytes of address space besides the content and what the libraries have before they read.
 _OTHER = 2**28
-#: Memory of this process by the limit of one file: an array, a turned copy of it, and compressed parts.
-_COPIES = {"hdf5": 3, "mat": 3, "table": 2}
 #: Seconds to wait for another file.
 _IDLE = 5
 #: Least bytes at which each number is counted: samples are used in double precision.
@@ -62,12 +55,12 @@ _OF_MATLAB = ("#refs#", "#subsystem#")
 _CELLS = "is a cell array or a struct; save it as a matrix of numbers"
 
 
-def read_hdf5(path: str, name: str | None, limit: int) -> list[str] | np.ndarray:
+def read_hdf5(path: str, name: str | None, limit: int) -> dict[str, Any] | np.ndarray:
     """Names of the arrays of an HDF5 file, or one of them."""
     import h5py  # noqa: PLC0415 - a library is loaded for its own files only
 
     with h5py.File(path, "r", locking="best-effort") as file:
-        return hdf5_names(file) if name is None else hdf5_array(file, name, limit)
+        return {"names": hdf5_names(file)} if name is None else hdf5_array(file, name, limit)
 
 
 def hdf5_names(file: Any) -> list[str]:
@@ -168,7 +161,7 @@ def _text(codes: np.ndarray) -> np.ndarray:
 # Arrays of MATLAB files of version 7 or older
 
 
-def read_mat(path: str, name: str | None, limit: int) -> list[str] | np.ndarray:
+def read_mat(path: str, name: str | None, limit: int) -> dict[str, Any] | np.ndarray:
     """Names of the variables of a MATLAB file, or one of them if it is a matrix."""
     from scipy import io, sparse  # noqa: PLC0415 - as above
 
@@ -179,7 +172,7 @@ def read_mat(path: str, name: str | None, limit: int) -> list[str] | np.ndarray:
             raise ValueError(f"two variables are called {variable}")
         variables[variable] = shape, kind
     if name is None:
-        return [variable for variable in variables if variable and not variable.startswith("__")]
+        return {"names": [variable for variable in variables if variable and not variable.startswith("__")]}
     shape, kind = variables[name]
     if kind in {"cell", "struct", "object", "function", "opaque", "unknown"}:
         raise RefusedError(refused=f"{name} {_CELLS}")
@@ -208,7 +201,7 @@ _COLUMN = 24 * 2**10
 _MAPPED = 2**20
 
 
-def table_size(path: str, limit: int) -> dict[str, Any]:
+def table_size(path: str, name: None, limit: int) -> dict[str, Any]:  # noqa: ARG001 - has no arrays
     """Read a Parquet or Arrow file, and say what its table takes."""
     import pyarrow as pa  # noqa: PLC0415 - as above
     import pyarrow.parquet  # noqa: PLC0415
@@ -259,22 +252,29 @@ def _width(kind: Any) -> int:
 
 # Requests and answers
 
+#: By the kind of a file: what loads the library, before the memory is limited; the function that reads; and the
+#: memory of this process by the limit of one file: an array, a turned copy of it, and compressed parts.
+_KINDS: dict[str, tuple[Callable[[], object], Callable[..., Any], int]] = {
+    "hdf5": (lambda: importlib.import_module("h5py"), read_hdf5, 3),
+    "mat": (lambda: importlib.import_module("scipy.io"), read_mat, 3),
+    "table": (lambda: importlib.import_module("pyarrow.parquet"), table_size, 2),
+}
+
 
 def _answer(kind: str, path: str, name: str | None, seconds: int, limit: int) -> dict[str, Any] | np.ndarray:
     """Read a file under limits of processor time in seconds and of bytes of memory."""
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    load, read, n_copies = _KINDS[kind]
     try:
-        _LOADERS[kind]()
+        load()
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        most = used + _OTHER + _COPIES[kind] * limit + Path(path).stat().st_size
+        most = used + _OTHER + n_copies * limit + Path(path).stat().st_size
         most = min(most, sys.maxsize if hard == resource.RLIM_INFINITY else hard)
         resource.setrlimit(resource.RLIMIT_CPU, (round(time.process_time()) + seconds, resource.RLIM_INFINITY))
         resource.setrlimit(resource.RLIMIT_AS, (most, hard))
-        if kind == "table":
-            return table_size(path, limit)
-        content = (read_hdf5 if kind == "hdf5" else read_mat)(path, name, limit)
-        if isinstance(content, list):
-            return {"names": content}
+        content: dict[str, Any] | np.ndarray = read(path, name, limit)
+        if isinstance(content, dict):
+            return content
         if content.dtype.kind not in "biufcSU":
             raise TypeError(f"{name} holds values of type {content.dtype}")
         return np.ascontiguousarray(content)

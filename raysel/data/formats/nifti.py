@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import importlib
 import math
-from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,7 +144,7 @@ def read_nifti_table(path: Path, options: ReadOptions) -> RawData:
     names: list[str] = table.column_names
     if twice := [name for name in names if names.count(name) > 1]:
         raise DataError(f"{path}: two columns are called '{twice[0]}'; give each column a different name.")
-    drop = named_columns(options, Counter(names), str(path))
+    drop = named_columns(table, options, str(path))
     files = _file_column(path, table, {options.label, options.groups, *drop})
     label = options.label or _label(path, table, {files, options.groups, *drop})
     y = labels(table, label, str(path))

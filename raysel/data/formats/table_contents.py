@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -16,8 +15,8 @@ import pyarrow as pa
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError
 from raysel.core.files import parse_json
-from raysel.core.printing import listed
-from raysel.data.formats.columns import UNNAMED, labels, numbers, prepared, tensor
+from raysel.core.printing import listed, suggestion
+from raysel.data.formats.columns import UNNAMED, labels, numbers, tensor
 from raysel.data.formats.files import RawData, ReadOptions, as_labels
 from raysel.data.formats.recognition import INDICATOR, PANDAS_INDEX, likely_labels, taken_names
 from raysel.data.layouts import Layout, Modalities, layout_from_json
@@ -27,35 +26,30 @@ from raysel.data.task_blocks import TaskBlocks
 METADATA_KEY = b"raysel"
 
 
-@dataclass(frozen=True)
-class _Roles:
-    """Names of the columns that are no features."""
-
-    label: str | None
-    indicator: tuple[str, ...]
-    groups: str | None
-    drop: frozenset[str]
-    index: tuple[str, ...]
-
-
 def raw_data(
     table: Any, options: ReadOptions, source: str, notes: tuple[str, ...] = (), y: LabelArray | None = None
 ) -> RawData:
     """Content of a table: the column of the labels, that of the groups, and the others as features."""
     metadata = table.schema.metadata or {}
     stored = parse_json(metadata[METADATA_KEY]) if METADATA_KEY in metadata else {}
-    table, renamed = prepared(table)
-    notes += renamed
     names: list[str] = table.column_names
     if options.groups is None and stored and "groups" in names:
         options = replace(options, groups="groups")
-    roles = _roles(table, options, source, with_labels=y is None)
-    if y is None and roles.label is not None:
-        y = as_labels(labels(table, roles.label, source))
-    elif y is None:
-        y = np.stack([labels(table, name, source) for name in roles.indicator], axis=1)
-    groups = None if roles.groups is None else labels(table, roles.groups, source, "groups")
-    raw = RawData(X=np.empty(0), y=y, groups=groups, label=roles.label, notes=notes)
+    drop = named_columns(table, options, source)
+    of_pandas = (table.schema.pandas_metadata or {}).get("index_columns", [])
+    index = [name for name in dict.fromkeys(names) if name in of_pandas or PANDAS_INDEX.fullmatch(name)]
+    label = options.label
+    indicator: tuple[str, ...] = ()
+    if y is None:
+        if label is None:
+            apart = {options.groups, *drop, *filter(PANDAS_INDEX.fullmatch, index)}
+            label, indicator = _labels_of(table, [name for name in names if name not in apart], source)
+        if label is not None:
+            y = as_labels(labels(table, label, source))
+        else:
+            y = np.stack([labels(table, name, source) for name in indicator], axis=1)
+    groups = None if options.groups is None else labels(table, options.groups, source, "groups")
+    raw = RawData(X=np.empty(0), y=y, groups=groups, label=label, notes=notes)
     try:
         layout = layout_from_json(stored["layout"]) if stored else None
     except DataError as error:
@@ -73,11 +67,12 @@ def raw_data(
             label=None if stored.get("label") is None else str(stored["label"]),
             notes=(*map(str, stored.get("notes", ())), *notes),
         )
-    others = {roles.label, roles.groups, *roles.indicator, *roles.drop, *roles.index}
+    used = {label, options.groups, *drop}
+    others = {*used, *indicator, *index}
     features = [i for i, name in enumerate(names) if name not in others]
     feature_names = tuple(names[i] for i in features)
     modalities = _modalities(feature_names)
-    if unused := [name for name in roles.index if name not in (roles.label, roles.groups, *roles.drop)]:
+    if unused := [name for name in index if name not in used]:
         known = " and ".join(name for name in unused if not PANDAS_INDEX.fullmatch(name))
         notes += (f"the index {known} of the pandas data frame is left out".replace("  ", " "),)
     if modalities is not None:
@@ -88,55 +83,31 @@ def raw_data(
         X=numbers(table, features, source, y),
         layout=modalities,
         feature_names=feature_names,
-        label_names=tuple(name.removeprefix(INDICATOR) for name in roles.indicator),
+        label_names=tuple(name.removeprefix(INDICATOR) for name in indicator),
         notes=notes,
     )
 
 
-def _roles(table: Any, options: ReadOptions, source: str, *, with_labels: bool) -> _Roles:
-    names = Counter(table.column_names)
-    drop = named_columns(options, names, source)
-    stored = (table.schema.pandas_metadata or {}).get("index_columns", [])
-    of_pandas = {name for name in stored if isinstance(name, str)}
-    index = tuple(name for name in names if name in of_pandas or PANDAS_INDEX.fullmatch(name))
-    label: str | None = options.label
-    indicator: tuple[str, ...] = ()
-    if label is None and with_labels:
-        others = {options.groups, *drop, *filter(PANDAS_INDEX.fullmatch, index)}
-        label, indicator = _labels_of(table, [name for name in table.column_names if name not in others], source)
-    return _Roles(label, indicator, options.groups, drop, index)
-
-
-def named_columns(options: ReadOptions, names: Counter[str], source: str) -> frozenset[str]:
+def named_columns(table: Any, options: ReadOptions, source: str) -> frozenset[str]:
     """Check that a table has the columns that are named, and return those to leave out."""
-    roles = (("label", "labels", options.label), ("groups", "groups", options.groups))
-    for key, role, name in roles:
-        if name is not None:
-            _check_known(name, names, key, f" for the {role}", source)
-            if names[name] > 1:
-                raise DataError(f"{source}: two columns are called '{name}'; give each column a different name.")
-    drop = set()
-    for name in options.drop:
-        unnamed = [other for other in names if not other or other.startswith(UNNAMED)]
-        if name == "" and unnamed:
-            drop.update(unnamed)
-        else:
-            _check_known(name, names, "drop", " to drop", source)
-            drop.add(name)
-    for _, role, name in roles:
-        if name in drop:
-            raise DataError(f"{source}: drop names the column '{name}' of the {role}; take it out of drop.")
+    names = Counter(table.column_names)
+    drop = set(options.drop)
+    if "" in drop and (unnamed := [name for name in names if not name or name.startswith(UNNAMED)]):
+        drop = drop - {""} | {*unnamed}
+    roles = [(key, key if key == "groups" else "labels", getattr(options, key)) for key in ("label", "groups")]
+    roles = [role for role in roles if role[2] is not None]
+    for key, role, column in [*roles, *(("drop", "", name) for name in sorted(drop))]:
+        if column not in names:
+            purpose = f"for the {role}" if role else "to drop"
+            raise DataError(
+                f"{key}: {source} has no column {column or 'without a name'} {purpose}; {suggestion(column, names)}"
+            )
+    for _, role, column in roles:
+        if names[column] > 1:
+            raise DataError(f"{source}: two columns are called '{column}'; give each column a different name.")
+        if column in drop:
+            raise DataError(f"{source}: drop names the column '{column}' of the {role}; take it out of drop.")
     return frozenset(drop)
-
-
-def _check_known(wanted: str, names: Counter[str], key: str, purpose: str, source: str) -> None:
-    """Check that a table has a column."""
-    if wanted in names:
-        return
-    lower = {name.lower(): name for name in names}
-    close = get_close_matches(wanted.lower(), lower, n=1)
-    hint = f"did you mean {lower[close[0]]}?" if close else f"it holds {listed(names)}."
-    raise DataError(f"{key}: {source} has no column {wanted or 'without a name'}{purpose}; {hint}")
 
 
 def _labels_of(table: Any, names: list[str], source: str) -> tuple[str | None, tuple[str, ...]]:

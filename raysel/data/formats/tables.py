@@ -21,46 +21,40 @@ from raysel.data.formats.isolated import check_columnar
 from raysel.data.formats.table_contents import raw_data
 from raysel.data.formats.text_tables import text_table
 
-_OpenTable: TypeAlias = Callable[[Path, ReadOptions], tuple[Any, tuple[str, ...]]]
+#: An Arrow table, and phrases on what was recognised.
+_Opened: TypeAlias = tuple[Any, tuple[str, ...]]
 
 
-def _parquet_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:  # noqa: ARG001
+def _parquet_table(path: Path, _: ReadOptions) -> _Opened:
     check_columnar(path)
     with pa.parquet.ParquetFile(path, memory_map=is_local(path), page_checksum_verification=True) as file:
         return file.read(), ()
 
 
-def _arrow_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:  # noqa: ARG001
+def _arrow_table(path: Path, _: ReadOptions) -> _Opened:
     """Read an Arrow IPC file (Feather version 2), memory-mapped if it is on this machine's own disk."""
     check_columnar(path)
     return pa.ipc.open_file(pa.memory_map(str(path)) if is_local(path) else pa.OSFile(str(path))).read_all(), ()
 
 
-_TEXT: tuple[str, _OpenTable] = ("a text table", text_table)
-_ARROW: tuple[str, _OpenTable] = ("an Arrow IPC file", _arrow_table)
-
 #: Kind of the file, for messages, and the function that opens it, by suffix.
-_KINDS: dict[str, tuple[str, _OpenTable]] = {
-    ".csv": _TEXT,
-    ".tsv": _TEXT,
-    ".txt": _TEXT,
-    ".data": _TEXT,
+_KINDS: dict[str, tuple[str, Callable[[Path, ReadOptions], _Opened]]] = {
+    **dict.fromkeys((".csv", ".tsv", ".txt", ".data"), ("a text table", text_table)),
     ".parquet": ("a Parquet file", _parquet_table),
-    ".arrow": _ARROW,
-    ".feather": _ARROW,
+    **dict.fromkeys((".arrow", ".feather"), ("an Arrow IPC file", _arrow_table)),
 }
 
 #: Suffixes of the files that hold a table.
 TABLE_SUFFIXES = tuple(_KINDS)
 
 
-def open_table(path: Path, options: ReadOptions | None = None) -> tuple[Any, tuple[str, ...]]:
+def open_table(path: Path, options: ReadOptions | None = None) -> _Opened:
     """Open a file as an Arrow table, without a choice of labels and features."""
     kind, opened = _KINDS[path.suffix.lower()]
     with reading(path, kind):
         table, notes = opened(path, options or ReadOptions())
-        table, called = prepared(table)
-        return table, (*notes, *called)
+        table, renamed = prepared(table)
+        return table, (*notes, *renamed)
 
 
 def read_table(path: Path, options: ReadOptions) -> RawData:
@@ -69,9 +63,8 @@ def read_table(path: Path, options: ReadOptions) -> RawData:
     The features of an Arrow IPC file that `save_dataset` wrote are memory-mapped, not copied, if the file is on this
     machine's own disk.
     """
-    kind, opened = _KINDS[path.suffix.lower()]
-    with reading(path, kind):
-        table, notes = opened(path, options)
+    with reading(path, _KINDS[path.suffix.lower()][0]):
+        table, notes = open_table(path, options)
         return raw_data(table, options, str(path), notes)
 
 
@@ -100,14 +93,7 @@ def frame_table(frame: Any) -> Any:
     return table
 
 
-def frame_data(
-    frame: Any,
-    label: str | None,
-    y: Any,
-    groups: Any,
-    drop: Collection[str],
-    name: str,
-) -> RawData:
+def frame_data(frame: Any, label: str | None, y: Any, groups: Any, drop: Collection[str], name: str) -> RawData:
     """Content of a data frame."""
     if y is not None and label is not None:
         raise DataError(f"label={label!r} and y are both given; give the labels once.")
@@ -115,20 +101,19 @@ def frame_data(
         raise DataError(
             f"label is the name of a column, not {type(label).__name__}; give labels apart from the frame as y."
         )
-    table = frame_table(frame)
+    table, notes = prepared(frame_table(frame))
     apart = groups is not None and not isinstance(groups, (str, int))
     options = ReadOptions(
         label=None if label is None else str(label),
         groups=None if apart or groups is None else str(groups),
         drop=tuple(map(str, [drop] if isinstance(drop, (str, int)) else drop)),
     )
-    raw = raw_data(table, options, SOURCE, y=None if y is None else _aligned(y, frame, "y"))
+    raw = raw_data(table, options, SOURCE, notes, None if y is None else _aligned(y, frame, "y"))
     if apart:
         raw = replace(raw, groups=_aligned(groups, frame, "groups"))
     if y is not None:
-        columns = getattr(y, "columns", None)
+        columns, title = getattr(y, "columns", None), getattr(y, "name", None)
         names = () if columns is None else tuple(map(str, columns))
-        title = getattr(y, "name", None)
         raw = replace(raw, label=None if title is None else str(title), label_names=names)
     return replace(raw, name=name)
 

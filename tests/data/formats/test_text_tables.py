@@ -238,7 +238,7 @@ def test_kinds_of_labels(column, classes):
         ("a,site,y\n1,m,0\n2,n,1\n", {"drop": ["sites"]}, ["drop: ", "no column sites", "did you mean site?"]),
         ("a,site,y\n1,m,0\n2,n,1\n", {"drop": ["y"], "label": "y"}, ["drop names the column 'y' of the labels"]),
         ("a,site,y\n1,m,0\n2,n,1\n", {"drop": ["site"], "groups": "site"}, ["drop names", "'site' of the groups"]),
-        ("a,b,y\n1,2,0\n2,3,1\n", {"drop": [""]}, ["drop: ", "no column without a name", "it holds a, b, y"]),
+        ("a,b,y\n1,2,0\n2,3,1\n", {"drop": [""]}, ["drop: ", "no column without a name", "it has a, b, y"]),
         ("x,y,z\n1,2.5,0\n2,3,1\n", {}, ["column 'y' holds 2.5 in row 0", "name another column"]),
         ("x,b,y\n1,2,2024-01-31\n2,3,2024-02-01\n", {}, ["column 'y'", "date", "2024-01-31"]),
         ("a,b,y,y\n1,2,0,0\n2,3,1,1\n", {"label": "y"}, ["two columns are called 'y'"]),
