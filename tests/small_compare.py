@@ -8,7 +8,7 @@ from typing import Any
 
 from small_studies import raw_config
 
-from raysel.testing.studies import timeless
+from raysel.testing.checks import timeless
 from raysel.tracking.journal import read_journal
 
 SPACE = {"alpha": [0.01, 0.1], "rank": [1, 2]}

@@ -16,9 +16,9 @@ from raysel.execution.serial import SerialExecutor
 from raysel.results.result import StudyResult
 from raysel.run import course
 from raysel.study.definition import Study
-from raysel.testing import studies
-from raysel.testing.studies import Refit, compute, timeless
-from raysel.testing.studies import study_log as quiet_log
+from raysel.testing import checks
+from raysel.testing.checks import Refit, compute, timeless
+from raysel.testing.checks import study_log as quiet_log
 from raysel.tracking.directory import StudyDirectory
 
 __all__ = ["Refit", "compute", "quiet_log", "timeless"]  # the rest is defined here
@@ -121,7 +121,7 @@ def run_serially(study: Study, folder: Path) -> tuple[dict[str, Any], list[Refit
 
 def run_by(executor: Executor, study: Study, folder: Path) -> tuple[dict[str, Any], list[Refit], list[dict[str, Any]]]:
     """Run the study without MLflow: trials by id, refits, the journal's records in order."""
-    finished = studies.run_by(executor, study, folder)
+    finished = checks.run_by(executor, study, folder)
     kept = finished.journal
     assert sorted(r["id"] for r in kept if r["kind"] == "trial") == sorted(finished.trials)
     return finished.trials, finished.refits, kept

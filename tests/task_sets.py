@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import brentq
 
-from raysel.base.projections.task_samples import task_samples
+from raysel.base.task_samples import task_samples
 
 SIZES = ((60, 12, 4), (80, 9, 3), (50, 15, 5))
 

@@ -19,7 +19,7 @@ import raysel
 import raysel.testing
 from raysel.base.registry import OWN, solver_class
 from raysel.data import layouts
-from raysel.testing.estimators.samples import fitted, samples_for
+from raysel.testing.method_cases import fitted, samples_for
 
 PUBLIC = {name: getattr(raysel, name) for name in raysel.__all__ if name != "__version__"}
 METHODS = {name: solver_class(name) for name in OWN}
@@ -28,7 +28,7 @@ SOMETIMES = re.compile(r"\bonly\b|if X had|if they are known|if it had any")
 #: What authors of a method, reader, sampler or executor derive from or call, beside the bases of raysel's own methods,
 #: and what public functions return.
 FOR_AUTHORS = [
-    *("raysel.base.estimator:Capabilities", "raysel.base.selector:MatrixSelector"),
+    *("raysel.base.estimator:Capabilities", "raysel.base.classifiers:MatrixSelector"),
     *(f"raysel.base.models:{name}" for name in ("save_model", "load_model", "trusted_types", "untrusted_types")),
     *("raysel.data.formats.files:RawData", "raysel.data.formats.files:ReadOptions"),
     *("raysel.evaluation.samplers:Sampler", "raysel.execution.executor:Executor"),

@@ -20,10 +20,10 @@ from raysel.config import load_config
 from raysel.evaluation.neighbours import knn_path
 from raysel.evaluation.splitters import draw_per_class
 from raysel.execution.serial import SerialExecutor
-from raysel.numerics.intervals import corrected_interval, paired_comparison
+from raysel.numerics.inference import corrected_interval, paired_comparison
 from raysel.results.scores import Reference, references
 from raysel.study.definition import Study
-from raysel.testing.studies import run_by
+from raysel.testing.checks import run_by
 
 SEEDS, N_POOL_DRAWS, EACH = 6, 3000, 10
 PLANS = {"knn, accuracy": ("knn", "accuracy"), "linear SVM, accuracy": ("linear_svm", "accuracy")}

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from raysel.numerics.intervals import paired_comparison
+from raysel.numerics.inference import paired_comparison
 
 #: Number of samples, of features of each method, and the difference of the two classes' means in each feature.
 POOL, FEATURES, SHIFT = 100, 5, 0.5

@@ -18,7 +18,7 @@ from sklearn.feature_selection import f_classif
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedShuffleSplit
 
 from raysel.evaluation.neighbours import knn_path
-from raysel.numerics.intervals import corrected_interval, paired_comparison
+from raysel.numerics.inference import corrected_interval, paired_comparison
 from raysel.numerics.rankings import descending_order
 
 N_SETS, N_FEATURES, N_BEST = 1000, 30, 5

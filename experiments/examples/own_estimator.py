@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from raysel import run_study
-from raysel.base.iterative import OneShotEstimator
-from raysel.base.selector import Selector
+from raysel.base.classifiers import Selector
+from raysel.base.estimator import OneShotEstimator
 
 
 @dataclass(frozen=True)

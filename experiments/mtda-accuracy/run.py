@@ -15,9 +15,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from threadpoolctl import threadpool_limits
 
 from raysel.baselines.aggregate import Aggregate
-from raysel.baselines.lda import LDA
-from raysel.baselines.pca import PCA
-from raysel.baselines.trace_ratio_lda import TraceRatioLDA
+from raysel.baselines.linear_projections import LDA, PCA, TraceRatioLDA
 from raysel.data.loading import load_dataset
 from raysel.evaluation.splitters import draw_per_class
 from raysel.solvers.mtda.mtda import MTDA

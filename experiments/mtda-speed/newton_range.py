@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from raysel.numerics.scatter import scatter_range
-from raysel.numerics.trace_ratio import LARGEST_RATIO, shared_ratio, shrunken
+from raysel.numerics.discriminants import LARGEST_RATIO, scatter_range, shared_ratio, shrunken
 
 
 def run(tasks, size, iterations):

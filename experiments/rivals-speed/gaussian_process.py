@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, WhiteKernel
 from threadpoolctl import threadpool_limits
 
 from raysel.baselines.gaussian_process import GaussianProcess, negative_log_evidence
-from raysel.baselines.kernel_classifier import kernel_matrix
+from raysel.baselines.kernel_classifiers import kernel_matrix
 
 SIZES = [500, 1500, 3000, 6000]
 LIBRARY_SIZES = [500, 1500]

@@ -11,7 +11,7 @@ from sklearn.feature_selection import mutual_info_classif
 from threadpoolctl import threadpool_limits
 
 from raysel.baselines.filter import bin_range
-from raysel.baselines.information_gain import InformationGain
+from raysel.baselines.univariate_filters import InformationGain
 
 REPEATS, BINS, WANTED = 7, 5, 100
 

@@ -8,7 +8,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from raysel.baselines.kernel_svm import KernelSVM
+from raysel.baselines.kernel_classifiers import KernelSVM
 
 SIZES = [500, 1500, 3000, 6000]
 

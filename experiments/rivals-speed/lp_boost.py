@@ -4,8 +4,7 @@ import numpy as np
 from kernel_timing import WIDTHS, cpu_seconds, draw, median_seconds, save
 from threadpoolctl import threadpool_limits
 
-from raysel.baselines.lp_boost import LPBoost
-from raysel.baselines.margin_programs import shared_weights, solve_program
+from raysel.baselines.lp_boost import LPBoost, shared_weights, solve_program
 
 #: Samples, classes, nu.
 CASES = [(600, 10, 0.5), (2400, 31, 0.1), (2400, 31, 0.5), (2400, 31, 0.9)]

@@ -2,13 +2,13 @@
 
 from growth import grow
 
-from raysel.baselines import neighbour_graph
+from raysel.baselines import mcgf
 from raysel.baselines.mcgf import MCGF
 
 
 def parts(X, Y, X_test):
     """A fit, the first prediction, which decomposes the graph, and that of another configuration on the same fold."""
-    neighbour_graph._recent._latest.clear()  # noqa: SLF001 - each repetition starts without a decomposition
+    mcgf._recent._latest.clear()  # noqa: SLF001 - each repetition starts without a decomposition
     first, second = MCGF(), MCGF(beta=0.1, alpha=0.25).fit(X, Y)
     return {
         "fit": lambda: first.fit(X, Y),

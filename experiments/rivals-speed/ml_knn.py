@@ -2,7 +2,7 @@
 
 from growth import N_LABELS, grow
 
-from raysel.baselines.ml_knn import PREPARED_NEIGHBORS, MLkNN
+from raysel.baselines.nearest_neighbours import PREPARED_NEIGHBORS, MLkNN
 
 
 def parts(X, Y, X_test):

@@ -2,7 +2,7 @@
 
 from growth import grow
 
-from raysel.baselines.mlls import MLLS
+from raysel.baselines.least_squares import MLLS
 
 
 def parts(X, Y, X_test):

@@ -11,7 +11,7 @@ from skfeature.function.information_theoretical_based import LCSI
 from threadpoolctl import threadpool_limits
 
 from raysel.baselines.filter import bin_range
-from raysel.baselines.mrmr import MRMR
+from raysel.baselines.multivariate_filters import MRMR
 
 REPEATS, BINS, N_SELECTED, WANTED = 3, 5, 50, 20
 

@@ -24,7 +24,7 @@ from processes import below
 
 from raysel import run_study
 from raysel.config import dump_config, load_comparison, load_config, member_folders
-from raysel.testing.studies import timeless
+from raysel.testing.checks import timeless
 from raysel.tracking.journal import read_journal
 
 _TICKS = os.sysconf("SC_CLK_TCK")

@@ -21,7 +21,7 @@ from pathlib import Path
 from command import start_command
 
 from raysel import open_comparison
-from raysel.testing.studies import timeless
+from raysel.testing.checks import timeless
 from raysel.tracking.journal import read_journal
 
 _RUNS = (

@@ -15,8 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from raysel.base.estimator import Capabilities
-from raysel.base.iterative import OneShotEstimator
+from raysel.base.estimator import Capabilities, OneShotEstimator
 from raysel.core.arrays import BoolArray, FloatArray, LabelArray, validate_params
 from raysel.core.errors import ConfigError, DataError
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import io
 import json
-import re
 import zipfile
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -84,20 +83,6 @@ _MOST_LEVELS = 400
 _MOST_PARTS = 10**7
 #: Bytes of memory for each byte of the schema as Python objects: 64 of an empty list, which has three.
 _OBJECTS = 32
-#: Former modules of classes in model files, by module or by module and class, and the present ones.
-_MOVED: dict[str | tuple[str, str], str] = {
-    # 0.1
-    ("raysel.solvers.smr", "SMR"): "raysel.solvers.smr.smr",
-    ("raysel.solvers.smml", "SMML"): "raysel.solvers.smml.smml",
-    ("raysel.solvers.mtda", "MTDA"): "raysel.solvers.mtda.mtda",
-    # 0.2 to 0.7
-    "raysel.cv.model.nearest": "raysel.evaluation.neighbours",
-    "raysel.cv.model.pipeline": "raysel.evaluation.pipeline",
-    "raysel.cv.model.selector": "raysel.evaluation.selectors",
-    "raysel.data.modality_scaler": "raysel.data.scaling",
-    "raysel.data.task_scaler": "raysel.data.scaling",
-}
-_FORMER_FAMILIES = re.compile(r"raysel\.baselines\.(?:classifiers|embedded|filters|multilabel|projections)\.")
 
 
 def foreign_nodes(content: bytes, classes: Collection[str]) -> set[str]:
@@ -174,12 +159,17 @@ def _bytes_read(schema: Any, sizes: Mapping[str, int]) -> int:
 
 
 def with_present_names(content: bytes) -> bytes:
-    """Replace the modules of moved classes in a model file by their present modules."""
+    """Replace the modules of raysel's classes in a model file by the present modules of classes of these names."""
+    present = (name.rpartition(".") for name in trusted_types() if name.startswith("raysel."))
+    modules = {name: module for module, _, name in present}
     with zipfile.ZipFile(io.BytesIO(content)) as file:
         schema = json.loads(file.read(_SCHEMA))
-        if not sum([_rename(node) for node in _mappings(schema)]):
+        moved = [node for node in _mappings(schema) if _module(node, modules) != node.get("__module__")]
+        if not moved:
             return content
         members = {item.filename: file.read(item) for item in file.infolist()}
+    for node in moved:
+        node["__module__"] = _module(node, modules)
     renamed = io.BytesIO()
     with zipfile.ZipFile(renamed, "w") as copy:
         for name, data in (members | {_SCHEMA: json.dumps(schema).encode()}).items():
@@ -187,15 +177,11 @@ def with_present_names(content: bytes) -> bytes:
     return renamed.getvalue()
 
 
-def _rename(node: dict[str, Any]) -> bool:
-    """Replace the module of a moved class in a node."""
-    module, name = node.get("__module__"), node.get("__class__")
-    if not isinstance(module, str) or not isinstance(name, str):
-        return False
-    node["__module__"] = (
-        _MOVED.get((module, name)) or _MOVED.get(module) or _FORMER_FAMILIES.sub("raysel.baselines.", module)
-    )
-    return node["__module__"] != module
+def _module(node: dict[str, Any], modules: Mapping[str, str]) -> Any:
+    """Module that a node names, or the one that one of raysel's classes is in now."""
+    module = node.get("__module__")
+    ours = isinstance(module, str) and module.startswith("raysel.")
+    return modules.get(str(node.get("__class__")), module) if ours else module
 
 
 #: raysel's own classes in model files besides the registered methods.

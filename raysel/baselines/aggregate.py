@@ -11,14 +11,20 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.linalg import LinAlgWarning
 
-from raysel.base.estimator import Capabilities
-from raysel.base.iterative import IterativeEstimator
-from raysel.base.projections.projector import TaskProjector
-from raysel.base.projections.task_samples import TaskSamples, component_numbers, warn_of_lost_directions
+from raysel.base.estimator import Capabilities, IterativeEstimator
+from raysel.base.task_projector import TaskProjector
+from raysel.base.task_samples import TaskSamples, component_numbers, warn_of_lost_directions
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import ConfigError, DataError
-from raysel.numerics.scatter import SMALLEST_WITHIN, ScatterRange, centre, fisher_directions, scatter_range
-from raysel.numerics.trace_ratio import maximize_trace_ratio, shrunken
+from raysel.numerics.discriminants import (
+    SMALLEST_WITHIN,
+    ScatterRange,
+    fisher_directions,
+    maximize_trace_ratio,
+    scatter_range,
+    shrunken,
+)
+from raysel.numerics.linear_algebra import centre
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,9 @@ import numpy as np
 import scipy.linalg
 from sklearn.base import clone
 
-from raysel.base.estimator import Capabilities
-from raysel.base.iterative import IterativeEstimator
-from raysel.base.projections.task_samples import warn_of_lost_directions
-from raysel.base.selector import Selector
+from raysel.base.classifiers import Selector
+from raysel.base.estimator import Capabilities, IterativeEstimator
+from raysel.base.task_samples import warn_of_lost_directions
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, Interval, LabelArray
 from raysel.core.errors import ConfigError
 from raysel.numerics.least_squares import centre_and_scale, expand, one_hot

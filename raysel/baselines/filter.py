@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from raysel.base.iterative import OneShotEstimator
-from raysel.base.selector import Selector
+from raysel.base.classifiers import Selector
+from raysel.base.estimator import OneShotEstimator
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
-from raysel.numerics.classes import distinct_classes
+from raysel.numerics.classification import distinct_classes
 
 #: Bin of each value; as many bins as the type holds.
 BinArray: TypeAlias = NDArray[np.uint8]

@@ -10,13 +10,8 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
-from raysel.base.iterative import OneShotEstimator
-from raysel.baselines.kernel_classifier import (
-    KernelClassifier,
-    PreparedKernels,
-    kernel_matrix,
-    pairs_of,
-)
+from raysel.base.estimator import OneShotEstimator
+from raysel.baselines.kernel_classifiers import KernelClassifier, PreparedKernels, kernel_matrix, pairs_of
 from raysel.core.arrays import FloatArray, Interval, LabelArray
 
 #: Bounds of the logarithms of the kernel weights and of the noise variance.

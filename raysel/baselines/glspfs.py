@@ -13,14 +13,12 @@ import scipy.linalg
 from scipy.sparse import csr_array, diags_array
 from sklearn.neighbors import kneighbors_graph
 
-from raysel.base.estimator import Capabilities
-from raysel.base.iterative import IterativeEstimator
-from raysel.base.selector import LinearSelector
+from raysel.base.classifiers import LinearSelector
+from raysel.base.estimator import Capabilities, IterativeEstimator
 from raysel.core.arrays import BoolArray, FloatArray, Interval, LabelArray, StrOptions
 from raysel.numerics.least_squares import expand, one_hot
+from raysel.numerics.linear_algebra import centre, product
 from raysel.numerics.reweighting import BoundedStep, reweighted_steps, weighted_ridge_with_dual
-from raysel.numerics.rounding import product
-from raysel.numerics.scatter import centre
 
 
 def heat_kernel_laplacian(X: FloatArray, n_neighbors: int) -> csr_array:

@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from raysel.base.iterative import OneShotEstimator
-from raysel.base.one_against_rest import OneAgainstRest, SignedTarget, signed_target
+from raysel.base.classifiers import OneAgainstRest, SignedTarget, signed_target
+from raysel.base.estimator import OneShotEstimator
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
 
 

@@ -10,15 +10,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from raysel.base.iterative import IterativeEstimator
-from raysel.baselines.kernel_classifier import (
-    KernelClassifier,
-    PreparedKernels,
-    fit_machine,
-    kernel_matrix,
-    pairs_of,
-)
-from raysel.baselines.margin_programs import highest_point
+from raysel.base.estimator import IterativeEstimator
+from raysel.baselines.kernel_classifiers import KernelClassifier, PreparedKernels, fit_machine, kernel_matrix, pairs_of
+from raysel.baselines.lp_boost import highest_point
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import ConfigError
 

@@ -25,12 +25,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.linalg import lapack
 
-from raysel.base.iterative import IterativeEstimator
-from raysel.base.selector import LinearSelector
+from raysel.base.classifiers import LinearSelector
+from raysel.base.estimator import IterativeEstimator
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
 from raysel.numerics.least_squares import centre_and_scale, one_hot
+from raysel.numerics.linear_algebra import product
 from raysel.numerics.reweighting import BoundedStep, reweighted_steps
-from raysel.numerics.rounding import product
 
 #: Smooths the norms of residuals of one-hot targets.
 EPS = 1e-12

@@ -10,15 +10,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.linalg
 
-from raysel.base.estimator import TENSOR, Capabilities
-from raysel.base.iterative import OneShotEstimator
-from raysel.base.projections.fitted import FittedProjection
-from raysel.base.projections.task_samples import pair_of_sides, task_samples
+from raysel.base.estimator import TENSOR, Capabilities, OneShotEstimator
+from raysel.base.fitted_projection import FittedProjection
+from raysel.base.task_samples import pair_of_sides, task_samples
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Layout
-from raysel.numerics.rounding import EPS
-from raysel.numerics.scatter import centre, thin_svd
+from raysel.numerics.linear_algebra import EPS, centre, thin_svd
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, fit_context
 from raysel.core.errors import DataError
-from raysel.numerics.classes import distance_differences
+from raysel.numerics.classification import distance_differences
 
 #: Number of distances in a block of test samples, so that the block stays in a core's cache.
 _CACHED = 2**16

@@ -1,4 +1,4 @@
-"""Scores of the classes or labels as one matrix whatever the classifier's interface, and metrics of classification."""
+"""Classes of labels, scores of the classes as one matrix whatever the classifier's interface, and metrics."""
 
 from __future__ import annotations
 
@@ -7,11 +7,41 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.metrics import f1_score, precision_score
 
-from raysel.core.arrays import FloatArray, LabelArray
+from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError, suggestion
 from raysel.core.plugins import load_plugin, plugin_names, warn_of_clash
+
+
+def distinct_classes(y: ArrayLike) -> tuple[LabelArray, IntArray]:
+    """Find the classes of labels, and number them in their order.
+
+    `y` is (n_samples,); returns `classes` (n_classes,), `codes` (n_samples,).
+    """
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise DataError(f"y holds one class only ({classes[0]!s}); at least two are needed.")
+    return classes, codes
+
+
+def distance_differences(nearest: FloatArray) -> FloatArray:
+    """Score of each class: distance to the nearest sample of another class minus that to the nearest of its own.
+
+        s_r(x) = min_(q != r) d_q(x) - d_r(x)
+
+    The largest score is that of the class of the nearest sample. Unlike -d_r(x), the scores of a class are comparable
+    across samples: a sample that is far from all classes is no worse than one that is near to all.
+
+    `nearest` is (n_samples, n_classes); returns (n_samples, n_classes).
+    """
+    rows = np.arange(len(nearest))
+    nearest_class = nearest.argmin(axis=1)
+    first_two = np.partition(nearest, 1, axis=1)
+    others = np.repeat(first_two[:, :1], nearest.shape[1], axis=1)
+    others[rows, nearest_class] = first_two[:, 1]
+    return others - nearest
 
 
 def gives_class_scores(model: Any) -> bool:

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from raysel.core.arrays import BoolArray, FloatArray, LabelArray
-from raysel.numerics.classes import distinct_classes
+from raysel.numerics.classification import distinct_classes
+from raysel.numerics.linear_algebra import product
 from raysel.numerics.reweighting import Penalty, l2p_weights, weighted_ridge
-from raysel.numerics.rounding import product
 
 
 @dataclass(frozen=True)

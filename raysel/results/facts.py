@@ -10,7 +10,7 @@ import numpy as np
 
 from raysel.evaluation.plan import FINAL
 from raysel.evaluation.records import Convergence, RefitRecord
-from raysel.numerics.intervals import MeanInterval
+from raysel.numerics.inference import MeanInterval
 from raysel.results.agreement import Agreement, choose_top
 from raysel.results.permutation import PermutationTest
 from raysel.results.records import StudyRecords

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from raysel.evaluation.agreement import RankOverlap
 from raysel.evaluation.records import Convergence
-from raysel.numerics.intervals import MeanInterval
+from raysel.numerics.inference import MeanInterval
 from raysel.results import tables
 from raysel.results.facts import Facts
 from raysel.results.records import StudyRecords

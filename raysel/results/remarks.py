@@ -9,7 +9,7 @@ from typing import Any, Final
 from raysel.config.space import Choices, LogSpace, domain_from_yaml
 from raysel.evaluation.plan import FINAL
 from raysel.evaluation.records import Convergence, RefitRecord, TrialRecord
-from raysel.numerics.intervals import TTest
+from raysel.numerics.inference import TTest
 from raysel.results.records import StudyRecords
 from raysel.results.scores import Reference, are_draws
 from raysel.study.inspection.remarks import questions_scores

@@ -14,13 +14,7 @@ from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import DirectoryError
 from raysel.core.files import read_json
 from raysel.evaluation.ranking_files import write_manifest, write_table
-from raysel.numerics.selection_bounds import (
-    ASSUMPTIONS,
-    simple_bound,
-    smallest_threshold,
-    threshold_on_grid,
-    unimodal_bound,
-)
+from raysel.numerics.rankings import ASSUMPTIONS, simple_bound, smallest_threshold, threshold_on_grid, unimodal_bound
 from raysel.results.tables import read_numbers
 
 if TYPE_CHECKING:
@@ -37,7 +31,7 @@ class StabilitySelection:
 
     Half of the samples select the ``top`` best features of the winner's configuration, or fewer if fewer have a score.
     A feature is a false selection here if half of the samples, drawn at random, select it with a probability of at most
-    ``theta`` = q / p, that of a selection by chance. `raysel.numerics.selection_bounds` states the bounds.
+    ``theta`` = q / p, that of a selection by chance. `raysel.numerics.rankings` states the bounds.
     """
 
     #: Largest number of features that a half selects.
@@ -114,7 +108,7 @@ class StabilitySelection:
 
     @property
     def simple_bound(self) -> float:
-        """Bound on the expected number of false selections in the set; see `raysel.numerics.selection_bounds`."""
+        """Bound on the expected number of false selections in the set; see `raysel.numerics.rankings`."""
         return simple_bound(self.q, self.p, self.threshold)
 
     @property

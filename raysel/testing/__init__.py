@@ -12,9 +12,9 @@ Without pytest: ``for check in estimator_checks("mine.methods.Lasso"): check()``
 """
 
 from raysel.testing.checks import Check, parametrize
-from raysel.testing.estimators.samples import MethodCase
-from raysel.testing.estimators.suite import estimator_checks
 from raysel.testing.executors import executor_checks
+from raysel.testing.method_cases import MethodCase
+from raysel.testing.method_suite import estimator_checks
 from raysel.testing.readers import reader_checks
 from raysel.testing.samplers import sampler_checks
 

@@ -15,8 +15,7 @@ from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
 from raysel.execution.trial_plan import trial_plan
 from raysel.study.definition import Study
-from raysel.testing.checks import Check, require, require_same_study
-from raysel.testing.studies import prepare_study, run_by, study_log
+from raysel.testing.checks import Check, prepare_study, require, require_same_study, run_by, study_log
 from raysel.tracking.journal import read_journal
 from raysel.tracking.log import Progress
 from raysel.tracking.records import record_from_line

@@ -46,7 +46,7 @@ from raysel.base.models import load_model, save_model, trusted_types, untrusted_
 from raysel.base.registry import OWN, build_solver, solver_class
 from raysel.core.errors import DataError, StudyError
 from raysel.data.layouts import Matrix
-from raysel.data.scaling import UnitScaler, make_scaler
+from raysel.data.scaling import ModalityScaler, UnitScaler, make_scaler
 from raysel.evaluation.selectors import ScoredSelector
 
 
@@ -115,6 +115,42 @@ def test_a_model_of_version_0_1_is_read_under_its_present_name(name):
     again.fit(X[::5], y[::5])
     np.testing.assert_array_equal(model.predict(X), again.predict(X))
     np.testing.assert_allclose(model[-1].scores_, again[-1].scores_, rtol=1e-9)
+
+
+#: Modules of some classes in model files of versions 0.2 to 0.7 and 0.8.0; the classes' names have stayed.
+FORMER_MODULES = {
+    "pca": ["raysel.baselines.projections.pca", "raysel.baselines.pca"],
+    "t_test": ["raysel.baselines.filters.t_test", "raysel.baselines.t_test"],
+    "mrmr": ["raysel.baselines.filters.mrmr", "raysel.baselines.mrmr"],
+    "gbr": ["raysel.baselines.embedded.gbr", "raysel.baselines.gbr"],
+    "kernel_svm": ["raysel.baselines.classifiers.kernel_svm", "raysel.baselines.kernel_svm"],
+    "ml_knn": ["raysel.baselines.multilabel.ml_knn", "raysel.baselines.ml_knn"],
+    "rfs": ["raysel.baselines.embedded.rfs"],
+}
+
+
+@pytest.mark.parametrize("name", FORMER_MODULES)
+def test_a_model_is_read_whose_classes_have_moved(name, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    scaler = ModalityScaler({"a": 2, "b": 2}).fit(X)
+    model = Pipeline([("scaler", scaler), ("solver", build_solver(name, Matrix(2, 2), {}).fit(scaler.transform(X), y))])
+    content = save_model(model, tmp_path / "present.skops").read_bytes()
+    for former in FORMER_MODULES[name]:
+        places = {solver_class(name).__module__: former, "raysel.data.scaling": "raysel.data.modality_scaler"}
+        with zipfile.ZipFile(io.BytesIO(content)) as whole, zipfile.ZipFile(tmp_path / "former.skops", "w") as changed:
+            for member in whole.namelist():
+                data = whole.read(member)
+                if member == "schema.json":
+                    for present, place in places.items():
+                        assert present.encode() in data
+                        data = data.replace(present.encode(), place.encode())
+                changed.writestr(member, data)
+        loaded = load_model(tmp_path / "former.skops")
+        assert [type(step) for _, step in loaded.steps] == [ModalityScaler, solver_class(name)]
+        if hasattr(model[-1], "predict"):
+            np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+        if hasattr(model[-1], "scores_"):
+            np.testing.assert_array_equal(loaded[-1].scores_, model[-1].scores_)
 
 
 FOREST = ExtraTreesClassifier(n_estimators=3, random_state=0)

@@ -14,9 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from task_sets import concatenate, make_tasks
 
 from raysel.baselines.aggregate import Aggregate
-from raysel.baselines.lda import LDA
-from raysel.baselines.pca import PCA
-from raysel.baselines.trace_ratio_lda import TraceRatioLDA
+from raysel.baselines.linear_projections import LDA, PCA, TraceRatioLDA
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Tasks
 from raysel.data.scaling import make_scaler

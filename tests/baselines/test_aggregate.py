@@ -14,8 +14,7 @@ from sklearn.decomposition import PCA
 from task_sets import make_task
 
 from raysel.baselines.aggregate import Aggregate
-from raysel.baselines.lda import LDA
-from raysel.baselines.trace_ratio_lda import TraceRatioLDA
+from raysel.baselines.linear_projections import LDA, TraceRatioLDA
 from raysel.core.errors import ConfigError
 
 

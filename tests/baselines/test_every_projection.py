@@ -14,9 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from task_sets import concatenate, dense_scatters, make_task, small_but_telling
 
 from raysel.baselines.aggregate import Aggregate
-from raysel.baselines.lda import LDA
-from raysel.baselines.pca import PCA
-from raysel.baselines.trace_ratio_lda import TraceRatioLDA
+from raysel.baselines.linear_projections import LDA, PCA, TraceRatioLDA
 from raysel.core.errors import ConfigError, DataError
 from raysel.solvers.mtda.mtda import MTDA
 from raysel.solvers.mtda.semisupervised_mtda import SemiSupervisedMTDA

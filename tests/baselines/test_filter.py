@@ -24,8 +24,7 @@ from raysel.baselines.filter import (
     information,
     order_scores,
 )
-from raysel.baselines.fisher_score import FisherScore
-from raysel.baselines.t_test import TTest
+from raysel.baselines.univariate_filters import FisherScore, TTest
 from raysel.core.errors import DataError
 
 

@@ -15,7 +15,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, WhiteKernel
 
 from raysel.baselines.gaussian_process import GaussianProcess, negative_log_evidence
-from raysel.baselines.kernel_classifier import pairs_of
+from raysel.baselines.kernel_classifiers import pairs_of
 
 
 class Block(Kernel):

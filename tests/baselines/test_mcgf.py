@@ -1,4 +1,4 @@
-"""MCGF against a Sylvester solver and refits without a sample's labels; what it may see of the test samples."""
+"""The Laplacian against loops over the samples, its spectrum against the parts of the graph, and the kept spectra."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import scipy.linalg
+from graph_references import graph_by_loops
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
 from raysel.base.registry import build_solver, solver_capabilities
-from raysel.baselines import neighbour_graph
-from raysel.baselines.mcgf import MCGF, correlated_scores
-from raysel.baselines.neighbour_graph import GraphSpectrum, graph_spectrum, laplacian
+from raysel.baselines import mcgf
+from raysel.baselines.mcgf import MCGF, GraphSpectrum, correlated_scores, graph_spectrum, laplacian
 from raysel.baselines.recent import RecentResults
 from raysel.core.errors import ConfigError
 from raysel.data.dataset import Dataset
@@ -25,7 +26,51 @@ from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Tensor
 from raysel.data.scaling import UnitScaler
 from raysel.evaluation.lockstep import make_fold_data
-from raysel.testing.studies import prepare_study
+from raysel.testing.checks import prepare_study
+
+
+def draw(seed, n=40, d=5):
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 2**16), k=st.integers(1, 8), n=st.integers(2, 25))
+def test_the_graph_is_that_of_the_loops(seed, k, n):
+    X = draw(seed, n)
+    np.testing.assert_allclose(laplacian(X, k), graph_by_loops(X, min(k, n - 1)), atol=1e-12)
+
+
+def test_equal_samples_share_their_neighbours():
+    X = draw(0, 15)
+    twice = np.concatenate([X, X])
+    order = np.random.default_rng(1).permutation(30)
+    np.testing.assert_allclose(laplacian(twice[order], 3), laplacian(twice, 3)[np.ix_(order, order)], atol=1e-12)
+    np.testing.assert_allclose(laplacian(np.ones((3, 2)), 1), 3 * np.eye(3) - 1)
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 2**16), k=st.integers(1, 4), groups=st.integers(1, 4))
+def test_the_spectrum_is_that_of_the_laplacian_and_counts_the_parts(seed, k, groups):
+    X = draw(seed, 24) + 100.0 * (np.arange(24) % groups)[:, None]
+    spectrum, L = graph_spectrum(X, k), laplacian(X, k)
+    V, values = spectrum.vectors, spectrum.values
+    np.testing.assert_allclose(V * values @ V.T, L, atol=1e-10)
+    np.testing.assert_allclose(V.T @ V, np.eye(24), atol=1e-10)
+    assert (np.diff(values) >= 0).all()
+    n_parts, _ = connected_components(L < 0)
+    assert n_parts >= groups
+    assert np.count_nonzero(values < 1e-9) == n_parts
+
+
+def test_a_kept_spectrum_is_read_only_and_that_of_its_own_samples(monkeypatch):
+    monkeypatch.setattr(mcgf, "_recent", RecentResults(10**6))
+    X = draw(1)
+    first = graph_spectrum(X, 3)
+    assert graph_spectrum(X.copy(), 3) is first
+    assert graph_spectrum(X, 4) is not first
+    assert graph_spectrum(X.reshape(20, 10), 3).vectors.shape == (20, 20)  # the same bytes in another shape
+    with pytest.raises(ValueError, match="read-only"):
+        first.values[0] = 1.0
 
 
 class SlowDict(OrderedDict):
@@ -37,7 +82,7 @@ class SlowDict(OrderedDict):
         return found
 
 
-def draw(seed, n=40, d=5, c=4):
+def draw_mcgf(seed, n=40, d=5, c=4):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     return X, (X @ rng.standard_normal((d, c)) + rng.standard_normal((n, c)) > 0.3).astype(int)
@@ -61,7 +106,7 @@ def solved(L, Y, C, beta, alpha):
     empty=st.booleans(),
 )
 def test_scores_are_those_of_a_sylvester_solver_and_own_shares_those_of_refits(seed, beta, alpha, empty):
-    X, Y = draw(seed, 30)
+    X, Y = draw_mcgf(seed, 30)
     n = 20
     Y[:, 0] *= not empty
     L, C, given_labels = laplacian(X, 10), cosines(Y[:n]), np.vstack([Y[:n], np.zeros((10, 4))])
@@ -76,7 +121,7 @@ def test_scores_are_those_of_a_sylvester_solver_and_own_shares_those_of_refits(s
 
 
 def test_the_boundary_leaves_the_share_of_the_label_above_it():
-    X, Y = draw(1, 60)
+    X, Y = draw_mcgf(1, 60)
     n = 40
     model = MCGF().fit(X[:n], Y[:n])
     F, own = correlated_scores(graph_spectrum(X, 10), Y[:n].astype(float), 1.0, 0.5)
@@ -89,7 +134,7 @@ def test_the_boundary_leaves_the_share_of_the_label_above_it():
 
 
 def test_labels_that_all_or_none_have_are_answered_by_their_sign():
-    X, Y = draw(2, 60)
+    X, Y = draw_mcgf(2, 60)
     Y[:40, 1], Y[:40, 2] = 0, 1
     predicted = MCGF().fit(X[:40], Y[:40]).predict(X[40:])
     assert not predicted[:, 1].any()
@@ -114,7 +159,7 @@ def test_one_label_a_sample_is_the_largest_score():
 
 
 def test_it_sees_the_features_of_the_samples_beside_but_no_labels():
-    X, Y = draw(3, 80)
+    X, Y = draw_mcgf(3, 80)
     model = MCGF().fit(X[:40], Y[:40])
     together = model.decision_function(X[40:])
     # Fitted is what the training rows say; given rows come without labels, and change each other's scores.
@@ -131,7 +176,7 @@ def test_it_sees_the_features_of_the_samples_beside_but_no_labels():
 
 @pytest.mark.parametrize("name", ["mcgf", "ml_knn", "mlls", "nearest_neighbor"])
 def test_labels_of_the_held_out_samples_and_other_samples_change_nothing(name):
-    X, Y = draw(8, 80)
+    X, Y = draw_mcgf(8, 80)
     train, held_out, rng = np.arange(40), np.arange(40, 60), np.random.default_rng(0)
     scrambled_X, scrambled_Y = X.copy(), Y.copy()
     scrambled_Y[40:] = 1 - scrambled_Y[40:]
@@ -148,7 +193,7 @@ def test_labels_of_the_held_out_samples_and_other_samples_change_nothing(name):
 
 def test_a_graph_in_parts_has_a_solution():
     """Two groups far apart: the Laplacian has the eigenvalue 0 twice, and no label crosses."""
-    X, _ = draw(4, 24)
+    X, _ = draw_mcgf(4, 24)
     X[12:] += 1e3
     y = np.repeat([0, 1], 12)
     model = MCGF(n_neighbors=3).fit(X[::2], y[::2])
@@ -165,12 +210,12 @@ def test_a_graph_of_pairs_has_a_solution():
 
 def test_threads_share_the_decompositions_and_changed_samples_do_not(monkeypatch):
     """Many threads, more samples than are kept: every answer is that of a lone call."""
-    sets = [draw(seed, 30) for seed in range(6)]
+    sets = [draw_mcgf(seed, 30) for seed in range(6)]
     models = [MCGF(n_neighbors=5).fit(X[:20], Y[:20]) for X, Y in sets]
     alone = [model.decision_function(X[20:]) for model, (X, _) in zip(models, sets, strict=True)]
     recent = RecentResults(2 * 30 * 31)  # two spectra of 30 samples
     recent._latest = SlowDict()
-    monkeypatch.setattr(neighbour_graph, "_recent", recent)
+    monkeypatch.setattr(mcgf, "_recent", recent)
     order = [i % 6 for i in range(120)]
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda i: models[i].decision_function(sets[i][0][20:]), order))
@@ -201,7 +246,7 @@ def test_a_study_is_refused_if_training_and_test_samples_together_are_too_many(t
 
 
 def test_non_convex_objectives_and_too_many_samples_are_refused():
-    X, Y = draw(6)
+    X, Y = draw_mcgf(6)
     for alpha in (1.0, 2.5):
         with pytest.raises(ConfigError, match=rf"alpha={alpha:g} makes the objective of MCGF not convex"):
             MCGF(alpha=alpha).fit(X, Y)

@@ -15,7 +15,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import KernelCenterer
 from sklearn.svm import SVC
 
-from raysel.baselines.kernel_classifier import pairs_of
+from raysel.baselines.kernel_classifiers import pairs_of
 from raysel.baselines.mkl import MKL, KernelWeights
 from raysel.core.errors import ConfigError
 

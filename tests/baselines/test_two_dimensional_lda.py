@@ -11,7 +11,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import KNeighborsClassifier
 
 from raysel.base.registry import build_solver
-from raysel.baselines.lda import LDA
+from raysel.baselines.linear_projections import LDA
 from raysel.baselines.two_dimensional_lda import TwoDimensionalLDA
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Matrix, Tensor

@@ -20,8 +20,8 @@ MODULE = """
     from dataclasses import replace
     from sklearn.base import BaseEstimator, ClassifierMixin
     from raysel.base.estimator import Capabilities
-    from raysel.base.iterative import IterativeEstimator
-    from raysel.base.iterative import OneShotEstimator
+    from raysel.base.estimator import IterativeEstimator
+    from raysel.base.estimator import OneShotEstimator
     from raysel.data.formats.files import RawData
 
     class Whole(OneShotEstimator):

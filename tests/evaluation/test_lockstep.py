@@ -14,12 +14,12 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score
 from sklearn.svm import LinearSVC
 
-from raysel.base.iterative import IterativeEstimator
-from raysel.base.selector import Selector
+from raysel.base.classifiers import Selector
+from raysel.base.estimator import IterativeEstimator
 from raysel.baselines.glspfs import GLSPFS
-from raysel.baselines.information_gain import InformationGain
-from raysel.baselines.kernel_svm import KernelSVM
-from raysel.baselines.relieff import ReliefF
+from raysel.baselines.kernel_classifiers import KernelSVM
+from raysel.baselines.multivariate_filters import ReliefF
+from raysel.baselines.univariate_filters import InformationGain
 from raysel.data.dataset import join_tasks
 from raysel.data.loading import load_dataset
 from raysel.data.scaling import UnitScaler, make_scaler

@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 from small_studies import raw_config, run_offline, write_digits
 
 from raysel.baselines.dfs import DFS
-from raysel.baselines.gbr import BilinearRegression
+from raysel.baselines.least_squares import BilinearRegression
 from raysel.baselines.rfs import RFS
 from raysel.evaluation.records import other_start
 from raysel.results import texts

@@ -14,8 +14,8 @@ from sklearn.pipeline import Pipeline
 
 from raysel.base.models import load_model, save_model, untrusted_types
 from raysel.base.registry import OWN, build_solver, solver_class
-from raysel.baselines.nearest_neighbor import NearestNeighbor
-from raysel.baselines.variance import Variance
+from raysel.baselines.nearest_neighbours import NearestNeighbor
+from raysel.baselines.univariate_filters import Variance
 from raysel.core.errors import ConfigError
 from raysel.data.layouts import Matrix
 from raysel.data.scaling import make_scaler

@@ -13,11 +13,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from small_studies import run_serially
 
-from raysel.baselines.fisher_score import FisherScore
-from raysel.baselines.information_gain import InformationGain
-from raysel.baselines.mrmr import MRMR
-from raysel.baselines.relieff import ReliefF
-from raysel.baselines.t_test import TTest
+from raysel.baselines.multivariate_filters import MRMR, ReliefF
+from raysel.baselines.univariate_filters import FisherScore, InformationGain, TTest
 from raysel.config import config_from_dict
 from raysel.data.scaling import make_scaler
 from raysel.evaluation.plan import NestedPlan

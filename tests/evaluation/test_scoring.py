@@ -12,7 +12,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
-from raysel.baselines.lda import LDA
+from raysel.baselines.linear_projections import LDA
 from raysel.baselines.linear_svm import LinearSVM
 from raysel.data.dataset import join_tasks
 from raysel.data.loading import load_dataset

@@ -10,7 +10,7 @@ from sklearn.feature_selection import SelectKBest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from raysel.base.adapter import ScikitLearnMethod
-from raysel.baselines.variance import Variance
+from raysel.baselines.univariate_filters import Variance
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.task_blocks import TaskBlocks, constant_features
 from raysel.evaluation.selectors import RankedClassifier, RankedSelector, usable_scores

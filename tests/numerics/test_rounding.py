@@ -13,9 +13,8 @@ from raysel.baselines.glspfs import GLSPFS
 from raysel.baselines.rfs import RFS
 from raysel.baselines.two_dimensional_lda import discriminant_directions
 from raysel.core.errors import DataError
-from raysel.numerics.rounding import EPS, product
-from raysel.numerics.scatter import fisher_directions, scatter_range
-from raysel.numerics.trace_ratio import shrunken
+from raysel.numerics.discriminants import fisher_directions, scatter_range, shrunken
+from raysel.numerics.linear_algebra import EPS, product
 from raysel.solvers.mtda.aligned_mtda import AlignedMTDA
 from raysel.solvers.smml.smml import SMML
 from raysel.solvers.smr.smr import SMR

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.numerics.scatter import scatter_range
+from raysel.numerics.discriminants import scatter_range
 
 
 def jacobi_singular_values(A):

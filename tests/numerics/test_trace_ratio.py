@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from raysel.numerics.scatter import scatter_range
-from raysel.numerics.trace_ratio import LARGEST_RATIO, Scatters, maximize_trace_ratio, shared_ratio
+from raysel.numerics.discriminants import LARGEST_RATIO, Scatters, maximize_trace_ratio, scatter_range, shared_ratio
 
 
 @given(st.integers(0, 10**6), st.integers(4, 25), st.integers(1, 25), st.integers(2, 4), st.integers(0, 3))

@@ -18,7 +18,7 @@ from small_studies import NoUpload, make_study, write_digits
 
 import raysel
 from raysel.base.models import load_model, save_model
-from raysel.baselines.variance import Variance
+from raysel.baselines.univariate_filters import Variance
 from raysel.core.errors import ConfigError, DirectoryError, StudyError, UnfinishedStudyError
 from raysel.data.task_blocks import TaskBlocks
 from raysel.evaluation.selectors import RankedSelector

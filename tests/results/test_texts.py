@@ -14,7 +14,7 @@ from scipy import stats
 from small_studies import raw_config, run_offline, write_digits
 
 from raysel.evaluation.plan import FINAL
-from raysel.numerics.intervals import paired_comparison
+from raysel.numerics.inference import paired_comparison
 from raysel.results import remarks, texts
 from raysel.results.export import manifest, markdown
 from raysel.results.remarks import edge_remarks, few_folds_remarks, number_remarks

@@ -33,8 +33,8 @@ def own_module(tmp_path, monkeypatch):
     """A user's module with a method of raysel's contract that only ranks, and one that does neither."""
     (tmp_path / "own_methods.py").write_text(
         textwrap.dedent("""
-        from raysel.base.iterative import OneShotEstimator
-        from raysel.base.selector import Selector
+        from raysel.base.estimator import OneShotEstimator
+        from raysel.base.classifiers import Selector
 
         class Variance(OneShotEstimator, Selector):
             def __init__(self, n_features_to_select=None):

@@ -9,17 +9,15 @@ import numpy as np
 import pytest
 from failing_checks import failures
 
+from raysel.base.classifiers import LinearSelector
 from raysel.base.estimator import MODALITIES, TENSOR
-from raysel.base.selector import LinearSelector
-from raysel.baselines.lda import LDA
+from raysel.baselines.linear_projections import LDA, PCA
 from raysel.baselines.linear_svm import LinearSVM
-from raysel.baselines.pca import PCA
 from raysel.data.formats.writers import save_dataset
 from raysel.solvers.smml.smml import SMML
 from raysel.solvers.smr.smr import SMR
-from raysel.testing import MethodCase, estimator_checks
-from raysel.testing.estimators import studies
-from raysel.testing.estimators.samples import samples_for
+from raysel.testing import MethodCase, estimator_checks, method_suite
+from raysel.testing.method_cases import samples_for
 
 
 def made(name, base, **attributes):
@@ -237,7 +235,7 @@ def test_a_method_that_knows_held_out_labels_is_found(monkeypatch):
         Peeks.labels.update(zip((row.tobytes() for row in dataset.X), dataset.y, strict=True))
         save_dataset(dataset, path)
 
-    monkeypatch.setattr(studies, "save_dataset", told)
+    monkeypatch.setattr(method_suite, "save_dataset", told)
     checks = [check for check in estimator_checks(Peeks, SVM) if check.kind == "study"]
     assert failures(checks) == {"study_of_permuted_labels_finds_nothing"}
 

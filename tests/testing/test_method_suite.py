@@ -8,7 +8,7 @@ from method_cases import CASES, representatives
 from raysel.base.registry import solver_names
 from raysel.execution.ray.executor import RayExecutor
 from raysel.testing import estimator_checks, parametrize
-from raysel.testing.estimators.studies import executors_agree
+from raysel.testing.method_suite import executors_agree
 
 BY_NAME = {case.solver_name: case for case in CASES}
 QUICK = representatives(CASES)

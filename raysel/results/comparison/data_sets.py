@@ -15,7 +15,7 @@ from raysel.core.arrays import FloatArray
 from raysel.core.errors import ConfigError
 from raysel.core.files import remove_results, write_result
 from raysel.evaluation.ranking_files import write_manifest
-from raysel.numerics.over_data_sets import RankComparison, compare_over_data_sets
+from raysel.numerics.inference import RankComparison, compare_over_data_sets
 from raysel.results.comparison.export import frame_content, make_folder
 from raysel.results.comparison.result import ComparisonResult
 from raysel.results.comparison.words import TextTable, in_markdown, p_in_words

@@ -16,7 +16,7 @@ from raysel.core.errors import ConfigError, DirectoryError
 from raysel.evaluation.feature_ranking import default_n_selected
 from raysel.evaluation.plan import NestedPlan
 from raysel.numerics.classification import metric_range
-from raysel.numerics.intervals import PairedComparison, TTest, holm, paired_comparison
+from raysel.numerics.inference import PairedComparison, TTest, holm, paired_comparison
 from raysel.numerics.rankings import Stability
 from raysel.results.agreement import NoiseLevel
 from raysel.results.facts import Facts

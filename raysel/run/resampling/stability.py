@@ -16,8 +16,7 @@ from raysel.evaluation.plan import derived_seed
 from raysel.evaluation.records import convergence_of
 from raysel.evaluation.selectors import usable_scores
 from raysel.evaluation.splitters import split
-from raysel.numerics.rankings import descending_order
-from raysel.numerics.selection_bounds import threshold_on_grid
+from raysel.numerics.rankings import descending_order, threshold_on_grid
 from raysel.results.stability import FOLDER, StabilitySelection, write_stability_selection
 from raysel.run.launch import make_listeners
 from raysel.run.resampling.finished import FinishedStudy, finished_study

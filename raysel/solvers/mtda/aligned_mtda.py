@@ -18,15 +18,14 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 
-from raysel.base.projections.task_samples import TaskSamples, task_label, warn_of_lost_directions
+from raysel.base.task_samples import TaskSamples, task_label, warn_of_lost_directions
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.formats.array_files import open_npz
 from raysel.data.formats.files import find_data_file, reading
 from raysel.data.layouts import Tasks
-from raysel.numerics.rounding import rounding
-from raysel.numerics.scatter import centre, equilibrated_rank, scatter_range, thin_svd
-from raysel.numerics.trace_ratio import Scatters, maximize_trace_ratio, shrunken
+from raysel.numerics.discriminants import Scatters, maximize_trace_ratio, scatter_range, shrunken
+from raysel.numerics.linear_algebra import centre, equilibrated_rank, rounding, thin_svd
 from raysel.solvers.mtda.shared_ratio import SharedRatioProjector
 
 _FORMAT = "A file of maps is .npz with an array of shape (n_features of the task, d') for each task's name."

@@ -22,11 +22,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from raysel.base.estimator import VOLUME, Capabilities
-from raysel.base.projections.task_samples import TaskSamples, pair_of_sides, warn_of_lost_directions
+from raysel.base.task_samples import TaskSamples, pair_of_sides, warn_of_lost_directions
 from raysel.core.arrays import FloatArray, Interval
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Layout
-from raysel.numerics.scatter import centre, equilibrated_rank, thin_svd
+from raysel.numerics.linear_algebra import centre, equilibrated_rank, thin_svd
 from raysel.solvers.mtda.shared_ratio import SharedRatioProjector
 
 Factors: TypeAlias = tuple[FloatArray, FloatArray]

@@ -20,11 +20,10 @@ import scipy.linalg
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from raysel.base.projections.task_samples import TaskSamples
+from raysel.base.task_samples import TaskSamples
 from raysel.core.arrays import FloatArray, Interval, StrOptions
 from raysel.core.errors import ConfigError
-from raysel.numerics.scatter import ScatterRange
-from raysel.numerics.trace_ratio import LARGEST_RATIO, Scatters, shared_ratio, shrunken
+from raysel.numerics.discriminants import LARGEST_RATIO, ScatterRange, Scatters, shared_ratio, shrunken
 from raysel.solvers.mtda.shared_ratio import SharedRatioProjector
 
 

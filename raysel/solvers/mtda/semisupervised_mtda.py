@@ -20,11 +20,10 @@ from scipy.sparse.csgraph import laplacian
 from sklearn.neighbors import kneighbors_graph
 
 from raysel.base.estimator import Capabilities
-from raysel.base.projections.task_samples import TaskSamples, warn_of_lost_directions
+from raysel.base.task_samples import TaskSamples, warn_of_lost_directions
 from raysel.core.arrays import FloatArray, Interval
 from raysel.core.errors import DataError
-from raysel.numerics.scatter import ScatterRange, scatter_range
-from raysel.numerics.trace_ratio import shrunken
+from raysel.numerics.discriminants import ScatterRange, scatter_range, shrunken
 from raysel.solvers.mtda.shared_ratio import SharedRatioProjector
 
 

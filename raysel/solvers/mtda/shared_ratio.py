@@ -9,13 +9,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from raysel.base.iterative import IterativeEstimator
-from raysel.base.projections.projector import TaskProjector
-from raysel.base.projections.task_samples import TaskSamples, task_label
+from raysel.base.estimator import IterativeEstimator
+from raysel.base.task_projector import TaskProjector
+from raysel.base.task_samples import TaskSamples, task_label
 from raysel.core.arrays import FloatArray, StrOptions
 from raysel.core.errors import ConfigError
-from raysel.numerics.scatter import ScatterRange
-from raysel.numerics.trace_ratio import Scatters, maximize_trace_ratio
+from raysel.numerics.discriminants import ScatterRange, Scatters, maximize_trace_ratio
 
 #: The joint ratio has dropped a task if the projection retains less than the share DROPPED of its scatter and its own
 #: ratio is less than the share BELOW of the joint one.

@@ -17,7 +17,7 @@ import scipy.linalg
 
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.numerics.hinge import FeatureNorm, ModalityNorm, balanced, best_bias, hinge_loss
-from raysel.numerics.rounding import product
+from raysel.numerics.linear_algebra import product
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from raysel.base.estimator import Capabilities
-from raysel.base.iterative import IterativeEstimator
-from raysel.base.one_against_rest import OneAgainstRest, SignedTarget, signed_target
+from raysel.base.classifiers import OneAgainstRest, SignedTarget, signed_target
+from raysel.base.estimator import Capabilities, IterativeEstimator
 from raysel.core.arrays import FloatArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Layout, Modalities

@@ -22,9 +22,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from raysel.base.estimator import Capabilities
-from raysel.base.iterative import IterativeEstimator
-from raysel.base.selector import MatrixSelector
+from raysel.base.classifiers import MatrixSelector
+from raysel.base.estimator import Capabilities, IterativeEstimator
 from raysel.core.arrays import FloatArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import ConfigError
 from raysel.numerics.least_squares import LeastSquaresData, least_squares_data, orthonormal

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from raysel.base.iterative import OneShotEstimator
-from raysel.base.selector import Selector
+from raysel.base.classifiers import Selector
+from raysel.base.estimator import OneShotEstimator
 from raysel.data.formats.files import RawData
 
 

@@ -53,7 +53,7 @@ from raysel.core.errors import RayselError
 from raysel.run.launch import joined, slots
 from raysel.run.launch import make_executor
 from raysel.study.definition import Study
-from raysel.testing.studies import run_by
+from raysel.testing.checks import run_by
 address, mixed, folder = sys.argv[1], sys.argv[2] == "mixed", Path(sys.argv[3])
 studies = [Study.prepare(config_from_dict(raw)) for raw in json.loads(Path(sys.argv[4]).read_text())]
 try:

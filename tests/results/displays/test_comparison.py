@@ -11,7 +11,7 @@ from drawn import draw, is_on_page, labels
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.numerics.over_data_sets import compare_over_data_sets
+from raysel.numerics.inference import compare_over_data_sets
 from raysel.results.displays.comparison import ComparisonFigure, ShownMember
 from raysel.results.displays.critical_difference import RankDiagram
 from raysel.results.displays.display import spread_out

@@ -28,7 +28,7 @@ from raysel.numerics.permutation import LabelPermutations, feature_p_values, per
 from raysel.run.resampling import permutation
 from raysel.run.resampling.permutation import Chosen, packed, permuted_scores, permuted_study, unpacked
 from raysel.study.definition import Study
-from raysel.testing.studies import run_by
+from raysel.testing.checks import run_by
 from raysel.tracking.journal import last_end, read_journal
 from raysel.tracking.mlflow_view import end_view
 from raysel.tracking.records import NodeRecord

@@ -22,8 +22,7 @@ from raysel.data.formats.writers import save_dataset
 from raysel.data.synthetic import make_multimodal_classification
 from raysel.evaluation.plan import derived_seed
 from raysel.execution.serial import SerialExecutor
-from raysel.numerics.rankings import nogueira_stability
-from raysel.numerics.selection_bounds import ASSUMPTIONS, simple_bound, unimodal_bound
+from raysel.numerics.rankings import ASSUMPTIONS, nogueira_stability, simple_bound, unimodal_bound
 from raysel.results import texts
 from raysel.results.export import markdown
 from raysel.results.facts import Facts

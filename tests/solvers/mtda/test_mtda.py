@@ -12,8 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from task_sets import concatenate, dense_scatters, leading, make_tasks
 
 from raysel.core.errors import ConfigError
-from raysel.numerics.scatter import scatter_range
-from raysel.numerics.trace_ratio import shrunken
+from raysel.numerics.discriminants import scatter_range, shrunken
 from raysel.solvers.mtda.mtda import MTDA, turn_to_total, update_map
 
 

@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from small_studies import make_study, run_serially
 from task_sets import assert_same_spaces, best_ratio, dense_scatters, make_task, write_tasks
 
-from raysel.base.projections.task_samples import task_samples
+from raysel.base.task_samples import task_samples
 from raysel.core.errors import ConfigError, DataError
 from raysel.solvers.mtda.mtda import MTDA
 from raysel.solvers.mtda.semisupervised_mtda import SemiSupervisedMTDA, partly_labelled

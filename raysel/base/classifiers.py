@@ -1,0 +1,300 @@
+"""Base classes of feature selectors, linear classifiers and classifiers of one class against the rest."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from raysel.base.estimator import TENSOR, Capabilities, Estimator
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray, validate_samples
+from raysel.core.errors import ConfigError, DataError
+from raysel.data.layouts import Layout
+from raysel.numerics.classification import distinct_classes
+
+
+class Selector(SelectorMixin, Estimator):
+    """Base class of methods whose ``transform`` selects the ``n_features_to_select`` best features.
+
+    By default half of the features are selected. Features with score 0 are never selected, so that fewer may remain.
+    """
+
+    n_features_to_select: int | None
+
+    def _get_support_mask(self) -> BoolArray:
+        check_is_fitted(self)
+        n_selected = self.n_features_to_select
+        # Half of the features by default, as in scikit-learn's RFE.
+        limit = max(1, self.n_features_in_ // 2) if n_selected is None else n_selected
+        return (self.ranking_ <= limit) & (self.scores_ > 0)
+
+
+class LinearSelector(ClassifierMixin, Selector):
+    """Base class of selectors that are linear classifiers.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_classes, n_features)
+        Coefficients; one row for two classes.
+    intercept_ : ndarray of shape (n_classes,)
+        Intercepts; one entry for two classes.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    """
+
+    capabilities: ClassVar[Capabilities] = replace(Selector.capabilities, predicts=True)
+
+    coef_: FloatArray
+    intercept_: FloatArray
+    classes_: LabelArray
+
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Compute the scores of the classes, ``X coef_' + intercept_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes) or (n_samples,)
+            Score of each class; for two classes that of the second one.
+        """
+        check_is_fitted(self)
+        features: FloatArray = validate_samples(self, X, dtype=np.float64, reset=False)
+        values = features @ self.coef_.T + self.intercept_
+        return values[:, 0] if len(self.coef_) == 1 else values
+
+    def predict(self, X: ArrayLike) -> LabelArray:
+        """Predict the class of largest score; for two classes the second one if its score is positive.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predicted classes.
+        """
+        values = self.decision_function(X)
+        positions = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
+        return self.classes_[positions]
+
+    def _keep_linear(self, coef: FloatArray, intercept: FloatArray, classes: LabelArray) -> None:
+        """Set ``coef_``, ``intercept_`` and ``classes_`` from one row for each class, also where there are two."""
+        if len(coef) == 2:  # scikit-learn's convention: one row, positive for the second class
+            coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
+        self.coef_, self.intercept_, self.classes_ = coef, intercept, classes
+
+
+class MatrixSelector(LinearSelector):
+    """Base class of linear selectors of matrix-shaped samples, with the parameter ``shape``.
+
+    ``shape`` is the height and width of the samples whose cells, in C order, are the columns of X; None stands for
+    (n_features, 1), plain vectors. It is set from the data set's layout.
+    """
+
+    capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, layouts=frozenset({TENSOR}), max_axes=2)
+    layout_parameters: ClassVar[frozenset[str]] = frozenset({"shape"})
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"shape": [tuple, list, None]}
+
+    # Set by the constructors of the subclasses.
+    shape: tuple[int, int] | None
+
+    @classmethod
+    def from_layout(cls, layout: Layout, **params: Any) -> Self:
+        """Make an estimator for samples of this layout.
+
+        Parameters
+        ----------
+        layout : Tensor of order 1 or 2
+            Layout of the samples, which sets ``shape``.
+        **params
+            All parameters but ``shape``.
+
+        Returns
+        -------
+        MatrixSelector
+            The unfitted estimator.
+
+        Raises
+        ------
+        ConfigError
+            If the samples are neither vectors nor matrices.
+        """
+        if len(layout.grid) not in (1, 2):
+            raise ConfigError(
+                f"{cls.__name__} takes matrices or vectors, not {layout}: set dataset.shape to [height, width]."
+            )
+        height, width = (*layout.grid, 1)[:2]
+        return cls(shape=(height, width), **params)
+
+    def check(self, n_features: int) -> None:
+        """Check that the parameters are valid and that ``shape`` has this number of cells.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features.
+
+        Raises
+        ------
+        ConfigError
+            If a parameter is invalid; the message names the parameter, its value and the valid values.
+        """
+        super().check(n_features)
+        shape = self._sides(n_features)
+        if len(shape) != 2 or any(not isinstance(side, Integral) or side < 1 for side in shape):
+            raise ConfigError(f"shape={self.shape} is not a height and a width, e.g. (32, 32).")
+        if shape[0] * shape[1] != n_features:
+            raise ConfigError(
+                f"shape={self.shape} has {shape[0]} x {shape[1]} = {shape[0] * shape[1]} cells, "
+                f"but there are {n_features} features."
+            )
+
+    def _sides(self, n_features: int) -> tuple[int, ...]:
+        return (n_features, 1) if self.shape is None else tuple(self.shape)
+
+
+@dataclass(frozen=True)
+class SignedTarget:
+    """Target of one binary problem for each class or label."""
+
+    #: 1 for samples of the class or label, -1 for the others; shape (n_problems, n_samples).
+    signs: FloatArray
+    #: Class labels, or 0, 1, ... for a multi-label target; shape (n_classes,).
+    classes: LabelArray
+    multilabel: bool
+
+    @property
+    def counts(self) -> IntArray:
+        """Number of samples of each class, (n_classes,), or without and with each label, (n_labels, 2)."""
+        above = np.count_nonzero(self.signs > 0, axis=1)
+        if len(self.classes) > 2 and not self.multilabel:
+            return above
+        sides = np.column_stack([self.signs.shape[1] - above, above])
+        return sides if self.multilabel else sides[0]
+
+
+def signed_target(y: ArrayLike) -> SignedTarget:
+    """Make one binary problem for each class or label. `y` is (n_samples,) or (n_samples, n_labels)."""
+    y = np.asarray(y)
+    multilabel = y.ndim == 2 and y.shape[1] > 1
+    if multilabel:
+        positive, classes = _positive_labels(y), np.arange(y.shape[1])
+    else:
+        classes, codes = distinct_classes(y)
+        columns = np.arange(len(classes)) if len(classes) > 2 else np.array([1])
+        positive = codes.reshape(-1, 1) == columns
+    return SignedTarget(np.ascontiguousarray(np.where(positive.T, 1.0, -1.0)), classes, multilabel)
+
+
+def _positive_labels(y: LabelArray) -> LabelArray:
+    """Mask of the entries 1 of an indicator of 0/1 or -1/1."""
+    if type_of_target(y) != "multilabel-indicator" or not set(np.unique(y)) <= {-1, 0, 1}:
+        values = ", ".join(map(repr, np.unique(y)[:5].tolist()))
+        raise DataError(f"y of shape {y.shape} holds {values}: give labels, or an indicator of 0/1 or -1/1.")
+    return y > 0
+
+
+class OneAgainstRestClassifier(ClassifierMixin, Estimator):
+    """Base class of classifiers with a score for each class against the rest, which also support multi-label targets.
+
+    A method also derives from `IterativeEstimator` or `OneShotEstimator`, implements ``decision_function`` and calls
+    ``_keep_target`` when it is fitted. By default it ranks no features.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels; 0, 1, ... for a multi-label target.
+    class_count_ : ndarray of int64, shape (n_classes,) or (n_labels, 2)
+        Number of training samples of each class; for a multi-label target without and with each label.
+    multilabel_ : bool
+        Whether the target was multi-label.
+    """
+
+    capabilities: ClassVar[Capabilities] = Capabilities(ranks=False, predicts=True, multilabel=True)
+
+    classes_: LabelArray
+    class_count_: IntArray
+    multilabel_: bool
+
+    def _keep_target(self, target: SignedTarget) -> None:
+        """Set the fitted attributes that the labels alone determine."""
+        self.classes_, self.multilabel_, self.class_count_ = target.classes, target.multilabel, target.counts
+
+    def _validate_data(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, LabelArray]:
+        shape = np.asarray(y).shape
+        if len(shape) == 2 and shape[1] > 1:
+            features, target = validate_data(
+                self, X, y, dtype=np.float64, order="C", ensure_min_samples=2, multi_output=True
+            )
+            check_classification_targets(target)
+            return features, target
+        return super()._validate_data(X, y)
+
+    @abstractmethod
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Compute the scores of the classes or labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes) or (n_samples,)
+            Score of each class or label; for two classes that of the second one. A label is predicted where it is
+            positive.
+        """
+
+    def predict(self, X: ArrayLike) -> LabelArray:
+        """Predict the class of largest score, or for a multi-label target all labels of positive score.
+
+        Of classes with equal scores the most frequent one of the training set is predicted, of equally frequent ones
+        the first. A label (or the second of two classes) with score 0 is predicted if most training samples have it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Predicted classes, or an indicator of 0 and 1 for a multi-label target.
+        """
+        values = self.decision_function(X)
+        if values.ndim == 2 and not self.multilabel_:
+            order = np.argsort(-self.class_count_, kind="stable")
+            return self.classes_[order[values[:, order].argmax(axis=1)]]
+        majority = self.class_count_[..., 1] > self.class_count_[..., 0]
+        positive = np.where(values == 0, majority, values > 0).astype(np.int64)
+        return positive if self.multilabel_ else self.classes_[positive]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+class OneAgainstRest(OneAgainstRestClassifier, LinearSelector):
+    """Base class of linear classifiers of one class against the rest, which rank the features by their coefficients."""
+
+    capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, multilabel=True)
+
+    decision_function = LinearSelector.decision_function

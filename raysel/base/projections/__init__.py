@@ -1,1 +1,0 @@
-"""Base classes of projections of one or several tasks."""

@@ -1,0 +1,353 @@
+"""Least-squares classifiers: bilinear regression (GBR) and MLLS, whose labels share a subspace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.linalg
+from sklearn.base import clone
+
+from raysel.base.classifiers import MatrixSelector, OneAgainstRest, SignedTarget, signed_target
+from raysel.base.estimator import Capabilities, IterativeEstimator, OneShotEstimator
+from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray
+from raysel.core.errors import ConfigError
+from raysel.numerics.least_squares import LeastSquaresData, least_squares_data, left_factors, orthonormal
+from raysel.numerics.linear_algebra import EPS, centre
+
+
+class BilinearRegression(IterativeEstimator, MatrixSelector):
+    """Bilinear regression: ranks the cells of matrix-shaped samples and classifies them.
+
+        min  sum_i (u'X_i v + b - t_i)^2  +  alpha ||u||^2 ||v||^2
+
+    over u, v and b for each class, with its one-hot target t (n_samples,). Gabriel's generalised bilinear regression
+    [1]_ as [2]_, section II-C, uses it, with a penalty that makes it well-posed: sparse matrix regression of rank 1
+    with a ridge penalty. Centring samples and targets replaces b. An iteration solves for all u given v, and for all
+    v given u, each exactly. The problem is not convex; the start of v is the leading right singular vector of
+    ``sum_i t_i X_i`` over the centred samples. For samples of one column it is ridge regression.
+
+    Parameters
+    ----------
+    shape : tuple of (int, int), default=None
+        Height and width of the samples, whose cells in C order are the features. None: (n_features, 1).
+    alpha : float, default=0.01
+        Strength of the penalty, above 0, for the features as given: for s X it is s^2 alpha.
+    max_iter : int, default=100
+        Maximum number of iterations; one solves for u and for v.
+    tol : float, default=1e-4
+        Stop when an iteration lowers the objective by at most this share.
+    n_features_to_select : int, default=None
+        Number of features that ``transform`` selects. None: half of them.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_classes, n_features)
+        The matrices u v', row by row; one row for two classes, the difference of both.
+    intercept_ : ndarray of shape (n_classes,)
+        b; one entry for two classes.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    scores_ : ndarray of shape (n_features,)
+        ``sqrt(sum_r u_ra^2 v_rb^2)`` over the classes r for the cell (a, b); 0 for features that are constant in the
+        training set.
+    ranking_ : ndarray of int64, shape (n_features,)
+        Rank of each feature, 1 is best.
+    objective_path_ : ndarray of shape (n_iter_,)
+        Sum of the classes' objectives after each iteration; it never rises.
+    n_iter_ : int
+        Number of iterations.
+    converged_ : bool
+        Whether the last iteration met ``tol``, at a local optimum.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        From ``fit``: alpha vanishes in rounding beside the squares of the features.
+
+    References
+    ----------
+    .. [1] Gabriel, "Generalised bilinear regression", Biometrika 85(3), 1998.
+    .. [2] Hou, Jiao, Nie, Luo, Zhou, "2D feature selection by sparse matrix regression",
+       IEEE Transactions on Image Processing 26(9), 2017.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> gbr = BilinearRegression(shape=(8, 8), n_features_to_select=20).fit(X, y)
+    >>> gbr.transform(X).shape
+    (1797, 20)
+    """
+
+    capabilities: ClassVar[Capabilities] = replace(MatrixSelector.capabilities, local_optimum=True)
+
+    _random_start = False
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        shape: tuple[int, int] | None = None,
+        alpha: float = 0.01,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        n_features_to_select: int | None = None,
+    ) -> None:
+        self.shape = shape
+        self.alpha = alpha
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_features_to_select = n_features_to_select
+
+    def complexity_key(self) -> tuple[float, ...]:
+        """Return the sort key by which a stronger penalty precedes a weaker one."""
+        return (-float(self.alpha),)
+
+    def another_start(self) -> BilinearRegression | None:
+        """Return a copy that starts from a random v; None for samples of one row or column, where it is convex."""
+        if min(self._sides(self.n_features_in_)) == 1:
+            return None
+        other: BilinearRegression = clone(self)
+        other._random_start = True
+        return other
+
+    def prepare(self, X: FloatArray, y: LabelArray) -> LeastSquaresData:
+        """Centre and reduce the training set."""
+        return least_squares_data(X, y)
+
+    def _updates(self, X: FloatArray, y: LabelArray, prepared: LeastSquaresData) -> Iterator[float]:
+        c = len(prepared.Y)
+        m, n = self._sides(prepared.X.shape[0])
+        samples, sums, ones = prepared.X.reshape(m, n, -1), prepared.XY.reshape(c, m, n), np.ones((m, n))
+        alpha = self.alpha / prepared.scale**2
+        turned, turned_sums = samples.transpose(1, 0, 2), sums.transpose(0, 2, 1)  # views: the samples are kept once
+        V = np.linalg.svd(sums, full_matrices=False)[2][:, :1].transpose(0, 2, 1)
+        if self._random_start:
+            V = np.random.default_rng(0).standard_normal(V.shape)
+        while True:
+            try:
+                # Of a factor only the direction matters, as the other one is solved for; a zero one gets any.
+                U = orthonormal(left_factors(samples, orthonormal(V), ones, prepared.Y, sums, alpha))
+                V = left_factors(turned, U, ones.T, prepared.Y, turned_sums, alpha)
+            except np.linalg.LinAlgError as error:
+                raise np.linalg.LinAlgError(
+                    f"alpha={self.alpha:g} vanishes in rounding beside the squares of features that deviate from their"
+                    f" means by up to {prepared.scale:g}: raise alpha, or divide the features by {prepared.scale:g}."
+                ) from error
+            P = (U @ V.transpose(0, 2, 1)).reshape(c, -1)
+            self._keep(P, prepared)
+            yield float(((P @ prepared.X - prepared.Y) ** 2).sum() + prepared.residual + alpha * (P**2).sum())
+
+    def _keep(self, P: FloatArray, prepared: LeastSquaresData) -> None:
+        """Set the fitted attributes to these coefficients (n_classes, n_features) of the stored features."""
+        coef = P / prepared.scale
+        self.scores_ = np.where(prepared.constant, 0.0, np.sqrt((coef**2).sum(axis=0)))
+        self._keep_linear(coef, prepared.Y_mean - coef @ prepared.X_mean, prepared.classes)
+
+
+@dataclass(frozen=True)
+class PreparedLeastSquares:
+    """Singular value decomposition P diag(s) Q' of the centred samples, and the signs in it."""
+
+    target: SignedTarget
+    #: Centred signs of the c classes or labels, for two classes of both; shape (n_samples, c).
+    signs: FloatArray
+    #: Mean of each column of the signs; shape (c,).
+    sign_means: FloatArray
+    #: Mean of the samples; shape (n_features,).
+    mean: FloatArray
+    #: s^2 / n_samples, descending, without those at rounding level; shape (p,).
+    squares: FloatArray
+    #: P; shape (n_samples, p).
+    left: FloatArray
+    dual: bool
+    #: Q; without rows if dual; shape (n_features, p).
+    right: FloatArray
+    #: diag(s) P'Y / n_samples; shape (p, c).
+    rotated: FloatArray
+
+
+class MLLS(OneShotEstimator, OneAgainstRest):
+    """Linear classifier of all labels by least squares, with a subspace of the features that the labels share.
+
+        min_{U, V, Theta}  ||X U - Y||^2 / n  +  a ||U - Theta V||^2  +  b ||U||^2,    Theta' Theta = I
+
+    for centred samples X and centred signs Y of shape (n, c), with Theta of shape (n_features, rank),
+    a = alpha s^2 / n, b = beta s^2 / n and s the largest singular value of X. The minimum is given by a generalised
+    eigenproblem, which needs one decomposition of X for all configurations and matrices of c columns for each one:
+
+        M = X'X / n + (a + b) I,   B = M^-1 X'Y / n,   B B' v = mu (I - a M^-1) v,   U = (M - a Theta Theta')^-1 X'Y / n
+
+    where Theta is an orthonormal basis of the eigenvectors v of the largest mu. Labels are predicted where
+    x'U + mean(Y) is positive, with one label a sample the class where it is largest. Several modalities are
+    concatenated.
+
+    Parameters
+    ----------
+    alpha : float, default=0.01
+        Weight of the coefficients outside the shared subspace, as a multiple of s^2 / n; with 0 the method is ridge
+        regression.
+    beta : float, default=0.001
+        Weight of all coefficients, as a multiple of s^2 / n, at least 1e-8.
+    rank : int, default=None
+        Dimension of the shared subspace, below the number c of labels: from there on it contains all coefficients, and
+        the method is ridge regression. None: c / 2, rounded down. With one label a sample the c columns of Y sum to a
+        constant, so that the method is ridge regression for rank = c - 1 and always for two classes.
+    n_features_to_select : int, default=None
+        Number of features that ``transform`` selects. None: half of them.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_classes, n_features)
+        Coefficients U'; one row for two classes.
+    intercept_ : ndarray of shape (n_classes,)
+        Intercepts; one entry for two classes.
+    shared_subspace_ : ndarray of shape (n_features, rank)
+        Theta; fewer columns if fewer directions matter, none if ``alpha`` is 0.
+    scores_ : ndarray of shape (n_features,)
+        Euclidean norm of each feature's coefficients; 0 for features that are constant in the training set.
+    classes_, class_count_, multilabel_
+        See `OneAgainstRestClassifier`.
+    objective_path_ : ndarray of shape (1,)
+        Minimum of the objective.
+
+    References
+    ----------
+    Ji, Tang, Yu & Ye, "A shared-subspace learning framework for multi-label classification", ACM Transactions on
+    Knowledge Discovery from Data 4, 2010.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, Y = make_multilabel_classification(n_samples=200, n_classes=4, random_state=0)
+    >>> model = MLLS(rank=2).fit(X[:150], Y[:150])
+    >>> bool((model.predict(X[150:]) == Y[150:]).mean() > 0.8)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        # Below, rounding of the Gram matrix, about 1e-16 of its largest eigenvalue, would be felt.
+        "beta": [Interval(Real, 1e-8, None, closed="left")],
+        "rank": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    shared_subspace_: FloatArray
+
+    def __init__(
+        self,
+        alpha: float = 0.01,
+        beta: float = 0.001,
+        rank: int | None = None,
+        n_features_to_select: int | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.beta = beta
+        self.rank = rank
+        self.n_features_to_select = n_features_to_select
+
+    def complexity_key(self) -> tuple[float, ...]:
+        """Return the sort key by which a smaller rank comes first, then a larger beta, then a larger alpha."""
+        return (np.inf if self.rank is None else float(self.rank), -float(self.beta), -float(self.alpha))
+
+    def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
+        """Check that ``rank`` is below the number of labels or classes.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Labels of the training set.
+        tasks : ndarray of int, shape (n_samples,), default=None
+            Task of each sample; not used.
+
+        Raises
+        ------
+        ConfigError
+            If ``rank`` is too large.
+        """
+        multilabel = y.ndim == 2 and y.shape[1] > 1
+        self._check_rank(y.shape[1] if multilabel else len(np.unique(y)), "labels" if multilabel else "classes")
+
+    def _check_rank(self, c: int, what: str) -> None:
+        if self.rank is not None and self.rank >= c:
+            raise ConfigError(
+                f"rank={self.rank} makes MLLS plain ridge regression, because a subspace of that dimension contains the"
+                f" coefficients of all {c} {what}: give at most {c - 1}."
+            )
+
+    def prepare(self, X: FloatArray, y: LabelArray) -> PreparedLeastSquares:
+        """Decompose the centred samples, by the eigenvectors of the smaller Gram matrix."""
+        target = signed_target(y)
+        signs = np.vstack([-target.signs, target.signs]) if len(target.signs) == 1 else target.signs
+        sign_means = signs.mean(axis=1)
+        Y = np.ascontiguousarray((signs - sign_means[:, None]).T)
+        n, d = X.shape
+        mean, centred = centre(X)
+        dual = n < d
+        gram = centred @ centred.T if dual else centred.T @ centred
+        values, vectors = scipy.linalg.eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
+        kept = values > max(n, d) * EPS * values[-1]
+        values, vectors = values[kept][::-1], np.ascontiguousarray(vectors[:, kept][:, ::-1])
+        s = np.sqrt(values)
+        left = vectors if dual else (centred @ vectors) / s
+        right = np.empty((0, len(s))) if dual else vectors
+        return PreparedLeastSquares(
+            target, Y, sign_means, mean, values / n, left, dual, right, (s / n)[:, None] * (left.T @ Y)
+        )
+
+    def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedLeastSquares) -> Iterator[float]:
+        target, c = prepared.target, prepared.signs.shape[1]
+        self._check_rank(c, "labels" if target.multilabel else "classes")
+        rank = max(1, c // 2) if self.rank is None else self.rank
+        # With constant features only there is nothing to weigh.
+        scale = float(prepared.squares[0]) if len(prepared.squares) else 1.0
+        a, b = self.alpha * scale, self.beta * scale
+        theta, U = shared_solution(prepared.squares, prepared.rotated, a, b, rank)
+        coef, shared = lifted(prepared, X, U).T, lifted(prepared, X, theta)
+        n = len(X)
+        residual = prepared.signs - prepared.left @ (np.sqrt(n * prepared.squares)[:, None] * U)
+        objective = (residual**2).sum() / n + a * ((U**2).sum() - ((theta.T @ U) ** 2).sum()) + b * (U**2).sum()
+        constant = (X[0] == X).all(axis=0)
+        coef[:, constant] = 0.0
+        rows = slice(1, None) if len(target.signs) == 1 else slice(None)
+        self._keep_target(target)
+        self.coef_, self.shared_subspace_ = np.ascontiguousarray(coef[rows]), shared
+        self.intercept_ = prepared.sign_means[rows] - self.coef_ @ prepared.mean
+        self.scores_ = np.linalg.norm(self.coef_, axis=0)
+        yield float(objective)
+
+
+def shared_solution(
+    squares: FloatArray, rotated: FloatArray, a: float, b: float, rank: int
+) -> tuple[FloatArray, FloatArray]:
+    """Solve for Theta and U in the coordinates of the right singular vectors, where X'X / n is diagonal.
+
+    `squares` is (p,), `rotated` (p, c); returns `theta` (p, r), `U` (p, c).
+    """
+    m = squares + (a + b)
+    free = np.sqrt((squares + b) / m)  # square root of the diagonal of I - a M^-1
+    plain = rotated / m[:, None]
+    directions, sizes, _ = scipy.linalg.svd(plain / free[:, None], full_matrices=False, check_finite=False)
+    n_used = min(rank, int(np.count_nonzero(sizes > EPS * sizes[:1]))) if a > 0 else 0
+    theta = np.linalg.qr(directions[:, :n_used] / free[:, None])[0]
+    # (M - a Theta Theta')^-1 = M^-1 + a M^-1 Theta (I - a Theta' M^-1 Theta)^-1 Theta' M^-1
+    weighted = theta / m[:, None]
+    inner = np.eye(n_used) - a * (theta.T @ weighted)
+    return theta, plain + a * (weighted @ scipy.linalg.solve(inner, theta.T @ plain, assume_a="pos"))
+
+
+def lifted(prepared: PreparedLeastSquares, X: FloatArray, coordinates: FloatArray) -> FloatArray:
+    """Express directions given in the coordinates of the right singular vectors by the original features.
+
+    `X` is (n_samples, n_features), `coordinates` (p, k); returns (n_features, k).
+    """
+    if not prepared.dual:
+        return prepared.right @ coordinates
+    weights = prepared.left @ (coordinates / np.sqrt(len(X) * prepared.squares)[:, None])
+    return X.T @ weights - np.outer(prepared.mean, weights.sum(axis=0))

@@ -1,0 +1,316 @@
+"""Confidence intervals of mean scores, and tests of methods over folds and over data sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import chdtrc, stdtr, stdtrit
+
+from raysel.core.arrays import FloatArray
+from raysel.core.errors import ConfigError, DataError
+
+#: A range of scores up to this size is a rounding error.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class MeanInterval:
+    """A mean score with its standard deviation and its corrected confidence interval."""
+
+    #: Mean and sample standard deviation of the scores; ``sd`` is NaN for one score.
+    mean: float
+    sd: float
+    #: Number of test samples divided by the number of training samples of a run.
+    ratio: float
+    #: Coverage that the interval is computed for.
+    confidence: float
+    #: Ends of the interval, which is symmetric about the mean and cut at the range of the metric; None if there is no
+    #: interval.
+    lower: float | None
+    upper: float | None
+    #: Why there is no interval; empty if there is one.
+    reason: str = ""
+    #: Whether the runs are independent draws of the training set from one pool of samples, for which the interval is
+    #: the plain one.
+    of_draws: bool = False
+
+
+def corrected_interval(
+    scores: ArrayLike,
+    ratio: float,
+    confidence: float = 0.95,
+    *,
+    limits: tuple[float, float] = (-np.inf, np.inf),
+    of_draws: bool = False,
+) -> MeanInterval:
+    r"""Compute the corrected interval of a mean score over the runs of a resampling.
+
+    With J runs, their scores s_j and t the quantile of Student's distribution with J - 1 degrees of freedom,
+
+        mean(s) -+ t sqrt((1/J + r) var(s)),
+
+    where var has the divisor J - 1 and r = n_test / n_train. The term r corrects for the training sets that the runs
+    share, after Nadeau and Bengio, who derive it for random splits; for (repeated) cross-validation it is an
+    approximation in use. ``experiments/corrected-interval`` measures its coverage.
+
+    C. Nadeau, Y. Bengio, "Inference for the Generalization Error", Machine Learning 52, 2003; R. Bouckaert, E. Frank,
+    "Evaluating the Replicability of Significance Tests for Comparing Learning Algorithms", PAKDD 2004.
+
+    `scores` is (n_runs,).
+    """
+    if not 0 < confidence < 1:
+        raise ConfigError(f"confidence={confidence!r} must lie between 0 and 1, e.g. 0.95.")
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim != 1 or not len(values):
+        raise DataError(f"the scores have shape {values.shape}; give one number a run.")
+    if not np.isfinite(values).all():
+        raise DataError("the scores contain NaN or infinity; leave out the runs without a score.")
+    if not ratio >= 0:
+        raise DataError(f"ratio={ratio!r} must not be negative; give n_test / n_train.")
+    n_runs, mean = len(values), float(values.mean())
+    if n_runs == 1:
+        reason = "there is one run only"
+        return MeanInterval(mean, float("nan"), ratio, confidence, None, None, reason, of_draws)
+    if np.ptp(values) <= _ROUNDING:
+        return MeanInterval(mean, 0.0, ratio, confidence, None, None, "the score is equal in all runs", of_draws)
+    sd = float(values.std(ddof=1))
+    error = sd * np.sqrt(1 / n_runs + (0.0 if of_draws else ratio))
+    margin = float(stdtrit(n_runs - 1, (1 + confidence) / 2) * error)
+    lower, upper = max(mean - margin, limits[0]), min(mean + margin, limits[1])
+    return MeanInterval(mean, sd, ratio, confidence, lower, upper, of_draws=of_draws)
+
+
+@dataclass(frozen=True)
+class TTest:
+    """Two-sided t-test of a mean difference, and the interval that belongs to it."""
+
+    #: Value of t.
+    statistic: float
+    #: Two-sided p value.
+    p_value: float
+    #: Confidence interval of the mean difference.
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class PairedComparison:
+    """Differences of two methods' scores over the same runs, with a plain and a corrected t-test."""
+
+    #: Score of the method minus that of the reference, in each run; shape (n_runs,).
+    differences: FloatArray
+    #: Mean and sample standard deviation of the differences.
+    mean: float
+    sd: float
+    #: Number of runs in which the method's score is higher, equal or lower.
+    won: int
+    tied: int
+    lost: int
+    #: Number of test samples divided by the number of training samples.
+    ratio: float
+    #: Paired t-test that takes the runs as independent, and corrected resampled t-test; None if there is no test.
+    plain: TTest | None
+    corrected: TTest | None
+    #: Why there is no test; empty if there is one.
+    reason: str = ""
+
+
+def paired_comparison(
+    scores: ArrayLike, reference: ArrayLike, ratio: float, confidence: float = 0.95, *, largest: float = np.inf
+) -> PairedComparison:
+    r"""Compare two methods that were scored on the same runs of a resampling.
+
+    With J runs and their differences d_j,
+
+        t = mean(d) / sqrt((1/J + r) var(d)),    J - 1 degrees of freedom,
+
+    where var has the divisor J - 1. The plain paired t-test has r = 0 and takes the runs as independent. The corrected
+    resampled t-test of Nadeau and Bengio has r = n_test / n_train, because the training sets of the runs overlap;
+    it is used in the same form for repeated cross-validation.
+
+    C. Nadeau, Y. Bengio, "Inference for the Generalization Error", Machine Learning 52, 2003; R. Bouckaert, E. Frank,
+    "Evaluating the Replicability of Significance Tests for Comparing Learning Algorithms", PAKDD 2004.
+
+    `scores` and `reference` are (n_runs,).
+    """
+    if not 0 < confidence < 1:
+        raise ConfigError(f"confidence={confidence!r} must lie between 0 and 1, e.g. 0.95.")
+    first, second = np.asarray(scores, dtype=np.float64), np.asarray(reference, dtype=np.float64)
+    if first.ndim != 1 or first.shape != second.shape or not len(first):
+        raise DataError(f"the scores have shapes {first.shape} and {second.shape}; give one number a run for both.")
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        raise DataError("the scores contain NaN or infinity; leave out the runs without a score in both.")
+    if not ratio >= 0:
+        raise DataError(f"ratio={ratio!r} must not be negative; give n_test / n_train.")
+    differences = first - second
+    differences[np.abs(differences) <= _ROUNDING] = 0.0
+    n_runs, mean = len(differences), float(differences.mean())
+    reason = ""
+    if n_runs == 1:
+        reason = "one run says nothing about the spread of the difference"
+    elif np.ptp(differences) <= _ROUNDING:
+        reason = "the difference is 0 in all runs" if not differences.any() else "the difference is equal in all runs"
+    sd = float(differences.std(ddof=1)) if n_runs > 1 else float("nan")
+    return PairedComparison(
+        differences,
+        mean,
+        0.0 if n_runs > 1 and reason else sd,
+        int((differences > 0).sum()),
+        int((differences == 0).sum()),
+        int((differences < 0).sum()),
+        float(ratio),
+        None if reason else _t_test(mean, sd, n_runs, 0.0, confidence, largest),
+        None if reason else _t_test(mean, sd, n_runs, float(ratio), confidence, largest),
+        reason,
+    )
+
+
+def _t_test(mean: float, sd: float, n_runs: int, ratio: float, confidence: float, largest: float) -> TTest:
+    # scipy.stats is not used: it takes half a second to import, and has no corrected form.
+    error = sd * np.sqrt(1 / n_runs + ratio)
+    t = mean / error
+    margin = float(stdtrit(n_runs - 1, (1 + confidence) / 2) * error)
+    lower, upper = max(mean - margin, -largest), min(mean + margin, largest)
+    return TTest(float(t), float(2 * stdtr(n_runs - 1, -abs(t))), lower, upper)
+
+
+def holm(p_values: ArrayLike) -> FloatArray:
+    """Adjust the p values of several tests by Holm's step-down procedure.
+
+    With the p values sorted upwards, the i-th of m is multiplied by m - i + 1, made as large as those before it, and
+    cut at 1. Rejecting where the result is below alpha holds the chance of any false rejection below alpha.
+
+    S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scand. J. Statistics 6, 1979.
+
+    `p_values` is (n_tests,); returns (n_tests,).
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    made = np.flatnonzero(~np.isnan(p))
+    if p.ndim != 1 or ((p[made] < 0) | (p[made] > 1)).any():
+        raise DataError("p_values must be a list of numbers between 0 and 1, or NaN for a test that was not made.")
+    order = made[np.argsort(p[made], kind="stable")]
+    adjusted = np.full(len(p), np.nan)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)), 1.0)
+    return adjusted
+
+
+#: Fewest data sets for which the tests are made.
+FEWEST_DATA_SETS = 5
+#: Scores are rounded to this many decimals before they are ranked, so that rounding errors do not break ties.
+_DECIMALS = 12
+
+
+@dataclass(frozen=True)
+class RankComparison:
+    """Mean ranks of methods over data sets, with Friedman's and Nemenyi's tests."""
+
+    #: Rank of each method on each data set, 1 for the highest score; ties share their mean rank;
+    #: shape (n_data_sets, n_methods).
+    ranks: FloatArray
+    #: Mean of the ranks over the data sets; shape (n_methods,).
+    mean_ranks: FloatArray
+    #: Friedman's statistic, corrected for ties; NaN if there is no test.
+    chi2: float
+    #: p value of Friedman's test; NaN if there is no test.
+    p_value: float
+    #: Quantile of the studentized range divided by sqrt(2); NaN if there is no test.
+    q: float
+    #: Nemenyi's critical difference of two mean ranks; NaN if there is no test.
+    critical_difference: float
+    #: Level of Nemenyi's test.
+    alpha: float
+    #: Why there is no test; empty if there is one.
+    reason: str = ""
+
+    @property
+    def groups(self) -> list[tuple[int, ...]]:
+        """Largest sets of methods of which no two differ by more than the critical difference, best first."""
+        if self.reason:
+            return []
+        order = np.argsort(self.mean_ranks, kind="stable")
+        ordered = self.mean_ranks[order]
+        sets, last = [], 0
+        for start in range(len(order)):
+            end = int(np.searchsorted(ordered, ordered[start] + self.critical_difference + 1e-9, side="right"))
+            if end > max(last, start + 1):
+                sets.append(tuple(order[start:end].tolist()))
+                last = end
+        return sets
+
+
+def compare_over_data_sets(scores: ArrayLike, alpha: float = 0.05) -> RankComparison:
+    """Rank methods on each data set, and test whether their mean ranks differ.
+
+    The tests take data sets as independent observations. The folds of one data set are not independent and must not
+    stand in for data sets.
+
+    J. Demsar, "Statistical Comparisons of Classifiers over Multiple Data Sets", JMLR 7, 2006.
+
+    `scores` is (n_data_sets, n_methods).
+    """
+    from scipy.stats import rankdata  # noqa: PLC0415 - takes half a second to import
+
+    _check_alpha(alpha)
+    table = np.asarray(scores, dtype=np.float64)
+    if table.ndim != 2 or table.shape[1] < 2 or not len(table) or not np.isfinite(table).all():
+        raise DataError(
+            f"scores has shape {table.shape}; give one row a data set and one finite number for each of two or more "
+            "methods."
+        )
+    n, k = table.shape
+    ranks = rankdata(-table.round(_DECIMALS), axis=1)
+    mean_ranks = ranks.mean(axis=0)
+    reason = ""
+    if n < FEWEST_DATA_SETS:
+        sets = f"{n} data sets" if n > 1 else "1 data set"
+        reason = f"there {'are' if n > 1 else 'is'} {sets}, and the tests need at least {FEWEST_DATA_SETS}"
+    elif (ranks == ranks[:, :1]).all():
+        reason = "all methods tie on all data sets"
+    if reason:
+        nan = float("nan")
+        return RankComparison(ranks, mean_ranks, nan, nan, nan, nan, alpha, reason)
+    chi2, p_value = friedman(mean_ranks, n, ranks)
+    q, distance = critical_difference(k, n, alpha)
+    return RankComparison(ranks, mean_ranks, chi2, p_value, q, distance, alpha)
+
+
+def friedman(mean_ranks: ArrayLike, n_data_sets: int, ranks: FloatArray | None = None) -> tuple[float, float]:
+    """Return the statistic of Friedman's test and its p value from the chi-squared distribution.
+
+    With k mean ranks R_j over N data sets,
+
+        chi2 = 12 N / (k (k + 1)) (sum_j R_j^2 - k (k + 1)^2 / 4),    k - 1 degrees of freedom,
+
+    divided by 1 - sum(t^3 - t) / (N (k^3 - k)) over the sizes t of the groups of ties, if the ranks are given; this
+    is the statistic of `scipy.stats.friedmanchisquare`, which needs three or more methods.
+
+    `mean_ranks` is (n_methods,), `ranks` (n_data_sets, n_methods).
+    """
+    means = np.asarray(mean_ranks, dtype=np.float64)
+    k, n = len(means), n_data_sets
+    chi2 = 12 * n / (k * (k + 1)) * (np.sum(means**2) - k * (k + 1) ** 2 / 4)
+    if ranks is not None:
+        sizes = np.concatenate([np.unique(row, return_counts=True)[1] for row in ranks])
+        chi2 /= 1 - np.sum(sizes**3 - sizes) / (n * (k**3 - k))
+    return float(chi2), float(chdtrc(k - 1, chi2))
+
+
+def critical_difference(n_methods: int, n_data_sets: int, alpha: float = 0.05) -> tuple[float, float]:
+    """Return the quantile q and the critical difference of Nemenyi's test.
+
+    The mean ranks of two of k methods over N data sets differ at level alpha if they lie further apart than
+    CD = q sqrt(k (k + 1) / (6 N)), where q is the quantile 1 - alpha of the studentized range of k groups with infinite
+    degrees of freedom, divided by sqrt(2).
+    """
+    from scipy.stats import studentized_range  # noqa: PLC0415
+
+    _check_alpha(alpha)
+    q = float(studentized_range.ppf(1 - alpha, n_methods, np.inf)) / np.sqrt(2)
+    return float(q), float(q * np.sqrt(n_methods * (n_methods + 1) / (6 * n_data_sets)))
+
+
+def _check_alpha(alpha: float) -> None:
+    if not 0 < alpha < 1:
+        raise ConfigError(f"alpha={alpha!r} must lie between 0 and 1, e.g. 0.05.")

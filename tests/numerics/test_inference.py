@@ -1,0 +1,240 @@
+"""The corrected interval of a mean score, against SciPy and simulation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import stats
+
+from raysel.core.errors import ConfigError, DataError
+from raysel.numerics.inference import (
+    compare_over_data_sets,
+    corrected_interval,
+    critical_difference,
+    friedman,
+    holm,
+    paired_comparison,
+)
+
+SCORES = st.lists(st.floats(0, 1), min_size=2, max_size=20).filter(lambda s: np.ptp(s) > 1e-6)
+
+
+@given(SCORES, st.floats(0.5, 0.99))
+def test_without_correction_it_is_students_interval(scores, confidence):
+    found = corrected_interval(scores, 0.0, confidence)
+    expected = stats.t.interval(confidence, len(scores) - 1, np.mean(scores), stats.sem(scores))
+    assert (found.lower, found.upper) == pytest.approx(expected, abs=1e-9)
+    assert (found.mean, found.sd) == pytest.approx((np.mean(scores), np.std(scores, ddof=1)))
+
+
+@given(SCORES, st.floats(0, 2))
+def test_it_is_the_interval_of_the_difference_to_zero(scores, ratio):
+    found, test = corrected_interval(scores, ratio), paired_comparison(scores, [0.0] * len(scores), ratio).corrected
+    assert (found.lower, found.upper) == pytest.approx((test.lower, test.upper), abs=1e-9)
+
+
+def test_it_covers_the_mean_of_runs_with_the_correlation_that_it_assumes():
+    """Nadeau and Bengio take the correlation of two runs as n_test / (n_test + n_train)."""
+    rng, n_runs, ratio, n_draws = np.random.default_rng(0), 5, 0.25, 4000
+    rho = ratio / (1 + ratio)
+    shared, own = rng.normal(size=(n_draws, 1)), rng.normal(size=(n_draws, n_runs))
+    draws = np.sqrt(rho) * shared + np.sqrt(1 - rho) * own
+    found = [corrected_interval(scores, ratio) for scores in draws]
+    covered = np.mean([interval.lower <= 0 <= interval.upper for interval in found])
+    assert covered == pytest.approx(0.95, abs=4 * np.sqrt(0.95 * 0.05 / n_draws))
+
+
+@pytest.mark.parametrize(("scores", "reason"), [([0.5], "one run"), ([0.7, 0.7, 0.7], "equal in all runs")])
+def test_there_is_none_without_a_spread(scores, reason):
+    found = corrected_interval(scores, 0.5)
+    assert (found.lower, found.upper) == (None, None)
+    assert reason in found.reason
+    assert found.mean == pytest.approx(scores[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (([], 0.5), DataError, "one number a run"),
+        (([0.5, float("nan")], 0.5), DataError, "NaN or infinity"),
+        (([0.5, 0.6], -1.0), DataError, "n_test / n_train"),
+        (([0.5, 0.6], 0.5, 1.0), ConfigError, "between 0 and 1"),
+    ],
+)
+def test_bad_input_is_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        corrected_interval(*arguments)
+
+
+SCORES_PAIRED = st.lists(st.tuples(*[st.integers(0, 40)] * 2), min_size=3, max_size=25)
+
+
+@settings(max_examples=25)
+@given(SCORES_PAIRED, st.floats(0.05, 49.0))
+def test_both_tests_are_the_published_formulas(pairs, ratio):
+    a, b = np.array(pairs).T / 40
+    found = paired_comparison(a, b, ratio)
+    d = [x - y for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    assert (found.won, found.lost) == (sum(x > y for x, y in pairs), sum(x < y for x, y in pairs))
+    assert found.won + found.tied + found.lost == len(pairs)
+    if len({x - y for x, y in pairs}) == 1:
+        assert found.plain is found.corrected is None
+        assert found.sd == 0
+        assert "in all runs" in found.reason
+        return
+    plain = stats.ttest_rel(a, b)
+    assert found.plain.statistic == pytest.approx(plain.statistic, abs=1e-9)
+    assert found.plain.p_value == pytest.approx(plain.pvalue, abs=1e-9)
+    assert (found.plain.lower, found.plain.upper) == pytest.approx(tuple(plain.confidence_interval(0.95)), abs=1e-9)
+    mean = sum(d) / len(d)
+    variance = sum((x - mean) ** 2 for x in d) / (len(d) - 1)
+    t = mean / math.sqrt((1 / len(d) + ratio) * variance)
+    assert found.corrected.statistic == pytest.approx(t, abs=1e-9)
+    assert found.corrected.p_value == pytest.approx(2 * stats.t.sf(abs(t), len(d) - 1), abs=1e-9)
+    # The interval leaves out 0 exactly where the test rejects.
+    for test in (found.plain, found.corrected):
+        assert (test.lower > 0 or test.upper < 0) == (test.p_value < 0.05)
+    swapped = paired_comparison(b, a, ratio)
+    assert (swapped.mean, swapped.corrected.lower) == pytest.approx((-found.mean, -found.corrected.upper))
+
+
+def test_differences_that_differ_by_rounding_only_are_equal():
+    found = paired_comparison([0.9, 0.8, 0.3], [0.8, 0.7, 0.2], 0.25)  # 0.1 three times, each with another last bit
+    assert (found.reason, found.plain) == ("the difference is equal in all runs", None)
+    tied = paired_comparison([0.1 + 0.2, 0.5], [0.3, 0.5], 0.25)
+    assert (tied.tied, tied.reason) == (2, "the difference is 0 in all runs")
+    assert "one run" in paired_comparison([0.5], [0.6], 0.25).reason
+
+
+def test_scores_that_cannot_be_compared_are_refused():
+    for scores in ([0.1, 0.2], [[0.1]], [], [0.1, 0.2, math.nan]):
+        with pytest.raises(DataError):
+            paired_comparison(scores, [0.1, 0.2, 0.3], 0.25)
+    with pytest.raises(DataError, match="ratio=-1"):
+        paired_comparison([0.1, 0.2], [0.1, 0.3], -1)
+    with pytest.raises(ConfigError, match="confidence=95"):
+        paired_comparison([0.1, 0.2], [0.1, 0.3], 0.25, 95)
+
+
+@settings(max_examples=25)
+@given(st.lists(st.integers(0, 200), min_size=1, max_size=7), st.integers(1, 199))
+def test_holm_rejects_what_the_step_down_procedure_rejects(values, level):
+    p, alpha = [v / 200 for v in values], (level + 0.5) / 200
+    adjusted = holm(p)
+    left = sorted(range(len(p)), key=lambda i: p[i])
+    rejected = set()
+    while left and p[left[0]] <= alpha / len(left):
+        rejected.add(left.pop(0))
+    assert {i for i, value in enumerate(adjusted) if value <= alpha} == rejected
+
+
+def test_holm_leaves_out_the_tests_that_were_not_made():
+    assert holm([math.nan, 0.02, 0.6, math.nan]).tolist() == pytest.approx([math.nan, 0.04, 0.6, math.nan], nan_ok=True)
+    with pytest.raises(DataError):
+        holm([1.2])
+
+
+def test_the_corrected_test_holds_its_level_where_training_sets_overlap():
+    """Two equal methods, 10 repeats of a split of 60 samples: the plain test raises false alarms, the corrected few.
+
+    A method's score is that of a nearest-mean classifier on one of two features that inform equally.
+    """
+    rng = np.random.default_rng(0)
+    n, n_train, n_runs, n_studies = 60, 48, 10, 300
+    alarms = np.zeros(2)
+    for _ in range(n_studies):
+        y = np.repeat([0.0, 1.0], n // 2)
+        X = rng.normal(size=(n, 2)) + 0.6 * y[:, None]
+        differences = []
+        for _ in range(n_runs):
+            order = rng.permutation(n)
+            train, test = order[:n_train], order[n_train:]
+            middle = (X[train][y[train] == 0].mean(axis=0) + X[train][y[train] == 1].mean(axis=0)) / 2
+            right = (X[test] > middle) == y[test, None].astype(bool)
+            differences.append(right.mean(axis=0))
+        a, b = np.array(differences).T
+        found = paired_comparison(a, b, (n - n_train) / n_train)
+        alarms += [found.plain is not None and test.p_value < 0.05 for test in (found.plain, found.corrected)]
+    plain, corrected = alarms / n_studies
+    assert corrected < 0.10
+    assert plain > 2 * corrected
+
+
+#: Demsar (2006), table 6: AUC of C4.5, C4.5+m, C4.5+cf and C4.5+m+cf on 14 data sets.
+DEMSAR = [
+    [0.763, 0.768, 0.771, 0.798],
+    [0.599, 0.591, 0.590, 0.569],
+    [0.954, 0.971, 0.968, 0.967],
+    [0.628, 0.661, 0.654, 0.657],
+    [0.882, 0.888, 0.886, 0.898],
+    [0.936, 0.931, 0.916, 0.931],
+    [0.661, 0.668, 0.609, 0.685],
+    [0.583, 0.583, 0.563, 0.625],
+    [0.775, 0.838, 0.866, 0.875],
+    [1.000, 1.000, 1.000, 1.000],
+    [0.940, 0.962, 0.965, 0.962],
+    [0.619, 0.666, 0.614, 0.669],
+    [0.972, 0.981, 0.9751, 0.975],  # printed as 0.975 both, with the ranks 2 and 3
+    [0.957, 0.978, 0.946, 0.970],
+]
+
+
+def test_demsars_worked_example():
+    found = compare_over_data_sets(DEMSAR)
+    assert found.mean_ranks == pytest.approx([3.143, 2.000, 2.893, 1.964], abs=5e-4)
+    chi2, p = friedman([3.143, 2.000, 2.893, 1.964], 14)
+    assert (round(chi2, 2), round(p, 3)) == (9.28, round(stats.chi2.sf(9.28, 3), 3))
+    assert (round(found.q, 3), round(found.critical_difference, 2)) == (2.569, 1.25)
+    # He finds no pair that differs by the critical difference of 1.25.
+    assert found.groups == [(3, 1, 2, 0)]
+
+
+@settings(max_examples=15)
+@given(arrays(int, st.tuples(st.integers(5, 12), st.integers(3, 6)), elements=st.integers(0, 6)))
+def test_friedman_is_scipys_ties_included(table):
+    found = compare_over_data_sets(table / 6)
+    if (table == table[:, :1]).all():
+        assert "tie on all" in found.reason
+        return
+    statistic, p = stats.friedmanchisquare(*table.T)
+    assert (found.chi2, found.p_value) == (pytest.approx(statistic), pytest.approx(p, abs=1e-12))
+    assert found.ranks.sum(axis=1) == pytest.approx(np.full(len(table), table.shape[1] * (table.shape[1] + 1) / 2))
+    # Every pair that is near enough stands in a group, and no other pair does.
+    near = np.abs(found.mean_ranks[:, None] - found.mean_ranks) <= found.critical_difference + 1e-9
+    together = np.eye(len(near), dtype=bool)
+    for group in found.groups:
+        together[np.ix_(group, group)] = True
+    assert (near == together).all()
+
+
+def test_critical_values_are_those_of_demsars_table():
+    # Demsar (2006), table 5a: k = 2 .. 10 at 0.05, then at 0.10.
+    for alpha, printed in {
+        0.05: [1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164],
+        0.10: [1.645, 2.052, 2.291, 2.459, 2.589, 2.693, 2.780, 2.855, 2.920],
+    }.items():
+        found = [critical_difference(k, 10, alpha)[0] for k in range(2, 11)]
+        assert found == pytest.approx(printed, abs=1.1e-3)
+
+
+def test_there_is_no_test_below_five_data_sets():
+    found = compare_over_data_sets(DEMSAR[:4])
+    assert found.reason == "there are 4 data sets, and the tests need at least 5"
+    assert math.isnan(found.chi2)
+    assert found.groups == []
+    assert len(found.mean_ranks) == 4
+    assert compare_over_data_sets(DEMSAR[:1]).reason.startswith("there is 1 data set,")
+    assert not compare_over_data_sets(DEMSAR[:5]).reason
+
+
+def test_scores_that_cannot_be_ranked_are_refused():
+    for scores in ([0.1, 0.2], [[0.1]] * 6, [[0.1, math.nan]] * 6, np.empty((0, 3))):
+        with pytest.raises(DataError):
+            compare_over_data_sets(scores)
+    with pytest.raises(ConfigError, match="alpha=5"):
+        compare_over_data_sets(DEMSAR, alpha=5)
