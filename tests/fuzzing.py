@@ -8,6 +8,7 @@ number of files that were refused and of those taken.
 from __future__ import annotations
 
 import copy
+import importlib
 import os
 import resource
 import sys
@@ -21,38 +22,16 @@ import numpy as np
 import scipy.sparse
 import skops.io
 from sklearn.base import BaseEstimator
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
-from sklearn.decomposition import PCA
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier
-from sklearn.feature_selection import (
-    RFE,
-    SelectFdr,
-    SelectFpr,
-    SelectFromModel,
-    SelectFwe,
-    SelectKBest,
-    SelectPercentile,
-    VarianceThreshold,
-    chi2,
-)
-from sklearn.gaussian_process import GaussianProcessClassifier
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, RidgeClassifier, RidgeClassifierCV
-from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
-from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
-from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
-from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.feature_selection import chi2
+from sklearn.preprocessing import LabelBinarizer, StandardScaler
 from sklearn.svm import SVC, LinearSVC, NuSVC
-from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from sklearn.tree._tree import Tree
 
 from raysel.base.adapter import ScikitLearnMethod
 from raysel.base.model_parts import parts_within
-from raysel.base.models import load_model, save_model
+from raysel.base.models import SKLEARN, load_model, save_model
 from raysel.base.registry import OWN, build_solver, solver_class
 from raysel.core.errors import DataError
 from raysel.data.layouts import Matrix
@@ -65,73 +44,53 @@ from raysel.results.feature_selector import FeatureSelector
 Change = tuple[int, str, str, Callable[[Any], Any]]
 
 _LARGE = 2**62
+_TYPES = ("f4", "i4", "i8", ">f8", "c16", "U3", "u1", "m8[s]", "O")
 _STRINGS = ("precomputed", "kd_tree", "mahalanobis", "x" * 1000)
 #: Memory that the process may take beyond what it has: a size that is read from the file must not be allocated.
 _MORE = 2**33
+#: Parameters of scikit-learn's classes; the others have their defaults.
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "AdaBoostClassifier": {"n_estimators": 2},
+    "BaggingClassifier": {"n_estimators": 2, "max_features": 2},
+    "CalibratedClassifierCV": {"estimator": LinearSVC(), "cv": 2},
+    "ExtraTreesClassifier": {"n_estimators": 2},
+    "KNeighborsClassifier": {"algorithm": "brute"},
+    "LogisticRegressionCV": {"Cs": 2, "cv": 2},
+    "MLPClassifier": {"hidden_layer_sizes": (3,), "max_iter": 2},
+    "OneVsOneClassifier": {"estimator": LinearSVC()},
+    "OneVsRestClassifier": {"estimator": SVC()},
+    "PCA": {"n_components": 2},
+    "Pipeline": {"steps": [("scaler", StandardScaler()), ("svm", NuSVC(probability=True))]},
+    "RFE": {"estimator": LinearSVC()},
+    "RandomForestClassifier": {"n_estimators": 2},
+    "SelectFromModel": {"estimator": ExtraTreesClassifier(2)},
+    "SelectKBest": {"k": 2},
+    "SelectPercentile": {"score_func": chi2},
+}
 
 
-def own(name: str) -> Any:
+def method(name: str) -> Any:
     few = {"max_iter": 3} if "max_iter" in solver_class(name)().get_params() else {}
     return build_solver(name, Matrix(2, 2), few, random_state=0)
 
 
-MODELS: dict[str, Any] = {name: own(name) for name in OWN} | {
-    type(model).__name__: model
-    for model in (
-        SVC(),
-        KNeighborsClassifier(algorithm="brute"),
-        ScikitLearnMethod(ExtraTreesClassifier(2, random_state=0)),
-        FeaturePipeline(
-            [
-                ("scaler", UnitScaler()),
-                ("selector", RankedSelector(own("variance"), 2)),
-                ("classifier", NearestNeighborsClassifier(3)),
-            ]
-        ),
-        AdaBoostClassifier(n_estimators=2),
-        BaggingClassifier(n_estimators=2, max_features=2),
-        BernoulliNB(),
-        CalibratedClassifierCV(LinearSVC(), cv=2),
-        ComplementNB(),
-        DecisionTreeClassifier(),
-        DummyClassifier(),
-        ExtraTreeClassifier(),
-        FeatureSelector([3.0, 2.0, 0.0, 1.0], 2, ["a", "b", "c", "d"]),
-        FunctionTransformer(),
-        GaussianNB(),
-        GaussianProcessClassifier(),
-        LinearDiscriminantAnalysis(),
-        LinearSVC(),
-        LogisticRegression(),
-        LogisticRegressionCV(Cs=2, cv=2),
-        MLPClassifier((3,), max_iter=2),
-        MaxAbsScaler(),
-        MinMaxScaler(),
-        ModalityScaler({"a": 1, "b": 3}, "zscore"),
-        MultinomialNB(),
-        NearestCentroid(),
-        NuSVC(),
-        OneVsOneClassifier(LinearSVC()),
-        OneVsRestClassifier(SVC()),
-        PCA(2),
-        Pipeline([("scaler", StandardScaler()), ("svm", NuSVC(probability=True))]),
-        QuadraticDiscriminantAnalysis(),
-        RFE(LinearSVC()),
-        RandomForestClassifier(2),
-        RankedClassifier(own("smml"), 2),
-        RidgeClassifier(),
-        RidgeClassifierCV(),
-        RobustScaler(),
-        SelectFdr(),
-        SelectFpr(),
-        SelectFromModel(ExtraTreesClassifier(2)),
-        SelectFwe(),
-        SelectKBest(k=2),
-        SelectPercentile(chi2),
-        TaskScaler({"a": 2, "b": 2}),
-        VarianceThreshold(),
-    )
-}
+def models() -> Iterator[Any]:
+    """Estimators of every class that a model file may hold, besides the methods."""
+    for path in sorted(SKLEARN):
+        module, _, name = path.rpartition(".")
+        kind = getattr(importlib.import_module(module), name)
+        if issubclass(kind, BaseEstimator) and not name.startswith("_") and kind is not LabelBinarizer:
+            yield kind(**PARAMETERS.get(name, {}))
+    selector, nearest = RankedSelector(method("variance"), 2), NearestNeighborsClassifier(3)
+    yield FeaturePipeline([("scaler", UnitScaler()), ("selector", selector), ("classifier", nearest)])
+    yield FeatureSelector([3.0, 2.0, 0.0, 1.0], 2, ["a", "b", "c", "d"])
+    yield ModalityScaler({"a": 1, "b": 3}, "zscore")
+    yield RankedClassifier(method("smml"), 2)
+    yield ScikitLearnMethod(ExtraTreesClassifier(2, random_state=0))
+    yield TaskScaler({"a": 2, "b": 2})
+
+
+MODELS: dict[str, Any] = {name: method(name) for name in OWN} | {type(model).__name__: model for model in models()}
 
 
 def samples() -> tuple[Any, Any]:
@@ -147,34 +106,47 @@ def fitted(name: str) -> Any:
     return copy.deepcopy(MODELS[name]).fit(X, y)
 
 
+#: Other arrays in place of one.
+OTHER_ARRAYS: dict[str, Callable[[Any], Any]] = {
+    "sparse": lambda value: forged_sparse(value.shape),
+    "empty": lambda value: value[:0],
+    "doubled": lambda value: np.concatenate([value, value]),
+    "flat": np.ravel,
+    "turned": lambda value: np.ascontiguousarray(value.T),
+    "Fortran": np.asfortranarray,
+    "deeper": lambda value: value[..., None],
+    "scalar": lambda _: np.array(0.5),
+    "shorter": lambda value: value[:-1],
+    "narrower": lambda value: np.ascontiguousarray(value[..., :-1]),
+    **{
+        dtype: lambda value, dtype=dtype: value.astype(dtype)
+        for dtype in ["f4", "i4", "i8", ">f8", "c16", "U3", "u1", "m8[s]", "O"]
+    },
+}
+
+
 def of_array(value: Any) -> Iterator[tuple[str, Any]]:
     """Other arrays in place of one."""
-    yield "sparse", forged_sparse(value.shape)
-    yield "empty", value[:0]
-    yield "doubled", np.concatenate([value, value])
-    yield "flat", value.ravel()
-    yield "turned", np.ascontiguousarray(value.T)
-    yield "Fortran", np.asfortranarray(value)
-    yield "deeper", value[..., None]
-    yield "scalar", np.array(0.5)
-    if len(value) and value.ndim:
-        yield "shorter", value[:-1]
-        yield "narrower", np.ascontiguousarray(value[..., :-1])
-    for dtype in ("f4", "i4", "i8", ">f8", "c16", "U3", "u1", "m8[s]", "O"):
+    for name, change in OTHER_ARRAYS.items():
+        if (name in ("NaN", "infinite") and value.dtype.kind != "f") or (
+            name in ("shorter", "narrower") and not value.size
+        ):
+            continue
         try:
-            yield dtype, value.astype(dtype)
-        except (TypeError, ValueError):
+            yield name, change(value)
+        except (TypeError, ValueError, IndexError):  # not for its shape or type
             continue
     if value.dtype.kind in "biuf":
         for name, number in {"negative": -1, "large": _LARGE, "larger": 2**31 - 1, "many": 10**5}.items():
-            yield name, np.full_like(value, np.clip(number, *limits(value.dtype)))
+            clipped = np.clip(number, *limits(value.dtype))
+            yield name, np.full_like(value, clipped)
             if value.size:
                 one = value.copy()
-                one.flat[-1] = np.clip(number, *limits(value.dtype))
+                one.flat[-1] = clipped
                 yield f"one {name}", one
-        if value.dtype.kind == "f":
-            yield "NaN", np.full_like(value, np.nan)
-            yield "infinite", np.full_like(value, np.inf)
+    if value.dtype.kind == "f":
+        yield "NaN", np.full_like(value, np.nan)
+        yield "infinite", np.full_like(value, np.inf)
 
 
 def limits(dtype: Any) -> tuple[float, float]:
@@ -248,13 +220,13 @@ def made(name: str, arguments: Any, state: Any) -> Iterator[tuple[str, Any]]:
 
 def changes(model: Any, most: int, random: np.random.Generator) -> list[list[Change]]:
     """Changes of each attribute of a model and of the estimators within it, and pairs of changes."""
-    found: list[list[Change]] = []
+    drawn: list[list[Change]] = []
     for position, part in enumerate(estimators(model)):
         for attribute, value in {**vars(part), "predict": "text", "_impl": "c_svc"}.items():
             every = [(position, attribute, name, other) for name, other in changed(value)]
-            found += [[every[i]] for i in random.permutation(len(every))[:most]]
-    pairs = random.integers(len(found), size=(len(found) // 4, 2))
-    return found + [found[i] + found[j] for i, j in pairs]
+            drawn += [[every[i]] for i in random.permutation(len(every))[:most]]
+    pairs = random.integers(len(drawn), size=(len(drawn) // 4, 2))
+    return drawn + [drawn[i] + drawn[j] for i, j in pairs]
 
 
 def estimators(model: Any) -> list[Any]:
@@ -296,8 +268,8 @@ def main(names: list[str], most: int) -> None:
             model, X = fitted(name), samples()[0]
             load_model(save_model(model, Path(folder, "model.skops")))
             for chosen in changes(model, most, np.random.default_rng(0)):
-                said = "; ".join(f"{name} {position} {attribute} {kind}" for position, attribute, kind, _ in chosen)
-                os.write(1, f"{said[:300]}\n".encode())
+                what = "; ".join(f"{name} {position} {attribute} {kind}" for position, attribute, kind, _ in chosen)
+                os.write(1, f"{what[:300]}\n".encode())
                 counts[tried(model, chosen, Path(folder, "model.skops"), X)] += 1
     sys.stdout.write(f"{counts[0]} {counts[1]}\n")
 

@@ -1,4 +1,4 @@
-"""Readers: every format gives the same data set; whatever cannot be used is refused in one sentence."""
+"""Loading: every format gives the same data set; whatever cannot be used is refused in one sentence."""
 
 from __future__ import annotations
 
@@ -12,65 +12,39 @@ from sklearn.datasets import load_digits, load_wine
 
 from raysel.data.dataset import Dataset
 from raysel.data.formats.files import find_data_file
-from raysel.data.layouts import Matrix, Tensor
+from raysel.data.formats.writers import save_dataset
+from raysel.data.layouts import Matrix, Modalities, Tensor
 from raysel.data.loading import load_dataset
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (10, 3, 2)).astype(np.uint8)
-LABELS = np.arange(10) % 3
-GROUPS = np.arange(10) // 2
+LABELS, GROUPS = np.arange(10) % 3, np.arange(10) // 2
 
 
 pytestmark = pytest.mark.usefixtures("here")
 
 
-def write_plain(path, y=LABELS):
-    """The images as a plain file of each format: tables without a shape, arrays with one."""
-    table = pd.DataFrame(IMAGES.reshape(10, -1), columns=[f"p{i}" for i in range(6)]).assign(y=y, person=GROUPS)
-    match path.suffix:
-        case ".npz":
-            np.savez(path, X=IMAGES, y=y, person=GROUPS)
-        case ".mat":
-            scipy.io.savemat(path, {"X": IMAGES, "y": y, "person": GROUPS})
-        case ".csv":
-            table.to_csv(path, index=False)
-        case ".parquet":
-            table.to_parquet(path)
-        case ".arrow" | ".feather":
-            table.to_feather(path)
-
-
-FORMATS = [".npz", ".mat", ".csv", ".parquet", ".arrow", ".feather"]
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])
-def test_tables_keep_their_column_names_and_text_labels(tmp_path, suffix):
-    path = tmp_path / f"t{suffix}"
-    write_plain(path, y=np.array(["cat", "dog"] * 5))
-    data = load_dataset(path, groups="person")
-    assert data.feature_names == tuple(f"p{i}" for i in range(6))
-    assert data.layout == Tensor((6,))
-    assert data.y.tolist() == ["cat", "dog"] * 5
-
-
-def test_content_hash_does_not_depend_on_the_format(tmp_path):
+def test_content_hash_does_not_depend_on_the_format():
+    table = pd.DataFrame(IMAGES.reshape(10, -1), columns=[f"p{i}" for i in range(6)]).assign(y=LABELS, person=GROUPS)
+    np.savez("x.npz", X=IMAGES, y=LABELS, person=GROUPS)
+    scipy.io.savemat("x.mat", {"X": IMAGES, "y": LABELS, "person": GROUPS})
+    table.to_csv("x.csv", index=False)
+    table.to_parquet("x.parquet")
+    table.to_feather("x.arrow")
     hashes = set()
-    for suffix in FORMATS:
-        path = tmp_path / f"x{suffix}"
-        write_plain(path)
-        data = load_dataset(path, groups="person", shape=(3, 2))
+    for suffix in ("npz", "mat", "csv", "parquet", "arrow"):
+        data = load_dataset(f"x.{suffix}", groups="person", shape=(3, 2))
         names = Matrix(3, 2).default_names()
         hashes.add(Dataset(data.X, data.y, data.layout, "any", data.groups, tuple(names)).content_hash)
     assert len(hashes) == 1
 
 
-def test_arrays_of_any_order_become_a_tensor_in_c_order(tmp_path):
+def test_arrays_of_any_order_become_a_tensor_in_c_order():
     volumes = RNG.standard_normal((6, 2, 3, 4))
-    np.savez(tmp_path / "v.npz", X=volumes, y=np.arange(6) % 2)
+    np.savez("v.npz", X=volumes, y=np.arange(6) % 2)
     data = load_dataset("v.npz")
     assert data.layout == Tensor((2, 3, 4))
-    coordinates = tuple(data.layout.coordinates().values())
-    np.testing.assert_array_equal(data.X, volumes[(slice(None), *coordinates)])
+    np.testing.assert_array_equal(data.X, volumes[(slice(None), *data.layout.coordinates().values())])
     assert load_dataset("v.npz", shape=[6, 4]).layout == Matrix(6, 4)
 
 
@@ -82,17 +56,8 @@ def test_mat_labels_may_be_a_row_or_a_column(turned):
     assert data.y.dtype == np.int64
 
 
-def test_categories_and_an_index_of_a_pandas_table_are_understood():
-    table = pd.DataFrame({"a": [1.5, 2, 3], "target": pd.Categorical(["u", "v", "u"])}, index=[7, 8, 10])
-    table.to_parquet("t.parquet")
-    data = load_dataset("t.parquet")
-    assert data.feature_names == ("a",)
-    assert data.y.tolist() == ["u", "v", "u"]
-
-
-def test_a_tensor_column_of_somebody_else_is_read():
-    X = pa.FixedShapeTensorArray.from_numpy_ndarray(IMAGES)
-    table = pa.table({"X": X, "label": pa.array(LABELS)})
+def test_a_tensor_column_of_another_program_is_read():
+    table = pa.table({"X": pa.FixedShapeTensorArray.from_numpy_ndarray(IMAGES), "label": pa.array(LABELS)})
     with pa.ipc.new_file("other.arrow", table.schema) as writer:
         writer.write_table(table)
     data = load_dataset("other.arrow")
@@ -115,20 +80,14 @@ def test_builtin_sets():
 
 
 def test_a_file_is_looked_up_here_and_then_in_raysel_data(tmp_path, monkeypatch):
+    refused("no.npz", str(tmp_path / "no.npz"), "$RAYSEL_DATA", "not set", "(n, h, w)")
     store = tmp_path / "store"
     store.mkdir()
-    write_plain(store / "d.npz")
     monkeypatch.setenv("RAYSEL_DATA", str(store))
-    assert find_data_file("d.npz") == store / "d.npz"
-    write_plain(tmp_path / "d.npz")
-    assert find_data_file("d.npz") == tmp_path / "d.npz"
-
-
-def test_a_missing_file_names_both_places_and_the_format(tmp_path, monkeypatch):
-    refused("no.npz", str(tmp_path / "no.npz"), "$RAYSEL_DATA", "not set", "(n, h, w)")
-    monkeypatch.setenv("RAYSEL_DATA", str(tmp_path / "store"))
-    refused("no.npz", str(tmp_path / "no.npz"), str(tmp_path / "store" / "no.npz"))
-    refused(tmp_path / "no.mat", str(tmp_path / "no.mat"))
+    refused("no.npz", str(tmp_path / "no.npz"), str(store / "no.npz"))
+    for place in (store / "d.npz", tmp_path / "d.npz"):
+        np.savez(place, X=IMAGES, y=LABELS)
+        assert find_data_file("d.npz") == place
 
 
 @pytest.mark.parametrize("name", ["ORL.npz", "UMIST.npz", "USPS.npz"])
@@ -148,30 +107,96 @@ def test_the_recipe_for_orl_makes_a_file_that_loads(monkeypatch):
     assert data.X[3, 32 * 5 + 7] == pytest.approx(faces.images[3, 10:12, 14:16].mean())
 
 
-def test_unknown_names_and_suffixes():
-    refused("digist", "Did you mean digits?")
-    refused("faces.xyz", "faces.xyz", ".npz", ".parquet")
-    refused("digits", "no array 'person'", groups="person")
-    refused("wine", "drop is for data files", drop=["alcohol"])
-
-
-def test_a_shape_must_multiply_to_the_number_of_features():
-    np.savez("d.npz", X=IMAGES, y=LABELS)
-    refused("d.npz", "[4, 2] has 8 cells", "6 features", "[2, 3] or [1, 6]", shape=[4, 2])
-    refused("d.npz", "positive whole numbers", shape=[-3, -2])
-    refused("digits", "[8, 8] or [4, 16] or [2, 32]", shape=[8, 9])
-
-
-def test_arrays_that_are_missing_or_do_not_fit_are_named():
+def test_what_cannot_be_loaded_is_named():
     np.savez("a.npz", age=LABELS, y=LABELS)
-    refused("a.npz", "no array X", "age, y")
-    scipy.io.savemat("a.mat", {"pixels": IMAGES, "person": LABELS, "row": np.arange(10)})
-    refused("a.mat", "no array y", "pixels, person, row", "dataset.label; it may be person.")
-    scipy.io.savemat("b.mat", {"X": IMAGES})
-    refused("b.mat", "no array y", "dataset.labels")
-    np.savez("b.npz", X=IMAGES, y=LABELS)
-    refused("b.npz", "no array person for the groups", groups="person")
+    np.savez("d.npz", X=IMAGES, y=LABELS)
     np.savez("short.npz", X=IMAGES, y=LABELS[:9])
-    refused("short.npz", "10 rows", "9")
-    np.savez("flat.npz", X=np.arange(10.0), y=LABELS)
-    refused("flat.npz", "X is of shape (10,)")
+    np.savez("flat.npz", X=GROUPS, y=LABELS)
+    scipy.io.savemat("a.mat", {"pixels": IMAGES, "person": LABELS, "row": np.arange(10)})
+    scipy.io.savemat("b.mat", {"X": IMAGES})
+    for source, culprits, options in (
+        ("digist", ["Did you mean digits?"], {}),
+        ("faces.xyz", ["faces.xyz", ".npz", ".parquet"], {}),
+        ("digits", ["no array 'person'"], {"groups": "person"}),
+        ("wine", ["drop is for data files"], {"drop": ["alcohol"]}),
+        ("d.npz", ["[4, 2] has 8 cells", "6 features", "[2, 3] or [1, 6]"], {"shape": [4, 2]}),
+        ("d.npz", ["positive whole numbers"], {"shape": [-3, -2]}),
+        ("digits", ["[8, 8] or [4, 16] or [2, 32]"], {"shape": [8, 9]}),
+        ("a.npz", ["no array X", "age, y"], {}),
+        ("a.mat", ["no array y", "pixels, person, row", "dataset.label; it may be person."], {}),
+        ("b.mat", ["no array y", "dataset.labels"], {}),
+        ("d.npz", ["no array person for the groups"], {"groups": "person"}),
+        ("short.npz", ["10 rows", "9"], {}),
+        ("flat.npz", ["X is of shape (10,)"], {}),
+    ):
+        refused(source, *culprits, **options)
+
+
+# Several modalities and several labels a sample
+
+X = np.arange(24.0).reshape(4, 6) ** 1.5
+Y = np.array([[0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1]])
+Y_NAMES = ["grass", "sky", "cow"]
+VIEWS = {"view_0": X[:, :2], "view_1": X[:, 2:], "view_names": ["hog", "lbp"], "Y": Y, "label_names": Y_NAMES}
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_views_become_modalities_which_are_stored_with_the_labels(suffix):
+    np.savez("views.npz", **VIEWS)
+    data = load_dataset("views.npz")
+    assert data.layout == Modalities({"hog": 2, "lbp": 4})
+    np.testing.assert_array_equal(data.X, X)
+    np.testing.assert_array_equal(data.y, Y)
+    assert (data.label_names, data.feature_names[1:3]) == (tuple(Y_NAMES), ("hog[1]", "lbp[0]"))
+    save_dataset(data, f"kept.{suffix}")
+    again = load_dataset(f"kept.{suffix}")
+    assert (again.content_hash, again.layout, again.label_names) == (data.content_hash, data.layout, data.label_names)
+
+
+def test_more_than_ten_views_are_not_sorted_as_words():
+    arrays = {f"view_{i}": np.full((4, 1), float(i)) + np.arange(4.0)[:, None] for i in range(12)}
+    np.savez("many.npz", y=[0, 1, 0, 1], **arrays)
+    assert load_dataset("many.npz").X[0].tolist() == list(range(12))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("name", ["{}.{}", "{}[{}]"])
+def test_column_prefixes_name_modalities_and_labels(suffix, name):
+    columns = [name.format("hog", i) for i in range(2)] + [name.format("lbp", i) for i in range(4)]
+    table = pd.DataFrame(X, columns=columns)
+    for label, column in zip(Y_NAMES, Y.T, strict=True):
+        table.insert(1, f"y.{label}", column)
+    path = f"table.{suffix}"
+    table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path)
+    data = load_dataset(path)
+    assert data.layout == Modalities({"hog": 2, "lbp": 4})
+    np.testing.assert_array_equal(data.X, X)
+    assert set(data.label_names) == set(Y_NAMES)
+    np.testing.assert_array_equal(data.y, Y[:, [Y_NAMES.index(label) for label in data.label_names]])
+
+
+def test_modalities_and_labels_that_are_stated():
+    np.savez("flat.npz", X=X, y=[0, 1, 0, 1])
+    assert load_dataset("flat.npz", modalities={"a": 5, "b": 1}).layout == Modalities({"a": 5, "b": 1})
+    np.savez("signs.npz", X=X, Y=2 * Y - 1)
+    np.testing.assert_array_equal(load_dataset("signs.npz").y, Y)
+    np.savez("views.npz", **VIEWS | {"Y": Y * [1, 0, 1]})
+    data = load_dataset("views.npz", exclude_labels=["sky"])
+    assert data.label_names == ("grass", "cow")
+    np.testing.assert_array_equal(data.y, Y[:, [0, 2]])
+
+
+@pytest.mark.parametrize(
+    ("changes", "culprits", "options"),
+    [
+        ({"view_names": ["hog", "hog"]}, ["hog twice"], {}),
+        ({"view_1": X[:3]}, ["view_1 has shape (3, 6)"], {}),
+        ({"Y": 3 * Y}, ["0/1 indicator"], {}),
+        ({"Y": Y * [1, 0, 1]}, ["same value of label sky", "exclude_labels"], {}),
+        ({}, ["no label sy; did you mean sky?"], {"exclude_labels": ["sy"]}),
+        ({}, ["7 columns in total", "6 features", "sum to 6"], {"modalities": {"a": 5, "b": 2}}),
+    ],
+)
+def test_views_that_cannot_be_used(changes, culprits, options):
+    np.savez("views.npz", **VIEWS | changes)
+    refused("views.npz", *culprits, **options)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import struct
 import warnings
 import zipfile
@@ -58,10 +59,6 @@ def test_a_damaged_hdf5_file_is_taken_or_refused(folder, options, draw):
 # Found by the long form
 
 
-def assert_refused(path: Path, *culprits: str, **options: object) -> None:
-    refused(path, path.name, *culprits, **options)
-
-
 @pytest.mark.parametrize("code", [0, 8, 14, 19, 20, 89, 0xFFFF])
 @pytest.mark.parametrize("complex_", [False, True])
 def test_a_strange_type_code_does_not_crash_scipys_reader(tmp_path, code, complex_):
@@ -72,7 +69,7 @@ def test_a_strange_type_code_does_not_crash_scipys_reader(tmp_path, code, comple
     assert raw.count(raw[first : first + 8]) == 1 + complex_
     raw[first : first + 4] = code.to_bytes(4, "little")
     path.write_bytes(raw)
-    assert_refused(path, "cannot be read as a MATLAB file")
+    refused(path, path.name, "cannot be read as a MATLAB file")
 
 
 @pytest.mark.parametrize(("code", "size"), [(5, 0), (5, 2), (5, 4), (5, 6), (1, 8)])
@@ -98,18 +95,15 @@ def test_a_sparse_matrix_whose_indices_lead_out_of_it_does_not_crash(tmp_path, p
     strange[place] = index
     assert raw.count(stored.tobytes()) == 1
     path.write_bytes(raw.replace(stored.tobytes(), strange.tobytes()))
-    assert_refused(path, "cannot be read as a MATLAB file")
+    refused(path, path.name, "cannot be read as a MATLAB file")
 
 
 def test_a_sparse_matrix_that_claims_to_be_empty_at_its_end_does_not_crash(tmp_path):
-    path = tmp_path / "sparse.mat"
-    matrix = scipy.sparse.csc_matrix(np.arange(1.0, 61.0).reshape(10, 6))
+    path, matrix = tmp_path / "sparse.mat", scipy.sparse.csc_matrix(np.arange(1.0, 61.0).reshape(10, 6))
     scipy.io.savemat(path, {"X": matrix, "y": np.arange(10) % 2})
     raw, stored = path.read_bytes(), matrix.indptr.astype("<i4")
-    strange = stored.copy()
-    strange[-1] = 0
-    path.write_bytes(raw.replace(stored.tobytes(), strange.tobytes()))
-    assert_refused(path, "column starts of a sparse matrix decrease")
+    path.write_bytes(raw.replace(stored.tobytes(), np.array([*stored[:-1], 0], "<i4").tobytes()))
+    refused(path, path.name, "column starts of a sparse matrix decrease")
 
 
 @pytest.mark.parametrize("point", [0xD800, 0xDFFF, 0x110000, 2**32 - 1])
@@ -118,7 +112,7 @@ def test_text_that_is_none_is_not_followed_into_python(tmp_path, point):
     words = np.array(["cat", "dog"] * 3)
     words.view(np.uint32)[4] = point
     np.savez(path, X=X, y=words)
-    assert_refused(path, "invalid Unicode code points")
+    refused(path, path.name, "invalid Unicode code points")
     words.view(np.uint32)[4] = 0x10FFFF  # the last there is
     np.savez(path, X=X, y=words)
     assert load_dataset(path).n_samples == 6
@@ -128,21 +122,18 @@ def test_a_header_that_claims_a_terabyte_is_no_traceback(tmp_path):
     path = tmp_path / "claims.npz"
     np.savez(path, X=X, y=Y)
     with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    claimed = b"(6, 999999999999), }"
-    header = members["X.npy"]
-    start = header.index(b"(6, 2), }")
-    members["X.npy"] = header[:start] + claimed + header[start + len(claimed) :]
+        header, y = archive.read("X.npy"), archive.read("y.npy")
+    claimed, start = b"(6, 999999999999), }", header.index(b"(6, 2), }")
     with zipfile.ZipFile(path, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    assert_refused(path, "damaged")  # where memory is promised without being there, the data end too early
+        archive.writestr("X.npy", header[:start] + claimed + header[start + len(claimed) :])
+        archive.writestr("y.npy", y)
+    refused(path, path.name, "damaged")  # where memory is promised without being there, the data end too early
 
 
 def test_labels_without_names_of_their_own_are_refused_where_some_are_left_out(tmp_path):
     path = tmp_path / "names.npz"
     np.savez(path, X=X, Y=np.eye(2, dtype=int)[Y], label_names=["sky", "cow", "car"])
-    assert_refused(path, "2 labels have 3 names", exclude_labels=["sky"])
+    refused(path, path.name, "2 labels have 3 names", exclude_labels=["sky"])
 
 
 # Files that would have another file read, or never end
@@ -157,9 +148,9 @@ def test_a_table_of_volumes_reads_nothing_but_volumes(tmp_path, name):
     (tmp_path / "secret").write_text("secret " * 99)
     (tmp_path / "link.nii").symlink_to("secret")
     table.write_text(f"file,label\ngood.nii,0\n{name},1\n")
-    with pytest.raises(DataError, match=r"there is no file|has no valid header") as caught:
-        load_dataset(table, mask=good)
-    assert "secret" not in str(caught.value)
+    message = refused(table, mask=good)
+    assert re.search("there is no file|has no valid header", message)
+    assert "secret" not in message
 
 
 @pytest.mark.parametrize("place", ["pipe", "zero", "nowhere"])
@@ -186,15 +177,13 @@ def test_an_image_that_claims_more_pixels_than_its_file_can_hold_is_refused(tmp_
     for name in ("cat", "dog"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "1.tif").write_bytes(raw.replace(height, struct.pack("<HHII", 257, 4, 1, 2**24 + 3)))
-    with pytest.raises(DataError, match=r"1\.tif claims 16777219 x 2 pixels"):
-        load_dataset(tmp_path)
+    refused(tmp_path, "1.tif claims 16777219 x 2 pixels")
 
 
 def test_a_header_that_is_too_long_is_not_taken_for_a_pickle(tmp_path):
     path = tmp_path / "header.npy"
     np.save(path, np.zeros(6, dtype=[(f"a_long_name_{i}", "f8") for i in range(500)]))
-    with pytest.raises(DataError, match="cannot be read as a NumPy array"):
-        load_dataset(path, labels=path)
+    refused(path, "cannot be read as a NumPy array", labels=path)
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".mat", ".csv"])

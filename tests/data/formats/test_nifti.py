@@ -39,11 +39,8 @@ def refused(folder: Path, *culprits: str, **options) -> None:
     refusals.refused(folder, *culprits, read=load, **options)
 
 
-def save(values, path, affine, kind=nibabel.Nifti1Image, **header):
-    image = kind(values, affine)
-    if header:
-        image.header.set_slope_inter(**header)
-    nibabel.save(image, path)
+def save(values, path, affine, kind=nibabel.Nifti1Image):
+    nibabel.save(kind(values, affine), path)
 
 
 def test_the_features_are_the_voxels_of_the_mask(written):
@@ -73,41 +70,33 @@ def test_other_tables_say_the_same(written, own, kind):
 
 def test_slope_and_intercept_a_fourth_axis_nifti_2_and_plain_files(own, written):
     scans, values = own / "scans", (np.arange(np.prod(SHAPE)) % 100).astype(np.int16).reshape(SHAPE)
-    slope, intercept = 0.5, -3.0
-    nibabel.save(nibabel.Nifti1Image(written.values[1][..., None], written.affine), scans / "1.nii.gz")
+    save(written.values[1][..., None], scans / "1.nii.gz", written.affine)
     save(written.values[2], scans / "2.nii.gz", written.affine, nibabel.Nifti2Image)
     save(written.values[3], scans / "3.nii", written.affine)
-    header = nibabel.Nifti1Image(values, written.affine).header
-    header.set_slope_inter(slope, intercept)
-    raw = nibabel.Nifti1Image(values, written.affine).to_bytes()
-    stored = bytearray(raw)
-    stored[112:120] = np.array([slope, intercept], "<f4").tobytes()  # scl_slope and scl_inter
+    stored = bytearray(nibabel.Nifti1Image(values, written.affine).to_bytes())
+    stored[112:120] = np.array([0.5, -3.0], "<f4").tobytes()  # scl_slope and scl_inter
     (scans / "0.nii.gz").write_bytes(gzip.compress(bytes(stored)))
     text = (own / "scans.csv").read_text().replace("scans/3.nii.gz", "scans/3.nii")
     (own / "scans.csv").write_text(text)
     data = load(own)
     np.testing.assert_array_equal(data.X[1:], written.values[1:, written.mask])
-    np.testing.assert_array_equal(data.X[0], slope * values[written.mask] + intercept)
+    np.testing.assert_array_equal(data.X[0], 0.5 * values[written.mask] - 3.0)
 
 
 def test_volumes_that_do_not_fit_are_refused(own, written):
-    scan, affine = own / "scans" / "4.nii.gz", written.affine
-    volume = written.values[4]
-    save(volume[:-1], scan, affine)
-    refused(own, "4.nii.gz", "mask.nii.gz", "(7, 9, 7)", "(8, 9, 7)")
-    moved = affine.copy()
+    scan, volume, affine = own / "scans" / "4.nii.gz", written.values[4], written.affine
+    moved, broken = affine.copy(), volume.copy()
     moved[0, 3] += 1
-    save(volume, scan, moved)
-    refused(own, "4.nii.gz", "mask.nii.gz", f"{moved[0, 3]:.6g}", f"{affine[0, 3]:.6g}", "resample")
-    save(np.stack([volume, volume], -1), scan, affine)
-    refused(own, "4.nii.gz", "8 x 9 x 7 x 2")
-    broken = volume.copy()
-    broken[tuple(np.argwhere(written.mask)[:3].T)] = np.nan
-    broken[tuple(np.argwhere(~written.mask)[:5].T)] = np.nan
-    save(broken, scan, affine)
-    refused(own, "4.nii.gz", f"in 3 of the {written.mask.sum()} voxels")
-    save(volume.astype(np.complex64), scan, affine)
-    refused(own, "4.nii.gz", "complex64")
+    broken[tuple(np.argwhere(written.mask)[:3].T)] = broken[tuple(np.argwhere(~written.mask)[:5].T)] = np.nan
+    for values, place, *culprits in (
+        (volume[:-1], affine, "mask.nii.gz", "(7, 9, 7)", "(8, 9, 7)"),
+        (volume, moved, "mask.nii.gz", f"{moved[0, 3]:.6g}", f"{affine[0, 3]:.6g}", "resample"),
+        (np.stack([volume, volume], -1), affine, "8 x 9 x 7 x 2"),
+        (broken, affine, f"in 3 of the {written.mask.sum()} voxels"),
+        (volume.astype(np.complex64), affine, "complex64"),
+    ):
+        save(values, scan, place)
+        refused(own, "4.nii.gz", *culprits)
     scan.unlink()
     refused(own, "row 4", "scans/4.nii.gz", "no file")
 
@@ -133,6 +122,8 @@ def test_tables_that_do_not_name_files_and_labels_are_refused(own):
 
     refused(own, "column group", groups="group")
     refused(own, "column sex", label="sex")
+    refused(own, "label", "no column diagnoses for the labels; did you mean diagnosis?", label="diagnoses")
+    refused(own, "drop names the column 'diagnosis' of the labels", drop=["diagnosis"])
     refused(own, "holds the labels", "diagnosis, site", label=None)
     assert load(own, label=None, drop=["age", "site"]).label == "diagnosis"
     refused(own, "leave shape", shape=[8, 9, 7])
@@ -175,13 +166,6 @@ def test_damaged_files_are_refused(own):
         refused(own, "2.nii.gz", culprit)
 
 
-def test_without_nibabel_the_command_that_installs_it_is_said(own, monkeypatch):
+def test_without_nibabel_its_command_is_named(own, monkeypatch):
     monkeypatch.setitem(sys.modules, "nibabel", None)  # as if it were not installed
     refused(own, "pip install 'raysel[neuro]'")
-
-
-def test_an_unknown_column_of_a_table_of_files_names_a_similar_one(written):
-    refused(
-        written.table.parent, "label", "no column diagnoses for the labels; did you mean diagnosis?", label="diagnoses"
-    )
-    refused(written.table.parent, "drop names the column 'diagnosis' of the labels", drop=["diagnosis"])

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from refusals import refused
 
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
@@ -39,8 +40,8 @@ def datasets(draw):
         y = draw(hnp.arrays(np.uint8, (n, 3), elements=st.integers(0, 1)).filter(lambda v: np.ptp(v, axis=0).all()))
     groups = values(lambda _: True) if draw(st.booleans()) else None
     names = tuple(draw(st.lists(WORDS, min_size=d, max_size=d, unique=True))) if draw(st.booleans()) else ()
-    told = {"label": draw(st.none() | WORDS), "notes": tuple(draw(st.lists(WORDS, max_size=2)))}
-    return Dataset(X, y, Tensor(shape), draw(WORDS.filter(bool)), groups, names, **told)
+    described = {"label": draw(st.none() | WORDS), "notes": tuple(draw(st.lists(WORDS, max_size=2)))}
+    return Dataset(X, y, Tensor(shape), draw(WORDS.filter(bool)), groups, names, **described)
 
 
 @settings(max_examples=60)
@@ -100,15 +101,11 @@ def test_damage_in_a_parquet_file_is_found(tmp_path):
     damaged = bytearray(path.read_bytes())
     damaged[len(damaged) // 3] ^= 1
     path.write_bytes(damaged)
-    with pytest.raises(DataError, match="damaged"):
-        load_dataset(path)
+    refused(path, "damaged")
 
 
-def test_a_file_that_is_not_on_an_own_disk_is_read_and_not_mapped(tmp_path, monkeypatch):
-    X, y = np.random.default_rng(0).normal(size=(12, 5)), np.repeat([0, 1], 6)
-    save_dataset(Dataset(X, y, Tensor((5,)), "some"), tmp_path / "some.arrow")
+def test_a_file_that_is_not_on_a_local_disk_is_read_and_not_mapped(tmp_path, monkeypatch):
+    save_dataset(load_dataset("iris"), tmp_path / "some.arrow")
     monkeypatch.setattr("raysel.data.formats.tables.is_local", lambda _: False)
-    mapped = []
-    monkeypatch.setattr("pyarrow.memory_map", lambda *_: mapped.append(1))
-    np.testing.assert_array_equal(load_dataset(tmp_path / "some.arrow").X, X)
-    assert not mapped
+    monkeypatch.setattr("pyarrow.memory_map", lambda *_: pytest.fail("it is mapped"))
+    assert load_dataset(tmp_path / "some.arrow").content_hash == load_dataset("iris").content_hash
