@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import accumulate
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -57,13 +58,8 @@ def copy_remarks(findings: Findings, dataset: Dataset, plan: NestedPlan | None =
 def _few_possible(findings: Findings) -> bool:
     """Return whether the columns have so few values that equal samples are to be expected."""
     X = findings.part.X
-    limit = np.log(_ROOM * len(X))
-    room = 0.0
-    for column in range(X.shape[1]):
-        room += np.log(len(np.unique(X[:, column])))
-        if room > limit:
-            return False
-    return True
+    room = accumulate(np.log(len(np.unique(X[:, column]))) for column in range(X.shape[1]))
+    return all(so_far <= np.log(_ROOM * len(X)) for so_far in room)
 
 
 def _differ(y: np.ndarray, ids: IntArray) -> bool:
@@ -169,7 +165,7 @@ def _nearest(part: Part) -> tuple[IntArray, IntArray, IntArray, np.ndarray]:
     """Samples, the nearest one of the class of each, how far apart both are in the file, and the chances of that."""
     # Columns that follow the file would make near rows alike by themselves and do not count.
     n = len(part.X)
-    kept = np.concatenate([~follows_file(block, part.codes) for _, block in part.columns()])
+    kept = ~part.scan(lambda block: follows_file(block, part.codes))
     empty = np.empty(0, dtype=np.int64)
     if not kept.any() or n < _FEWEST:
         return empty, empty, empty, np.empty((0, len(_DISTANCES)))

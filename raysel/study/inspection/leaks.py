@@ -14,8 +14,7 @@ from raysel.core.arrays import IntArray
 from raysel.core.errors import DataError
 from raysel.core.printing import suggestion
 from raysel.data.dataset import Dataset
-from raysel.study.inspection.label_columns import LabelColumn, label_columns
-from raysel.study.inspection.near_labels import NearLabel, near_labels
+from raysel.study.inspection.label_columns import LabelColumn, NearLabel, label_columns, near_labels
 from raysel.study.inspection.parts import NearPairs, Part, near_rows, parts
 from raysel.study.inspection.row_columns import Kind, row_columns
 
@@ -31,9 +30,7 @@ class Findings:
     @cached_property
     def n_values(self) -> IntArray:
         """Number of distinct values of each column: shape (n_features,)."""
-        ordered = (np.sort(block, axis=0) for _, block in self.part.columns())
-        counts: IntArray = 1 + np.concatenate([(block[1:] != block[:-1]).sum(axis=0) for block in ordered])
-        return counts
+        return self.part.n_values()
 
     @cached_property
     def near_label(self) -> list[NearLabel]:

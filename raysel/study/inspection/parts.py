@@ -1,15 +1,17 @@
-"""Equal and nearly equal samples."""
+"""Parts of a data set that are inspected alone, scans of their columns, and equal and nearly equal samples."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import digamma
 from sklearn.neighbors import NearestNeighbors
 
@@ -154,11 +156,20 @@ class Part:
         name = self.names[column]
         return name if self.task is None else name.removeprefix(f"{self.task}{SEPARATOR}")
 
-    def columns(self) -> Iterator[tuple[int, FloatArray]]:
-        """Yield the position of a first column and some columns from there, of a bounded size in memory."""
+    def scan(self, function: Callable[[FloatArray], NDArray[Any]]) -> NDArray[Any]:
+        """Return what a function of some columns returns for each, of a bounded number of columns at once."""
         width = max(1, _BLOCK // len(self.X))
-        for start in range(0, self.X.shape[1], width):
-            yield start, self.X[:, start : start + width]
+        return np.concatenate([function(self.X[:, i : i + width]) for i in range(0, self.X.shape[1], width)])
+
+    def n_values(self, rows: IntArray | slice = slice(None)) -> IntArray:
+        """Count the distinct values of each column in some rows."""
+
+        def count(block: FloatArray) -> IntArray:
+            ordered = np.sort(block[rows], axis=0)
+            n_changes: IntArray = (ordered[1:] != ordered[:-1]).sum(axis=0)
+            return 1 + n_changes
+
+        return self.scan(count)
 
 
 def parts(dataset: Dataset) -> Iterator[Part]:

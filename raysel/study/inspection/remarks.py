@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -21,18 +21,22 @@ _NAMED = 3
 _CONSTANT = "constant, which tells nothing of the label"
 #: What to make sure of for a column that tells the label.
 _KNOWN_BEFORE = "make sure that the values were known before the label was"
-_GROUPS = (
-    "a few samples a value, as the subject of each sample has: if samples of one value belong together, name the "
-    "column in cv.groups; if it is no feature, in dataset.drop."
-)
-_IDENTIFIER = "another whole number in each row: drop what is an identifier (dataset.drop)."
-_IN_FILE_ORDER = (
-    "values that rise or fall with the order of the rows, while the labels stand in runs: drop what tells the order of "
-    "the file (dataset.drop)."
-)
-_SEPARATES = f"the classes alone, by thresholds and without an error: {_KNOWN_BEFORE}."
-_DETERMINES = f"{{}} alone, without an error: {_KNOWN_BEFORE}."
-_IN_CLASS = f"one value in each class: {_KNOWN_BEFORE}."
+#: What is said of a column of a kind, and the verbs for several.
+_OF_COLUMNS = {
+    "group": (
+        "has a few samples a value, as the subject of each sample has: if samples of one value belong together, name "
+        "the column in cv.groups; if it is no feature, in dataset.drop."
+    ),
+    "identifier": "has another whole number in each row: drop what is an identifier (dataset.drop).",
+    "in_file_order": (
+        "has values that rise or fall with the order of the rows, while the labels stand in runs: drop what tells the "
+        "order of the file (dataset.drop)."
+    ),
+    "separates": f"separates the classes alone, by thresholds and without an error: {_KNOWN_BEFORE}.",
+    "determines": f"tells {{label}} alone, without an error: {_KNOWN_BEFORE}.",
+    "constant_in_class": f"has one value in each class: {_KNOWN_BEFORE}.",
+}
+_SEVERAL = {"has": "have", "separates": "separate", "tells": "tell"}
 
 
 def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
@@ -64,7 +68,7 @@ def scale_remarks(dataset: Dataset, scaling: str | None) -> Iterator[str]:
         if part.image or dataset.layout.is_image:
             continue
         with np.errstate(over="ignore", invalid="ignore"):  # squares of values near the end of the range
-            spreads = np.concatenate([block.std(axis=0, dtype=np.float64) for _, block in part.columns()])
+            spreads = part.scan(lambda block: block.std(axis=0, dtype=np.float64))
         moving = ~_constant(part, dataset)
         widest, narrowest = np.argmax(spreads), np.argmin(np.where(moving, spreads, np.inf))
         ratio = spreads[widest] / spreads[narrowest] if moving.any() else 1.0
@@ -83,27 +87,11 @@ def _column_remarks(findings: Findings, dataset: Dataset) -> Iterator[str]:
     leaking = leaking_columns(findings, dataset)
     for column, words in list(leaking.items())[:_NAMED]:
         yield f"Column '{part.own_name(column)}' {words}; a study refuses it unless dataset.keep names it."
-    by_row = {column: kind for column, kind in findings.by_row.items() if column not in leaking}
-    by_label = {column: relation.kind for column, relation in findings.by_label.items() if column not in leaking}
     label = "one label" if part.y.ndim == 2 else "the classes"
-    in_class = [c for c in _of_kind(by_label, "constant_in_class") if by_row.get(c) != "group"]
-    groups = _of_kind(by_row, "group")
-    groups += [c for c in _of_kind(by_label, "owned") if c not in groups and _may_name_groups(findings, c)]
-    for columns, one, several in (
-        (groups if dataset.groups is None else [], "has", f"have {_GROUPS}"),
-        (_of_kind(by_row, "identifier"), "has", f"have {_IDENTIFIER}"),
-        ([c for c in _of_kind(by_row, "in_file_order") if c not in in_class], "has", f"have {_IN_FILE_ORDER}"),
-        ([c for c in _of_kind(by_label, "separates") if c not in by_row], "separates", f"separate {_SEPARATES}"),
-        (
-            [c for c in _of_kind(by_label, "determines") if c not in by_row],
-            "tells",
-            f"tell {_DETERMINES.format(label)}",
-        ),
-        (in_class, "has", f"have {_IN_CLASS}"),
-    ):
+    for kind, columns in _columns_by_kind(findings, leaking, grouped=dataset.groups is not None).items():
         if columns:
-            text = several if len(columns) > 1 else f"{one} {several.partition(' ')[2]}"
-            yield f"{_named(findings, columns)} {text}"
+            verb, rest = _OF_COLUMNS[kind].format(label=label).split(" ", 1)
+            yield f"{_named(findings, columns)} {_SEVERAL[verb] if len(columns) > 1 else verb} {rest}"
     for near in findings.near_label[:_NAMED]:
         names = "' and '".join(part.own_name(column) for column in near.columns)
         alone = len(near.columns) == 1
@@ -120,8 +108,22 @@ def _column_remarks(findings: Findings, dataset: Dataset) -> Iterator[str]:
         yield f"{are} {_CONSTANT}{some}{_names(findings, constant)}."
 
 
-def _of_kind(kinds: Mapping[int, str], kind: str) -> list[int]:
-    return [column for column, known in kinds.items() if known == kind]
+def _columns_by_kind(findings: Findings, leaking: Collection[int], *, grouped: bool) -> dict[str, list[int]]:
+    """Columns of each kind that is remarked on, without those that leak; each column once."""
+    by_row = {column: kind for column, kind in findings.by_row.items() if column not in leaking}
+    by_label = {column: relation.kind for column, relation in findings.by_label.items() if column not in leaking}
+    kinds: dict[str, list[int]] = {kind: [] for kind in _OF_COLUMNS}
+    for column, kind in by_row.items():
+        if kind in kinds and not (kind == "in_file_order" and by_label.get(column) == "constant_in_class"):
+            kinds[kind].append(column)
+    for column, related in by_label.items():
+        if related == "owned" and by_row.get(column) != "group" and _may_name_groups(findings, column):
+            kinds["group"].append(column)
+        elif (related == "constant_in_class" and by_row.get(column) != "group") or (
+            related in ("separates", "determines") and column not in by_row
+        ):
+            kinds[related].append(column)
+    return kinds | {"group": [] if grouped else kinds["group"]}
 
 
 def _may_name_groups(findings: Findings, column: int) -> bool:

@@ -41,34 +41,31 @@ Kind: TypeAlias = Literal["unnamed", "index", "identifier", "in_file_order", "gr
 @np.errstate(over="ignore")  # differences of huge values are no steps of 1
 def row_columns(part: Part) -> dict[int, Kind]:
     """Find the columns that follow the order of the rows or number them."""
-    kinds: dict[int, Kind] = {}
-    numbered: list[int] = []
-    sorted_by_class = len(part.X) >= FEWEST and _n_runs(part.codes) == part.codes.max() + 1
-    labels_in_runs = len(part.X) >= FEWEST and in_runs(part.codes)
-    noisy: list[int] = []
-    sorted_by_column = False
-    for start, block in part.columns():
-        whole = _is_whole(block[:_GLIMPSE]) & _is_whole(block[:: max(1, len(block) // _GLIMPSE)])
-        possible = (start + np.flatnonzero(whole & _is_distinct(block[:_GLIMPSE]))).tolist()
-        numbered += [c for c in possible if _is_whole(part.X[:, c]) and _is_distinct(part.X[:, c])]
-        for column in (start + np.flatnonzero(whole & _may_be_grouped(block))).tolist():
-            values = part.X[:, column]
-            if _is_whole(values) and len(np.unique(values)) == np.ptp(values) + 1:
-                kinds[column] = "group"
-        if labels_in_runs:
-            monotone = _is_monotone(block)
-            noisy += (start + np.flatnonzero(~monotone & follows_file(block, part.codes, _SURELY))).tolist()
-            sorted_by_column |= bool(monotone.any()) and not sorted_by_class
-            for column in (start + np.flatnonzero(monotone)).tolist() if sorted_by_class else ():
-                if _is_ordered_within(part, column):
-                    kinds.setdefault(column, "in_file_order")
-    if not sorted_by_column:  # else the table may have been sorted by a feature that these resemble
-        kinds = {**dict.fromkeys(noisy, "in_file_order"), **kinds}
+    X, codes = part.X, part.codes
+    every = max(1, len(X) // _GLIMPSE)
+    whole = part.scan(lambda block: _is_whole(block[:_GLIMPSE]) & _is_whole(block[::every]))
+    distinct = part.scan(lambda block: _is_distinct(block[:_GLIMPSE]))
+    numbered = [c for c in _where(whole & distinct) if _is_whole(X[:, c]) and _is_distinct(X[:, c])]
+    grouped = [c for c in _where(whole & part.scan(_may_be_grouped)) if _is_whole(X[:, c])]
+    kinds: dict[int, Kind] = {c: "group" for c in grouped if len(np.unique(X[:, c])) == np.ptp(X[:, c]) + 1}
+    if len(X) >= FEWEST and in_runs(codes):
+        monotone = part.scan(_is_monotone)
+        noisy = _where(~monotone & part.scan(lambda block: follows_file(block, codes, _SURELY)))
+        if sorted_by_class := _n_runs(codes) == codes.max() + 1:
+            kinds = {**{c: "in_file_order" for c in _where(monotone) if _is_ordered_within(part, c)}, **kinds}
+        # Else the table may have been sorted by a feature that these resemble.
+        if sorted_by_class or not monotone.any():
+            kinds = {**dict.fromkeys(noisy, "in_file_order"), **kinds}
     kinds.update(_numbered_columns(part, numbered))
     for column in range(len(part.names)):
         if kind := _by_name(part, column, kinds.get(column)):
             kinds[column] = kind
     return kinds
+
+
+def _where(mask: BoolArray) -> list[int]:
+    columns: list[int] = np.flatnonzero(mask).tolist()
+    return columns
 
 
 def _is_whole(block: FloatArray) -> BoolArray:
