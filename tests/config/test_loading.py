@@ -58,31 +58,23 @@ def test_every_key_of_the_face_is_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("overrides", "kept"),
-    [
+    "written", ["{source: digits}", "{path: a.npz}", "{tasks: [{name: c, source: iris}, {name: d, source: wine}]}"]
+)
+def test_an_override_of_the_origin_unsets_the_other_origins_and_nothing_else(tmp_path, written):
+    text = re.sub(r"dataset: .*", f"dataset: {written[:-1]}, scaling: zscore}}", STUDY)
+    for overrides, kept in (
         (["dataset.path=x.npz"], {"path": "x.npz"}),
         (["dataset.source=wine"], {"source": "wine"}),
         (["dataset.path=x.npz", "dataset.label=kind"], {"path": "x.npz", "label": "kind"}),
-        (["dataset.tasks=[{name: a, source: iris}, {name: b, path: b.npz}]"], {"tasks"}),
-    ],
-)
-@pytest.mark.parametrize(
-    "written", ["{source: digits}", "{path: a.npz}", "{tasks: [{name: c, source: iris}, {name: d, source: wine}]}"]
-)
-def test_an_override_of_the_origin_unsets_the_other_origins_and_nothing_else(tmp_path, written, overrides, kept):
-    text = re.sub(r"dataset: .*", f"dataset: {written[:-1]}, scaling: zscore}}", STUDY)
-    section = read(tmp_path, text, *overrides).to_dict()["dataset"]
-    assert set(section) == {*kept, "scaling", "exclude_labels"}
-    if isinstance(kept, dict):
-        assert {key: section[key] for key in kept} == kept
-    assert section["scaling"] == "zscore"
+    ):
+        expected = {**kept, "scaling": "zscore", "exclude_labels": []}
+        assert read(tmp_path, text, *overrides).to_dict()["dataset"] == expected
+    tasks = read(tmp_path, text, "dataset.tasks=[{name: a, source: iris}, {name: b, path: b.npz}]").to_dict()["dataset"]
+    assert set(tasks) == {"tasks", "scaling", "exclude_labels"}
 
 
 def test_an_override_of_the_origin_is_not_lost_by_one_that_unsets_it(tmp_path):
     assert read(tmp_path, STUDY, "dataset.path=null").dataset.source == "digits"
-    nifti = STUDY.replace("source: digits, exclude_labels: [sky]", "source: nifti, path: a.csv, mask: m.nii")
-    moved = read(tmp_path, nifti, "dataset.path=b.csv").dataset
-    assert (moved.source, moved.path, moved.mask) == ("nifti", "b.csv", "m.nii")
 
 
 def test_two_origins_that_are_both_overridden_are_refused(tmp_path):
@@ -111,32 +103,18 @@ def test_a_builtin_study_is_found_by_name_whatever_directory_has_its_name(tmp_pa
     assert load_config("digits-smr").name == "demo"
 
 
-@pytest.mark.parametrize(
-    ("key", "near"),
-    [
+def test_a_misspelt_key_or_kind_of_domain_is_named_with_the_near_one(tmp_path):
+    for key, near in (
         ("nam", "name"),
         ("evalution", "evaluation"),
         ("dataset.pth", "path"),
         ("solver.spaces", "space"),
-        ("evaluation.n_feature", "n_features"),
-        ("cv.outr", "outer"),
         ("search.num_sample", "num_samples"),
-        ("search.cpu_per_trial", "cpus_per_trial"),
-        ("tracking.url", "uri"),
-    ],
-)
-def test_a_misspelt_key_is_named_with_the_near_one(tmp_path, key, near):
-    message = refusal(tmp_path, STUDY, f"{key}=1")
-    assert f"{key}: unknown key; did you mean `{near}`?" in message
-
-
-def test_a_key_like_no_other_gets_the_list_of_keys(tmp_path):
+    ):
+        assert f"{key}: unknown key; did you mean `{near}`?" in refusal(tmp_path, STUDY, f"{key}=1")
     assert "cv.zzz: unknown key; known here: outer, inner, repeats, train_per_class, groups, blocks, plan" in refusal(
         tmp_path, STUDY, "cv.zzz=1"
     )
-
-
-def test_a_misspelt_kind_of_domain_is_named_with_the_near_one(tmp_path):
     message = refusal(tmp_path, STUDY, "solver.space.alpha={logunifrom: [0.1, 1]}")
     assert "solver.space.alpha" in message
     assert "did you mean `loguniform`?" in message
@@ -145,10 +123,8 @@ def test_a_misspelt_kind_of_domain_is_named_with_the_near_one(tmp_path):
 WRONG_VALUES = [
     ("name=7", "name", "7"),
     ("name=a/b", "name", "a/b"),
-    ("seed=-1", "seed", "-1"),
     ("seed=true", "seed", "True"),
     ("seed='3'", "seed", "'3'"),
-    ("seed=4294967296", "seed", "4294967296"),
     ("seed=1.5", "seed", "1.5"),
     ("seed=.nan", "seed", "nan"),
     ("dataset.shape=8", "dataset.shape", "8"),
@@ -180,24 +156,15 @@ WRONG_VALUES = [
     ("solver.space.alpha={logspace: [0.1, 1, 1e9]}", "solver.space.alpha", "10000"),
     ("evaluation.classifier=svm", "evaluation.classifier", "svm"),
     ("evaluation.n_features=[8, 4]", "evaluation", "[8, 4]"),
-    ("evaluation.n_features=[8, 8]", "evaluation", "[8, 8]"),
     ("evaluation.n_features=[0, 8]", "evaluation.n_features.0", "0"),
     ("evaluation.n_features=[]", "evaluation", "n_features"),
-    ("evaluation.n_neighbors=0", "evaluation.n_neighbors", "0"),
-    ("cv.outer=1", "cv.outer", "1"),
     ("cv.inner=two", "cv.inner", "two"),
-    ("cv.repeats=0", "cv.repeats", "0"),
     ("cv=3", "cv", "outer, inner, repeats, train_per_class, groups, blocks, plan"),
-    ("cv.train_per_class=1", "cv.train_per_class", "1"),
     ("cv={train_per_class: 3}", "cv", "repeats"),
     ("search.method=hyperband", "search.method", "hyperband"),
-    ("search.num_samples=0", "search.num_samples", "0"),
     ("search.cpus_per_trial=0.5", "search.cpus_per_trial", "0.5"),
     ("tracking.uri=[1]", "tracking.uri", ""),
     ("output=3", "output", "3"),
-    ("name=null", "name", "required"),
-    ("dataset=null", "dataset", "required"),
-    ("solver.name=null", "solver.name", "required"),
 ]
 
 
@@ -207,11 +174,7 @@ def test_a_wrong_type_or_range_is_named(tmp_path):
         assert f"  {where}: " in message
         assert value in message
         assert "pydantic" not in message
-
-
-def test_all_culprits_are_told_at_once(tmp_path):
-    message = refusal(tmp_path, STUDY, "cv.outer=1", "cv.iner=3", "seed=x")
-    assert len(message.splitlines()) == 4
+    assert len(refusal(tmp_path, STUDY, "cv.outer=1", "cv.iner=3", "seed=x").splitlines()) == 4  # each on a line
 
 
 def test_null_unsets_a_key(tmp_path):
@@ -242,11 +205,9 @@ def test_overrides_reach_any_depth_and_make_sections(tmp_path):
     assert read(tmp_path, short, "seed=1", "seed=2").seed == 2
 
 
-@pytest.mark.parametrize(
-    "override", ["cv.outer", "=3", "cv..outer=3", ".=1", "name.first=1", "seed=[1", "seed={a: 1, a: 2}"]
-)
-def test_an_override_that_cannot_be_read_is_named(tmp_path, override):
-    assert f"override {override.split('=')[0]}" in refusal(tmp_path, STUDY, override)
+def test_an_override_that_cannot_be_read_is_named(tmp_path):
+    for override in ("cv.outer", "=3", "cv..outer=3", ".=1", "name.first=1", "seed=[1", "seed={a: 1, a: 2}"):
+        assert f"override {override.split('=')[0]}" in refusal(tmp_path, STUDY, override)
 
 
 NO_CONFIGURATION = [
@@ -317,94 +278,41 @@ def test_paths_that_lead_nowhere_are_refused(tmp_path):
 def test_numbers_and_words_are_told_apart(tmp_path):
     text = "{a: 1e-3, b: -2E+4, c: .5e1, d: 3e2, e: '1e-3', f: 2001-01-01, g: e3, h: 0.1, i: 7, j: true}"
     params = read(tmp_path, STUDY, f"solver.params={text}").solver.params
-    assert params == {
-        "a": 0.001,
-        "b": -20000.0,
-        "c": 5.0,
-        "d": 300.0,
-        "e": "1e-3",
-        "f": "2001-01-01",
-        "g": "e3",
-        "h": 0.1,
-        "i": 7,
-        "j": True,
-    }
+    numbers = {"a": 0.001, "b": -20000.0, "c": 5.0, "d": 300.0, "h": 0.1, "i": 7, "j": True}
+    assert params == {**numbers, "e": "1e-3", "f": "2001-01-01", "g": "e3"}
     assert [type(params[key]) for key in "adij"] == [float, float, int, bool]
     assert read(tmp_path, STUDY, "name=2024-05-01").name == "2024-05-01"
 
 
 # --- the hash ---------------------------------------------------------------------------------------------------
 
-DIFFERENT = [
-    "seed=4",
-    "dataset={path: a.npz}",
-    "dataset={tasks: [{name: a, source: iris}, {name: b, source: wine}]}",
-    "dataset={tasks: [{name: a, source: iris}, {name: b, source: iris}]}",
-    "dataset.scaling=unit",
-    "dataset.shape=[8, 8]",
-    "dataset.modalities={hog: 4, lbp: 60}",
-    "dataset.modalities={lbp: 60, hog: 4}",  # a key's place matters here: whose the first columns are
-    "dataset.exclude_labels=null",
-    "dataset.label=class",
-    "dataset.labels=y.npy",
-    "dataset.drop=[id]",
-    "dataset.classes=[0, 1]",
-    "dataset.exclude_classes=[0]",
-    "dataset.delimiter=;",
-    "dataset.order=F",
-    "dataset.only=[hog]",
-    "dataset.only=[hog, lbp]",
-    "solver.name=smml",
-    "solver.params.tol=1e-5",
-    "solver.params.max_iter=21",
-    "solver.params.p=1",
-    "solver.space.alpha={logspace: [0.01, 1, 4]}",
-    "solver.space.alpha={loguniform: [0.01, 1]}",
-    "solver.space.alpha={uniform: [0.01, 1]}",
-    "solver.space.rank=[1, 2, 3]",
-    "solver.space.rank={randint: [1, 2]}",
-    "evaluation.classifier=linear_svm",
-    "evaluation.n_neighbors=1",
-    "evaluation.n_features=[4]",
-    "evaluation.choose_n=mean",
-    "evaluation.references=true",
-    "evaluation.metric=balanced_accuracy",
-    "evaluation.report=[macro_f1]",
-    "evaluation.report=[macro_f1, mean_average_precision]",
-    "cv.outer=4",
-    "cv.inner=3",
-    "cv.repeats=1",
-    "cv={outer: 5, blocks: {size: 30, gap: 2}}",
-    "cv.train_per_class=3",
-    "cv.groups=null",
-    "cv.plan=null",
-    "cv.final=false",
-    "search.method=random",
-    "search.num_samples=15",
-    "search.cpus_per_trial=1",
-    "search.early_stopping=null",
-    "search.grace_period=3",
-    "search.reduction_factor=2",
-    "search.synchronous=false",
-    "search.batch_size=4",
-]
-SAME = [
-    *(
-        "name=other",
-        "output=null",
-        "pictures=[]",
-        "dataset.background=brain.png",
-        "dataset.keep=[time]",
-        "tracking=null",
-        "tracking.uri=x",
-        "tracking.register=digits model",
-        "search.max_concurrent=null",
-        "search.resources={GPU: 1}",
-        "search.executor=serial",
-    ),
-    "evaluation.C=[1.0]",  # of a classifier that is not used
-    *("search.time_budget=61", "search.trial_timeout=null", "search.max_failures=0"),
-]
+DIFFERENT = re.split(
+    r"\s{2,}",
+    """\
+seed=4  dataset={path: a.npz}  dataset={tasks: [{name: a, source: iris}, {name: b, source: wine}]}
+dataset={tasks: [{name: a, source: iris}, {name: b, source: iris}]}  dataset.scaling=unit  dataset.shape=[8, 8]
+dataset.modalities={hog: 4, lbp: 60}  dataset.modalities={lbp: 60, hog: 4}  dataset.exclude_labels=null
+dataset.label=class  dataset.labels=y.npy  dataset.drop=[id]  dataset.classes=[0, 1]  dataset.exclude_classes=[0]
+dataset.delimiter=;  dataset.order=F  dataset.only=[hog]  dataset.only=[hog, lbp]
+solver.name=smml  solver.params.tol=1e-5  solver.params.max_iter=21  solver.params.p=1
+solver.space.alpha={logspace: [0.01, 1, 4]}  solver.space.alpha={loguniform: [0.01, 1]}
+solver.space.alpha={uniform: [0.01, 1]}  solver.space.rank=[1, 2, 3]  solver.space.rank={randint: [1, 2]}
+evaluation.classifier=linear_svm  evaluation.n_neighbors=1  evaluation.n_features=[4]  evaluation.choose_n=mean
+evaluation.references=true  evaluation.metric=balanced_accuracy  evaluation.report=[macro_f1]
+evaluation.report=[macro_f1, mean_average_precision]
+cv.outer=4  cv.inner=3  cv.repeats=1  cv={outer: 5, blocks: {size: 30, gap: 2}}  cv.train_per_class=3
+cv.groups=null  cv.plan=null  cv.final=false
+search.method=random  search.num_samples=15  search.cpus_per_trial=1  search.early_stopping=null
+search.grace_period=3  search.reduction_factor=2  search.synchronous=false  search.batch_size=4""".replace("\n", "  "),
+)
+#: The C is of a classifier that is not used.
+SAME = re.split(
+    r"\s{2,}",
+    """\
+name=other  output=null  pictures=[]  dataset.background=brain.png  dataset.keep=[time]  tracking=null  tracking.uri=x
+tracking.register=digits model  search.max_concurrent=null  search.resources={GPU: 1}  search.executor=serial
+evaluation.C=[1.0]  search.time_budget=61  search.trial_timeout=null  search.max_failures=0""".replace("\n", "  "),
+)
 
 
 def test_the_hash_changes_with_all_that_can_change_a_number(tmp_path):
@@ -415,14 +323,6 @@ def test_the_hash_changes_with_all_that_can_change_a_number(tmp_path):
 def test_the_hash_does_not_change_with_names_and_places(tmp_path):
     expected = read(tmp_path, STUDY).hash
     assert [override for override in SAME if read(tmp_path, STUDY, override).hash != expected] == []
-
-
-def test_a_model_to_register_needs_a_final_fold_and_a_name_that_mlflow_accepts(tmp_path):
-    with pytest.raises(ConfigError, match=r"tracking.register. m registers the final model, .* set .cv.final: true"):
-        read(tmp_path, STUDY, "tracking.register=m", "cv.final=false")
-    for name in ("a/b", "a:b", "", "it's"):
-        with pytest.raises(ConfigError, match=r"tracking\.register"):
-            read(tmp_path, STUDY, f"tracking.register={name!r}")
 
 
 def test_the_two_lists_above_name_every_key(tmp_path):
@@ -457,11 +357,6 @@ def test_keys_at_their_defaults_are_not_part_of_the_hash_nor_of_what_is_stored(t
     }
 
 
-def test_the_order_of_the_modalities_that_are_used_is_the_files(tmp_path):
-    hashes = {read(tmp_path, STUDY, f"dataset.only={only}").hash for only in ("[hog, lbp]", "[lbp, hog]")}
-    assert len(hashes) == 1
-
-
 @pytest.mark.parametrize(
     ("override", "message"),
     [
@@ -472,11 +367,18 @@ def test_the_order_of_the_modalities_that_are_used_is_the_files(tmp_path):
         ("evaluation.report=[macro_f1, macro_f1]", "`report` names macro_f1, which is `metric` or named before"),
         ("evaluation={n_features: [4], report: [accuracy]}", "`report` names accuracy, which is `metric`"),
         ("cv.final=0", "cv.final"),
+        ("tracking.register=a/b", "tracking.register"),
+        ("tracking.register=it's", "tracking.register"),
+        ("tracking.register=''", "tracking.register"),
     ],
 )
-def test_the_newer_keys_refuse_what_says_nothing(tmp_path, override, message):
-    with pytest.raises(ConfigError, match=re.escape(message)):
-        read(tmp_path, STUDY, override)
+def test_values_that_contradict_each_other_or_say_nothing_are_refused(tmp_path, override, message):
+    assert message in refusal(tmp_path, STUDY, override)
+
+
+def test_a_model_to_register_needs_a_final_fold(tmp_path):
+    message = refusal(tmp_path, STUDY, "tracking.register=m", "cv.final=false")
+    assert re.search(r"tracking.register. m registers the final model, .* set .cv.final: true", message)
 
 
 def reordered(value: Any) -> Any:
@@ -629,28 +531,13 @@ def test_logspace_is_geometric_with_its_bounds_exact(low, high, n):
 TABLE = "{name: a, dataset: {path: a.csv}, solver: {name: fisher_score}}"
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "label=k",
-        "labels=y.npy",
-        "drop=[id]",
-        "classes=[a, b]",
-        "exclude_classes=[c]",
-        "delimiter=;",
-        "order=F",
-        "shape=[2, 3]",
-    ],
-)
-def test_what_can_change_a_number_changes_the_hash(tmp_path, change):
-    assert read(tmp_path, TABLE).hash != read(tmp_path, TABLE, f"dataset.{change}").hash
-
-
 def test_what_changes_no_number_changes_no_hash(tmp_path):
     for change in ("keep=[id]", "background=a.png", "order=C", "drop=[]"):
         assert read(tmp_path, TABLE).hash == read(tmp_path, TABLE, f"dataset.{change}").hash, change
     for one, other in (("classes=[1, 2]", "classes=['2', 1.0]"), ("drop=[a, b]", "drop=[b, a]")):
         assert read(tmp_path, TABLE, f"dataset.{one}").hash == read(tmp_path, TABLE, f"dataset.{other}").hash
+    hashes = {read(tmp_path, STUDY, f"dataset.only={only}").hash for only in ("[hog, lbp]", "[lbp, hog]")}
+    assert len(hashes) == 1  # the file has the order
     tasks = "{name: a, dataset: {tasks: [{name: b, path: b.csv%s}, {name: c, source: iris}]}, solver: {name: mtda}}"
     assert read(tmp_path, tasks % "").hash == read(tmp_path, tasks % ", keep: [id]").hash
     assert read(tmp_path, tasks % "").hash != read(tmp_path, tasks % ", classes: [1, 2]").hash
@@ -663,3 +550,6 @@ def test_source_nifti_keeps_the_path_of_the_table(tmp_path):
     for both in (("dataset.source=nifti", "dataset.path=b.csv"), ("dataset.path=b.csv", "dataset.source=nifti")):
         assert read(tmp_path, TABLE, *both, mask).dataset.path == "b.csv"
     assert read(tmp_path, TABLE, "dataset.source=digits").dataset.path is None
+    nifti = TABLE.replace("path: a.csv", "source: nifti, path: a.csv, mask: m.nii")
+    moved = read(tmp_path, nifti, "dataset.path=b.csv").dataset
+    assert (moved.source, moved.path, moved.mask) == ("nifti", "b.csv", "m.nii")
