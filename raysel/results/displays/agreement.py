@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -12,11 +12,13 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
-from raysel.core.arrays import FloatArray, IntArray
-from raysel.core.printing import short, short_middle
+from raysel.core.arrays import FloatArray
+from raysel.core.printing import short_middle
 from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.evaluation.plan import FINAL
 from raysel.results.agreement import CONSENSUS, source_ranking
-from raysel.results.displays.display import BLUE, OUTLINE, StudyDisplay, add_legend, clean_axes, name_rows, set_ticks
+from raysel.results.displays import drawing
+from raysel.results.displays.display import StudyDisplay, labelled_table
 from raysel.results.numbers import StudyNumbers
 
 _MOST = 20
@@ -30,10 +32,11 @@ class FoldRanks(StudyDisplay):
     key = "ranks"
     section = "folds"
     table = "fold-ranks"
+    what = "rank in each outer fold"
     exported = False
+    on_white = True
     whole_table = "ranking/ranking.csv and folds/"
 
-    name: str
     #: Names of all features, in the order of the table.
     features: Sequence[str]
     #: Ranks in each outer fold, NaN where a feature has no score, in the same order; shape (n_folds, n_features).
@@ -46,30 +49,20 @@ class FoldRanks(StudyDisplay):
     source: str
 
     @classmethod
-    def of(cls, ranking: FeatureRanking, order: IntArray, n_shown: int, source: str) -> Self:
-        """Show the fold ranks of a ranking, in an order of its features of which the first are drawn."""
-        ranks = np.where(ranking.fold_ranks <= ranking.fold_n_scored[:, None], ranking.fold_ranks, np.nan)
-        names = [ranking.feature_names[i] for i in order]
-        n = ranking.n_selected
-        return cls("", names, ranks[:, order], ranking.fold_names, n, min(n_shown, _MOST), source)
-
-    @classmethod
     def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
         """Show the fold ranks of the final model's best features, or of the consensus if there is no such model."""
         if not result.ranks_features:
             return None
-        if result.is_ranked:
-            final = source_ranking(result)
-            found = cls.of(final, final.order, final.n_scored, f"of {final.source}")
-        else:
-            consensus = source_ranking(result, by=CONSENSUS)
-            order = np.argsort(consensus.consensus_rank, kind="stable")
-            found = cls.of(consensus, order, result.default_top, "by mean rank over the outer folds")
-        return found if found.n_shown else None
-
-    @property
-    def title(self) -> str:
-        return "rank in each outer fold"
+        own = source_ranking(result, by=FINAL if result.is_ranked else CONSENSUS)
+        order, n_shown, source = own.order, own.n_scored, f"of {own.source}"
+        if not result.is_ranked:
+            order = np.argsort(own.consensus_rank, kind="stable")
+            n_shown, source = result.default_top, "by mean rank over the outer folds"
+        if not n_shown:
+            return None
+        ranks = np.where(own.fold_ranks <= own.fold_n_scored[:, None], own.fold_ranks, np.nan)[:, order]
+        names = [own.feature_names[i] for i in order]
+        return cls(result.name, names, ranks, own.fold_names, own.n_selected, min(n_shown, _MOST), source)
 
     @property
     def _shown(self) -> FloatArray:
@@ -81,10 +74,6 @@ class FoldRanks(StudyDisplay):
         return 5.2, 0.21 * max(self.n_shown, 3) + 0.8
 
     @property
-    def on_white(self) -> bool:  # type: ignore[override]
-        return True
-
-    @property
     def caption(self) -> str:
         dash = "; a dash: no score" if np.isnan(self._shown).any() else ""
         return (
@@ -93,9 +82,7 @@ class FoldRanks(StudyDisplay):
         )
 
     def frame(self) -> pd.DataFrame:
-        table = pd.DataFrame(self.ranks.T, columns=list(self.fold_names))
-        table.insert(0, "feature", list(self.features))
-        return table
+        return labelled_table("feature", self.features, self.ranks.T, self.fold_names)
 
     def draw(self, ax: Axes) -> None:
         ranks, n, n_folds = self._shown, self.n_selected, len(self.fold_names)
@@ -104,12 +91,10 @@ class FoldRanks(StudyDisplay):
         norm = Normalize(1, 1.45 * n + 1)  # the palest blue remains distinct from grey
         x, y = np.arange(n_folds + 1) - 0.5, np.arange(self.n_shown + 1) - 0.5
         ax.pcolormesh(x, y, inside, cmap=colours, norm=norm, edgecolors="white", linewidth=1.0)
-        for (row, fold), rank in np.ndenumerate(ranks) if n_folds <= _MOST_WRITTEN else ():
-            text = "\N{EN DASH}" if np.isnan(rank) else f"{rank:.0f}"
-            colour = "white" if rank <= 0.6 * n else "black"
-            ax.text(fold, row, text, ha="center", va="center", fontsize=7.5, color=colour)
-        name_rows(ax, [short(name, 26) for name in self.features[: self.n_shown]])
-        ax.set_ylim(self.n_shown - 0.5, -0.5)
+        if n_folds <= _MOST_WRITTEN:
+            texts = {at: "\N{EN DASH}" if np.isnan(rank) else f"{rank:.0f}" for at, rank in np.ndenumerate(ranks)}
+            drawing.write_cells(ax, texts, ranks <= 0.6 * n, 7.5)
+        drawing.name_rows(ax, self.features[: self.n_shown], 26, margin=0)
         step = max(1, n_folds // 10)
         names = [short_middle(name, 16) for name in self.fold_names[::step]]
         ax.set_xticks(np.arange(0, n_folds, step), names, rotation=90 if n_folds > 5 else 0, parse_math=False)
@@ -125,10 +110,10 @@ class StabilityCurve(StudyDisplay):
     key = "stability"
     table = "stability"
     section = "stability"
+    what = "stability over the number of features"
     lacks = "has no stability: there is one outer fold, or every fold selects all or no features."
     size = (5.4, 3.3)
 
-    name: str
     #: Columns ``n_features``, ``stability``, ``noise``, ``noise_lowest``, ``noise_highest``, ``undefined_because``.
     curve: pd.DataFrame
     n_folds: int
@@ -140,12 +125,7 @@ class StabilityCurve(StudyDisplay):
         """Show the stability of a study that ranks features, if it is defined for a number of features."""
         if not result.ranks_features or not (curve := result.stability_curve())["stability"].notna().any():
             return None
-        chosen = result.default_top if result.has_final else None
-        return cls(result.name, curve, len(result.outer), chosen)
-
-    @property
-    def title(self) -> str:
-        return f"{short(self.name, 36)}: stability over the number of features"
+        return cls(result.name, curve, len(result.outer), result.default_top if result.has_final else None)
 
     @property
     def _has_noise(self) -> bool:
@@ -153,36 +133,35 @@ class StabilityCurve(StudyDisplay):
 
     @property
     def caption(self) -> str:
-        parts = [
-            f"Stability of the best N features over {self.n_folds} overlapping outer folds by N (1: the same ones).",
-            "Grey: mean and range of the F-test on the same folds with permuted labels, the level of noise."
-            if self._has_noise
-            else "The level of noise was not recorded.",
-            f"Dashed: the {self.chosen} best of the final model." if self.chosen else "",
-        ]
-        return " ".join(filter(None, parts))
+        noise = "The level of noise was not recorded."
+        if self._has_noise:
+            noise = "Grey: mean and range of the F-test on the same folds with permuted labels, the level of noise."
+        return (
+            f"Stability of the best N features over {self.n_folds} overlapping outer folds by N (1: the same ones). "
+            f"{noise}{f' Dashed: the {self.chosen} best of the final model.' if self.chosen else ''}"
+        )
 
     def frame(self) -> pd.DataFrame:
         return self.curve
 
     def draw(self, ax: Axes) -> None:
         numbers, values = self.curve["n_features"].tolist(), self.curve["stability"].to_numpy(dtype=float)
-        x = np.array(numbers, dtype=float)
-        if x[-1] > 12 * x[0]:
-            ax.set_xscale("log")
+        drawing.scale_numbers(ax, numbers)
+        single = len(numbers) == 1
         if self._has_noise:
             mean, lowest, highest = (self.curve[n] for n in ("noise", "noise_lowest", "noise_highest"))
-            marker = "." if len(x) == 1 else ""
-            ax.plot(x, mean, color="0.45", linestyle=":", marker=marker, label="permuted labels: mean, range")
-            ax.fill_between(x, lowest, highest, facecolor="0.85", edgecolor="0.6", linewidth=6 if len(x) == 1 else 0.8)
-        ax.plot(x, values, color=BLUE, marker="o", markersize=5, linewidth=1.9, label="stability", zorder=4)
+            marker = "." if single else ""
+            ax.plot(numbers, mean, color="0.45", linestyle=":", marker=marker, label="permuted labels: mean, range")
+            ax.fill_between(numbers, lowest, highest, facecolor="0.85", edgecolor="0.6", linewidth=6 if single else 0.8)
+        look: Any = {"color": drawing.BLUE, "marker": "o", "markersize": 5, "linewidth": 1.9, "zorder": 4}
+        ax.plot(numbers, values, label="stability", **look)
         if self.chosen:
             label = f"top {self.chosen} of the final model"
-            ax.axvline(self.chosen, color=OUTLINE, linestyle="--", linewidth=1.2, label=label)
-        clean_axes(ax, "y")
+            ax.axvline(self.chosen, color=drawing.OUTLINE, linestyle="--", linewidth=1.2, label=label)
+        drawing.clean_axes(ax, "y")
         # The chosen number is labelled rather than those beside it.
-        set_ticks(ax, [n for n in numbers if self.chosen in (None, n) or not 0.85 < n / self.chosen < 1.18])
+        drawing.set_ticks(ax, [n for n in numbers if self.chosen in (None, n) or not 0.85 < n / self.chosen < 1.18])
         ax.set_ylim(max(float(np.nanmin(values, initial=0.0)) - 0.25, min(ax.get_ylim()[0], -0.05)), 1.05)
         ax.set_xlabel("N, number of best features that count as selected")
         ax.set_ylabel("Nogueira's stability")
-        add_legend(ax)
+        drawing.add_legend(ax)

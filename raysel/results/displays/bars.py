@@ -15,26 +15,15 @@ from matplotlib.ticker import MaxNLocator
 from raysel.core.arrays import IntArray
 from raysel.core.printing import short
 from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.results.displays.display import (
-    BLUE,
-    OUTLINE,
-    Display,
-    add_fold_bar,
-    add_legend,
-    clean_axes,
-    fold_colours,
-    name_rows,
-)
+from raysel.results.displays import drawing
+from raysel.results.displays.display import RankingPanel
 
 _LEAST, _MOST, _MOST_IN_REPORT = 8, 40, 24
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreBars(Display):
+class ScoreBars(RankingPanel):
     """Scores of the best features, coloured by the number of outer folds that select each."""
-
-    section = "features"
-    on_white = True
 
     ranking: FeatureRanking
     task: str = ""
@@ -46,10 +35,10 @@ class ScoreBars(Display):
         return replace(self, most=_MOST_IN_REPORT)
 
     @property
-    def title(self) -> str:
+    def what(self) -> str:  # type: ignore[override]
         n, ranking = len(self._shown), self.ranking
         cut = f"; the best {n} are shown" if n < min(ranking.n_selected, ranking.n_scored) else ""
-        return f"{f'{short(self.task, 24)}: ' if self.task else ''}score of {ranking.source}{cut}"
+        return f"score of {ranking.source}{cut}"
 
     @property
     def _shown(self) -> IntArray:
@@ -65,10 +54,10 @@ class ScoreBars(Display):
 
     @property
     def caption(self) -> str:
-        ranking, of = self.ranking, f" of {short(self.task, 40)}" if self.task else ""
+        ranking = self.ranking
         return (
-            f"Scores of the {len(self._shown)} best features{of} in {ranking.source}; the colour is the number of the "
-            f"{ranking.n_folds} outer folds that select a feature among their best {ranking.n_selected}."
+            f"Scores of the {len(self._shown)} best features{self._of} in {ranking.source}; the colour is the number "
+            f"of the {ranking.n_folds} outer folds that select a feature among their best {ranking.n_selected}."
         )
 
     def frame(self) -> pd.DataFrame:
@@ -83,13 +72,13 @@ class ScoreBars(Display):
             text = f"{ranking.source} selects no feature"
             ax.text(0.5, 0.5, text, ha="center", va="center", color="0.35", transform=ax.transAxes)
             return
-        colours, norm = fold_colours(ranking.n_folds)
+        colours, norm = drawing.fold_colours(ranking.n_folds)
         filled = colours(norm(ranking.selection_count[shown]))
         ax.barh(range(len(shown)), ranking.scores[shown], color=filled, edgecolor="0.45", linewidth=0.6)
-        name_rows(ax, self._names, 30)
+        drawing.name_rows(ax, self._names, 30)
         ax.set_xlabel(f"score of {ranking.source}")
-        clean_axes(ax, "x")
-        add_fold_bar(ax, ScalarMappable(norm, colours), ranking.n_folds, self.size[1] - 0.7)
+        drawing.clean_axes(ax, "x")
+        drawing.add_fold_bar(ax, ScalarMappable(norm, colours), ranking.n_folds, self.size[1] - 0.7)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,13 +86,10 @@ class FoldRankBars(ScoreBars):
     """Ranks of the best features over the outer folds: of each fold, their mean and standard deviation."""
 
     section = ""
+    what = "rank over the outer folds"
 
     key: str = "fold-ranks"
     table: str = ""
-
-    @property
-    def title(self) -> str:
-        return f"{f'{short(self.task, 24)}: ' if self.task else ''}rank over the outer folds"
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]
@@ -112,51 +98,49 @@ class FoldRankBars(ScoreBars):
 
     @property
     def caption(self) -> str:
-        ranking, of = self.ranking, f" of {short(self.task, 40)}" if self.task else ""
+        n, ranking = len(self._shown), self.ranking
         return (
-            f"Ranks of the {len(self._shown)} best features{of} in the winners of the {ranking.n_folds} outer folds, "
-            f"with mean and standard deviation; the line is behind rank {ranking.n_selected}, the last that counts."
+            f"Ranks of the {n} best features{self._of} in the winners of the {ranking.n_folds} outer folds, with mean "
+            f"and standard deviation; the line is behind rank {ranking.n_selected}, the last that counts."
         )
 
     def frame(self) -> pd.DataFrame:
         shown, ranking = self._shown, self.ranking
-        mean, sd = ranking.consensus_rank[shown], ranking.rank_sd[shown]
-        table = pd.DataFrame(ranking.fold_ranks[:, shown].T, columns=list(ranking.fold_names))
-        return pd.concat([pd.DataFrame({"feature": self._names, "mean_rank": mean, "sd": sd}), table], axis=1)
+        table = {"feature": self._names, "mean_rank": ranking.consensus_rank[shown], "sd": ranking.rank_sd[shown]}
+        ranks = pd.DataFrame(ranking.fold_ranks[:, shown].T, columns=list(ranking.fold_names))
+        return pd.concat([pd.DataFrame(table), ranks], axis=1)
 
     def draw(self, ax: Axes) -> None:
         ranking, shown = self.ranking, self._shown
-        places = np.arange(len(shown))
+        rows, ranks = np.arange(len(shown)), ranking.fold_ranks[:, shown]
         mean, spread = ranking.consensus_rank[shown], ranking.rank_sd[shown]
-        ax.hlines(places, np.maximum(mean - spread, 1.0), mean + spread, color=BLUE, linewidth=2.2)
-        ax.plot(mean, places, "D", color=BLUE, markersize=5, label="mean \u00b1 SD over folds")
-        ranks, at = ranking.fold_ranks[:, shown].ravel(), np.tile(places, ranking.n_folds)
-        ax.scatter(ranks, at, s=22, zorder=3, facecolors="none", edgecolors="0.4", label="each outer fold")
-        line: Any = {"color": OUTLINE, "linewidth": 1, "linestyle": "--", "label": f"top {ranking.n_selected}"}
+        ax.hlines(rows, np.maximum(mean - spread, 1.0), mean + spread, color=drawing.BLUE, linewidth=2.2)
+        ax.plot(mean, rows, "D", color=drawing.BLUE, markersize=5, label="mean \u00b1 SD over folds")
+        drawing.mark_folds(ax, ranks.ravel(), np.tile(rows, ranking.n_folds))
+        line: Any = {"color": drawing.OUTLINE, "linewidth": 1, "linestyle": "--", "label": f"top {ranking.n_selected}"}
         ax.axvline(ranking.n_selected + 0.5, **line)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         if max(ranks.max(), ranking.n_selected) > 100:
             ax.set_xscale("log")
             ax.xaxis.set_major_formatter("{x:g}")
-        else:
-            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        name_rows(ax, self._names, 30)
-        ax.set_xlabel("rank over the outer folds")
-        clean_axes(ax, "x")
-        add_legend(ax)
+        drawing.name_rows(ax, self._names, 30)
+        ax.set_xlabel(self.what)
+        drawing.clean_axes(ax, "x")
+        drawing.add_legend(ax)
 
 
 @dataclass(frozen=True, eq=False)
-class PartCounts(Display):
+class PartCounts(RankingPanel):
     """Number of features of each modality among the best, and how many chance would give."""
 
     key = "modalities"
-    section = "features"
     table = "modalities"
+    on_white = False
 
     ranking: FeatureRanking
 
     @property
-    def title(self) -> str:
+    def what(self) -> str:  # type: ignore[override]
         return f"{self.ranking.part_axis}: features among the top {self.ranking.n_selected}"
 
     @property
@@ -183,26 +167,23 @@ class PartCounts(Display):
 
     def draw(self, ax: Axes) -> None:
         table, ranking = self.frame(), self.ranking
-        places = np.arange(len(table))
-        source = ranking.source.removeprefix("the ")
-        ax.barh(places, table["selected_final"], height=0.62, color=BLUE, alpha=0.35, label=source)
-        counts = table[[f"selected_{name}" for name in ranking.fold_names]].to_numpy()
-        at = np.repeat(places, ranking.n_folds)
-        circles: Any = {"facecolors": "none", "edgecolors": "0.3", "label": "each outer fold"}
-        ax.scatter(counts.ravel(), at, s=22, zorder=3, **circles)
-        line: Any = {"color": OUTLINE, "linewidth": 1.6, "label": "expected by chance"}
-        ax.vlines(table["expected_at_random"], places - 0.42, places + 0.42, **line)
+        rows, counts = np.arange(len(table)), table.iloc[:, -ranking.n_folds :].to_numpy()
+        label = ranking.source.removeprefix("the ")
+        ax.barh(rows, table["selected_final"], height=0.62, color=drawing.BLUE, alpha=0.35, label=label)
+        drawing.mark_folds(ax, counts.ravel(), np.repeat(rows, ranking.n_folds))
+        line: Any = {"color": drawing.OUTLINE, "linewidth": 1.6, "label": "expected by chance"}
+        ax.vlines(table["expected_at_random"], rows - 0.42, rows + 0.42, **line)
         self._name_parts(ax, table)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set_xlabel(f"features among the best {ranking.n_selected}")
-        add_legend(ax)
+        drawing.add_legend(ax)
 
     @staticmethod
     def _name_parts(ax: Axes, table: pd.DataFrame) -> None:
         names = zip(table.iloc[:, 0], table["features"], strict=True)
-        name_rows(ax, [f"{short(name, 24)} ({n})" for name, n in names])
+        drawing.name_rows(ax, [f"{short(name, 24)} ({n})" for name, n in names])
         ax.set_xlim(left=0)
-        clean_axes(ax, "x")
+        drawing.clean_axes(ax, "x")
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +194,7 @@ class PartScores(PartCounts):
     section = ""
 
     @property
-    def title(self) -> str:
+    def what(self) -> str:  # type: ignore[override]
         return f"{self.ranking.part_axis}: summed score"
 
     @property
@@ -222,6 +203,6 @@ class PartScores(PartCounts):
 
     def draw(self, ax: Axes) -> None:
         table = self.frame()
-        ax.barh(np.arange(len(table)), table["summed_score"], height=0.62, color=BLUE)
+        ax.barh(np.arange(len(table)), table["summed_score"], height=0.62, color=drawing.BLUE)
         self._name_parts(ax, table)
         ax.set_xlabel(f"summed score of the {self.ranking.part_axis}'s features")

@@ -15,7 +15,8 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 from raysel.core.arrays import FloatArray
 from raysel.core.printing import short, short_middle
 from raysel.results.comparison.result import ComparisonResult
-from raysel.results.displays.display import Display, readable, spread_out
+from raysel.results.displays import drawing
+from raysel.results.displays.display import Display
 
 # Okabe and Ito's colours without the yellow, distinct with colour blindness; marker and dashes tell them apart in grey.
 _COLOURS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
@@ -87,7 +88,7 @@ class ComparisonFigure(Display):
         }
         return cls(
             comparison.name,
-            readable(comparison.metric),
+            drawing.readable(comparison.metric),
             members,
             comparison.reference,
             comparison.folds.describe() if comparison.folds else "",
@@ -217,7 +218,7 @@ def _label_ends(ax: Axes, members: Sequence[ShownMember], ends: Sequence[tuple[f
     ax.set_ylim(low, high)
     wanted = np.array([(y - low) / (high - low) * height for _, y in ends])
     right = ax.get_xlim()[1]
-    for i, y in enumerate(spread_out(wanted, _LABEL, height) / height):
+    for i, y in enumerate(drawing.spread_out(wanted, _LABEL, height) / height):
         colour, marker, dashes = _style(i)
         member, (x, end) = members[i], ends[i]
         at = low + y * (high - low)

@@ -13,16 +13,8 @@ from matplotlib.axes import Axes
 from raysel.core.arrays import FloatArray, IntArray
 from raysel.core.printing import short
 from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.results.displays.display import (
-    BLUE,
-    OUTLINE,
-    SMALL,
-    StudyDisplay,
-    add_colour_bar,
-    add_legend,
-    clean_axes,
-    name_rows,
-)
+from raysel.results.displays import drawing
+from raysel.results.displays.display import StudyDisplay, labelled_table
 from raysel.results.numbers import StudyNumbers
 
 _MOST_WRITTEN = 60  # classes up to which counts are written into the cells
@@ -38,9 +30,9 @@ class Confusion(StudyDisplay):
     table = "confusion"
     section = "confusion"
     on_white = True
+    what = "confusion of the classes"
     lacks = _LACKS
 
-    name: str
     #: Number of test samples by true and predicted class, shape (n_classes, n_classes).
     counts: IntArray
     classes: Sequence[str]
@@ -58,13 +50,9 @@ class Confusion(StudyDisplay):
         return cls(result.name, counts, _names(result, len(counts)), len(result.outer), note)
 
     @property
-    def title(self) -> str:
-        return f"{short(self.name, 36)}: confusion of the classes"
-
-    @property
     def caption(self) -> str:
         right, n = int(np.trace(self.counts)), int(self.counts.sum())
-        worst = f" Most often confused: {told}." if (told := self._most_confused()) else ""
+        worst = f" Most often confused: {pairs}." if (pairs := self._most_confused()) else ""
         return (
             f"Number of test samples by true and predicted class, {_over(self.n_folds)}: {right} of {n} are right. The "
             f"colour is the share of a true class.{worst}{self.note}"
@@ -83,23 +71,16 @@ class Confusion(StudyDisplay):
     @property
     def shares(self) -> FloatArray:
         """Share of each predicted class among a true class's samples; 0 for a class without samples."""
-        sums = self.counts.sum(axis=1, keepdims=True)
-        return np.divide(self.counts, sums, out=np.zeros(self.counts.shape), where=sums > 0)
+        return self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
 
     def frame(self) -> pd.DataFrame:
-        table = pd.DataFrame(self.counts, columns=list(self.classes))
-        table.insert(0, "true", list(self.classes), allow_duplicates=True)
-        return table
+        return labelled_table("true", self.classes, self.counts, self.classes)
 
     def draw(self, ax: Axes) -> None:
         counts, shares, n = self.counts, self.shares, len(self.classes)
         cell = 72 * self._side / n  # in points
         image = ax.imshow(shares, cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
-        add_colour_bar(ax, image, "share of the true class's samples")
-        size = float(np.clip(cell / 2.9, 4.5, 9))
-        for row, column in zip(*np.nonzero(counts), strict=True) if n <= _MOST_WRITTEN else ():
-            colour = "1" if shares[row, column] > 0.55 else "0"
-            ax.text(column, row, f"{counts[row, column]}", ha="center", va="center", fontsize=size, color=colour)
+        drawing.add_colour_bar(ax, image, "share of the true class's samples")
         step = -(-n // int(72 * self._side / 6.5))  # a label needs about 6.5 points
         names = [short(name, _LONGEST) for name in self.classes][::step]
         turned = 90 if max(map(len, names)) > 2 or n > 30 else 0
@@ -107,6 +88,8 @@ class Confusion(StudyDisplay):
         ax.set_yticks(range(0, n, step), names, parse_math=False)
         ax.tick_params(labelsize=float(np.clip(cell / 1.5 * step, 4.5, 8.5)), length=2)
         if n <= _MOST_WRITTEN:
+            texts = {place: f"{count}" for place, count in np.ndenumerate(counts) if count}
+            drawing.write_cells(ax, texts, shares > 0.55, float(np.clip(cell / 2.9, 4.5, 9)))
             ax.set_xticks(np.arange(n + 1) - 0.5, minor=True)
             ax.set_yticks(np.arange(n + 1) - 0.5, minor=True)
             ax.grid(which="minor", color="0.88", linewidth=0.4)
@@ -117,13 +100,11 @@ class Confusion(StudyDisplay):
     def _most_confused(self) -> str:
         """Describe the three largest counts of wrong predictions; empty if there are none."""
         wrong = self.counts - np.diag(np.diag(self.counts))
-        order = np.argsort(-wrong, axis=None, kind="stable")[:3]
-        pairs = [(row, column) for row, column in np.transpose(np.unravel_index(order, wrong.shape)).tolist()]
+        pairs = sorted(np.argwhere(wrong > 0).tolist(), key=lambda pair: -wrong[*pair])[:3]
         return ", ".join(
             f"{short(self.classes[row], 24)} as {short(self.classes[column], 24)} "
             f"({wrong[row, column]} of {self.counts[row].sum()})"
             for row, column in pairs
-            if wrong[row, column] > 0
         )
 
 
@@ -134,9 +115,9 @@ class LabelErrors(StudyDisplay):
     key = "confusion"
     table = "confusion"
     section = "confusion"
+    what = "errors of each label"
     lacks = _LACKS
 
-    name: str
     #: True negatives, false positives, false negatives and true positives of each label, shape (n_labels, 4).
     counts: IntArray
     labels: Sequence[str]
@@ -148,10 +129,6 @@ class LabelErrors(StudyDisplay):
         if (counts := result.confusion) is None or not result.has_labels:
             return None
         return cls(result.name, counts, _names(result, len(counts)), len(result.outer))
-
-    @property
-    def title(self) -> str:
-        return f"{short(self.name, 36)}: errors of each label"
 
     @property
     def caption(self) -> str:
@@ -169,37 +146,32 @@ class LabelErrors(StudyDisplay):
     def rates(self) -> tuple[FloatArray, FloatArray]:
         """Return precision and recall of each label; NaN where it is never predicted, or no sample has it."""
         _, alarms, missed, hits = self.counts.T
-        undefined = np.full(len(hits), np.nan)
-        return (
-            np.divide(hits, hits + alarms, out=undefined.copy(), where=hits + alarms > 0),
-            np.divide(hits, hits + missed, out=undefined.copy(), where=hits + missed > 0),
-        )
+        with np.errstate(invalid="ignore"):  # 0 / 0 is NaN
+            return hits / (hits + alarms), hits / (hits + missed)
 
     def frame(self) -> pd.DataFrame:
         heads = ["true_negatives", "false_positives", "false_negatives", "true_positives"]
-        table = pd.DataFrame(self.counts, columns=heads)
-        table.insert(0, "label", list(self.labels))
-        return table
+        return labelled_table("label", self.labels, self.counts, heads)
 
     def draw(self, ax: Axes) -> None:
         _, alarms, missed, hits = self.counts.T
         places = np.arange(len(self.labels))
-        ax.barh(places, hits, height=0.7, color=BLUE, label="found")
+        ax.barh(places, hits, height=0.7, color=drawing.BLUE, label="found")
         ax.barh(places, missed, left=hits, height=0.7, color="0.8", edgecolor="0.5", linewidth=0.5, label="missed")
-        hatched: Any = {"color": "white", "edgecolor": OUTLINE, "hatch": "////", "linewidth": 0.8}
+        hatched: Any = {"color": "white", "edgecolor": drawing.OUTLINE, "hatch": "////", "linewidth": 0.8}
         ax.barh(places, -alarms, height=0.7, label="false alarms", **hatched)
         ax.axvline(0, color="0", linewidth=0.8)
-        name_rows(ax, self.labels, _LONGEST)
+        drawing.name_rows(ax, self.labels, _LONGEST)
         ax.xaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
-        clean_axes(ax, "x")
+        drawing.clean_axes(ax, "x")
         ax.set_xlabel("samples")
         side = ax.secondary_yaxis("right")
         texts = [["\N{EN DASH}" if np.isnan(rate) else f"{rate:.2f}" for rate in rates] for rates in self.rates()]
         side.set_yticks(places, ["   ".join(pair) for pair in zip(*texts, strict=True)])
-        side.tick_params(length=0, labelsize=SMALL)
+        side.tick_params(length=0, labelsize=drawing.SMALL)
         side.spines[:].set_visible(False)
         side.set_ylabel("precision, recall")
-        add_legend(ax)
+        drawing.add_legend(ax)
 
 
 def _names(result: StudyNumbers, n: int) -> list[str]:

@@ -15,7 +15,8 @@ from raysel.core.arrays import FloatArray, IntArray
 from raysel.core.printing import short
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.plan import FINAL
-from raysel.results.displays.display import OUTLINE, StudyDisplay, add_legend, clean_axes
+from raysel.results.displays import drawing
+from raysel.results.displays.display import StudyDisplay
 from raysel.results.numbers import StudyNumbers
 
 _MOST_CURVES, _MOST_POINTS = 120, 150
@@ -31,10 +32,10 @@ class ObjectiveCurves(StudyDisplay):
     section = "convergence"
     whole_table = "traces.parquet"
     exported = False
+    what = "objective by iteration"
     lacks = "recorded no objective."
     size = (5.2, 3.1)
 
-    name: str
     #: Objective by iteration of each configuration, by the id of its trial.
     curves: Mapping[str, Sequence[float]]
     #: Name of each configuration, by the id of its trial.
@@ -54,10 +55,6 @@ class ObjectiveCurves(StudyDisplay):
     @property
     def in_report(self) -> bool:
         return max(map(len, self.curves.values())) > 1
-
-    @property
-    def title(self) -> str:
-        return f"{short(self.name, 36)}: objective by iteration"
 
     @property
     def _shown(self) -> list[str]:
@@ -87,18 +84,18 @@ class ObjectiveCurves(StudyDisplay):
             look: Any = {"color": "0.6", "linewidth": 0.8}
             if id_ == self.model:
                 label = f"final model's configuration: {short(self.configurations[id_], _LONGEST)}"
-                look = {"color": OUTLINE, "linewidth": 2.0, "label": label}
+                look = {"color": drawing.OUTLINE, "linewidth": 2.0, "label": label}
             ax.plot(*_thinned(curve), marker="." if len(curve) == 1 else "", **look)
         values = np.concatenate([np.asarray(self.curves[id_]) for id_ in self._shown])
         finite = values[np.isfinite(values)]
         if len(finite) and finite.min() > 0 and finite.max() > 100 * finite.min():
-            ax.set_yscale("log")
+            drawing.scale_by_logarithm(ax, "y", finite)
         ax.set_xlim(0.5, max(map(len, self.curves.values())) + 0.5)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set_xlabel("iteration")
         ax.set_ylabel("objective")
-        clean_axes(ax, "y")
-        add_legend(ax)
+        drawing.clean_axes(ax, "y")
+        drawing.add_legend(ax)
 
 
 def _thinned(curve: Sequence[float]) -> tuple[IntArray, FloatArray]:

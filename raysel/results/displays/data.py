@@ -15,41 +15,45 @@ from raysel.core.arrays import FloatArray
 from raysel.core.printing import short
 from raysel.data.layouts import Layout
 from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.results.displays.display import (
-    BLUE,
-    GREEN,
-    OUTLINE,
-    PINK,
-    SKY,
-    SMALL,
-    Display,
-    DividedDisplay,
-    StudyDisplay,
-    add_colour_bar,
-    add_legend,
-    clean_axes,
-    name_rows,
-)
-from raysel.results.displays.maps import Plane, label_plane, make_plane, map_aspect, map_size
+from raysel.results.displays import drawing
+from raysel.results.displays.display import Display, DividedDisplay, StudyDisplay, labelled_table
+from raysel.results.displays.maps import Plane, make_plane
 from raysel.results.numbers import StudyNumbers
 from raysel.results.preview import Preview
 from raysel.study.background import read_image
 
 _WIDTH = 5.8  # inches, as all sizes here
+_MOST_TASKS = 6
 _COLUMNS, _SIDE = 5, 0.95  # of a grid of images
 _CAPTION, _LINE, _LABELS = 0.24, 0.14, 0.42  # above an image, of a line of its caption, and below the grid
 _LETTERS = 13  # of an image's caption
 _ROW = 0.24
 _LETTER = 0.08  # width of a letter of a name or figure, about
-_MARKS = ((BLUE, "o"), (OUTLINE, "s"), (GREEN, "^"), (PINK, "D"), (SKY, "v"), ("0.35", "P"))
+_COLOURS, _MARKERS = (drawing.BLUE, drawing.OUTLINE, drawing.GREEN, drawing.PINK, drawing.SKY, "0.35"), "os^DvP"
 
 
-@dataclass(frozen=True, eq=False)
-class Images(Display):
-    """Images of one shape, all drawn in the same greys, the smallest value black and the largest white."""
+class DataPart(Display):
+    """Part of the figure of a study's data."""
 
     section = "closer"
     on_white = True
+    #: Sign in ``about`` that ends the title.
+    title_end = ":"
+
+    about: str
+
+    @property
+    def title(self) -> str:
+        return self.about.partition(self.title_end)[0]
+
+    @property
+    def caption(self) -> str:
+        return f"{self.about[:1].upper()}{self.about[1:]}."
+
+
+@dataclass(frozen=True, eq=False)
+class Images(DataPart):
+    """Images of one shape, all drawn in the same greys, the smallest value black and the largest white."""
 
     about: str
     captions: Sequence[str]
@@ -60,14 +64,6 @@ class Images(Display):
     upwards: bool = False
     key: str = "images"
     table: str = ""
-
-    @property
-    def title(self) -> str:
-        return self.about.partition(":")[0]
-
-    @property
-    def caption(self) -> str:
-        return f"{self.about[:1].upper()}{self.about[1:]}."
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]
@@ -82,13 +78,10 @@ class Images(Display):
         return _SIDE * float(np.clip(height / width, 0.25, 2.0)), _CAPTION + _LINE * lines
 
     def frame(self) -> pd.DataFrame:
-        n, height, width = self.images.shape
-        cells = np.indices((n, height, width)).reshape(3, -1)
-        down, right = self.axes
-        table: dict[str, Any] = {"image": np.array(self.captions, dtype=object)[cells[0]]}
-        return pd.DataFrame(
-            table | {down: cells[1] * self.step, right: cells[2] * self.step, "value": self.images.ravel()}
-        )
+        image, row, column = np.indices(self.images.shape).reshape(3, -1)
+        table = pd.DataFrame({"image": np.array(self.captions, dtype=object)[image]})
+        places = dict(zip(self.axes, (row * self.step, column * self.step), strict=True))
+        return table.assign(**places, value=self.images.ravel())
 
     def draw(self, ax: Axes) -> None:
         width, height = self.size
@@ -102,7 +95,7 @@ class Images(Display):
             bottom = _LABELS + (n_rows - 1 - row) * (high + above)
             extent = (left, left + wide, bottom, bottom + high)
             ax.imshow(image, extent=extent, origin="lower" if self.upwards else "upper", **look)
-            look_of_text: Any = {"ha": "center", "va": "bottom", "fontsize": SMALL, "parse_math": False}
+            look_of_text: Any = {"ha": "center", "va": "bottom", "fontsize": drawing.SMALL, "parse_math": False}
             ax.text(left + wide / 2, bottom + high + 0.03, _in_two_lines(caption), **look_of_text)
         self._label(ax, wide, high)
         ax.set_xlim(0, width)
@@ -114,7 +107,7 @@ class Images(Display):
         down, right = self.axes
         last_row, last_column = (self.step * (side - 1) for side in self.images.shape[1:])
         first, last = (0, last_row) if self.upwards else (last_row, 0)
-        small: Any = {"fontsize": SMALL - 1, "ha": "center", "va": "center"}
+        small: Any = {"fontsize": drawing.SMALL - 1, "ha": "center", "va": "center"}
         for y, text in ((0.06, first), (high - 0.06, last)):
             ax.text(_LABELS - 0.04, _LABELS + y, str(text), **(small | {"ha": "right"}))
         for x, text in ((0.04, 0), (wide - 0.04, last_column)):
@@ -124,11 +117,10 @@ class Images(Display):
 
 
 @dataclass(frozen=True, eq=False)
-class Ranges(Display):
+class Ranges(DataPart):
     """Distribution of the values of columns, modalities or other parts, each drawn over its own range."""
 
-    section = "closer"
-    on_white = True
+    title_end = ","
 
     about: str
     names: Sequence[str]
@@ -141,23 +133,13 @@ class Ranges(Display):
     table: str = "columns"
 
     @property
-    def title(self) -> str:
-        return self.about.partition(",")[0]
-
-    @property
-    def caption(self) -> str:
-        return f"{self.about[:1].upper()}{self.about[1:]}."
-
-    @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]
         return _WIDTH, 0.2 * -(-(2 + len(self.classes)) // 3) + _ROW * max(2, len(self.names)) + 0.15
 
     def frame(self) -> pd.DataFrame:
         heads = ["smallest", "lower_quartile", "median", "upper_quartile", "largest"]
         heads += [f"mean of {name}" for name in self.classes]
-        table = pd.DataFrame(np.hstack([self.quantiles, self.means]), columns=heads)
-        table.insert(0, "column", list(self.names))
-        return table
+        return labelled_table("column", self.names, np.hstack([self.quantiles, self.means]), heads)
 
     def draw(self, ax: Axes) -> None:
         quantiles = np.asarray(self.quantiles, dtype=np.float64)
@@ -173,34 +155,30 @@ class Ranges(Display):
         ax.vlines(box[:, 2], rows - 0.31, rows + 0.31, color="0", linewidth=1.6, label="median")
         means = (np.asarray(self.means, dtype=np.float64) - low) / span
         for i, name in enumerate(self.classes):
-            colour, marker = _MARKS[i % len(_MARKS)]
-            label = f"mean of {short(name, 16)}"
-            ax.plot(means[rows, i], rows, marker, color=colour, markersize=4.5, linestyle="none", label=label)
-        for row in range(len(quantiles)):
-            ends = [(0.5, "center", f"constant: {quantiles[row, 0]:.4g}")]
+            look = {"color": _COLOURS[i % 6], "marker": _MARKERS[i % 6], "markersize": 4.5, "linestyle": "none"}
+            ax.plot(means[rows, i], rows, label=f"mean of {short(name, 16)}", **look)
+        longest = 0
+        for row, (smallest, largest) in enumerate(quantiles[:, [0, -1]]):
+            ends = [(0.5, "center", f"constant: {smallest:.4g}")]
             if not constant[row]:
-                ends = [(-0.02, "right", f"{quantiles[row, 0]:.4g}"), (1.02, "left", f"{quantiles[row, -1]:.4g}")]
+                ends = [(-0.02, "right", f"{smallest:.4g}"), (1.02, "left", f"{largest:.4g}")]
+                longest = max(longest, *(len(text) for _, _, text in ends))
             for x, side, text in ends:
-                ax.text(x, row, text, ha=side, va="center", fontsize=SMALL, color="0.25")
-        name_rows(ax, self.names)
-        longest = max((len(f"{end:.4g}") for end in quantiles[rows][:, [0, -1]].ravel()), default=0)
+                ax.text(x, row, text, ha=side, va="center", fontsize=drawing.SMALL, color="0.25")
+        drawing.name_rows(ax, self.names)
         needed, axes = 0.12 + _LETTER * longest, _WIDTH - 0.2 - _LETTER * min(28, max(map(len, self.names)))
         margin = 0.02 + needed / max(1.0, axes - 2 * needed)
         ax.set_xlim(-margin, 1 + margin)
         ax.set_xticks([])
         ax.tick_params(axis="y", length=0)
         ax.spines[:].set_visible(False)
-        add_legend(ax, right=True)
+        drawing.add_legend(ax, right=True)
 
 
 def _in_two_lines(caption: str) -> str:
     """Caption of an image, divided at a space if it is wider than the image."""
     first, *rest = textwrap.wrap(caption, _LETTERS, break_long_words=False, break_on_hyphens=False) or [""]
     return "\n".join(short(line, _LETTERS) for line in (first, " ".join(rest)) if line)
-
-
-_MOST_TASKS = 6
-_LARGEST = (3.9, 5.2)  # inches of the mean image
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,17 +206,15 @@ class MeanImage(Display):
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]
-        return map_size(self.plane, _LARGEST)
+        return self.plane.size
 
     def frame(self) -> pd.DataFrame:
         return pd.DataFrame({**self.layout.coordinates(), "mean": self.mean})
 
     def draw(self, ax: Axes) -> None:
         values = self.plane.of_cells(self.layout.arranged(self.mean, outside=np.nan))
-        aspect = map_aspect(self.plane, self.size)
-        image = ax.imshow(values, cmap="gray", aspect=aspect, interpolation="nearest")
-        label_plane(ax, self.plane)
-        add_colour_bar(ax, image, "mean value")
+        self.plane.label(ax)
+        drawing.add_colour_bar(ax, self.plane.draw(ax, values, "gray"), "mean value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,14 +231,15 @@ class MeanImages(DividedDisplay):
         mean = read_image(result.directory.mean_sample, len(result.feature_names))
         if mean is None:
             return None
-        blocks = [(task, columns, block) for task, (columns, block) in result.layout.blocks().items() if block.is_image]
+        blocks = [(task, *found) for task, found in result.layout.blocks().items() if found[1].is_image]
         means = []
         for i, (task, columns, block) in enumerate(blocks[:_MOST_TASKS]):
-            n = result.stored.study.n_samples
-            what = f"Mean of the samples of {short(task, 40)}" if task else f"Mean of all {n} samples"
-            plane, number = make_plane(block, largest=_LARGEST), f"-{i}" if task else ""
-            if plane:
-                means.append(MeanImage(block, plane, mean[columns], what, f"mean{number}", f"mean{number}"))
+            what = f"Mean of all {result.stored.study.n_samples} samples"
+            key = f"mean-{i}" if task else "mean"
+            if task:
+                what = f"Mean of the samples of {short(task, 40)}"
+            if plane := make_plane(block):
+                means.append(MeanImage(block, plane, mean[columns], what, key, key))
         return cls(result.name, means) if means else None
 
 
@@ -273,6 +250,7 @@ class ModalityRanges(StudyDisplay):
     key = "ranges"
     section = "asked"
     table = "ranges"
+    what = "range of each modality"
     exported = False
 
     #: Name, smallest value, mean and largest value of each modality.
@@ -282,17 +260,13 @@ class ModalityRanges(StudyDisplay):
     @classmethod
     def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
         """Show the ranges that the directory of a study keeps, if it has modalities."""
-        preview = Preview.read(result.directory.preview)
-        return cls(preview.ranges, result.stored.study.n_samples) if preview and preview.ranges else None
-
-    @property
-    def title(self) -> str:
-        return "range of each modality"
+        if (preview := Preview.read(result.directory.preview)) is None or not preview.ranges:
+            return None
+        return cls(result.name, preview.ranges, result.stored.study.n_samples)
 
     @property
     def caption(self) -> str:
-        n = self.n_samples
-        return f"Values of each modality over all {n} samples, before scaling: smallest, mean and largest."
+        return f"Values of each modality over all {self.n_samples} samples, before scaling: smallest, mean and largest."
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]
@@ -304,12 +278,12 @@ class ModalityRanges(StudyDisplay):
     def draw(self, ax: Axes) -> None:
         names, *values = zip(*self.ranges, strict=True)
         lows, means, highs = map(np.array, values)
-        ax.hlines(range(len(names)), lows, highs, color=BLUE, linewidth=3, label="smallest to largest value")
-        ax.plot(means, range(len(names)), "D", color=OUTLINE, markersize=5, label="mean")
-        name_rows(ax, names)
+        ax.hlines(range(len(names)), lows, highs, color=drawing.BLUE, linewidth=3, label="smallest to largest value")
+        ax.plot(means, range(len(names)), "D", color=drawing.OUTLINE, markersize=5, label="mean")
+        drawing.name_rows(ax, names)
         if max(np.abs(lows).max(), np.abs(highs).max()) > 200 * max(1.0, float(np.median(highs - lows))):
             ax.set_xscale("symlog")
             ax.set_xlim(2 * min(lows.min(), 0.0), 2 * max(highs.max(), 0.0))
         ax.set_xlabel("value, before scaling")
-        clean_axes(ax, "x")
-        add_legend(ax)
+        drawing.clean_axes(ax, "x")
+        drawing.add_legend(ax)

@@ -10,46 +10,39 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from matplotlib import colormaps, font_manager, ft2font, rc_context, rcParams
+from matplotlib import font_manager, ft2font, rc_context, rcParams
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.colorbar import Colorbar
-from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.text import Text
-from scipy.optimize import isotonic_regression
 
-from raysel.core.arrays import FloatArray
 from raysel.core.files import write_result
 from raysel.core.printing import short
 from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.results.displays.drawing import SMALL, WARNING, WIDTH
 from raysel.results.numbers import StudyNumbers
 
-OUTLINE = "#d95f02"  # distinct from all blues, also with colour blindness
-BLUE = "#08519c"
-WARNING = "#a63603"
-EMPTY = "0.90"
-# Okabe and Ito's colours, distinct with colour blindness; dashes and markers tell them apart in grey.
-GREEN, PINK, SKY = "#009e73", "#a0457e", "#56b4e9"
-
-WIDTH = 5.6  # inches, as all sizes here; on a phone the text remains readable
-SMALL = 8.5  # points: size of tick labels and legends
 _TITLE, _LINE = 0.34, 0.17  # inches of a title and of a line below it
 _TITLE_LETTERS, _LETTERS = 7.8, 14.2  # letters per inch of a title of 13 points, and of other text
-_LEGEND_LETTERS = 15.5
 _GAP = 0.1
-_DIGIT = 0.018  # width of a digit of a tick label, as a share of the axis
-_SETTINGS: Any = {
+_DRAWING: Any = {
     "font.size": 9.0,
     "axes.titlesize": 9.5,
     "axes.labelsize": 9.0,
     "xtick.labelsize": SMALL,
     "ytick.labelsize": SMALL,
     "legend.fontsize": SMALL,
+}
+#: Text stays text (searchable, editable) in SVG and PDF; ids in SVG are random unless their hash has a fixed salt.
+_WRITING = {"svg.hashsalt": "raysel", "svg.fonttype": "none", "pdf.fonttype": 42, "savefig.facecolor": "white"}
+#: Metadata without date.
+_METADATA: dict[str, dict[str, Any]] = {
+    "png": {"Software": "raysel"},
+    "svg": {"Creator": "raysel", "Date": None},
+    "pdf": {"Creator": "raysel", "CreationDate": None},
 }
 
 
@@ -115,7 +108,7 @@ class Display(ABC):
             from matplotlib import pyplot as plt  # noqa: PLC0415 - chooses a backend
 
             _, ax = plt.subplots(figsize=self.size, layout="constrained")
-        with rc_context(_SETTINGS):
+        with rc_context(_DRAWING):
             ax.tick_params(labelsize=SMALL)
             self.draw(ax)
         return ax
@@ -159,13 +152,50 @@ class Display(ABC):
             panel.plot(body.add_subplot(grid[i]))
 
 
+class RankingPanel(Display):
+    """Part of the figure of a ranking, of one task where there are several."""
+
+    section = "features"
+    on_white = True
+    #: What the panel shows, in its title after the task's name.
+    what = ""
+
+    ranking: FeatureRanking
+    task = ""
+
+    @property
+    def title(self) -> str:
+        return f"{f'{short(self.task, 24)}: ' if self.task else ''}{self.what}"
+
+    @property
+    def _of(self) -> str:
+        return f" of {short(self.task, 40)}" if self.task else ""
+
+
+def labelled_table(head: str, names: Sequence[str], values: Any, columns: Sequence[str]) -> pd.DataFrame:
+    """Return a table whose first column names the rows; other columns may have its name."""
+    table = pd.DataFrame(values, columns=list(columns))
+    table.insert(0, head, list(names), allow_duplicates=True)
+    return table
+
+
+@dataclass(frozen=True, eq=False)
 class StudyDisplay(Display):
     """Figure of a study; the list in `raysel.results.displays.registry` is what report, files and plots show."""
 
+    #: What the figure shows, in its title after the study's name.
+    what = ""
     #: Whether the figure is exported as files.
     exported = True
     #: What a study without the data lacks, after its name.
     lacks = ""
+
+    #: Name of the study.
+    name: str
+
+    @property
+    def title(self) -> str:
+        return f"{short(self.name, 36)}: {self.what}"
 
     @classmethod
     @abstractmethod
@@ -177,12 +207,7 @@ class StudyDisplay(Display):
 class DividedDisplay(StudyDisplay):
     """Several figures of one kind, e.g. one of each task."""
 
-    name: str
     parts: Sequence[Display]
-
-    @property
-    def title(self) -> str:
-        return short(self.name, 60)
 
     @property
     def caption(self) -> str:
@@ -219,106 +244,6 @@ def _write_head(area: SubFigure, size: tuple[float, float], title: str, lines: S
         area.text(left, y, line, fontsize=9, color=colour, va="top", parse_math=False)
 
 
-def clean_axes(ax: Axes, grid: Literal["x", "y"] | None = None) -> None:
-    """Remove the frame's upper and right side and draw a light grid below the data."""
-    ax.spines[["top", "right"]].set_visible(False)
-    if grid is not None:
-        ax.grid(axis=grid, color="0.9", linewidth=0.7)
-    ax.set_axisbelow(True)
-
-
-def name_rows(ax: Axes, names: Sequence[str], longest: int = 28) -> None:
-    """Name the rows of a plot of horizontal bars, the first at the top."""
-    ax.set_yticks(range(len(names)), [short(name, longest) for name in names], parse_math=False)
-    ax.set_ylim(len(names) - 0.4, -0.6)
-
-
-def add_legend(ax: Axes, *, right: bool = False, **settings: Any) -> None:
-    """Draw a legend without frame above the axes, from their left or to their right end; no label is a formula."""
-    handles, labels = ax.get_legend_handles_labels()
-    if not handles:
-        return
-    width = ax.figure.bbox.width / ax.figure.dpi  # also of a part of a figure
-    spec: Any = ax.get_subplotspec()
-    if spec:
-        ratios = spec.get_gridspec().get_width_ratios()
-        width *= ratios[spec.colspan.start] / sum(ratios)
-    columns = max(1, int(_LEGEND_LETTERS * (width - (0.6 if right else 1.2)) / (max(map(len, labels)) + 7)))
-    place: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)} if right else {"loc": "lower left"}
-    settings = {"bbox_to_anchor": (0, 1), "ncols": min(len(labels), columns), **place, **settings}
-    legend = ax.legend(handles, labels, frameon=False, borderaxespad=0.2, columnspacing=1.2, **settings)
-    for text in legend.get_texts():
-        text.set_parse_math(False)
-
-
-def add_colour_bar(ax: Axes, mappable: ScalarMappable, label: str) -> Colorbar:
-    """Draw a colour bar beside axes, as high as they are."""
-    bar = ax.figure.colorbar(mappable, cax=ax.inset_axes((1.02, 0, 0.025, 1)))
-    bar.set_label(label)
-    bar.ax.tick_params(labelsize=SMALL)
-    bar.outline.set_linewidth(0.5)
-    return bar
-
-
-def fold_colours(n_folds: int) -> tuple[ListedColormap, BoundaryNorm]:
-    """Return a colour map for numbers of folds: white for 0, then blues that get darker."""
-    blues = colormaps["Blues"](np.linspace(0.28, 1.0, n_folds) if n_folds > 1 else [1.0])
-    colours = ListedColormap(np.vstack([[1.0, 1.0, 1.0, 1.0], blues]))
-    return colours, BoundaryNorm(np.arange(-0.5, n_folds + 1), n_folds + 1)
-
-
-def add_fold_bar(ax: Axes, mappable: ScalarMappable, n_folds: int, height: float) -> Colorbar:
-    """Draw a colour bar of numbers of folds beside axes of a height in inches."""
-    bar = add_colour_bar(ax, mappable, f"outer folds that{' ' if height > 2.3 else chr(10)}select it, of {n_folds}")
-    n_ticks = min(n_folds, 10, max(1, int(height / 0.25)))
-    bar.set_ticks(np.unique(np.linspace(0, n_folds, n_ticks + 1).round()).tolist())
-    bar.ax.minorticks_off()
-    bar.ax.yaxis.set_major_formatter("{x:.0f}")
-    return bar
-
-
-def readable(name: str) -> str:
-    """Return the name of a metric or reference as figures show it, e.g. ``"F-test"`` for ``"f_test"``."""
-    return {"f_test": "F-test"}.get(name, name.replace("_", " "))
-
-
-def set_ticks(ax: Axes, numbers: Sequence[int]) -> None:
-    """Label numbers on the x axis as far as their labels do not overlap; the first and the last are kept."""
-    kept = [len(numbers) - 1]
-    if len(numbers) > 1:
-        places = np.log(numbers) if ax.get_xscale() == "log" else np.array(numbers, dtype=float)
-        places = (places - places[0]) / (places[-1] - places[0])
-        room = [_DIGIT * (len(str(n)) + 1) for n in numbers]
-        for i in range(len(numbers) - 2, -1, -1):
-            after = places[kept[-1]] - places[i] >= (room[kept[-1]] + room[i]) / 2
-            if i == 0 or (after and places[i] >= (room[0] + room[i]) / 2):
-                kept.append(i)
-    ticks = [numbers[i] for i in sorted(kept)]
-    ax.set_xticks(ticks, [f"{n:d}" for n in ticks])
-    ax.minorticks_off()
-
-
-def spread_out(wanted: FloatArray, least: float, height: float) -> FloatArray:
-    """Move places as little as needed so that no two are nearer than ``least``, in the same order."""
-    order = np.argsort(wanted, kind="stable")
-    # Places less the room that those below need must not fall: this is isotonic regression.
-    room = least * np.arange(len(wanted))
-    values = isotonic_regression(wanted[order] - room).x
-    result = np.empty_like(values)
-    result[order] = np.clip(values, 0.0, max(height - (room[-1] if len(room) else 0.0), 0.0)) + room
-    return result
-
-
-#: Text stays text (searchable, editable) in SVG and PDF; ids in SVG are random unless their hash has a fixed salt.
-_SETTINGS_WRITING = {"svg.hashsalt": "raysel", "svg.fonttype": "none", "pdf.fonttype": 42, "savefig.facecolor": "white"}
-#: Metadata without date.
-_METADATA: dict[str, dict[str, Any]] = {
-    "png": {"Software": "raysel"},
-    "svg": {"Creator": "raysel", "Date": None},
-    "pdf": {"Creator": "raysel", "CreationDate": None},
-}
-
-
 def write_figure(figure: Figure, path: str | Path) -> Path:
     """Write a figure as PNG (150 dots per inch), SVG or PDF; the same figure gives the same bytes.
 
@@ -327,16 +252,11 @@ def write_figure(figure: Figure, path: str | Path) -> Path:
     kind = Path(path).suffix.removeprefix(".")
     image = io.BytesIO()
     families = rcParams["font.sans-serif"]
-    settings: Any = _SETTINGS_WRITING | {"font.sans-serif": [families[0], *_more_fonts(figure), *families[1:]]}
+    settings: Any = _WRITING | {"font.sans-serif": [families[0], *_more_fonts(figure), *families[1:]]}
     with rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from font")  # no installed font has the letter
         figure.savefig(image, format=kind, dpi=150, metadata=_METADATA[kind])
     return write_result(path, image.getvalue())
-
-
-def write_figures(figure: Figure, folder: str | Path, name: str, kinds: Sequence[str]) -> list[Path]:
-    """Write a figure as files ``<name>.<kind>``."""
-    return [write_figure(figure, Path(folder, f"{name}.{kind}")) for kind in kinds]
 
 
 def _more_fonts(figure: Figure) -> list[str]:

@@ -13,18 +13,24 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import Colormap, ListedColormap, Normalize
+from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray
-from raysel.core.printing import short
 from raysel.data.layouts import Layout
 from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.results.displays.display import EMPTY, OUTLINE, Display, add_colour_bar, add_fold_bar, fold_colours
+from raysel.results.displays import drawing
+from raysel.results.displays.display import RankingPanel
 
 _FEW = 4  # so many slices are all shown, whatever their scores
 _MOST_SLICES = 12
+_LARGEST = (3.9, 5.2)  # inches of a plane
 _TITLE, _GAP = 0.22, 0.1  # inches: height of the title of a slice, and width between two slices
+_LEAST = 1.1  # inches of the shorter side of a map
+_LABELS = (1.3, 0.55)  # inches of the colour bar and the axes' labels
+_DARKEST = 0.7  # grey of the background's darkest cell: light, so that a colour is nearly that of the colour bar
+_SCORES_ALPHA, _COUNTS_ALPHA = (0.5, 0.95), 0.85  # opacity above the background: of the lowest and highest score
 
 #: Places of ticks, and their labels.
 Ticks = tuple[Sequence[float], Sequence[str]]
@@ -42,12 +48,20 @@ class Plane:
     titles: tuple[tuple[float, float, str], ...] = ()
     ticks: tuple[Ticks, Ticks] | None = None
     about: str = ""
+    largest: tuple[float, float] = _LARGEST
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Height and width in cells."""
-        height, width = self.cells.shape
-        return height, width
+    def size(self) -> tuple[float, float]:
+        """Width and height in inches of a figure of the plane with its labels; narrow planes are stretched."""
+        rows, columns = self.cells.shape
+        scale = min(self.largest[0] / columns, self.largest[1] / rows)
+        return max(scale * columns, _LEAST) + _LABELS[0], max(scale * rows, _LEAST) + _LABELS[1]
+
+    @property
+    def cell(self) -> tuple[float, float]:
+        """Width and height of a cell in inches."""
+        rows, columns = self.cells.shape
+        return (self.size[0] - _LABELS[0]) / columns, (self.size[1] - _LABELS[1]) / rows
 
     @property
     def inside(self) -> BoolArray:
@@ -63,9 +77,29 @@ class Plane:
         image = np.ravel(values)[self.cells]
         return np.ma.array(image, mask=(self.cells < 0) | np.isnan(image))
 
+    def draw(self, ax: Axes, values: Any, colours: Colormap | str, **settings: Any) -> AxesImage:
+        """Draw values of the places as colours."""
+        width, height = self.cell
+        return ax.imshow(values, cmap=colours, aspect=height / width, interpolation="nearest", **settings)
+
+    def label(self, ax: Axes) -> None:
+        """Label the axes, and the slices of a volume."""
+        ax.set_ylabel(self.axes[0])
+        ax.set_xlabel(self.axes[1])
+        ax.spines[:].set_visible(False)
+        if self.ticks is None:
+            ax.xaxis.set_major_locator(MaxNLocator(7, integer=True))
+            ax.yaxis.set_major_locator(MaxNLocator(7, integer=True))
+            return
+        ax.set_yticks(*self.ticks[0], fontsize=7.5)
+        ax.set_xticks(*self.ticks[1], fontsize=7.5)
+        ax.tick_params(length=2, pad=1.5)
+        for x, y, text in self.titles:
+            ax.annotate(text, (x, y), (0, 1.5), textcoords="offset points", ha="center", va="bottom", fontsize=8)
+
 
 def make_plane(
-    layout: Layout, weights: FloatArray | None = None, largest: tuple[float, float] = (3.9, 5.2)
+    layout: Layout, weights: FloatArray | None = None, largest: tuple[float, float] = _LARGEST
 ) -> Plane | None:
     """Arrange the cells of images or volumes in a plane of at most the given inches; None for other samples.
 
@@ -77,7 +111,7 @@ def make_plane(
     if features.ndim > 2:
         return _slices(features, layout, weights, largest)
     first, second = layout.axes()
-    return Plane(features, features, (first, second))
+    return Plane(features, features, (first, second), largest=largest)
 
 
 def _slices(features: IntArray, layout: Layout, weights: FloatArray | None, largest: tuple[float, float]) -> Plane:
@@ -113,6 +147,7 @@ def _slices(features: IntArray, layout: Layout, weights: FloatArray | None, larg
         ),
         (_ends(sorted({top for top, _ in corners}), rows), _ends([0], columns)),
         f"{about}, those with the highest scores" if about and weights is not None else about,
+        largest,
     )
 
 
@@ -142,18 +177,10 @@ def _ends(starts: Sequence[int], indices: IntArray) -> Ticks:
     return [float(start + end) for start in starts for end in ends], [str(indices[e]) for _ in starts for e in ends]
 
 
-_LEAST = 1.1  # inches of the shorter side of a map
-LABELS = (1.3, 0.55)  # inches of the colour bar and the axes' labels
-_DARKEST = 0.7  # grey of the background's darkest cell: light, so that a colour is nearly that of the colour bar
-_SCORES_ALPHA, _COUNTS_ALPHA = (0.5, 0.95), 0.85  # opacity above the background: of the lowest and highest score
-
-
 @dataclass(frozen=True, eq=False)
-class ScoreMap(Display):
+class ScoreMap(RankingPanel):
     """Scores of the cells of one task, over an image if there is one; the selected cells are outlined."""
 
-    section = "features"
-    on_white = True
     whole_table = "ranking/ranking.csv"
 
     ranking: FeatureRanking
@@ -166,34 +193,29 @@ class ScoreMap(Display):
     task: str = ""
     key: str = "score-map"
     table: str = "map"
-    largest: tuple[float, float] = (3.9, 5.2)
 
     @property
-    def title(self) -> str:
-        return f"{f'{short(self.task, 24)}: ' if self.task else ''}score of {self.ranking.source}"
+    def what(self) -> str:  # type: ignore[override]
+        return f"score of {self.ranking.source}"
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]
-        return map_size(self.plane, self.largest)
+        return self.plane.size
 
     @property
     def caption(self) -> str:
         constant = " Hatched: constant." if self.ranking.constant.any() else ""
         return (
-            f"Scores of the features{self._of} in {self.ranking.source}{self._over}; {self.outlined}. Cells without "
+            f"Scores of the features{self._of} in {self.ranking.source}{self._over}; {self._outlined}. Cells without "
             f"colour have no score.{constant}{self._about}"
         )
 
     @property
-    def outlined(self) -> str:
+    def _outlined(self) -> str:
         """What the outlined cells are."""
         n, top = int(self.ranking.selected.sum()), self.ranking.n_selected
         fewer = f", of the {top} that count as selected at most" if n < top else ""
         return f"outlined: its {n} best features{fewer}"
-
-    @property
-    def _of(self) -> str:
-        return f" of {short(self.task, 40)}" if self.task else ""
 
     @property
     def _over(self) -> str:
@@ -210,100 +232,62 @@ class ScoreMap(Display):
 
     def draw(self, ax: Axes) -> None:
         ranking, plane = self.ranking, self.plane
-        self.draw_background(ax)
+        self._draw_background(ax)
         empty = ranking.usable_scores == 0
         scores = np.ma.masked_where(plane.of_features(empty).filled(True), plane.of_features(ranking.scores))
         norm = Normalize(*((scores.min(), scores.max()) if scores.count() else (0, 1)))
-        image = self.draw_values(ax, scores, _score_colours(clear=self.background is not None), norm=norm)
+        image = plane.draw(ax, scores, _score_colours(clear=self.background is not None), norm=norm)
         if ranking.constant.any():
             corners = _corners(plane.of_features(ranking.constant).filled(False))
             look: Any = {"facecolor": "none", "edgecolor": "0.65", "hatch": "////", "linewidth": 0}
             ax.add_collection(PolyCollection(list(corners), **look), autolim=False)
-        self.draw_outline(ax)
-        add_colour_bar(ax, image, "score")
+        self._draw_outline(ax)
+        drawing.add_colour_bar(ax, image, "score")
 
-    def draw_background(self, ax: Axes) -> None:
+    def _draw_background(self, ax: Axes) -> None:
         """Draw the image in greys, light enough that the colours above it can be read, or a light grey without one."""
-        label_plane(ax, self.plane)
+        self.plane.label(ax)
+        inside = self.plane.inside
         if self.background is not None:
             greys = ListedColormap(colormaps["gray"](np.linspace(_DARKEST, 1.0, 256)))
-            self.draw_values(ax, self.plane.of_cells(self.background), greys)
-        elif self.plane.inside.all():
-            ax.set_facecolor(EMPTY)
+            self.plane.draw(ax, self.plane.of_cells(self.background), greys)
+        elif inside.all():
+            ax.set_facecolor(drawing.EMPTY)
         else:
-            self.draw_values(
-                ax, np.ma.array(np.zeros(self.plane.shape), mask=~self.plane.inside), ListedColormap([EMPTY])
-            )
+            self.plane.draw(ax, np.ma.array(np.zeros(inside.shape), mask=~inside), ListedColormap([drawing.EMPTY]))
 
-    def draw_values(self, ax: Axes, values: Any, colours: Colormap, **settings: Any) -> Any:
-        """Draw values of the plane's places as colours."""
-        aspect = map_aspect(self.plane, self.size)
-        return ax.imshow(values, cmap=colours, aspect=aspect, interpolation="nearest", **settings)
-
-    def draw_outline(self, ax: Axes) -> None:
+    def _draw_outline(self, ax: Axes) -> None:
         """Draw the border of the selected cells."""
-        rows, columns = self.plane.shape
-        cell = min((self.size[0] - LABELS[0]) / columns, (self.size[1] - LABELS[1]) / rows)
-        look: Any = {"colors": OUTLINE, "linewidths": float(np.clip(72 * cell / 7, 0.5, 1.8)), "capstyle": "projecting"}
+        width = float(np.clip(72 * min(self.plane.cell) / 7, 0.5, 1.8))
+        look: Any = {"colors": drawing.OUTLINE, "linewidths": width, "capstyle": "projecting", "clip_on": False}
         border = _border(self.plane.of_features(self.ranking.selected).filled(False))
-        ax.add_collection(LineCollection(list(border), clip_on=False, **look), autolim=False)
+        ax.add_collection(LineCollection(list(border), **look), autolim=False)
 
 
 @dataclass(frozen=True, eq=False)
 class SelectionMap(ScoreMap):
     """Number of outer folds that select each cell, over an image if there is one."""
 
-    @property
-    def title(self) -> str:
-        return f"{f'{short(self.task, 24)}: ' if self.task else ''}outer folds that select it"
+    what = "outer folds that select it"
 
     @property
     def caption(self) -> str:
         ranking = self.ranking
         return (
             f"Number of the {ranking.n_folds} outer folds that select each feature{self._of} among their best "
-            f"{ranking.n_selected}{self._over}; {self.outlined}.{self._about}"
+            f"{ranking.n_selected}{self._over}; {self._outlined}.{self._about}"
         )
 
     def draw(self, ax: Axes) -> None:
-        ranking, height = self.ranking, self.size[1] - LABELS[1]
-        self.draw_background(ax)
-        colours, norm = fold_colours(ranking.n_folds)
+        ranking = self.ranking
+        self._draw_background(ax)
+        colours, norm = drawing.fold_colours(ranking.n_folds)
         counts = np.ma.masked_equal(self.plane.of_features(ranking.selection_count), 0)
         alpha = None if self.background is None else _COUNTS_ALPHA
-        image = self.draw_values(ax, counts, colours.with_extremes(bad="none"), norm=norm, alpha=alpha)
-        self.draw_outline(ax)
-        bar = add_fold_bar(ax, image, ranking.n_folds, height)
+        image = self.plane.draw(ax, counts, colours.with_extremes(bad="none"), norm=norm, alpha=alpha)
+        self._draw_outline(ax)
+        bar = drawing.add_fold_bar(ax, image, ranking.n_folds, self.size[1] - _LABELS[1])
         bar.ax.set_ylim(0.5, ranking.n_folds + 0.5)  # cells that none selects show the background
-
-
-def map_aspect(plane: Plane, size: tuple[float, float]) -> float:
-    """Height of a cell by its width on a figure of a size in inches; narrow maps have cells that are stretched."""
-    rows, columns = plane.shape
-    return (size[1] - LABELS[1]) / rows / ((size[0] - LABELS[0]) / columns)
-
-
-def map_size(plane: Plane, largest: tuple[float, float]) -> tuple[float, float]:
-    """Width and height in inches of a figure of a plane with its labels."""
-    rows, columns = plane.shape
-    scale = min(largest[0] / columns, largest[1] / rows)
-    return max(scale * columns, _LEAST) + LABELS[0], max(scale * rows, _LEAST) + LABELS[1]
-
-
-def label_plane(ax: Axes, plane: Plane) -> None:
-    """Label the axes of a map, and the slices of a volume."""
-    ax.set_ylabel(plane.axes[0])
-    ax.set_xlabel(plane.axes[1])
-    ax.spines[:].set_visible(False)
-    if plane.ticks is None:
-        ax.xaxis.set_major_locator(MaxNLocator(7, integer=True))
-        ax.yaxis.set_major_locator(MaxNLocator(7, integer=True))
-        return
-    ax.set_yticks(*plane.ticks[0], fontsize=7.5)
-    ax.set_xticks(*plane.ticks[1], fontsize=7.5)
-    ax.tick_params(length=2, pad=1.5)
-    for x, y, text in plane.titles:
-        ax.annotate(text, (x, y), (0, 1.5), textcoords="offset points", ha="center", va="bottom", fontsize=8)
 
 
 def _score_colours(*, clear: bool) -> Colormap:

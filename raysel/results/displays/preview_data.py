@@ -14,7 +14,6 @@ import numpy as np
 
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.files import write_result
-from raysel.core.printing import short
 from raysel.data.dataset import Dataset
 from raysel.data.formats.array_files import open_npz
 from raysel.data.layouts import SEPARATOR, Layout
@@ -40,6 +39,7 @@ class DataPreview(DividedDisplay):
 
     key = "preview"
     section = "closer"
+    what = "the data as they were read"
     exported = False
 
     facts: str = ""
@@ -52,10 +52,6 @@ class DataPreview(DividedDisplay):
             for i, part in enumerate(read_preview_parts(result.directory.preview_parts))
         ]
         return cls(result.name, parts) if parts and not result.layout.is_multimodal else None
-
-    @property
-    def title(self) -> str:
-        return f"{short(self.name, 60)}: the data as they were read"
 
     @property
     def caption(self) -> str:
@@ -143,48 +139,47 @@ def _of_one(
     share: int = 1,
 ) -> Iterator[Images | Ranges]:
     """Parts of samples of one shape; ``share`` is the number of tasks that share the figure."""
-    of, shape = f"{task}: " if task else "", layout.shape
-    in_space = layout.affine is not None
+    of, shape, in_space = f"{task}: " if task else "", layout.shape, layout.affine is not None
     views = _views(shape, list(layout.coordinates().values()), in_space) if len(shape) > 1 else []
     if not views:
         yield _columns(X, members, names, of, share)
         return
-    n_classes = max(2, _MOST_IMAGES // (len(views) * share))
-    shown = list(members.items())[:n_classes]
-    left = f", {n_classes} of {len(members)} shown" if n_classes < len(members) else ""
     sides = "rows x columns" if len(shape) == 2 else f"order {len(shape)}"
-    held = f"({sides}){f', read in {order} order' if order else ''}"
-    if in_space:  # its files say where each cell is
-        held = "(volume)"
-    masked = " or outside the mask" if in_space else ""
-    # Single samples of classes far apart show what a mean may hide, e.g. scrambled cells.
-    n_samples = max(2, _MOST_SAMPLES // share)
-    chosen = list(members.items())[:: -(-len(members) // n_samples)]
-    singles = [(f"no. {rows[0]} ({name})", X[rows[0]]) for name, rows in chosen if len(rows)]
-    means = [(name, X[rows].mean(axis=0)) for name, rows in shown if len(rows)]
-    grids = [(f"mean of each class{left}", means), ("single samples, numbered from 0 (class)", singles)]
-    if len(means) + len(singles) <= _MOST_SAMPLES:
-        both = [*((f"mean of {name}", mean) for name, mean in means), *singles]
-        grids = [("mean of each class, and single samples, numbered from 0 (class)", both)]
-    places, outside = tuple(layout.coordinates().values()), float(X.min())
-    for what, found in grids:
-        arrays = [_arranged(values, shape, places, outside) for _, values in found]
+    # Files of volumes say where each cell is.
+    read = "(volume)" if in_space else f"({sides}){f', read in {order} order' if order else ''}"
+    for what, samples in _samples(X, members, len(views), share):
+        arrays = [layout.arranged(values, outside=float(X.min())) for _, values in samples]
         for i, view in enumerate(views):
             images = np.stack([array[view.cells] for array in arrays])
-            step = _step(images)
+            step = max(1, int(np.ceil(np.sqrt(images[0].size / _MOST_CELLS))))
             images = images[:, ::step, ::step]
             thinned = f", 1 of {step} rows and columns" if step > 1 else ""
-            greys = f"black = {images.min():.4g}{masked}, white = {images.max():.4g}"
-            about = f"{thinned}, {greys}{view.what}"
-            down, right = view.axes
+            masked = " or outside the mask" if in_space else ""
+            about = f"{thinned}, black = {images.min():.4g}{masked}, white = {images.max():.4g}{view.what}"
             yield Images(
-                about=f"{of}the same{about}" if i else f"{of}{what}: {' x '.join(map(str, shape))} {held}{about}",
-                captions=[name for name, _ in found],
+                about=f"{of}the same{about}" if i else f"{of}{what}: {' x '.join(map(str, shape))} {read}{about}",
+                captions=[name for name, _ in samples],
                 images=images.swapaxes(1, 2) if in_space else images,
-                axes=(right, down) if in_space else (down, right),
+                axes=view.axes[::-1] if in_space else view.axes,
                 step=step,
                 upwards=in_space,
             )
+
+
+def _samples(
+    X: FloatArray, members: Mapping[str, IntArray], n_views: int, share: int
+) -> list[tuple[str, list[tuple[str, FloatArray]]]]:
+    """Means of the classes and single samples, each with its caption; in one list if they are few."""
+    n_classes, n_samples = max(2, _MOST_IMAGES // (n_views * share)), max(2, _MOST_SAMPLES // share)
+    means = [(name, X[rows].mean(axis=0)) for name, rows in list(members.items())[:n_classes] if len(rows)]
+    # Single samples of classes far apart show what a mean may hide, e.g. scrambled cells.
+    chosen = list(members.items())[:: -(-len(members) // n_samples)]
+    singles = [(f"no. {rows[0]} ({name})", X[rows[0]]) for name, rows in chosen if len(rows)]
+    if len(means) + len(singles) <= _MOST_SAMPLES:
+        both = [*((f"mean of {name}", mean) for name, mean in means), *singles]
+        return [("mean of each class, and single samples, numbered from 0 (class)", both)]
+    cut = f", {n_classes} of {len(members)} shown" if n_classes < len(members) else ""
+    return [(f"mean of each class{cut}", means), ("single samples, numbered from 0 (class)", singles)]
 
 
 class _View(NamedTuple):
@@ -211,18 +206,6 @@ def _views(shape: tuple[int, ...], places: Sequence[LabelArray], in_space: bool)
         told = ", ".join(f"axis{axis} = {i}" for axis, i in cut.items())
         found.append(_View(cells, (f"axis{first}", f"axis{second}"), f"; slice {told}"))
     return found
-
-
-def _arranged(values: FloatArray, shape: tuple[int, ...], places: tuple[LabelArray, ...], outside: float) -> FloatArray:
-    """Sample as an array; cells that are no feature have the value ``outside``."""
-    array = np.full(shape, outside)
-    array[places] = values
-    return array
-
-
-def _step(images: FloatArray) -> int:
-    """Number k so that every k-th row and column of images has few enough cells for a small picture."""
-    return max(1, int(np.ceil(np.sqrt(images[0].size / _MOST_CELLS))))
 
 
 def _columns(X: FloatArray, members: Mapping[str, IntArray], names: Sequence[str], of: str, share: int) -> Ranges:

@@ -18,11 +18,13 @@ from raysel.core.errors import DataError
 from raysel.core.printing import short
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.agreement import source_ranking
-from raysel.results.displays.display import BLUE, OUTLINE, StudyDisplay, add_colour_bar, clean_axes, name_rows
+from raysel.results.displays import drawing
+from raysel.results.displays.display import StudyDisplay, labelled_table
 from raysel.results.numbers import StudyNumbers
 
 _MOST, _MOST_IN_REPORT = 30, 24  # features of an exported figure and of that in the report
 _MOST_CLASSES = 24  # more cannot be read in the report
+_MOST_WRITTEN = 60  # classes up to which signs are written into the cells
 _LONGEST = 26  # letters of a feature
 #: Orange for negative and blue for positive, distinct with colour blindness; signs tell them apart in grey.
 _COLOURS = colormaps["PuOr"]
@@ -35,10 +37,10 @@ class Profile(StudyDisplay):
     key = "profile"
     section = "features"
     table = "coefficients"
+    what = "sign of the best features by class"
     on_white = True
     lacks = "has no final model with a coefficient for each feature; plot_profile needs a linear method."
 
-    name: str
     #: Coefficients of the scaled features; shape (n_classes, n_shown), one row for two classes.
     coefficients: FloatArray
     features: Sequence[str]
@@ -59,14 +61,11 @@ class Profile(StudyDisplay):
         shown = (ranking or source_ranking(result)).top()
         if found is None or not len(shown):
             return None
-        values, own = found
-        known = result.classes if result.classes and len(result.classes) in (len(own), len(values)) else own
+        values, classes = found
+        if result.classes and len(result.classes) in (len(classes), len(values)):
+            classes = list(result.classes)
         names = [result.feature_names[i] for i in shown]
-        return cls(result.name, values[:, shown], names, [str(c) for c in known], len(result.feature_names))
-
-    @property
-    def title(self) -> str:
-        return f"{short(self.name, 36)}: sign of the best features by class"
+        return cls(result.name, values[:, shown], names, list(map(str, classes)), len(result.feature_names))
 
     @property
     def in_report(self) -> bool:
@@ -98,41 +97,39 @@ class Profile(StudyDisplay):
     def frame(self) -> pd.DataFrame:
         n = len(self.coefficients)
         heads = list(self.classes) if len(self.classes) == n else ["coefficient"] * n
-        table = pd.DataFrame(self.coefficients.T, columns=heads)
-        table.insert(0, "feature", list(self.features), allow_duplicates=True)
-        return table
+        return labelled_table("feature", self.features, self.coefficients.T, heads)
 
     def draw(self, ax: Axes) -> None:
-        values = self.coefficients[:, : self.most]
-        if len(values) > 1:
+        values = self.coefficients[:, : self.most].T
+        if len(self.coefficients) > 1:
             self._draw_cells(ax, values)
-        else:
-            colours = np.where(values[0] < 0, OUTLINE, BLUE)
-            ax.barh(range(values.shape[1]), values[0], color=colours, edgecolor="0.3", linewidth=0.5, height=0.7)
-            ax.axvline(0, color="0", linewidth=0.8)
-            clean_axes(ax, "x")
-            two = len(self.classes) == 2
-            other, own = (short(c, 16) for c in self.classes) if two else ("the others", "the class")
-            ax.set_xlabel(f"coefficient\nabove 0 for {own}\nbelow 0 for {other}", parse_math=False)
-        name_rows(ax, self._shown, _LONGEST)
-        if len(values) > 1:
-            ax.set_ylim(values.shape[1] - 0.5, -0.5)
+            drawing.name_rows(ax, self._shown, _LONGEST, margin=0)
+            return
+        drawing.name_rows(ax, self._shown, _LONGEST)
+        colours = np.where(values[:, 0] < 0, drawing.OUTLINE, drawing.BLUE)
+        ax.barh(range(len(values)), values[:, 0], color=colours, edgecolor="0.3", linewidth=0.5, height=0.7)
+        ax.axvline(0, color="0", linewidth=0.8)
+        drawing.clean_axes(ax, "x")
+        other, own = ("the others", "the class")
+        if len(self.classes) == 2:
+            other, own = (short(name, 16) for name in self.classes)
+        ax.set_xlabel(f"coefficient\nabove 0 for {own}\nbelow 0 for {other}", parse_math=False)
 
     def _draw_cells(self, ax: Axes, values: FloatArray) -> None:
         limit = float(np.abs(values).max(initial=0.0)) or 1.0
         settings: Any = {"aspect": "auto", "interpolation": "nearest"}
-        add_colour_bar(ax, ax.imshow(values.T, cmap=_COLOURS, vmin=-limit, vmax=limit, **settings), "coefficient")
+        image = ax.imshow(values, cmap=_COLOURS, vmin=-limit, vmax=limit, **settings)
+        drawing.add_colour_bar(ax, image, "coefficient")
         names = [short(c, 22) for c in self.classes]
-        if len(names) <= 60:
-            size = 9 if len(names) <= 30 else 7
-            for feature, row in np.argwhere(np.abs(values.T) > 0.02 * limit):
-                value = values[row, feature]
-                colour, sign = "1" if abs(value) > 0.6 * limit else "0", "+" if value > 0 else "\u2212"
-                ax.text(row, feature, sign, ha="center", va="center", fontsize=size, color=colour)
-        step = -(-len(names) // 60)
-        long = max(map(len, names), default=0) > 2 or len(names) > 30
+        few = len(names) <= 30
+        if len(names) <= _MOST_WRITTEN:
+            shown = np.argwhere(np.abs(values) > 0.02 * limit).tolist()
+            signs = {(row, column): "+" if values[row, column] > 0 else "\u2212" for row, column in shown}
+            drawing.write_cells(ax, signs, np.abs(values) > 0.6 * limit, 9 if few else 7)
+        step = -(-len(names) // _MOST_WRITTEN)
+        long = max(map(len, names), default=0) > 2 or not few
         ax.set_xticks(range(0, len(names), step), names[::step], rotation=90 if long else 0, parse_math=False)
-        ax.tick_params(axis="x", labelsize=8.5 if len(names) <= 30 else 7)
+        ax.tick_params(axis="x", labelsize=8.5 if few else 7)
         ax.set_xlabel("class (+ in favour of it, \u2212 against it)")
 
 

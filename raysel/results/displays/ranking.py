@@ -19,7 +19,8 @@ from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results import texts
 from raysel.results.agreement import source_ranking
 from raysel.results.displays.bars import FoldRankBars, PartCounts, PartScores, ScoreBars
-from raysel.results.displays.display import WIDTH, Display, StudyDisplay
+from raysel.results.displays.display import Display, StudyDisplay
+from raysel.results.displays.drawing import WIDTH
 from raysel.results.displays.maps import ScoreMap, SelectionMap, make_plane
 from raysel.results.numbers import StudyNumbers
 from raysel.results.remarks import limitations
@@ -36,7 +37,6 @@ class RankingFigure(StudyDisplay):
     key = "ranking"
     section = "features"
 
-    name: str
     ranking: FeatureRanking
     layout: Layout
     #: Sentences of the caption.
@@ -52,29 +52,18 @@ class RankingFigure(StudyDisplay):
         """Show the ranking of a study, by default that of its final model."""
         if ranking is None and not result.is_ranked:
             return None
-        ranking = ranking or source_ranking(result)
-        background, image = read_background_image(result)
-        return cls(
-            result.name,
-            ranking,
-            result.layout,
-            [
-                f"{texts.capitalized(texts.headline(result.facts))}.",
-                f"{texts.capitalized(line)}." if (line := texts.references_line(result.facts)) else "",
-                f"Test {result.metric} by task: {texts.format_each(result.facts.by_task)}."
-                if result.task_scores
-                else "",
-                f"The score is the {score_meaning(result.config['solver']['name'])}.",
-            ],
-            texts.format_remarks([*result.facts.actions, *limitations(result, ranking.n_selected)]),
-            background,
-            image,
-        )
+        ranking, facts = ranking or source_ranking(result), result.facts
+        answer = [texts.headline(facts), texts.references_line(facts)]
+        if result.task_scores:
+            answer.append(f"test {result.metric} by task: {texts.format_each(facts.by_task)}")
+        answer.append(f"the score is the {score_meaning(result.config['solver']['name'])}")
+        sentences = [f"{texts.capitalized(line)}." for line in answer if line]
+        limits = texts.format_remarks([*facts.actions, *limitations(result, ranking.n_selected)])
+        return cls(result.name, ranking, result.layout, sentences, limits, *read_background_image(result))
 
     @property
-    def title(self) -> str:
-        ranking = self.ranking
-        return f"{short(self.name, 42)}: top {ranking.n_selected} of {ranking.n_features} features"
+    def what(self) -> str:  # type: ignore[override]
+        return f"top {self.ranking.n_selected} of {self.ranking.n_features} features"
 
     @property
     def caption(self) -> str:
@@ -120,12 +109,10 @@ class RankingFigure(StudyDisplay):
         ranking = self._ranking_of(task, columns) if task else self.ranking
         largest = _LARGEST if len(self.layout.blocks()) <= _FEW_TASKS else _SMALL
         if plane := make_plane(block, ranking.usable_scores, largest):
-            image = self.background
-            if image is not None and task:
-                image = image[columns]
+            image = self.background[columns] if self.background is not None and task else self.background
             given = (ranking, block, plane, image, self.image, task)
-            yield ScoreMap(*given, f"score-map{number}", f"map{number}", largest)
-            yield SelectionMap(*given, f"selection-map{number}", "", largest)
+            yield ScoreMap(*given, f"score-map{number}", f"map{number}")
+            yield SelectionMap(*given, f"selection-map{number}", "")
         else:
             bars = ScoreBars(ranking, task, f"bars{number}", f"bars{number}")
             bars = bars.for_report() if task else bars
@@ -137,9 +124,8 @@ class RankingFigure(StudyDisplay):
         """Ranking of a task's features among themselves, of which the task's share of all selected ones counts."""
         n = shares(self.ranking.n_selected, {t: s.stop - s.start for t, s in self.layout.slices().items()})[task]
         ranking = self.ranking.restrict_to(np.arange(columns.start, columns.stop), n)
-        return replace(
-            ranking, feature_names=tuple(x.removeprefix(f"{task}{SEPARATOR}") for x in ranking.feature_names)
-        )
+        names = tuple(name.removeprefix(f"{task}{SEPARATOR}") for name in ranking.feature_names)
+        return replace(ranking, feature_names=names)
 
     @property
     def _first(self) -> Display:

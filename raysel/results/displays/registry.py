@@ -11,7 +11,7 @@ from raysel.results.displays.agreement import FoldRanks, StabilityCurve
 from raysel.results.displays.confusion import Confusion, LabelErrors
 from raysel.results.displays.convergence import ObjectiveCurves
 from raysel.results.displays.data import MeanImages, ModalityRanges
-from raysel.results.displays.display import Display, StudyDisplay, write_figures
+from raysel.results.displays.display import Display, StudyDisplay, write_figure
 from raysel.results.displays.preview_data import DataPreview
 from raysel.results.displays.profile import Profile
 from raysel.results.displays.ranking import RankingFigure
@@ -62,6 +62,6 @@ def write_displays(
     written: list[Path] = []
     for display in DISPLAYS if kinds else ():
         if display is RankingFigure or (display.exported and not only_ranking):
-            shown = display.from_result(result, ranking)
-            written += write_figures(shown.headed_figure(), folder, shown.key, kinds) if shown else []
+            figure = shown.headed_figure() if (shown := display.from_result(result, ranking)) else None
+            written += [write_figure(figure, folder / f"{display.key}.{kind}") for kind in kinds if figure]
     return written

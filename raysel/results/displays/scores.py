@@ -16,30 +16,18 @@ from raysel.core.arrays import FloatArray
 from raysel.core.printing import mean_and_sd, short
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results import texts
-from raysel.results.displays.display import (
-    BLUE,
-    GREEN,
-    OUTLINE,
-    PINK,
-    SKY,
-    StudyDisplay,
-    add_legend,
-    clean_axes,
-    name_rows,
-    readable,
-    set_ticks,
-    spread_out,
-)
+from raysel.results.displays import drawing
+from raysel.results.displays.display import StudyDisplay, labelled_table
 from raysel.results.numbers import StudyNumbers
 
 #: Colour, dashes and marker of the known references; others take those of the last.
 _REFERENCES: dict[str, tuple[str, tuple[float, ...], str]] = {
     "all features": ("0.0", (6, 2), ""),
-    "variance": (GREEN, (2, 1.2), "^"),
-    "f_test": (PINK, (5, 1.5, 1, 1.5), "D"),
+    "variance": (drawing.GREEN, (2, 1.2), "^"),
+    "f_test": (drawing.PINK, (5, 1.5, 1, 1.5), "D"),
     "chance": ("0.45", (1, 1.5), ""),
 }
-_OTHER = (SKY, (3, 1, 1, 1, 1, 1), "v")
+_OTHER = (drawing.SKY, (3, 1, 1, 1, 1, 1), "v")
 _FLATTENS = 2.5  # references further below the curves than so many times their range are written only
 
 
@@ -52,7 +40,6 @@ class ScoreCurve(StudyDisplay):
     section = "scores"
     size = (5.8, 3.8)
 
-    name: str
     metric: str
     #: Numbers of features, increasing.
     n_features: Sequence[int]
@@ -71,25 +58,20 @@ class ScoreCurve(StudyDisplay):
         outer, numbers = result.outer, [int(n) for n in result.score_curves()["n_features"]]
         if len(numbers) < 2:
             return None
+        test = np.array([refit.test_scores for refit in outer], dtype=np.float64)
         recorded = all(refit.inner_curve for refit in outer)  # not by raysel 0.1 and 0.2
+        inner = np.array([refit.inner_curve if recorded else [] for refit in outer], dtype=np.float64)
         references = {
             name: np.array([refit.references[reference.recorded] for refit in outer], dtype=np.float64)
             for name, reference in result.references.items()
         }
-        chosen = [] if result.stored.study.choose_n == "mean" else [refit.n_features for refit in outer]
-        return cls(
-            result.name,
-            readable(result.metric),
-            numbers,
-            np.array([refit.test_scores for refit in outer], dtype=np.float64),
-            np.array([refit.inner_curve if recorded else [] for refit in outer], dtype=np.float64),
-            references,
-            [n for n in chosen if n is not None],
-        )
+        chosen = [refit.n_features for refit in outer if refit.n_features is not None]
+        chosen = [] if result.stored.study.choose_n == "mean" else chosen
+        return cls(result.name, drawing.readable(result.metric), numbers, test, inner, references, chosen)
 
     @property
-    def title(self) -> str:
-        return f"{short(self.name, 36)}: {self.metric} over the number of features"
+    def what(self) -> str:  # type: ignore[override]
+        return f"{self.metric} over the number of features"
 
     @property
     def chosen_scores(self) -> FloatArray:
@@ -129,18 +111,17 @@ class ScoreCurve(StudyDisplay):
 
     def draw(self, ax: Axes) -> None:
         x = np.array(self.n_features, dtype=float)
-        if x[-1] > 12 * x[0]:
-            ax.set_xscale("log")
-        _band(ax, x, self.test, (BLUE, "o", "-"), "test ± SD over outer folds")
+        drawing.scale_numbers(ax, self.n_features)
+        _band(ax, x, self.test, (drawing.BLUE, "o", "-"), "test ± SD over outer folds")
         if self.inner.size:
-            _band(ax, x, self.inner, (OUTLINE, "s", (0, (4, 1.5))), "inner validation ± SD")
+            _band(ax, x, self.inner, (drawing.OUTLINE, "s", (0, (4, 1.5))), "inner validation ± SD")
         if self.chosen:
             circle: Any = {"markersize": 10, "markerfacecolor": "none", "markeredgecolor": "0", "markeredgewidth": 1.1}
             label = "a fold at its chosen N"
             ax.plot(self.chosen, self.chosen_scores, "o", zorder=5, linestyle="", label=label, **circle)
         below = self._draw_references(ax, x)
-        clean_axes(ax, "y")
-        set_ticks(ax, self.n_features)
+        drawing.clean_axes(ax, "y")
+        drawing.set_ticks(ax, self.n_features)
         ax.set_xlabel("N, number of best features that the classifier is given")
         ax.set_ylabel(self.metric, parse_math=False)
         if below:
@@ -148,7 +129,7 @@ class ScoreCurve(StudyDisplay):
             ax.set_ylim(low - 0.09 * (high - low), high)
             text = f"below the axis: {', '.join(below)}"
             ax.text(0.01, 0.015, text, transform=ax.transAxes, color="0.35", parse_math=False)
-        add_legend(ax)
+        drawing.add_legend(ax)
 
     def _draw_references(self, ax: Axes, x: FloatArray) -> list[str]:
         """Draw the references as lines with their names at the ends; return those too far below for that."""
@@ -159,23 +140,17 @@ class ScoreCurve(StudyDisplay):
         for name, rows in self.references.items():
             means, (colour, dashes, marker) = rows.mean(axis=0), _REFERENCES.get(name, _OTHER)
             if means.max() < lowest:
-                below.append(f"{readable(name)} {means.mean():.3f}")
+                below.append(f"{drawing.readable(name)} {means.mean():.3f}")
                 continue
             places, level = (x[[0, -1]], np.repeat(means, 2)) if len(means) == 1 else (x, means)
             ax.plot(places, level, color=colour, linestyle=(0, dashes), marker=marker, markersize=4.5, linewidth=1.4)
-            ends.append((readable(name), float(level[-1]), colour))
+            ends.append((drawing.readable(name), float(level[-1]), colour))
         low, high = ax.get_ylim()
         ax.set_ylim(low, high)
         wanted = np.array([(y - low) / (high - low) for _, y, _ in ends])
-        for (label, _, colour), place in zip(ends, spread_out(wanted, 0.06, 1.0), strict=True):
-            text = short(label, 24)
-            settings: Any = {
-                "xycoords": "axes fraction",
-                "textcoords": "offset points",
-                "va": "center",
-                "color": colour,
-            }
-            ax.annotate(text, (1.0, place), (6, 0), parse_math=False, **settings)
+        settings: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "center"}
+        for (label, _, colour), place in zip(ends, drawing.spread_out(wanted, 0.06, 1.0), strict=True):
+            ax.annotate(short(label, 24), (1.0, place), (6, 0), color=colour, parse_math=False, **settings)
         return below
 
 
@@ -187,7 +162,6 @@ class ScoreRows(StudyDisplay):
     table = "scores"
     section = "scores"
 
-    name: str
     metric: str
     #: Scores of the outer folds by the row's name.
     rows: Mapping[str, Sequence[float]]
@@ -203,11 +177,11 @@ class ScoreRows(StudyDisplay):
         rows |= {f"test, {name}": scores for name, scores in result.task_scores.items()}
         rows |= {texts.reference_name(result.facts, name): found.scores for name, found in result.references.items()}
         folds = [refit.fold for refit in result.outer]
-        return cls(result.name, readable(result.metric), rows, folds, bool(result.task_scores))
+        return cls(result.name, drawing.readable(result.metric), rows, folds, bool(result.task_scores))
 
     @property
-    def title(self) -> str:
-        return f"{short(self.name, 36)}: {self.metric}"
+    def what(self) -> str:  # type: ignore[override]
+        return self.metric
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]
@@ -223,21 +197,19 @@ class ScoreRows(StudyDisplay):
         )
 
     def frame(self) -> pd.DataFrame:
-        table = pd.DataFrame(self.rows.values(), columns=list(self.fold_names))
-        table.insert(0, "name", list(self.rows))
-        return table
+        return labelled_table("name", list(self.rows), self.rows.values(), self.fold_names)
 
     def draw(self, ax: Axes) -> None:
         for y, values in enumerate(self.rows.values()):
             scores = np.array(values, dtype=float)
-            ax.barh(y, scores.mean(), height=0.62, color=BLUE if y == 0 else "0.75", zorder=1)
+            ax.barh(y, scores.mean(), height=0.62, color=drawing.BLUE if y == 0 else "0.75", zorder=1)
             if len(scores) > 1:
-                colour, sd = OUTLINE if y == 0 else "0.25", scores.std(ddof=1)
+                colour, sd = drawing.OUTLINE if y == 0 else "0.25", scores.std(ddof=1)
                 ax.errorbar(scores.mean(), y, xerr=sd, color=colour, capsize=3, linewidth=1.6)
             circles: Any = {"facecolors": "white", "edgecolors": "0.2", "linewidths": 0.8}
             ax.scatter(scores, np.full(len(scores), y), s=20, zorder=3, **circles)
-        name_rows(ax, [textwrap.fill(short(name, 60), 32) for name in self.rows], longest=70)
-        clean_axes(ax, "x")
+        drawing.name_rows(ax, [textwrap.fill(short(name, 60), 32) for name in self.rows], longest=70)
+        drawing.clean_axes(ax, "x")
         ax.set_xlabel(self.metric, parse_math=False)
 
 

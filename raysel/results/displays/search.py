@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -17,20 +17,12 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 
-from raysel.core.arrays import FloatArray
+from raysel.core.arrays import FloatArray, IntArray
 from raysel.core.printing import short
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.plan import FINAL
-from raysel.results.displays.display import (
-    BLUE,
-    OUTLINE,
-    WIDTH,
-    StudyDisplay,
-    add_colour_bar,
-    add_legend,
-    clean_axes,
-    readable,
-)
+from raysel.results.displays import drawing
+from raysel.results.displays.display import StudyDisplay
 from raysel.results.numbers import StudyNumbers
 
 _GROUPS = 5  # groups of the values of a parameter of many values
@@ -63,7 +55,6 @@ class SearchSurface(StudyDisplay):
     table = "tried"
     lacks = "has no search to show: no parameter was searched over, or every configuration failed."
 
-    name: str
     metric: str
     tried: Sequence[TriedConfiguration]
 
@@ -77,13 +68,13 @@ class SearchSurface(StudyDisplay):
         tried = _tried(result, by_fold=False)
         if len(varying_parameters(tried)) == 1 and any(record.fold for record in result.records):
             tried = _tried(result, by_fold=True)
-        found = cls(result.name, readable(result.metric), tried)
+        found = cls(result.name, drawing.readable(result.metric), tried)
         return found if found.shown and any(one.score is not None for one in tried) else None
 
     @property
-    def title(self) -> str:
+    def what(self) -> str:  # type: ignore[override]
         shown = " and ".join(short(name.rpartition("__")[2], 20) for name in self.shown)
-        return f"{short(self.name, 30)}: validation {self.metric} over {shown}"
+        return f"validation {self.metric} over {shown}"
 
     @cached_property
     def shown(self) -> list[str]:
@@ -109,14 +100,17 @@ class SearchSurface(StudyDisplay):
     @property
     def _is_grid(self) -> bool:
         """Whether there are two parameters, and the configurations fill most cells of the grid of their values."""
-        pairs = {tuple(repr(one.params.get(name)) for name in self.shown) for one in self.tried}
-        n_cells = np.prod([len(distinct_values(self.tried, name)) for name in self.shown])
-        return len(self.shown) == 2 and bool(len(pairs) >= _FULL * n_cells)
+        values = [values_of(self.tried, name) for name in self.shown]
+        n_cells = np.prod([len(distinct) for distinct, _ in values])
+        n_filled = len(set(zip(*(at.tolist() for _, at in values), strict=True)))
+        return len(self.shown) == 2 and bool(n_filled >= _FULL * n_cells)
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]
-        rows = len(distinct_values(self.tried, self.shown[-1])) if self._is_grid else 0
-        return WIDTH, float(np.clip(0.36 * rows + 1.2, 2.4, 6.0)) if rows else 3.4
+        if not self._is_grid:
+            return drawing.WIDTH, 3.4
+        rows, _ = values_of(self.tried, self.shown[-1])
+        return drawing.WIDTH, float(np.clip(0.36 * len(rows) + 1.2, 2.4, 6.0))
 
     @property
     def on_white(self) -> bool:  # type: ignore[override]
@@ -132,20 +126,16 @@ class SearchSurface(StudyDisplay):
         return pd.DataFrame(table)
 
     def draw(self, ax: Axes) -> None:
-        if self._is_grid:
-            _Grid(self).draw(ax)
-        elif len(self.shown) == 2:
-            self._draw_points(ax)
-        else:
-            self._draw_line(ax)
+        draw = self._draw_line if len(self.shown) == 1 else self._draw_points
+        (self._draw_grid if self._is_grid else draw)(ax)
 
     @property
     def scores(self) -> FloatArray:
         """Validation scores, NaN where a configuration failed; shape (n_configurations,)."""
-        return np.array([np.nan if one.score is None else one.score for one in self.tried], dtype=float)
+        return np.array([one.score for one in self.tried], dtype=float)
 
     def _draw_points(self, ax: Axes) -> None:
-        x, y = (self._places(ax, name, side) for name, side in zip(self.shown, "xy", strict=True))
+        x, y = self._places(ax, self.shown[0], "x"), self._places(ax, self.shown[1], "y")
         scores, stopped = self.scores, np.array([one.stopped for one in self.tried])
         norm, failed = Normalize(np.nanmin(scores), np.nanmax(scores)), np.isnan(scores)
         order = np.argsort(np.where(failed, -np.inf, scores), kind="stable")  # the best on top
@@ -157,9 +147,9 @@ class SearchSurface(StudyDisplay):
         if failed.any():
             ax.scatter(x[failed], y[failed], marker="x", color="0.45", s=30, label="failed")
         self._mark_winners(ax, x, y)
-        add_colour_bar(ax, ScalarMappable(norm, colormaps["viridis"]), f"validation {self.metric}")
-        clean_axes(ax)
-        add_legend(ax, scatterpoints=1)
+        drawing.add_colour_bar(ax, ScalarMappable(norm, colormaps["viridis"]), f"validation {self.metric}")
+        drawing.clean_axes(ax)
+        drawing.add_legend(ax, scatterpoints=1)
 
     def _draw_line(self, ax: Axes) -> None:
         name, scores = self.shown[0], self.scores
@@ -169,13 +159,13 @@ class SearchSurface(StudyDisplay):
         folds = np.array([one.fold for one in self.tried])
         for fold in dict.fromkeys(folds.tolist()):  # scores of different folds are not comparable
             drawn = order[(~np.isnan(scores) & (folds == fold))[order]]
-            ax.plot(x[drawn], scores[drawn], color=BLUE, marker="o", linestyle=style, markersize=5.5)
+            ax.plot(x[drawn], scores[drawn], color=drawing.BLUE, marker="o", linestyle=style, markersize=5.5)
         for i, place in enumerate(x[np.isnan(scores)]):
             ax.axvline(place, color="0.6", linestyle=":", linewidth=1, label=None if i else "failed")
         self._mark_winners(ax, x, scores)
-        clean_axes(ax, "y")
+        drawing.clean_axes(ax, "y")
         ax.set_ylabel(f"validation {self.metric}", parse_math=False)
-        add_legend(ax)
+        drawing.add_legend(ax)
 
     def _mark_winners(self, ax: Axes, x: FloatArray, y: FloatArray) -> None:
         scored = [i for i, one in enumerate(self.tried) if one.score is not None]
@@ -183,77 +173,64 @@ class SearchSurface(StudyDisplay):
         model = [i for i in scored if self.tried[i].is_model]
         for chosen, marker, colour, size, label in (
             (winners, "o", "0", 11, "wins an outer fold"),
-            (model, "s", OUTLINE, 15, "final model"),
+            (model, "s", drawing.OUTLINE, 15, "final model"),
         ):
             if chosen:
                 edge: Any = {"markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.6}
                 ax.plot(x[chosen], y[chosen], marker, markersize=size, linestyle="", label=label, zorder=3, **edge)
 
-    def _places(self, ax: Axes, name: str, side: str) -> FloatArray:
+    def _places(self, ax: Axes, name: str, side: Literal["x", "y"]) -> FloatArray:
         """Set up the axis of a parameter, and return the place of each configuration on it."""
-        values = [one.params.get(name) for one in self.tried]
+        distinct, at = values_of(self.tried, name)
         axis = ax.xaxis if side == "x" else ax.yaxis
         axis.set_label_text(short(name, 50 if side == "x" else 34), parse_math=False)
-        if all(is_number(value) for value in values):
-            numbers = np.array(values, dtype=float)
-            if numbers.min() > 0 and numbers.max() >= 20 * numbers.min():
-                (ax.set_xscale if side == "x" else ax.set_yscale)("log")
-            if len(few := np.unique(numbers)) <= _FEW_VALUES:
-                axis.set_ticks([], minor=True)
-                axis.set_ticks(few.tolist(), [_label(value) for value in few])
-            return numbers
-        distinct = distinct_values(self.tried, name)
-        axis.set_ticks(range(len(distinct)), [_label(value) for value in distinct], parse_math=False)
-        at = {repr(value): i for i, value in enumerate(distinct)}
-        return np.array([at[repr(value)] for value in values], dtype=float)
+        if not all(map(is_number, distinct)):
+            axis.set_ticks(range(len(distinct)), list(map(_label, distinct)), parse_math=False)
+            return at.astype(float)
+        numbers = np.array(distinct, dtype=float)[at]
+        if numbers.min() > 0 and numbers.max() >= 20 * numbers.min():
+            drawing.scale_by_logarithm(ax, side, numbers)
+        if len(few := np.unique(numbers)) <= _FEW_VALUES:
+            axis.set_ticks([], minor=True)
+            axis.set_ticks(few.tolist(), list(map(_label, few)))
+        return numbers
 
-
-class _Grid:
-    """Heat map of the best score in each cell of the grid of two parameters."""
-
-    def __init__(self, surface: SearchSurface) -> None:
-        self.names, self.metric = surface.shown, surface.metric
-        self.columns, self.rows = (distinct_values(surface.tried, name) for name in self.names)
-        at_column, at_row = ({repr(v): i for i, v in enumerate(values)} for values in (self.columns, self.rows))
-        self.cells: dict[tuple[int, int], list[TriedConfiguration]] = {}
-        for one in surface.tried:
-            column, row = (repr(one.params.get(name)) for name in self.names)
-            self.cells.setdefault((at_row[row], at_column[column]), []).append(one)
-
-    def draw(self, ax: Axes) -> None:
-        best = np.full((len(self.rows), len(self.columns)), np.nan)
-        for place, configurations in self.cells.items():
-            score = _best(configurations).score
-            best[place] = np.nan if score is None else score
+    def _draw_grid(self, ax: Axes) -> None:
+        """Draw the best score in each cell of the grid of two parameters as a heat map."""
+        (columns, x), (rows, y) = (values_of(self.tried, name) for name in self.shown)
+        cells: dict[tuple[int, int], list[TriedConfiguration]] = {}
+        for place, one in zip(zip(y.tolist(), x.tolist(), strict=True), self.tried, strict=True):
+            cells.setdefault(place, []).append(one)
+        best = np.full((len(rows), len(columns)), np.nan)
+        for place, configurations in cells.items():
+            best[place] = _best(configurations).score  # None is NaN
         shown = np.ma.masked_invalid(best)
         image = ax.imshow(shown, cmap="viridis", aspect="auto", origin="lower", interpolation="nearest")
-        add_colour_bar(ax, image, f"validation {self.metric}")
-        written = len(self.columns) <= 12 and len(self.rows) <= 14
-        for (row, column), configurations in self.cells.items():
-            corner = (column - 0.5, row - 0.5)
-            if np.isnan(best[row, column]):
-                look: Any = {"facecolor": "0.95", "edgecolor": "0.6", "hatch": "xxx", "linewidth": 0}
-                ax.add_patch(Rectangle(corner, 1, 1, **look))
-                continue
-            colour = "1" if best[row, column] < shown.min() + 0.6 * np.ptp(shown) else "0"
-            n_winners = sum(one.n_winners for one in configurations)
-            if written:
-                text = f"{best[row, column]:.3f}" + (f"\n{n_winners} won" if n_winners else "")
-                ax.text(column, row, text, ha="center", va="center", fontsize=8, color=colour, linespacing=1.0)
-            elif n_winners:
-                ax.plot(column, row, "o", color=colour, markersize=4)
-            if any(one.is_model for one in configurations):
-                look = {"fill": False, "edgecolor": OUTLINE, "linewidth": 3, "clip_on": False, "zorder": 4}
-                ax.add_patch(Rectangle(corner, 1, 1, **look))
-        for axis, values, name in ((ax.xaxis, self.columns, self.names[0]), (ax.yaxis, self.rows, self.names[1])):
+        drawing.add_colour_bar(ax, image, f"validation {self.metric}")
+        won = {place: n for place, found in cells.items() if (n := sum(one.n_winners for one in found))}
+        dark, failed = best < shown.min() + 0.6 * np.ptp(shown), [place for place in cells if np.isnan(best[place])]
+        written = len(columns) <= 12 and len(rows) <= 14
+        if written:
+            texts = {place: f"{best[place]:.3f}" for place in cells if place not in failed}
+            texts |= {place: f"{text}\n{won[place]} won" for place, text in texts.items() if place in won}
+            drawing.write_cells(ax, texts, dark, 8)
+        for row, column in () if written else won:
+            ax.plot(column, row, "o", color="1" if dark[row, column] else "0", markersize=4)
+        model: Any = {"fill": False, "edgecolor": drawing.OUTLINE, "linewidth": 3, "clip_on": False, "zorder": 4}
+        cross: Any = {"facecolor": "0.95", "edgecolor": "0.6", "hatch": "xxx", "linewidth": 0}
+        for (row, column), configurations in cells.items():
+            if (row, column) in failed or any(one.is_model for one in configurations):
+                look = cross if (row, column) in failed else model
+                ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **look))
+        for axis, values, name in zip((ax.xaxis, ax.yaxis), (columns, rows), self.shown, strict=True):
             step = -(-len(values) // _MOST_LABELS)
-            axis.set_ticks(range(0, len(values), step), [_label(v) for v in values[::step]], parse_math=False)
+            axis.set_ticks(range(0, len(values), step), list(map(_label, values[::step])), parse_math=False)
             axis.set_label_text(short(name, 50 if axis is ax.xaxis else 26), parse_math=False)
-        if len(self.columns) > 6 and max(len(_label(v)) for v in self.columns) > 5:
+        if len(columns) > 6 and max(len(_label(value)) for value in columns) > 5:
             ax.tick_params(axis="x", rotation=45)
         notes = ["outlined: final model", "won: outer folds that it wins" if written else "dot: wins an outer fold"]
-        notes += ["crossed: failed"] * bool(np.isnan([best[place] for place in self.cells]).any())
-        ax.set_title("   ·   ".join(notes), fontsize=8.5, loc="left", color="0.25")
+        notes += ["crossed: failed"] * bool(failed)
+        ax.set_title("   \u00b7   ".join(notes), fontsize=8.5, loc="left", color="0.25")
 
 
 def _tried(result: StudyNumbers, *, by_fold: bool) -> list[TriedConfiguration]:
@@ -292,7 +269,7 @@ def shown_parameters(tried: Sequence[TriedConfiguration]) -> list[str]:
     if len(varying) <= 2 or not scored:
         return varying[:2]
     scores = np.array([one.score for one in scored], dtype=float)
-    groups = {name: _groups([one.params.get(name) for one in scored]) for name in varying}
+    groups = {name: _groups(scored, name) for name in varying}
 
     def explained(pair: tuple[str, str]) -> float:
         cells = pd.Series(scores).groupby([groups[pair[0]], groups[pair[1]]]).agg(["size", "mean"])
@@ -304,7 +281,7 @@ def shown_parameters(tried: Sequence[TriedConfiguration]) -> list[str]:
 def varying_parameters(tried: Sequence[TriedConfiguration]) -> list[str]:
     """Return the names of the parameters that have several values."""
     names = dict.fromkeys(name for one in tried for name in one.params)
-    return [name for name in names if len({repr(one.params.get(name)) for one in tried}) > 1]
+    return [name for name in names if len(values_of(tried, name)[0]) > 1]
 
 
 def is_number(value: Any) -> bool:
@@ -312,20 +289,23 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
 
 
-def distinct_values(tried: Sequence[TriedConfiguration], name: str) -> list[Any]:
-    """Return the distinct values of a parameter: numbers increasing, then the others in their order."""
-    values = {repr(one.params.get(name)): one.params.get(name) for one in tried}
-    numbers: list[Any] = [value for value in values.values() if is_number(value)]
-    return [*sorted(numbers), *(value for value in values.values() if not is_number(value))]
+def values_of(tried: Sequence[TriedConfiguration], name: str) -> tuple[list[Any], IntArray]:
+    """Return the distinct values of a parameter, numbers increasing before others, and which each configuration has."""
+    given = [one.params.get(name) for one in tried]
+    distinct = list({repr(value): value for value in given}.values())
+    numbers: list[Any] = [value for value in distinct if is_number(value)]
+    ordered = [*sorted(numbers), *(value for value in distinct if not is_number(value))]
+    places = {repr(value): i for i, value in enumerate(ordered)}
+    return ordered, np.array([places[repr(value)] for value in given], dtype=np.int64)
 
 
-def _groups(values: Sequence[Any]) -> list[int]:
-    keys = [repr(value) for value in values]
-    distinct = list(dict.fromkeys(keys))
-    if len(distinct) > _GROUPS and all(is_number(value) for value in values):
-        numbers = np.array(values, dtype=float)
-        return np.searchsorted(np.quantile(numbers, np.linspace(0, 1, _GROUPS + 1)[1:-1]), numbers).tolist()
-    return [distinct.index(key) for key in keys]
+def _groups(tried: Sequence[TriedConfiguration], name: str) -> IntArray:
+    """Group of each configuration by the value of a parameter."""
+    distinct, at = values_of(tried, name)
+    if len(distinct) <= _GROUPS or not all(map(is_number, distinct)):
+        return at
+    numbers = np.array(distinct, dtype=float)[at]
+    return np.searchsorted(np.quantile(numbers, np.linspace(0, 1, _GROUPS + 1)[1:-1]), numbers)
 
 
 def _best(tried: Sequence[TriedConfiguration]) -> TriedConfiguration:

@@ -11,7 +11,8 @@ from matplotlib import rc_context
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from raysel.results.displays.display import BLUE, OUTLINE, WARNING, Display
+from raysel.results.displays.display import Display
+from raysel.results.displays.drawing import BLUE, OUTLINE, WARNING
 from raysel.results.displays.registry import displays_of
 from raysel.results.page.contents import Picture, csv_download, printable
 from raysel.results.result import StudyResult

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from raysel.numerics.inference import compare_over_data_sets
 from raysel.results.displays.comparison import ComparisonFigure, ShownMember
 from raysel.results.displays.critical_difference import RankDiagram
-from raysel.results.displays.display import spread_out
+from raysel.results.displays.drawing import spread_out
 
 
 def members_of(n_curves: int, n_native: int, n_runs: int = 5) -> list[ShownMember]:

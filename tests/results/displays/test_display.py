@@ -10,16 +10,17 @@ import xml.etree.ElementTree as ET
 from matplotlib.figure import Figure
 from no_warnings import no_warnings
 
-from raysel.results.displays.display import write_figure, write_figures
+from raysel.results.displays.display import write_figure
 
 KINDS = ("png", "svg", "pdf")
 CODE = """
 import sys
 import numpy as np
 from raysel.results.displays.confusion import Confusion
-from raysel.results.displays.display import write_figures
+from raysel.results.displays.display import write_figure
 figure = Confusion("study", np.array([[9, 1], [2, 8]]), ["one", "two"], 3).headed_figure()
-write_figures(figure, sys.argv[1], "confusion", ("png", "svg", "pdf"))
+for kind in ("png", "svg", "pdf"):
+    write_figure(figure, f"{sys.argv[1]}/confusion.{kind}")
 """
 
 
@@ -43,8 +44,7 @@ def test_two_processes_write_the_same_bytes(tmp_path):
 def test_letters_that_no_font_has_give_no_warning_and_valid_svg(tmp_path):
     figure = Figure(figsize=(2, 1))
     figure.text(0.1, 0.5, "特徴 \U0001f9ec <&> \ue123", parse_math=False)
-    paths = write_figures(figure, tmp_path, "letters", KINDS)
-    assert [path.name for path in paths] == ["letters.png", "letters.svg", "letters.pdf"]
+    paths = [write_figure(figure, tmp_path / f"letters.{kind}") for kind in KINDS]
     texts = ["".join(text.itertext()) for text in ET.parse(paths[1]).getroot().iter("{http://www.w3.org/2000/svg}text")]
     assert "特徴 \U0001f9ec <&> \ue123" in "".join(texts)
 

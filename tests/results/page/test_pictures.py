@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 from matplotlib.figure import Figure
 
-from raysel.results.displays.display import BLUE
+from raysel.results.displays.drawing import BLUE
 from raysel.results.page.pictures import inline_svg
 
 HOSTILE = 'style="fill: #000000" </svg><script>url(#x)</script> & \x00\u202e'
