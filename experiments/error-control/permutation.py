@@ -22,7 +22,7 @@ from raysel.data.layouts import Matrix, Tensor
 from raysel.data.synthetic import make_matrix_classification, make_multimodal_classification
 from raysel.evaluation.plan import derived_seed
 from raysel.numerics.permutation import feature_p_values
-from raysel.run.resampling import permutation as parts
+from raysel.run import permutation as parts
 from raysel.study.definition import Study
 
 PERMUTATIONS, LEVEL, FIRST_SEED = 19, 0.05, 1000
