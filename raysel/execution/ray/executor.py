@@ -7,6 +7,7 @@ import logging
 import os
 import tempfile
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import cached_property
@@ -25,9 +26,9 @@ from raysel.evaluation.plan import InnerFold, OuterFold
 from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.execution.executor import Executor, Recorder, SearchLimits, TaskEnd, last_line, refit_error
 from raysel.execution.ray.head import HeadWatch
-from raysel.execution.ray.nodes import Cluster, Demand, memory_ends_for_tune
-from raysel.execution.ray.session import mlflow_hidden_from_tune, node_check, ray_session
-from raysel.execution.ray.tasks import LostTrials, NodeTasks, task_options
+from raysel.execution.ray.nodes import Cluster, Demand
+from raysel.execution.ray.session import node_check, ray_session
+from raysel.execution.ray.tasks import NodeTasks, task_options
 from raysel.execution.ray.tune import (
     PlanScheduler,
     PlanSearcher,
@@ -35,6 +36,7 @@ from raysel.execution.ray.tune import (
     SharedFolds,
     StudyStopper,
     StudyTrainable,
+    adapted_tune,
 )
 from raysel.execution.ray.versions import other_versions
 from raysel.execution.serial import SerialExecutor, prepare_fold, refit, run_task
@@ -141,8 +143,9 @@ class RayExecutor(Executor):
         if check := node_check():
             check.record(log)
         self._cluster.check()
-        limits, lost = SearchLimits(search.time_budget, search.max_failures, plan), LostTrials()
-        callback = RecorderCallback(plan, Recorder(plan, log), self._cluster, lost)
+        limits = SearchLimits(search.time_budget, search.max_failures, plan)
+        again: deque[dict[str, Any]] = deque()
+        callback = RecorderCallback(plan, Recorder(plan, log), self._cluster, again)
         log.enter_phase("preparing the folds")
         if study.dataset.X.nbytes > _store_bytes():
             log.message(
@@ -167,7 +170,7 @@ class RayExecutor(Executor):
                 tune_config=tune.TuneConfig(
                     reuse_actors=True,
                     # Proposes no more than can run: Tune would start an actor for each waiting trial.
-                    search_alg=PlanSearcher(plan, self._cluster, lost, limits),
+                    search_alg=PlanSearcher(plan, self._cluster, again, limits),
                     num_samples=-1,
                     scheduler=PlanScheduler(plan),
                     # Module-level functions: Tune pickles them twice per trial, including the variables of a closure.
@@ -180,12 +183,12 @@ class RayExecutor(Executor):
                     verbose=0,
                     callbacks=[callback],
                     stop=StudyStopper(limits),
-                    failure_config=tune.FailureConfig(max_failures=0),  # `LostTrials` decides
+                    failure_config=tune.FailureConfig(max_failures=0),  # `Losses` decides
                     checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),
                 ),
             )
             try:
-                with mlflow_hidden_from_tune(), memory_ends_for_tune():
+                with adapted_tune():
                     tuner.fit()
             except (TuneError, RayError) as error:
                 raise (
@@ -302,8 +305,7 @@ class RayExecutor(Executor):
         return task.options(**self._options, scheduling_strategy=strategy, max_retries=0)
 
     def _node_tasks(self, what: str) -> NodeTasks:
-        search = self._study.config.search
-        return NodeTasks(self._cluster, search.needs, search.max_concurrent, what, self._tasks)
+        return NodeTasks(self._cluster, what, self._tasks)
 
 
 def _trial_name(trial: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 
 import pytest
 from ray import tune
@@ -10,7 +11,7 @@ from small_studies import make_study, quiet_log, write_digits
 
 from raysel.execution.executor import Recorder
 from raysel.execution.ray.nodes import Cluster
-from raysel.execution.ray.tasks import MAX_RETRIES, LostTrials
+from raysel.execution.ray.tasks import MAX_RETRIES
 from raysel.execution.ray.tune import RecorderCallback
 from raysel.execution.trial_plan import trial_plan
 from raysel.tracking.journal import read_journal
@@ -44,10 +45,10 @@ def test_the_error_of_a_lost_trial(phase, kind, expected, tmp_path):
     study = make_study(tmp_path / "few.npz")
     plan = trial_plan(study)
     with quiet_log(tmp_path / "run", study) as log:
-        lost, proposed = LostTrials(), plan.propose()
+        proposed = plan.propose()
+        callback = RecorderCallback(plan, Recorder(plan, log), Cluster({"CPU": 1.0}, None, log.message), deque())
         for _ in range(MAX_RETRIES):
-            lost.runs_again(proposed, "", ())
-        callback = RecorderCallback(plan, Recorder(plan, log), Cluster({"CPU": 1.0}, None, log.message), lost)
+            callback.losses.runs_again(proposed["name"], "", None)
         config = tune.RunConfig(storage_path=str(tmp_path / "tune"), verbose=0, callbacks=[callback])
         tune.Tuner(broken(phase, kind), param_space=proposed, run_config=config).fit()
     (record,) = read_journal(tmp_path / "run" / "journal.jsonl")
