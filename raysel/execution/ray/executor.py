@@ -33,7 +33,6 @@ from raysel.execution.ray.tune import (
     PlanScheduler,
     PlanSearcher,
     RecorderCallback,
-    SharedFolds,
     StudyStopper,
     StudyTrainable,
     adapted_tune,
@@ -162,9 +161,7 @@ class RayExecutor(Executor):
         with tempfile.TemporaryDirectory(prefix="raysel-tune-", ignore_cleanup_errors=True) as storage:
             tuner = tune.Tuner(
                 tune.with_resources(
-                    tune.with_parameters(
-                        StudyTrainable, shared=SharedFolds(study_ref, prepared), trial_class=plan.trial_class
-                    ),
+                    tune.with_parameters(StudyTrainable, shared=(study_ref, prepared), trial_class=plan.trial_class),
                     tune.PlacementGroupFactory([search.needs]),
                 ),
                 tune_config=tune.TuneConfig(
@@ -190,17 +187,13 @@ class RayExecutor(Executor):
             try:
                 with adapted_tune():
                     tuner.fit()
-            except (TuneError, RayError) as error:
-                raise (
-                    callback.error
-                    or other_versions(error)
-                    or StudyError(f"Ray Tune failed: {last_line(error)}. Resume the study.")
-                ) from error
-            except RuntimeError as error:
-                if not isinstance(error.__cause__, RayError):
+            except (TuneError, RayError, RuntimeError) as error:
+                # Tune raises a RuntimeError from an error of Ray that it does not know.
+                cause = error if isinstance(error, TuneError | RayError) else error.__cause__
+                if not isinstance(cause, TuneError | RayError):
                     raise
-                # An error of Ray that Tune does not know.
-                raise StudyError(f"Ray Tune failed: {last_line(error.__cause__)}. Resume the study.") from error
+                failed = StudyError(f"Ray Tune failed: {last_line(cause)}. Resume the study.")
+                raise (callback.error or other_versions(cause) or failed) from error
             except KeyboardInterrupt as error:
                 # The frames of Tune hold the actors: while the traceback exists, they keep their CPUs.
                 raise error.with_traceback(None) from None
@@ -212,7 +205,7 @@ class RayExecutor(Executor):
 
     def _prepare_folds(self) -> dict[tuple[str, int, str], Any]:
         """Put the `FoldData` of all inner folds in the object store, for as many prepare keys as fit in their share."""
-        study, found = self._study, {}
+        study, prepared = self._study, {}
         largest, number = study.largest
         others = [(fold, i) for fold, i in study.training_sets if fold is not largest or i != number]
         room = _STORE_SHARE * _store_bytes()
@@ -222,10 +215,10 @@ class RayExecutor(Executor):
             room -= size * study.n_largest
             if room < 0:
                 break
-            found[largest.name, number, key] = first
+            prepared[largest.name, number, key] = first
             for (fold, i), (data, _) in zip(others, self._prepared(others, params), strict=True):
-                found[fold.name, i, key] = data
-        return found
+                prepared[fold.name, i, key] = data
+        return prepared
 
     def _prepared(self, sets: Sequence[tuple[OuterFold, int]], params: Mapping[str, Any]) -> list[tuple[Any, int]]:
         """Prepare inner folds; return the reference to the data of each, and its bytes."""
@@ -242,9 +235,7 @@ class RayExecutor(Executor):
 
         for n, size, error in self._node_tasks("preparation").run(submit, len(sets)):
             if error is not None:
-                raise other_versions(error) or StudyError(
-                    f"the folds could not be prepared: {last_line(error)}"
-                ) from error
+                raise StudyError(f"the folds could not be prepared: {last_line(error)}") from error
             sizes[n] = size
         return [(data[n], sizes[n]) for n in range(len(sets))]
 
@@ -261,7 +252,7 @@ class RayExecutor(Executor):
         due = 0
         for n, value, error in self._node_tasks("refit").run(submit, len(winners)):
             if error is not None:
-                raise other_versions(error) or refit_error(*winners[n], error) from error
+                raise refit_error(*winners[n], error) from error
             ended[n] = value
             while due in ended:  # in the order of the winners
                 yield ended.pop(due)
@@ -281,8 +272,6 @@ class RayExecutor(Executor):
         for n, value, error in self._node_tasks("task").run(submit, len(arguments)):
             if error is None:
                 yield value
-            elif refused := other_versions(error):
-                raise refused from error
             else:  # the worker process died
                 after = "" if limit is None else f" (one that takes over {limit:g} s is ended)"
                 yield TaskEnd(arguments[n], error=f"{type(error).__name__}{after}: {last_line(error)}")

@@ -20,6 +20,7 @@ from ray.exceptions import (
 )
 
 from raysel.execution.ray.nodes import Cluster, MemoryShortError
+from raysel.execution.ray.versions import other_versions
 
 #: Number of times that a trial runs again after its worker process ended on a node that goes on.
 MAX_RETRIES = 2
@@ -94,7 +95,7 @@ class NodeTasks:
         self._running: dict[Any, tuple[int, str]] = {}
 
     def run(self, submit: Callable[[int, str], Any], n: int) -> Iterator[tuple[int, Any, RayError | None]]:
-        """Run tasks and yield them as they end."""
+        """Run tasks and yield them as they end; the error of a worker with other versions is raised."""
         waiting = deque(range(n))
         while waiting or self._running:
             self._cluster.refresh()
@@ -116,6 +117,8 @@ class NodeTasks:
                 number, _ = self._forget(task)
                 if again:
                     waiting.appendleft(number)
+                elif refused := other_versions(error):
+                    raise refused from error
                 else:
                     yield number, value, error
 

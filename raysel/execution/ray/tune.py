@@ -9,7 +9,6 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -140,21 +139,19 @@ class StudyStopper(_NotStored, Stopper):
 _STEP_SECONDS = 5.0
 
 
-@dataclass(frozen=True)
-class SharedFolds:
-    """Objects that all trials of a study share through the object store."""
-
-    study: Any
-    prepared: dict[tuple[str, int, str], Any]
-
-
 class StudyTrainable(tune.Trainable):
     """Trainable that runs a trial; the result of the last step holds the trial's record as JSON."""
 
-    def setup(self, config: dict[str, Any], shared: SharedFolds, trial_class: type[Trial_trainable]) -> None:
-        """Get the shared objects; called once per actor."""
-        self._study: Study = ray.get(shared.study)
-        self._prepared, self._trial_class = shared.prepared, trial_class
+    def setup(
+        self,
+        config: dict[str, Any],
+        shared: tuple[Any, dict[tuple[str, int, str], Any]],
+        trial_class: type[Trial_trainable],
+    ) -> None:
+        """Get the study and the prepared folds, shared through the object store; called once per actor."""
+        study, self._prepared = shared
+        self._study: Study = ray.get(study)
+        self._trial_class = trial_class
         self._watchdog: RunningTimer | None = None
         threadpool_limits(self._study.config.search.cpus_per_trial)
         self.reset_config(config)
@@ -197,8 +194,8 @@ class StudyTrainable(tune.Trainable):
         shared = self._prepared.get((fold.name, inner, self._study.prepare_key(params)))
         if shared is not None:
             with suppress(RayError):  # lost with its node, and Ray could not make it again
-                found: FoldData = ray.get(shared)
-                return found
+                data: FoldData = ray.get(shared)
+                return data
         return self._study.fold_data(fold.inner[inner], params)
 
     def node_id(self) -> str:
