@@ -10,7 +10,6 @@ import pytest
 from small_studies import NoUpload, make_study, raw_config, run_offline, run_on_ray, run_serially, write_digits
 
 from raysel.base.registry import OWN, solver_capabilities
-from raysel.cli.tune import main
 from raysel.core.errors import ConfigError
 from raysel.core.files import instance_of
 from raysel.evaluation.configurations import Configuration
@@ -23,6 +22,7 @@ from raysel.run import course
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import read_journal
+from raysel.tune import main
 
 
 @pytest.fixture(scope="module")

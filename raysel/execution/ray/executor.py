@@ -199,7 +199,7 @@ class RayExecutor(Executor):
                 raise error.with_traceback(None) from None
         self._tasks.clear()  # the prepared folds may leave the object store
         if check:
-            check.record_late(log)
+            check.record(log)
         limits.check_failures()
         return limits.out_of_time and plan.n_left > 0
 
@@ -279,10 +279,7 @@ class RayExecutor(Executor):
     def mixed_nodes(self) -> Sequence[NodeRecord]:
         """Return the nodes that were allowed to compute with other versions than this process."""
         check = node_check()
-        if check is None or not check.allowed:
-            return ()
-        check.compare()  # nodes may have joined
-        return check.records()
+        return check.records() if check else ()
 
     @property
     def _options(self) -> dict[str, Any]:

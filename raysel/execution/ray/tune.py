@@ -229,7 +229,7 @@ class RecorderCallback(_NotStored, tune.Callback):
             self._asked[actor.node_id.remote()] = name
         if name not in self._running:  # a trial that was lost is started again
             self._running.add(name)
-            self._recorder.start()
+            self._recorder.log.trial_started()
 
     def on_trial_result(
         self, iteration: int, trials: list[Trial], trial: Trial, result: dict[str, Any], **info: Any
@@ -238,7 +238,7 @@ class RecorderCallback(_NotStored, tune.Callback):
         payload = result.get("payload")
         record = instance_of(self._plan.record_class, json.loads(payload.pop("record"))) if payload else None
         if record is None or not result["done"]:
-            self._recorder.refresh()
+            self._recorder.log.refresh()
             return
         self._end(trial)
         self._report(self._recorder.stop if "rung" in result else self._recorder.keep, record)
