@@ -22,7 +22,7 @@ _HOME = {
     "Tensor": "raysel.data.layouts",
     "join_tasks": "raysel.data.dataset",
     "load_dataset": "raysel.data.loading",
-    "save_dataset": "raysel.data.formats.writers",
+    "save_dataset": "raysel.data.loading",
     "smml_path": "raysel.solvers.smml.smml",
     "init_study": "raysel.study.draft.draft",
     "open_comparison": "raysel.run.api",

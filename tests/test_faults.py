@@ -24,8 +24,7 @@ from small_studies import write_digits, write_yaml
 
 from raysel import select, tune
 from raysel.config import load_config
-from raysel.data.formats.writers import save_dataset
-from raysel.data.loading import load_dataset
+from raysel.data.loading import load_dataset, save_dataset
 from raysel.data.synthetic import make_multimodal_classification
 from raysel.evaluation.records import TrialRecord
 from raysel.run.course import _new_journal

@@ -17,8 +17,8 @@ from scipy import stats
 
 from raysel.config import config_from_dict
 from raysel.data.dataset import Dataset
-from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Matrix, Tensor
+from raysel.data.loading import save_dataset
 from raysel.data.synthetic import make_matrix_classification, make_multimodal_classification
 from raysel.evaluation.plan import derived_seed
 from raysel.numerics.permutation import feature_p_values

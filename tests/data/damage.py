@@ -27,9 +27,8 @@ from PIL import Image
 
 from raysel.config import builtin_configs
 from raysel.data.dataset import Dataset, join_tasks
-from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Matrix, Modalities
-from raysel.data.loading import load_dataset
+from raysel.data.loading import load_dataset, save_dataset
 
 #: The kinds of files, by their suffix. One of HDF5 is read by a process of its own, which takes its time.
 #: .dat is a file of labels, .png an image of a folder of images.

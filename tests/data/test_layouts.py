@@ -14,9 +14,8 @@ from small_studies import make_study, run_offline
 
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
-from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Layout, MaskedVolume, Matrix, Modalities, Tasks, Tensor, layout, layout_from_json
-from raysel.data.loading import load_dataset
+from raysel.data.loading import load_dataset, save_dataset
 
 AFFINE = np.array([[2, 0.1, 0, -90], [0, 2.5, 0, 7.3], [0, 0, -3, 1 / 3], [0, 0, 0, 1]])
 MASKS = arrays(bool, array_shapes(min_dims=3, max_dims=3, max_side=5)).filter(np.any)

@@ -15,8 +15,8 @@ import raysel
 from raysel.config import config_from_dict
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
-from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Modalities, Tensor
+from raysel.data.loading import save_dataset
 from raysel.data.task_blocks import TaskBlocks
 from raysel.execution.serial import SerialExecutor
 from raysel.numerics.classification import classification_metric

@@ -18,8 +18,7 @@ from raysel.base.registry import solver_class
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.files import instance_of
 from raysel.data.dataset import join_tasks
-from raysel.data.formats.writers import save_dataset
-from raysel.data.loading import load_dataset
+from raysel.data.loading import load_dataset, save_dataset
 from raysel.evaluation.lockstep import run_in_lockstep
 from raysel.evaluation.records import FoldTrace, TrialRecord
 from raysel.evaluation.refit import refit_winner

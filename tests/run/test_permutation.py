@@ -20,8 +20,8 @@ from raysel import permute
 from raysel.config import config_from_dict
 from raysel.core.errors import ConfigError, DirectoryError, StudyError
 from raysel.data.dataset import Dataset
-from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Matrix
+from raysel.data.loading import save_dataset
 from raysel.evaluation.plan import derived_seed
 from raysel.execution.serial import SerialExecutor
 from raysel.numerics.permutation import LabelPermutations, feature_p_values, permutation_p_value

@@ -17,7 +17,7 @@ from small_studies import raw_config, run_offline
 
 import raysel
 from raysel.core.errors import ConfigError, DataError, DirectoryError, StudyError
-from raysel.data.formats.writers import save_dataset
+from raysel.data.loading import save_dataset
 from raysel.data.synthetic import make_multimodal_classification
 from raysel.evaluation.plan import derived_seed
 from raysel.execution.serial import SerialExecutor
