@@ -68,15 +68,11 @@ def test_descriptions_give_the_layout_back(layout):
         np.testing.assert_array_equal(again.affine, layout.affine)
 
 
-@given(st.lists(SIDES, min_size=1, max_size=4))
-def test_cells_are_those_of_a_reshaped_row(sides):
+@given(st.lists(SIDES, min_size=1, max_size=4), MASKS)
+def test_cells_are_those_of_a_reshaped_row_and_voxels_those_that_lie_in_the_mask(sides, mask):
     layout = Tensor(tuple(sides))
     cells = np.arange(layout.n_features).reshape(sides if len(sides) > 1 else (-1, 1))  # a vector is one column
     np.testing.assert_array_equal(cells[tuple(layout.coordinates().values())], np.arange(layout.n_features))
-
-
-@given(MASKS)
-def test_voxels_are_the_cells_of_their_box_that_lie_in_the_mask(mask):
     volume, box, inside = MaskedVolume(mask), Tensor(mask.shape), np.flatnonzero(mask)
     assert volume.default_names() == [box.default_names()[i] for i in inside]
     for axis, index in box.coordinates().items():
