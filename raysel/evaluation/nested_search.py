@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -49,7 +48,7 @@ class SuccessiveHalving:
 
 
 #: Score reported to the sampler for a trial without a score; no metric is lower.
-WORST_SCORE = -math.inf
+WORST_SCORE = -1.0
 
 
 class FoldSearch:

@@ -103,23 +103,23 @@ def digits(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "classifier", "message"),
     [
-        ("withoutupdates", "withoutupdates derives from raysel's Estimator and lacks _updates; implement"),
-        ("withoutpredict", "declares capabilities.predicts, but has no `predict`; implement it"),
-        ("withoutscores", "declares capabilities.ranks=True, but its fit has no `scores_`; set it in `_updates`"),
-        ("withonescore", r"`scores_` of withonescore has the shape \(1,\); set one score for each of the 64"),
-        ("failing", "cannot be fitted to the .* KeyError: 'no licence'"),
+        ("withoutupdates", "knn", "withoutupdates derives from raysel's Estimator and lacks _updates; implement"),
+        ("withoutpredict", "knn", "declares capabilities.predicts, but has no `predict`; implement it"),
+        (
+            "withoutscores",
+            "knn",
+            "declares capabilities.ranks=True, but its fit has no `scores_`; set it in",
+        ),
+        ("withonescore", "knn", r"`scores_` of withonescore has the shape \(1,\); set one score for each of the 64"),
+        ("failing", "knn", "cannot be fitted to the .* KeyError: 'no licence'"),
+        ("withscores", "native", r"ranks=False, but its fit has a `scores_`; .* or declare ranks=True"),
     ],
 )
-def test_a_method_that_is_not_what_it_declares_is_refused(name, message, digits):
+def test_a_method_that_is_not_what_it_declares_is_refused(name, classifier, message, digits):
     with pytest.raises(ConfigError, match=message):
-        make_study(digits, solver={"name": name})
-
-
-def test_a_method_that_ranks_although_it_declares_that_it_does_not_is_refused(digits):
-    with pytest.raises(ConfigError, match=r"ranks=False, but its fit has a `scores_`; .* or declare ranks=True"):
-        make_study(digits, solver={"name": "withscores"}, evaluation={"classifier": "native"})
+        make_study(digits, solver={"name": name}, evaluation__classifier=classifier)
 
 
 def test_a_method_as_it_declares_is_tried_on_one_iteration(digits):
@@ -129,44 +129,34 @@ def test_a_method_as_it_declares_is_tried_on_one_iteration(digits):
     assert make_study(digits, solver={"name": "whole"}).findings.untrusted == ()
 
 
-@pytest.mark.parametrize("key", ["metric", "report"])
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
+def test_a_metric_that_is_no_number_is_refused_and_one_may_count(digits):
+    for name, message in (
         ("raises", "gives no number .*: RuntimeError: out of order"),
         ("nothing", "gives no number .*: TypeError"),
         ("hits", "gives no number .*: TypeError"),
         ("number", "gives no number .*: TypeError"),
         ("leaves", "gives no number .*: SystemExit: 3"),
         ("undefined", "is nan for y itself"),
-    ],
-)
-def test_a_metric_that_is_no_number_is_refused(key, name, message, digits):
-    with pytest.raises(ConfigError, match=f"evaluation.{key}: {name}, a metric of another package, {message}"):
-        make_study(digits, **{f"evaluation__{key}": name if key == "metric" else [name]})
-
-
-def test_a_metric_may_count(digits):
+    ):
+        for key, value in (("metric", name), ("report", [name])):
+            refused = f"evaluation.{key}: {name}, a metric of another package, {message}"
+            with pytest.raises(ConfigError, match=refused):
+                make_study(digits, **{f"evaluation__{key}": value})
     assert make_study(digits, evaluation__metric="right").evaluation.metric == "right"
 
 
-@pytest.mark.parametrize(
-    ("suffix", "message"),
-    [
+def test_what_a_reader_raises_or_returns_is_named_with_its_suffix_and_it_may_return_lists(digits):
+    for suffix, message in (
         ("value", "ValueError: no groups"),
         ("pair", "it returned a tuple, not a RawData"),
         ("leaves", "SystemExit: 3"),
         ("number", "TypeError: 'int' object is not callable"),
-    ],
-)
-def test_what_a_reader_raises_or_returns_is_told_with_its_suffix(suffix, message, digits):
-    path = digits.with_name(f"few.{suffix}")
-    path.touch()
-    with pytest.raises(DataError, match=rf"few.{suffix} cannot be read by what .* registers for \.{suffix}: {message}"):
-        load_dataset(path)
-
-
-def test_a_reader_may_return_lists(digits):
+    ):
+        path = digits.with_name(f"few.{suffix}")
+        path.touch()
+        refused = rf"few.{suffix} cannot be read by what .* registers for \.{suffix}: {message}"
+        with pytest.raises(DataError, match=refused):
+            load_dataset(path)
     path = digits.with_name("few.lists")
     path.touch()
     np.testing.assert_array_equal(load_dataset(path).X, [[1, 2], [3, 4], [5, 7], [7, 8]])

@@ -21,24 +21,17 @@ def images(shape=(3, 2), n=8, seed=0):
     return Dataset(X, np.arange(n) % 2, Matrix(*shape))
 
 
-def test_it_is_the_mean_of_each_cell(tmp_path):
-    data = images()
-    write_mean_sample(data, tmp_path / "mean.npy")
-    np.testing.assert_array_equal(read_image(tmp_path / "mean.npy", 6), data.X.mean(axis=0))
-
-
-def test_tasks_have_means_of_their_own_samples(tmp_path):
-    first, second = images(), images((2, 2), 6, seed=1)
-    write_mean_sample(join_tasks({"a": first, "b": second}, "both"), tmp_path / "mean.npy")
-    expected = np.concatenate([first.X.mean(axis=0), second.X.mean(axis=0)])
-    np.testing.assert_allclose(read_image(tmp_path / "mean.npy", 10), expected)
-
-
-@pytest.mark.parametrize("layout", [Tensor((6,)), Tensor((6, 1)), Tensor((1, 6)), Modalities({"a": 4, "b": 2})])
-def test_samples_that_are_no_images_have_none(tmp_path, layout):
-    assert not layout.has_images
-    write_mean_sample(Dataset(images().X, images().y, layout), tmp_path / "mean.npy")
-    assert list(tmp_path.iterdir()) == []
+def test_it_is_the_mean_of_each_cell_of_images_and_of_each_tasks_samples(tmp_path):
+    path, data, other = tmp_path / "mean.npy", images(), images((2, 2), 6, seed=1)
+    write_mean_sample(data, path)
+    np.testing.assert_array_equal(read_image(path, 6), data.X.mean(axis=0))
+    write_mean_sample(join_tasks({"a": data, "b": other}, "both"), path)
+    expected = np.concatenate([data.X.mean(axis=0), other.X.mean(axis=0)])
+    np.testing.assert_allclose(read_image(path, 10), expected)
+    path.unlink()
+    for layout in (Tensor((6,)), Tensor((6, 1)), Tensor((1, 6)), Modalities({"a": 4, "b": 2})):
+        write_mean_sample(Dataset(data.X, data.y, layout), path)
+        assert not path.exists()
 
 
 def test_what_is_no_mean_is_not_read(tmp_path):
@@ -81,9 +74,16 @@ def test_values_that_are_not_finite_are_drawn_as_the_smallest(tmp_path):
     np.testing.assert_array_equal(read_background(tmp_path / "a.npy", Matrix(2, 2)), [-1, 2, -1, -1])
 
 
-@pytest.mark.parametrize(
-    ("name", "layout", "message"),
-    [
+def test_what_does_not_fit_is_refused(tmp_path):
+    Image.fromarray(GREY).save(tmp_path / "a.png")
+    Image.fromarray(np.zeros((100, 100), np.uint8)).save(tmp_path / "large.png")
+    objects, texts, unknown = np.array([[{}] * 4] * 3), np.full((3, 4), "a"), np.full((3, 4), np.nan)
+    for key, values in (("a", GREY), ("object", objects), ("text", texts), ("nan", unknown)):
+        np.save(tmp_path / f"{key}.npy", values, allow_pickle=True)
+    (tmp_path / "broken.png").write_bytes((tmp_path / "a.png").read_bytes()[:40])
+    (tmp_path / "empty.npy").touch()
+    (tmp_path / "a.jpg").write_bytes(b"x")
+    for name, layout, message in (
         ("none.npy", Matrix(3, 4), "no data file"),
         ("a.npy", Matrix(4, 3), r"\(3, 4\), but a sample has \(4, 3\)"),
         ("a.png", Matrix(2, 4), r"\(3, 4\), but a sample has \(2, 4\)"),
@@ -96,23 +96,9 @@ def test_values_that_are_not_finite_are_drawn_as_the_smallest(tmp_path):
         ("a.jpg", Matrix(3, 4), "unknown suffix"),
         ("a.npy", Tensor((12,)), "neither matrices nor volumes"),
         ("a.npy", Modalities({"a": 6, "b": 6}), "neither matrices nor volumes"),
-    ],
-)
-def test_what_does_not_fit_is_refused(tmp_path, name, layout, message):
-    Image.fromarray(GREY).save(tmp_path / "a.png")
-    Image.fromarray(np.zeros((100, 100), np.uint8)).save(tmp_path / "large.png")
-    for key, values in (
-        ("a", GREY),
-        ("object", np.array([[{}] * 4] * 3)),
-        ("text", np.full((3, 4), "a")),
-        ("nan", np.full((3, 4), np.nan)),
     ):
-        np.save(tmp_path / f"{key}.npy", values, allow_pickle=True)
-    (tmp_path / "broken.png").write_bytes((tmp_path / "a.png").read_bytes()[:40])
-    (tmp_path / "empty.npy").touch()
-    (tmp_path / "a.jpg").write_bytes(b"x")
-    with pytest.raises(ConfigError, match=rf"dataset.background: .*{message}"):
-        read_background(tmp_path / name, layout)
+        with pytest.raises(ConfigError, match=rf"dataset.background: .*{message}"):
+            read_background(tmp_path / name, layout)
 
 
 def test_a_volume_must_lie_where_the_mask_lies(tmp_path):

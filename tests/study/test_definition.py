@@ -28,14 +28,17 @@ def digits(tmp_path):
 
 
 def test_every_configuration_is_checked_not_the_first_only(digits):
-    with pytest.raises(ConfigError, match=r"configuration alpha=0\.1 rank=9: rank=9 exceeds the smaller side of 8 x 8"):
-        make_study(digits, solver__space={"alpha": [0.1], "rank": [1, 2, 9]})
-    with pytest.raises(ConfigError, match=r"configuration alpha=0: .*'alpha' parameter"):
-        make_study(digits, solver__space={"alpha": [0.1, 0.0]})
-    with pytest.raises(ConfigError, match="`shape` is set from the data set"):
-        make_study(digits, solver__params={"shape": 8})
-    with pytest.raises(ConfigError, match="`random_state` is set from the study's seed"):
-        make_study(digits, solver__params={"random_state": 1})
+    for changes, message in (
+        (
+            {"solver__space": {"alpha": [0.1], "rank": [1, 2, 9]}},
+            r"configuration alpha=0\.1 rank=9: rank=9 exceeds the smaller side of 8 x 8",
+        ),
+        ({"solver__space": {"alpha": [0.1, 0.0]}}, r"configuration alpha=0: .*'alpha' parameter"),
+        ({"solver__params": {"shape": 8}}, "`shape` is set from the data set"),
+        ({"solver__params": {"random_state": 1}}, "`random_state` is set from the study's seed"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            make_study(digits, **changes)
 
 
 def test_the_solver_gets_the_images_sides_and_the_folds_own_random_state(digits):

@@ -10,12 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from scipy.sparse import csr_array
 from sklearn.datasets import load_breast_cancer
 from small_studies import NoUpload, raw_config, run_offline, write_digits
 
 import raysel
 from raysel.core.errors import ConfigError, DataError, DirectoryError
-from raysel.data.loading import load_dataset, save_dataset
+from raysel.data.formats.writers import save_dataset
+from raysel.data.loading import load_dataset
 from raysel.execution.serial import SerialExecutor
 from raysel.results import description
 from raysel.run import course as runner
@@ -30,6 +32,15 @@ def without_data(**changes):
     raw = raw_config(**changes)
     raw["dataset"].pop("path", None)
     return raw
+
+
+def compared(raw, **members):
+    """The configuration as that of a comparison of solvers; of a tuple, on these modalities only."""
+    keys = {
+        label: {"solver": {"name": name}} | ({"dataset": {"only": list(only)}} if only else {})
+        for label, (name, *only) in members.items()
+    }
+    return {key: value for key, value in raw.items() if key != "solver"} | {"compare": keys}
 
 
 def run_own(raw, folder, **samples):
@@ -47,9 +58,9 @@ def digits(tmp_path):
 
 def outcome(result):
     """All numbers of a study."""
-    found = [(r.fold, r.params, r.inner_score, r.test_score, r.feature_scores) for r in result.refits]
+    refits = [(r.fold, r.params, r.inner_score, r.test_score, r.feature_scores) for r in result.refits]
     inner = [(r.id, name, t.scores) for r in result.records for f in r.folds.values() for name, t in enumerate(f.inner)]
-    return found, sorted(inner)
+    return refits, sorted(inner)
 
 
 def test_arrays_give_the_numbers_of_a_file_bit_by_bit(tmp_path, digits):
@@ -190,7 +201,7 @@ def test_a_data_set_is_taken_and_the_callers_array_stays_his(digits):
 
 def test_a_builtin_study_runs_on_own_samples(digits):
     X, y, _ = digits
-    for name in ("digits-smr", "orl-smr"):
+    for name in ("digits-smr", "orl-smr"):  # of a source, and of a path
         study = prepare_study(name, {"solver.space": {"rank": [1]}, "evaluation.n_features": [8]}, X=X, y=y)
         assert study.dataset.n_samples == len(X)
         assert study.config.dataset.source is None
@@ -198,13 +209,8 @@ def test_a_builtin_study_runs_on_own_samples(digits):
 
 def test_a_comparison_shares_the_samples(digits):
     X, y, file = digits
-    raw = raw_config(file)
-    del raw["solver"]
+    raw = compared(raw_config(file), all=("fisher_score",), b=("fisher_score", "b"))
     raw["dataset"] = {"modalities": {"a": 40, "b": 24}}
-    raw["compare"] = {
-        "all": {"solver": {"name": "fisher_score"}},
-        "b": {"solver": {"name": "fisher_score"}, "dataset": {"only": ["b"]}},
-    }
     own = prepare_comparison(raw, X=X, y=y)
     of_file = prepare_comparison(raw, {"dataset.path": str(file)})
     for label, study in of_file.studies.items():
@@ -215,20 +221,11 @@ def test_a_comparison_shares_the_samples(digits):
 
 def test_columns_to_keep_may_be_of_a_modality_that_a_member_leaves_out(tmp_path):
     draw = np.random.default_rng(0).random
-    columns = {"a.row": np.arange(60.0), "a.x": draw(60), "b.x": draw(60), "b.z": draw(60)}
-    raw = raw_config(tmp_path / "few.csv", evaluation={"n_features": [1]})
-    del raw["solver"]
-    np.savetxt(
-        raw["dataset"]["path"],
-        np.column_stack([*columns.values(), np.arange(60) % 3]),
-        delimiter=",",
-        header=",".join([*columns, "y"]),
-        comments="",
-    )
-    raw["compare"] = {
-        "all": {"solver": {"name": "fisher_score"}},
-        "b": {"solver": {"name": "fisher_score"}, "dataset": {"only": ["b"]}},
-    }
+    columns = {"a.row": np.arange(60.0), "a.x": draw(60), "b.x": draw(60), "b.z": draw(60), "y": np.arange(60) % 3}
+    header, path = ",".join(columns), tmp_path / "few.csv"
+    np.savetxt(path, np.column_stack([*columns.values()]), delimiter=",", header=header, comments="")
+    raw = raw_config(path, evaluation={"n_features": [1]})
+    raw = compared(raw, all=("fisher_score",), b=("fisher_score", "b"))
     with pytest.raises(DataError, match=r"a\.row"):
         prepare_comparison(raw)
     raw["dataset"]["keep"] = ["a.row"]
@@ -238,8 +235,7 @@ def test_columns_to_keep_may_be_of_a_modality_that_a_member_leaves_out(tmp_path)
 def test_a_comparison_is_prepared_again_from_its_directory_with_a_configuration_without_data(tmp_path, digits):
     X, y, _ = digits
     raw = without_data(dataset={"exclude_classes": [3], "order": "F", "shape": [4, 16]})
-    del raw["solver"]
-    raw["compare"] = {"F": {"solver": {"name": "fisher_score"}}, "V": {"solver": {"name": "variance"}}}
+    raw = compared(raw, F=("fisher_score",), V=("variance",))
     new = prepare_comparison(raw, X=X.reshape(-1, 64), y=y)
     directory, own = StudyDirectory(tmp_path / "both"), new.first.own
     placed = new.with_data_at(directory.data)
@@ -255,10 +251,8 @@ def test_a_comparison_is_prepared_again_from_its_directory_with_a_configuration_
 @pytest.mark.slow
 def test_a_comparison_of_arrays_runs_and_resumes_from_its_directory(tmp_path, digits):
     X, y, _ = digits
-    raw = without_data()
-    del raw["solver"]
+    raw = compared(without_data(), F=("fisher_score",), T=("t_test",))
     raw["tracking"] = {"uri": f"sqlite:///{tmp_path}/mlflow.db"}
-    raw["compare"] = {"F": {"solver": {"name": "fisher_score"}}, "T": {"solver": {"name": "t_test"}}}
     ran = raysel.run_comparison(raw, X=X, y=y, output=tmp_path / "both", progress=False)
     assert set(ran.studies) == {"F", "T"}
     shutil.move(tmp_path / "both", tmp_path / "moved")
@@ -272,9 +266,8 @@ def test_a_comparison_of_arrays_runs_and_resumes_from_its_directory(tmp_path, di
 X, Y = np.arange(24.0).reshape(6, 4), np.array([0, 1] * 3)
 
 
-@pytest.mark.parametrize(
-    ("samples", "message"),
-    [
+def test_arguments_that_exclude_each_other_are_refused():
+    for samples, message in (
         ({"y": Y}, "X is missing"),
         ({"X": X}, "y is missing"),
         ({"X": "wine.csv", "y": Y}, r"a file is named by dataset\.path"),
@@ -285,16 +278,13 @@ X, Y = np.arange(24.0).reshape(6, 4), np.array([0, 1] * 3)
         ({"data": X}, "data is of type ndarray; give a Dataset, or X and y"),
         ({"X": X, "data": load_dataset("iris")}, "leave X out"),
         ({"X": load_dataset("iris")}, "give it as data"),
-    ],
-)
-def test_arguments_that_exclude_each_other_are_refused(samples, message):
-    with pytest.raises(ConfigError, match=message):
-        OwnData(**samples)
+    ):
+        with pytest.raises(ConfigError, match=message):
+            OwnData(**samples)
 
 
-@pytest.mark.parametrize(
-    ("samples", "message"),
-    [
+def test_unusable_samples_are_refused_with_the_mend():
+    for samples, message in (
         ({"X": [[1.0], [2.0, 3.0]], "y": Y}, "X is no array"),
         ({"X": X.astype(str), "y": Y}, "real numbers"),
         ({"X": X, "y": Y[:5]}, "X has 6 rows but y has 5"),
@@ -304,43 +294,25 @@ def test_arguments_that_exclude_each_other_are_refused(samples, message):
         ({"X": X, "y": Y, "groups": [1, None] * 3}, "groups has no value in row 1"),
         ({"X": X * np.nan, "y": Y}, "NaN or infinite"),
         ({"X": X[:, 0], "y": Y}, r"give a non-empty array of shape \(n, d\)"),
-    ],
-)
-def test_unusable_samples_are_refused_with_the_mend(samples, message):
-    with pytest.raises(DataError, match=message):
-        prepare_study(without_data(), **samples)
+        ({"X": csr_array(X), "y": Y}, r"give X\.toarray\(\)"),
+    ):
+        with pytest.raises(DataError, match=message):
+            prepare_study(without_data(), **samples)
 
 
-def test_sparse_samples_are_refused_with_the_mend():
-    sparse = pytest.importorskip("scipy.sparse")
-    with pytest.raises(DataError, match=r"give X\.toarray\(\)"):
-        prepare_study(without_data(), X=sparse.csr_array(X), y=Y)
-
-
-@pytest.mark.parametrize(
-    ("dataset", "overrides", "message"),
-    [
+def test_a_configuration_that_names_data_too_is_refused():
+    tasks = [{"name": "a", "source": "iris"}, {"name": "b", "source": "wine"}]
+    for dataset, overrides, message in (
         ({"path": "few.npz"}, {}, r"dataset\.path names data, and the samples are given in memory"),
-        (
-            {"tasks": [{"name": "a", "source": "iris"}, {"name": "b", "source": "wine"}]},
-            {},
-            r"dataset\.tasks names data",
-        ),
+        ({"tasks": tasks}, {}, r"dataset\.tasks names data"),
         ({}, {"dataset.path": "few.npz"}, r"override dataset\.path: the samples are given in memory"),
         ({"labels": "y.npy"}, {}, r"dataset\.labels is for files"),
         ({"label": "diagnosis"}, {}, r"dataset\.label names columns of a table"),
         ({}, {"cv.groups": "patient"}, r"cv\.groups names columns of a table.*give groups"),
         ({"scalings": "unit"}, {}, "did you mean `scaling`"),
-    ],
-)
-def test_a_configuration_that_names_data_too_is_refused(dataset, overrides, message):
-    with pytest.raises(ConfigError, match=message):
-        prepare_study({**raw_config(), "dataset": dataset}, overrides, X=X, y=Y)
-
-
-def test_a_source_is_replaced(digits):
-    X, y, _ = digits
-    assert prepare_study({**raw_config(), "dataset": {"source": "wine"}}, X=X, y=y).dataset.n_features == 64
+    ):
+        with pytest.raises(ConfigError, match=message):
+            prepare_study({**raw_config(), "dataset": dataset}, overrides, X=X, y=Y)
 
 
 def test_prepared_studies_take_no_samples(tmp_path, digits):
@@ -363,7 +335,7 @@ def test_a_full_disk_and_a_taken_place_are_said_as_of_any_study(tmp_path, digits
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("raysel.data.loading.pa.OSFile", full)
+    monkeypatch.setattr("raysel.data.formats.writers.pa.OSFile", full)
     with pytest.raises(
         DirectoryError, match=r"full cannot be written: No space left on device\. Choose another output"
     ):

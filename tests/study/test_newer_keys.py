@@ -282,33 +282,10 @@ def test_several_labels_and_tasks_are_reported(tmp_path):
         assert record.redundancy == []
 
 
-@pytest.mark.parametrize(
-    ("changes", "error", "message"),
-    [
-        ({"dataset__only": ["lift"]}, DataError, r"only: .*few\.npz has no modality lift; did you mean left\?"),
-        ({"dataset__only": ["zzz"]}, DataError, "has no modality zzz; it has left, middle, right"),
-        ({"dataset": {"source": "digits", "only": ["left"]}}, DataError, "digits has no modalities; leave only out"),
-        ({"evaluation__report": ["macro_f2"]}, ConfigError, r"evaluation\.report: unknown metric 'macro_f2'; did you"),
-        (
-            {
-                "solver": {"name": "sklearn.svm.SVC", "params": {"decision_function_shape": "ovo"}},
-                "evaluation": {"classifier": "native", "report": ["mean_average_precision"]},
-            },
-            DataError,
-            r"SVC\.decision_function returned an array of shape \(1, 6\) for 4 classes",
-        ),
-        (
-            {
-                "solver": {"name": "silent.Silent"},
-                "evaluation": {"classifier": "native", "metric": "mean_average_precision"},
-            },
-            ConfigError,
-            r"evaluation\.metric: mean_average_precision needs scores of the classes, and silent\.Silent .* has nei",
-        ),
-    ],
-)
-def test_what_cannot_be_is_refused_before_anything_is_computed(tmp_path, monkeypatch, changes, error, message):
+def test_what_cannot_be_is_refused_before_anything_is_computed(tmp_path, monkeypatch):
     write_views(tmp_path / "few.npz")
+    X, y = load_digits(return_X_y=True)
+    np.savez(tmp_path / "labels.npz", X=X[:90], Y=np.stack([y[:90] < 3, y[:90] > 5], axis=1).astype(int))
     (tmp_path / "silent.py").write_text(
         "from sklearn.base import BaseEstimator, ClassifierMixin\n"
         "class Silent(ClassifierMixin, BaseEstimator):\n"
@@ -316,15 +293,35 @@ def test_what_cannot_be_is_refused_before_anything_is_computed(tmp_path, monkeyp
         "    def predict(self, X):\n        return [self.classes_[0]] * len(X)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(error, match=message):
-        make_study(tmp_path / "few.npz", **changes)
-
-
-def test_metrics_of_one_label_are_refused_for_several(tmp_path):
-    X, y = load_digits(return_X_y=True)
-    np.savez(tmp_path / "labels.npz", X=X[:90], Y=np.stack([y[:90] < 3, y[:90] > 5], axis=1).astype(int))
-    with pytest.raises(ConfigError, match=r"evaluation\.report: balanced_accuracy is for one label a sample"):
-        make_study(tmp_path / "labels.npz", solver={"name": "linear_svm"}, evaluation__report=["balanced_accuracy"])
+    by_pairs = {"name": "sklearn.svm.SVC", "params": {"decision_function_shape": "ovo"}}
+    scores = "mean_average_precision"
+    for changes, error, message in (
+        ({"dataset__only": ["lift"]}, DataError, r"only: .*few\.npz has no modality lift; did you mean left\?"),
+        ({"dataset__only": ["zzz"]}, DataError, "has no modality zzz; it has left, middle, right"),
+        ({"dataset": {"source": "digits", "only": ["left"]}}, DataError, "digits has no modalities; leave only out"),
+        ({"evaluation__report": ["macro_f2"]}, ConfigError, r"evaluation\.report: unknown metric 'macro_f2'; did you"),
+        (
+            {"solver": by_pairs, "evaluation": {"classifier": "native", "report": [scores]}},
+            DataError,
+            r"SVC\.decision_function returned an array of shape \(1, 6\) for 4 classes",
+        ),
+        (
+            {"solver": {"name": "silent.Silent"}, "evaluation": {"classifier": "native", "metric": scores}},
+            ConfigError,
+            r"evaluation\.metric: mean_average_precision needs scores of the classes, and silent\.Silent .* has nei",
+        ),
+        (
+            {
+                "dataset": {"path": str(tmp_path / "labels.npz")},
+                "solver": {"name": "linear_svm"},
+                "evaluation__report": ["balanced_accuracy"],
+            },
+            ConfigError,
+            r"evaluation\.report: balanced_accuracy is for one label a sample",
+        ),
+    ):
+        with pytest.raises(error, match=message):
+            make_study(tmp_path / "few.npz", **changes)
 
 
 @pytest.mark.slow

@@ -6,18 +6,15 @@ import json
 import os
 import pickle
 import time
-from collections import deque
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import ray
 from ray import tune
-from ray.air._internal import usage
-from ray.air.execution._internal import RayActorManager
-from ray.exceptions import OutOfMemoryError, RayActorError, RayError
+from ray.exceptions import RayActorError, RayError
 from ray.tune import Stopper
 from ray.tune.experiment import Trial
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
@@ -31,7 +28,7 @@ from raysel.evaluation.lockstep import FoldData
 from raysel.evaluation.plan import OuterFold
 from raysel.execution.executor import Recorder, SearchLimits, last_line
 from raysel.execution.ray.nodes import Cluster, MemoryShortError
-from raysel.execution.ray.tasks import Losses
+from raysel.execution.ray.tasks import LostTrials, node_in
 from raysel.execution.ray.versions import other_versions
 from raysel.execution.trial_plan import TrialPlan
 from raysel.execution.trials import Rung
@@ -39,36 +36,17 @@ from raysel.execution.trials import Trial as Trial_trainable
 from raysel.study.definition import Study
 
 
-@contextmanager
-def adapted_tune() -> Iterator[None]:
-    """Let Tune treat a worker that Ray ended because memory ran short like one that died, and count no callbacks.
-
-    Tune knows no `OutOfMemoryError` of an actor and raises at the first, which would end the study. To count callbacks
-    for Ray's statistics it imports MLflow, which takes seconds.
-    """
-    handle = RayActorManager._actor_task_failed  # noqa: SLF001 - Tune has no public place for it
-
-    def failed(self: Any, tracked_actor_task: Any, exception: Exception) -> None:
-        handle(self, tracked_actor_task, MemoryShortError() if isinstance(exception, OutOfMemoryError) else exception)
-
-    with patch.object(RayActorManager, "_actor_task_failed", failed), patch.object(usage, "tag_callbacks"):
-        yield
-
-
-class _NotStored:
-    """Without a state: Tune pickles it to restore experiments, which raysel does not use; open files cannot be."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {}
-
-
-class PlanSearcher(_NotStored, Searcher):
+class PlanSearcher(Searcher):
     """Tune searcher that suggests the trials of a plan, as many at once as the cluster can run now."""
 
-    def __init__(self, plan: TrialPlan, cluster: Cluster, again: deque[dict[str, Any]], limits: SearchLimits) -> None:
+    def __init__(self, plan: TrialPlan, cluster: Cluster, lost: LostTrials, limits: SearchLimits) -> None:
         super().__init__(metric=None, mode=None)
-        self._plan, self._cluster, self._again, self._limits = plan, cluster, again, limits
+        self._plan, self._cluster, self._lost, self._limits = plan, cluster, lost, limits
         self._running: set[str] = set()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Tune pickles it to restore experiments, which raysel does not use.
+        return {}
 
     def set_search_properties(self, *_: Any, **__: Any) -> bool:
         """Accept any metric and space without using them: the study defines both."""
@@ -80,7 +58,7 @@ class PlanSearcher(_NotStored, Searcher):
             return Searcher.FINISHED
         if len(self._running) >= self._cluster.slots:
             return None
-        config = self._again.popleft() if self._again else self._plan.propose()
+        config = self._lost.next() or self._plan.propose()
         if config is None:
             # Not before the last trial has ended: its node may be lost, and Tune never asks again.
             return Searcher.FINISHED if self._plan.exhausted and not self._running else None
@@ -98,7 +76,7 @@ class PlanSearcher(_NotStored, Searcher):
         """Do nothing: state is restored from the journal."""
 
 
-class PlanScheduler(_NotStored, FIFOScheduler):
+class PlanScheduler(FIFOScheduler):
     """Tune scheduler that stops trials at their rungs and lets each trial wait for the actor that starts for it.
 
     Tune's default moves a waiting trial to an actor that becomes free meanwhile and stops the one that is starting, so
@@ -108,6 +86,10 @@ class PlanScheduler(_NotStored, FIFOScheduler):
     def __init__(self, plan: TrialPlan) -> None:
         super().__init__()
         self._plan = plan
+
+    def __getstate__(self) -> dict[str, Any]:
+        # As for PlanSearcher.
+        return {}
 
     def choose_trial_to_run(self, tune_controller: Any) -> None:
         """Return None, so that the controller starts each trial on its own actor in the order of arrival."""
@@ -120,7 +102,7 @@ class PlanScheduler(_NotStored, FIFOScheduler):
         return TrialScheduler.CONTINUE if should_continue else TrialScheduler.STOP
 
 
-class StudyStopper(_NotStored, Stopper):
+class StudyStopper(Stopper):
     """Tune stopper that stops all trials of a study at its limits."""
 
     def __init__(self, limits: SearchLimits) -> None:
@@ -134,24 +116,30 @@ class StudyStopper(_NotStored, Stopper):
         """Return whether a limit is reached."""
         return self._limits.reached()
 
+    def __getstate__(self) -> dict[str, Any]:
+        # As for PlanSearcher.
+        return {}
+
 
 #: A step ends after this many seconds, so that Tune gets a result of a long trial.
 _STEP_SECONDS = 5.0
 
 
+@dataclass(frozen=True)
+class SharedFolds:
+    """Objects that all trials of a study share through the object store."""
+
+    study: Any
+    prepared: dict[tuple[str, int, str], Any]
+
+
 class StudyTrainable(tune.Trainable):
     """Trainable that runs a trial; the result of the last step holds the trial's record as JSON."""
 
-    def setup(
-        self,
-        config: dict[str, Any],
-        shared: tuple[Any, dict[tuple[str, int, str], Any]],
-        trial_class: type[Trial_trainable],
-    ) -> None:
-        """Get the study and the prepared folds, shared through the object store; called once per actor."""
-        study, self._prepared = shared
-        self._study: Study = ray.get(study)
-        self._trial_class = trial_class
+    def setup(self, config: dict[str, Any], shared: SharedFolds, trial_class: type[Trial_trainable]) -> None:
+        """Get the shared objects; called once per actor."""
+        self._study: Study = ray.get(shared.study)
+        self._prepared, self._trial_class = shared.prepared, trial_class
         self._watchdog: RunningTimer | None = None
         threadpool_limits(self._study.config.search.cpus_per_trial)
         self.reset_config(config)
@@ -194,8 +182,8 @@ class StudyTrainable(tune.Trainable):
         shared = self._prepared.get((fold.name, inner, self._study.prepare_key(params)))
         if shared is not None:
             with suppress(RayError):  # lost with its node, and Ray could not make it again
-                data: FoldData = ray.get(shared)
-                return data
+                found: FoldData = ray.get(shared)
+                return found
         return self._study.fold_data(fold.inner[inner], params)
 
     def node_id(self) -> str:
@@ -203,17 +191,20 @@ class StudyTrainable(tune.Trainable):
         return str(ray.get_runtime_context().get_node_id())
 
 
-class RecorderCallback(_NotStored, tune.Callback):
+class RecorderCallback(tune.Callback):
     """Callback that reports the start and the end of each trial to the recorder."""
 
-    def __init__(self, plan: TrialPlan, recorder: Recorder, cluster: Cluster, again: deque[dict[str, Any]]) -> None:
-        self._plan, self._recorder, self._cluster, self._again = plan, recorder, cluster, again
-        self.losses = Losses(cluster)
+    def __init__(self, plan: TrialPlan, recorder: Recorder, cluster: Cluster, lost: LostTrials) -> None:
+        self._plan, self._recorder, self._cluster, self._lost = plan, recorder, cluster, lost
         self._running: set[str] = set()
         #: Node of each running trial, by the trial's name, and questions for it that are not answered.
         self._nodes: dict[str, str] = {}
         self._asked: dict[Any, str] = {}
         self.error: StudyError | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Tune pickles its callbacks to restore experiments, which raysel does not use; open files cannot be pickled.
+        return {}
 
     def on_step_end(self, iteration: int, trials: list[Trial], **info: Any) -> None:
         """Look at the nodes, also when no trial is to be proposed, and request those that are missing."""
@@ -229,7 +220,7 @@ class RecorderCallback(_NotStored, tune.Callback):
             self._asked[actor.node_id.remote()] = name
         if name not in self._running:  # a trial that was lost is started again
             self._running.add(name)
-            self._recorder.log.trial_started()
+            self._recorder.start()
 
     def on_trial_result(
         self, iteration: int, trials: list[Trial], trial: Trial, result: dict[str, Any], **info: Any
@@ -238,7 +229,7 @@ class RecorderCallback(_NotStored, tune.Callback):
         payload = result.get("payload")
         record = instance_of(self._plan.record_class, json.loads(payload.pop("record"))) if payload else None
         if record is None or not result["done"]:
-            self._recorder.log.refresh()
+            self._recorder.refresh()
             return
         self._end(trial)
         self._report(self._recorder.stop if "rung" in result else self._recorder.keep, record)
@@ -250,13 +241,23 @@ class RecorderCallback(_NotStored, tune.Callback):
             self.error = refused
             raise refused
         self._learn_nodes()
-        if self.losses.runs_again(name, self._nodes.pop(name, ""), error):
-            self._again.append(dict(trial.config))
+        node = node_in(error) or self._nodes.pop(name, "")
+        self._cluster.refresh(now=True)
+        lost_nodes = {*self._cluster.lost, *filter(None, [node_in(error)])}
+        short = isinstance(error, MemoryShortError)
+        if again := short and self._cluster.run_fewer(name, node):
+            self._lost.again(trial.config)
+        else:
+            again = self._lost.runs_again(trial.config, node, lost_nodes)
+        if node not in lost_nodes:
+            self._cluster.ended(name)
+        if again:
             return
         self._end(trial)
         died = isinstance(error, RayActorError) and not error.actor_init_failed
-        why = "memory ran short" if isinstance(error, MemoryShortError) else "killed, or out of memory"
-        reason = f"the worker process died {self.losses.n_own_ends(name)} times ({why})" if died else last_line(error)
+        n = self._lost.n_own_ends(trial.config, lost_nodes)
+        why = "memory ran short" if short else "killed, or out of memory"
+        reason = f"the worker process died {n} times ({why})" if died else last_line(error)
         self._report(self._recorder.lose, trial.config, reason)
 
     def _learn_nodes(self) -> None:

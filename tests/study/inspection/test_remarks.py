@@ -27,13 +27,11 @@ def the(remarks: list[str], words: str) -> str:
     return found
 
 
-@pytest.mark.parametrize("what", SAID)
-def test_what_may_leak_is_said_on_one_line(what):
-    plant, words = SAID[what]
-    planted = plant(table(WINE.X, WINE.y), np.random.default_rng(0))
-    remarks = data_remarks(planted)
-    assert "cv.groups" in the(remarks, words)
-    assert not any("\n" in remark for remark in remarks)
+def test_what_may_leak_is_remarked_on_one_line():
+    for plant, words in SAID.values():
+        remarks = data_remarks(plant(table(WINE.X, WINE.y), np.random.default_rng(0)))
+        assert "cv.groups" in the(remarks, words)
+        assert not any("\n" in remark for remark in remarks)
 
 
 @pytest.mark.parametrize(
@@ -44,9 +42,9 @@ def test_what_nearly_tells_the_label_is_said_and_nothing_else_is(name, what):
     data = load_dataset(name)
     plant, words = NEARLY[what]
     before = data_remarks(table(data.X, data.y))
-    said = data_remarks(plant(table(data.X, data.y), np.random.default_rng(0)))
-    the(said, words)
-    assert len([remark for remark in said if "tell" in remark or "rise or fall" in remark]) == 1 + sum(
+    remarks = data_remarks(plant(table(data.X, data.y), np.random.default_rng(0)))
+    the(remarks, words)
+    assert len([remark for remark in remarks if "tell" in remark or "rise or fall" in remark]) == 1 + sum(
         "tells nothing of the label" in remark for remark in before
     )
 
@@ -119,8 +117,9 @@ def test_more_samples_than_are_searched_are_drawn_from_and_that_is_said(monkeypa
     X = rng.normal(size=(120, 8))
     X[60:] = X[:60] + 1e-7 * rng.normal(size=(60, 8))
     data = table(X, np.arange(120) % 2)
-    (found,) = inspect(data)
-    assert found.near.n_searched == 60
+    (inspected,) = inspect(data)
+    assert inspected.near.n_searched == 60
+    assert inspect(data)[0] is inspected  # once for a data set
     assert "among 60 samples that were searched" in the(data_remarks(data), "nearly equal")
 
 
@@ -136,27 +135,25 @@ def test_constant_columns_are_counted_in_each_task():
     ]
 
 
-def test_identifiers_and_what_follows_the_file_are_said():
-    order = np.argsort(WINE.y, kind="stable")
-    data = table(WINE.X[order], WINE.y[order])
-    rng = np.random.default_rng(0)
-    ids = rng.permutation(10**6)[: len(order)]
-    planted = with_columns(data, {"ID": ids, "time": np.cumsum(rng.exponential(size=len(order)))})
-    remarks = data_remarks(planted)
+def test_columns_are_named_with_their_remedies():
+    rng, n = np.random.default_rng(0), WINE.n_samples
+    order, wine = np.argsort(WINE.y, kind="stable"), table(WINE.X, WINE.y)
+    ids = {"ID": rng.permutation(10**6)[:n], "time": np.cumsum(rng.exponential(size=n))}
+    remarks = data_remarks(with_columns(table(WINE.X[order], WINE.y[order]), ids))
     assert "dataset.drop" in the(remarks, "Column 'ID' has another whole number in each row")
     assert "dataset.drop" in the(remarks, "Column 'time' has values that rise or fall")
     assert len(remarks) == 2
-
-
-def test_columns_of_groups_are_said_by_name_where_there_are_no_groups():
-    rng = np.random.default_rng(0)
-    columns = {
-        name: rng.integers(20, size=WINE.n_samples) for name in ("patient", "patient_age", "SubjectNr", "person_w")
-    }
-    data = with_columns(table(WINE.X, WINE.y), columns)
+    groups = {name: rng.integers(20, size=n) for name in ("patient", "patient_age", "SubjectNr", "person_w")}
+    data = with_columns(wine, groups)
     assert "2 columns (patient, SubjectNr) have a few samples a value" in the(data_remarks(data), "cv.groups")
-    own = Dataset(data.X, data.y, data.layout, groups=columns["patient"], feature_names=data.feature_names)
+    own = Dataset(data.X, data.y, data.layout, groups=groups["patient"], feature_names=data.feature_names)
     assert data_remarks(own) == []
+    alone = Dataset(WINE.X, WINE.y, WINE.layout, groups=np.arange(n))
+    assert "cv.groups" in the(data_remarks(alone), "Each sample is a group of its own")
+    in_class = data_remarks(with_columns(wine, {"super": WINE.y // 2}))
+    assert the(in_class, "one value in each class").startswith("Column 'super'")
+    kept = data_remarks(with_columns(wine, {"s": subjects(WINE.y, 30)}))
+    assert "dataset.keep" in the(kept, "Column 's' determines the label")
 
 
 def test_pixels_of_two_digits_are_neither_subjects_nor_in_the_order_of_the_file():
@@ -167,22 +164,3 @@ def test_pixels_of_two_digits_are_neither_subjects_nor_in_the_order_of_the_file(
             for layout in (Tensor((64,)), Matrix(8, 8)):
                 remarks = data_remarks(Dataset(grey.astype(float), y[rows], layout))
                 assert all(re.search("separate|constant|in each class", remark) for remark in remarks)
-
-
-def test_groups_of_one_sample_each_are_said():
-    data = Dataset(WINE.X, WINE.y, WINE.layout, groups=np.arange(WINE.n_samples))
-    assert "cv.groups" in the(data_remarks(data), "Each sample is a group of its own")
-
-
-def test_a_column_that_is_the_same_in_each_class_is_said():
-    data = with_columns(table(WINE.X, WINE.y), {"super": WINE.y // 2})
-    assert the(data_remarks(data), "one value in each class").startswith("Column 'super'")
-
-
-def test_a_kept_leak_is_said_with_the_result():
-    data = with_columns(table(WINE.X, WINE.y), {"s": subjects(WINE.y, 30)})
-    assert "dataset.keep" in the(data_remarks(data), "Column 's' determines the label")
-
-
-def test_a_data_set_is_inspected_once():
-    assert inspect(WINE) is inspect(WINE)

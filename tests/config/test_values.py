@@ -13,19 +13,16 @@ def search(**keys):
     return config_from_dict(raw_config(search={"executor": "ray", **keys})).search
 
 
-@pytest.mark.parametrize(
-    ("given", "needs"),
-    [
-        (None, {"CPU": 2.0}),
-        ({"GPU": 1}, {"CPU": 2.0, "GPU": 1.0}),
-        ({"GPU": 0.25, "licence": 3}, {"CPU": 2.0, "GPU": 0.25, "licence": 3.0}),
-        ({"memory": 10**9}, {"CPU": 2.0, "memory": 1e9}),
-        ({"memory": "2 GiB"}, {"CPU": 2.0, "memory": 2.0**31}),
-        ({"memory": "1.5GB"}, {"CPU": 2.0, "memory": 1.5e9}),
-    ],
-)
-def test_needs_of_a_trial(given, needs):
-    assert search(cpus_per_trial=2, resources=given).needs == needs
+def test_needs_of_a_trial():
+    for resources, needs in (
+        (None, {}),
+        ({"GPU": 1}, {"GPU": 1.0}),
+        ({"GPU": 0.25, "licence": 3}, {"GPU": 0.25, "licence": 3.0}),
+        ({"memory": 10**9}, {"memory": 1e9}),
+        ({"memory": "2 GiB"}, {"memory": 2.0**31}),
+        ({"memory": "1.5GB"}, {"memory": 1.5e9}),
+    ):
+        assert search(cpus_per_trial=2, resources=resources).needs == {"CPU": 2.0, **needs}
 
 
 @pytest.mark.parametrize(
@@ -52,10 +49,6 @@ def test_resources_that_cannot_be_used(given, message):
         search(resources=given)
 
 
-def test_resources_are_for_ray_and_change_no_number():
+def test_resources_are_for_ray():
     with pytest.raises(ConfigError, match=r"`resources` \(GPU\) are for executor ray"):
         config_from_dict(raw_config(search={"executor": "serial", "resources": {"GPU": 1}}))
-    plain, asked = (
-        config_from_dict(raw_config(search={"executor": "ray", **more})) for more in ({}, {"resources": {"GPU": 1}})
-    )
-    assert plain.hash == asked.hash

@@ -1,0 +1,1 @@
+"""Work on a finished study that repeats its computation on other samples or labels."""
