@@ -59,8 +59,8 @@ def ray_here() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def finished_study(tmp_path_factory: pytest.TempPathFactory, ray_here: None) -> CommandRun:  # noqa: ARG001
-    """One study run by the command line, in a folder of its own with its MLflow store."""
+def finished_study(tmp_path_factory: pytest.TempPathFactory) -> CommandRun:
+    """One study run by the command line in this process, in a folder of its own with its MLflow store."""
     from raysel.tune import main  # noqa: PLC0415
 
     folder = tmp_path_factory.mktemp("finished")

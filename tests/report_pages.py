@@ -14,8 +14,8 @@ from sklearn.datasets import load_digits
 from small_studies import run_offline
 
 from raysel.data.dataset import Dataset
-from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Matrix, Modalities, Tensor
+from raysel.data.loading import save_dataset
 from raysel.results.page.report import write_report
 from raysel.results.result import StudyResult
 

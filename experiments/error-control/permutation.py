@@ -17,12 +17,12 @@ from scipy import stats
 
 from raysel.config import config_from_dict
 from raysel.data.dataset import Dataset
-from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Matrix, Tensor
+from raysel.data.loading import save_dataset
 from raysel.data.synthetic import make_matrix_classification, make_multimodal_classification
 from raysel.evaluation.plan import derived_seed
 from raysel.numerics.permutation import feature_p_values
-from raysel.run.resampling import permutation as parts
+from raysel.run import permutation as parts
 from raysel.study.definition import Study
 
 PERMUTATIONS, LEVEL, FIRST_SEED = 19, 0.05, 1000

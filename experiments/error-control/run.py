@@ -19,8 +19,8 @@ from raysel.data.layouts import Matrix, Modalities
 from raysel.data.synthetic import make_matrix_classification, make_multimodal_classification
 from raysel.evaluation.plan import NestedPlan
 from raysel.results.stability import StabilitySelection
-from raysel.run.resampling.pieces import Pieces
-from raysel.run.resampling.stability import count_selections, rank_on_half
+from raysel.run.pieces import Pieces
+from raysel.run.stability import count_selections, rank_on_half
 from raysel.study.definition import Study
 
 #: Number of halves, as by default, and thresholds besides the default one.

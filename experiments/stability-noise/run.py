@@ -13,7 +13,7 @@ from raysel.data.layouts import Tensor
 from raysel.evaluation.plan import NestedPlan
 from raysel.evaluation.references import PERMUTATIONS, f_values, noise_stability
 from raysel.numerics.rankings import selection_ranks, stability_at_every_n
-from raysel.run.resampling.stability import draw_halves
+from raysel.run.stability import draw_halves
 
 SAMPLES, D, TOP = 100, 40, 8
 #: Difference of the class means in the first features, in standard deviations.

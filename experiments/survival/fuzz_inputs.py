@@ -20,8 +20,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parents[2] / "tests" / "data"))
 
-from damage import KINDS, damaged
-from reading import OPTIONS, judge
+from damage import KINDS, OPTIONS, damaged, judge
 
 HANG, PATIENCE_SECONDS = "hang", 10.0
 MEMORY_BYTES = 8 * 2**30

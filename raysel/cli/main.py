@@ -1,14 +1,24 @@
-"""The command ``raysel``, with a subcommand for each task, each of which ``python -m`` also runs alone."""
+"""The command ``raysel`` and its subcommands, which ``python -m`` also runs alone; credentials are hidden first."""
 
 from __future__ import annotations
 
+import json
+import os
+import shlex
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from raysel.cli.commands import COMMANDS
-from raysel.cli.terminal import print_error, words_of
 from raysel.core import __version__
+
+if TYPE_CHECKING:
+    from raysel.core.errors import RayselError
+
+#: Environment variable with the number of the pipe that the credentials are read from.
+_PIPE = "RAYSEL_CREDENTIALS_PIPE"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,5 +54,78 @@ def _call(name: str, arguments: Namespace, words: Sequence[str]) -> int:
     try:
         return getattr(import_module(f"raysel.cli.{module}"), function)(arguments)
     except RayselError as error:
-        status = print_error(error, getattr(arguments, "study", None) or "")
+        status = _print_error(error, getattr(arguments, "study", None) or "")
         return status if COMMANDS[name].computes else 2
+
+
+def _print_error(error: RayselError, study: str) -> int:
+    """Print an error and, if a study has not finished, the command that resumes it; return the exit status."""
+    from raysel.core.errors import ConfigError, DataError, DirectoryError, UnfinishedStudyError
+    from raysel.core.printing import Terminal
+    from raysel.core.storage.working_copy import shown_place
+
+    out, unfinished = Terminal(stderr=True), isinstance(error, UnfinishedStudyError)
+    hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(shown_place(study))}" if unfinished else ""
+    out.print(f"error: {error}{hint}", style="red")
+    for note in getattr(error, "__notes__", ()):
+        out.print(note)
+    return 2 if unfinished or isinstance(error, ConfigError | DataError | DirectoryError) else 1
+
+
+def words_of(argv: Sequence[str] | None) -> list[str]:
+    """Return the arguments without credentials; those of this process by default."""
+    if argv is not None:
+        return [without_credentials_in(argument) for argument in argv]
+    _hide_credentials()
+    return sys.argv[1:]
+
+
+def _hide_credentials() -> None:
+    """Start this process again if its arguments hold credentials, which then come through a pipe.
+
+    They can be listed until then, so that an environment variable is the better place for them.
+    """
+    pipe = os.environ.pop(_PIPE, "")
+    if not pipe and not any("://" in argument for argument in sys.orig_argv):
+        return
+    from raysel.core.credentials import from_pipe, to_pipe
+
+    if pipe:
+        with os.fdopen(int(pipe), encoding="utf-8") as file:
+            from_pipe(file.readline())
+    hidden = [without_credentials_in(argument) for argument in sys.orig_argv[1:]]
+    if hidden == sys.orig_argv[1:]:
+        return
+    read, write = os.pipe()
+    os.write(write, to_pipe().encode())
+    os.close(write)
+    os.set_inheritable(read, True)
+    os.environ[_PIPE] = str(read)
+    os.execv(sys.executable, [sys.executable, *hidden])  # noqa: S606 - the same command
+
+
+def without_credentials_in(argument: str) -> str:
+    """Return an argument of a command without the credentials in it."""
+    option, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
+    return f"{option}{equals}{_hidden_value(value)}"
+
+
+def _hidden_value(text: str) -> str:
+    """Return a URI, or an override whose value holds one, without credentials."""
+    if "://" not in text:
+        return text
+    from raysel.config.plain_data import parse_yaml
+    from raysel.core.credentials import keep_all_credentials, keep_credentials, without_credentials
+    from raysel.core.errors import ConfigError
+
+    if (kept := keep_credentials(text)) != text:
+        return kept
+    key, equals, value = text.partition("=")
+    if not equals:
+        return text
+    try:
+        parsed = parse_yaml(value, "override")
+    except ConfigError:  # the command will refuse it
+        return without_credentials(text)
+    hidden = keep_all_credentials(parsed)
+    return text if hidden == parsed else f"{key}={json.dumps(hidden, ensure_ascii=False)}"

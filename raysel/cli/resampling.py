@@ -20,8 +20,8 @@ from raysel.results.result import StudyResult
 from raysel.results.stability import FOLDER as STABILITY
 from raysel.results.stability import StabilitySelection
 from raysel.run.launch import working_folder
-from raysel.run.resampling.permutation import permutation_test
-from raysel.run.resampling.stability import stability_selection
+from raysel.run.permutation import permutation_test
+from raysel.run.stability import stability_selection
 
 Result = TypeVar("Result")
 _MOST_LINES = 20

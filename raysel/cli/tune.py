@@ -23,9 +23,8 @@ from raysel.cli.plan import announce, describe
 from raysel.cli.preview import show_preview
 from raysel.cli.reference import print_references
 from raysel.cli.summary import print_answer, print_files
-from raysel.cli.terminal import print_error, without_credentials_in
 from raysel.config import is_comparison, load_comparison
-from raysel.core.credentials import bare_uri, keep_all_credentials, keep_credentials
+from raysel.core.credentials import bare_uri, keep_credentials
 from raysel.core.errors import ConfigError, DirectoryError, HeadLostError, StudyError
 from raysel.core.files import result_path
 from raysel.core.printing import Terminal, last_words, print_path
@@ -51,8 +50,6 @@ def run(arguments: Namespace) -> int:
     """Run, resume, upload or describe what the arguments ask for, and return the exit status."""
     if not (arguments.list is arguments.help_config is arguments.list_solvers is None):
         return print_references(arguments)
-    for name in ("output", "resume", "replay"):
-        setattr(arguments, name, keep_all_credentials(getattr(arguments, name)))
     out = Terminal(quiet=arguments.quiet)
     with sigterm_as_interrupt():
         try:
@@ -84,9 +81,8 @@ def _course(arguments: Namespace, places: ExitStack, console: Console, out: Cons
         console.print(f"stopped. {_kept(arguments, path)}")
         raise
     except HeadLostError as error:
-        print_error(error)
-        console.print(_kept(arguments, path))
-        return 1
+        error.add_note(_kept(arguments, path))
+        raise
     failed: list[MemberEntry] = []
     if comparison.is_study:
         print_files(result, out)
@@ -264,7 +260,7 @@ def resume_with(arguments: Namespace, path: Path, solvers: Iterable[str]) -> str
     if arguments.config and any(map(imports_code, solvers)):
         words += [arguments.config]
         for setting in arguments.set:
-            words += ["--set", without_credentials_in(setting)]
+            words += ["--set", setting]
     words += ["--resume", shown_place(path)]
     if arguments.address and _COMMAND not in os.environ:
         words += ["--address", arguments.address]

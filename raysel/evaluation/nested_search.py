@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -48,7 +49,7 @@ class SuccessiveHalving:
 
 
 #: Score reported to the sampler for a trial without a score; no metric is lower.
-WORST_SCORE = -1.0
+WORST_SCORE = -math.inf
 
 
 class FoldSearch:

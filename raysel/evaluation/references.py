@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from sklearn.dummy import DummyClassifier
@@ -15,13 +15,9 @@ from sklearn.feature_selection import f_classif
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray, column_blocks
 from raysel.data.task_blocks import Samples, TaskBlocks, constant_features, parts_of
 from raysel.evaluation.records import choose_c, choose_n
+from raysel.evaluation.scoring import ClassMetric, Evaluation
 from raysel.evaluation.selectors import usable_scores
-from raysel.numerics.classification import class_scores, classification_metric, needs_scores
 from raysel.numerics.rankings import selection_ranks, stability_at_every_n
-
-if TYPE_CHECKING:
-    from raysel.evaluation.scoring import Evaluation
-
 
 #: Guesses that read no feature, by their name in a record: of these the better one is chance.
 MOST_FREQUENT, STRATIFIED = GUESSES = ("most frequent class", "stratified guess")
@@ -160,7 +156,7 @@ def _f_values(X: FloatArray, y: LabelArray) -> FloatArray:
 
 def _guess(name: str, sets: Sets, metric: str) -> float:
     X_train, y_train, X_test, y_test = sets[:4]
-    measure, of_scores = classification_metric(metric), needs_scores(metric)
+    measure = ClassMetric.of(metric)
     # It reads no feature, so it needs no copy of the samples.
     nothing, tested = np.zeros((len(X_train), 1)), np.zeros((len(X_test), 1))
     dummy = DummyClassifier(strategy="stratified" if name == STRATIFIED else "most_frequent").fit(nothing, y_train)
@@ -168,13 +164,7 @@ def _guess(name: str, sets: Sets, metric: str) -> float:
     values = []
     for seed in seeds:
         dummy.set_params(random_state=int(seed))
-        if of_scores:
-            classes = None if y_test.ndim == 2 else dummy.classes_
-            indicator = y_test if classes is None else y_test[:, None] == classes
-            n_classes = indicator.shape[1]
-            values.append(measure(indicator, class_scores(dummy, tested, n_classes)))
-        else:
-            values.append(measure(y_test, dummy.predict(tested)))
+        values.append(measure(y_test, measure.output(dummy, tested, y_test), dummy.classes_))
     return float(np.mean(values))
 
 

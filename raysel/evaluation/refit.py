@@ -16,7 +16,6 @@ from sklearn.metrics import confusion_matrix, multilabel_confusion_matrix
 
 from raysel.base.estimator import Estimator
 from raysel.core.arrays import FloatArray, LabelArray
-from raysel.core.errors import ConfigError
 from raysel.core.machine import now
 from raysel.data.scaling import scale_in_place, scale_training
 from raysel.data.task_blocks import Samples, TaskBlocks, constant_features
@@ -45,13 +44,6 @@ class FoldModels:
     n_shown: int
     C: Sequence[float] = ()
     _trained: dict[tuple[int, float], tuple[RankedSelector, Any]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.evaluation.classifier != "native" and isinstance(self.X, TaskBlocks):
-            raise ConfigError(
-                f"classifier={self.evaluation.classifier!r} needs samples of one feature space, and these belong to "
-                "several tasks; use classifier='native'."
-            )
 
     def pipeline(self, n: int | None, scaler: TransformerMixin, feature_names: Sequence[str]) -> FeaturePipeline:
         """Return the model with a number of features."""

@@ -111,10 +111,7 @@ class SerialExecutor(Executor):
     def run_trials(self, plan: TrialPlan, log: StudyLog) -> bool:
         """Run the remaining trials of a plan, one after the other."""
         search = self._study.config.search
-        limits, recorder = (
-            SearchLimits(search.time_budget, search.max_failures, plan),
-            Recorder(plan, log),
-        )
+        limits, recorder = SearchLimits(search.time_budget, search.max_failures, plan), Recorder(plan, log)
         log.enter_phase("")
         with threadpool_limits(search.cpus_per_trial), warnings.catch_warnings(action="ignore"):
             while not limits.reached():
@@ -126,12 +123,12 @@ class SerialExecutor(Executor):
         return limits.out_of_time and plan.n_left > 0
 
     def _run_trial(self, plan: TrialPlan, config: dict[str, Any], recorder: Recorder, limits: SearchLimits) -> None:
-        recorder.start()
+        recorder.log.trial_started()
         trial = plan.trial_class(self._study, config, self._fold_data)
         for _ in plan.steps(trial, config):
             if limits.reached():  # as on Ray, a running trial is abandoned without a record
                 return
-            recorder.refresh()
+            recorder.log.refresh()
         recorder.keep(trial.record)
 
     def run_refits(self, winners: Sequence[tuple[OuterFold, TrialRecord]]) -> Iterator[tuple[RefitRecord, Any]]:

@@ -62,10 +62,6 @@ def mark_stopped(record: TrialRecord | PathRecord) -> None:
     record.status, record.ended = "stopped", now()
 
 
-def _ignore(_: float) -> None:
-    """Default of ``on_limit``."""
-
-
 class Trial(ABC):
     """Base class of the trials, each of which fills one record."""
 
@@ -76,7 +72,7 @@ class Trial(ABC):
         study: Study,
         config: Mapping[str, Any],
         fold_data: FoldSource,
-        on_limit: Callable[[float], None] = _ignore,
+        on_limit: Callable[[float], None] | None = None,
     ) -> None:
         self._study, self._fold_data, self._on_limit = study, fold_data, on_limit
         self._deadline = math.inf
@@ -100,7 +96,8 @@ class Trial(ABC):
         timeout = self._study.config.search.trial_timeout
         if timeout is not None:
             self._deadline = running_seconds() + timeout
-            self._on_limit(timeout)
+            if self._on_limit:
+                self._on_limit(timeout)
 
     def _check_clock(self) -> None:
         """Raise TimeoutError if the time limit is exceeded."""

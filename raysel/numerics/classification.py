@@ -179,8 +179,10 @@ METRICS: dict[str, Metric] = {
     "mean_average_precision": mean_average_precision,
 }
 
-#: Smallest and largest value of raysel's own metrics; those of other packages may have any.
-RANGES = {**dict.fromkeys(METRICS, (0.0, 1.0)), "neg_hamming_loss": (-1.0, 0.0)}
+_SHARES = ("accuracy", "balanced_accuracy", "subset_accuracy", "mean_average_precision")
+_MEANS = ("macro_f1", "micro_f1", "macro_precision", "micro_precision")
+#: Smallest and largest value of a metric; one that is not listed, as those of other packages, may have any value.
+RANGES = {**dict.fromkeys((*_SHARES, *_MEANS), (0.0, 1.0)), "neg_hamming_loss": (-1.0, 0.0)}
 
 _ONE_LABEL = {"balanced_accuracy"}
 
@@ -192,7 +194,7 @@ GROUP = "raysel.metrics"
 
 
 def metric_range(name: str) -> tuple[float, float]:
-    """Smallest and largest value of a metric; infinite for metrics of other packages."""
+    """Smallest and largest value of a metric; infinite if they are not known."""
     return RANGES.get(name, (-math.inf, math.inf))
 
 

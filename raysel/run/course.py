@@ -21,7 +21,7 @@ from raysel.core.errors import DataError, DirectoryError, RayselError, StudyErro
 from raysel.core.files import write_result, write_text_atomically
 from raysel.core.machine import now
 from raysel.data.dataset import Dataset
-from raysel.data.formats.writers import save_dataset
+from raysel.data.loading import save_dataset
 from raysel.data.task_blocks import dense
 from raysel.evaluation.nested_search import select_winner
 from raysel.evaluation.pipeline import FeaturePipeline

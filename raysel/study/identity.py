@@ -156,14 +156,20 @@ def source_modules(roots: Sequence[str]) -> set[str]:
 @cache
 def _imports(name: str) -> tuple[str, ...]:
     """Modules in the counted packages that a module imports, at its top or inside functions."""
-    targets: set[str] = set()
-    for node in ast.walk(_tree(_own_modules()[name])):
-        if isinstance(node, ast.Import):
-            targets |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):  # raysel has no relative imports
-            targets |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
+    targets = imported_names(_tree(_own_modules()[name]))
     counted = tuple(f"raysel.{package}." for package in _COUNTED)
     return tuple(sorted(target for target in targets if target in _own_modules() and target.startswith(counted)))
+
+
+def imported_names(tree: ast.Module) -> set[str]:
+    """Names that a module may import as modules, without those of relative imports."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
 
 
 def _package() -> Path:

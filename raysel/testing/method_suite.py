@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from raysel.base.adapter import ScikitLearnMethod
 from raysel.base.estimator import Estimator
 from raysel.data.dataset import Dataset
-from raysel.data.formats.writers import save_dataset
+from raysel.data.loading import save_dataset
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
 from raysel.study.definition import Study

@@ -74,7 +74,7 @@ def reader_checks(
 
     Examples
     --------
-    >>> from raysel.data.formats.writers import save_dataset
+    >>> from raysel.data.loading import save_dataset
     >>> for check in reader_checks(".parquet", save_dataset):
     ...     check()
     """

@@ -13,7 +13,7 @@ import raysel
 from raysel import compare, permute, report, select, stability, tune
 from raysel.core.errors import DirectoryError, RayselError
 from raysel.core.files import atomic_write
-from raysel.run.resampling.finished import finished_study
+from raysel.run.pieces import finished_study
 from raysel.tracking.directory import StudyDirectory
 
 SECRET = "the content of a file of the victim\n"

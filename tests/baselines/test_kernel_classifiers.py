@@ -21,9 +21,8 @@ from raysel.baselines.lp_boost import LPBoost
 from raysel.baselines.mkl import MKL
 from raysel.core.errors import ConfigError
 from raysel.data.dataset import Dataset
-from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Modalities
-from raysel.data.loading import load_dataset
+from raysel.data.loading import load_dataset, save_dataset
 from raysel.data.scaling import make_scaler
 from raysel.evaluation.lockstep import make_fold_data
 from raysel.results import texts

@@ -22,8 +22,8 @@ from raysel.baselines.mcgf import MCGF, GraphSpectrum, correlated_scores, graph_
 from raysel.baselines.recent import RecentResults
 from raysel.core.errors import ConfigError
 from raysel.data.dataset import Dataset
-from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Tensor
+from raysel.data.loading import save_dataset
 from raysel.data.scaling import UnitScaler
 from raysel.evaluation.lockstep import make_fold_data
 from raysel.testing.checks import prepare_study

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from raysel.cli.commands import COMMANDS
+from raysel.cli.main import words_of
 from raysel.cli.tune import resume_with
 
 
@@ -16,7 +17,7 @@ def words(*given: str, solver: str = "smr") -> list[str]:
     """The words of the command for a study in ``my study`` that was started with these arguments."""
     parser = ArgumentParser()
     COMMANDS["tune"].fill(parser)
-    text = resume_with(parser.parse_args(given), Path("my study"), ["smr", solver])
+    text = resume_with(parser.parse_args(words_of(given)), Path("my study"), ["smr", solver])
     assert text.startswith("resume with: ")
     return shlex.split(text.removeprefix("resume with: "))
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_studies import make_study, raw_config, run_offline, write_digits
 
-from raysel.cli.terminal import without_credentials_in
+from raysel.cli.main import without_credentials_in
 from raysel.config import config_from_dict, load_comparison, load_config
 from raysel.config.schema import DatasetConfig, TrackingConfig
 from raysel.core.credentials import (

@@ -1,4 +1,4 @@
-"""Valid files of every kind that raysel reads, and ways to damage them."""
+"""Valid files of every kind that raysel reads, ways to damage them, and what reading them must come to."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import h5py
 import nibabel
@@ -25,11 +26,11 @@ import scipy.sparse
 from matlab73 import savemat73
 from PIL import Image
 
-from raysel.config import builtin_configs
+from raysel.config import builtin_configs, config_from_dict, load_config
+from raysel.core.errors import RayselError
 from raysel.data.dataset import Dataset, join_tasks
-from raysel.data.formats.writers import save_dataset
-from raysel.data.layouts import Matrix, Modalities
-from raysel.data.loading import load_dataset
+from raysel.data.layouts import Matrix, Modalities, Tasks
+from raysel.data.loading import load_dataset, save_dataset
 
 #: The kinds of files, by their suffix. One of HDF5 is read by a process of its own, which takes its time.
 #: .dat is a file of labels, .png an image of a folder of images.
@@ -294,41 +295,24 @@ _VIEWS = {"view_0": IMAGES[:, 0], "view_1": IMAGES.reshape(N, 6), "view_names": 
 _WRITERS: dict[str, list[Callable[[Path], object]]] = {
     "yaml": [
         *(partial(shutil.copyfile, config) for config in builtin_configs().values()),
-        *(
-            partial(Path.write_text, data=text, encoding="utf-8")
-            for text in (STUDY, FILE_STUDY, TASKS_STUDY, NIFTI_STUDY)
-        ),
+        *(partial(Path.write_text, data=text) for text in (STUDY, FILE_STUDY, TASKS_STUDY, NIFTI_STUDY)),
     ],
     "npz": [
         lambda path: np.savez(path, X=IMAGES, y=LABELS, person=PERSONS),
         lambda path: np.savez_compressed(path, X=np.asfortranarray(IMAGES.astype(float)), y=WORDS),
         lambda path: np.savez(path, **_VIEWS, label_names=["sky", "cow"]),
     ],
-    "npy": [
-        lambda path: np.save(path, IMAGES),
-        lambda path: np.save(path, np.asfortranarray(_FLAT)),
-    ],
+    "npy": [lambda path: np.save(path, IMAGES), lambda path: np.save(path, np.asfortranarray(_FLAT))],
     "dat": [
-        lambda path: path.write_text("cat\ndog\n" * 5, encoding="utf-8"),
-        lambda path: path.write_text("label;person\n" + "1;a\n0;b\n" * 5, encoding="utf-8"),
-        lambda path: path.write_text("1.0\n2.0\n" * 5, encoding="utf-8"),
+        partial(Path.write_text, data=text)
+        for text in ("cat\ndog\n" * 5, "label;person\n" + "1;a\n0;b\n" * 5, "1.0\n2.0\n" * 5)
     ],
     "png": [
-        *(
-            partial(_image, mode=mode, kind=kind)
-            for mode, kind in (
-                ("L", "PNG"),
-                ("RGBA", "PNG"),
-                ("P", "PNG"),
-                ("I;16", "PNG"),
-                ("L", "TIFF"),
-                ("F", "TIFF"),
-                ("RGB", "JPEG"),
-                ("CMYK", "JPEG"),
-                ("1", "BMP"),
-                ("L", "PPM"),
-            )
-        ),
+        *(partial(_image, mode=mode, kind="PNG") for mode in ("L", "RGBA", "P", "I;16")),
+        *(partial(_image, mode=mode, kind="TIFF") for mode in ("L", "F")),
+        *(partial(_image, mode=mode, kind="JPEG") for mode in ("RGB", "CMYK")),
+        partial(_image, mode="1", kind="BMP"),
+        partial(_image, mode="L", kind="PPM"),
     ],
     "h5": [
         lambda path: _hdf5(path, X=IMAGES, y=LABELS, person=PERSONS),
@@ -380,3 +364,71 @@ _WRITERS: dict[str, list[Callable[[Path], object]]] = {
     ],
     "nii.gz": [lambda path: _volume(path, nibabel.Nifti1Image, "<f4")],
 }
+
+
+# Reading of a file that may be damaged
+
+#: Options of `load_dataset` to read a damaged data file with; most often none.
+OPTIONS: tuple[dict[str, Any], ...] = (
+    *({},) * 4,
+    {"groups": "person"},
+    {"label": "column6"},
+    {"label": "label", "drop": [""]},
+    {"label": "label", "delimiter": ";"},
+    {"shape": [3, 2]},
+    {"modalities": {"a": 4, "b": 2}},
+    {"exclude_labels": ["sky"]},
+    {"shape": [3, 2], "order": "F"},
+    {"classes": ["0", 1], "label": "y"},
+    {"exclude_classes": ["dog", 2]},
+    {"only": ["hog"], "drop": ["person"]},
+)
+
+
+def _of_image(path: Path) -> Dataset:
+    """Data set of a folder of an image that may be damaged, once in each of two classes."""
+    folder = path.parent / "images"
+    for name in ("cat", "dog"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / name / "1.png").write_bytes(path.read_bytes())
+    return load_dataset(folder)
+
+
+def _of_labels(path: Path) -> Dataset:
+    """Data set of ten samples with labels that may be damaged."""
+    samples = path.with_name("samples.npy")
+    if not samples.exists():
+        samples.write_bytes(seeds("npy")[0])
+    return load_dataset(samples, labels=path)
+
+
+def _of_volume(path: Path) -> Dataset:
+    """Data set of a volume that may be damaged and of one that is not, which is the mask too."""
+    good, table = path.parent / "good" / "volume.nii", path.with_suffix(".volumes.csv")
+    if not good.exists():
+        good.parent.mkdir(exist_ok=True)
+        good.write_bytes(seeds("nii")[0])
+    table.write_text(f"file,label\n{good},0\n{path},1\n", encoding="utf-8")
+    return load_dataset(table, mask=good)
+
+
+def judge(path: Path, options: dict[str, Any]) -> str:
+    """Read a file as raysel does."""
+    try:
+        if path.suffix == ".yaml":
+            config = load_config(path)
+            assert config_from_dict(config.to_dict()).hash == config.hash
+            return "taken"
+        if path.suffix == ".npy":
+            labels = path.with_name("labels.txt")
+            labels.write_text("cat\ndog\n" * 5, encoding="utf-8")
+            options = {**options, "labels": labels}
+        readers = {".nii": _of_volume, ".gz": _of_volume, ".png": _of_image, ".dat": _of_labels}
+        data = readers[path.suffix](path) if path.suffix in readers else load_dataset(path, **options)
+    except RayselError as error:
+        return "refused" if str(error) else f"a {type(error).__name__} without words"
+    assert isinstance(data.layout, Tasks) or np.isfinite(data.X).all()
+    assert len(data.y) == len(data.X) == data.n_samples
+    assert len(data.feature_names) == data.n_features
+    assert data.content_hash
+    return "taken"

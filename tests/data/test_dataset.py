@@ -17,9 +17,8 @@ from refusals import refused
 from raysel.config import config_from_dict
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset, join_tasks
-from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Matrix, Tasks, Tensor
-from raysel.data.loading import load_dataset
+from raysel.data.loading import load_dataset, save_dataset
 from raysel.data.task_blocks import TaskBlocks
 
 X = np.arange(12.0).reshape(4, 3)

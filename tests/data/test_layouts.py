@@ -14,9 +14,8 @@ from small_studies import make_study, run_offline
 
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
-from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Layout, MaskedVolume, Matrix, Modalities, Tasks, Tensor, layout, layout_from_json
-from raysel.data.loading import load_dataset
+from raysel.data.loading import load_dataset, save_dataset
 
 AFFINE = np.array([[2, 0.1, 0, -90], [0, 2.5, 0, 7.3], [0, 0, -3, 1 / 3], [0, 0, 0, 1]])
 MASKS = arrays(bool, array_shapes(min_dims=3, max_dims=3, max_side=5)).filter(np.any)
@@ -69,15 +68,11 @@ def test_descriptions_give_the_layout_back(layout):
         np.testing.assert_array_equal(again.affine, layout.affine)
 
 
-@given(st.lists(SIDES, min_size=1, max_size=4))
-def test_cells_are_those_of_a_reshaped_row(sides):
+@given(st.lists(SIDES, min_size=1, max_size=4), MASKS)
+def test_cells_are_those_of_a_reshaped_row_and_voxels_those_that_lie_in_the_mask(sides, mask):
     layout = Tensor(tuple(sides))
     cells = np.arange(layout.n_features).reshape(sides if len(sides) > 1 else (-1, 1))  # a vector is one column
     np.testing.assert_array_equal(cells[tuple(layout.coordinates().values())], np.arange(layout.n_features))
-
-
-@given(MASKS)
-def test_voxels_are_the_cells_of_their_box_that_lie_in_the_mask(mask):
     volume, box, inside = MaskedVolume(mask), Tensor(mask.shape), np.flatnonzero(mask)
     assert volume.default_names() == [box.default_names()[i] for i in inside]
     for axis, index in box.coordinates().items():

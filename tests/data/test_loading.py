@@ -12,9 +12,8 @@ from sklearn.datasets import load_digits, load_wine
 
 from raysel.data.dataset import Dataset
 from raysel.data.formats.files import find_data_file
-from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Matrix, Modalities, Tensor
-from raysel.data.loading import load_dataset
+from raysel.data.loading import load_dataset, save_dataset
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (10, 3, 2)).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""ModalityScaler: what each method makes of a modality, fitted on the training set only."""
+"""Scalers of modalities, of tasks and of one unit, fitted on the training set only."""
 
 from __future__ import annotations
 
@@ -33,24 +33,18 @@ def features():
     return rng.standard_normal((20, 8)) * np.logspace(-3, 3, 8) + 5.0
 
 
-def test_every_modality_gets_the_same_total_variance(X):
-    scaled = ModalityScaler(WIDTHS).fit_transform(X)
-    for block in (scaled[:, :3], scaled[:, 3:4], scaled[:, 4:]):
+def blocks_of_modalities(X):
+    return X[:, :3], X[:, 3:4], X[:, 4:]
+
+
+def test_each_method_makes_of_a_modality_what_it_says(X):
+    for block in blocks_of_modalities(ModalityScaler(WIDTHS).fit_transform(X)):
         assert block.var(axis=0).sum() == pytest.approx(1.0)
-
-
-def test_the_plain_methods_are_those_of_scikit_learn(X):
-    new = X[:5] * 1.5
-    for method, peer in [("zscore", StandardScaler()), ("minmax", MinMaxScaler())]:
-        scaler = ModalityScaler(WIDTHS, method).fit(X)
-        np.testing.assert_allclose(scaler.transform(new), peer.fit(X).transform(new), rtol=1e-12)
-    np.testing.assert_array_equal(ModalityScaler(WIDTHS, "none").fit_transform(X), X)
-
-
-def test_each_row_of_a_modality_has_unit_length(X):
-    scaled = ModalityScaler(WIDTHS, "row_unit").fit_transform(X)
-    for block in (scaled[:, :3], scaled[:, 3:4], scaled[:, 4:]):
+    for block in blocks_of_modalities(ModalityScaler(WIDTHS, "row_unit").fit_transform(X)):
         np.testing.assert_allclose(np.linalg.norm(block, axis=1), 1.0)
+    for method, peer in [("zscore", StandardScaler()), ("minmax", MinMaxScaler()), ("none", FunctionTransformer())]:
+        scaler = ModalityScaler(WIDTHS, method).fit(X)
+        np.testing.assert_allclose(scaler.transform(X[:5] * 1.5), peer.fit(X).transform(X[:5] * 1.5), rtol=1e-12)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -107,11 +101,6 @@ def test_the_numbers_are_scikit_learns_of_the_padded_array(method, blocks):
     np.testing.assert_array_equal(found, expected)  # to the last bit: old studies go on with the same numbers
 
 
-def test_one_task_is_scaled_as_by_the_unit_scaler():
-    X = np.random.default_rng(1).standard_normal((9, 3))
-    np.testing.assert_array_equal(TaskScaler().fit_transform(X), UnitScaler().fit_transform(X))
-
-
 def test_a_pipeline_of_it_is_saved_and_read_back(blocks, tmp_path):
     y = np.arange(50) % 3
     for model in (MTDA(TASKS), AlignedMTDA(TASKS, [np.eye(4), np.eye(6, 4)])):
@@ -121,19 +110,17 @@ def test_a_pipeline_of_it_is_saved_and_read_back(blocks, tmp_path):
 
 
 def test_what_is_not_of_these_tasks_is_refused(blocks):
-    with pytest.raises(ConfigError, match="tasks=None is for one task"):
-        TaskScaler().fit(blocks)
-    with pytest.raises(ConfigError, match="have 5 columns in total, but X has 10"):
-        TaskScaler({"a": 4, "b": 1}).fit(blocks)
-    with pytest.raises(DataError, match=r"X has tasks of \[4, 6\]"):
-        TaskScaler({"a": 6, "b": 4}).fit(blocks)
-    with pytest.raises(DataError, match="task 'b' has no samples"):
-        TaskScaler(TASKS).fit(blocks[blocks.tasks == 0])
-    with pytest.raises(ValueError, match="NaN"):
-        TaskScaler().fit(blocks.dense())
-    alone = TaskScaler(TASKS).fit(blocks).transform(blocks[blocks.tasks == 0])
-    assert alone.shape == (30, 10)
-    assert Tasks(TASKS).widths() == {"a": 4, "b": 6}
+    first = blocks[blocks.tasks == 0]
+    for tasks, X, kind, message in (
+        (None, blocks, ConfigError, "tasks=None is for one task"),
+        ({"a": 4, "b": 1}, blocks, ConfigError, "have 5 columns in total, but X has 10"),
+        ({"a": 6, "b": 4}, blocks, DataError, r"X has tasks of \[4, 6\]"),
+        (TASKS, first, DataError, "task 'b' has no samples"),
+        (None, blocks.dense(), ValueError, "NaN"),
+    ):
+        with pytest.raises(kind, match=message):
+            TaskScaler(tasks).fit(X)
+    assert TaskScaler(TASKS).fit(blocks).transform(first).shape == (30, 10)
 
 
 @given(hnp.arrays(np.float64, (7, 3), elements=st.integers(-(10**6), 10**6).map(float)))
@@ -149,9 +136,10 @@ def test_unit_scaler_maps_the_whole_range_and_keeps_relative_variances(X):
     np.testing.assert_allclose(scaled.std(axis=0) * np.ptp(X), X.std(axis=0), atol=1e-9 * np.abs(X).max())
 
 
-def test_unit_scaler_knows_the_training_set_only():
-    scaler = UnitScaler().fit([[0.0, 5.0], [10.0, 5.0]])
-    np.testing.assert_allclose(scaler.transform([[-10.0, 20.0]]), [[-1.0, 2.0]])
+def test_unit_scaler_knows_the_training_set_only_as_do_task_scalers_of_one_task():
+    for scaler in (UnitScaler(), TaskScaler()):
+        scaler.fit([[0.0, 5.0], [10.0, 5.0]])
+        np.testing.assert_allclose(scaler.transform([[-10.0, 20.0]]), [[-1.0, 2.0]])
 
 
 def test_names_and_pandas_pass_through():
@@ -180,13 +168,10 @@ def test_make_scaler_in_a_pipeline_and_through_skops(name, expected):
     np.testing.assert_array_equal(loaded.decision_function(digits.X), pipeline.decision_function(digits.X))
 
 
-def test_unknown_scaling():
+@pytest.mark.parametrize("scaling", ["zscore_sqrt_width", "minmax", "row_unit"])
+def test_scalings_that_are_unknown_or_of_modalities_are_refused(scaling):
     with pytest.raises(ConfigError, match="'robust' is unknown; give unit, zscore, none, zscore_sqrt_width"):
         make_scaler("robust")
-
-
-@pytest.mark.parametrize("scaling", ["zscore_sqrt_width", "minmax", "row_unit"])
-def test_scalings_of_modalities_are_refused_for_tasks(scaling):
     with pytest.raises(ConfigError, match=f"'{scaling}' does not support several tasks; give unit, zscore or none"):
         make_scaler(scaling, Tasks({"a": 2, "b": 3}))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -38,22 +40,8 @@ def test_the_seed_decides():
     assert one != third
 
 
-@pytest.mark.parametrize(
-    ("options", "culprit"),
-    [
-        ({"n_classes": 1}, "n_classes=1"),
-        ({"n_samples": 2}, "n_samples=2"),
-        ({"n_informative": 13}, "n_informative=13"),
-        ({"n_informative": 0}, "n_informative=0"),
-        ({"n_informative": 65}, "n_informative=65"),
-    ],
-)
-def test_refuses_what_it_cannot_plant(options, culprit):
-    with pytest.raises(ConfigError, match=culprit):
-        make_matrix_classification(**options)
-
-
 WIDTHS = {"a": 6, "b": 4, "noise": 5}
+MULTIMODAL = partial(make_multimodal_classification, WIDTHS)
 
 
 @pytest.mark.parametrize("multilabel", [False, True])
@@ -90,14 +78,17 @@ def test_shared_noise_correlates_features_of_one_modality_only():
 
 
 @pytest.mark.parametrize(
-    ("options", "culprit"),
+    ("make", "options", "culprit"),
     [
-        ({"informative": {"c": 1}}, r"\{'c': 1\} does not fit modalities; the modalities are a, b"),
-        ({"informative": {"a": 7}}, r"\{'a': 7\} does not fit modalities; give at most its 6"),
-        ({"n_classes": 1}, "n_classes=1"),
-        ({"shared": 1.5}, "shared=1.5"),
+        *((make_matrix_classification, {"n_informative": n}, f"n_informative={n}") for n in (13, 0, 65)),
+        (make_matrix_classification, {"n_classes": 1}, "n_classes=1"),
+        (make_matrix_classification, {"n_samples": 2}, "n_samples=2"),
+        (MULTIMODAL, {"informative": {"c": 1}}, r"\{'c': 1\} does not fit modalities; the modalities are a, b"),
+        (MULTIMODAL, {"informative": {"a": 7}}, r"\{'a': 7\} does not fit modalities; give at most its 6"),
+        (MULTIMODAL, {"informative": {}, "n_classes": 1}, "n_classes=1"),
+        (MULTIMODAL, {"informative": {}, "shared": 1.5}, "shared=1.5"),
     ],
 )
-def test_refuses_what_it_cannot_plant_in_modalities(options, culprit):
+def test_refuses_what_it_cannot_plant(make, options, culprit):
     with pytest.raises(ConfigError, match=culprit):
-        make_multimodal_classification(WIDTHS, **{"informative": {"a": 1}, **options})
+        make(**options)

@@ -95,10 +95,9 @@ def test_pickle_hands_out_the_blocks_without_a_copy():
 
 def test_numpy_makes_no_padded_array_unasked():
     _, _, blocks = make(np.array([0, 1]), [1, 2])
-    with pytest.raises(TypeError, match=r"call dense\(\)"):
-        np.asarray(blocks)
-    with pytest.raises(TypeError, match=r"call dense\(\)"):
-        np.isnan(blocks)
+    for convert in (np.asarray, np.isnan):
+        with pytest.raises(TypeError, match=r"call dense\(\)"):
+            convert(blocks)
 
 
 @pytest.mark.parametrize(

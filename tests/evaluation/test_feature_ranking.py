@@ -62,23 +62,7 @@ def test_equals_its_definition(scores, data):
     assert ranking.n_empty_folds == (~usable.any(axis=1)).sum()
     np.testing.assert_allclose(ranking.consensus_rank, folds.mean(axis=0))
     np.testing.assert_allclose(ranking.rank_sd, [stdev(column) for column in folds.T.tolist()])
-    np.testing.assert_array_equal(np.sort(ranking.top()), np.flatnonzero(ranking.selected))
-
-
-def test_features_without_a_score_are_not_selected():
-    """Each of 5 folds selects 3 random ones of 200 features: the top 20 are those 3, and their stability is chance."""
-    rng, values = np.random.default_rng(0), []
-    for _ in range(200):
-        scores = np.zeros((6, 200))
-        for row in scores:
-            row[rng.choice(np.arange(1, 200), 3, replace=False)] = rng.random(3) + 0.1
-        ranking = make(scores, 20)
-        assert ranking.selection_frequency[0] == 0
-        assert ranking.fold_selected.sum(axis=1).tolist() == [3] * 5
-        assert ranking.selected.sum() == 3
-        assert len(ranking.top()) == 3
-        values.append(ranking.stability.value)
-    assert abs(np.mean(values)) < 4 * np.std(values) / np.sqrt(200)
+    assert ranking.top().tolist() == sorted(np.flatnonzero(ranking.selected), key=lambda i: ranking.ranks[i])
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0])
@@ -94,37 +78,22 @@ def test_winners_that_select_nothing_have_no_stability(value):
 
 
 @given(arrays(np.float64, (4, 7), elements=st.sampled_from([0.0, 0.0, 1.0, 2.0, 3.0])), st.permutations(range(7)))
-def test_the_order_of_the_columns_decides_nothing_about_features_without_a_score(scores, order):
-    scores = np.where(scores > 0, scores + np.arange(7) / 10, 0.0)  # no ties but at 0
-    before, after = make(scores, 3), make(scores[:, order], 3)
-    np.testing.assert_array_equal(after.fold_selected, before.fold_selected[:, order])
-    np.testing.assert_array_equal(after.fold_ranks, before.fold_ranks[:, order])
-    assert after.stability.value == pytest.approx(before.stability.value, nan_ok=True)
-
-
-@given(arrays(np.float64, (4, 7), elements=st.floats(0.125, 5), unique=True), st.permutations(range(7)))
 def test_follows_a_permutation_of_the_features(scores, order):
-    order = list(order)
-    names = np.array([f"f{i}" for i in range(7)])
+    scores = np.where(scores > 0, scores + np.arange(7) / 10, 0.0)  # no ties but at 0
+    order, names = list(order), np.array([f"f{i}" for i in range(7)])
     before = make(scores, 3, coordinates={"column": np.arange(7)})
     after = make(scores[:, order], 3, feature_names=names[order], coordinates={"column": np.arange(7)[order]})
-    tables = [ranking.to_table().drop_columns("index").to_pydict() for ranking in (before, after)]
-    assert tables[0] == tables[1]
-    assert before.stability.value == pytest.approx(after.stability.value)
+    rows = [
+        sorted(ranking.to_table().drop_columns("index").to_pylist(), key=lambda row: row["feature"])
+        for ranking in (before, after)
+    ]
+    assert rows[0] == rows[1]
+    assert before.stability.value == pytest.approx(after.stability.value, nan_ok=True)
 
 
 @given(arrays(np.float64, (4, 6), elements=st.integers(0, 6)))
 def test_only_the_order_of_the_scores_matters(scores):
     np.testing.assert_array_equal(make(scores).fold_ranks, make(np.expm1(scores) * 3).fold_ranks)
-
-
-def test_folds_that_agree_are_perfectly_stable():
-    ranking = make(np.tile([3.0, 1.0, 2.0, 0.0], (5, 1)))
-    assert ranking.stability.value == pytest.approx(1)
-    np.testing.assert_array_equal(ranking.consensus_rank, ranking.ranks)
-    np.testing.assert_array_equal(ranking.rank_sd, np.zeros(4))
-    assert ranking.top().tolist() == [0, 2]
-    assert ranking.top(3).tolist() == [0, 2, 1]
 
 
 def test_the_consensus_is_the_order_least_at_odds_with_the_folds():

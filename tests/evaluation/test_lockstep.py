@@ -5,24 +5,20 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
-from itertools import takewhile
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score
-from sklearn.svm import LinearSVC
 
-from raysel.base.classifiers import Selector
-from raysel.base.estimator import IterativeEstimator
 from raysel.baselines.glspfs import GLSPFS
 from raysel.baselines.kernel_classifiers import KernelSVM
 from raysel.baselines.multivariate_filters import ReliefF
 from raysel.baselines.univariate_filters import InformationGain
 from raysel.data.dataset import join_tasks
 from raysel.data.loading import load_dataset
-from raysel.data.scaling import UnitScaler, make_scaler
+from raysel.data.scaling import make_scaler
 from raysel.data.task_blocks import TaskBlocks
 from raysel.evaluation.lockstep import make_fold_data, run_in_lockstep
 from raysel.evaluation.plan import NestedPlan
@@ -50,7 +46,7 @@ def joined():
 
 
 @pytest.mark.parametrize("scaling", ["unit", "zscore", "none"])
-def test_the_training_set_alone_tells_the_scaling_of_each_task(joined, scaling):
+def test_each_task_is_scaled_by_its_training_set_alone(joined, scaling):
     train, held_out = np.flatnonzero(np.arange(joined.n_samples) % 3 > 0), np.arange(0, joined.n_samples, 3)
     solver, scaler = MTDA(dict(joined.layout.tasks)), make_scaler(scaling, joined.layout)
     data = make_fold_data(joined.X, joined.y, train, held_out, scaler=scaler, solver=solver)
@@ -63,7 +59,7 @@ def test_the_training_set_alone_tells_the_scaling_of_each_task(joined, scaling):
     assert whole.X_test.shape == (0, 77)
 
 
-def test_its_bytes_are_those_of_the_blocks_and_of_what_is_prepared(joined):
+def test_its_bytes_are_those_of_the_blocks_and_of_the_preparation(joined):
     rows = np.arange(joined.n_samples)
     solver = MTDA(dict(joined.layout.tasks))
     data = make_fold_data(
@@ -157,24 +153,6 @@ def test_every_trace_is_that_of_the_fit_run_alone(digits, plan, params):
         assert len(set(lengths)) > 1, "the case needs fits of different lengths"
 
 
-def test_a_linear_svm_is_fitted_at_the_last_iteration_only(digits, plan):
-    X, y = digits
-    fold = plan.folds[0]
-    trace, _ = traced(X, y, fold, Evaluation("linear_svm", (10, 40)))
-    for number, (inner, found) in enumerate(zip(fold.inner, trace.inner, strict=True)):
-        X_train, y_train, X_test, y_test = alone(X, y, inner)
-        fitted = smr().fit(X_train, y_train)
-        expected = []
-        for n in (10, 40):
-            best = fitted.ranking_ <= n
-            order = np.argsort(fitted.ranking_)[:n]
-            assert set(order) == set(np.flatnonzero(best))
-            svm = LinearSVC(random_state=fold.random_state(1, number), max_iter=10_000).fit(X_train[:, order], y_train)
-            expected.append(accuracy_score(y_test, svm.predict(X_test[:, order])))
-        assert found.scores == [pytest.approx(expected, abs=1e-12)]
-        assert len(found.objective) == fitted.n_iter_
-
-
 @pytest.mark.parametrize(
     ("make", "kinds"),
     [
@@ -238,62 +216,3 @@ def test_a_configuration_is_null_where_every_inner_fit_is(digits, plan):
     # At or above the collapse of all of them it is; above it for p < 1 it is not, for nothing is proved there.
     assert traced(X, y, fold, Evaluation("native"), alpha=collapse[-1], alpha_scale="absolute")[0].null
     assert not traced(X, y, fold, Evaluation("native"), alpha=2.0, p=0.5, max_iter=2)[0].null
-
-
-class GradientDescent(IterativeEstimator, Selector):
-    """Least squares on the class number, by gradient steps: too long a step diverges."""
-
-    def __init__(self, step=1e-3, max_iter=50, tol=0.0, n_features_to_select=None):
-        self.step = step
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_features_to_select = n_features_to_select
-
-    def prepare(self, X, y):
-        return X.T @ y
-
-    def _updates(self, X, y, prepared):
-        w = np.zeros(X.shape[1])
-        while True:
-            w = w - self.step * (X.T @ (X @ w) - prepared)
-            self.scores_ = np.abs(w)
-            yield float(((X @ w - y) ** 2).sum())
-
-
-def test_an_objective_that_is_no_number_ends_the_trial_with_its_iteration(digits, plan):
-    X, y = digits
-    folds = [
-        make_fold_data(X, y, i.train, i.validation, scaler=make_scaler("unit"), solver=GradientDescent())
-        for i in plan.folds[0].inner
-    ]
-    solvers, trace = [GradientDescent(1e40) for _ in folds], FoldTrace()
-    with np.errstate(all="ignore"):
-        finite = [
-            len(list(takewhile(np.isfinite, GradientDescent(1e40).iterate(f.X_train, f.y_train, f.prepared))))
-            for f in folds
-        ]
-        assert min(finite) > 1
-        with pytest.raises(FloatingPointError, match=f"the objective became inf at iteration {min(finite) + 1}"):
-            list(run_in_lockstep(solvers, folds, Evaluation("knn", (5,)), [0, 1, 2], trace))
-    assert all(np.isfinite(t.objective).all() for t in trace.inner)
-
-
-def test_a_fold_is_scaled_by_its_training_set_alone(digits, plan):
-    X, y = digits
-    inner = plan.folds[0].inner[0]
-    for scaling, transform in {
-        "unit": UnitScaler().fit(X[inner.train]).transform,
-        "zscore": lambda Z: (
-            (Z - X[inner.train].mean(0)) / np.where(np.ptp(X[inner.train], 0) > 0, X[inner.train].std(0), 1)
-        ),
-        "none": lambda Z: Z,
-    }.items():
-        data = make_fold_data(X, y, inner.train, inner.validation, scaler=make_scaler(scaling), solver=smr())
-        np.testing.assert_allclose(data.X_train, transform(X[inner.train]), rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(data.X_test, transform(X[inner.validation]), rtol=1e-12, atol=1e-12)
-        assert data.X_train.flags.c_contiguous
-        assert data.X_test.flags.c_contiguous
-        assert np.array_equal(data.y_train, y[inner.train])
-        assert np.array_equal(data.y_test, y[inner.validation])
-        arrays = [data.X_train, data.y_train, data.X_test, data.y_test]
-        assert data.nbytes >= sum(array.nbytes for array in arrays) + data.prepared.X.nbytes

@@ -224,14 +224,6 @@ def test_a_zero_solution_wins_where_nothing_does_better():
     assert select_winner([null, record("other", {"final": 0.5})], "final", preference, "mean")[0].id == "other"
 
 
-def test_a_failure_on_one_outer_fold_is_no_failure_on_another():
-    records = [record("a", {"outer0": None, "outer1": 0.9}, "failed"), record("b", {"outer0": 0.1, "outer1": 0.1})]
-    preference = {"a": ((), 0), "b": ((), 1)}
-    assert [select_winner(records, fold, preference, "mean")[0].id for fold in ("outer0", "outer1")] == ["b", "a"]
-    with pytest.raises(StudyError, match=r"on outer0: 1 failed, the first with .*singular"):
-        select_winner(records[:1], "outer0", preference, "mean")
-
-
 def test_scores_that_differ_in_their_last_bit_are_tied():
     one, other = 0.1 + 0.2, 0.3
     assert one != other
@@ -242,21 +234,24 @@ def test_scores_that_differ_in_their_last_bit_are_tied():
     assert select_winner([*records, better], "outer0", preference, "mean")[0].id == "better"
 
 
-def test_a_configuration_is_scored_at_the_number_of_features_that_is_chosen_for_it():
-    level = TrialRecord("level", "", {}, "finished", {"outer0": FoldTrace(inner=[InnerTrace([1.0], [[0.7, 0.7]])] * 2)})
-    steep = TrialRecord("steep", "", {}, "finished", {"outer0": FoldTrace(inner=[InnerTrace([1.0], [[0.1, 0.8]])] * 2)})
-    preference = {"level": ((), 0), "steep": ((), 1)}
-    found = {rule: select_winner([level, steep], "outer0", preference, rule)[0].id for rule in RULES}
-    assert found == {"mean": "level", "best": "steep", "one_se": "steep"}
+def at_sizes(name, *scores):
+    """Record of two equal inner fits with a score for each number of features."""
+    fold = FoldTrace(inner=[InnerTrace([1.0], [list(scores)])] * 2)
+    return TrialRecord(name, "", {}, "finished", {"outer0": fold})
 
 
-@pytest.mark.parametrize("rule", ["best", "one_se"])
-def test_equal_scores_go_to_fewer_features_before_the_simpler(rule):
-    few = TrialRecord("few", "", {}, "finished", {"outer0": FoldTrace(inner=[InnerTrace([1.0], [[0.8, 0.2]])] * 2)})
-    many = TrialRecord("many", "", {}, "finished", {"outer0": FoldTrace(inner=[InnerTrace([1.0], [[0.2, 0.8]])] * 2)})
-    preference = {"few": ((9.0,), 1), "many": ((1.0,), 0)}
-    assert select_winner([many, few], "outer0", preference, rule)[0].id == "few"
-    assert select_winner([many, few], "outer0", preference, "mean")[0].id == "many"
+@pytest.mark.parametrize(
+    ("records", "preference", "winners"),
+    [
+        # A configuration is scored at the number of features that is chosen for it.
+        ([at_sizes("level", 0.7, 0.7), at_sizes("steep", 0.1, 0.8)], {}, ["level", "steep", "steep"]),
+        # Equal scores go to fewer features before the simpler.
+        ([at_sizes("many", 0.2, 0.8), at_sizes("few", 0.8, 0.2)], {"few": 9.0, "many": 1.0}, ["many", "few", "few"]),
+    ],
+)
+def test_the_rule_decides_at_which_number_of_features_configurations_are_compared(records, preference, winners):
+    order = {r.id: ((preference.get(r.id, 0.0),), place) for place, r in enumerate(records)}
+    assert [select_winner(records, "outer0", order, rule)[0].id for rule in RULES] == winners
 
 
 # --- the ties of a study --------------------------------------------------------------------------

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from method_cases import CASES, representatives
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.pipeline import Pipeline
 
 from raysel.base.models import load_model, save_model, untrusted_types
 from raysel.base.registry import OWN, build_solver, solver_class
@@ -57,6 +57,8 @@ def _no_warning():
 def test_arrays_go_by_position_and_tables_by_name(classifier, scaling):
     X, _ = cancer()
     model = model_of(classifier, scaling)
+    assert list(model.named_steps) == ["scaler", *(["selector"] * (classifier != "native")), "classifier"]
+    assert type(model.selector) is (RankedClassifier if classifier == "native" else RankedSelector)
     frame = pd.DataFrame(X, columns=NAMES)
     assert model.feature_names_in_.tolist() == NAMES
     assert model.n_features_in_ == 30
@@ -72,15 +74,6 @@ def test_arrays_go_by_position_and_tables_by_name(classifier, scaling):
                 method(wrong)
     with pytest.raises(ValueError, match="29 features"):
         model.predict(X[:, :29])
-
-
-def test_the_steps_are_scaler_selector_and_classifier():
-    assert list(model_of().named_steps) == ["scaler", "selector", "classifier"]
-    assert type(model_of().selector) is RankedSelector
-    assert list(model_of("native").named_steps) == ["scaler", "classifier"]
-    assert type(model_of("native").selector) is RankedClassifier
-    assert isinstance(model_of(), Pipeline)
-    assert model_of().method.coef_.shape[1] == 30
 
 
 @pytest.mark.parametrize("classifier", ["knn", "native"])
@@ -159,7 +152,10 @@ def test_every_kind_is_stored_and_predicts_the_same(classifier, y, tmp_path):
         clone(again).fit(X, cancer()[1])
 
 
-@pytest.mark.parametrize("name", OWN)
+QUICK = representatives(CASES)
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in OWN])
 def test_the_model_of_every_method_is_stored(name, tmp_path):
     X, y = load_iris(return_X_y=True)
     few = {"max_iter": 3} if "max_iter" in solver_class(name)().get_params() else {}

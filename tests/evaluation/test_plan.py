@@ -21,10 +21,6 @@ def test_no_two_places_share_a_seed():
     places = [()] + [key for n in (1, 2, 3) for key in itertools.product(range(6), repeat=n)]
     found = [derived_seed(seed, purpose, *key) for seed in (0, 1, 7) for purpose in _PURPOSES for key in places]
     assert len(set(found)) == len(found)  # by chance two of 4662 agree with probability .003
-
-
-def test_a_seed_is_numpys_own_spawn_key():
-    """The same as NumPy's documented way of giving a child its own stream."""
     child = np.random.SeedSequence(3, spawn_key=(_PURPOSES.index("refit"), 1, 2))
     assert derived_seed(3, "refit", 1, 2) == child.generate_state(1)[0]
 
@@ -120,15 +116,6 @@ def test_every_task_has_every_class_in_every_training_set():
         NestedPlan.make(y, outer=2, inner=4, repeats=1, groups=None, seed=0)
 
 
-def test_another_seed_draws_other_folds():
-    y = labels(20, 3, 0)
-    plans = [NestedPlan.make(y, outer=3, inner=3, repeats=2, groups=None, seed=seed) for seed in range(4)]
-    assert len({as_text(plan) for plan in plans}) == 4
-    for plan in plans:
-        drawn = [tuple(sorted(tuple(f.test) for f in plan.outer if f.repeat == repeat)) for repeat in range(2)]
-        assert drawn[0] != drawn[1]
-
-
 def test_a_fold_depends_on_its_own_place_only():
     """More repeats, or another number of inner folds, leave the other folds as they were."""
     y = labels(20, 3, 0)
@@ -142,6 +129,13 @@ def test_a_fold_depends_on_its_own_place_only():
         assert np.array_equal(one.test, other.test)
     finer = NestedPlan.make(y, outer=3, inner=4, repeats=1, **make)
     assert all(np.array_equal(a.test, b.test) for a, b in zip(small.folds, finer.folds, strict=True))
+    other = NestedPlan.make(y, outer=3, inner=3, repeats=3, groups=None, seed=6)
+    drawn = [
+        tuple(sorted(tuple(f.test) for f in plan.outer if f.repeat == repeat))
+        for plan in (large, other)
+        for repeat in range(3)
+    ]
+    assert len(set(drawn)) == 6  # another seed, or repeat, draws other folds
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**32 - 1])
@@ -192,51 +186,50 @@ def set_at(*place_and_value):
     return change
 
 
-@pytest.mark.parametrize("where", ["train", "validation"])
-@pytest.mark.parametrize("number", [0, 1])
-def test_a_test_sample_in_an_inner_fold_is_a_leak(tmp_path, where, number):
-    leaked = int(PLAN.folds[0].test[0])
-    raw = mutate(lambda raw: raw["folds"][0]["inner"][number][where].append(leaked))
-    with pytest.raises(ConfigError, match=f"outer0, inner fold {number} uses samples from outside"):
-        loaded(tmp_path, raw)
-
-
-def test_a_test_sample_in_the_training_set_is_a_leak(tmp_path):
-    leaked = int(PLAN.folds[1].test[0])
-    with pytest.raises(ConfigError, match=r"outer1: a sample is listed twice, or is on both sides"):
-        loaded(tmp_path, mutate(lambda raw: raw["folds"][1]["train"].append(leaked)))
-
-
-def test_a_group_on_both_sides_is_a_leak(tmp_path):
-    fold = PLAN.folds[0]
-    moved = int(fold.train[0])  # its twin of the same group stays in training
+def moved(sample, source, target):
+    """Move a sample from one part of a fold to another, and out of the fold's inner folds if they are outer parts."""
 
     def change(raw):
-        outer = raw["folds"][0]
-        outer["train"].remove(moved)
-        outer["test"].append(moved)
-        for inner in outer["inner"]:
-            for part in inner.values():
-                if moved in part:
-                    part.remove(moved)
+        *fold, part = source
+        outer = raw
+        for key in fold:
+            outer = outer[key]
+        outer[part].remove(sample)
+        outer[target].append(sample)
+        for inner in outer.get("inner", ()):
+            for rows in inner.values():
+                if sample in rows:
+                    rows.remove(sample)
 
-    with pytest.raises(ConfigError, match=f"outer0: group {GROUPS[moved]} is on both sides"):
-        loaded(tmp_path, mutate(change))
-    path = tmp_path / "plan.json"
-    assert NestedPlan.load(path, Y, None).n_samples == 20  # without groups the same plan is honest
+    return change
 
 
-def test_a_group_on_both_sides_of_an_inner_fold_is_a_leak(tmp_path):
-    inner = PLAN.final.inner[0]
-    moved = int(inner.train[0])
+OUTER0, OUTER1, LAST = PLAN.folds
+TWIN, INNER_TWIN = int(OUTER0.train[0]), int(LAST.inner[0].train[0])  # the others of their groups stay
+LEAKS = [
+    *(
+        (
+            lambda raw, where=where, number=number: raw["folds"][0]["inner"][number][where].append(int(OUTER0.test[0])),
+            f"outer0, inner fold {number} uses samples from outside",
+        )
+        for where in ("train", "validation")
+        for number in (0, 1)
+    ),
+    (
+        lambda raw: raw["folds"][1]["train"].append(int(OUTER1.test[0])),
+        "outer1: a sample is listed twice, or is on both sides",
+    ),
+    (moved(TWIN, ("folds", 0, "train"), "test"), f"outer0: group {GROUPS[TWIN]} is on both sides"),
+    (moved(INNER_TWIN, ("folds", -1, "inner", 0, "train"), "validation"), "final, inner fold 0: group"),
+]
 
-    def change(raw):
-        part = raw["folds"][-1]["inner"][0]
-        part["train"].remove(moved)
-        part["validation"].append(moved)
 
-    with pytest.raises(ConfigError, match="final, inner fold 0: group"):
-        loaded(tmp_path, mutate(change))
+@pytest.mark.parametrize(("leak", "message"), LEAKS)
+def test_a_sample_or_group_on_both_sides_is_a_leak(tmp_path, leak, message):
+    with pytest.raises(ConfigError, match=message):
+        loaded(tmp_path, mutate(leak))
+    if "group" in message:  # without groups the same plan is honest
+        assert NestedPlan.load(tmp_path / "plan.json", Y, None).n_samples == 20
 
 
 @pytest.mark.parametrize(
@@ -249,14 +242,12 @@ def test_an_index_is_a_whole_number(tmp_path, place):
             loaded(tmp_path, mutate(set_at(*place, bad)))
 
 
-@pytest.mark.parametrize("bad", [-1, 20, 2**62])
-def test_an_index_out_of_range_is_refused(tmp_path, bad):
-    for change in (set_at("folds", 0, "test", 0, bad), set_at("folds", -1, "train", 0, bad)):
-        with pytest.raises(ConfigError, match=r"index outside 0\.\.19|uses samples from outside"):
-            loaded(tmp_path, mutate(change))
-
-
 TAMPERED = [
+    *(
+        (set_at("folds", fold, part, 0, bad), r"index outside 0\.\.19|uses samples from outside")
+        for bad in (-1, 20, 2**62)
+        for fold, part in ((0, "test"), (-1, "train"))
+    ),
     (set_at("n_samples", 21), "made for 21 samples, but the data set has 20"),
     (lambda raw: raw["folds"].pop(), "the fold `final`"),
     (lambda raw: raw["folds"].pop(0), "two or more outer folds"),
@@ -276,6 +267,12 @@ TAMPERED = [
     (lambda raw: raw["folds"][0].pop("inner"), "cannot be read as the plan.json"),
     (set_at("folds", {"outer0": []}), "cannot be read as the plan.json"),
     (set_at("folds", 7), "cannot be read as the plan.json"),
+    (
+        lambda raw: raw["folds"][0]["inner"][0].update(
+            train=OUTER0.inner[0].train[Y[OUTER0.inner[0].train] == 0].tolist()
+        ),
+        "outer0, inner fold 0: class 1 is missing",
+    ),
     (set_at("folds", 0, "inner", {"a": 1}), "cannot be read as the plan.json"),
 ]
 
@@ -284,18 +281,6 @@ def test_a_tampered_plan_is_refused(tmp_path):
     for change, message in TAMPERED:
         with pytest.raises(ConfigError, match=message):
             loaded(tmp_path, mutate(change))
-
-
-def test_a_class_missing_from_a_training_set_is_named(tmp_path):
-    inner = PLAN.folds[0].inner[0]
-    ones = [i for i in inner.train.tolist() if Y[i] == 1]
-
-    def change(raw):
-        part = raw["folds"][0]["inner"][0]
-        part["train"] = [i for i in part["train"] if i not in ones]
-
-    with pytest.raises(ConfigError, match="outer0, inner fold 0: class 1 is missing"):
-        loaded(tmp_path, mutate(change))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "null", "3", "{", '{"folds": []}', "[" * 100_000, "\ufeff{}", "9" * 5000])

@@ -11,14 +11,12 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 import pytest
-from matplotlib.figure import Figure
 
 from raysel.core.errors import ConfigError, StudyError
 from raysel.core.files import write_result
 from raysel.data.layouts import Matrix, Modalities, Tasks, Tensor
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.ranking_files import FORMATS, mask_content, selection_mask, write_manifest, write_ranking
-from raysel.results.displays.display import write_figure
 
 
 @pytest.fixture
@@ -49,13 +47,6 @@ def test_csv_and_parquet_hold_the_same_table_to_the_last_bit(ranking, tmp_path):
         assert [type(values[0])(cell) for cell in cells] == values
     assert pd.read_csv(csv)["feature"].tolist() == table["feature"].to_pylist()
     assert [float(row[header.index("score")]) for row in rows] == sorted(ranking.scores.tolist(), reverse=True)
-
-
-def test_a_figure_becomes_a_png(tmp_path):
-    figure = Figure(figsize=(2, 1))
-    path = write_figure(figure, tmp_path / "a.png")
-    assert path.read_bytes().startswith(b"\x89PNG")
-    assert write_figure(figure, tmp_path / "b.png").read_bytes() == path.read_bytes()
 
 
 def test_a_manifest_is_canonical_json(tmp_path):

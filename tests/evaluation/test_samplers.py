@@ -12,16 +12,6 @@ from raysel.config.space import Choices, LogSpace, RandInt, Uniform
 from raysel.evaluation.configurations import Configuration
 from raysel.evaluation.samplers import BatchedProposals, ListSampler, TPESampler
 
-
-def test_a_list_is_proposed_in_its_order_whatever_it_is_told():
-    listed = [Configuration({"rank": rank}, ("rank",)) for rank in (3, 1, 2)]
-    sampler = ListSampler(listed)
-    for number, configuration in enumerate(listed):
-        assert sampler.ask(number) == configuration.params
-        sampler.tell(number, -number)
-        sampler.observe({"rank": 9}, 1.0)
-
-
 SPACE = {
     "alpha": Uniform(1e-3, 1.0, log=True),
     "beta": LogSpace(1e-3, 1.0, 7),
@@ -61,12 +51,6 @@ def test_what_was_learnt_is_asked_for_again_but_not_tried_again():
         known = {c.id: score(c.params) for c in random.Random(cut).sample(calm[:cut], cut)}
         again = explore(0, size=4, known=known)
         assert [c.params for c in again] == [c.params for c in calm[cut:]]
-
-
-def test_it_learns():
-    late = [score(c.params) for seed in range(5) for c in explore(seed, size=5, total=40)[-10:]]
-    early = [score(c.params) for seed in range(5) for c in explore(seed, size=5, total=40)[:10]]
-    assert sum(late) / len(late) > sum(early) / len(early) + 0.2
 
 
 def test_a_batch_waits_for_the_one_before():

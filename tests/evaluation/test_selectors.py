@@ -18,8 +18,14 @@ from raysel.solvers.mtda.mtda import MTDA
 from raysel.solvers.smml.smml import SMML
 
 
-@parametrize_with_checks([RankedSelector(Variance(), 1), RankedClassifier(SMML(tol=1e-3), 1)])
-def test_it_follows_scikit_learn(estimator, check):
+@parametrize_with_checks([RankedClassifier(SMML(tol=1e-3), 1)])
+def test_a_classifier_follows_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow  # the base class of the other, without its predictions
+@parametrize_with_checks([RankedSelector(Variance(), 1)])
+def test_a_selector_follows_scikit_learn(estimator, check):
     check(estimator)
 
 

@@ -1,4 +1,4 @@
-"""Memory of a study of many features: what it needs beside the same study of few."""
+"""Executors in studies: memory of many features, and where Ray is not used. They pass the suite in tests/testing."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_studies import make_study, write_digits, write_yaml
 
 from raysel.core.arrays import column_blocks
+from raysel.core.errors import ConfigError
+from raysel.run.api import run_study
 
-#: Prints the peak of the resident memory of a process that runs a study, in bytes.
-STUDY = """
+#: Prints the peak of the resident memory of a process after a study of few features and after one of many, in bytes.
+STUDIES = """
 import resource, sys
 sys.path.insert(0, {tests!r})
 from pathlib import Path
 from small_studies import make_study, run_serially
-changes = {{"solver": {solver}, "evaluation__n_features": [5, 20], "cv": {{"outer": 3, "inner": 2}}}}
-run_serially(make_study(Path({data!r}), **changes), Path({data!r}).with_suffix(""))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+changes = {{"solver": {{"name": "fisher_score"}}, "evaluation__n_features": [5, 20], "cv": {{"outer": 3, "inner": 2}}}}
+for name in ("few", "many"):
+    run_serially(make_study(Path(f"{{name}}.npz"), **changes), Path(name))
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
 """
 
 
-def peak(data: Path, solver: dict[str, object]) -> int:
-    script = STUDY.format(tests=str(Path(__file__).parents[1]), data=str(data), solver=solver)
-    return int(subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("solver", [{"name": "fisher_score"}, {"name": "variance"}])
-def test_many_features_need_at_most_six_times_their_file(tmp_path, solver):
+def test_many_features_need_at_most_six_times_their_file(tmp_path):
     X = np.random.default_rng(0).standard_normal((200, 100_000), dtype=np.float32)
     for name, d in (("few", 30), ("many", 100_000)):
         np.savez(tmp_path / f"{name}.npz", X=X[:, :d], y=np.arange(200) % 2)
-    need = peak(tmp_path / "many.npz", solver) - peak(tmp_path / "few.npz", solver)
-    assert need < 6 * X.nbytes
+    script = STUDIES.format(tests=str(Path(__file__).parents[1]))
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True, text=True)
+    few, many = map(int, done.stdout.split())
+    assert X.nbytes < many - few < 6 * X.nbytes
 
 
 @pytest.mark.parametrize("width", [1, 2, 4096, 4097, 9001])
@@ -46,3 +46,24 @@ def test_blocks_of_columns_are_all_columns_and_have_their_last_bits(width):
     np.testing.assert_array_equal(np.concatenate(blocks, axis=1), X)
     for of in (np.ndarray.var, np.ndarray.mean, np.ndarray.sum):
         np.testing.assert_array_equal(np.concatenate([of(block, axis=0) for block in blocks]), of(X, axis=0))
+
+
+@pytest.mark.slow
+def test_a_serial_study_starts_no_ray(tmp_path):
+    write_digits(tmp_path / "few.npz")
+    write_yaml(tmp_path / "few.yaml")
+    script = (
+        "import sys; from raysel.tune import main; code = main(['few.yaml', '--output', 'study', '--quiet']); "
+        "print(code, 'ray' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["study", "0", "False"], done.stderr
+    assert (tmp_path / "study/ranking/ranking.csv").exists()
+
+
+def test_a_serial_study_with_a_cluster_is_refused_and_the_executor_is_no_part_of_its_identity(tmp_path):
+    write_digits(tmp_path / "few.npz")
+    serial, on_ray = (make_study(tmp_path / "few.npz", search={"executor": name}) for name in ("serial", "ray"))
+    assert serial.config.hash == on_ray.config.hash
+    with pytest.raises(ConfigError, match=r"search\.executor serial computes in this process"):
+        run_study(serial, output=tmp_path / "study", address="auto")

@@ -16,8 +16,6 @@ from raysel.tracking.journal_upload import replay
 from raysel.tracking.records import EndRecord
 from raysel.tune import main
 
-pytestmark = pytest.mark.usefixtures("ray_here")
-
 
 def journal(study: Path) -> list[dict]:
     return list(read_journal(study / "journal.jsonl"))
@@ -33,8 +31,8 @@ def runs(uri: str) -> dict[str, tuple[str, str, int]]:
     return {r.data.tags["raysel.key"]: (r.info.run_id, r.info.status, r.info.end_time) for r in found}
 
 
-def found(study: Path) -> dict:
-    """What a study has found, whenever it did."""
+def numbers(study: Path) -> dict:
+    """All numbers of a study, without times."""
     records = journal(study)
     return {
         "trials": sorted((timeless(r) for r in records if r["kind"] == "trial"), key=lambda r: r["id"]),
@@ -62,15 +60,16 @@ def cut(finished: Path, to: Path, share: float) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [0.5, 0.97])
-def test_wherever_the_journal_was_cut_the_end_is_the_same(finished_study, tmp_path, monkeypatch, share):
+@pytest.mark.usefixtures("ray_here")
+@pytest.mark.parametrize(("share", "executor"), [(0.5, "ray"), (0.97, "serial")])
+def test_wherever_the_journal_was_cut_the_end_is_the_same(finished_study, tmp_path, monkeypatch, share, executor):
     monkeypatch.chdir(finished_study.study.parent)
     study = cut(finished_study.study, tmp_path / "study", share)
     whole = (study / "journal.jsonl").read_bytes().split(b"\n")[:-1]
     uri = f"tracking.uri=sqlite:///{tmp_path}/mlflow.db"
-    assert main(["--resume", str(study), "--set", uri]) == 0
+    assert main(["--resume", str(study), "--set", uri, "--set", f"search.executor={executor}"]) == 0
     assert (study / "journal.jsonl").read_bytes().split(b"\n")[: len(whole)] == whole  # what was there stays
-    assert found(study) == found(finished_study.study)
+    assert numbers(study) == numbers(finished_study.study)
     ids = [r["id"] for r in journal(study) if r["kind"] == "trial"]
     assert len(ids) == len(set(ids)) == 6
     logged = runs(uri.partition("=")[2])
@@ -103,35 +102,30 @@ def test_a_larger_sample_uses_what_is_there(tmp_path, monkeypatch, capsys):
     assert after["study"][1] == "FINISHED"
 
     assert main(["few.yaml", "--output", "large", "--set", "search.num_samples=7"]) == 0
-    large, grew = found(tmp_path / "large"), found(tmp_path / "small")
+    large, grew = numbers(tmp_path / "large"), numbers(tmp_path / "small")
     assert grew == large
     capsys.readouterr()
     assert main(["few.yaml", "--resume", "small", "--set", "search.num_samples=2"]) != 0
     assert "5 of the configurations that were tried are not in it" in capsys.readouterr().err
 
 
-def test_an_interrupted_study_offers_to_go_on(finished_study, tmp_path, monkeypatch, capsys):
+def test_an_interrupted_study_offers_to_go_on_but_not_to_a_quiet_command(finished_study, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(finished_study.study.parent)
     study = cut(finished_study.study, tmp_path / "study", 0.6)
     n_trials = sum(r["kind"] == "trial" for r in journal(study))
     assert main(["few.yaml", "--output", str(study)]) == 2
-    said = capsys.readouterr()
-    assert f"killed after {n_trials} of 6 trials. To resume it: python -m raysel.tune --resume {study}" in said.out
-    assert f"{study} already holds a study" in said.err
+    printed = capsys.readouterr()
+    assert f"killed after {n_trials} of 6 trials. To resume it: python -m raysel.tune --resume {study}" in printed.out
+    assert f"{study} already holds a study" in printed.err
     assert journal(study)[-1]["kind"] != "end"
-
-
-def test_a_quiet_command_on_a_terminal_asks_nothing(finished_study, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(finished_study.study.parent)
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes any output for a terminal
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    study = cut(finished_study.study, tmp_path / "study", 0.6)
     assert main(["few.yaml", "--output", str(study), "--quiet"]) == 2
-    said = capsys.readouterr()
-    assert (said.out, "already holds a study" in said.err) == ("", True)
+    printed = capsys.readouterr()
+    assert (printed.out, "already holds a study" in printed.err) == ("", True)
 
 
-def test_a_lost_mlflow_is_told_all_again(finished_study, tmp_path):
+def test_a_lost_mlflow_store_is_filled_again(finished_study, tmp_path):
     directory = StudyDirectory(tmp_path / "study")
     shutil.copytree(finished_study.study, directory.path)
     uri = f"sqlite:///{tmp_path}/elsewhere.db"
@@ -173,9 +167,9 @@ def test_too_many_failures_end_a_study(tmp_path, monkeypatch, capsys):
     params = {"max_iter": 3, "alpha_scale": "absolute", "p": 0.5, "alpha": 1e250}
     write_yaml(tmp_path / "few.yaml", solver__params=params, solver__space={"zeta": [1e300, 1e299, 1e298, 1e-10]})
     assert main(["few.yaml", "--output", "study", "--set", "search.max_failures=1"]) == 1
-    said = capsys.readouterr().err
-    assert "more than search.max_failures=1" in said
-    assert "FloatingPointError" in said
+    err = capsys.readouterr().err
+    assert "more than search.max_failures=1" in err
+    assert "FloatingPointError" in err
     assert main(["--resume", "study", "--set", "search.max_failures=null"]) == 0
     assert sorted(r["status"] for r in journal(tmp_path / "study") if r["kind"] == "trial") == [
         *["failed"] * 3,

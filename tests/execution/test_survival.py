@@ -1,17 +1,19 @@
-"""Real signals and real full disks: the short forms of experiments/survival."""
+"""Real signals and full disks: the short forms of experiments/survival, and a study whose process is stopped."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from small_studies import ENDLESS, write_digits, write_yaml
+from small_studies import ENDLESS, raw_config, run_offline, write_digits, write_yaml
 
 from raysel.tracking.journal import read_journal
 from raysel.tune import main
@@ -26,7 +28,6 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
 
 
-@pytest.mark.slow
 def test_a_driver_killed_at_random_moments_comes_to_the_same_end(tmp_path):
     write_digits(tmp_path / "few.npz")
     write_yaml(tmp_path / "few.yaml", solver__params={"max_iter": 60, "tol": 0.0}, search={}, pictures=["png"])
@@ -37,7 +38,6 @@ def test_a_driver_killed_at_random_moments_comes_to_the_same_end(tmp_path):
     assert "1 kills: the same trials, refits, scores, ranking and picture to the last bit" in done.stdout
 
 
-@pytest.mark.slow
 def test_ten_seconds_of_grace_are_enough(tmp_path):
     write_digits(tmp_path / "few.npz")
     write_yaml(tmp_path / "long.yaml", solver=ENDLESS, search={})
@@ -63,7 +63,6 @@ def test_ten_seconds_of_grace_are_enough(tmp_path):
     assert kinds == [("study", None), ("trial", "null"), ("end", "interrupted")]
 
 
-@pytest.mark.slow
 def test_two_studies_at_once_do_not_disturb_each_other(tmp_path):
     write_digits(tmp_path / "few.npz")
     write_yaml(tmp_path / "few.yaml")
@@ -71,21 +70,13 @@ def test_two_studies_at_once_do_not_disturb_each_other(tmp_path):
     assert [process.wait() for process in both] == [0, 0]
     one, other = ((tmp_path / f"study{i}" / "ranking" / "ranking.csv").read_bytes() for i in range(2))
     assert one == other
-    found = run(tmp_path, sys.executable, "-c", RUNS)
-    assert found.stdout.split() == ["20", "20", "FINISHED"], found.stderr
+    with sqlite3.connect(tmp_path / "mlflow.db") as store:
+        states = [state for (state,) in store.execute("select status from runs")]
+        tags = "select value from tags where run_uuid = runs.run_uuid and key = "
+        keys = store.execute(f"select ({tags}'raysel.study'), ({tags}'raysel.key') from runs").fetchall()
+    assert (len(states), set(states), len(set(keys))) == (20, {"FINISHED"}, 20)
 
 
-RUNS = """
-from mlflow.tracking import MlflowClient
-client = MlflowClient("sqlite:///mlflow.db")
-found = client.search_runs([e.experiment_id for e in client.search_experiments()])
-keys = {(run.data.tags["raysel.study"], run.data.tags["raysel.key"]) for run in found}
-print(len(found), len(keys), *{run.info.status for run in found})
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("ray_here")
 def test_a_full_disk_stops_a_study_that_goes_on_when_there_is_room(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     small = tmp_path / "small"
@@ -124,3 +115,57 @@ def test_a_full_disk_stops_a_study_that_goes_on_when_there_is_room(tmp_path, mon
 def trials(study: Path) -> list[dict]:
     path = study / "journal.jsonl"
     return [record for record in read_journal(path) if record["kind"] == "trial"] if path.exists() else []
+
+
+SOLVER = """
+import os, signal
+from pathlib import Path
+from sklearn.svm import LinearSVC
+class Slow(LinearSVC):
+    def fit(self, X, y):
+        if self.C == 0.05 and Path("stop").exists():
+            Path("stop").rename("stopped")
+            os.kill(os.getpid(), signal.SIGSTOP)
+        return super().fit(X, y)
+"""
+DRIVER = """
+import json, sys
+from pathlib import Path
+from small_studies import run_offline
+run_offline(json.loads(Path("study.json").read_text()), Path("study"))
+"""
+
+
+def test_a_stopped_driver_fails_no_trial(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("slow_solver.py").write_text(SOLVER)
+    write_digits(tmp_path / "few.npz")
+    solver = {"name": "slow_solver.Slow", "space": {"C": [0.01, 0.02, 0.05, 0.1, 0.2, 0.5]}}
+    raw = raw_config(tmp_path / "few.npz", solver=solver, search__trial_timeout=5)
+    Path("study.json").write_text(json.dumps(raw))
+    path = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    Path("stop").touch()
+    with subprocess.Popen([sys.executable, "-c", DRIVER], env={**os.environ, "PYTHONPATH": path}) as driver:
+        until = time.monotonic() + 300
+        while driver.poll() is None and not Path("stopped").exists() and time.monotonic() < until:
+            time.sleep(0.01)
+        time.sleep(7)
+        driver.send_signal(signal.SIGCONT)
+        assert driver.wait(300) == 0
+    trials = records("trial")
+    assert [trial["status"] for trial in trials] == ["finished"] * 6
+    assert max(trial["ended"] - trial["started"] for trial in trials) > 7  # it was stopped during one
+    raw["search"].pop("trial_timeout")
+    run_offline(raw, tmp_path / "undisturbed")
+    monkeypatch.chdir(tmp_path / "undisturbed")
+    sys.modules.pop("slow_solver", None)
+    assert [trial["folds"] for trial in trials] == [trial["folds"] for trial in records("trial", Path())]
+
+
+def records(kind: str, folder: Path = Path("study")) -> list[dict]:
+    """The journal's records of a kind."""
+    journal = folder / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True) if journal.exists() else []
+    found = [json.loads(line) for line in lines if line.endswith("\n")]
+    return [record for record in found if record["kind"] == kind]

@@ -11,15 +11,14 @@ import pytest
 import yaml
 from sklearn.metrics import accuracy_score
 from sklearn.neighbors import KNeighborsClassifier
-from small_studies import make_study, run_on_ray
+from small_studies import make_study, run_serially
 
 from raysel import select, tune
 from raysel.base.registry import solver_class
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.files import instance_of
 from raysel.data.dataset import join_tasks
-from raysel.data.formats.writers import save_dataset
-from raysel.data.loading import load_dataset
+from raysel.data.loading import load_dataset, save_dataset
 from raysel.evaluation.lockstep import run_in_lockstep
 from raysel.evaluation.records import FoldTrace, TrialRecord
 from raysel.evaluation.refit import refit_winner
@@ -40,9 +39,9 @@ def study_of(tmp_path, **changes):
     return make_study(tmp_path, **{**settings, **changes})
 
 
-def test_each_task_is_recorded_by_iteration_and_tested_once(tmp_path, ray_here):  # noqa: ARG001
+def test_each_task_is_recorded_by_iteration_and_tested_once(tmp_path):
     study = study_of(tmp_path)
-    _, refits, kept = run_on_ray(study, tmp_path / "run")
+    _, refits, kept = run_serially(study, tmp_path / "run")
     assert len(kept) == 2
     for record in kept:
         curves = instance_of(TrialRecord, record).curves("accuracy", study.evaluation.labels, "mean")
@@ -88,7 +87,7 @@ def test_the_rivals_run_in_the_same_study(name, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_commands_tell_each_task_from_the_mean(tmp_path, ray_here, monkeypatch, capsys):  # noqa: ARG001
+def test_the_commands_print_and_write_each_task_beside_the_mean(tmp_path, monkeypatch, capsys):
     """tune and select on a joined file, with lists of numbers as values; every figure is one of the journal's."""
     monkeypatch.chdir(tmp_path)
     data = {"iris": load_dataset("iris"), "digits": load_dataset("digits")}
@@ -98,6 +97,7 @@ def test_the_commands_tell_each_task_from_the_mean(tmp_path, ray_here, monkeypat
         "dataset": {"path": "joined.arrow"},
         "solver": {"name": "mtda", "space": {"n_components": [[2, 9], [1, 2]]}},
         "cv": {"outer": 2, "inner": 2},
+        "search": {"executor": "serial"},
         "tracking": {"uri": "sqlite:///runs/mlflow.db"},
     }
     Path("joined.yaml").write_text(yaml.safe_dump(raw))
@@ -175,7 +175,7 @@ def test_a_joined_file_is_the_same_study_as_its_parts(tmp_path):
         ({"cv": {"train_per_class": 4, "repeats": 2, "inner": 5}}, r"cv\.inner=5"),
     ],
 )
-def test_what_tasks_cannot_do_is_said_before_anything_runs(tmp_path, monkeypatch, changes, message):
+def test_settings_that_do_not_fit_tasks_are_refused_before_anything_runs(tmp_path, monkeypatch, changes, message):
     monkeypatch.chdir(tmp_path)
     np.savez("flat.npz", X=np.random.default_rng(0).random((20, 3)), y=np.zeros(20, dtype=int))
     with pytest.raises((ConfigError, DataError), match=message):

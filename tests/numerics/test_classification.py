@@ -24,6 +24,7 @@ from raysel.numerics.classification import (
     distinct_classes,
     gives_class_scores,
     mean_average_precision,
+    metric_range,
     needs_scores,
 )
 from raysel.solvers.smr.smr import SMR
@@ -159,3 +160,10 @@ def test_other_shapes_and_nan_are_refused(scores):
 def test_only_metrics_that_declare_it_need_scores():
     assert [name for name in METRICS if needs_scores(name)] == ["mean_average_precision"]
     assert not needs_scores("of another package")
+
+
+def test_a_metric_whose_range_is_not_listed_may_have_any_value(monkeypatch):
+    monkeypatch.setitem(METRICS, "new", lambda *_: 7.0)
+    assert metric_range("new") == metric_range("of another package") == (-np.inf, np.inf)
+    assert {name for name in METRICS if np.isfinite(metric_range(name)).all()} == set(METRICS) - {"new"}
+    assert metric_range("neg_hamming_loss") == (-1.0, 0.0)

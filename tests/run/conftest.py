@@ -1,14 +1,15 @@
-"""A working directory with a small data file, and one finished comparison."""
+"""A working directory with a small data file, one finished comparison, and one finished study."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import shutil
 from pathlib import Path
 
 import pytest
 from small_compare import write_comparison
-from small_studies import CommandRun, write_digits
+from small_studies import CommandRun, raw_config, run_offline, write_digits
 
 from raysel.run import members
 from raysel.tracking.directory import StudyDirectory
@@ -54,3 +55,18 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> CommandRun:
     with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = main(["few.yaml", "--output", "compared", "--set", "tracking.uri=sqlite:///mlflow.db"])
     return CommandRun(status, out.getvalue(), err.getvalue(), folder / "compared")
+
+
+@pytest.fixture(scope="session")
+def digits_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Directory of a finished study of SMR on a few digits."""
+    folder = tmp_path_factory.mktemp("resampling")
+    write_digits(folder / "few.npz")
+    return run_offline(raw_config(folder / "few.npz", solver__space={"alpha": [0.1]}), folder / "study").path
+
+
+@pytest.fixture
+def copied(digits_study: Path, tmp_path: Path) -> Path:
+    """Copy of its directory, for tests that write to it."""
+    shutil.copytree(digits_study, tmp_path / "study", ignore=shutil.ignore_patterns(".lease"))
+    return tmp_path / "study"

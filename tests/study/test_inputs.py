@@ -16,8 +16,7 @@ from small_studies import NoUpload, raw_config, run_offline, write_digits
 
 import raysel
 from raysel.core.errors import ConfigError, DataError, DirectoryError
-from raysel.data.formats.writers import save_dataset
-from raysel.data.loading import load_dataset
+from raysel.data.loading import load_dataset, save_dataset
 from raysel.execution.serial import SerialExecutor
 from raysel.results import description
 from raysel.run import course as runner
@@ -335,7 +334,7 @@ def test_a_full_disk_and_a_taken_place_are_said_as_of_any_study(tmp_path, digits
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("raysel.data.formats.writers.pa.OSFile", full)
+    monkeypatch.setattr("raysel.data.loading.pa.OSFile", full)
     with pytest.raises(
         DirectoryError, match=r"full cannot be written: No space left on device\. Choose another output"
     ):

@@ -13,7 +13,7 @@ from raysel.base.classifiers import LinearSelector
 from raysel.base.estimator import MODALITIES, TENSOR
 from raysel.baselines.linear_projections import LDA, PCA
 from raysel.baselines.linear_svm import LinearSVM
-from raysel.data.formats.writers import save_dataset
+from raysel.data.loading import save_dataset
 from raysel.solvers.smml.smml import SMML
 from raysel.solvers.smr.smr import SMR
 from raysel.testing import MethodCase, estimator_checks, method_suite

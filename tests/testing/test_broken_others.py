@@ -12,8 +12,8 @@ from failing_checks import failures
 from raysel.data import loading
 from raysel.data.formats.files import ReadOptions
 from raysel.data.formats.tables import read_table
-from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Tensor
+from raysel.data.loading import save_dataset
 from raysel.evaluation.samplers import TPESampler
 from raysel.execution.serial import SerialExecutor
 from raysel.testing import executor_checks, reader_checks, sampler_checks

@@ -12,8 +12,8 @@ from PIL import Image
 
 from raysel.data import loading
 from raysel.data.dataset import Dataset, join_tasks
-from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Modalities, Tensor
+from raysel.data.loading import save_dataset
 from raysel.testing import parametrize, reader_checks
 from raysel.testing.readers import data_sets
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ import pyarrow.compute as pc
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.core.machine import BYTES_OF_A_NUMBER, check_data_bytes
+from raysel.core.printing import listed
 from raysel.data.formats.recognition import decoded, is_in_other_words, is_number, is_text
 
 #: Start of the name of a column without one, followed by its position: that of pandas.
@@ -57,12 +57,6 @@ def numbers(table: Any, positions: Sequence[int], source: str, y: LabelArray | N
     """Return columns of numbers as one array."""
     known, kinds = table.schema.names, table.schema.types  # which make lists at each access
     names = [known[i] for i in positions]
-    for name, times in Counter(names).most_common(1):
-        if times > 1:
-            raise DataError(
-                f"{source}: {'two' if times == 2 else times} columns are called '{name}'; give each column a "
-                "different name."
-            )
     texts = [i for i in positions if not (is_number(kinds[i]) or pa.types.is_null(kinds[i]))]
     if texts:
         raise _not_numeric(table, texts, source, y)
@@ -118,17 +112,16 @@ def _not_numeric(table: Any, positions: Sequence[int], source: str, y: LabelArra
         return DataError(f"{source}: column '{names[0]}' holds no values; leave it out by drop.")
     if y is not None and len(present) == len(values) and is_in_other_words(np.array(values, dtype=str), y):
         return DataError(f"{source}: column '{names[0]}' is the label in other words; leave it out by drop.")
-    row = next((i for i in present if not _is_number(values[i])), present[0])  # all may be numbers stored as text
-    n_others = len(names) - 1
-    listed = ", ".join(f"'{name}'" for name in names[1:6]) + (", ..." if n_others > 5 else "")
-    others = f" So do {n_others} others: {listed}." if n_others else ""
+    row = next((i for i in present if not reads_as_number(values[i])), present[0])  # all may be numbers stored as text
+    others = f" So do {len(names) - 1} others: {listed(names[1:], 5)}." if len(names) > 1 else ""
     return DataError(
         f"{source}: column '{names[0]}' holds {str(values[row])!r} in row {row} {_COUNTED}, which is not a number; "
         f"name the column by label if it holds the classes, leave it out by drop, or encode it as numbers.{others}"
     )
 
 
-def _is_number(value: object) -> bool:
+def reads_as_number(value: object) -> bool:
+    """Return whether Python reads a value as a number."""
     try:
         float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):

@@ -15,6 +15,7 @@ from raysel.core.errors import DataError
 from raysel.core.machine import check_data_bytes
 from raysel.core.printing import listed
 from raysel.data.formats.array_files import ARRAY_SUFFIXES, open_arrays
+from raysel.data.formats.columns import reads_as_number
 from raysel.data.formats.files import ReadOptions, as_labels, reading
 from raysel.data.formats.recognition import has_label_name
 
@@ -39,12 +40,13 @@ def read_labels(options: ReadOptions, sizes: Sequence[int]) -> Labels:
     if path is None:
         raise ValueError("options.labels is None")
     columns: dict[str, Any]
+    label, groups = options.label, options.groups
     if path.suffix.lower() in _TEXT:
         with reading(path, "a text file of labels"):
             columns = _text_columns(path, options, sizes)
     elif path.suffix.lower() in ARRAY_SUFFIXES:
         with open_arrays(path, alone="") as file:
-            given = [name for name in (options.label, options.groups) if name in file.names]
+            given = [name for name in (label, groups) if name in file.names]
             usual = [name for name in file.names if has_label_name(name)]
             names = file.names if len(file.names) == 1 else dict.fromkeys([*given, *usual] or file.names)
             columns = {name: array_labels(file.get(name)) for name in names}
@@ -54,9 +56,8 @@ def read_labels(options: ReadOptions, sizes: Sequence[int]) -> Labels:
             "label for each sample."
         )
     held = listed(name or "one column without a name" for name in columns)
-    label = options.label
     if label is None:
-        rest = [name for name in columns if name != options.groups]
+        rest = [name for name in columns if name != groups]
         named = [name for name in rest if has_label_name(name)]
         if len(named) != 1 and len(rest) != 1:
             raise DataError(f"labels: {path} holds {held}; name the one of the labels by dataset.label.")
@@ -66,7 +67,6 @@ def read_labels(options: ReadOptions, sizes: Sequence[int]) -> Labels:
     y = _values(path, label, columns[label])
     if len(y) not in sizes:
         raise DataError(f"labels: {path} has labels of {len(y)} samples, but there are {sizes[0]} samples.")
-    groups = options.groups
     if groups is not None and groups not in columns:
         raise DataError(f"labels: {path} has no column {groups} for the groups; it holds {held}.")
     return Labels(y, None if groups is None else _values(path, groups, columns[groups]), label or None)
@@ -101,7 +101,7 @@ def _text_columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dic
         if len(row) != len(first):
             raise ValueError(f"line {i} has {len(row)} cells, the first line {len(first)}")
     # A line more than samples, which differs from the others, holds names.
-    may_name = len(first) > 1 or (first not in rest and not _is_number(first[0]))
+    may_name = len(first) > 1 or (first not in rest and not reads_as_number(first[0]))
     if may_name and len(rest) in sizes and len(rows) != sizes[0]:
         if len(set(first)) < len(first):
             raise DataError(f"labels: two columns of {path} have the same name; give each a different one.")
@@ -116,14 +116,6 @@ def _text_columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dic
     return {"": [row[0] for row in rows]}
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
 def _values(path: Path, name: str, cells: Any) -> LabelArray:
     """Cells of a text as numbers if all are, else as text; an array is returned as it is."""
     if not isinstance(cells, list):
@@ -131,7 +123,7 @@ def _values(path: Path, name: str, cells: Any) -> LabelArray:
     if "" in cells:
         where = f"column {name} of {path}" if name else str(path)
         raise DataError(f"labels: {where} has no value for sample {cells.index('')}; fill it in.")
-    if all(map(_is_number, cells)):
+    if all(map(reads_as_number, cells)):
         return np.array(cells, dtype=np.float64)
     longest = max(map(len, cells), default=0)
     check_data_bytes(path, 4 * longest * len(cells), f"its labels of up to {longest} characters")

@@ -7,6 +7,7 @@ import logging
 import os
 import tempfile
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import cached_property
@@ -25,16 +26,16 @@ from raysel.evaluation.plan import InnerFold, OuterFold
 from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.execution.executor import Executor, Recorder, SearchLimits, TaskEnd, last_line, refit_error
 from raysel.execution.ray.head import HeadWatch
-from raysel.execution.ray.nodes import Cluster, Demand, memory_ends_for_tune
-from raysel.execution.ray.session import mlflow_hidden_from_tune, node_check, ray_session
-from raysel.execution.ray.tasks import LostTrials, NodeTasks, task_options
+from raysel.execution.ray.nodes import Cluster, Demand
+from raysel.execution.ray.session import node_check, ray_session
+from raysel.execution.ray.tasks import NodeTasks, task_options
 from raysel.execution.ray.tune import (
     PlanScheduler,
     PlanSearcher,
     RecorderCallback,
-    SharedFolds,
     StudyStopper,
     StudyTrainable,
+    adapted_tune,
 )
 from raysel.execution.ray.versions import other_versions
 from raysel.execution.serial import SerialExecutor, prepare_fold, refit, run_task
@@ -141,8 +142,9 @@ class RayExecutor(Executor):
         if check := node_check():
             check.record(log)
         self._cluster.check()
-        limits, lost = SearchLimits(search.time_budget, search.max_failures, plan), LostTrials()
-        callback = RecorderCallback(plan, Recorder(plan, log), self._cluster, lost)
+        limits = SearchLimits(search.time_budget, search.max_failures, plan)
+        again: deque[dict[str, Any]] = deque()
+        callback = RecorderCallback(plan, Recorder(plan, log), self._cluster, again)
         log.enter_phase("preparing the folds")
         if study.dataset.X.nbytes > _store_bytes():
             log.message(
@@ -159,15 +161,13 @@ class RayExecutor(Executor):
         with tempfile.TemporaryDirectory(prefix="raysel-tune-", ignore_cleanup_errors=True) as storage:
             tuner = tune.Tuner(
                 tune.with_resources(
-                    tune.with_parameters(
-                        StudyTrainable, shared=SharedFolds(study_ref, prepared), trial_class=plan.trial_class
-                    ),
+                    tune.with_parameters(StudyTrainable, shared=(study_ref, prepared), trial_class=plan.trial_class),
                     tune.PlacementGroupFactory([search.needs]),
                 ),
                 tune_config=tune.TuneConfig(
                     reuse_actors=True,
                     # Proposes no more than can run: Tune would start an actor for each waiting trial.
-                    search_alg=PlanSearcher(plan, self._cluster, lost, limits),
+                    search_alg=PlanSearcher(plan, self._cluster, again, limits),
                     num_samples=-1,
                     scheduler=PlanScheduler(plan),
                     # Module-level functions: Tune pickles them twice per trial, including the variables of a closure.
@@ -180,36 +180,32 @@ class RayExecutor(Executor):
                     verbose=0,
                     callbacks=[callback],
                     stop=StudyStopper(limits),
-                    failure_config=tune.FailureConfig(max_failures=0),  # `LostTrials` decides
+                    failure_config=tune.FailureConfig(max_failures=0),  # `Losses` decides
                     checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),
                 ),
             )
             try:
-                with mlflow_hidden_from_tune(), memory_ends_for_tune():
+                with adapted_tune():
                     tuner.fit()
-            except (TuneError, RayError) as error:
-                raise (
-                    callback.error
-                    or other_versions(error)
-                    or StudyError(f"Ray Tune failed: {last_line(error)}. Resume the study.")
-                ) from error
-            except RuntimeError as error:
-                if not isinstance(error.__cause__, RayError):
+            except (TuneError, RayError, RuntimeError) as error:
+                # Tune raises a RuntimeError from an error of Ray that it does not know.
+                cause = error if isinstance(error, TuneError | RayError) else error.__cause__
+                if not isinstance(cause, TuneError | RayError):
                     raise
-                # An error of Ray that Tune does not know.
-                raise StudyError(f"Ray Tune failed: {last_line(error.__cause__)}. Resume the study.") from error
+                failed = StudyError(f"Ray Tune failed: {last_line(cause)}. Resume the study.")
+                raise (callback.error or other_versions(cause) or failed) from error
             except KeyboardInterrupt as error:
                 # The frames of Tune hold the actors: while the traceback exists, they keep their CPUs.
                 raise error.with_traceback(None) from None
         self._tasks.clear()  # the prepared folds may leave the object store
         if check:
-            check.record_late(log)
+            check.record(log)
         limits.check_failures()
         return limits.out_of_time and plan.n_left > 0
 
     def _prepare_folds(self) -> dict[tuple[str, int, str], Any]:
         """Put the `FoldData` of all inner folds in the object store, for as many prepare keys as fit in their share."""
-        study, found = self._study, {}
+        study, prepared = self._study, {}
         largest, number = study.largest
         others = [(fold, i) for fold, i in study.training_sets if fold is not largest or i != number]
         room = _STORE_SHARE * _store_bytes()
@@ -219,10 +215,10 @@ class RayExecutor(Executor):
             room -= size * study.n_largest
             if room < 0:
                 break
-            found[largest.name, number, key] = first
+            prepared[largest.name, number, key] = first
             for (fold, i), (data, _) in zip(others, self._prepared(others, params), strict=True):
-                found[fold.name, i, key] = data
-        return found
+                prepared[fold.name, i, key] = data
+        return prepared
 
     def _prepared(self, sets: Sequence[tuple[OuterFold, int]], params: Mapping[str, Any]) -> list[tuple[Any, int]]:
         """Prepare inner folds; return the reference to the data of each, and its bytes."""
@@ -239,9 +235,7 @@ class RayExecutor(Executor):
 
         for n, size, error in self._node_tasks("preparation").run(submit, len(sets)):
             if error is not None:
-                raise other_versions(error) or StudyError(
-                    f"the folds could not be prepared: {last_line(error)}"
-                ) from error
+                raise StudyError(f"the folds could not be prepared: {last_line(error)}") from error
             sizes[n] = size
         return [(data[n], sizes[n]) for n in range(len(sets))]
 
@@ -258,7 +252,7 @@ class RayExecutor(Executor):
         due = 0
         for n, value, error in self._node_tasks("refit").run(submit, len(winners)):
             if error is not None:
-                raise other_versions(error) or refit_error(*winners[n], error) from error
+                raise refit_error(*winners[n], error) from error
             ended[n] = value
             while due in ended:  # in the order of the winners
                 yield ended.pop(due)
@@ -278,8 +272,6 @@ class RayExecutor(Executor):
         for n, value, error in self._node_tasks("task").run(submit, len(arguments)):
             if error is None:
                 yield value
-            elif refused := other_versions(error):
-                raise refused from error
             else:  # the worker process died
                 after = "" if limit is None else f" (one that takes over {limit:g} s is ended)"
                 yield TaskEnd(arguments[n], error=f"{type(error).__name__}{after}: {last_line(error)}")
@@ -287,10 +279,7 @@ class RayExecutor(Executor):
     def mixed_nodes(self) -> Sequence[NodeRecord]:
         """Return the nodes that were allowed to compute with other versions than this process."""
         check = node_check()
-        if check is None or not check.allowed:
-            return ()
-        check.compare()  # nodes may have joined
-        return check.records()
+        return check.records() if check else ()
 
     @property
     def _options(self) -> dict[str, Any]:
@@ -302,8 +291,7 @@ class RayExecutor(Executor):
         return task.options(**self._options, scheduling_strategy=strategy, max_retries=0)
 
     def _node_tasks(self, what: str) -> NodeTasks:
-        search = self._study.config.search
-        return NodeTasks(self._cluster, search.needs, search.max_concurrent, what, self._tasks)
+        return NodeTasks(self._cluster, what, self._tasks)
 
 
 def _trial_name(trial: Any) -> str:

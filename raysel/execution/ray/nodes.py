@@ -1,16 +1,14 @@
-"""Requests for nodes beyond those there are, which an autoscaler may start."""
+"""View of a cluster's nodes: places for trials there, nodes that come and go, requests for more of them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import ray
-from ray.air.execution._internal import RayActorManager
-from ray.exceptions import OutOfMemoryError, RayActorError
+from ray.exceptions import RayActorError
 from ray.util import placement_group, placement_group_table, remove_placement_group
 from ray.util.placement_group import PlacementGroup
 
@@ -76,24 +74,6 @@ class MemoryShortError(RayActorError):
         )
 
 
-@contextmanager
-def memory_ends_for_tune() -> Iterator[None]:
-    """Let Tune treat a worker that Ray ended because memory ran short like one that died.
-
-    Tune knows no `OutOfMemoryError` of an actor and raises at the first, which would end the study.
-    """
-    handle = RayActorManager._actor_task_failed  # noqa: SLF001 - Tune has no public place for it
-
-    def failed(self: Any, tracked_actor_task: Any, exception: Exception) -> None:
-        handle(self, tracked_actor_task, MemoryShortError() if isinstance(exception, OutOfMemoryError) else exception)
-
-    RayActorManager._actor_task_failed = failed  # noqa: SLF001
-    try:
-        yield
-    finally:
-        RayActorManager._actor_task_failed = handle  # noqa: SLF001
-
-
 #: Resources that Ray adds to each node by itself, which are not shown in messages.
 _INTERNAL = ("node:", "object_store_memory", "accelerator_type:")
 
@@ -128,7 +108,8 @@ class Cluster:
         demand: Demand | None = None,
         alive: Callable[[], Iterable[Node]] | None = None,
     ) -> None:
-        self._needs, self._most, self._say, self._demand = needs, most, say, demand
+        self._needs, self._say, self._demand = needs, say, demand
+        self.most = most
         self._alive = alive or _alive_nodes
         self._nodes = {node.id: node for node in self._alive()}
         self._seen = time.monotonic()
@@ -148,7 +129,7 @@ class Cluster:
     def slots(self) -> int:
         """Number of trials that can run at once now; 0 if no node is left that meets their needs."""
         fit = sum(map(self.places, self.nodes))
-        return fit if self._most is None else min(fit, self._most)
+        return fit if self.most is None else min(fit, self.most)
 
     def places(self, node: Node) -> int:
         """Return how many trials or tasks a node can run at once."""
@@ -179,7 +160,7 @@ class Cluster:
             # Without the limits where memory ran short: a request would be met by a place that is left free there.
             fit = sum(n_trials_at_once(node.resources, self._needs) for node in self.nodes)
             taken = sum(map(len, self._running.values()))
-            self._demand.ask((n if self._most is None else min(n, self._most)) - fit, all_taken=taken >= fit)
+            self._demand.ask((n if self.most is None else min(n, self.most)) - fit, all_taken=taken >= fit)
 
     def check(self) -> None:
         """Check that a node of the cluster can run a trial."""

@@ -8,10 +8,10 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import ray
 import ray._private.ray_constants
-import ray.air.integrations
 from ray.exceptions import RayError
 
 from raysel.core.credentials import hidden_variables
@@ -133,8 +133,14 @@ def _join(address: str, code: ShippedCode, studies: Sequence[Study]) -> None:
 def _start(attempts: int = 2) -> None:
     """Start Ray on this machine, without its dashboard; again if it fails, as on a busy machine."""
     try:
-        # Ray's processes compute, and need no credentials of MLflow.
-        with sigterm_handler_restored(), hidden_variables(), _on_loopback_only(), without_note_on_logs():
+        with (
+            sigterm_handler_restored(),
+            hidden_variables(),  # Ray's processes compute, and need no credentials of MLflow
+            # Ray listens on all interfaces, also if it is given 127.0.0.1 as its address, which it replaces by that of
+            # the machine; on the loopback interface only where no other node can join it, as on macOS and Windows.
+            patch.object(ray._private.ray_constants, "ENABLE_RAY_CLUSTER", False),  # noqa: SLF001 - no public setting
+            without_note_on_logs(),
+        ):
             ray.init(
                 address="local",  # ignore RAY_ADDRESS and clusters that run on this machine
                 num_cpus=len(os.sched_getaffinity(0)),
@@ -147,40 +153,3 @@ def _start(attempts: int = 2) -> None:
         if attempts > 1:
             return _start(attempts - 1)
         raise RayStartError(f"Ray cannot be started on this machine: {error}") from error
-
-
-@contextmanager
-def _on_loopback_only() -> Iterator[None]:
-    """Let a Ray that is started inside the context listen on the loopback interface only."""
-    # Ray does so by itself where no other node can join it, on macOS and Windows; on Linux it listens on all
-    # interfaces, also if it is given 127.0.0.1 as its address, which it replaces by that of the machine.
-    constants = ray._private.ray_constants  # noqa: SLF001 - Ray has no public setting
-    before = constants.ENABLE_RAY_CLUSTER
-    constants.ENABLE_RAY_CLUSTER = False
-    try:
-        yield
-    finally:
-        constants.ENABLE_RAY_CLUSTER = before
-
-
-@contextmanager
-def mlflow_hidden_from_tune() -> Iterator[None]:
-    """Keep Tune from importing MLflow, which takes seconds, when it counts its callbacks at the start of a search.
-
-    Inside the context, Tune's integration of MLflow works as if MLflow were not installed; afterwards it can be
-    imported as usual. Nothing happens if MLflow or the integration is already imported.
-    """
-    name = "ray.air.integrations.mlflow"
-    if "mlflow" in sys.modules or name in sys.modules:
-        yield
-        return
-    try:
-        sys.modules["mlflow"] = None  # type: ignore[assignment]
-        try:
-            from ray.air.integrations import mlflow as _  # noqa: F401, PLC0415
-        finally:
-            del sys.modules["mlflow"]
-        yield
-    finally:
-        sys.modules.pop(name, None)
-        vars(ray.air.integrations).pop("mlflow", None)

@@ -23,6 +23,7 @@ from raysel.core.errors import ConfigError
 from raysel.data.loading import GROUP as READERS
 from raysel.numerics.classification import GROUP as METRICS
 from raysel.study.definition import Study
+from raysel.study.identity import imported_names
 
 #: Variables that change numbers or threads; workers get the driver's.
 _COPIED = (
@@ -222,13 +223,7 @@ def _imports(file: Path) -> set[str]:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return set()
-    imported = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            imported |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            imported.add(node.module.partition(".")[0])
-    return imported - {"raysel"}
+    return {name.partition(".")[0] for name in imported_names(tree)} - {"raysel"}
 
 
 def _modules_of(distribution: Distribution) -> set[str]:

@@ -6,15 +6,18 @@ import json
 import os
 import pickle
 import time
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import ray
 from ray import tune
-from ray.exceptions import RayActorError, RayError
+from ray.air._internal import usage
+from ray.air.execution._internal import RayActorManager
+from ray.exceptions import OutOfMemoryError, RayActorError, RayError
 from ray.tune import Stopper
 from ray.tune.experiment import Trial
 from ray.tune.schedulers import FIFOScheduler, TrialScheduler
@@ -28,7 +31,7 @@ from raysel.evaluation.lockstep import FoldData
 from raysel.evaluation.plan import OuterFold
 from raysel.execution.executor import Recorder, SearchLimits, last_line
 from raysel.execution.ray.nodes import Cluster, MemoryShortError
-from raysel.execution.ray.tasks import LostTrials, node_in
+from raysel.execution.ray.tasks import Losses
 from raysel.execution.ray.versions import other_versions
 from raysel.execution.trial_plan import TrialPlan
 from raysel.execution.trials import Rung
@@ -36,17 +39,36 @@ from raysel.execution.trials import Trial as Trial_trainable
 from raysel.study.definition import Study
 
 
-class PlanSearcher(Searcher):
-    """Tune searcher that suggests the trials of a plan, as many at once as the cluster can run now."""
+@contextmanager
+def adapted_tune() -> Iterator[None]:
+    """Let Tune treat a worker that Ray ended because memory ran short like one that died, and count no callbacks.
 
-    def __init__(self, plan: TrialPlan, cluster: Cluster, lost: LostTrials, limits: SearchLimits) -> None:
-        super().__init__(metric=None, mode=None)
-        self._plan, self._cluster, self._lost, self._limits = plan, cluster, lost, limits
-        self._running: set[str] = set()
+    Tune knows no `OutOfMemoryError` of an actor and raises at the first, which would end the study. To count callbacks
+    for Ray's statistics it imports MLflow, which takes seconds.
+    """
+    handle = RayActorManager._actor_task_failed  # noqa: SLF001 - Tune has no public place for it
+
+    def failed(self: Any, tracked_actor_task: Any, exception: Exception) -> None:
+        handle(self, tracked_actor_task, MemoryShortError() if isinstance(exception, OutOfMemoryError) else exception)
+
+    with patch.object(RayActorManager, "_actor_task_failed", failed), patch.object(usage, "tag_callbacks"):
+        yield
+
+
+class _NotStored:
+    """Without a state: Tune pickles it to restore experiments, which raysel does not use; open files cannot be."""
 
     def __getstate__(self) -> dict[str, Any]:
-        # Tune pickles it to restore experiments, which raysel does not use.
         return {}
+
+
+class PlanSearcher(_NotStored, Searcher):
+    """Tune searcher that suggests the trials of a plan, as many at once as the cluster can run now."""
+
+    def __init__(self, plan: TrialPlan, cluster: Cluster, again: deque[dict[str, Any]], limits: SearchLimits) -> None:
+        super().__init__(metric=None, mode=None)
+        self._plan, self._cluster, self._again, self._limits = plan, cluster, again, limits
+        self._running: set[str] = set()
 
     def set_search_properties(self, *_: Any, **__: Any) -> bool:
         """Accept any metric and space without using them: the study defines both."""
@@ -58,7 +80,7 @@ class PlanSearcher(Searcher):
             return Searcher.FINISHED
         if len(self._running) >= self._cluster.slots:
             return None
-        config = self._lost.next() or self._plan.propose()
+        config = self._again.popleft() if self._again else self._plan.propose()
         if config is None:
             # Not before the last trial has ended: its node may be lost, and Tune never asks again.
             return Searcher.FINISHED if self._plan.exhausted and not self._running else None
@@ -76,7 +98,7 @@ class PlanSearcher(Searcher):
         """Do nothing: state is restored from the journal."""
 
 
-class PlanScheduler(FIFOScheduler):
+class PlanScheduler(_NotStored, FIFOScheduler):
     """Tune scheduler that stops trials at their rungs and lets each trial wait for the actor that starts for it.
 
     Tune's default moves a waiting trial to an actor that becomes free meanwhile and stops the one that is starting, so
@@ -86,10 +108,6 @@ class PlanScheduler(FIFOScheduler):
     def __init__(self, plan: TrialPlan) -> None:
         super().__init__()
         self._plan = plan
-
-    def __getstate__(self) -> dict[str, Any]:
-        # As for PlanSearcher.
-        return {}
 
     def choose_trial_to_run(self, tune_controller: Any) -> None:
         """Return None, so that the controller starts each trial on its own actor in the order of arrival."""
@@ -102,7 +120,7 @@ class PlanScheduler(FIFOScheduler):
         return TrialScheduler.CONTINUE if should_continue else TrialScheduler.STOP
 
 
-class StudyStopper(Stopper):
+class StudyStopper(_NotStored, Stopper):
     """Tune stopper that stops all trials of a study at its limits."""
 
     def __init__(self, limits: SearchLimits) -> None:
@@ -116,30 +134,24 @@ class StudyStopper(Stopper):
         """Return whether a limit is reached."""
         return self._limits.reached()
 
-    def __getstate__(self) -> dict[str, Any]:
-        # As for PlanSearcher.
-        return {}
-
 
 #: A step ends after this many seconds, so that Tune gets a result of a long trial.
 _STEP_SECONDS = 5.0
 
 
-@dataclass(frozen=True)
-class SharedFolds:
-    """Objects that all trials of a study share through the object store."""
-
-    study: Any
-    prepared: dict[tuple[str, int, str], Any]
-
-
 class StudyTrainable(tune.Trainable):
     """Trainable that runs a trial; the result of the last step holds the trial's record as JSON."""
 
-    def setup(self, config: dict[str, Any], shared: SharedFolds, trial_class: type[Trial_trainable]) -> None:
-        """Get the shared objects; called once per actor."""
-        self._study: Study = ray.get(shared.study)
-        self._prepared, self._trial_class = shared.prepared, trial_class
+    def setup(
+        self,
+        config: dict[str, Any],
+        shared: tuple[Any, dict[tuple[str, int, str], Any]],
+        trial_class: type[Trial_trainable],
+    ) -> None:
+        """Get the study and the prepared folds, shared through the object store; called once per actor."""
+        study, self._prepared = shared
+        self._study: Study = ray.get(study)
+        self._trial_class = trial_class
         self._watchdog: RunningTimer | None = None
         threadpool_limits(self._study.config.search.cpus_per_trial)
         self.reset_config(config)
@@ -182,8 +194,8 @@ class StudyTrainable(tune.Trainable):
         shared = self._prepared.get((fold.name, inner, self._study.prepare_key(params)))
         if shared is not None:
             with suppress(RayError):  # lost with its node, and Ray could not make it again
-                found: FoldData = ray.get(shared)
-                return found
+                data: FoldData = ray.get(shared)
+                return data
         return self._study.fold_data(fold.inner[inner], params)
 
     def node_id(self) -> str:
@@ -191,20 +203,17 @@ class StudyTrainable(tune.Trainable):
         return str(ray.get_runtime_context().get_node_id())
 
 
-class RecorderCallback(tune.Callback):
+class RecorderCallback(_NotStored, tune.Callback):
     """Callback that reports the start and the end of each trial to the recorder."""
 
-    def __init__(self, plan: TrialPlan, recorder: Recorder, cluster: Cluster, lost: LostTrials) -> None:
-        self._plan, self._recorder, self._cluster, self._lost = plan, recorder, cluster, lost
+    def __init__(self, plan: TrialPlan, recorder: Recorder, cluster: Cluster, again: deque[dict[str, Any]]) -> None:
+        self._plan, self._recorder, self._cluster, self._again = plan, recorder, cluster, again
+        self.losses = Losses(cluster)
         self._running: set[str] = set()
         #: Node of each running trial, by the trial's name, and questions for it that are not answered.
         self._nodes: dict[str, str] = {}
         self._asked: dict[Any, str] = {}
         self.error: StudyError | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Tune pickles its callbacks to restore experiments, which raysel does not use; open files cannot be pickled.
-        return {}
 
     def on_step_end(self, iteration: int, trials: list[Trial], **info: Any) -> None:
         """Look at the nodes, also when no trial is to be proposed, and request those that are missing."""
@@ -220,7 +229,7 @@ class RecorderCallback(tune.Callback):
             self._asked[actor.node_id.remote()] = name
         if name not in self._running:  # a trial that was lost is started again
             self._running.add(name)
-            self._recorder.start()
+            self._recorder.log.trial_started()
 
     def on_trial_result(
         self, iteration: int, trials: list[Trial], trial: Trial, result: dict[str, Any], **info: Any
@@ -229,7 +238,7 @@ class RecorderCallback(tune.Callback):
         payload = result.get("payload")
         record = instance_of(self._plan.record_class, json.loads(payload.pop("record"))) if payload else None
         if record is None or not result["done"]:
-            self._recorder.refresh()
+            self._recorder.log.refresh()
             return
         self._end(trial)
         self._report(self._recorder.stop if "rung" in result else self._recorder.keep, record)
@@ -241,23 +250,13 @@ class RecorderCallback(tune.Callback):
             self.error = refused
             raise refused
         self._learn_nodes()
-        node = node_in(error) or self._nodes.pop(name, "")
-        self._cluster.refresh(now=True)
-        lost_nodes = {*self._cluster.lost, *filter(None, [node_in(error)])}
-        short = isinstance(error, MemoryShortError)
-        if again := short and self._cluster.run_fewer(name, node):
-            self._lost.again(trial.config)
-        else:
-            again = self._lost.runs_again(trial.config, node, lost_nodes)
-        if node not in lost_nodes:
-            self._cluster.ended(name)
-        if again:
+        if self.losses.runs_again(name, self._nodes.pop(name, ""), error):
+            self._again.append(dict(trial.config))
             return
         self._end(trial)
         died = isinstance(error, RayActorError) and not error.actor_init_failed
-        n = self._lost.n_own_ends(trial.config, lost_nodes)
-        why = "memory ran short" if short else "killed, or out of memory"
-        reason = f"the worker process died {n} times ({why})" if died else last_line(error)
+        why = "memory ran short" if isinstance(error, MemoryShortError) else "killed, or out of memory"
+        reason = f"the worker process died {self.losses.n_own_ends(name)} times ({why})" if died else last_line(error)
         self._report(self._recorder.lose, trial.config, reason)
 
     def _learn_nodes(self) -> None:

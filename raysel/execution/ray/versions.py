@@ -75,26 +75,22 @@ class NodeCheck:
         if self.differences and not self.allowed:
             raise MixedVersionsError(_refusal(self.differences))
 
-    def record(self, log: StudyLog) -> None:
-        """Write to the journal, once each, the nodes with other versions that are allowed, and say it."""
-        for record in self.records():
-            if record.node not in self._recorded:
-                self._recorded.add(record.node)
-                log.record(record)
-                log.message(record.sentence)
-
     def records(self) -> list[NodeRecord]:
-        """Return the records of the nodes with other versions that were found so far."""
-        return [NodeRecord(address, changes) for address, changes in self.differences.items()]
-
-    def record_late(self, log: StudyLog) -> None:
-        """Compare nodes that joined after the start and write those of other versions to the journal, if allowed.
+        """Return the nodes of other versions, if they are allowed, those that joined since the start included.
 
         Where they are not allowed, their workers cannot have read the study: see `guard`.
         """
         if self.allowed:
             self.compare()
-            self.record(log)
+        return [NodeRecord(address, changes) for address, changes in self.differences.items()]
+
+    def record(self, log: StudyLog) -> None:
+        """Write the nodes of other versions to the journal, once each, and say it."""
+        for record in self.records():
+            if record.node not in self._recorded:
+                self._recorded.add(record.node)
+                log.record(record)
+                log.message(record.sentence)
 
     def guard(self, study: Study) -> Any:
         """Return an object that Ray stores in place of a study and restores to it where the versions are the driver's.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,19 +26,13 @@ class Entry(NamedTuple):
 _STEPS = (500_000, 50_000_000, 400_000_000)
 
 
-class Effort(IntEnum):
-    """Effort of a fit; the larger it is, the fewer fits a draft asks for."""
-
-    SMALL = 0
-    MEDIUM = 1
-    LARGE = 2
-    HUGE = 3
+#: Effort of a fit; the larger it is, the fewer fits a draft asks for.
+SMALL, MEDIUM, LARGE, HUGE = range(4)
 
 
-def effort_of(dataset: Dataset) -> Effort:
+def effort_of(dataset: Dataset) -> int:
     """Return the effort of fits to a data set, from its size alone, so that a draft is the same on every machine."""
-    size = dataset.n_samples * dataset.n_features * len(dataset.classes)
-    return Effort(sum(size > step for step in _STEPS))
+    return sum(dataset.n_samples * dataset.n_features * len(dataset.classes) > step for step in _STEPS)
 
 
 #: Fewest samples, or groups, of a class for two outer folds with two inner ones each: one to test, two to split.
@@ -61,10 +54,10 @@ class Folds:
     why: str = ""
 
 
-def fold_counts(y: LabelArray, groups: LabelArray | None = None, effort: Effort = Effort.SMALL) -> Folds:
+def fold_counts(y: LabelArray, groups: LabelArray | None = None, effort: int = SMALL) -> Folds:
     """Choose numbers of folds such that every class can be in each training set."""
-    outer = _FEW if y.ndim == 2 or effort >= Effort.LARGE else _USUAL
-    inner = _FEW if y.ndim == 2 or effort > Effort.SMALL or len(y) >= _MANY_SAMPLES else _USUAL
+    outer = _FEW if y.ndim == 2 or effort >= LARGE else _USUAL
+    inner = _FEW if y.ndim == 2 or effort > SMALL or len(y) >= _MANY_SAMPLES else _USUAL
     if y.ndim == 2:
         return Folds(outer, inner)
     counts = class_counts(y, groups)
@@ -76,7 +69,7 @@ def fold_counts(y: LabelArray, groups: LabelArray | None = None, effort: Effort 
     return Folds(outer, max(2, min(inner, most - -(-most // outer))), why)
 
 
-def drawn_folds(dataset: Dataset, effort: Effort = Effort.SMALL) -> Folds:
+def drawn_folds(dataset: Dataset, effort: int = SMALL) -> Folds:
     """Choose numbers of folds that can be drawn: fewer if groups leave a class out of a training set."""
     wanted = fold_counts(dataset.y, dataset.groups, effort)
     if dataset.groups is None:
@@ -158,14 +151,14 @@ def method_entries(dataset: Dataset) -> list[Entry]:
     name = "smml" if dataset.is_multilabel else layout.default_solver
     why = _OF_LABELS if dataset.is_multilabel else _OF_ARRAYS if len(layout.grid) > 2 else _REASONS[name]
     size = min(dataset.n_samples, dataset.n_features)
-    if (effort is Effort.HUGE and name != "smml") or (name == "rfs" and size > _LARGEST_SYSTEM):
+    if (effort == HUGE and name != "smml") or (name == "rfs" and size > _LARGEST_SYSTEM):
         why = (
             f"ratio of the scatter between and within classes, a feature at a time: a fit of {name} would take minutes"
         )
         return [Entry("solver.name", FOR_LARGE, why), Entry("search.method", "grid", "one configuration")]
     solver = Entry("solver.name", name, f"{why}; others: python -m raysel.tune --list-solvers")
     grid = Entry("search.method", "grid", "every combination of the space")
-    n_values = 3 if effort >= Effort.LARGE else 5 if name == "smr" and effort is Effort.SMALL else 4
+    n_values = 3 if effort >= LARGE else 5 if name == "smr" and effort == SMALL else 4
     space: dict[str, Any] = {"alpha": {"logspace": [0.003, 0.3, n_values]}}
     unit = f"what is searched: alpha is the sparsity, as a fraction of {_FRACTION}"
     if name == "rfs":
@@ -178,7 +171,7 @@ def method_entries(dataset: Dataset) -> list[Entry]:
     else:
         params, comment = {"max_iter": _MOST_ITERATIONS, "tol": 0.001}, "iterations at most, and the duality gap at "
         comment += "which a fit ends"
-        steps = [0.01, 0.1] if effort >= Effort.MEDIUM else [0.01, 0.03, 0.1, 0.3]
+        steps = [0.01, 0.1] if effort >= MEDIUM else [0.01, 0.03, 0.1, 0.3]
         space = {"gamma1": [0, *steps], "gamma2": [0.001, *steps]}
         unit = f"what is searched: gamma1 weighs modalities, gamma2 features; fractions of {_FRACTION}"
         grid = Entry("search.method", "path", "all values of the space in one pass over each training set")

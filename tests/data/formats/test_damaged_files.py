@@ -18,11 +18,10 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
-from damage import KINDS, damaged, seeds
+from damage import KINDS, OPTIONS, damaged, judge, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from reading import OPTIONS, judge
 from refusals import refused
 
 from raysel.core.errors import DataError

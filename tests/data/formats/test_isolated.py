@@ -16,9 +16,8 @@ from refusals import refused
 from raysel.data.dataset import Dataset
 from raysel.data.formats import isolated
 from raysel.data.formats.array_files import open_arrays
-from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Tensor
-from raysel.data.loading import load_dataset
+from raysel.data.loading import load_dataset, save_dataset
 
 pytestmark = pytest.mark.usefixtures("here")
 ROOT = Path(__file__).parents[3]

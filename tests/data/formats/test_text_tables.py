@@ -124,19 +124,37 @@ def test_other_texts_of_digits_are_no_numbers(cells):
     )
 
 
-def test_empty_rows_that_spreadsheets_write_below_a_table_are_left_out():
-    text = iris().to_csv(index=False)
-    result = load_dataset(put(text + ",,,,\n,,,,\n"))
-    np.testing.assert_array_equal(result.X, load_dataset(put(text)).X)
-    assert "2 empty rows at its end left out" in result.notes
+IRIS = iris().iloc[:, :-1].to_numpy()
+OF_R = iris().to_csv(sep=" ", quoting=csv.QUOTE_NONNUMERIC).replace('"" ', "", 1)
 
 
-def test_quoted_numbers_between_commas_may_have_a_decimal_comma():
-    result = load_dataset(put('a,b,y\n"1,25",2,u\n"0,123",3,v\n7,4,u\n"2,5",5,v\n'))
-    np.testing.assert_array_equal(result.X, [[1.25, 2], [0.123, 3], [7, 4], [2.5, 5]])
+@pytest.mark.parametrize(
+    ("text", "drop", "names", "X", "note"),
+    [
+        (iris().to_csv(index=False) + ",,,,\n,,,,\n", [], None, IRIS, "2 empty rows at its end left out"),
+        (OF_R, [""], None, IRIS, "blanks"),
+        ('a,b,y\n"1,25",2,u\n"0,123",3,v\n7,4,u\n', [], "a b", [[1.25, 2], [0.123, 3], [7, 4]], "decimal comma"),
+        ("a;b;y;\n1;2;0;\n3;4;1;\n", [], "a b", [[1, 2], [3, 4]], "its last column is empty"),
+        ("a;b;y\n1;2;0;\n3;4;1;\n", [], "a b", [[1, 2], [3, 4]], "its last column is empty"),
+        ("sep=;\r\na;b;y\r\n1;2;0\r\n3;4;1\r\n", [], "a b", [[1, 2], [3, 4]], "semicolons"),
+        ("  a  b \t y\n 1.5   2 0\n  2  3 1  \n", [], "a b", [[1.5, 2], [2, 3]], "blanks"),
+        (",Unnamed: 0,a,,y\n0,0,1,2,0\n1,1,2,3,1\n", [""], "a", [[1], [2]], "column 3 has no name"),
+    ],
+)
+def test_a_table_as_programs_write_it(text, drop, names, X, note):
+    assert OF_R.startswith('"sepal')  # no name above the names of the rows
+    data = load_dataset(put(text, "t.txt"), drop=drop)
+    np.testing.assert_array_equal(data.X, X)
+    assert names is None or data.feature_names == tuple(names.split())
+    assert any(note in one for one in data.notes)
 
 
-def test_what_is_recognised_is_said():
+def test_two_columns_without_a_name():
+    data = load_dataset(put(",Unnamed: 0,a,,y\n0,0,1,2,0\n1,1,2,3,1\n"))
+    assert data.feature_names == ("Unnamed: 0.1", "Unnamed: 0", "a", "Unnamed: 3")
+
+
+def test_what_is_recognised_is_noted():
     assert load_dataset(put(iris().to_csv(index=False))).notes == ()
     notes = " ".join(load_dataset(put(iris().to_csv(sep=";", decimal=",").encode("utf-16"))).notes)
     for what in ("UTF-16", "semicolons", "decimal comma", "'Unnamed: 0'"):
@@ -166,32 +184,6 @@ SPECTRUM = ",".join(str(400 + 0.5 * i) for i in range(9))
 def test_header_or_sample(first, rows, label, names):
     result = load_dataset(put("\n".join([first, *rows, *rows])), label=label)
     assert result.feature_names == tuple(names.split())
-
-
-def test_names_of_rows_as_r_writes_them():
-    lines = iris("Species").to_csv(sep=" ", quoting=csv.QUOTE_NONNUMERIC).replace('"" ', "", 1)
-    assert lines.startswith('"sepal')
-    result = load_dataset(put(lines, "iris.txt"), label="Species", drop=[""])
-    np.testing.assert_array_equal(result.X, iris().iloc[:, :-1])
-
-
-def test_a_delimiter_at_the_end_of_every_row_is_no_column():
-    for header in ("a;b;y;", "a;b;y"):
-        result = load_dataset(put(f"{header}\n1;2;0;\n3;4;1;\n"))
-        assert result.feature_names == ("a", "b")
-        assert any("last column is empty" in note for note in result.notes)
-
-
-def test_the_line_that_excel_reads_and_several_blanks():
-    assert load_dataset(put("sep=;\r\na;b;y\r\n1;2;0\r\n3;4;1\r\n")).feature_names == ("a", "b")
-    result = load_dataset(put("  a  b \t y\n 1.5   2 0\n  2  3 1  \n", "t.txt"))
-    np.testing.assert_array_equal(result.X, [[1.5, 2], [2, 3]])
-
-
-def test_two_columns_without_a_name():
-    result = load_dataset(put(",Unnamed: 0,a,,y\n0,0,1,2,0\n1,1,2,3,1\n"))
-    assert result.feature_names == ("Unnamed: 0.1", "Unnamed: 0", "a", "Unnamed: 3")
-    assert load_dataset("t.csv", drop=[""]).feature_names == ("a",)
 
 
 @pytest.mark.parametrize("missing", ["", "?", "NA", "nan", " ?", "NULL", "<NA>"])
@@ -232,8 +224,8 @@ def test_kinds_of_labels(column, classes):
         ("a,b,y\n1,2,0\n3,4,0\n", {}, ["one class only"]),
         ("a,b,y\n", {}, ["empty"]),
         ("y\n0\n1\n", {}, ["one column only", "set delimiter"]),
-        ("a,a,y\n1,2,0\n3,4,1\n", {}, ["two columns are called 'a'"]),
-        ("a,site,sex,y\n1,m,f,0\n2,n,m,1\n", {}, ["column 'site'", "1 others: 'sex'"]),
+        ("a,a,y\n1,2,0\n3,4,1\n", {}, ["2 features are called 'a'"]),
+        ("a,site,sex,y\n1,m,f,0\n2,n,m,1\n", {}, ["column 'site'", "1 others: sex"]),
         ("a,site,y\n1,m,0\n2,n,1\n", {"groups": "Site"}, ["groups: ", "did you mean site?"]),
         ("a,site,y\n1,m,0\n2,n,1\n", {"drop": ["sites"]}, ["drop: ", "no column sites", "did you mean site?"]),
         ("a,site,y\n1,m,0\n2,n,1\n", {"drop": ["y"], "label": "y"}, ["drop names the column 'y' of the labels"]),

@@ -15,33 +15,6 @@ from raysel.execution.ray import session
 from raysel.run import course
 from raysel.run.launch import make_executor
 
-HIDDEN = """
-import sys
-from raysel.execution.ray.session import mlflow_hidden_from_tune
-with mlflow_hidden_from_tune():
-    from ray.air._internal.usage import _count_callbacks
-    _count_callbacks([object()])
-    assert "mlflow" not in sys.modules
-import ray.air.integrations
-assert not hasattr(ray.air.integrations, "mlflow")
-from ray.air.integrations.mlflow import mlflow
-print(mlflow.__name__)
-with mlflow_hidden_from_tune():
-    import ray.air.integrations.mlflow as integration
-assert integration.mlflow is mlflow and sys.modules["mlflow"] is mlflow
-"""
-
-FAILING = """
-import sys
-from raysel.execution.ray.session import mlflow_hidden_from_tune
-sys.modules["ray.tune.logger"] = None  # makes the import of the integration fail
-try:
-    with mlflow_hidden_from_tune():
-        raise AssertionError
-except ImportError:
-    print("mlflow" in sys.modules, "ray.air.integrations.mlflow" in sys.modules)
-"""
-
 STUDY = """
 import signal, sys
 import raysel
@@ -60,14 +33,6 @@ def run(folder, script):
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
-
-
-def test_tune_finds_mlflow_only_after_the_search(tmp_path):
-    assert run(tmp_path, HIDDEN) == ["mlflow"]
-
-
-def test_an_import_that_fails_leaves_mlflow_importable(tmp_path):
-    assert run(tmp_path, FAILING) == ["False", "False"]
 
 
 @pytest.mark.slow

@@ -1,21 +1,33 @@
-"""The error of a trial that Tune gives up says why: the worker's death or the error that was raised."""
+"""Trials whose worker dies or whose trainable raises: they run again, and the error of a lost one says why."""
 
 from __future__ import annotations
 
 import os
+import signal
+import threading
+import time
+from collections import deque
+from pathlib import Path
 
 import pytest
 from ray import tune
-from small_studies import make_study, quiet_log, write_digits
+from small_studies import make_study, quiet_log, run_on_ray, run_serially, write_digits
 
+from raysel.core.errors import StudyError
 from raysel.execution.executor import Recorder
 from raysel.execution.ray.nodes import Cluster
-from raysel.execution.ray.tasks import MAX_RETRIES, LostTrials
+from raysel.execution.ray.tasks import MAX_RETRIES
 from raysel.execution.ray.tune import RecorderCallback
 from raysel.execution.trial_plan import trial_plan
 from raysel.tracking.journal import read_journal
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("ray_here")]
+
+
+@pytest.fixture
+def digits(tmp_path):
+    write_digits(tmp_path / "few.npz")
+    return tmp_path / "few.npz"
 
 
 def broken(phase, kind):
@@ -39,16 +51,88 @@ def broken(phase, kind):
         ("step", "dies", "the worker process died 3 times (killed, or out of memory)"),
     ],
 )
-def test_the_error_of_a_lost_trial(phase, kind, expected, tmp_path):
-    write_digits(tmp_path / "few.npz")
-    study = make_study(tmp_path / "few.npz")
+def test_the_error_of_a_lost_trial(phase, kind, expected, digits, tmp_path):
+    study = make_study(digits)
     plan = trial_plan(study)
     with quiet_log(tmp_path / "run", study) as log:
-        lost, proposed = LostTrials(), plan.propose()
+        proposed = plan.propose()
+        callback = RecorderCallback(plan, Recorder(plan, log), Cluster({"CPU": 1.0}, None, log.message), deque())
         for _ in range(MAX_RETRIES):
-            lost.runs_again(proposed, "", ())
-        callback = RecorderCallback(plan, Recorder(plan, log), Cluster({"CPU": 1.0}, None, log.message), lost)
+            callback.losses.runs_again(proposed["name"], "", None)
         config = tune.RunConfig(storage_path=str(tmp_path / "tune"), verbose=0, callbacks=[callback])
         tune.Tuner(broken(phase, kind), param_space=proposed, run_config=config).fit()
     (record,) = read_journal(tmp_path / "run" / "journal.jsonl")
     assert (record["status"], record["error"]) == ("failed", expected)
+
+
+def workers() -> set[int]:
+    """The processes of this Ray that run trials."""
+    pids = set()
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            title = (entry / "cmdline").read_bytes()
+            if title.startswith(b"ray::ResourceTrainable") and _is_below(int(entry.name)):
+                pids.add(int(entry.name))
+        except OSError:
+            continue
+    return pids
+
+
+def _is_below(pid: int) -> bool:
+    while pid > 1:
+        if pid == os.getpid():
+            return True
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return False
+
+
+class Killer(threading.Thread):
+    """Kills workers of trials as they appear, so many of them."""
+
+    def __init__(self, many: int) -> None:
+        super().__init__(daemon=True)
+        self.many, self.killed, self.ended = many, set(), threading.Event()
+
+    def __enter__(self):
+        self.spared = workers()
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.join()
+
+    def run(self):
+        while len(self.killed) < self.many and not self.ended.is_set():
+            for pid in workers() - self.spared - self.killed:
+                if len(self.killed) < self.many:
+                    self.killed.add(pid)
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.05)
+
+
+def test_a_trial_whose_worker_is_killed_starts_again(tmp_path, digits, capfd):
+    study = make_study(digits, solver__params={"max_iter": 150, "tol": 0.0}, solver__space={"alpha": [0.01, 0.02]})
+    calm, _, _ = run_serially(study, tmp_path / "calm")
+    with Killer(1) as killer:
+        records, _, _ = run_on_ray(study, tmp_path / "run")
+    assert len(killer.killed) == 1
+    assert records == calm
+    assert "Traceback" not in "".join(capfd.readouterr())  # over a person's progress line
+
+
+def test_a_trial_whose_workers_die_again_and_again_is_recorded_as_failed(tmp_path, digits):
+    study = make_study(digits, solver__params={"max_iter": 3000, "tol": 0.0}, solver__space={"alpha": [0.01]})
+    with (
+        Killer(3) as killer,
+        pytest.raises(
+            StudyError,
+            match=r"no configuration has a score on outer0: 1 failed, the first with .the worker process died 3",
+        ),
+    ):
+        run_on_ray(study, tmp_path / "run")
+    assert len(killer.killed) == 3
+    (record,) = read_journal(tmp_path / "run" / "journal.jsonl")
+    assert record["status"] == "failed"
+    assert record["error"] == "the worker process died 3 times (killed, or out of memory)"
+    assert '"finished": 0, "running": 0, "failed": 1, "total": 1' in (tmp_path / "run" / "progress.json").read_text()

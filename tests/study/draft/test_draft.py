@@ -16,24 +16,26 @@ from raysel.study.definition import Study
 from raysel.study.draft.draft import init_study
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("RAYSEL_DATA", raising=False)
     return tmp_path
 
 
-def write_iris(path, **columns):
+def write_iris(path="iris.csv", **columns):
     frame = pd.DataFrame(load_iris().data, columns=["a", "b", "c", "d"])
-    frame = frame.assign(**{"y": load_iris().target} | columns)
-    frame.to_csv(path, index=False)
+    frame.assign(**{"y": load_iris().target} | columns).to_csv(path, index=False)
 
 
 def test_what_is_written_is_the_text_and_its_configuration(here):
-    write_iris(here / "iris.csv")
+    write_iris()
     draft = raysel.init_study("iris.csv", output="study.yaml")
     assert draft.path.read_text(encoding="utf-8") == draft.text
     assert init_study("iris.csv").path is None
+    lines = repr(draft).splitlines()
+    assert lines[0] == f"Draft({draft.config.name})"
+    assert [line[12:] for line in lines[1:]] == [*draft.findings.values(), *draft.doubts]
     assert sorted(path.name for path in here.iterdir()) == ["iris.csv", "study.yaml"]
     assert load_config("study.yaml") == draft.config
     assert "#" in draft.text
@@ -54,14 +56,6 @@ def test_a_table_of_volumes_is_drafted_as_volumes_not_as_the_columns_beside_them
     with pytest.raises(DataError, match="name the mask by --mask"):
         init_study("data/scans.csv")
     assert init_study("data/scans.csv", mask="data/cortex.nii.gz").config.dataset.mask == "data/cortex.nii.gz"
-
-
-def test_a_draft_shows_what_was_recognised_and_what_to_check(here):
-    write_iris(here / "iris.csv", id=np.arange(150) + 1)
-    draft = init_study("iris.csv")
-    lines = repr(draft).splitlines()
-    assert lines[0] == f"Draft({draft.config.name})"
-    assert [line[12:] for line in lines[1:]] == [*draft.findings.values(), *draft.doubts]
 
 
 @pytest.mark.parametrize(
@@ -89,10 +83,8 @@ def test_a_relative_path_stays_so_in_the_working_directory_only(here):
     assert elsewhere.dataset.path == str(here / "data" / "iris.csv")
 
 
-def test_a_class_of_one_sample_is_left_out_with_a_doubt(here):
-    y = load_iris().target.copy()
-    y[0] = 7
-    write_iris(here / "iris.csv", y=y)
+def test_a_class_of_one_sample_is_left_out_with_a_doubt():
+    write_iris(y=[7, *load_iris().target[1:]])
     draft = init_study("iris.csv")
     assert draft.config.dataset.exclude_classes == (7,)
     assert any("exclude_classes" in doubt for doubt in draft.doubts)
@@ -100,34 +92,23 @@ def test_a_class_of_one_sample_is_left_out_with_a_doubt(here):
 
 
 @pytest.mark.parametrize("values", [load_iris().target, (load_iris().target + 3) % 5])
-def test_the_label_in_a_second_column_is_left_out_with_a_doubt(here, values):
-    write_iris(here / "iris.csv", grade=values)
+def test_the_label_in_a_second_column_is_left_out_with_a_doubt_and_groups_bound_the_folds(values):
+    subject = np.concatenate([50 * c + np.arange(50) // 13 for c in range(3)])  # four subjects a class
+    write_iris(grade=values, subject=subject)
     draft = init_study("iris.csv")
     assert draft.config.dataset.drop == ("grade",)
     assert any("grade" in doubt for doubt in draft.doubts)
+    assert (draft.config.cv.groups, draft.config.cv.outer) == ("subject", 4)
 
 
-def test_groups_bound_the_folds(here):
-    subject = np.concatenate([50 * c + np.arange(50) // 13 for c in range(3)])  # four subjects a class
-    write_iris(here / "iris.csv", subject=subject)
-    config = init_study("iris.csv").config
-    assert (config.cv.groups, config.cv.outer) == ("subject", 4)
-
-
-def test_a_wide_table_is_no_image(here):
+def test_wide_tables_colour_images_and_indicators_get_methods_that_take_them():
     rng = np.random.default_rng(0)
     y = np.arange(40) % 2
-    X = rng.normal(size=(40, 900)) + y[:, None] * (np.arange(900) < 5)
-    np.savez(here / "genes.npz", X=X, y=y)
+    np.savez("genes.npz", X=rng.normal(size=(40, 900)) + y[:, None] * (np.arange(900) < 5), y=y)
     config = init_study("genes.npz").config
     assert (config.solver.name, config.dataset.shape, config.evaluation.n_features[-1]) == ("rfs", None, 300)
-
-
-def test_colour_images_and_indicators_get_methods_that_take_them(here):
-    rng = np.random.default_rng(0)
-    y = np.arange(30) % 3
-    np.savez(here / "colour.npz", X=rng.random((30, 6, 6, 3)), y=y)
-    np.savez(here / "labels.npz", X=rng.random((30, 6)), Y=rng.integers(0, 2, (30, 3)))
+    np.savez("colour.npz", X=rng.random((30, 6, 6, 3)), y=np.arange(30) % 3)
+    np.savez("labels.npz", X=rng.random((30, 6)), Y=rng.integers(0, 2, (30, 3)))
     assert init_study("colour.npz").config.solver.name == "rfs"
     labels = init_study("labels.npz").config
     assert (labels.solver.name, labels.evaluation.metric) == ("smml", "macro_f1")
@@ -154,10 +135,9 @@ def test_the_only_array_that_may_be_the_labels_is_taken_with_a_doubt(here):
         init_study("two.npz")
 
 
-def test_points_in_names_as_r_writes_them_make_no_modalities(here):
-    frame = load_iris(as_frame=True).frame.iloc[:, [0, 1, 2, 3, 4]]
-    frame.columns = ["Sepal.Length", "Sepal.Width", "Petal.Length", "Petal.Width", "Species"]
-    frame.to_csv(here / "iris.csv")
+def test_points_in_names_as_r_writes_them_make_no_modalities():
+    names = ["Sepal.Length", "Sepal.Width", "Petal.Length", "Petal.Width", "Species"]
+    load_iris(as_frame=True).frame.set_axis(names, axis=1).to_csv("iris.csv")
     draft = init_study("iris.csv")
     assert (draft.config.solver.name, draft.config.dataset.shape) == ("rfs", (4,))
     assert any(doubt.startswith("shape") and "Sepal, Petal" in doubt for doubt in draft.doubts)

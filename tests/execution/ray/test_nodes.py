@@ -1,8 +1,12 @@
-"""The view of the cluster counts the trials that fit now, and says once who came and who left."""
+"""The view of the cluster: trials that fit now, nodes that come and go, and requests for places that are missing."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from cluster_studies import alone_script, ends, ranking, trials, wait_for, write_study
+from hosts import REPOSITORY, Network
 
 from raysel.config.values import n_trials_at_once
 from raysel.core.errors import ConfigError
@@ -16,14 +20,14 @@ class Nodes:
     """Nodes that come and go."""
 
     def __init__(self, *alive):
-        self.alive, self.said = list(alive), []
+        self.alive, self.messages = list(alive), []
 
     def cluster(self, needs, most=None, demand=None):
-        return Cluster(needs, most, self.said.append, demand, alive=lambda: self.alive)
+        return Cluster(needs, most, self.messages.append, demand, alive=lambda: self.alive)
 
 
-class Asked:
-    """Takes the requests of a cluster for places."""
+class Requests:
+    """Keeps what a cluster requests."""
 
     def __init__(self):
         self.asked = []
@@ -51,13 +55,13 @@ def test_parts_of_a_resource_that_add_up_to_it_all_fit():
     assert n_trials_at_once({"CPU": 9.0, "x": 0.3}, {"CPU": 1.0, "x": 0.1}) == 3
 
 
-def test_nodes_that_come_and_go_are_told_once():
+def test_nodes_that_come_and_go_are_reported_once():
     nodes = Nodes(BIG)
     cluster = nodes.cluster({"CPU": 1.0})
     nodes.alive.append(SMALL)
     for _ in range(2):
         cluster.refresh(now=True)
-    assert nodes.said == ["node 10.0.0.2 joined: 11 slots now"]
+    assert nodes.messages == ["node 10.0.0.2 joined: 11 slots now"]
     for name in ("c1", "c2", "c3"):
         cluster.started(name, "b")
     cluster.started("c4", "a")
@@ -65,12 +69,12 @@ def test_nodes_that_come_and_go_are_told_once():
     nodes.alive.remove(SMALL)
     for _ in range(2):
         cluster.refresh(now=True)
-    assert nodes.said[1:] == ["node 10.0.0.2 left the cluster; its 2 running trials run again: 8 slots now"]
+    assert nodes.messages[1:] == ["node 10.0.0.2 left the cluster; its 2 running trials run again: 8 slots now"]
     cluster.started("task 0", "a", "refit")
     cluster.ended("c4")
     nodes.alive.clear()
     cluster.refresh(now=True)
-    assert nodes.said[2:] == ["node 10.0.0.1 left the cluster; its 1 running refit runs again: 0 slots now"]
+    assert nodes.messages[2:] == ["node 10.0.0.1 left the cluster; its 1 running refit runs again: 0 slots now"]
     nodes.alive.append(BIG)
     assert set(cluster.lost) == {"a", "b"}
     cluster.refresh(now=True)
@@ -102,7 +106,7 @@ def test_fewer_run_at_once_on_a_node_where_memory_ran_short_until_it_is_one():
     assert not cluster.run_fewer("c3", "b")
     assert (cluster.places(SMALL), cluster.limited(SMALL), cluster.limited(BIG)) == (1, True, False)
     short = "memory ran short on node 10.0.0.2 and Ray ended a trial, which runs again: "
-    assert nodes.said == [f"{short}at most {n} at once there from now on" for n in (2, 1)]
+    assert nodes.messages == [f"{short}at most {n} at once there from now on" for n in (2, 1)]
 
 
 def test_tasks_that_wait_at_a_node_count_as_running_no_more_than_fit():
@@ -115,7 +119,7 @@ def test_tasks_that_wait_at_a_node_count_as_running_no_more_than_fit():
 
 @pytest.mark.parametrize(("most", "missing"), [(None, 4), (5, 2), (2, -1)])
 def test_places_are_requested_for_what_is_left_once_all_places_are_taken(most, missing):
-    demand = Asked()
+    demand = Requests()
     cluster = Nodes(SMALL).cluster({"CPU": 1.0}, most, demand)
     for name in ("c1", "c2"):
         cluster.started(name, "b")
@@ -127,3 +131,61 @@ def test_places_are_requested_for_what_is_left_once_all_places_are_taken(most, m
     cluster.ended("c3")
     cluster.want(7)
     assert demand.asked[2:] == [(missing, False)]  # the place that stays free would meet the request
+
+
+_WORKER = {"resources": {"CPU": 1, "object_store_memory": 100_000_000}, "node_config": {}, "max_workers": 1}
+#: Ray's own provider of nodes that are processes of the head's machine.
+_CLUSTER = {
+    "cluster_name": "few",
+    "max_workers": 3,
+    "upscaling_speed": 1.0,
+    "idle_timeout_minutes": 0.05,
+    "provider": {"type": "fake_multinode", "disable_node_updaters": True, "disable_launch_config_check": True},
+    "available_node_types": {
+        "ray.head.default": {"resources": {"CPU": 1}, "node_config": {}, "max_workers": 0},
+        "worker": _WORKER,
+    },
+    "head_node_type": "ray.head.default",
+    "auth": {},
+    "file_mounts": {},
+    "file_mounts_sync_continuously": False,
+    **{key: [] for key in ("cluster_synced_files", "rsync_exclude", "rsync_filter", "initialization_commands")},
+    **{f"{which}setup_commands": [] for which in ("", "head_", "worker_")},
+    **{f"{which}_start_ray_commands": [] for which in ("head", "worker")},
+}
+
+
+@pytest.mark.slow
+def test_an_autoscaler_starts_the_node_that_trials_have_no_place_without(tmp_path):
+    hold, log = tmp_path / "hold", tmp_path / "terminal.txt"
+    write_study(tmp_path, hold)
+    hold.touch()  # one or two trials end, and the next waits
+    (tmp_path / "alone.py").write_text(alone_script(tmp_path / "alone"), encoding="utf-8")
+    (tmp_path / "cluster.json").write_text(json.dumps(_CLUSTER), encoding="utf-8")
+    environment = {
+        "PYTHONPATH": f"{REPOSITORY}:{tmp_path}",
+        "AUTOSCALER_UPDATE_INTERVAL_S": "1",
+        "RAY_FAKE_CLUSTER": "1",
+        "RAY_enable_autoscaler_v2": "0",  # the second needs a file that Ray's wheel lacks for this provider
+    }
+    with Network(tmp_path) as network:
+        head = network.add("head")
+        head.run(
+            f"ray start --head --node-ip-address={head.address} --autoscaling-config={tmp_path}/cluster.json "
+            "--num-cpus=1 --object-store-memory=100000000 --include-dashboard=false --disable-usage-stats",
+            timeout=240,
+            **environment,
+        )
+        study = head.start(
+            f"env -C {tmp_path} python -m raysel.tune study.yaml --output study --address {head.address}:6379",
+            log,
+            **environment,
+        )
+        wait_for(log.read_text, lambda: "joined: 2 slots now" in log.read_text(encoding="utf-8"))
+        hold.unlink()
+        assert study.wait(240) == 0, log.read_text(encoding="utf-8")
+        wait_for("a request is left", lambda: "no resource demands" in head.run("ray status", **environment).stdout)
+        head.run(f"cd {tmp_path} && python alone.py", timeout=240, **environment)
+    assert ends(tmp_path / "study") == ["finished"]
+    assert trials(tmp_path / "study") == trials(tmp_path / "alone")
+    assert ranking(tmp_path / "study") == ranking(tmp_path / "alone")

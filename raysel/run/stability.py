@@ -19,8 +19,7 @@ from raysel.evaluation.splitters import split
 from raysel.numerics.rankings import descending_order, threshold_on_grid
 from raysel.results.stability import FOLDER, StabilitySelection, write_stability_selection
 from raysel.run.launch import make_listeners
-from raysel.run.resampling.finished import FinishedStudy, finished_study
-from raysel.run.resampling.pieces import Pieces, Work, all_failed, run_pieces
+from raysel.run.pieces import FinishedStudy, Pieces, Work, all_failed, finished_study, run_pieces
 from raysel.study.definition import Study
 from raysel.tracking.log import Listener
 

@@ -27,8 +27,7 @@ from raysel.execution.trials import trial_records
 from raysel.numerics.permutation import LabelPermutations, feature_p_values, permutation_p_value
 from raysel.results.permutation import FOLDER, PermutationTest, identity
 from raysel.run.launch import make_listeners
-from raysel.run.resampling.finished import FinishedStudy, finished_study
-from raysel.run.resampling.pieces import Pieces, Work, all_failed, run_pieces
+from raysel.run.pieces import FinishedStudy, Pieces, Work, all_failed, finished_study, run_pieces
 from raysel.study.definition import Study
 from raysel.tracking.log import Listener
 

@@ -10,15 +10,14 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quiet_studies import run_quietly
 from report_pages import Page
 from sklearn.feature_selection import f_classif
 from sklearn.preprocessing import StandardScaler
-from small_studies import raw_config
+from small_studies import raw_config, run_offline
 
 import raysel
 from raysel.core.errors import ConfigError, DataError, DirectoryError, StudyError
-from raysel.data.formats.writers import save_dataset
+from raysel.data.loading import save_dataset
 from raysel.data.synthetic import make_multimodal_classification
 from raysel.evaluation.plan import derived_seed
 from raysel.execution.serial import SerialExecutor
@@ -28,8 +27,8 @@ from raysel.results.export import markdown
 from raysel.results.facts import Facts
 from raysel.results.page.report import write_report
 from raysel.results.result import StudyResult
-from raysel.run.resampling.pieces import Pieces
-from raysel.run.resampling.stability import check_halves, count_selections, draw_halves, stability_selection
+from raysel.run.pieces import Pieces
+from raysel.run.stability import check_halves, count_selections, draw_halves, stability_selection
 from raysel.stability import main
 from raysel.tracking.journal import read_journal
 from raysel.tracking.records import NodeRecord
@@ -123,7 +122,7 @@ def run_filter(folder, order=None, **changes):
     folder.mkdir(parents=True, exist_ok=True)
     write_samples(folder / "few.npz", order)
     changes = {"solver": FISHER, "dataset__scaling": "zscore", **changes}
-    return run_quietly(raw_config(folder / "few.npz", evaluation__n_features=[5], **changes), folder / "study")
+    return run_offline(raw_config(folder / "few.npz", evaluation__n_features=[5], **changes), folder / "study").path
 
 
 @pytest.fixture(scope="module")
@@ -222,7 +221,7 @@ def test_it_continues_where_it_stopped_and_computes_nothing_again(filtered, tmp_
     assert {file: (tmp_path / "study" / file).read_bytes() for file in files} == files
     numbers = [line.get("number") for line in read_journal(journal)]
     assert sorted(numbers[1:]) == list(range(20))
-    monkeypatch.setattr("raysel.run.resampling.pieces._compute", None)  # nothing is left to compute
+    monkeypatch.setattr("raysel.run.pieces._compute", None)  # nothing is left to compute
     fewer = stability_selection(tmp_path / "study", subsamples=10, top=3, threshold=0.7, progress=False)
     assert (fewer.top, fewer.q, fewer.n_pairs, fewer.threshold) == (3, 3, 5, 0.7)
 
@@ -294,7 +293,7 @@ def test_parameters_that_cannot_be_used_are_refused(filtered, settings, named):
 def test_studies_without_a_ranking_are_refused(tmp_path):
     write_samples(tmp_path / "few.npz")
     native = {"solver": {"name": "nearest_neighbor"}, "evaluation": {"classifier": "native"}}
-    path = run_quietly(raw_config(tmp_path / "few.npz", **native), tmp_path / "native")
+    path = run_offline(raw_config(tmp_path / "few.npz", **native), tmp_path / "native").path
     with pytest.raises(StudyError, match="has no ranking"):
         stability_selection(path, progress=False)
     path = run_filter(tmp_path / "folds", cv={"outer": 2, "inner": 2, "final": False})
@@ -309,12 +308,12 @@ def test_groups_tasks_and_labels(tmp_path):
     np.savez(tmp_path / "groups.npz", X=rng.standard_normal((96, 12)) + y[:, None], y=y, video=groups)
     cv = {"outer": 2, "inner": 2, "groups": "video"}
     raw = raw_config(tmp_path / "groups.npz", solver=FISHER, cv=cv)
-    found = stability_selection(run_quietly(raw, tmp_path / "groups"), subsamples=10, progress=False)
+    found = stability_selection(run_offline(raw, tmp_path / "groups").path, subsamples=10, progress=False)
     assert (found.n_pairs, found.q) == (5, found.top)
     tasks = {"tasks": [{"name": "iris", "source": "iris"}, {"name": "wine", "source": "wine"}], "scaling": "none"}
     mtda = {"name": "mtda", "space": {"shrinkage": [0.5]}}
     raw = raw_config(dataset=tasks, solver=mtda, evaluation={"classifier": "native"})
-    found = stability_selection(run_quietly(raw, tmp_path / "tasks"), subsamples=6, top=3, progress=False)
+    found = stability_selection(run_offline(raw, tmp_path / "tasks").path, subsamples=6, top=3, progress=False)
     assert (found.counts.sum(), found.p) == (18, 17)
     data, _ = make_multimodal_classification({"a": 6, "b": 8}, {"a": 2, "b": 2}, 120, multilabel=True, random_state=0)
     save_dataset(data, tmp_path / "labels.arrow")
@@ -323,7 +322,7 @@ def test_groups_tasks_and_labels(tmp_path):
         solver={"name": "smml", "params": {"gamma1": 0.01, "gamma2": 0.01}, "space": {}},
         evaluation={"classifier": "native", "metric": "mean_average_precision"},
     )
-    found = stability_selection(run_quietly(raw, tmp_path / "labels"), subsamples=6, top=4, progress=False)
+    found = stability_selection(run_offline(raw, tmp_path / "labels").path, subsamples=6, top=4, progress=False)
     assert found.counts.sum() <= 24
     assert not found.errors
 

@@ -20,13 +20,14 @@ from raysel import permute
 from raysel.config import config_from_dict
 from raysel.core.errors import ConfigError, DirectoryError, StudyError
 from raysel.data.dataset import Dataset
-from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Matrix
+from raysel.data.loading import save_dataset
 from raysel.evaluation.plan import derived_seed
 from raysel.execution.serial import SerialExecutor
 from raysel.numerics.permutation import LabelPermutations, feature_p_values, permutation_p_value
-from raysel.run.resampling import permutation
-from raysel.run.resampling.permutation import Chosen, packed, permuted_scores, permuted_study, unpacked
+from raysel.run import permutation
+from raysel.run.permutation import Chosen, _evaluated, _search, packed, permuted_scores, permuted_study, unpacked
+from raysel.run.pieces import finished_study, read_pieces
 from raysel.study.definition import Study
 from raysel.testing.checks import run_by
 from raysel.tracking.journal import last_end, read_journal
@@ -206,8 +207,6 @@ def test_a_search_of_permuted_labels_does_not_see_the_outer_test_samples(tmp_pat
     test = moved.plan.outer[0].test
     X = moved.dataset.X.copy()
     X[test] = np.random.default_rng(0).permutation(X[test].ravel()).reshape(X[test].shape)
-    from raysel.run.resampling.permutation import _search  # noqa: PLC0415 - what the scores do not tell
-
     spoilt = Study(moved.config, Dataset(X, moved.dataset.y, moved.dataset.layout), moved.plan, moved.configurations)
     name = moved.plan.outer[0].name
     assert _search(spoilt)[name] == _search(moved)[name]
@@ -341,11 +340,6 @@ def test_failed_permutations_count_against_the_result_and_are_said(path):
             del entry["value"]
             entry["error"] = "FloatingPointError: planted"
     entries = [entry for entry in entries if entry.get("number") != 5]
-    from raysel.numerics.permutation import LabelPermutations  # noqa: PLC0415
-    from raysel.run.resampling.finished import finished_study  # noqa: PLC0415
-    from raysel.run.resampling.permutation import _evaluated  # noqa: PLC0415
-    from raysel.run.resampling.pieces import read_pieces  # noqa: PLC0415
-
     journal.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
     pieces = read_pieces(journal.parent, range(5))
     with finished_study(path) as finished:

@@ -14,9 +14,8 @@ from refusals import refused
 
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
-from raysel.data.formats.writers import save_dataset
 from raysel.data.layouts import Tensor
-from raysel.data.loading import load_dataset
+from raysel.data.loading import load_dataset, save_dataset
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=5)
 

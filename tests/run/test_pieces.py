@@ -11,8 +11,7 @@ import pytest
 
 from raysel.core.errors import DirectoryError, StudyError, UnfinishedStudyError
 from raysel.execution.serial import SerialExecutor
-from raysel.run.resampling.finished import finished_study
-from raysel.run.resampling.pieces import Work, run_pieces
+from raysel.run.pieces import Work, finished_study, run_pieces
 from raysel.tracking.journal import read_journal
 from raysel.tracking.records import NodeRecord
 
@@ -24,11 +23,17 @@ def draw(scale, study, number):
     return [scale * float(study.dataset.X[number].sum()), np.random.default_rng((study.config.seed, number)).random()]
 
 
+@pytest.fixture(scope="module")
+def restored(digits_study):
+    with finished_study(digits_study) as study:
+        yield study
+
+
 @pytest.fixture
-def run(finished, tmp_path):
+def run(restored, tmp_path):
     """The function that computes pieces in a new folder."""
     work = Work(tmp_path / "draws", partial(draw, 2.0), (draw,), {"scale": 2.0}, "draws")
-    return lambda numbers, listeners=(): run_pieces(finished, work, numbers, listeners)
+    return lambda numbers, listeners=(): run_pieces(restored, work, numbers, listeners)
 
 
 @pytest.fixture

@@ -1,1 +1,0 @@
-"""Work on a finished study that repeats its computation on other samples or labels."""
