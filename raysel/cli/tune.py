@@ -20,7 +20,6 @@ from raysel.base.registry import imports_code
 from raysel.cli.commands import BUILTIN
 from raysel.cli.compare import print_comparison, print_comparison_files
 from raysel.cli.plan import announce, describe
-from raysel.cli.preview import show_preview
 from raysel.cli.reference import print_references
 from raysel.cli.summary import print_answer, print_files
 from raysel.config import is_comparison, load_comparison
@@ -103,8 +102,25 @@ def _describe(arguments: Namespace, comparison: Comparison, out: Console) -> int
     with joined(studies, arguments.address, allow_mixed_versions=mixed) as nodes:
         for line in describe(comparison, out.width if out.is_terminal else None, nodes):
             out.print(line)
-    show_preview(comparison.first, arguments.output, out)
+    _show_preview(comparison.first, arguments.output, out)
     return 0
+
+
+def _show_preview(study: Study, folder: str | None, out: Console) -> None:
+    """Write the picture of a study's data and print where it is, or print how to get it."""
+    if folder is None:
+        out.print(f"{'picture':<14}add --output DIR to draw the data as they were read into DIR/preview.png")
+        return
+    from raysel.results.displays.display import write_figure
+    from raysel.results.displays.preview_data import DataPreview
+
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DirectoryError(f"{folder} cannot be created: {error.strerror}; choose another directory.") from error
+    display = DataPreview.of_data(study.dataset, study.config.to_dict()["dataset"])
+    path = write_figure(display.headed_figure(), Path(folder, "preview.png"))
+    out.print(f"{'picture':<14}{shown_place(path)}")
 
 
 def _compute(

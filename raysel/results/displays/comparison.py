@@ -5,12 +5,12 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
 
 from raysel.core.arrays import FloatArray
 from raysel.core.printing import short, short_middle
@@ -72,20 +72,16 @@ class ComparisonFigure(Display):
     @classmethod
     def from_comparison(cls, comparison: ComparisonResult) -> Self:
         """Show all members of a comparison that have a result."""
-        rows, pairs = comparison.rows, comparison.pairs
-        members = []
+        rows, members = comparison.rows, []
         for label, row in rows.items():
-            pair, difference = pairs.get(label), None
-            if pair is not None:
-                bounds = (pair.test.lower, pair.test.upper) if pair.test else (float("nan"), float("nan"))
+            difference = None
+            if (pair := comparison.pairs.get(label)) is not None:
+                bounds = (pair.test.lower, pair.test.upper) if pair.test else (np.nan, np.nan)
                 difference = (pair.compared.mean, *bounds)
             by_n = dict(zip(row.n_features, row.by_label.values(), strict=True)) if row.n_features else {}
             members.append(ShownMember(label, row.scores, by_n, difference))
-        kinds = {
-            "at the chosen number of features" if row.chosen else "mean over the curve"
-            for row in rows.values()
-            if len(row.n_features) > 1
-        }
+        of_curves = [row.chosen for row in rows.values() if len(row.n_features) > 1]
+        kinds = {"at the chosen number of features" if chosen else "mean over the curve" for chosen in of_curves}
         return cls(
             comparison.name,
             drawing.readable(comparison.metric),
@@ -167,7 +163,7 @@ class ComparisonFigure(Display):
         """Add axes at a place given in inches: left, bottom, width, height."""
         width, height = self.size
         inset = ax.inset_axes((area[0] / width, area[1] / height, area[2] / width, area[3] / height))
-        inset.spines[["top", "right"]].set_visible(False)
+        drawing.clean_axes(inset)
         inset.tick_params(labelsize=_SMALL)
         return inset
 
@@ -188,27 +184,15 @@ def _draw_curves(ax: Axes, members: Sequence[ShownMember], score: str, height: f
             x = np.array([-0.3, len(numbers) - 0.68 - 0.05 * (n_before % 4)])
             means = np.full(2, member.scores.mean())
             spread = [0.0, _sd(member.scores)]
-        ax.errorbar(
-            x,
-            means,
-            spread,
-            color=colour,
-            marker=marker if member.by_n else "",
-            markersize=5,
-            linestyle=dashes,
-            linewidth=1.5,
-            elinewidth=0.7,
-            capsize=2,
-            zorder=3 if member.by_n else 2,
-        )
+        look: Any = {"color": colour, "linestyle": dashes, "linewidth": 1.5, "elinewidth": 0.7, "capsize": 2}
+        look |= {"marker": marker if member.by_n else "", "markersize": 5, "zorder": 3 if member.by_n else 2}
+        ax.errorbar(x, means, spread, **look)
         ends.append((float(x[-1]), float(means[-1])))
     ax.set_xlim(-0.4, len(numbers) - 0.6)
-    ax.xaxis.set_major_locator(FixedLocator(list(places.values())))
-    ax.set_xticklabels([str(n) for n in numbers])
+    ax.set_xticks(range(len(numbers)), list(map(str, numbers)))
     ax.set_xlabel("number of features", fontsize=_SMALL)
     ax.set_ylabel(f"test {score}", fontsize=_SMALL)
-    ax.grid(axis="y", color="0.9", linewidth=0.7)
-    ax.set_axisbelow(True)
+    drawing.clean_axes(ax, "y")
     _label_ends(ax, members, ends, height)
 
 
@@ -262,13 +246,11 @@ def _draw_differences(ax: Axes, ordered: Sequence[ShownMember], reference: str) 
 
 def _finish_rows(ax: Axes, n_rows: int) -> None:
     ax.set_ylim(n_rows - 0.5, -0.5)
-    ax.yaxis.set_minor_locator(NullLocator())
     ax.tick_params(axis="y", length=0)
     ax.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
-    ax.grid(axis="x", color="0.9", linewidth=0.7)
+    drawing.clean_axes(ax, "x")
     for y in range(1, n_rows, 2):
         ax.axhspan(y - 0.5, y + 0.5, color="0.96", zorder=0)
-    ax.set_axisbelow(True)
 
 
 def _style(i: int) -> tuple[str, str, str | tuple[int, tuple[int, ...]]]:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.textpath import TextPath
+from scipy.optimize import linprog
 
 from raysel.core.arrays import FloatArray
 from raysel.core.printing import short, short_middle
@@ -107,19 +108,15 @@ def _width(text: str) -> float:
 
 def _axis(names: Sequence[str], mean_ranks: FloatArray, order: Sequence[int], on_left: int) -> tuple[float, float]:
     """Longest axis, as the places of its ends, on which no line to a label goes through that label."""
-    k = len(names)
-    widths = [_width(_text(names[method], mean_ranks[method], left=i < on_left)) for i, method in enumerate(order)]
-    ends = [_EDGE + 0.25, _WIDTH - _EDGE - 0.25]
-    for _ in range(200):
-        places = [ends[0] + (mean_ranks[method] - 1) / (k - 1) * (ends[1] - ends[0]) for method in order]
-        clear = [
-            all(x >= _EDGE + w + 0.05 for x, w in zip(places[:on_left], widths[:on_left], strict=True)),
-            all(x <= _WIDTH - _EDGE - w - 0.05 for x, w in zip(places[on_left:], widths[on_left:], strict=True)),
-        ]
-        if all(clear) or ends[1] - ends[0] < 1:
-            break
-        ends = [ends[0] + (0 if clear[0] else 0.03), ends[1] - (0 if clear[1] else 0.03)]
-    return ends[0], ends[1]
+    widths = np.array([_width(_text(names[i], mean_ranks[i], place < on_left)) for place, i in enumerate(order)])
+    shares = (mean_ranks[list(order)] - 1) / (len(names) - 1)  # of the way from the first end to the last
+    lines = np.column_stack([1 - shares, shares])  # times the ends: the places of the lines
+    ends = [(_EDGE + 0.25, _WIDTH - 1.5), (1.5, _WIDTH - _EDGE - 0.25)]
+    at_least, at_most = _EDGE + widths[:on_left] + 0.05, _WIDTH - _EDGE - widths[on_left:] - 0.05
+    limits = np.concatenate([-at_least, at_most, [-1.0]])  # at least an inch long
+    left_of = np.concatenate([-lines[:on_left], lines[on_left:], [[1.0, -1.0]]])
+    found = linprog([1.0, -1.0], left_of, limits, bounds=ends)
+    return (float(found.x[0]), float(found.x[1])) if found.x is not None else (ends[0][0], ends[1][1])
 
 
 def _draw_critical_difference(ax: Axes, start: float, end: float, y: float, value: float) -> None:

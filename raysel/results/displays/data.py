@@ -223,6 +223,7 @@ class MeanImages(DividedDisplay):
 
     key = "means"
     section = "asked"
+    what = "mean images"
     exported = False
 
     @classmethod

@@ -57,6 +57,13 @@ class DataPreview(DividedDisplay):
     def caption(self) -> str:
         return f"{self.facts} {super().caption}"
 
+    @classmethod
+    def of_data(cls, data: Dataset, config: Mapping[str, Any]) -> Self:
+        """Show a data set as it was read by the section of a configuration."""
+        kinds = "labels" if data.is_multilabel else "classes"
+        facts = f"{data.n_samples} samples x {data.n_features} features, {len(data.classes)} {kinds}; before scaling."
+        return cls(data.name, preview_parts(data, preview_orders(config)), facts)
+
 
 def preview_parts(data: Dataset, orders: Mapping[str, str] | None = None) -> list[Images | Ranges]:
     """Return what a picture of a data set shows."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -50,55 +50,58 @@ def csv_download(
     name: str, columns: Sequence[str], rows: Iterable[Sequence[object]], largest: int = LARGEST_DOWNLOAD, rest: str = ""
 ) -> Download:
     r"""Return a table as a CSV file; rows that would exceed the largest size are left out, which the note says."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)  # quotes line breaks, which it ends lines with
-    writer.writerow(csv_row(columns))
-    parts, size, cut = [], 0, False
-    for row in itertools.chain([None], rows):
-        if row is not None:
-            writer.writerow(csv_row(row))
-        part = text.getvalue().encode("utf-8", "replace")
-        text.seek(0)
-        text.truncate()
-        size += len(part)
-        cut = row is not None and size > largest
-        if cut:
+    parts: list[bytes] = []
+    size, note = 0, ""
+    for line in map(_csv_line, itertools.chain([columns], rows)):
+        size += len(line)
+        if parts and size > largest:
+            note = f"first {len(parts) - 1} rows{f'; all are in {rest}' if rest else ''}"
             break
-        parts.append(part)
-    note = f"first {len(parts) - 1} rows{f'; all are in {rest}' if rest else ''}" if cut else ""
+        parts.append(line)
     return Download(name, b"".join(parts), note)
 
 
+def _csv_line(row: Sequence[object]) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerow(csv_row(row))  # quotes line breaks, which it ends lines with
+    return text.getvalue().encode("utf-8", "replace")
+
+
+class Block:
+    """Part of a section; the template shows each kind in its way."""
+
+    @property
+    def kind(self) -> str:
+        """Name of the class in lower case."""
+        return type(self).__name__.lower()
+
+
 @dataclass(frozen=True)
-class Text:
+class Text(Block):
     """Paragraphs."""
 
-    kind: ClassVar[str] = "text"
     paragraphs: Sequence[str]
     style: str = ""
 
 
 @dataclass(frozen=True)
-class Remarks:
+class Remarks(Block):
     """List of sentences."""
 
-    kind: ClassVar[str] = "remarks"
     sentences: Sequence[str]
 
 
 @dataclass(frozen=True)
-class Facts:
+class Facts(Block):
     """Terms with their values."""
 
-    kind: ClassVar[str] = "facts"
     rows: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Block):
     """Table with a caption; the first column heads the rows."""
 
-    kind: ClassVar[str] = "table"
     caption: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -108,10 +111,9 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Picture:
+class Picture(Block):
     """Figure with its caption and its data."""
 
-    kind: ClassVar[str] = "picture"
     svg: str
     caption: str
     download: Download | None = None
@@ -119,32 +121,26 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Pictures:
+class Pictures(Block):
     """Figures side by side where there is room."""
 
-    kind: ClassVar[str] = "pictures"
     pictures: Sequence[Picture]
 
 
 @dataclass(frozen=True)
-class Command:
+class Command(Block):
     """Command to copy, or text of a file."""
 
-    kind: ClassVar[str] = "command"
     text: str
     label: str = ""
 
 
 @dataclass(frozen=True)
-class Folded:
+class Folded(Block):
     """Blocks that are shown on request."""
 
-    kind: ClassVar[str] = "folded"
     title: str
     blocks: Sequence[Block]
-
-
-Block: TypeAlias = Text | Remarks | Facts | Table | Picture | Pictures | Command | Folded
 
 
 @dataclass(frozen=True)
@@ -215,7 +211,7 @@ def without_folders(value: Any) -> Any:
     return f"{found[1]}{named(found[2])}" if found else value
 
 
-def told(command: str) -> str:
-    """Say where a command runs."""
+def where_to_run(command: str) -> str:
+    """Return the folder where a command runs."""
     where = "in the folder where this report was made"
     return f"{where}, with {ELSEWHERE} as the file's own folder" if ELSEWHERE in command else where

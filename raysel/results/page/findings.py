@@ -12,20 +12,13 @@ from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results import texts
 from raysel.results.agreement import CONSENSUS
 from raysel.results.displays.ranking import score_meaning
-from raysel.results.page.contents import (
-    Block,
-    Command,
-    Folded,
-    Pictures,
-    Section,
-    Table,
-    Text,
-    csv_download,
-    named,
-    told,
-)
+from raysel.results.page import contents
+from raysel.results.page.contents import Block, Section, Table, Text
 from raysel.results.page.pictures import pictures
 from raysel.results.result import StudyResult
+
+_MOST_ROWS = 20
+_RANKING_BYTES = 400_000
 
 
 def answer(result: StudyResult) -> Section:
@@ -34,13 +27,12 @@ def answer(result: StudyResult) -> Section:
     if result.references:
         rows = [[row.name, row.n_features, row.score, row.difference] for row in texts.score_rows(result.facts)]
         caption = (
-            f"{result.metric.replace('_', ' ').capitalize()} on the test samples of the outer folds (mean ± SD over "
+            f"{texts.spaced(result.metric).capitalize()} on the test samples of the outer folds (mean ± SD over "
             f"{len(result.outer)} folds) beside the references on the same folds."
         )
         heads = ["", "features", "test score", "method minus reference"]
-        outer = [refit.fold for refit in result.outer]
         scores = [["method", *result.test_scores], *([name, *r.scores] for name, r in result.references.items())]
-        data = csv_download("references.csv", ["name", *outer], scores)
+        data = contents.csv_download("references.csv", ["name", *(refit.fold for refit in result.outer)], scores)
         blocks.append(Table(caption, heads, rows, (0,), (0,), data))
     else:
         blocks.append(Text(["The study has no references to compare with: evaluation.references is off."], "note"))
@@ -51,26 +43,22 @@ def answer(result: StudyResult) -> Section:
 
 def answer_sentences(result: StudyResult) -> list[str]:
     """Return the answer in three sentences: the score, how it compares, and how far to trust the selection."""
-    first = texts.headline(result.facts)
-    said = [f"{first[0].upper()}{first[1:]}."]
+    sentences = [f"{texts.capitalized(texts.headline(result.facts))}."]
     if result.references:
-        said.append(" ".join(texts.verdict_sentences(result.facts)) or texts.short_verdict(result.facts))
-    if result.ranks_features:
-        said.append(f"The stability {texts.short_stability(result.facts)}.")
-    else:
-        said.append("The method gives no scores of the features, and so no ranking.")
-    return said
+        sentences.append(" ".join(texts.verdict_sentences(result.facts)) or texts.short_verdict(result.facts))
+    trust = "The method gives no scores of the features, and so no ranking."
+    return [*sentences, f"The stability {texts.short_stability(result.facts)}." if result.ranks_features else trust]
 
 
 def scores(result: StudyResult) -> Section:
     """Return the section on the score over the number of features, or its rows where there is no such choice."""
-    what = result.metric.replace("_", " ").capitalize()
+    what = texts.spaced(result.metric).capitalize()
     blocks: list[Block] = [*pictures(result, "scores")]
     heads, cells = texts.curve_rows(result.facts)
     if len(cells) < 2:
         return Section("scores", what, blocks)
     caption = f"Mean {what.lower()} ± SD over the outer folds; of references the mean."
-    blocks.append(Folded("The figures as a table", [Table(caption, heads, cells, ())]))
+    blocks.append(contents.Folded("The figures as a table", [Table(caption, heads, cells, ())]))
     return Section("scores", f"{what} over the number of features", blocks)
 
 
@@ -78,7 +66,7 @@ def optimism(result: StudyResult) -> Section:
     """Return the section on resubstitution, best inner and honest score."""
     rows = texts.optimism_rows(result.facts)
     caption = (
-        f"Mean {result.metric.replace('_', ' ')} of the winners of {len(result.outer)} outer folds. Only the test "
+        f"Mean {texts.spaced(result.metric)} of the winners of {len(result.outer)} outer folds. Only the test "
         "score tells what to expect for new samples; training and validation scores are usually too high."
     )
     blocks: list[Block] = [Table(caption, ["score", "mean", "measured"], rows, (0, 2), (len(rows) - 1,))]
@@ -92,34 +80,26 @@ def confusion(result: StudyResult) -> Section | None:
     return Section("confusion", title, drawn) if drawn else None
 
 
-def error_control(result: StudyResult) -> Section | None:
+def error_control(result: StudyResult) -> Section:
     """Return the section on false selections and chance: what was run, or the commands that run it."""
-    return Section("errors", "Could it be chance?", list(_error_blocks(result)))
-
-
-def _error_blocks(result: StudyResult) -> Iterator[Block]:
+    blocks: list[Block] = []
     if (halves := result.stability_selection) is not None:
-        yield Text([halves.sentence(), *halves.remarks()])
+        blocks.append(Text([halves.sentence(), *halves.remarks()]))
     if (permuted := result.permutation_test) is not None:
-        yield Text(permuted.sentences())
-    for what, command in texts.open_checks(result.facts, shlex.quote(named(result.path))):
-        yield Command(command, f"{what} has not been run for this study. To run it, {told(command)}:")
-
-
-_MOST_ROWS = 20
-_RANKING_BYTES = 400_000
+        blocks.append(Text(permuted.sentences()))
+    for what, command in texts.open_checks(result.facts, shlex.quote(contents.named(result.path))):
+        label = f"{what} has not been run for this study. To run it, {contents.where_to_run(command)}:"
+        blocks.append(contents.Command(command, label))
+    return Section("errors", "Could it be chance?", blocks)
 
 
 def features(result: StudyResult) -> Section:
     """Return the section on the features that the final model selects."""
-    title = "Which features"
     if not result.is_ranked:
-        why = (
-            "There is no final model, and so no ranking of the features by it: cv.final is false."
-            if result.ranks_features
-            else "There is no ranking of the features: a winner gives no feature scores."
-        )
-        return Section("features", title, [Text([why])])
+        why = "There is no ranking of the features: a winner gives no feature scores."
+        if result.ranks_features:
+            why = "There is no final model, and so no ranking of the features by it: cv.final is false."
+        return Section("features", "Which features", [Text([why])])
     ranking = result.ranking()
     empty = "" if ranking.n_scored else " The final model selects no feature: none has a score above 0."
     meaning = score_meaning(result.config["solver"]["name"])
@@ -134,12 +114,12 @@ def features(result: StudyResult) -> Section:
     )
     blocks: list[Block] = [Text([lead])]
     if ranking.n_scored:
-        blocks += [Pictures(pictures(result, "features")), _top_table(result, ranking)]
+        blocks += [contents.Pictures(pictures(result, "features")), _top_table(result, ranking)]
     if line := texts.modalities(result.facts):
         blocks.append(Text([f"Scores of the modalities, mean of the outer folds' winners: {line}."], "note"))
     if line := texts.redundancy(result.facts):
         blocks.append(Text([f"Redundancy (mean absolute correlation of the pairs) {line}."], "note"))
-    return Section("features", title, blocks)
+    return Section("features", "Which features", blocks)
 
 
 def _top_table(result: StudyResult, ranking: FeatureRanking) -> Table:
@@ -147,17 +127,12 @@ def _top_table(result: StudyResult, ranking: FeatureRanking) -> Table:
     further = {name: np.asarray(values)[ranking.order] for name, values in result.added_columns.items()}
     added = {name: values for name, values in further.items() if name not in table.column_names}
     columns = [*table.column_names, *added]
-    data = csv_download(
-        "ranking.csv",
-        columns,
-        zip(*table.to_pydict().values(), *added.values(), strict=True),
-        _RANKING_BYTES,
-        "ranking/ranking.csv",
-    )
+    cells = zip(*table.to_pydict().values(), *added.values(), strict=True)
+    data = contents.csv_download("ranking.csv", columns, cells, _RANKING_BYTES, "ranking/ranking.csv")
     shown = ranking.top(_MOST_ROWS)
     part = ranking.part_axis
-    heads = ["rank", "feature", *([part] if part else []), "score"]
-    heads += ["selected by", "place in the consensus", "mean rank ± SD over folds"]
+    heads = ["rank", "feature", *([part] if part else []), "score", "selected by", "place in the consensus"]
+    heads += ["mean rank ± SD over folds", *map(texts.spaced, further)]
     rows = []
     for place, i in enumerate(shown):
         row = [f"{ranking.ranks[i]:g}", short(ranking.feature_names[i], 60)]
@@ -171,7 +146,6 @@ def _top_table(result: StudyResult, ranking: FeatureRanking) -> Table:
         f"their best {ranking.n_selected}. Consensus: order by the mean rank over the outer folds. "
         f"{ranking.what_to_print}"
     )
-    heads += [name.replace("_", " ") for name in further]
     return Table(caption, heads, rows, (1, 2) if part else (1,), download=data)
 
 
@@ -179,25 +153,24 @@ def stability(result: StudyResult) -> Section | None:
     """Return the section on the stability of the selection; None if the method does not rank features."""
     if not result.ranks_features:
         return None
-    said = [f"Stability {texts.stability(result.facts)}."]
     meaning = (
         "Stability (Nogueira, Sechidis & Brown 2018) is 1 if all outer folds select the same features. Their training "
         "sets overlap, so that they agree even where the labels mean nothing, the more the more folds there are; new "
         "samples would agree less. A ranking that hardly reads the labels, as that by the variance, is above the level "
         "of noise too. Over disjoint halves of the samples, as in stability selection, noise gives 0 in the mean."
     )
-    blocks: list[Block] = [Text(said), *pictures(result, "stability"), Text([meaning], "note")]
-    return Section("stability", "How stable the selection is", blocks)
+    sentence, drawn = Text([f"Stability {texts.stability(result.facts)}."]), pictures(result, "stability")
+    return Section("stability", "How stable the selection is", [sentence, *drawn, Text([meaning], "note")])
 
 
 def disagreement(result: StudyResult) -> Section | None:
     """Return the section on the ranks of the best features in each outer fold."""
     if not result.ranks_features:
         return None
-    title, drawn = "Where the folds disagree", pictures(result, "folds")
-    if not drawn:
-        return Section("folds", title, [Text(["No feature has a score above 0 in the final model."])])
-    return Section("folds", title, [Text(list(_disagreements(result))), *drawn])
+    drawn, sentences = pictures(result, "folds"), ["No feature has a score above 0 in the final model."]
+    if drawn:
+        sentences = list(_disagreements(result))
+    return Section("folds", "Where the folds disagree", [Text(sentences), *drawn])
 
 
 def _disagreements(result: StudyResult) -> Iterator[str]:

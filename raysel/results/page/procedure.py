@@ -16,6 +16,9 @@ from raysel.results.preview import Preview
 from raysel.results.progress import counted, duration
 from raysel.results.result import StudyResult
 
+_MOST_ROWS, _MOST_FAILURES = 10, 5
+_LONGEST = 48  # letters of a configuration
+
 
 def asked(result: StudyResult, preview: Preview | None) -> Section:
     """Return the section on what was asked."""
@@ -33,7 +36,7 @@ def _data_facts(result: StudyResult, preview: Preview | None) -> Iterator[tuple[
     yield "Data", f"{name}: {study.n_samples} samples x {len(names)} features"
     groups = result.config["cv"].get("groups")
     for term, text in description.data_facts(preview, dataset, result.layout, names, groups):
-        yield f"{term[0].upper()}{term[1:]}", text
+        yield texts.capitalized(term), text
 
 
 def _study_facts(result: StudyResult) -> Iterator[tuple[str, str]]:
@@ -41,31 +44,20 @@ def _study_facts(result: StudyResult) -> Iterator[tuple[str, str]]:
     search, cv = config["search"], config["cv"]
     yield "Method", config["solver"]["name"]
     for term, text in description.method_facts(config):
-        yield f"{term[0].upper()}{term[1:]}", text
-    test = (
-        f"{cv['train_per_class']} training samples of each class, drawn {len(result.outer)} times"
-        if cv.get("train_per_class")
-        else f"{len(result.outer)} outer folds"
-    )
-    repeats = f" ({cv['repeats']} repeats)" if cv.get("repeats", 1) > 1 and not cv.get("train_per_class") else ""
+        yield texts.capitalized(term), text
+    test = f"{len(result.outer)} outer folds"
+    test += f" ({cv['repeats']} repeats)" if cv.get("repeats", 1) > 1 else ""
+    if cv.get("train_per_class"):
+        test = f"{cv['train_per_class']} training samples of each class, drawn {len(result.outer)} times"
     final = "; a final model is fitted on all samples" if result.has_final else ""
-    yield (
-        "Validation",
-        (
-            f"nested: {test}{repeats} for the test scores, {cv['inner']} inner folds in each for the search"
-            f"{description.format_blocks(cv)}{final}"
-        ),
-    )
+    nested = f"nested: {test} for the test scores, {cv['inner']} inner folds in each for the search"
+    yield "Validation", f"{nested}{description.format_blocks(cv)}{final}"
     early = f", early stopping by {search['early_stopping']}" if search.get("early_stopping") else ""
     planned = result.stored.study.n_trials
     tried = f"one path on each of {counted(planned, 'inner training set')}"
     if search["method"] != "path":
         tried = f"at most {counted(planned, 'trial')}"
     yield "Search", f"{search['method']}{early}, {tried}; seed {config['seed']}"
-
-
-_MOST_ROWS, _MOST_FAILURES = 10, 5
-_LONGEST = 48  # letters of a configuration
 
 
 def tried(result: StudyResult) -> Section:
@@ -88,13 +80,8 @@ def _budget(result: StudyResult) -> Iterator[str]:
     else:
         made, planned = counted(total, "trial"), study.n_trials
         yield f"The search {search['method']} made {made}{each}, of at most {planned} planned."
-    for status, what in (
-        ("null", "gave the zero solution"),
-        ("stopped", "stopped early, so that they cannot win"),
-        ("failed", "failed"),
-    ):
-        if counts[status]:
-            yield f"{counts[status]} {what}."
+    ends = {"null": "gave the zero solution", "stopped": "stopped early, so that they cannot win", "failed": "failed"}
+    yield from (f"{counts[status]} {what}." for status, what in ends.items() if counts[status])
     if result.cut:
         yield "The time budget search.time_budget ended the search before all were made."
     fits = [record.convergence() for record in result.records if record.status != "stopped"]
@@ -108,7 +95,7 @@ def _budget(result: StudyResult) -> Iterator[str]:
 
 
 def _winners_table(result: StudyResult) -> Table:
-    metric, ranked, chooses = result.metric.replace("_", " "), result.ranks_features, result.facts.has_chosen_n
+    metric, ranked, chooses = texts.spaced(result.metric), result.ranks_features, result.facts.has_chosen_n
     rows = []
     for refit in result.refits:
         row = [refit.fold, short(refit.name, _LONGEST), *([str(refit.n_features)] if chooses else [])]
@@ -135,11 +122,10 @@ def _best_table(result: StudyResult) -> Table:
         cells += [_number(row.get(score), ".3f"), _number(row.get("objective"), ".4g")]
         cells.append(_number(row.get("converged"), ".0%"))
         rows.append([*cells, *([] if result.stored.paths else [duration(max(row["seconds"], 0.0))])])
-    heads = ["configuration", *(["outer fold"] if adaptive else []), "status", f"validation {result.metric}"]
-    heads = [head.replace("_", " ") for head in [*heads, "objective", "inner fits converged"]]
+    heads = ["configuration", *(["outer fold"] if adaptive else []), "status"]
+    heads += [f"validation {texts.spaced(result.metric)}", "objective", "inner fits converged"]
     heads += [] if result.stored.paths else ["time"]  # configurations of a path have no time of their own
-    left_out = ("error", "seconds") if result.stored.paths else ("error",)
-    columns = [column for column in table.columns if column not in left_out]
+    columns = table.columns.drop(["error", *(["seconds"] if result.stored.paths else [])], errors="ignore").tolist()
     data = csv_download("trials.csv", columns, table[columns].itertuples(index=False), rest="journal.jsonl")
     caption = f"The {len(rows)} best of {len(table)} trials by mean validation score."
     return Table(caption, heads, rows, tuple(range(3 if adaptive else 2)), download=data)

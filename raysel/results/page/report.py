@@ -12,21 +12,8 @@ from raysel.core.files import write_result
 from raysel.core.printing import short
 from raysel.results import description, texts
 from raysel.results.export import command_again
-from raysel.results.page import findings, procedure
-from raysel.results.page.contents import (
-    Block,
-    Command,
-    Folded,
-    Page,
-    Remarks,
-    Section,
-    Table,
-    Text,
-    named,
-    render_page,
-    told,
-    without_folders,
-)
+from raysel.results.page import contents, findings, procedure
+from raysel.results.page.contents import Block, Command, Page, Section, Text
 from raysel.results.preview import Preview
 from raysel.results.result import StudyResult
 
@@ -35,7 +22,7 @@ _LONGEST_REMARK = 600
 
 def write_report(result: StudyResult, path: str | Path | None = None) -> Path:
     """Write the report of a finished study as one HTML file that needs no network."""
-    html = render_page(page_of(result))
+    html = contents.render_page(page_of(result))
     return write_result(result.directory.report if path is None else path, html.encode("utf-8", "replace"))
 
 
@@ -51,7 +38,6 @@ def write_final_report(result: StudyResult) -> None:
 def page_of(result: StudyResult) -> Page:
     """Return the contents of a study's report."""
     _ = result.refits  # raises if the study has not finished
-    preview = Preview.read(result.directory.preview)
     sections = [
         findings.answer(result),
         findings.scores(result),
@@ -60,80 +46,71 @@ def page_of(result: StudyResult) -> Page:
         findings.disagreement(result),
         findings.error_control(result),
         remarks(result),
-        procedure.asked(result, preview),
+        procedure.asked(result, Preview.read(result.directory.preview)),
         procedure.tried(result),
         procedure.convergence(result),
         findings.optimism(result),
         findings.confusion(result),
         cite(result),
     ]
-    study = result.stored.study
-    name = short(description.data_name(result.config["dataset"], result.name), 80)
-    subtitle = (
-        f"{name}: {study.n_samples} samples, {len(result.feature_names)} features; "
-        f"method {result.config['solver']['name']}"
-    )
-    started = time.strftime("%Y-%m-%d", time.gmtime(study.started))
-    footer = (
-        f"Written by raysel {__version__} from a study of {started} made by raysel {study.versions.get('raysel', '')}"
-    )
-    found = [section for section in sections if section is not None]
-    return Page(short(result.name, 120), subtitle, found, f"{footer}.", tiles(result))
+    study, config = result.stored.study, result.config
+    name = short(description.data_name(config["dataset"], result.name), 80)
+    size = f"{study.n_samples} samples, {len(result.feature_names)} features"
+    started, version = time.strftime("%Y-%m-%d", time.gmtime(study.started)), study.versions.get("raysel", "")
+    footer = f"Written by raysel {__version__} from a study of {started} made by raysel {version}."
+    subtitle = f"{name}: {size}; method {config['solver']['name']}"
+    return Page(short(result.name, 120), subtitle, list(filter(None, sections)), footer, tiles(result))
 
 
 def tiles(result: StudyResult) -> list[tuple[str, str, str]]:
     """Return the figures at the top of the report: value, what it is, and a line below."""
-    metric, n_folds = result.metric.replace("_", " "), len(result.outer)
+    n_folds, n_tried = len(result.outer), sum(result.n_trials.values())
     spread = f"± {result.test_sd:.3f} SD over {n_folds} outer folds" if n_folds > 1 else "on one outer fold"
-    found = [(f"{result.test_mean:.3f}", f"test {metric}", spread)]
+    figures = [(f"{result.test_mean:.3f}", f"test {texts.spaced(result.metric)}", spread)]
     if result.n_features and result.facts.has_chosen_n:
         outer = [n for fold, n in result.n_features.items() if not result.has_final or fold != result.final.fold]
-        chosen = str(outer[0]) if min(outer) == max(outer) else f"{min(outer)} to {max(outer)}"
         whose = "chosen on the outer folds by inner scores"
         whose += f"; final model: {result.n_features[result.final.fold]}" if result.has_final else ""
-        found.append((chosen, f"best of {len(result.feature_names)} features", whose))
+        figures.append((texts.number_range(outer, " to "), f"best of {len(result.feature_names)} features", whose))
     if result.ranks_features:
         stability = result.stability()
         value = "undefined" if stability.reason else f"{stability.value:.2f}"
-        found.append((value, "stability", f"of the best {result.default_top} features"))
-    n_tried = sum(result.n_trials.values())
+        figures.append((value, "stability", f"of the best {result.default_top} features"))
     unit = "configuration" if result.stored.paths else "trial"
-    found.append((str(n_tried), unit if n_tried == 1 else f"{unit}s", result.config["search"]["method"]))
-    return found
+    return [*figures, (str(n_tried), unit if n_tried == 1 else f"{unit}s", result.config["search"]["method"])]
 
 
 def remarks(result: StudyResult) -> Section:
     """Return the section on the limitations of the result."""
-    found = result.remarks()
-    blocks: list[Block] = [Remarks([short(remark, _LONGEST_REMARK) for remark in found])]
-    if not found:
-        blocks = [Text(["Nothing failed, all fits of winners met their tolerance, and every fold selects features."])]
-    return Section("limitations", "Limitations", blocks)
+    sentences = [short(remark, _LONGEST_REMARK) for remark in result.remarks()]
+    none = Text(["Nothing failed, all fits of winners met their tolerance, and every fold selects features."])
+    return Section("limitations", "Limitations", [contents.Remarks(sentences) if sentences else none])
 
 
 def cite(result: StudyResult) -> Section:
     """Return the section on how to cite the result and how to run the study again."""
-    study, command = result.stored.study, command_again(result, named)
-    name = result.config["solver"]["name"]
-    version = study.versions.get("raysel", __version__)
+    study, command = result.stored.study, command_again(result, contents.named)
+    name, version = result.config["solver"]["name"], study.versions.get("raysel", __version__)
     text = (
         f"Features were ranked by the method {name} as implemented in raysel {version}, "
         f"with its hyperparameters chosen by nested cross-validation (seed {study.config['seed']}); "
         f"{texts.headline(result.facts)}. {texts.short_verdict(result.facts)}"
     )
     cited = papers(solver_class(name)) if name in OWN else ""
-    blocks: list[Block] = [
+    again: Block = Text(["A search that its time budget ended cannot be repeated exactly."], "note")
+    if command:
+        where = contents.where_to_run(command)
+        label = f"To run the study again, with the configuration and the folds of its directory, {where}:"
+        again = Command(command, label)
+    versions = contents.Table(
+        "Versions that the study ran with.", ["library", "version"], sorted(study.versions.items()), (0, 1)
+    )
+    config = Command(dump_yaml(contents.without_folders(study.config)))
+    blocks = [
         Text([text, *([f"Method: {cited}"] if cited else [])]),
         Text([f"Hash of the configuration {study.config_hash}, of the data {study.data_hash}."], "note"),
-    ]
-    if command:
-        label = f"To run the study again, with the configuration and the folds of its directory, {told(command)}:"
-        blocks.append(Command(command, label))
-    else:
-        blocks.append(Text(["A search that its time budget ended cannot be repeated exactly."], "note"))
-    versions = [[name, value] for name, value in sorted(study.versions.items())]
-    blocks += [
-        Folded("Versions", [Table("Versions that the study ran with.", ["library", "version"], versions, (0, 1))]),
-        Folded("Configuration (config.yaml)", [Command(dump_yaml(without_folders(study.config)))]),
+        again,
+        contents.Folded("Versions", [versions]),
+        contents.Folded("Configuration (config.yaml)", [config]),
     ]
     return Section("again", "How to cite and run it again", blocks)
