@@ -308,14 +308,13 @@ def load_model(path: str | Path) -> Any:
         check_model_file(content, path)
         content = with_present_names(content)
         _check_types(content, str(path))
-        model = _loaded(content, str(path))
+        return _loaded(content, str(path))
     except DataError:
         raise
     except Exception as error:  # a damaged file may raise any exception, as a part that is missing or of another kind
         raise DataError(
             f"{path} is not a skops file, truncated or damaged ({type(error).__name__}); export the model again."
         ) from error
-    return model
 
 
 def _loaded(content: bytes, what: str) -> BaseEstimator:

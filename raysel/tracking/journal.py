@@ -14,29 +14,7 @@ from typing import Any, BinaryIO, Self
 from raysel.core.errors import DirectoryError, StudyError
 from raysel.core.files import atomic_write, flush_folder, open_regular, parse_json
 from raysel.tracking.locks import FileLock
-from raysel.tracking.records import SCHEMA, EndRecord, Record, StudyRecord, journal_line, record_from_line
-from raysel.tracking.relations import check_record
-
-
-class Upgrader:
-    """Converter of the lines of one journal to the current schema.
-
-    Each study line sets the schema of the lines that follow it, because a journal that was started by an earlier
-    version and resumed by this one has lines of both.
-    """
-
-    def __init__(self) -> None:
-        self._schema: int = SCHEMA
-        self._study: Mapping[str, Any] = {}
-
-    def upgrade(self, line: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Convert the journal's next line."""
-        if line.get("kind") == "study":
-            schema = line.get("schema", 1)
-            if schema not in range(1, SCHEMA + 1):
-                raise DirectoryError(f"written by a newer version of raysel (schema {schema}); update raysel.")
-            self._schema, self._study = schema, line
-        return line if self._schema == SCHEMA else _from_schema_1(line, self._study)
+from raysel.tracking.records import SCHEMA, EndRecord, Record, StudyRecord, check_record, journal_line, record_from_line
 
 
 def _from_schema_1(line: Mapping[str, Any], study: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -164,17 +142,27 @@ class Journal(LineWriter):
 
 
 class RecordReader:
-    """Reader that converts the lines of one journal, of this or an earlier schema, to records."""
+    """Reader that converts the lines of one journal, of this or an earlier schema, to records.
+
+    Each study line sets the schema of the lines that follow it, because a journal that was started by an earlier
+    version and resumed by this one has lines of both.
+    """
 
     def __init__(self, path: Path, *, checked: bool = False) -> None:
         self._path, self._checked = path, checked
-        self._upgrader = Upgrader()
+        self._schema: int = SCHEMA
+        self._line: Mapping[str, Any] = {}
         self._study: StudyRecord | None = None
 
     def read(self, line: Mapping[str, Any], number: int) -> Record | None:
         """Read the journal's next line."""
         try:
-            record = record_from_line(self._upgrader.upgrade(line))
+            if line.get("kind") == "study":
+                schema = line.get("schema", 1)
+                if schema not in range(1, SCHEMA + 1):
+                    raise DirectoryError(f"written by a newer version of raysel (schema {schema}); update raysel.")
+                self._schema, self._line = schema, line
+            record = record_from_line(line if self._schema == SCHEMA else _from_schema_1(line, self._line))
             if record is not None and self._checked:
                 check_record(record, self._study)
         except DirectoryError as error:

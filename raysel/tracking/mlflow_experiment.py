@@ -82,8 +82,7 @@ class MLflowExperiment:
             points += [Metric(keys[name], value, started + int(step * (i + 1)), i) for i, value in enumerate(shown)]
         for name, by_number in view.by_number.items():
             points += [Metric(keys[name], _readable(value), ended, number) for number, value in by_number.items()]
-        keys = allowed_keys(view.params)
-        params = [Param(keys[name], logged_param(value)) for name, value in view.params.items()]
+        params = [Param(key, logged_param(value)) for key, value in with_allowed_keys(view.params).items()]
         tags = [RunTag(key, escaped(value)[-_PARAM_LENGTH:]) for key, value in view.tags.items()]
         # As much as possible in one request: requests are slow whatever their size.
         room = _BATCH - len(params) - len(tags)
@@ -153,6 +152,12 @@ def allowed_keys(names: Iterable[str]) -> dict[str, str]:
             keys[name] = key
             taken.add(key)
     return keys
+
+
+def with_allowed_keys(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by the keys that MLflow accepts for their names."""
+    keys = allowed_keys(values)
+    return {keys[name]: value for name, value in values.items()}
 
 
 def _near(name: str) -> str:

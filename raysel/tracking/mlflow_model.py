@@ -19,7 +19,7 @@ from mlflow.tracking import MlflowClient
 from raysel.base.models import load_model, trusted_types
 from raysel.core.errors import DataError
 from raysel.tracking.directory import StudyDirectory, read_floats
-from raysel.tracking.mlflow_experiment import allowed_keys, logged_param
+from raysel.tracking.mlflow_experiment import logged_param, with_allowed_keys
 from raysel.tracking.records import StudyRecord
 
 #: Largest number of features whose names and types the signature lists; that of more is one tensor.
@@ -45,8 +45,7 @@ def log_model(
     if found:
         model = found[0]
     else:
-        keys = allowed_keys(params)
-        named = {keys[name]: logged_param(value) for name, value in params.items()}
+        named = {key: logged_param(value) for key, value in with_allowed_keys(params).items()}
         model = client.create_logged_model(experiment, study.name, run_id, tags, named)
     if model.status != LoggedModelStatus.READY:
         with tempfile.TemporaryDirectory(prefix="raysel-model-") as folder:

@@ -11,7 +11,7 @@ from raysel.evaluation.plan import FINAL
 from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.tracking.directory import ComparisonRecord, StudyDirectory
 from raysel.tracking.journal import last_end, last_study
-from raysel.tracking.mlflow_experiment import PARENT, MLflowExperiment, allowed_keys, logged_param
+from raysel.tracking.mlflow_experiment import PARENT, MLflowExperiment, logged_param, with_allowed_keys
 from raysel.tracking.mlflow_model import log_model, register_model
 from raysel.tracking.mlflow_notes import (
     NOTE,
@@ -121,9 +121,7 @@ class StudyRuns:
         if run.info.status != "RUNNING":
             self._client.update_run(self.study_run_id, status="RUNNING")
             self._runs["study"].status = "RUNNING"
-        known, named = run.data.params, study_params(study)
-        keys = allowed_keys(named)
-        params = {keys[name]: value for name, value in named.items()}
+        known, params = run.data.params, with_allowed_keys(study_params(study))
         # MLflow refuses to overwrite a parameter, so changes of an extended study are logged as a tag.
         grown = [
             f"{k}: {known[k]} -> {v}" for k, v in params.items() if known.get(k, logged_param(v)) != logged_param(v)
@@ -254,8 +252,7 @@ class ComparisonRun:
     def end(self, view: RunView) -> None:
         """Log the result of the comparison, close its run and describe the experiment by it."""
         known = self._client.get_run(self.id).data.params
-        keys = allowed_keys(view.params)
-        params = {keys[name]: value for name, value in view.params.items() if keys[name] not in known}
+        params = {key: value for key, value in with_allowed_keys(view.params).items() if key not in known}
         self._experiment.log(self.id, replace(view, params=params))
         self._experiment.log_artifacts(self.id, view.artifacts)
         self._client.set_terminated(self.id, view.status, int(view.ended * 1000))

@@ -24,12 +24,21 @@ from raysel.core.files import result_path
 
 # MLflow's own schemes, listed here because importing MLflow takes seconds.
 _SCHEMES = ("sqlite", "http", "https", "postgresql", "mysql", "mssql", "file", "databricks", "databricks-uc", "uc")
-#: Where MLflow and PostgreSQL's library find credentials by themselves: variables of which one or more must be set, and
-#: files below the home directory.
-_ELSEWHERE: dict[str, tuple[tuple[str, ...], str]] = {
-    "http": (("MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN"), ".mlflow/credentials"),
-    "postgresql": (("PGPASSWORD", "PGPASSFILE", "PGSERVICE"), ".pgpass"),
+#: Where MLflow and PostgreSQL's library find credentials by themselves: variables of which one or more must be set,
+#: files below the home directory, and the variables to recommend.
+_ELSEWHERE: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "http": (
+        ("MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN"),
+        ".mlflow/credentials",
+        "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN",
+    ),
+    "postgresql": (
+        ("PGPASSWORD", "PGPASSFILE", "PGSERVICE"),
+        ".pgpass",
+        "MLFLOW_TRACKING_URI, or PGUSER and PGPASSWORD",
+    ),
 }
+_ELSEWHERE["https"] = _ELSEWHERE["http"]
 
 
 def absolute_uri(uri: str) -> str:
@@ -76,14 +85,11 @@ def connection(uri: str) -> tuple[str, dict[str, str | None]]:
         return full, {}
     name, password = user
     if name and password:
-        own = {"MLFLOW_TRACKING_USERNAME": name, "MLFLOW_TRACKING_PASSWORD": password, "MLFLOW_TRACKING_TOKEN": None}
+        values: tuple[str | None, ...] = (name, password, None)
     else:
-        own = {
-            "MLFLOW_TRACKING_USERNAME": None,
-            "MLFLOW_TRACKING_PASSWORD": None,
-            "MLFLOW_TRACKING_TOKEN": name or password,
-        }
-    return bare_uri(full), own
+        values = (None, None, name or password)
+    names = ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN")
+    return bare_uri(full), dict(zip(names, values, strict=True))
 
 
 def missing_credentials(uri: str) -> str:
@@ -91,13 +97,9 @@ def missing_credentials(uri: str) -> str:
     if not lacks_credentials(uri) or connection(uri)[0] != bare_uri(uri) or connection(uri)[1]:
         return ""
     scheme = uri.lower().partition("://")[0].partition("+")[0]
-    names, file = _ELSEWHERE.get("http" if scheme == "https" else scheme, ((), ""))
+    names, file, variables = _ELSEWHERE.get(scheme, ((), "", "MLFLOW_TRACKING_URI"))
     if any(os.environ.get(name) for name in names) or (file and (Path.home() / file).exists()):
         return ""
-    variables = {
-        "postgresql": "MLFLOW_TRACKING_URI, or PGUSER and PGPASSWORD",
-        "http": "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN",
-    }.get("http" if scheme == "https" else scheme, "MLFLOW_TRACKING_URI")
     return (
         f"the credentials of {bare_uri(uri)} are not stored with a study, and none are given: set {variables}, or give "
         "tracking.uri again; else the study runs, and its runs are uploaded later"

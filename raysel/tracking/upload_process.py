@@ -46,9 +46,8 @@ class MLflowUploader:
             start_new_session=True,  # Ctrl-C reaches the study only, which then stops this process
             text=True,
         )
-        self._send(to_pipe())  # where neither files nor arguments show the credentials
-        if not directory.members.exists():
-            self._close()
+        # Neither files nor arguments show the credentials.
+        self._send(to_pipe(), last=not directory.members.exists())
 
     def follow(self, member: StudyDirectory) -> MemberUpload:
         """Upload a member's journal, which has been opened, until its end is recorded."""
@@ -62,7 +61,7 @@ class MLflowUploader:
         moved, last = time.monotonic(), -1
         limit = patience
         try:
-            self._close()
+            self._send("", last=True)
             while self._process.poll() is None:
                 states = [tracking_status(directory) for directory in (*self._members, self._directory)]
                 if (logged := sum(state["logged"] for state in states)) != last:
@@ -88,16 +87,15 @@ class MLflowUploader:
                 self._process.kill()
                 self._process.wait()
 
-    def _send(self, text: str) -> None:
-        if self._process.stdin:
+    def _send(self, text: str, *, last: bool = False) -> None:
+        pipe = self._process.stdin
+        if pipe and not pipe.closed:
             with suppress(OSError):  # the process has ended, which its status says; a replay uploads what is missing
-                self._process.stdin.write(text)
-                self._process.stdin.flush()
-
-    def _close(self) -> None:
-        if self._process.stdin:
-            with suppress(OSError):
-                self._process.stdin.close()
+                pipe.write(text)
+                pipe.flush()
+            if last:
+                with suppress(OSError):
+                    pipe.close()
 
     def _explain_silence(self, seconds: float) -> dict[str, Any]:
         """Record that MLflow did not answer, where the upload was given up without an error."""

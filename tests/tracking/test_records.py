@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
 from raysel.core.errors import DirectoryError
 from raysel.evaluation.records import FoldTrace, InnerTrace, PathRecord, RefitRecord, TrialRecord
-from raysel.tracking.journal import Journal, Upgrader, read_journal, read_records
+from raysel.tracking.journal import Journal, RecordReader, read_journal, read_records
 from raysel.tracking.records import (
     KINDS,
     SCHEMA,
@@ -126,18 +127,18 @@ def schema_1(**changes):
 
 
 def test_a_study_of_schema_1_gets_what_it_lacks():
-    study = record_from_line(Upgrader().upgrade(schema_1()))
+    study = RecordReader(Path("journal.jsonl")).read(schema_1(), 1)
     assert study.labels == ["n4", "n8"]
     assert study.versions == {"raysel": "0.1.0", "numbers": "0.1.0+12345678"}
     tasks = schema_1(
         config={"evaluation": {"classifier": "native", "n_features": []}},
         layout={"kind": "tasks", "tasks": [["iris", 4], ["wine", 13]]},
     )
-    upgrader = Upgrader()
-    assert record_from_line(upgrader.upgrade(tasks)).labels == ["iris", "wine"]
+    reader = RecordReader(Path("journal.jsonl"))
+    assert reader.read(tasks, 1).labels == ["iris", "wine"]
     metrics = {"test_accuracy": 0.5, "test_accuracy_std": 0.1, "test_accuracy_iris": 0.4, "test_accuracy_wine": 0.6}
     end = {"kind": "end", "status": "finished", "started": 1.0, "ended": 2.0, "metrics": metrics, "note": "| a |"}
-    record = record_from_line(upgrader.upgrade(end))
+    record = reader.read(end, 2)
     assert record.result == {"test_mean": 0.5, "test_std": 0.1, "test_by_task": {"iris": 0.4, "wine": 0.6}}
     assert record.summary == "| a |"
 

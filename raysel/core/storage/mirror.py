@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Self
 
 from raysel.core.errors import DirectoryError
 from raysel.core.files import instance_of, parse_json
@@ -53,7 +54,7 @@ class Claim:
     """Marker of this driver at a URI."""
 
     def __init__(self, store: FileSystem, folder: Location) -> None:
-        self._store, self._folder = store, folder
+        self.store, self.folder = store, folder
         self._name = f"{uuid.uuid4().hex}.json"
         self._renewed = time.monotonic()
         self._write()
@@ -63,11 +64,17 @@ class Claim:
             self.release()
             raise
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
     def renew(self) -> bool:
         """Renew the marker if it is time to."""
         if time.monotonic() - self._renewed < RENEWAL:
             return True
-        if kind_of(self._store, self._folder.child(f"{MARKERS}/{self._name}")) != "file":
+        if kind_of(self.store, self.folder.child(f"{MARKERS}/{self._name}")) != "file":
             return False
         self._write()
         self._renewed = time.monotonic()
@@ -76,32 +83,32 @@ class Claim:
     def release(self) -> None:
         """Remove the marker, and the folder of markers if it is empty; a store that fails is left as it is."""
         with suppress(OSError):
-            remove(self._store, self._folder.child(f"{MARKERS}/{self._name}"))
-            if not hidden_entries(self._store, self._folder.child(MARKERS)):
-                self._store.delete_dir(self._folder.child(MARKERS).path)
+            remove(self.store, self.folder.child(f"{MARKERS}/{self._name}"))
+            if not hidden_entries(self.store, self.folder.child(MARKERS)):
+                self.store.delete_dir(self.folder.child(MARKERS).path)
 
     def _write(self) -> None:
-        upload(self._store, json.dumps(asdict(_Driver.current())).encode(), self._folder, f"{MARKERS}/{self._name}")
+        upload(self.store, json.dumps(asdict(_Driver.current())).encode(), self.folder, f"{MARKERS}/{self._name}")
 
     def _refuse_others(self) -> None:
-        markers = self._folder.child(MARKERS)
-        now = entry_of(self._store, markers.child(self._name)).changed
-        for entry in hidden_entries(self._store, markers):
+        markers = self.folder.child(MARKERS)
+        now = entry_of(self.store, markers.child(self._name)).changed
+        for entry in hidden_entries(self.store, markers):
             if entry.name == self._name:
                 continue
             driver, age = self._driver(markers.child(entry.name)), max(0.0, now - entry.changed)
             if age < DEAD_AFTER and not (driver and driver.is_dead()):
                 place = f"process {driver.pid} on {driver.host}" if driver else "process ? on ?"
                 raise DirectoryError(
-                    f"a study is running in {self._folder} ({place}, last sign of life {age:.0f} s ago); wait until "
+                    f"a study is running in {self.folder} ({place}, last sign of life {age:.0f} s ago); wait until "
                     f"it ends, or choose another output. If it was killed, try again in {DEAD_AFTER - age:.0f} s."
                 )
-            remove(self._store, markers.child(entry.name))
+            remove(self.store, markers.child(entry.name))
 
     def _driver(self, marker: Location) -> _Driver | None:
         """Content of a marker; None if it is gone or of another form."""
         try:
-            with self._store.open_input_stream(marker.path) as stream:
+            with self.store.open_input_stream(marker.path) as stream:
                 return instance_of(_Driver, parse_json(stream.read(2**12)))
         except (OSError, ValueError):
             return None
@@ -159,17 +166,10 @@ class Mirror:
     what they name is in the store.
     """
 
-    def __init__(
-        self,
-        local: Path,
-        store: FileSystem,
-        folder: Location,
-        known: dict[str, _State],
-        claim: Claim | None,
-        say: Callable[[str], None],
-    ) -> None:
-        self._local, self._store, self._folder = local, store, folder
-        self._copied, self._claim, self._say = dict(known), claim, say
+    def __init__(self, local: Path, claim: Claim, say: Callable[[str], None]) -> None:
+        self._local, self._claim, self._say = local, claim, say
+        self._store, self._folder = claim.store, claim.folder
+        self._copied = states(local)
         self._ending, self._abandoned = threading.Event(), threading.Event()
         self._failure: str | None = None
         self._lost = False
@@ -209,7 +209,7 @@ class Mirror:
         if self._lost:
             return False
         try:
-            if self._claim is not None and not self._claim.renew():
+            if not self._claim.renew():
                 self._lost, self._failure = True, "another driver has taken the study over"
                 self._say(
                     f"{self._folder} is no longer written: another driver has taken this one for dead and runs the "

@@ -18,6 +18,11 @@ from raysel.core.errors import ConfigError, DataError, RayselError
 from raysel.core.files import atomic_write
 from raysel.core.storage.location import FileSystem, Location, parse_location
 
+#: Bytes that are copied at once, and of the largest file that is held in memory.
+_CHUNK, _HELD = 2**22, 2**26
+#: A fetch of so many bytes takes long enough to be announced on stderr.
+_LARGE = 2**26
+_LOG = logging.getLogger("raysel")
 _CREDENTIALS = {
     "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or add ?anonymous=true for a public bucket",
     "gs": "set GOOGLE_APPLICATION_CREDENTIALS to a key file, or add ?anonymous=true for a public bucket",
@@ -73,10 +78,6 @@ def check_room(kind: type[RayselError], location: Location, files: Iterable[Entr
         )
 
 
-#: Bytes that are copied at once, and of the largest file that is held in memory.
-_CHUNK, _HELD = 2**22, 2**26
-
-
 @dataclass(frozen=True)
 class Entry:
     """A file of a folder in a store."""
@@ -86,10 +87,6 @@ class Entry:
     size: int
     #: Time of the last change by the clock of the store, in seconds since the epoch.
     changed: float
-
-
-class UnsafeNameError(OSError):
-    """A name in a store would lead out of the folder, or a symbolic link does."""
 
 
 def kind_of(store: FileSystem, location: Location) -> str:
@@ -200,18 +197,13 @@ def _refuse_outside(folder: Location, name: str) -> None:
     """Refuse a name that leads out of its folder, by itself or by a symbolic link."""
     parts = name.split("/")
     if any(part in ("", ".", "..") or "\0" in part for part in parts):
-        raise UnsafeNameError(f"the name {name!r} would lead out of the folder")
+        raise OSError(f"the name {name!r} would lead out of the folder")
     if folder.scheme == "file":
         path = Path(folder.path)
         for part in parts:
             path /= part
             if path.is_symlink():
-                raise UnsafeNameError(f"{name} is, or lies behind, a symbolic link, which is not followed")
-
-
-_LOG = logging.getLogger("raysel")
-#: A fetch of so many bytes takes long enough to be announced on stderr.
-_LARGE = 2**26
+                raise OSError(f"{name} is, or lies behind, a symbolic link, which is not followed")
 
 
 def cache_folder() -> Path:

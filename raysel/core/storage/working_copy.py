@@ -82,32 +82,26 @@ def running_at(
     local = _new_folder(location)
     done = False
     try:
-        store, claim = _claimed(location, refused)
-        try:
+        with _claimed(location, refused) as claim:
             if refused is None:
                 _fetch(location, local)
-            known = states(local)
-        except BaseException:
-            claim.release()
-            raise
-        mirror = Mirror(local, store, location, known, claim, say)
-        error: BaseException | None = None
-        try:
-            with _naming(local, location):
-                yield local
-        except BaseException as caught:
-            error = caught
-            raise
-        finally:
-            failure = mirror.finish()
-            claim.release()
-            # After an interruption a process of its own may go on to upload the journal to MLflow.
-            done = failure is None and (error is None or isinstance(error, Exception))
-            if failure is not None:
-                text = _what_is_missing(mirror.missing, failure, local, location)
-                if error is None:
-                    raise StudyError(text)
-                say(text)
+            mirror = Mirror(local, claim, say)
+            error: BaseException | None = None
+            try:
+                with _naming(local, location):
+                    yield local
+            except BaseException as caught:
+                error = caught
+                raise
+            finally:
+                failure = mirror.finish()
+                # After an interruption a process of its own may go on to upload the journal to MLflow.
+                done = failure is None and (error is None or isinstance(error, Exception))
+                if failure is not None:
+                    text = _what_is_missing(mirror.missing, failure, local, location)
+                    if error is None:
+                        raise StudyError(text)
+                    say(text)
     finally:
         if done or not any(local.iterdir()):
             atexit.register(shutil.rmtree, local.parent, ignore_errors=True)
@@ -123,12 +117,9 @@ def copy_folder(local: Path, uri: str) -> list[str]:
     names = sorted(states(local), key=lambda name: (name.endswith(".jsonl"), name))
     with failing_as(DirectoryError, location, "written"):
         store = location.open()
-        claim = Claim(store, location)
-        try:
+        with Claim(store, location):
             for name in names:
                 upload(store, local / name, location, name)
-        finally:
-            claim.release()
     return names
 
 
@@ -167,7 +158,7 @@ def _check_found(files: Collection[object], location: Location) -> None:
         raise DirectoryError(f"{location} holds no study: there are no files; check the URI.")
 
 
-def _claimed(location: Location, refused: Collection[str] | None) -> tuple[FileSystem, Claim]:
+def _claimed(location: Location, refused: Collection[str] | None) -> Claim:
     """Connect to the store and mark the folder as in use, after a check of what it holds."""
     with failing_as(DirectoryError, location, "written"):
         store = location.open()
@@ -179,7 +170,7 @@ def _claimed(location: Location, refused: Collection[str] | None) -> tuple[FileS
                 f"{location} already holds a study, or files of the same names; nothing was overwritten. Resume that "
                 "study, or choose another output."
             )
-        return store, Claim(store, location)
+        return Claim(store, location)
 
 
 @contextmanager
