@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 Line = dict[str, Any]
 
 #: Names that a terminal, a spreadsheet, HTML, Markdown or a formula of matplotlib obeys.
@@ -52,6 +54,13 @@ def change_journal(study: Path, kind: str, change: Callable[[Line], None]) -> No
         if line["kind"] == kind:
             change(line)
     write_journal(study, lines)
+
+
+def change_config(study: Path, section: str | None = None, **values: Any) -> None:
+    """Change values of the stored configuration, or of a section of it."""
+    raw = yaml.safe_load((study / "config.yaml").read_text())
+    (raw if section is None else raw.setdefault(section, {})).update(values)
+    (study / "config.yaml").write_text(yaml.safe_dump(raw))
 
 
 def name_features(study: Path, names: Iterable[str]) -> list[str]:

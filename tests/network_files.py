@@ -12,6 +12,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,6 +55,24 @@ def network_folder(folder: Path) -> Iterator[Path]:
         finally:
             subprocess.run(["umount", "--lazy", place], check=False)
             server.terminate()
+
+
+@contextmanager
+def signs_of_life(lock: Path) -> Iterator[None]:
+    """Touch a lock again and again, as a process that holds it does."""
+    ended = threading.Event()
+
+    def beat() -> None:
+        while not ended.wait(0.2):
+            os.utime(lock)
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def serve(behind: Path, place: Path) -> None:

@@ -36,20 +36,13 @@ def judged(tmp_path_factory):
     return json.loads(done.stdout)
 
 
-def test_files_of_strangers_are_refused_in_one_message(judged):
-    assert len(judged["files"]) > 70
+def test_files_of_strangers_are_refused_in_one_message_with_little_memory_and_nothing_runs(judged):
+    assert len(judged["files"]) > 60
     for file in judged["files"]:
         name, message = file["name"], file["message"]
-        assert (file["kind"], file["part"] in message) == ("refused", True), file
+        assert (file["kind"], file["part"] in message, file["events"]) == ("refused", True, []), file
         assert Path(name).name.partition(".")[0] in message
         assert len(message) < 1000
         assert message.isprintable() or "\n" in message
-
-
-def test_files_of_strangers_take_little_memory(judged):
-    assert [file for file in judged["files"] if file["memory"] > MOST] == []
-
-
-def test_files_of_strangers_run_and_write_nothing(judged):
-    assert [file for file in judged["files"] if file["events"]] == []
+        assert file["memory"] <= MOST, file
     assert judged["written"] == []

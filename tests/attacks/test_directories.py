@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import os
 import shutil
 from pathlib import Path
@@ -13,6 +15,7 @@ import raysel
 from raysel import compare, permute, report, select, stability, tune
 from raysel.core.errors import DirectoryError, RayselError
 from raysel.core.files import atomic_write
+from raysel.results.comparison.rows import OuterFolds
 from raysel.run.pieces import finished_study
 from raysel.tracking.directory import StudyDirectory
 
@@ -43,30 +46,23 @@ def untouched(outside: Path) -> bool:
 @pytest.mark.parametrize(
     ("name", "door"),
     [*(("journal.jsonl", door) for door in DOORS)]
-    + [(name, "select") for name in ("config.yaml", ".lease", "tracking.json", "ranking", "folds")],
+    + [(name, "select") for name in ("config.yaml", ".lease", "tracking.json", "ranking", "folds")]
+    + [(name, "") for name in ("report.html", "ranking/model.skops", "selection/plan.json", "stability/x", ".lease")],
 )
 def test_a_link_out_of_the_directory_is_refused(stranger, outside, name, door, capfd):
     entry = stranger / name
     target = outside if entry.is_dir() else outside / "secret"
     shutil.rmtree(entry) if entry.is_dir() else entry.unlink(missing_ok=True)
-    entry.symlink_to(target)
-    assert DOORS[door](str(stranger)) == 2
-    told = capfd.readouterr()
-    assert f"{name} is a symbolic link" in told.err
-    assert SECRET.strip() not in told.out + told.err
-    assert untouched(outside)
-
-
-@pytest.mark.parametrize(
-    "name", ["report.html", "ranking/model.skops", "selection/plan.json", "stability/x", "permutation/x"]
-)
-def test_a_link_anywhere_in_the_directory_is_refused(stranger, outside, name):
-    entry = stranger / name
     entry.parent.mkdir(exist_ok=True)
-    entry.unlink(missing_ok=True)
-    entry.symlink_to(outside / "secret")
-    with pytest.raises(DirectoryError, match="is a symbolic link"):
-        raysel.open_study(stranger)
+    entry.symlink_to(target)
+    if door:
+        assert DOORS[door](str(stranger)) == 2
+    for attempt in (raysel.open_study, lambda path: StudyDirectory(path).open(0)):
+        with pytest.raises(DirectoryError, match=f"{name} is a symbolic link"):
+            attempt(stranger)
+    out, err = capfd.readouterr()
+    assert not door or f"{name} is a symbolic link" in err
+    assert SECRET.strip() not in out + err
     assert untouched(outside)
 
 
@@ -79,22 +75,12 @@ def test_a_pipe_or_a_device_is_refused_and_nothing_hangs(stranger, name, capfd):
         assert "is a named pipe" in capfd.readouterr().err
 
 
-def test_a_lock_that_is_a_link_is_not_followed(stranger, outside):
-    (stranger / ".lease").unlink(missing_ok=True)
-    (stranger / ".lease").symlink_to(outside / "new")
-    directory = StudyDirectory(stranger)
-    with pytest.raises(DirectoryError, match="is a symbolic link"):
-        directory.open(0)
-    assert untouched(outside)
-
-
 @pytest.mark.parametrize("name", ["journal.jsonl", "config.yaml", "plan.json", "tracking.json"])
 def test_a_folder_in_place_of_a_file_gets_one_message(stranger, name, capfd):
     (stranger / name).unlink(missing_ok=True)
     (stranger / name).mkdir()
-    for door in DOORS.values():
-        status = door(str(stranger)) if name == "journal.jsonl" else 0
-        assert status in (0, 1, 2)
+    for door in DOORS.values() if name == "journal.jsonl" else (DOORS["select"],):
+        assert door(str(stranger)) in (0, 2)
         assert "Traceback" not in capfd.readouterr().err
 
 
@@ -124,14 +110,11 @@ def test_a_member_that_is_a_path_or_a_link_is_refused(stranger, tmp_path, capfd)
     comparison = tmp_path / "comparison"
     comparison.mkdir()
     copied(stranger, comparison / "inside")
-    member = {"label": "a", "folder": "inside", "solver": "smr", "reconstructed": False, "error": None}
     raw = {"schema": 1, "id": "0", "name": "few", "reference": "a", "experiment": "few", "uri": "", "started": 0}
 
     def write(folder):
-        members = [{**member, "folder": folder}]
-        (comparison / "members.json").write_text(
-            str({**raw, "members": members}).replace("'", '"').replace("False", "false").replace("None", "null")
-        )
+        member = {"label": "a", "folder": folder, "solver": "smr", "reconstructed": False, "error": None}
+        (comparison / "members.json").write_text(json.dumps({**raw, "members": [member]}))
 
     for folder in ("../study", str(stranger), "..", "a/b"):
         write(folder)
@@ -154,25 +137,13 @@ def test_a_dotted_solver_is_refused_at_every_door(stranger, capfd):
     change_journal(stranger, "study", lambda line: line["config"]["solver"].update(name="foreign_code.Mine"))
     for name in ("tune --resume", "stability", "permute", "select"):  # a replay takes seconds to import MLflow
         status = DOORS[name](str(stranger))
-        told = capfd.readouterr().err
+        err = capfd.readouterr().err
         assert not Path("ran").exists()
-        if name != "select":
-            assert status == 2
-            assert "imports code" in told
+        assert name == "select" or (status == 2 and "imports code" in err)
 
 
 def test_a_plan_with_test_samples_in_training_is_refused(stranger):
-    import json  # noqa: PLC0415
-
-    from raysel.results.comparison.rows import OuterFolds  # noqa: PLC0415
-
     plan = json.loads((stranger / "plan.json").read_text())
-
-    def forged(change):
-        raw = json.loads(json.dumps(plan))
-        change(raw["folds"][0])
-        (stranger / "plan.json").write_text(json.dumps(raw))
-
     attacks = {
         "is on both sides": lambda fold: fold["train"].append(fold["test"][0]),
         "an index outside": lambda fold: fold["test"].append(10**6),
@@ -181,7 +152,9 @@ def test_a_plan_with_test_samples_in_training_is_refused(stranger):
         "the name of a fold": lambda fold: fold.update(name="../x"),
     }
     for message, attack in attacks.items():
-        forged(attack)
+        raw = copy.deepcopy(plan)
+        attack(raw["folds"][0])
+        (stranger / "plan.json").write_text(json.dumps(raw))
         with pytest.raises(RayselError, match=message), finished_study(stranger, executor="serial"):
             pass
         with pytest.raises(DirectoryError, match=message):

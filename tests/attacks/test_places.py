@@ -7,8 +7,7 @@ import os
 import threading
 
 import pytest
-import yaml
-from attack_studies import change_journal, copied
+from attack_studies import change_config, change_journal, copied
 
 import raysel
 from raysel import tune
@@ -55,9 +54,7 @@ def name_store(study, uri, *, in_config=True):
     change_journal(study, "study", lambda line: line.update(uri=uri))
     if in_config:
         change_journal(study, "study", lambda line: line["config"]["tracking"].update(uri=uri))
-        raw = yaml.safe_load((study / "config.yaml").read_text())
-        raw["tracking"] = {"uri": uri}
-        (study / "config.yaml").write_text(yaml.safe_dump(raw))
+        change_config(study, tracking={"uri": uri})
 
 
 @pytest.mark.parametrize("in_config", [True, False])
@@ -108,8 +105,7 @@ def test_a_store_that_is_given_again_or_is_the_default_is_used(stranger, monkeyp
 def name_in_mlflow(study, **names):
     change_journal(study, "study", lambda line: line["config"]["tracking"].update(names))
     change_journal(study, "study", lambda line: line.update(experiment=names.get("experiment", line["experiment"])))
-    raw = yaml.safe_load((study / "config.yaml").read_text())
-    (study / "config.yaml").write_text(yaml.safe_dump({**raw, "tracking": names}))
+    change_config(study, tracking=names)
 
 
 @pytest.mark.parametrize("key", ["experiment", "register"])
@@ -137,39 +133,28 @@ def test_no_experiment_or_registered_model_of_the_directorys_choice_is_written(s
 
 
 @pytest.mark.parametrize(
-    ("path", "message"),
+    ("section", "key", "path", "message"),
     [
-        ("/etc/passwd", "neither a built-in data set"),
-        ("http://127.0.0.1:1/few.npz", "there is no reader for the scheme http"),
-        ("s3://evil/few.npz?endpoint_override=127.0.0.1:1", "is named by the directory"),
-        ("/dev/zero", "neither a built-in data set"),
+        ("dataset", "path", "/etc/passwd", "neither a built-in data set"),
+        ("dataset", "path", "http://127.0.0.1:1/few.npz", "there is no reader for the scheme http"),
+        ("dataset", "path", "s3://evil/few.npz?endpoint_override=127.0.0.1:1", "is named by the directory"),
+        ("dataset", "path", "/dev/zero", "neither a built-in data set"),
+        ("search", "configurations", "/dev/zero", "there is no such file"),
+        ("search", "configurations", "pipe", "there is no such file"),
     ],
 )
-def test_a_data_file_of_the_directorys_choice_is_not_shown(stranger, path, message, capfd):
-    raw = yaml.safe_load((stranger / "config.yaml").read_text())
-    raw["dataset"]["path"] = path
-    (stranger / "config.yaml").write_text(yaml.safe_dump(raw))
-    assert tune.main(["--resume", str(stranger)]) == 2
-    told = capfd.readouterr()
-    assert "root:" not in told.out + told.err
-    assert message in told.err
-
-
-@pytest.mark.parametrize("kind", ["fifo", "zero"])
-def test_a_list_of_configurations_that_never_ends_is_not_read(stranger, kind, capfd):
-    path = "/dev/zero" if kind == "zero" else str(stranger.parent / "pipe")
-    if kind == "fifo":
+def test_a_file_of_the_directorys_choice_is_not_shown(stranger, section, key, path, message, capfd):
+    if path == "pipe":
         os.mkfifo(path)
-    raw = yaml.safe_load((stranger / "config.yaml").read_text())
-    raw["search"]["configurations"] = path
-    (stranger / "config.yaml").write_text(yaml.safe_dump(raw))
+    change_config(stranger, section, **{key: path})
     assert tune.main(["--resume", str(stranger)]) == 2
-    assert "there is no such file" in capfd.readouterr().err
+    out, err = capfd.readouterr()
+    assert "root:" not in out + err
+    assert message in err
 
 
 def test_the_output_of_a_stored_configuration_is_not_used(stranger, tmp_path):
-    raw = yaml.safe_load((stranger / "config.yaml").read_text()) | {"output": str(tmp_path / "victim")}
-    (stranger / "config.yaml").write_text(yaml.safe_dump(raw))
+    change_config(stranger, output=str(tmp_path / "victim"))
     study = prepare_study(None, resumed=StudyDirectory(copied(stranger, tmp_path / "other")))
     assert study.config.output
     assert not (tmp_path / "victim").exists()

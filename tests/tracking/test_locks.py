@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import subprocess
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from network_files import signs_of_life
 
 from raysel.core.errors import StudyError
 from raysel.tracking import locks
 from raysel.tracking.journal import LineWriter, read_journal
-from raysel.tracking.locks import FileLock, LockedFile, LockHeldError, is_locked, schema_lock
+from raysel.tracking.locks import FileLock, LockedFile, LockHeldError, is_locked
 
 
 @pytest.fixture
@@ -33,28 +33,6 @@ def claim(lock: Path, age: float, pid: int = 4711, host: str = "node7") -> None:
     os.utime(lock, (time.time() - age,) * 2)
 
 
-def in_turn(lock, inside: Path, times: int) -> list[str]:
-    """Names of the faults of three threads that want a lock at once, so many times each."""
-    faults = []
-
-    def work() -> None:
-        for _ in range(times):
-            with lock():
-                try:
-                    inside.touch(exist_ok=False)
-                    time.sleep(0.002)
-                    inside.unlink()
-                except OSError as fault:
-                    faults.append(str(fault))
-
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return faults
-
-
 def test_one_process_at_a_time_holds_a_lock_and_leaves_nothing(lock):
     with FileLock(lock) as held:
         assert is_locked(lock)
@@ -65,7 +43,16 @@ def test_one_process_at_a_time_holds_a_lock_and_leaves_nothing(lock):
     assert not list(lock.parent.iterdir())
     with FileLock(lock) as held:
         assert not held.evicted
-    assert in_turn(lambda: FileLock(lock, wait=True), lock.with_name("inside"), 4) == []
+    inside = lock.with_name("inside")
+
+    def work(_: int) -> None:
+        with FileLock(lock, wait=True):
+            inside.touch(exist_ok=False)
+            time.sleep(0.002)
+            inside.unlink()
+
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(work, range(12)))
 
 
 def test_a_killed_process_of_this_machine_holds_nothing(lock):
@@ -105,18 +92,8 @@ def test_a_process_of_another_machine_holds_the_lock_as_long_as_it_gives_signs_o
 @pytest.mark.parametrize("age", [3600, -3600])
 def test_a_clock_that_is_set_ends_no_lock(lock, age):
     claim(lock, age)
-    ended = threading.Event()
-
-    def beat() -> None:
-        while not ended.wait(0.2):
-            os.utime(lock)
-
-    thread = threading.Thread(target=beat)
-    thread.start()
-    with pytest.raises(LockHeldError, match="node7"):
+    with signs_of_life(lock), pytest.raises(LockHeldError, match="node7"):
         FileLock(lock)
-    ended.set()
-    thread.join()
 
 
 def test_a_process_that_holds_a_lock_gives_signs_of_life(lock):
@@ -168,14 +145,3 @@ def test_a_process_that_was_taken_over_while_it_wrote_a_file_does_not_write_it(l
         before.write("third")
     assert path.read_text() == "second"
     assert {file.name for file in lock.parent.iterdir()} == {"progress.json"}
-
-
-@pytest.mark.parametrize("has_locks", [True, False])
-def test_the_tables_of_a_sqlite_store_are_made_by_one_process_at_a_time(tmp_path, monkeypatch, has_locks):
-    if not has_locks:
-
-        def fail(*_: object) -> None:
-            raise OSError("No locks available")
-
-        monkeypatch.setattr(fcntl, "flock", fail)
-    assert in_turn(lambda: schema_lock(f"sqlite:///{tmp_path}/mlflow.db"), tmp_path / "inside", 1) == []

@@ -1,9 +1,13 @@
-"""What a study looks like in a real MLflow store: every run once, with what the journal says."""
+"""What a study looks like in a real MLflow store: every run once, with what the journal says, view, data and model."""
 
 from __future__ import annotations
 
+import base64
+import json
 import math
 import os
+import re
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,13 +15,39 @@ import numpy as np
 import pytest
 from mlflow_servers import rounded
 
+from raysel.base.models import load_model
+from raysel.evaluation.pipeline import FeaturePipeline
 from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_records
 from raysel.tracking.journal_upload import tracking_status, upload_study
-from raysel.tracking.records import EndRecord
+from raysel.tracking.mlflow_model import _write_model
+from raysel.tracking.records import EndRecord, StudyRecord
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+
+
+#: Name of the registered model.
+MODEL = {"register": "few digits"}
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where MLflow puts the files of new experiments
+
+
+def study_of(folder, name, records, model=None):
+    """Directory of another study with the same records."""
+    directory = StudyDirectory(folder)
+    directory.ranking.mkdir()
+    directory.folds.mkdir()
+    if model is not None:
+        (directory.ranking / "model.skops").write_bytes(model)
+    with Journal(directory.journal) as journal:
+        for record in records:
+            is_study = isinstance(record, StudyRecord)
+            journal.append(replace(record, id=name.split()[0], experiment=name) if is_study else record)
+    return directory
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +64,19 @@ def logged(finished_study):
     return directory, records, client, client.get_experiment_by_name("few")
 
 
+@pytest.fixture(scope="module")
+def registered(logged):
+    """The same with its model registered."""
+    assert upload_study(logged[0], None, names=MODEL)
+    return logged
+
+
 def runs_of(client, experiment):
     return {run.data.tags["raysel.key"]: run for run in client.search_runs([experiment.experiment_id])}
 
 
 def everything(client, experiment):
-    """All that a store says of an experiment's runs."""
+    """All that a store says of an experiment: its tags, runs and models."""
     found = []
     for run in client.search_runs([experiment.experiment_id]):
         history = {
@@ -47,8 +84,13 @@ def everything(client, experiment):
             for key in run.data.metrics
         }
         files = sorted(file.path for file in client.list_artifacts(run.info.run_id))
-        found.append((dict(run.info), run.data.params, run.data.tags, history, files))
-    return sorted(found, key=repr)
+        run = client.get_run(run.info.run_id)  # noqa: PLW2901 - with its inputs and outputs
+        found.append((dict(run.info), run.data.params, run.data.tags, history, files, run.inputs, run.outputs))
+    models = client.search_logged_models([experiment.experiment_id])
+    shown = [(m.model_id, m.tags, sorted(map(repr, m.metrics or []))) for m in models]
+    versions = [(v.name, v.version, v.source) for v in client.search_model_versions()]
+    tags = client.get_experiment(experiment.experiment_id).tags
+    return sorted(map(repr, found)), shown, versions, tags
 
 
 def refit_keys(records):
@@ -149,13 +191,6 @@ def test_the_models_run_holds_the_ranking_and_each_fold_its_own(logged):
         assert top[path.name] == path.read_bytes()
 
 
-def test_logging_the_journal_again_changes_nothing(logged):
-    directory, _, client, experiment = logged
-    before = everything(client, experiment)
-    assert upload_study(directory, None)
-    assert everything(client, experiment) == before
-
-
 def test_what_was_half_logged_is_completed_without_a_second_run(logged, tmp_path):
     from raysel.tracking.mlflow_runs import StudyRuns  # noqa: PLC0415 - takes seconds
 
@@ -170,11 +205,8 @@ def test_what_was_half_logged_is_completed_without_a_second_run(logged, tmp_path
         folds={},
         error="Traceback\n" + "x" * 20_000 + "\nFloatingPointError: the objective became inf",
     )
-    half = StudyDirectory(tmp_path)
-    other = replace(records[0], id="other", experiment="half [1]")
-    with Journal(half.journal) as journal:
-        journal.append(other)
-        journal.append(first)
+    half = study_of(tmp_path, "half [1]", [records[0], first])
+    other = next(read_records(half.journal))
     # Killed between a run's creation and its numbers.
     StudyRuns(half, other)._open_run(f"trial:{first.id}", "killed", 1.0, None)
     assert upload_study(half, None)
@@ -205,26 +237,18 @@ def test_what_was_half_logged_is_completed_without_a_second_run(logged, tmp_path
 def test_a_stability_that_is_undefined_now_does_not_stay_as_it_was(logged, tmp_path):
     """A study may grow into one whose winners select nothing."""
     _, records, client, _ = logged
-    grown = StudyDirectory(tmp_path)
-    with Journal(grown.journal) as journal:
-        for ended, stability in ((2.0, 0.75), (3.0, None)):
-            journal.append(replace(records[0], id="grown", experiment="grown"))
-            journal.append(EndRecord("finished", 1.0, ended, {"stability": stability}, "ended"))
-    assert upload_study(grown, None)
+    before = EndRecord("finished", 1.0, 2.0, {"stability": 0.75}, "ended")
+    after = replace(before, ended=3.0, result={"stability": None})
+    assert upload_study(study_of(tmp_path, "grown", [records[0], before, records[0], after]), None)
     (run,) = client.search_runs([client.get_experiment_by_name("grown").experiment_id])
     assert math.isnan(run.data.metrics["stability"])
 
 
 def test_a_study_without_feature_scores_is_logged(logged, tmp_path):
     _, records, client, _ = logged
-    plain = StudyDirectory(tmp_path)
     model = next(record for record in records if isinstance(record, RefitRecord) and record.fold == "final")
-    plain.ranking.mkdir()
-    (plain.ranking / "model.skops").write_bytes(b"a model")
-    with Journal(plain.journal) as journal:
-        journal.append(replace(records[0], id="plain", experiment="plain"))
-        journal.append(replace(model, feature_scores=None))
-        journal.append(EndRecord("finished", 1.0, 2.0, {"test_mean": 0.5, "test_std": 0.1}, "ended"))
+    end = EndRecord("finished", 1.0, 2.0, {"test_mean": 0.5, "test_std": 0.1}, "ended")
+    plain = study_of(tmp_path, "plain", [records[0], replace(model, feature_scores=None), end], b"a model")
     assert upload_study(plain, None)
     runs = runs_of(client, client.get_experiment_by_name("plain"))
     final = runs[f"refit:final:{model.trial}"]
@@ -236,18 +260,12 @@ def test_a_study_without_feature_scores_is_logged(logged, tmp_path):
 
 def test_a_replay_of_a_study_that_grew_marks_the_replaced_refits_only(logged, tmp_path):
     _, records, client, _ = logged
-    study = replace(records[0], id="larger", experiment="larger")
     before = [record for record in records if isinstance(record, RefitRecord)]
     after = [replace(record, trial="0" * 16) for record in before]
     ends = [EndRecord("finished", 1.0, 2.0), EndRecord("finished", 1.0, 3.0)]
-    larger = StudyDirectory(tmp_path)
-    for folder in (larger.ranking, larger.folds):
-        folder.mkdir()
-    (larger.ranking / "model.skops").write_bytes(b"the new model")
+    grown = [records[0], *before, ends[0], records[0], *after, ends[1]]
+    larger = study_of(tmp_path, "larger", grown, b"the new model")
     larger.fold_table("outer0").write_bytes(b"the new ranking")
-    with Journal(larger.journal) as journal:
-        for record in (study, *before, ends[0], study, *after, ends[1]):
-            journal.append(record)
     for _ in range(2):
         assert upload_study(larger, None)
         runs = runs_of(client, client.get_experiment_by_name("larger"))
@@ -266,15 +284,11 @@ def test_a_replay_of_a_study_that_grew_marks_the_replaced_refits_only(logged, tm
 
 def test_names_that_mlflow_refuses_are_changed(logged, tmp_path):
     _, records, client, _ = logged
-    odd = StudyDirectory(tmp_path)
     modalities = {"RGB (mean)": 60, "RGB [mean]": 30, "x,y": 60, "a//b": 1, "x" * 300: 2}
     config = {**records[0].config, "dataset": {**records[0].config["dataset"], "modalities": modalities}}
-    study = replace(records[0], id="odd", experiment="odd", config=config)
-    result = {"test_by_task": {"A (left)": 0.5, "B&C": 0.25}}
-    with Journal(odd.journal) as journal:
-        for record in (study, EndRecord("finished", 1.0, 2.0, result), study, EndRecord("finished", 1.0, 3.0, result)):
-            journal.append(record)
-    assert upload_study(odd, None)
+    study = replace(records[0], config=config)
+    end = EndRecord("finished", 1.0, 2.0, {"test_by_task": {"A (left)": 0.5, "B&C": 0.25}})
+    assert upload_study(study_of(tmp_path, "odd", [study, end, study, end]), None)
     (run,) = client.search_runs([client.get_experiment_by_name("odd").experiment_id])
     assert run.data.metrics == {"test_accuracy_A _left_": 0.5, "test_accuracy_B_C": 0.25}
     found = {key: value for key, value in run.data.params.items() if "modalities" in key}
@@ -282,3 +296,200 @@ def test_names_that_mlflow_refuses_are_changed(logged, tmp_path):
     assert found["dataset.modalities.RGB _mean_"] == "60"
     assert found["dataset.modalities.RGB _mean__2"] == "30"
     assert run.data.tags.get("raysel.grown") is None
+
+
+def runs_by_kind(client):
+    (experiment,) = [e for e in client.search_experiments() if e.name == "few"]
+    found = {}
+    for run in client.search_runs([experiment.experiment_id]):
+        found.setdefault(run.data.tags["raysel.kind"], []).append(run)
+    return experiment, found
+
+
+def test_the_shared_view_is_that_of_the_study(registered):
+    directory, _, client, _ = registered
+    experiment, runs = runs_by_kind(client)
+    status = tracking_status(directory)
+    (tag,) = [key for key in experiment.tags if key.startswith("mlflow.sharedViewState.")]
+    assert tag == f"mlflow.sharedViewState.{status['view']}"
+    compression, _, text = experiment.tags[tag].partition(";")
+    assert compression == "deflate"
+    view = json.loads(zlib.decompress(base64.b64decode(text)))
+    assert len(experiment.tags[tag]) < 5000  # MLflow's limit
+    score = "metrics.`val_accuracy`"
+    assert view["selectedColumns"][:5] == [
+        score, "metrics.`test_accuracy`", "tags.`raysel.kind`", "params.`alpha`", "params.`rank`"
+    ]  # fmt: skip
+    assert (view["orderByKey"], view["orderByAsc"]) == (score, False)
+    shown = client.search_runs([experiment.experiment_id], view["searchFilter"])
+    assert len(shown) == sum(map(len, runs.values())) == 6 + 3 + 1
+    # Each axis and each curve is there in the runs, and each chart in a section.
+    parallel, *lines = view["compareRunCharts"]
+    assert (parallel["type"], parallel["selectedMetrics"]) == ("PARALLEL", ["val_accuracy"])
+    for trial in runs["trial"]:
+        assert set(parallel["selectedParams"]) <= set(trial.data.params)
+        assert {line["metricKey"] for line in lines} <= set(trial.data.metrics)
+        assert 10 ** float(trial.data.params["log10_alpha"]) == pytest.approx(float(trial.data.params["alpha"]))
+    assert lines[0]["metricKey"] == "val_accuracy"
+    sections = [section["uuid"] for section in view["compareRunSections"]]
+    assert {chart["metricSectionId"] for chart in view["compareRunCharts"]} <= set(sections)
+    assert sections.index("validation") < sections.index("objective")
+
+
+def test_the_description_names_question_nesting_and_order_and_links_what_is_there(registered):
+    directory, _, client, _ = registered
+    experiment, runs = runs_by_kind(client)
+    note = experiment.tags["mlflow.note.content"]
+    assert all(word in note for word in ("few.npz", "80 samples x 64 features", "`val_accuracy`", "`test_accuracy`"))
+    # MLflow's list of experiments shows the beginning as it is, and every tag that is not named as its own.
+    score = runs["study"][0].data.metrics["test_accuracy"]
+    start = rf"Test accuracy {score:.3f} ± 0\.\d\d\d \(SD\), smr on 64 features, last study: few · \["
+    assert re.match(start, note)
+    assert all(key.startswith("mlflow.") for key in experiment.tags)
+    linked = set(re.findall(r"/runs/([0-9a-f]{32})", note))
+    assert linked == {runs["study"][0].info.run_id, runs["final"][0].info.run_id}
+    assert f"viewStateShareKey={tracking_status(directory)['view']}" in note
+    assert "knn on its best features, of which the inner folds choose how many: 4, 8." in note
+    # What a person writes instead stays.
+    client.set_experiment_tag(experiment.experiment_id, "mlflow.note.content", "mine")
+    assert upload_study(directory, None, names=MODEL)
+    assert client.get_experiment(experiment.experiment_id).tags["mlflow.note.content"] == "mine"
+    client.set_experiment_tag(experiment.experiment_id, "mlflow.note.content", note)
+
+
+def test_the_study_s_run_has_the_honest_score_and_the_final_one_says_whose_it_is(registered):
+    directory, _, client, _ = registered
+    _, runs = runs_by_kind(client)
+    (final,), (top,) = runs["final"], runs["study"]
+    records = list(read_records(directory.journal))
+    outer = [r for r in records if isinstance(r, RefitRecord) and r.fold != "final"]
+    scores = [r.test_scores[(4, 8).index(r.n_features)] for r in outer]
+    assert top.data.metrics["test_accuracy"] == pytest.approx(np.mean(scores), rel=6e-4)
+    assert top.data.metrics["test_accuracy_std"] == pytest.approx(np.std(scores, ddof=1), rel=6e-4)
+    # No test sample is left to the final model.
+    assert not [key for key in final.data.metrics if key.startswith(("test_", "reference_"))]
+    for run in (final, top):
+        (dataset,) = [linked.dataset for linked in client.get_run(run.info.run_id).inputs.dataset_inputs]
+        assert (dataset.name, json.loads(dataset.source)) == ("few.npz", {"uri": "few.npz"})
+        assert records[0].data_hash.startswith(dataset.digest)
+        assert json.loads(dataset.profile) == {"num_rows": 80, "num_elements": 80 * 64}
+    assert (
+        f"2 outer folds did on test samples that no choice has seen: test accuracy {np.mean(scores):.3f}"
+        in final.data.tags["mlflow.note.content"]
+    )
+    linked = set(re.findall(r"/runs/([0-9a-f]{32})", final.data.tags["mlflow.note.content"]))
+    assert linked == {run.info.run_id for run in (*runs["refit"], final)}  # its own for the report
+    assert f"/runs/{final.info.run_id}/artifacts/report.html" in final.data.tags["mlflow.note.content"]
+    for number, i in ((4, 0), (8, 1)):
+        (point,) = [m for m in client.get_metric_history(top.info.run_id, "test_accuracy_over_n") if m.step == number]
+        assert point.value == pytest.approx(np.mean([r.test_scores[i] for r in outer]), rel=6e-4)
+
+
+def test_mlflow_loads_the_model_that_the_study_has_stored(registered, tmp_path):
+    import mlflow  # noqa: PLC0415
+
+    directory, records, client, _ = registered
+    experiment, runs = runs_by_kind(client)
+    (model,) = client.search_logged_models([experiment.experiment_id])
+    (output,) = client.get_run(runs["final"][0].info.run_id).outputs.model_outputs
+    assert (output.model_id, str(model.status)) == (model.model_id, "READY")
+    mlflow.set_tracking_uri(records[0].uri)
+    try:
+        folder = Path(mlflow.artifacts.download_artifacts(model.model_uri, dst_path=str(tmp_path)))
+        loaded = mlflow.sklearn.load_model(str(folder))
+        generic = mlflow.pyfunc.load_model(str(folder))
+    finally:
+        mlflow.set_tracking_uri(None)
+    assert (folder / "model.skops").read_bytes() == directory.model.read_bytes()
+    assert not [path for path in folder.rglob("*") if path.suffix in (".pkl", ".pickle", ".cloudpickle")]
+    own = load_model(directory.model)
+    with np.load(directory.path.parent / "few.npz") as stored:
+        X = stored["X"].reshape(len(stored["X"]), -1).astype(float)
+    example = generic.input_example
+    assert np.array_equal(np.asarray(example), X[: len(example)])
+    if hasattr(own, "feature_names_in_"):
+        assert list(example.columns) == list(own.feature_names_in_)
+    figures = {m.key for m in model.metrics}
+    assert {"inner_accuracy", "n_features"} <= figures
+    assert not [key for key in figures if key.startswith(("test_", "reference_"))]  # those are not the model's
+    if hasattr(own, "predict"):
+        assert np.array_equal(loaded.predict(X), own.predict(X))
+        assert np.array_equal(generic.predict(example), own.predict(X[: len(example)]))
+        inputs = generic.metadata.signature.inputs
+        assert (len(inputs.inputs) if hasattr(own, "feature_names_in_") else inputs.inputs[0].shape[1]) == 64
+
+
+def test_an_upload_does_not_predict(registered, tmp_path, monkeypatch):
+    directory, *_ = registered
+
+    def refuse(*_, **__):
+        raise AssertionError("the model was run")
+
+    for name in ("predict", "transform", "decision_function"):
+        monkeypatch.setattr(FeaturePipeline, name, refuse)
+    study = next(record for record in read_records(directory.journal) if isinstance(record, StudyRecord))
+    _write_model(tmp_path / "model", directory.model, directory.model_example, study)
+    assert (tmp_path / "model" / "MLmodel").exists()
+
+
+def test_a_replay_changes_nothing_and_the_next_study_is_the_next_version(registered, tmp_path):
+    directory, records, client, experiment = registered
+    before = everything(client, experiment)
+    assert upload_study(directory, None, names=MODEL)
+    assert everything(client, experiment) == before
+    assert [version[:2] for version in before[2]] == [("few digits", 1)]
+    other = study_of(tmp_path, "another", records, directory.model.read_bytes())
+    assert upload_study(other, None, names=MODEL)
+    assert tracking_status(other)["problem"] == ""
+    assert tracking_status(other)["notice"] == "the model is version 2 of the registered model few digits"
+    assert sorted(int(v.version) for v in client.search_model_versions("name = 'few digits'")) == [1, 2]
+
+
+def test_a_model_that_is_damaged_is_said_and_stops_nothing(registered, tmp_path):
+    _, records, client, _ = registered
+    damaged = study_of(tmp_path, "damaged", records, b"no model")
+    assert upload_study(damaged, None)
+    status = tracking_status(damaged)
+    assert status["complete"]
+    assert status["problem"].startswith("the model is not logged: ")
+    experiment = client.get_experiment_by_name("damaged")
+    (run,) = client.search_runs([experiment.experiment_id], "tags.`raysel.kind` = 'study'")
+    assert run.info.status == "FINISHED"
+
+
+def test_references_and_training_scores_are_logged_where_they_are_recorded(tmp_path, registered):
+    _, records, client, _ = registered
+    given = {"outer0": [0.5, 0.25], "outer1": [0.75, 0.5]}
+
+    def changed_record(record):
+        if isinstance(record, RefitRecord) and record.fold in given:
+            references = {"all features": [0.9], "f_test": given[record.fold]}
+            return replace(record, references=references, training_scores=[1.0, 0.5], position=1, n_features=8)
+        if isinstance(record, RefitRecord):
+            return replace(record, training_scores=[0.625, 0.875], position=1)
+        if isinstance(record, EndRecord):
+            compared = {
+                "all features": {"test_mean": 0.9, "curve": [0.9], "method_minus_it": {"mean": -0.4}},
+                "f_test": {"test_mean": 0.375, "curve": [0.625, 0.375], "method_minus_it": {"mean": 0.125}},
+            }
+            result = {"test_mean": 0.5, "test_std": 0.1, "references": compared, "optimism": {"training": 0.5}}
+            return replace(record, result=result)
+        return record
+
+    changed = study_of(tmp_path, "changed", map(changed_record, records))
+    assert upload_study(changed, None)
+    runs = client.search_runs([client.get_experiment_by_name("changed").experiment_id])
+    by_name = {run.data.tags["raysel.key"].rpartition(":")[0]: run.data.metrics for run in runs}
+    assert (by_name["refit:outer0"]["reference_f_test"], by_name["refit:outer1"]["reference_f_test"]) == (0.25, 0.5)
+    for run in runs:
+        if run.data.tags["raysel.kind"] in ("study", "final"):
+            # Of the model itself in its own run, of the outer folds' winners in that of the study.
+            expected = {"study": 0.5, "final": 0.875}[run.data.tags["raysel.kind"]]
+            points = client.get_metric_history(run.info.run_id, "training_accuracy")
+            assert {point.value for point in points} == {expected}
+    top = next(run for run in runs if run.data.tags["raysel.kind"] == "study")
+    assert top.data.metrics["reference_f_test"] == pytest.approx(0.375)
+    assert top.data.metrics["reference_f_test_difference"] == pytest.approx(0.125)
+    assert top.data.metrics["reference_all_features"] == pytest.approx(0.9)
+    curve = client.get_metric_history(top.info.run_id, "reference_f_test_over_n")
+    assert {point.step: point.value for point in curve} == {4: 0.625, 8: 0.375}

@@ -7,14 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from network_files import network_folder
+from network_files import network_folder, signs_of_life
 from small_studies import raw_config, run_offline, write_digits
 
 pytestmark = pytest.mark.slow
@@ -148,31 +147,13 @@ def lease(folder: Path) -> Path:
     return folder.parent.parent / "behind" / folder.name / ".lease"
 
 
-@contextmanager
-def signs_of_life(folder: Path) -> Iterator[None]:
-    """Give signs of life for a stopped driver, however long the next one takes to start."""
-    ended = threading.Event()
-
-    def beat() -> None:
-        while not ended.wait(0.5):
-            os.utime(lease(folder))
-
-    thread = threading.Thread(target=beat)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-
-
 def test_one_driver_at_a_time_and_a_killed_one_is_resumed_at_once_on_its_machine(server, raw, tmp_path):
     study = server / "study"
     first = drive(study, tmp_path)
     wait_for_trials(study, 2, first)
     assert total_in_progress(study) == 6
     first.send_signal(signal.SIGSTOP)  # so that it does not end while the next one starts
-    with signs_of_life(study):
+    with signs_of_life(lease(study)):
         code, said = ends(drive(study, tmp_path))
     assert code == 1
     assert f"a study is running in {study}: process {first.pid} on " in said
@@ -188,7 +169,7 @@ def test_another_machine_takes_over_from_a_silent_driver_which_writes_nothing_mo
     first = drive(study, tmp_path)
     wait_for_trials(study, 2, first)
     first.send_signal(signal.SIGSTOP)
-    with signs_of_life(study):
+    with signs_of_life(lease(study)):
         code, said = ends(drive(study, tmp_path, "resume", elsewhere=True))
     assert code == 1
     assert f"process {first.pid} on " in said

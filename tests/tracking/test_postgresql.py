@@ -187,18 +187,11 @@ def test_a_server_with_users_gets_a_study_and_its_password_goes_nowhere_else(
         from mlflow.tracking import MlflowClient  # noqa: PLC0415
 
         client = MlflowClient(f"http://{address}")
-        (final,) = [
-            found
-            for found in client.search_runs([client.get_experiment_by_name("on-ray").experiment_id])
-            if found.data.tags["raysel.kind"] == "final"
-        ]
-        got = download_artifacts(
-            run_id=final.info.run_id,
-            artifact_path="ranking.csv",
-            tracking_uri=f"http://{address}",
-            dst_path=str(tmp_path),
-        )
-        assert Path(got).read_bytes() == (study / "ranking" / "ranking.csv").read_bytes()
+        experiment = client.get_experiment_by_name("on-ray").experiment_id
+        (final,) = client.search_runs([experiment], "tags.`raysel.kind` = 'final'")
+        there = {"tracking_uri": f"http://{address}", "dst_path": str(tmp_path)}
+        ranking = Path(download_artifacts(run_id=final.info.run_id, artifact_path="ranking.csv", **there))
+        assert ranking.read_bytes() == (study / "ranking" / "ranking.csv").read_bytes()
         assert final.info.artifact_uri.startswith("mlflow-artifacts:/")
     dumps = [postgres.run("pg_dump", name) for name in ("mlflow", "mlflow_auth")]
     assert "on-ray" in dumps[0]
@@ -215,10 +208,9 @@ def test_a_server_with_users_gets_a_study_and_its_password_goes_nowhere_else(
     assert "MLFLOW_TRACKING_USERNAME" in refused
     with changed_variables(environment_without_others() | {"MLFLOW_TRACKING_URI": uri}):
         assert main(["--replay", str(study)]) == 0
-    printed = capfd.readouterr().out
     with changed_variables(environment_without_others() | variables):
         assert_uploaded_once(f"http://{address}", "on-ray", study, finished_study.study)
-    assert_nowhere(password, [study], [printed])
+    assert_nowhere(password, [study], [capfd.readouterr().out])
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ import json
 import os
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from collections.abc import Callable, Iterator
 import pyarrow.fs
 import pytest
 import yaml
+from mlflow_servers import free_port
 from small_studies import NoUpload, raw_config, run_offline, timeless, write_digits
 
 from raysel import load_dataset, open_study, select, tune, upload
@@ -69,12 +69,6 @@ def s3(tmp_path_factory) -> Iterator[S3]:
         server.start()
         yield server
         server.stop()
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 def answers(ask: Callable[[], object]) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -13,7 +14,6 @@ from small_studies import NoUpload, raw_config, run_offline, timeless, write_dig
 from raysel import open_study, report, select, upload
 from raysel.config import config_from_dict
 from raysel.core.errors import DirectoryError, StudyError
-from raysel.core.storage import mirror as claims
 from raysel.core.storage import mirror as mirrors
 from raysel.core.storage.location import parse_location
 from raysel.core.storage.mirror import MARKERS, Claim, states
@@ -70,7 +70,7 @@ def test_a_study_written_to_a_uri_is_that_of_a_directory(finished, tmp_path):
 
 def test_a_resumed_study_is_that_of_an_undisturbed_one(finished, tmp_path):
     there = tmp_path / "store" / "there"
-    shutil_copy(finished / "study", there)
+    shutil.copytree(finished / "study", there)
     lines = (there / "journal.jsonl").read_text().splitlines(keepends=True)
     trials = [i for i, line in enumerate(lines) if json.loads(line)["kind"] == "trial"]
     (there / "journal.jsonl").write_text("".join(lines[: trials[2]]) + '{"kind": "tri')  # killed within the third
@@ -88,7 +88,7 @@ def test_a_resumed_study_is_that_of_an_undisturbed_one(finished, tmp_path):
 @pytest.mark.slow
 def test_select_and_report_write_to_the_uri(finished, tmp_path, capsys, temporary):
     there = tmp_path / "store" / "there"
-    shutil_copy(finished / "study", there)
+    shutil.copytree(finished / "study", there)
     journal = (there / "journal.jsonl").stat().st_mtime_ns
     assert select.main([there.as_uri(), "--top", "3", "--format", "csv"]) == 0
     assert f"{there.as_uri()}/selection-top3/ranking.csv" in capsys.readouterr().out
@@ -102,7 +102,7 @@ def test_select_and_report_write_to_the_uri(finished, tmp_path, capsys, temporar
 
 def test_a_new_study_replaces_none(finished, tmp_path):
     there = tmp_path / "store" / "there"
-    shutil_copy(finished / "study", there)
+    shutil.copytree(finished / "study", there)
     before = contents(there)
     with pytest.raises(DirectoryError, match="already holds a study"):
         run_at(there.as_uri(), raw_config(finished / "few.npz"))
@@ -126,7 +126,7 @@ def test_there_is_no_study_where_nothing_is(tmp_path):
 
 def test_errors_name_the_uri_and_not_the_copy(finished, tmp_path):
     there = tmp_path / "there"
-    shutil_copy(finished / "study", there)
+    shutil.copytree(finished / "study", there)
     (there / "journal.jsonl").write_text("no journal\n")
     with pytest.raises(DirectoryError, match=there.as_uri()), opened_at(there.as_uri()) as path:
         open_study(path)
@@ -158,19 +158,16 @@ def claimed_by(folder: Path, **changes: object) -> Path:
     return marker
 
 
-def test_a_driver_that_was_killed_on_this_machine_is_known_to_be_dead(tmp_path):
+def test_a_dead_driver_is_known_on_this_machine_at_once_and_on_another_by_the_clock_of_the_store(tmp_path):
     with subprocess.Popen([sys.executable, "-c", ""]) as dead:
         dead.wait()
-    marker = claimed_by(tmp_path / "there", pid=dead.pid, start="1")
-    with running_at((tmp_path / "there").as_uri(), refused=()):
+    marker = claimed_by(tmp_path / "here", pid=dead.pid, start="1")
+    with running_at((tmp_path / "here").as_uri(), refused=()):
         assert not marker.exists()
-
-
-def test_a_driver_on_another_machine_is_dead_after_a_while_by_the_clock_of_the_store(tmp_path):
     marker = claimed_by(tmp_path / "there", machine="another")
     with pytest.raises(DirectoryError, match="try again in"):
         running_at((tmp_path / "there").as_uri(), refused=()).__enter__()
-    long_ago = time.time() - claims.DEAD_AFTER - 5
+    long_ago = time.time() - mirrors.DEAD_AFTER - 5
     os.utime(marker, (long_ago, long_ago))
     with running_at((tmp_path / "there").as_uri(), refused=()):
         assert not marker.exists()
@@ -188,7 +185,7 @@ def test_a_marker_of_a_stranger_is_read_safely(tmp_path, content):
 
 
 def test_a_driver_that_was_taken_for_dead_stops_writing(tmp_path, monkeypatch):
-    monkeypatch.setattr(claims, "RENEWAL", 0.0)
+    monkeypatch.setattr(mirrors, "RENEWAL", 0.0)
     there, said = tmp_path / "there", []
     with (  # noqa: PT012 - the error comes at the end of the inner context
         pytest.raises(StudyError, match=r"raysel\.upload"),
@@ -266,7 +263,9 @@ def test_what_a_store_that_failed_lacks_is_named_with_the_command_that_copies_it
     assert upload.main([str(path), "here"]) == 2
 
 
-def test_a_study_with_links_is_not_fetched_nor_written(tmp_path):
+def test_a_study_with_links_is_not_fetched_nor_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(mirrors, "PATIENCE", 0.0)
+    monkeypatch.setattr(mirrors, "_AGAIN", 0.0)
     there = tmp_path / "there"
     there.mkdir()
     (tmp_path / "elsewhere").mkdir()
@@ -282,21 +281,4 @@ def test_a_study_with_links_is_not_fetched_nor_written(tmp_path):
         (there / "ranking").symlink_to(tmp_path / "elsewhere")
         (path / "ranking").mkdir()
         (path / "ranking" / "ranking.csv").write_text("a")
-        mirrors_patience(0.0)
     assert list((tmp_path / "elsewhere").iterdir()) == []
-
-
-@pytest.fixture(autouse=True)
-def _usual_patience(monkeypatch):
-    monkeypatch.setattr(mirrors, "PATIENCE", mirrors.PATIENCE)
-    monkeypatch.setattr(mirrors, "_AGAIN", mirrors._AGAIN)
-
-
-def mirrors_patience(seconds: float) -> None:
-    mirrors.PATIENCE = mirrors._AGAIN = seconds
-
-
-def shutil_copy(source: Path, target: Path) -> None:
-    for name, content in contents(source).items():
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        (target / name).write_bytes(content)
