@@ -245,6 +245,11 @@ class OneAgainstRestClassifier(ClassifierMixin, Estimator):
             return features, target
         return super()._validate_data(X, y)
 
+    def _checked(self, X: ArrayLike, order: str | None = None) -> FloatArray:
+        """Validate samples to predict."""
+        check_is_fitted(self)
+        return validate_data(self, X, dtype=np.float64, order=order, reset=False)
+
     @abstractmethod
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Compute the scores of the classes or labels.

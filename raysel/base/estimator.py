@@ -40,6 +40,11 @@ RECONSTRUCTED = "reconstructed, the authors' code was not found"
 #: What is said of a method with ``Capabilities.transductive``.
 TRANSDUCTIVE = "sees the features of the test samples, not their labels"
 
+#: Constraints of parameters: numbers above 0, numbers of at least 0, whole numbers of at least 1.
+POSITIVE = Interval(Real, 0, None, closed="neither")
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+COUNT = Interval(Integral, 1, None, closed="left")
+
 
 @dataclass(frozen=True)
 class Capabilities:
@@ -121,10 +126,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     #: Parameters that are set from a data set's layout, e.g. ``{"shape"}``; a configuration must not set them.
     layout_parameters: ClassVar[frozenset[str]] = frozenset()
 
+    #: Parameters that order equally good configurations: the smaller value is simpler, after a minus the larger one.
+    simpler_first: ClassVar[tuple[str, ...]] = ()
+
     #: scikit-learn's constraints of the parameters; those of the base classes hold where a class declares no other.
     #: Parameters without an entry are not checked.
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_features_to_select": [Interval(Integral, 1, None, closed="left"), None],
+        "n_features_to_select": [COUNT, None],
         "random_state": ["random_state"],
     }
 
@@ -138,7 +146,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     @classmethod
     def from_layout(cls, layout: Layout, **params: Any) -> Self:
-        """Make an estimator for data of a layout; methods that use the layout override it.
+        """Make an estimator for data of a layout, with those of ``layout_parameters`` that the layout has.
 
         Parameters
         ----------
@@ -152,7 +160,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         Estimator
             The unfitted estimator.
         """
-        return cls(**params)
+        given = layout.parameters()
+        return cls(**{name: given[name] for name in cls.layout_parameters if name in given}, **params)
 
     @property
     @abstractmethod
@@ -204,7 +213,12 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         tuple of float
             Smaller for simpler models.
         """
-        return ()
+        key = []
+        for name in self.simpler_first:
+            value = getattr(self, name.removeprefix("-"))
+            size = np.inf if value is None else float(value)
+            key.append(-size if name.startswith("-") else size)
+        return tuple(key)
 
     def is_zero_solution(self, prepared: Any) -> bool:
         """Return whether the solution is proved to be zero before the first iteration.
@@ -449,8 +463,8 @@ class IterativeEstimator(Estimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [COUNT],
+        "tol": [NOT_NEGATIVE],
     }
 
     # Set by the constructors of the subclasses.

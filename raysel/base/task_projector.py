@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
+from raysel.base.estimator import COUNT
 from raysel.base.fitted_projection import FittedProjection
 from raysel.base.task_samples import (
     TaskSamples,
@@ -25,7 +26,7 @@ from raysel.base.task_samples import (
 )
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, Interval, LabelArray, validate_samples
 from raysel.core.errors import ConfigError, DataError
-from raysel.data.layouts import Layout, Tasks
+from raysel.data.layouts import Tasks
 from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.numerics.discriminants import ScatterRange, scatter_range
 
@@ -39,31 +40,14 @@ class TaskProjector(FittedProjection):
 
     n_components: int | Sequence[int] | None
     unlabelled: Any = None
+    shrinkage: float = 0.0
 
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"tasks"})
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "tasks": [dict, None],
-        "n_components": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+        "n_components": [COUNT, "array-like", None],
         "shrinkage": [Interval(Real, 0, 1, closed="both")],
     }
-
-    @classmethod
-    def from_layout(cls, layout: Layout, **params: Any) -> Self:
-        """Make an estimator for the tasks of a layout, or for one task.
-
-        Parameters
-        ----------
-        layout : Layout
-            Layout of the data.
-        **params
-            Parameters of the constructor except ``tasks``.
-
-        Returns
-        -------
-        TaskProjector
-            The unfitted estimator.
-        """
-        return cls(tasks=layout.parameters().get("tasks"), **params)
 
     def check(self, n_features: int) -> None:
         """Check that the parameters are valid for data of this number of features.
@@ -128,14 +112,9 @@ class TaskProjector(FittedProjection):
             component_numbers(self.n_components, limits)
 
     def complexity_key(self) -> tuple[float, ...]:
-        """Return the number of components; the default is the largest number.
-
-        Returns
-        -------
-        tuple of float
-            Smaller for fewer components.
-        """
-        return (np.inf if self.n_components is None else float(np.sum(self.n_components)),)
+        """Return the sort key by which fewer components come first, the default last, then more shrinkage."""
+        size = np.inf if self.n_components is None else float(np.sum(self.n_components))
+        return (size, -self.shrinkage)
 
     def prepare(self, X: Samples, y: LabelArray) -> Any:
         """Compute each task's scatter matrices within the range of its total scatter.

@@ -5,16 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
 
-from raysel.base.estimator import Capabilities, IterativeEstimator
+from raysel.base.estimator import COUNT, Capabilities, IterativeEstimator
 from raysel.base.task_projector import TaskProjector
 from raysel.base.task_samples import TaskSamples, component_numbers, warn_of_lost_directions
-from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
+from raysel.core.arrays import FloatArray, IntArray, LabelArray, StrOptions
 from raysel.core.errors import ConfigError, DataError
 from raysel.numerics.discriminants import (
     SMALLEST_WITHIN,
@@ -106,8 +105,8 @@ class Aggregate(IterativeEstimator, TaskProjector):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "intermediate_dim": [Interval(Integral, 1, None, closed="left"), None],
+        "n_components": [COUNT, None],
+        "intermediate_dim": [COUNT, None],
         "criterion": [StrOptions({"trace_ratio", "ratio_trace"})],
     }
     capabilities: ClassVar[Capabilities] = replace(
@@ -142,7 +141,7 @@ class Aggregate(IterativeEstimator, TaskProjector):
     def complexity_key(self) -> tuple[float, ...]:
         """Return the sort key of fewer components first, then of more shrinkage, then of fewer intermediate ones."""
         dim = np.inf if self.intermediate_dim is None else float(self.intermediate_dim)
-        return (*super().complexity_key(), -self.shrinkage, dim)
+        return (*super().complexity_key(), dim)
 
     @property
     def max_steps(self) -> int:

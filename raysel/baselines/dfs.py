@@ -13,7 +13,7 @@ import scipy.linalg
 from sklearn.base import clone
 
 from raysel.base.classifiers import Selector
-from raysel.base.estimator import Capabilities, IterativeEstimator
+from raysel.base.estimator import POSITIVE, Capabilities, IterativeEstimator
 from raysel.base.task_samples import warn_of_lost_directions
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, Interval, LabelArray
 from raysel.core.errors import ConfigError
@@ -125,12 +125,14 @@ class DFS(IterativeEstimator, Selector):
     capabilities: ClassVar[Capabilities] = replace(Selector.capabilities, reconstructed=True, local_optimum=True)
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "gamma": [POSITIVE],
         "p": [Interval(Real, 0, 2, closed="right")],
     }
 
     components_: FloatArray
     _random_start = False
+
+    simpler_first = ("-gamma",)
 
     def __init__(
         self,
@@ -200,10 +202,6 @@ class DFS(IterativeEstimator, Selector):
                 UserWarning,
                 stacklevel=2,
             )
-
-    def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which a stronger penalty precedes a weaker one."""
-        return (-float(self.gamma),)
 
     def another_start(self) -> DFS:
         """Return a copy that starts from random weights of the features."""

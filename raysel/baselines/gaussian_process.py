@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
-from raysel.base.estimator import OneShotEstimator
+from raysel.base.estimator import COUNT, NOT_NEGATIVE, OneShotEstimator
 from raysel.baselines.kernel_classifiers import KernelClassifier, PreparedKernels, kernel_matrix, pairs_of
-from raysel.core.arrays import FloatArray, Interval, LabelArray
+from raysel.core.arrays import FloatArray, LabelArray
 
 #: Bounds of the logarithms of the kernel weights and of the noise variance.
 _WEIGHT_BOUNDS, _NOISE_BOUNDS = (-15.0, 10.0), (-12.0, 5.0)
@@ -81,12 +80,14 @@ class GaussianProcess(OneShotEstimator, KernelClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [NOT_NEGATIVE],
+        "max_iter": [COUNT],
     }
 
     noise_: float
     optimizer_converged_: bool
+
+    simpler_first = ("gamma",)
 
     def __init__(
         self,
@@ -101,10 +102,6 @@ class GaussianProcess(OneShotEstimator, KernelClassifier):
         self.gamma_scale = gamma_scale
         self.tol = tol
         self.max_iter = max_iter
-
-    def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which a smaller gamma comes first."""
-        return (float(self.gamma),)
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedKernels) -> Iterator[float]:
         signs, n_kernels = prepared.target.signs, len(prepared.distances)

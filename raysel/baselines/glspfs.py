@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,8 +13,8 @@ from scipy.sparse import csr_array, diags_array
 from sklearn.neighbors import kneighbors_graph
 
 from raysel.base.classifiers import LinearSelector
-from raysel.base.estimator import Capabilities, IterativeEstimator
-from raysel.core.arrays import BoolArray, FloatArray, Interval, LabelArray, StrOptions
+from raysel.base.estimator import COUNT, NOT_NEGATIVE, POSITIVE, Capabilities, IterativeEstimator
+from raysel.core.arrays import BoolArray, FloatArray, LabelArray, StrOptions
 from raysel.numerics.least_squares import expand, one_hot
 from raysel.numerics.linear_algebra import centre, product
 from raysel.numerics.reweighting import BoundedStep, reweighted_steps, weighted_ridge_with_dual
@@ -153,11 +152,13 @@ class GLSPFS(IterativeEstimator, LinearSelector):
     )
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "local": [Interval(Real, 0, None, closed="left")],
-        "sparsity": [Interval(Real, 0, None, closed="neither")],
+        "local": [NOT_NEGATIVE],
+        "sparsity": [POSITIVE],
         "sparsity_scale": [StrOptions({"absolute", "max"})],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [COUNT],
     }
+
+    simpler_first = ("-sparsity", "-local")
 
     def __init__(
         self,
@@ -176,10 +177,6 @@ class GLSPFS(IterativeEstimator, LinearSelector):
         self.max_iter = max_iter
         self.tol = tol
         self.n_features_to_select = n_features_to_select
-
-    def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which a stronger penalty precedes a weaker one."""
-        return (-float(self.sparsity), -float(self.local))
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedGLSPFS:
         """Standardise the features and build the graph of the training samples."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,13 +12,12 @@ from scipy.spatial.distance import squareform
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.svm import SVC
 from sklearn.utils import gen_batches
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.base.classifiers import OneAgainstRestClassifier, SignedTarget, signed_target
-from raysel.base.estimator import OneShotEstimator
-from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
-from raysel.core.errors import ConfigError, DataError
-from raysel.data.layouts import Layout, Modalities
+from raysel.base.estimator import POSITIVE, OneShotEstimator
+from raysel.core.arrays import FloatArray, IntArray, LabelArray, StrOptions
+from raysel.core.errors import ConfigError
+from raysel.data.scaling import modality_layout
 
 #: Largest number of training samples. Above it the matrices of pairs fill the memory of usual machines.
 MAX_SAMPLES = 6000
@@ -111,7 +109,7 @@ class KernelClassifier(OneAgainstRestClassifier):
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"modalities"})
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "modalities": [dict, None],
-        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "gamma": [POSITIVE],
         "gamma_scale": [StrOptions({"mean_distance", "absolute"})],
     }
 
@@ -127,26 +125,6 @@ class KernelClassifier(OneAgainstRestClassifier):
     support_vectors_: FloatArray
     dual_coef_: FloatArray
     intercept_: FloatArray
-
-    @classmethod
-    def from_layout(cls, layout: Layout, **params: Any) -> Self:
-        """Make a classifier for data of a layout, with one kernel for each of its modalities.
-
-        Parameters
-        ----------
-        layout : Layout
-            Layout of the data. One without modalities gives one kernel of all columns.
-        **params
-            Parameters of the constructor that do not depend on the layout.
-
-        Returns
-        -------
-        KernelClassifier
-            The unfitted classifier.
-        """
-        if "modalities" not in cls.layout_parameters:
-            return cls(**params)
-        return cls(modalities=layout.parameters().get("modalities"), **params)
 
     def check(self, n_features: int) -> None:
         """Check that the parameters are valid for data of this number of features.
@@ -231,8 +209,7 @@ class KernelClassifier(OneAgainstRestClassifier):
         ndarray of shape (n_samples, n_classes) or (n_samples,)
             Score of each class or label; for two classes that of the second one.
         """
-        check_is_fitted(self)
-        samples = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        samples = self._checked(X, order="C")
         values = np.tile(self.intercept_, (len(samples), 1))
         slices, n_support = self._slices(samples.shape[1]), len(self.support_vectors_)
         shape = (len(slices), values.shape[1])
@@ -252,16 +229,7 @@ class KernelClassifier(OneAgainstRestClassifier):
 
     def _slices(self, n_features: int) -> dict[str, slice]:
         """Columns of each kernel, by the name of its modality."""
-        try:
-            layout = Modalities(self.modalities or {"all": n_features})
-        except DataError as error:
-            raise ConfigError(str(error)) from error
-        if layout.n_features != n_features:
-            raise ConfigError(
-                f"modalities {dict(layout.modalities)!r} have {layout.n_features} columns in total,"
-                f" but X has {n_features}: every column must belong to exactly one modality."
-            )
-        return layout.slices()
+        return modality_layout(self.modalities, n_features).slices()
 
     def _gammas(self, prepared: PreparedKernels) -> FloatArray:
         """gamma_k of each kernel."""
@@ -334,9 +302,11 @@ class KernelSVM(OneShotEstimator, KernelClassifier):
     layout_parameters: ClassVar[frozenset[str]] = frozenset()
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
+        "C": [POSITIVE],
+        "tol": [POSITIVE],
     }
+
+    simpler_first = ("C", "gamma")
 
     def __init__(
         self,
@@ -349,10 +319,6 @@ class KernelSVM(OneShotEstimator, KernelClassifier):
         self.gamma = gamma
         self.gamma_scale = gamma_scale
         self.tol = tol
-
-    def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which a smaller C, then a smaller gamma, comes first."""
-        return (float(self.C), float(self.gamma))
 
     @property
     def _weights(self) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ import scipy.linalg
 from sklearn.base import clone
 
 from raysel.base.classifiers import MatrixSelector, OneAgainstRest, SignedTarget, signed_target
-from raysel.base.estimator import Capabilities, IterativeEstimator, OneShotEstimator
+from raysel.base.estimator import COUNT, NOT_NEGATIVE, POSITIVE, Capabilities, IterativeEstimator, OneShotEstimator
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray
 from raysel.core.errors import ConfigError
 from raysel.numerics.least_squares import LeastSquaresData, least_squares_data, left_factors, orthonormal
@@ -88,8 +88,10 @@ class BilinearRegression(IterativeEstimator, MatrixSelector):
     _random_start = False
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "alpha": [POSITIVE],
     }
+
+    simpler_first = ("-alpha",)
 
     def __init__(
         self,
@@ -104,10 +106,6 @@ class BilinearRegression(IterativeEstimator, MatrixSelector):
         self.max_iter = max_iter
         self.tol = tol
         self.n_features_to_select = n_features_to_select
-
-    def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which a stronger penalty precedes a weaker one."""
-        return (-float(self.alpha),)
 
     def another_start(self) -> BilinearRegression | None:
         """Return a copy that starts from a random v; None for samples of one row or column, where it is convex."""
@@ -232,13 +230,15 @@ class MLLS(OneShotEstimator, OneAgainstRest):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "alpha": [NOT_NEGATIVE],
         # Below, rounding of the Gram matrix, about 1e-16 of its largest eigenvalue, would be felt.
         "beta": [Interval(Real, 1e-8, None, closed="left")],
-        "rank": [Interval(Integral, 1, None, closed="left"), None],
+        "rank": [COUNT, None],
     }
 
     shared_subspace_: FloatArray
+
+    simpler_first = ("rank", "-beta", "-alpha")
 
     def __init__(
         self,
@@ -251,10 +251,6 @@ class MLLS(OneShotEstimator, OneAgainstRest):
         self.beta = beta
         self.rank = rank
         self.n_features_to_select = n_features_to_select
-
-    def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which a smaller rank comes first, then a larger beta, then a larger alpha."""
-        return (np.inf if self.rank is None else float(self.rank), -float(self.beta), -float(self.alpha))
 
     def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
         """Check that ``rank`` is below the number of labels or classes.

@@ -121,10 +121,6 @@ class LDA(OneShotEstimator, TaskProjector):
         self.shrinkage = shrinkage
         self.n_features_to_select = n_features_to_select
 
-    def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which fewer components come first, then more shrinkage."""
-        return (*super().complexity_key(), -self.shrinkage)
-
     def _most_components(self, rank: int, n_classes: int) -> int:
         return min(n_classes - 1, rank)
 
@@ -196,10 +192,6 @@ class TraceRatioLDA(IterativeEstimator, TaskProjector):
         self.max_iter = max_iter
         self.tol = tol
         self.n_features_to_select = n_features_to_select
-
-    def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which fewer components come first, then more shrinkage."""
-        return (*super().complexity_key(), -self.shrinkage)
 
     def _solve(self, samples: Sequence[TaskSamples], prepared: Sequence[ScatterRange]) -> Iterator[float]:
         sizes = self._sizes(samples, prepared)

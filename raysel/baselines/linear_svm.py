@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from raysel.base.classifiers import OneAgainstRest, SignedTarget, signed_target
-from raysel.base.estimator import OneShotEstimator
-from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
+from raysel.base.estimator import COUNT, POSITIVE, OneShotEstimator
+from raysel.core.arrays import FloatArray, IntArray, LabelArray, StrOptions
 
 
 @dataclass(frozen=True)
@@ -89,10 +88,10 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [POSITIVE],
         "penalty": [StrOptions({"l1", "l2"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [POSITIVE],
+        "max_iter": [COUNT],
     }
 
     liblinear_iterations_: int

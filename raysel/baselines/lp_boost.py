@@ -15,7 +15,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
 from raysel.base.classifiers import SignedTarget
-from raysel.base.estimator import OneShotEstimator
+from raysel.base.estimator import POSITIVE, OneShotEstimator
 from raysel.baselines.kernel_classifiers import KernelClassifier, PreparedKernels, fit_machine, kernel_matrix
 from raysel.baselines.recent import RecentResults
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
@@ -237,8 +237,8 @@ class LPBoost(OneShotEstimator, KernelClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "weights": [StrOptions({"shared", "per_class"})],
         "nu": [Interval(Real, 0, 1, closed="right")],
-        "C": [Interval(Real, 0, None, closed="neither"), None],
-        "tol": [Interval(Real, 0, None, closed="neither")],
+        "C": [POSITIVE, None],
+        "tol": [POSITIVE],
     }
 
     loss_weights_: FloatArray

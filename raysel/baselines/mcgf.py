@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.base.classifiers import OneAgainstRestClassifier, SignedTarget, signed_target
-from raysel.base.estimator import Capabilities, OneShotEstimator
+from raysel.base.estimator import COUNT, NOT_NEGATIVE, POSITIVE, Capabilities, OneShotEstimator
 from raysel.baselines.recent import RecentResults
-from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray
+from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError
 
 #: Largest number of samples: the dense matrices grow with its square, the time with its cube.
@@ -148,21 +146,19 @@ class MCGF(OneShotEstimator, OneAgainstRestClassifier):
         OneAgainstRestClassifier.capabilities, transductive=True, reconstructed=True
     )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "beta": [Interval(Real, 0, None, closed="neither")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "beta": [POSITIVE],
+        "alpha": [NOT_NEGATIVE],
+        "n_neighbors": [COUNT],
     }
 
     samples_: FloatArray
+
+    simpler_first = ("alpha", "beta", "-n_neighbors")
 
     def __init__(self, beta: float = 1.0, alpha: float = 0.5, n_neighbors: int = 10) -> None:
         self.beta = beta
         self.alpha = alpha
         self.n_neighbors = n_neighbors
-
-    def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which a smaller alpha comes first, then a smaller beta, which smooths more."""
-        return (float(self.alpha), float(self.beta), -float(self.n_neighbors))
 
     def check(self, n_features: int) -> None:
         """Check that the parameters are valid, and the objective convex.
@@ -233,8 +229,7 @@ class MCGF(OneShotEstimator, OneAgainstRestClassifier):
         ConfigError
             If there are more than 6000 training and given samples.
         """
-        check_is_fitted(self)
-        features = validate_data(self, X, dtype=np.float64, reset=False)
+        features = self._checked(X)
         n = len(self.samples_)
         total = n + len(features)
         _check_size(total, f"{n} training samples and {len(features)} samples to predict")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from raysel.base.estimator import IterativeEstimator
+from raysel.base.estimator import POSITIVE, IterativeEstimator
 from raysel.baselines.kernel_classifiers import KernelClassifier, PreparedKernels, fit_machine, kernel_matrix, pairs_of
 from raysel.baselines.lp_boost import highest_point
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
@@ -253,10 +253,12 @@ class MKL(IterativeEstimator, KernelClassifier):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "loss": [StrOptions({"hinge", "squared"})],
         "norm": [StrOptions({"inf"}), Interval(Real, 1, None, closed="both")],
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [POSITIVE],
     }
 
     regularization_: FloatArray
+
+    simpler_first = ("C", "gamma")
 
     def __init__(
         self,
@@ -300,10 +302,6 @@ class MKL(IterativeEstimator, KernelClassifier):
                 f"C={self.C:g} has no effect with loss='squared', whose models for all C are equal: leave C out, or use"
                 " loss='hinge'."
             )
-
-    def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which a smaller C, then a smaller gamma, comes first."""
-        return (float(self.C), float(self.gamma))
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedKernels) -> Iterator[float]:
         signs, pairs = prepared.target.signs, self._kernel_pairs(prepared)

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.spatial.distance
 from numpy.typing import NDArray
 
-from raysel.base.estimator import Capabilities
+from raysel.base.estimator import COUNT, Capabilities
 from raysel.baselines.filter import (
     MOST_BINS,
     BinArray,
@@ -93,10 +93,12 @@ class MRMR(Filter):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "criterion": [StrOptions({"MID", "MIQ"})],
         "bins": [Interval(Integral, 2, MOST_BINS, closed="both")],
-        "n_ranked": [Interval(Integral, 1, None, closed="left")],
+        "n_ranked": [COUNT],
     }
 
     relevance_: FloatArray
+
+    simpler_first = ("bins",)
 
     def __init__(
         self,
@@ -109,10 +111,6 @@ class MRMR(Filter):
         self.bins = bins
         self.n_ranked = n_ranked
         self.n_features_to_select = n_features_to_select
-
-    def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which fewer bins precede more."""
-        return (float(self.bins),)
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedBins:
         """Bin the features and find their relevance."""
@@ -237,18 +235,16 @@ class ReliefF(Filter):
     """  # noqa: E501
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [COUNT],
     }
 
     weights_: FloatArray
 
+    simpler_first = ("-n_neighbors",)
+
     def __init__(self, n_neighbors: int = 5, n_features_to_select: int | None = None) -> None:
         self.n_neighbors = n_neighbors
         self.n_features_to_select = n_features_to_select
-
-    def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which more neighbours, which average more, precede fewer."""
-        return (-float(self.n_neighbors),)
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedNeighbours:
         """Sort the samples of each class by their distance from every sample."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,12 +12,12 @@ from sklearn.metrics import pairwise_distances_chunked
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import gen_batches
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from raysel.base.classifiers import OneAgainstRestClassifier, SignedTarget, signed_target
-from raysel.base.estimator import OneShotEstimator
+from raysel.base.estimator import COUNT, POSITIVE, OneShotEstimator
 from raysel.baselines.mcgf import ROUNDING
-from raysel.core.arrays import BoolArray, FloatArray, IntArray, Interval, LabelArray
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 
 
 class NearestNeighbor(OneShotEstimator, OneAgainstRestClassifier):
@@ -51,16 +50,14 @@ class NearestNeighbor(OneShotEstimator, OneAgainstRestClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"n_neighbors": [Interval(Integral, 1, None, closed="left")]}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"n_neighbors": [COUNT]}
 
     samples_: FloatArray
 
+    simpler_first = ("-n_neighbors",)
+
     def __init__(self, n_neighbors: int = 1) -> None:
         self.n_neighbors = n_neighbors
-
-    def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which more neighbours come first."""
-        return (-float(self.n_neighbors),)
 
     def prepare(self, X: FloatArray, y: LabelArray) -> SignedTarget:
         """Encode the labels."""
@@ -91,8 +88,7 @@ class NearestNeighbor(OneShotEstimator, OneAgainstRestClassifier):
             sample has gets 1 or -1. With ``n_neighbors`` above 1 the largest value may belong to another class than
             the predicted one.
         """
-        check_is_fitted(self)
-        features = validate_data(self, X, dtype=np.float64, reset=False)
+        features = self._checked(X)
         members = self._members()
         chunks = pairwise_distances_chunked(features, self.samples_, reduce_func=lambda D, _: _margins(D, members))
         values: FloatArray = np.concatenate(list(chunks))
@@ -118,8 +114,7 @@ class NearestNeighbor(OneShotEstimator, OneAgainstRestClassifier):
         ndarray of shape (n_samples,) or (n_samples, n_labels)
             Predicted classes, or an indicator of 0 and 1 for a multi-label target.
         """
-        check_is_fitted(self)
-        features = validate_data(self, X, dtype=np.float64, reset=False)
+        features = self._checked(X)
         machine = KNeighborsClassifier(min(self.n_neighbors, len(self.samples_))).fit(self.samples_, self.targets_)
         predicted: LabelArray = machine.predict(features)
         return predicted if self.multilabel_ else self.classes_[predicted]
@@ -205,21 +200,19 @@ class MLkNN(OneShotEstimator, OneAgainstRestClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "smoothing": [Interval(Real, 0, None, closed="neither")],
+        "n_neighbors": [COUNT],
+        "smoothing": [POSITIVE],
     }
 
     samples_: FloatArray
     priors_: FloatArray
     likelihoods_: FloatArray
 
+    simpler_first = ("-n_neighbors", "-smoothing")
+
     def __init__(self, n_neighbors: int = 10, smoothing: float = 1.0) -> None:
         self.n_neighbors = n_neighbors
         self.smoothing = smoothing
-
-    def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which more neighbours come first, then more smoothing."""
-        return (-float(self.n_neighbors), -float(self.smoothing))
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedNeighbours:
         """Find the nearest neighbours of the training samples."""
@@ -253,8 +246,7 @@ class MLkNN(OneShotEstimator, OneAgainstRestClassifier):
         ndarray of shape (n_samples, n_classes) or (n_samples,)
             P(l | j) - 1/2 of each class or label; for two classes that of the second one.
         """
-        check_is_fitted(self)
-        features = validate_data(self, X, dtype=np.float64, reset=False)
+        features = self._checked(X)
         k = self.likelihoods_.shape[1] - 1
         counts = label_counts(self.labelled_, nearest(features, self.samples_, k))
         without, having = np.take_along_axis(self.likelihoods_, counts[None], axis=1)

@@ -19,15 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.linalg import lapack
 
 from raysel.base.classifiers import LinearSelector
-from raysel.base.estimator import IterativeEstimator
-from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
+from raysel.base.estimator import POSITIVE, IterativeEstimator
+from raysel.core.arrays import FloatArray, IntArray, LabelArray, StrOptions
 from raysel.numerics.least_squares import centre_and_scale, one_hot
 from raysel.numerics.linear_algebra import product
 from raysel.numerics.reweighting import BoundedStep, reweighted_steps
@@ -230,9 +229,11 @@ class RFS(IterativeEstimator, LinearSelector):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "alpha": [POSITIVE],
         "alpha_scale": [StrOptions({"max", "absolute"})],
     }
+
+    simpler_first = ("-alpha",)
 
     def __init__(
         self,
@@ -247,10 +248,6 @@ class RFS(IterativeEstimator, LinearSelector):
         self.max_iter = max_iter
         self.tol = tol
         self.n_features_to_select = n_features_to_select
-
-    def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which a stronger penalty precedes a weaker one."""
-        return (-float(self.alpha),)
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedRFS:
         """Centre and scale the features and compute the zero solution."""

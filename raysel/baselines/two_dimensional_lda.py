@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.linalg
 
-from raysel.base.estimator import TENSOR, Capabilities, OneShotEstimator
+from raysel.base.estimator import COUNT, TENSOR, Capabilities, OneShotEstimator
 from raysel.base.fitted_projection import FittedProjection
 from raysel.base.task_samples import pair_of_sides, task_samples
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray
@@ -96,9 +96,9 @@ class TwoDimensionalLDA(OneShotEstimator, FittedProjection):
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"shape"})
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "shape": ["array-like", None],
-        "n_components": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+        "n_components": [COUNT, "array-like", None],
         "shrinkage": [Interval(Real, 0, 1, closed="right")],
-        "passes": [Interval(Integral, 1, None, closed="left")],
+        "passes": [COUNT],
     }
     tasks = None  # always one task
 
@@ -121,7 +121,7 @@ class TwoDimensionalLDA(OneShotEstimator, FittedProjection):
         """Make an estimator for the shape of the samples."""
         if len(layout.grid) not in (1, 2):
             raise ConfigError(f"TwoDimensionalLDA needs matrices or vectors, not {layout}; give a shape of two sides.")
-        return cls(shape=layout.parameters().get("shape"), **params)
+        return super().from_layout(layout, **params)
 
     def complexity_key(self) -> tuple[float, ...]:
         """Return the sort key by which fewer components come first, then more shrinkage, then fewer passes."""

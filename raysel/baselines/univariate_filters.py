@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from raysel.base.estimator import Capabilities
+from raysel.base.estimator import COUNT, NOT_NEGATIVE, Capabilities
 from raysel.baselines.filter import (
     MOST_BINS,
     BinRange,
@@ -237,8 +237,8 @@ class FisherScore(Filter):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "criterion": [StrOptions({"ratio", "set"})],
-        "gamma": [Interval(Real, 0, None, closed="left")],
-        "n_ranked": [Interval(Integral, 1, None, closed="left")],
+        "gamma": [NOT_NEGATIVE],
+        "n_ranked": [COUNT],
     }
 
     def __init__(
@@ -385,13 +385,11 @@ class InformationGain(Filter):
         "bins": [Interval(Integral, 2, MOST_BINS, closed="both")],
     }
 
+    simpler_first = ("bins",)
+
     def __init__(self, bins: int = 5, n_features_to_select: int | None = None) -> None:
         self.bins = bins
         self.n_features_to_select = n_features_to_select
-
-    def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which fewer bins precede more."""
-        return (float(self.bins),)
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedGain:
         """Find the ranges of the features and number the classes."""

@@ -18,6 +18,20 @@ from raysel.data.layouts import Layout, Modalities, Tasks
 from raysel.data.task_blocks import Samples, TaskBlocks, as_samples, as_task_blocks, blocks_of
 
 
+def modality_layout(modalities: Mapping[str, int] | None, n_features: int) -> Modalities:
+    """Make the layout of a parameter ``modalities``, of which None is one modality, for this number of features."""
+    try:
+        layout = Modalities(modalities or {"all": n_features})
+    except DataError as error:
+        raise ConfigError(str(error)) from error
+    if layout.n_features != n_features:
+        raise ConfigError(
+            f"modalities {dict(layout.modalities)!r} have {layout.n_features} columns in total,"
+            f" but X has {n_features}: every column must belong to exactly one modality."
+        )
+    return layout
+
+
 class ModalityScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Scale modalities of different units and widths to comparable values.
 
@@ -66,18 +80,6 @@ class ModalityScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.modalities = modalities
         self.method = method
 
-    def _layout(self, n_features: int) -> Modalities:
-        try:
-            layout = Modalities(self.modalities or {"all": n_features})
-        except DataError as error:
-            raise ConfigError(str(error)) from error
-        if layout.n_features != n_features:
-            raise ConfigError(
-                f"modalities {dict(layout.modalities)!r} have {layout.n_features} columns in total,"
-                f" but X has {n_features}: every column must belong to exactly one modality."
-            )
-        return layout
-
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Compute offsets and scales from a training set.
@@ -100,7 +102,7 @@ class ModalityScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             If the numbers of columns of the modalities do not sum to n_features.
         """
         values: FloatArray = validate_data(self, X, dtype=np.float64)
-        layout = self._layout(values.shape[1])
+        layout = modality_layout(self.modalities, values.shape[1])
         self.offset_, self.scale_ = np.zeros(values.shape[1]), np.ones(values.shape[1])
         if self.method == "minmax":
             ranges = MinMaxScaler().fit(values)
@@ -131,7 +133,7 @@ class ModalityScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         scaled = values - self.offset_
         scaled /= self.scale_
         if self.method == "row_unit":
-            for columns in self._layout(scaled.shape[1]).slices().values():
+            for columns in modality_layout(self.modalities, scaled.shape[1]).slices().values():
                 scaled[:, columns] = normalize(scaled[:, columns])
         return scaled
 

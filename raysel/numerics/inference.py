@@ -37,6 +37,24 @@ class MeanInterval:
     of_draws: bool = False
 
 
+def check_share(name: str, value: float, example: float = 0.95) -> None:
+    """Check that a confidence, a level or another share lies between 0 and 1."""
+    if not 0 < value < 1:
+        raise ConfigError(f"{name}={value!r} must lie between 0 and 1, e.g. {example}.")
+
+
+def _run_scores(scores: ArrayLike, ratio: float) -> FloatArray:
+    """Scores of the runs of a resampling, with the ratio of its numbers of samples, as far as they can be used."""
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim != 1 or not len(values):
+        raise DataError(f"the scores have shape {values.shape}; give one number a run.")
+    if not np.isfinite(values).all():
+        raise DataError("the scores contain NaN or infinity; leave out the runs without a score.")
+    if not ratio >= 0:
+        raise DataError(f"ratio={ratio!r} must not be negative; give n_test / n_train.")
+    return values
+
+
 def corrected_interval(
     scores: ArrayLike,
     ratio: float,
@@ -60,15 +78,8 @@ def corrected_interval(
 
     `scores` is (n_runs,).
     """
-    if not 0 < confidence < 1:
-        raise ConfigError(f"confidence={confidence!r} must lie between 0 and 1, e.g. 0.95.")
-    values = np.asarray(scores, dtype=np.float64)
-    if values.ndim != 1 or not len(values):
-        raise DataError(f"the scores have shape {values.shape}; give one number a run.")
-    if not np.isfinite(values).all():
-        raise DataError("the scores contain NaN or infinity; leave out the runs without a score.")
-    if not ratio >= 0:
-        raise DataError(f"ratio={ratio!r} must not be negative; give n_test / n_train.")
+    check_share("confidence", confidence)
+    values = _run_scores(scores, ratio)
     n_runs, mean = len(values), float(values.mean())
     if n_runs == 1:
         reason = "there is one run only"
@@ -135,15 +146,10 @@ def paired_comparison(
 
     `scores` and `reference` are (n_runs,).
     """
-    if not 0 < confidence < 1:
-        raise ConfigError(f"confidence={confidence!r} must lie between 0 and 1, e.g. 0.95.")
-    first, second = np.asarray(scores, dtype=np.float64), np.asarray(reference, dtype=np.float64)
-    if first.ndim != 1 or first.shape != second.shape or not len(first):
+    check_share("confidence", confidence)
+    first, second = _run_scores(scores, ratio), _run_scores(reference, ratio)
+    if first.shape != second.shape:
         raise DataError(f"the scores have shapes {first.shape} and {second.shape}; give one number a run for both.")
-    if not (np.isfinite(first).all() and np.isfinite(second).all()):
-        raise DataError("the scores contain NaN or infinity; leave out the runs without a score in both.")
-    if not ratio >= 0:
-        raise DataError(f"ratio={ratio!r} must not be negative; give n_test / n_train.")
     differences = first - second
     differences[np.abs(differences) <= _ROUNDING] = 0.0
     n_runs, mean = len(differences), float(differences.mean())
@@ -252,7 +258,7 @@ def compare_over_data_sets(scores: ArrayLike, alpha: float = 0.05) -> RankCompar
     """
     from scipy.stats import rankdata  # noqa: PLC0415 - takes half a second to import
 
-    _check_alpha(alpha)
+    check_share("alpha", alpha, 0.05)
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] < 2 or not len(table) or not np.isfinite(table).all():
         raise DataError(
@@ -306,11 +312,6 @@ def critical_difference(n_methods: int, n_data_sets: int, alpha: float = 0.05) -
     """
     from scipy.stats import studentized_range  # noqa: PLC0415
 
-    _check_alpha(alpha)
+    check_share("alpha", alpha, 0.05)
     q = float(studentized_range.ppf(1 - alpha, n_methods, np.inf)) / np.sqrt(2)
     return float(q), float(q * np.sqrt(n_methods * (n_methods + 1) / (6 * n_data_sets)))
-
-
-def _check_alpha(alpha: float) -> None:
-    if not 0 < alpha < 1:
-        raise ConfigError(f"alpha={alpha!r} must lie between 0 and 1, e.g. 0.05.")

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv, gammaln
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
-from raysel.core.errors import ConfigError, DataError
+from raysel.core.errors import DataError
+from raysel.numerics.inference import check_share
 
 
 class LabelPermutations:
@@ -130,8 +131,7 @@ def permutation_p_value(observed: float, permuted: ArrayLike, confidence: float 
 
     `permuted` is (n_permutations,).
     """
-    if not 0 < confidence < 1:
-        raise ConfigError(f"confidence={confidence!r} must lie between 0 and 1, e.g. 0.95.")
+    check_share("confidence", confidence)
     values = np.asarray(permuted, dtype=np.float64)
     if values.ndim != 1 or not len(values):
         raise DataError(f"permuted has shape {values.shape}; give the statistic of at least one permutation.")

@@ -27,6 +27,7 @@ from scipy.optimize import brentq
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray
 from raysel.core.errors import ConfigError, DataError
+from raysel.numerics.inference import check_share
 
 
 def descending_order(scores: FloatArray) -> IntArray:
@@ -80,7 +81,7 @@ def rank_biased_overlap(first: ArrayLike, second: ArrayLike, p: float) -> float:
     Systems 28(4), 2010.
     """
     short, long = sorted((_checked(first), _checked(second)), key=len)
-    _check_share("p", p)
+    check_share("p", p, 0.9)
     if not len(short):
         return float("nan")
     depth = np.zeros(max(short.max(), long.max()) + 1, dtype=np.int64)  # from which a feature is in both; 0: never
@@ -104,7 +105,7 @@ def top_weight(p: float, n: int) -> float:
 
 def persistence(n: int, share: float = 0.9) -> float:
     """Return the p for which the first n ranks have a given share of the weight."""
-    _check_share("share", share)
+    check_share("share", share, 0.9)
     if n < 1:
         raise ConfigError(f"n={n!r} must be a whole number of at least 1.")
     if not top_weight(_MOST, n) < share < top_weight(_LEAST, n):
@@ -132,11 +133,6 @@ def _checked(ranking: ArrayLike) -> IntArray:
     if len(np.unique(indices)) < len(indices):
         raise DataError("a ranking names a feature twice; name each once.")
     return indices.astype(np.int64)
-
-
-def _check_share(name: str, value: float) -> None:
-    if not 0 < value < 1:
-        raise ConfigError(f"{name}={value!r} must lie between 0 and 1, e.g. 0.9.")
 
 
 @dataclass(frozen=True)

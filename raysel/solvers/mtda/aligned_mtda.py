@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 
+from raysel.base.estimator import COUNT
 from raysel.base.task_samples import TaskSamples, task_label, warn_of_lost_directions
-from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
+from raysel.core.arrays import FloatArray, IntArray, LabelArray, StrOptions
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.formats.array_files import open_npz
 from raysel.data.formats.files import find_data_file, reading
@@ -225,7 +225,7 @@ embedded_labels_, task_names_, classes_
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "aligned": ["array-like", str, None],
         "share": [StrOptions({"projection", "within"})],
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "n_components": [COUNT, None],
     }
 
     n_components: int | None

@@ -13,19 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from raysel.base.estimator import VOLUME, Capabilities
+from raysel.base.estimator import COUNT, VOLUME, Capabilities
 from raysel.base.task_samples import TaskSamples, pair_of_sides, warn_of_lost_directions
-from raysel.core.arrays import FloatArray, Interval
+from raysel.core.arrays import FloatArray
 from raysel.core.errors import ConfigError, DataError
-from raysel.data.layouts import Layout
 from raysel.numerics.linear_algebra import centre, equilibrated_rank, thin_svd
 from raysel.solvers.mtda.shared_ratio import SharedRatioProjector
 
@@ -204,7 +202,7 @@ embedded_labels_, task_names_, classes_
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "shape": ["array-like", None],
         "bilinear": ["array-like", None],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [COUNT],
     }
     capabilities: ClassVar[Capabilities] = replace(
         SharedRatioProjector.capabilities,
@@ -236,12 +234,6 @@ embedded_labels_, task_names_, classes_
         self.tol = tol
         self.n_features_to_select = n_features_to_select
         self.random_state = random_state
-
-    @classmethod
-    def from_layout(cls, layout: Layout, **params: Any) -> Self:
-        """Make an estimator for the tasks of a layout, or for the shape of one task's samples."""
-        arrangement = layout.parameters()
-        return cls(tasks=arrangement.get("tasks"), shape=arrangement.get("shape"), **params)
 
     def complexity_key(self) -> tuple[float, ...]:
         """Return the number of components; the default counts as the largest number."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,8 +19,9 @@ import scipy.linalg
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from raysel.base.estimator import COUNT
 from raysel.base.task_samples import TaskSamples
-from raysel.core.arrays import FloatArray, Interval, StrOptions
+from raysel.core.arrays import FloatArray, StrOptions
 from raysel.core.errors import ConfigError
 from raysel.numerics.discriminants import LARGEST_RATIO, ScatterRange, Scatters, shared_ratio, shrunken
 from raysel.solvers.mtda.shared_ratio import SharedRatioProjector
@@ -226,7 +226,7 @@ class MTDA(SharedRatioProjector):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "method": [StrOptions({"exact", "alternating", "printed"})],
-        "intermediate_dim": [Interval(Integral, 1, None, closed="left"), None],
+        "intermediate_dim": [COUNT, None],
     }
 
     def __init__(

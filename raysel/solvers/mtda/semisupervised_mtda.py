@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -19,9 +18,9 @@ from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import laplacian
 from sklearn.neighbors import kneighbors_graph
 
-from raysel.base.estimator import Capabilities
+from raysel.base.estimator import COUNT, NOT_NEGATIVE, POSITIVE, Capabilities
 from raysel.base.task_samples import TaskSamples, warn_of_lost_directions
-from raysel.core.arrays import FloatArray, Interval
+from raysel.core.arrays import FloatArray
 from raysel.core.errors import DataError
 from raysel.numerics.discriminants import ScatterRange, scatter_range, shrunken
 from raysel.solvers.mtda.shared_ratio import SharedRatioProjector
@@ -132,9 +131,9 @@ embeddings_, embedded_labels_, task_names_, classes_
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "unlabelled": "no_validation",
-        "unlabelled_weight": [Interval(Real, 0, None, closed="neither")],
-        "graph_weight": [Interval(Real, 0, None, closed="left")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "unlabelled_weight": [POSITIVE],
+        "graph_weight": [NOT_NEGATIVE],
+        "n_neighbors": [COUNT],
     }
 
     capabilities: ClassVar[Capabilities] = replace(

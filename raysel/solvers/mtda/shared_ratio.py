@@ -102,22 +102,11 @@ class SharedRatioProjector(IterativeEstimator, TaskProjector):
     }
 
     task_weights: Literal["inverse_trace", "uniform"] | ArrayLike
-    shrinkage: float
 
     task_weights_: FloatArray
     numerators_: FloatArray
     denominators_: FloatArray
     retained_: FloatArray
-
-    def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which fewer components come first, then more shrinkage.
-
-        Returns
-        -------
-        tuple of float
-            Smaller for simpler models.
-        """
-        return (*super().complexity_key(), -self.shrinkage)
 
     def check(self, n_features: int) -> None:
         """Check that the parameters are valid for data of this number of features.

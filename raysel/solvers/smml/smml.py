@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from raysel.base.classifiers import OneAgainstRest, SignedTarget, signed_target
-from raysel.base.estimator import Capabilities, IterativeEstimator
-from raysel.core.arrays import FloatArray, Interval, LabelArray, StrOptions
-from raysel.core.errors import ConfigError, DataError
-from raysel.data.layouts import Layout, Modalities
+from raysel.base.estimator import NOT_NEGATIVE, Capabilities, IterativeEstimator
+from raysel.core.arrays import FloatArray, LabelArray, StrOptions
+from raysel.core.errors import ConfigError
+from raysel.data.scaling import modality_layout
 from raysel.solvers.smml.problem import Certificate, MultimodalProblem, PreparedModalities, prepare_modalities
 from raysel.solvers.smml.reweighted import ReweightedSVM
 from raysel.solvers.smml.walk import Source, Walk, solving_rounds
@@ -98,8 +97,8 @@ class SMML(IterativeEstimator, OneAgainstRest):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "modalities": [dict, None],
-        "gamma1": [Interval(Real, 0, None, closed="left")],
-        "gamma2": [Interval(Real, 0, None, closed="left")],
+        "gamma1": [NOT_NEGATIVE],
+        "gamma2": [NOT_NEGATIVE],
         "gamma_scale": [StrOptions({"max", "absolute"})],
         "method": [StrOptions({"admm", "reweighted"})],
     }
@@ -133,28 +132,12 @@ class SMML(IterativeEstimator, OneAgainstRest):
         self.max_iter = max_iter
         self.n_features_to_select = n_features_to_select
 
-    @classmethod
-    def from_layout(cls, layout: Layout, **params: Any) -> Self:
-        """Make a solver for data of a layout, with its modalities; other layouts are one modality."""
-        return cls(modalities=layout.parameters().get("modalities"), **params)
-
     def check(self, n_features: int) -> None:
         """Check the parameters, alone and against the number of features; raise ConfigError if one is wrong."""
         super().check(n_features)
         if self.gamma1 == 0 and self.gamma2 == 0:
             raise ConfigError("gamma1=0 and gamma2=0 leave nothing to select by: set at least one of them above 0.")
-        if self.modalities is None:
-            return
-        try:
-            layout = Modalities(self.modalities)
-        except DataError as error:
-            raise ConfigError(str(error)) from error
-        if layout.n_features != n_features:
-            given = ", ".join(f"{name}: {width}" for name, width in layout.modalities.items())
-            raise ConfigError(
-                f"modalities ({given}) have {layout.n_features} columns together, X has {n_features}:"
-                " every column belongs to exactly one modality."
-            )
+        modality_layout(self.modalities, n_features)
 
     def complexity_key(self) -> tuple[float, ...]:
         """Return the sort key by which larger gamma1 + gamma2 come first, then larger gamma1 (fewer modalities)."""
@@ -262,7 +245,7 @@ class SMML(IterativeEstimator, OneAgainstRest):
         self.dual_gap_ = 0.0 if problem.is_zero_solution else certificate.gap
         self.n_subproblems_ = n_subproblems
         self.scores_ = np.linalg.norm(self.coef_, axis=0)
-        layout = Modalities(self.modalities or {"all": self.coef_.shape[1]})
+        layout = modality_layout(self.modalities, self.coef_.shape[1])
         self.modality_names_ = list(layout.modalities)
         blocks = [self.coef_[:, columns] for columns in layout.slices().values()]
         self.modality_scores_ = np.array([np.linalg.norm(block, axis=1) for block in blocks])

@@ -23,7 +23,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from raysel.base.classifiers import MatrixSelector
-from raysel.base.estimator import Capabilities, IterativeEstimator
+from raysel.base.estimator import COUNT, POSITIVE, Capabilities, IterativeEstimator
 from raysel.core.arrays import FloatArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import ConfigError
 from raysel.numerics.least_squares import LeastSquaresData, least_squares_data, orthonormal
@@ -138,13 +138,15 @@ class SMR(IterativeEstimator, MatrixSelector):
     _place = 0
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "rank": [Interval(Integral, 1, None, closed="left")],
+        "alpha": [POSITIVE],
+        "rank": [COUNT],
         "p": [Interval(Real, 0, 1, closed="right")],
-        "zeta": [Interval(Real, 0, None, closed="neither")],
+        "zeta": [POSITIVE],
         "init": [StrOptions({"multistart", "identity", "random"})],
         "alpha_scale": [StrOptions({"max", "absolute"})],
     }
+
+    simpler_first = ("rank", "-alpha")
 
     def __init__(
         self,
@@ -191,10 +193,6 @@ class SMR(IterativeEstimator, MatrixSelector):
             raise ConfigError(
                 f"rank={self.rank} exceeds the smaller side of {shape[0]} x {shape[1]}: take at most {min(shape)}."
             )
-
-    def complexity_key(self) -> tuple[float, ...]:
-        """Return the sort key by which a lower rank comes first, then a stronger penalty."""
-        return (self.rank, -self.alpha)
 
     def another_start(self) -> SMR | None:
         """Return the second best start of "multistart", else a random one; None where the problem is convex."""

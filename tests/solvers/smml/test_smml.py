@@ -174,7 +174,7 @@ def test_sparser_is_simpler():
     ("params", "message"),
     [
         ({"gamma1": 0, "gamma2": 0}, "nothing to select by"),
-        ({"modalities": {"a": 5, "b": 5}}, "10 columns together, X has 12"),
+        ({"modalities": {"a": 5, "b": 5}}, "10 columns in total, but X has 12"),
         ({"modalities": {"a": 0, "b": 12}}, "positive whole number"),
         ({"n_features_to_select": 13}, "exceeds the 12 features"),
     ],
