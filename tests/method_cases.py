@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.feature_selection import SelectorMixin
 
 from raysel.testing import MethodCase
 
@@ -26,6 +22,8 @@ KRONECKER = dict.fromkeys(
 MAPS = {"tasks": {"aligned": [np.random.default_rng(seed).standard_normal((d, 5)) for seed, d in enumerate((6, 8))]}}
 MAPPED = dict.fromkeys(["feature_order[[]tasks]", "constant_features[[]tasks]"], "a given map belongs to its columns")
 
+#: The paper's updates of W_i and P in turn.
+ALTERNATING = {"method": "alternating"}
 #: 2DLDA starts at R = [I; 0], as its paper does.
 FIRST_COLUMNS = {"feature_order[[]matrices*": "the first pass starts at the first columns of the matrices"}
 #: MCGF predicts on a graph of all samples that are given to predict.
@@ -34,17 +32,22 @@ TRANSDUCTIVE = dict.fromkeys(["scikit-learn[[]check_methods_subset_invariance]"]
 CASES = [
     MethodCase("smr", {"max_iter": 30, "tol": 1e-6}, [{"alpha": 0.3}, {"p": 0.5}, {"init": "identity"}], {"alpha": 2}),
     MethodCase("smml", {"tol": 1e-3}, [{"gamma1": 0.3}, {"gamma2": 0.0}], {"gamma1": 1.0}),
-    MethodCase("mtda", {"shrinkage": 0.1}, [{"shrinkage": 0.5}, {"n_components": 1}], objective="rises"),
+    MethodCase("mtda", {"shrinkage": 0.1}, [{"shrinkage": 0.5}, {"n_components": 1}, ALTERNATING], objective="rises"),
     MethodCase(
         "aligned_mtda",
         {"shrinkage": 0.1},
-        [{"shrinkage": 0.5}],
+        [{"shrinkage": 0.5}, {"share": "within"}],
         objective="rises",
         expected_failures=MAPPED,
         layout_params=MAPS,
     ),
     MethodCase("bilinear_mtda", {"n_init": 2}, [{"n_init": 3}], objective="rises", expected_failures=KRONECKER),
-    MethodCase("semisupervised_mtda", {"shrinkage": 0.1}, [{"unlabelled_weight": 0.5}], objective="rises"),
+    MethodCase(
+        "semisupervised_mtda",
+        {"shrinkage": 0.1},
+        [{"unlabelled_weight": 0.5}, {"graph_weight": 1.0}],
+        objective="rises",
+    ),
     MethodCase("pca", {}, [{"n_components": 2}]),
     MethodCase("lda", {"shrinkage": 0.1}, [{"shrinkage": 0.5}]),
     MethodCase("linear_svm", {"C": 0.05, "penalty": "l1", "tol": 1e-6}, [{"C": 1.0}, {"penalty": "l2"}], {"C": 1e-5}),
@@ -84,19 +87,15 @@ CASES = [
 ]
 
 
-def representatives(cases: Sequence[MethodCase]) -> list[str]:
-    """Names of methods of which each has a base class that no earlier one has: raysel's, or a role of scikit-learn's.
-
-    Those come first of which every check is expected to pass.
-    """
-    seen: set[type] = set()
-    found = []
-    for case in sorted(cases, key=lambda case: len(case.expected_failures)):
-        if case.wrapped:
-            bases = {ClassifierMixin, SelectorMixin} & set(case.cls.__mro__)
-        else:
-            bases = {base for base in case.cls.__mro__[1:] if base.__module__.startswith("raysel.")}
-        if bases - seen:
-            found.append(case.solver_name)
-            seen |= bases
-    return found
+#: Methods whose checks are quick, one of each base class of raysel and role of scikit-learn's, and the data sets that
+#: they are quick on: together all of the suite's.
+QUICK = {
+    "smr": ("vectors, 2 classes", "matrices, 3 classes"),
+    "smml": ("modalities, 3 classes", "modalities, 3 labels"),
+    "mtda": ("tasks", "more features than samples"),
+    "pca": ("tensors of order 3, 2 classes", "tasks"),
+    "kernel_svm": ("modalities, 3 labels", "more features than samples"),
+    "variance": ("masked volumes, 3 classes", "matrices, 3 classes"),
+    "sklearn.linear_model.LogisticRegression": ("matrices, 3 classes", "more features than samples"),
+    "sklearn.feature_selection.SelectKBest": ("masked volumes, 3 classes", "modalities, 3 classes"),
+}

@@ -13,7 +13,6 @@ from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from raysel.base.adapter import ScikitLearnMethod, feature_scores, wrapped_capabilities
 from raysel.core.errors import DataError
@@ -23,19 +22,6 @@ from raysel.core.errors import DataError
 def digits():
     X, y = load_digits(return_X_y=True)
     return X[:200], y[:200]
-
-
-@pytest.mark.slow
-@parametrize_with_checks(
-    [
-        ScikitLearnMethod(LinearSVC(random_state=0)),
-        ScikitLearnMethod(ExtraTreesClassifier(n_estimators=5, random_state=0)),
-        ScikitLearnMethod(KNeighborsClassifier()),
-        ScikitLearnMethod(SelectKBest(k=1)),
-    ]
-)
-def test_scikit_learn_s_checks_hold(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize(

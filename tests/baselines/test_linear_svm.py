@@ -10,7 +10,6 @@ from sklearn.datasets import load_digits, load_wine
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import scale
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from raysel.baselines.linear_svm import LinearSVM
 
@@ -110,9 +109,3 @@ def test_an_end_by_max_iter_is_no_convergence():
     X, y = wide()
     svm = LinearSVM(100.0, max_iter=2, random_state=0).fit(X, y)
     assert (svm.converged_, svm.liblinear_iterations_) == (False, 2)
-
-
-@pytest.mark.slow
-@parametrize_with_checks([LinearSVM(random_state=0)])
-def test_sklearn_contract(estimator, check):
-    check(estimator)

@@ -3,24 +3,47 @@
 from __future__ import annotations
 
 import pytest
-from method_cases import CASES, representatives
+from method_cases import CASES, QUICK
+from sklearn.base import ClassifierMixin
+from sklearn.feature_selection import SelectorMixin
 
 from raysel.base.registry import solver_names
 from raysel.execution.ray.executor import RayExecutor
 from raysel.testing import estimator_checks, parametrize
+from raysel.testing.method_cases import samples_for
 from raysel.testing.method_suite import executors_agree
 
 BY_NAME = {case.solver_name: case for case in CASES}
-QUICK = representatives(CASES)
 
 
 def test_every_registered_method_has_a_case():
     assert set(solver_names()) <= set(BY_NAME)
 
 
+def bases(case):
+    """Base classes of raysel, or roles of scikit-learn, of a method."""
+    if case.wrapped:
+        return {ClassifierMixin, SelectorMixin} & set(case.cls.__mro__)
+    return {base for base in case.cls.__mro__[1:] if base.__module__.startswith("raysel.")}
+
+
+def test_the_quick_checks_take_every_base_class_and_every_kind_of_data():
+    quick = [BY_NAME[name] for name in QUICK]
+    assert set().union(*map(bases, quick)) == set().union(*map(bases, CASES))
+    names = {case.solver_name: {samples.name for samples in samples_for(case)} for case in CASES}
+    assert all(set(QUICK[case.solver_name]) <= names[case.solver_name] for case in quick)
+    assert set().union(*QUICK.values()) == set().union(*names.values())
+
+
+def is_quick(check):
+    method, _, label = check.name.partition(": ")
+    on_samples = check.kind not in ("study", "scikit-learn")
+    return method in QUICK and (not on_samples or any(label.endswith(f"[{name}]") for name in QUICK[method]))
+
+
 @parametrize(
     (check for case in CASES for check in estimator_checks(case)),
-    slow=lambda check: check.name.partition(":")[0] not in QUICK,
+    slow=lambda check: not is_quick(check),
 )
 def test_conformance(check):
     check()

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from small_studies import make_study, run_serially
 from task_sets import (
     assert_same_spaces,
@@ -103,12 +102,6 @@ def mapped_scatters(tasks, maps):
     """S_b, S_w and S_t of the mapped tasks."""
     found = [dense_scatters(X @ W, y) for (X, y), W in zip(tasks, maps, strict=True)]
     return [(B, T - B, T) for B, T in found]
-
-
-@pytest.mark.slow
-@parametrize_with_checks([AlignedMTDA(share="within")])
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 def test_a_shared_projection_is_one_trace_ratio_of_the_weighted_sums():

@@ -8,7 +8,6 @@ import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from task_sets import concatenate, dense_scatters, leading, make_tasks
 
 from raysel.core.errors import ConfigError
@@ -290,12 +289,3 @@ def test_a_dropped_task_is_reported():
     with pytest.warns(UserWarning, match="task 'task1' was dropped"):
         mtda = MTDA().fit_tasks([strong, (noise, shuffled)])
     assert mtda.retained_[1] < 1e-6 < mtda.retained_[0]
-
-
-# --- the contract -------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@parametrize_with_checks([MTDA(method="alternating", random_state=0)])
-def test_sklearn_contract(estimator, check):
-    check(estimator)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from small_studies import make_study, run_serially
 from task_sets import assert_same_spaces, best_ratio, dense_scatters, make_task, write_tasks
 
@@ -35,12 +34,6 @@ def test_small_eigenvalues_of_the_denominator_are_right():
 def test_samples_that_do_not_vary_are_refused():
     with pytest.raises(DataError, match="the data: all features are constant"):
         partly_labelled(task_samples("", np.ones((6, 2)), np.array([0, 0, 1, 1, -1, -1]), -1))
-
-
-@pytest.mark.slow
-@parametrize_with_checks([SemiSupervisedMTDA(graph_weight=1.0, n_neighbors=3)])
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize(("eta", "mu"), [(1.0, 0.0), (0.3, 0.0), (0.5, 20.0)])

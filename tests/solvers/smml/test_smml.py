@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from smml_reference import conic_optimum, indicator, objective, optimality_residual
 
 from raysel.baselines.linear_svm import LinearSVM
@@ -193,12 +192,6 @@ def test_wrong_targets_are_named():
         SMML().fit(X, np.zeros_like(y))
     with pytest.raises(DataError, match="indicator"):
         SMML().prepare(X, np.column_stack([y, y]))
-
-
-@pytest.mark.slow
-@parametrize_with_checks([SMML(tol=1e-3, method="reweighted", max_iter=3)])
-def test_scikit_learn_compatibility(estimator, check):
-    check(estimator)
 
 
 WIDTHS_PATH = {"wide": 12, "single": 1, "other": 15}

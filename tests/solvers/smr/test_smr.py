@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.callback import ProgressBar, ScoringMonitor
 from sklearn.datasets import load_digits
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from smr_reference import flat, images_with_signal
 
 from raysel.core.errors import ConfigError, DataError
@@ -245,15 +244,6 @@ def test_the_default_start_draws_nothing_from_outside(p, digits):
         smr = SMR((8, 8), rank=2, p=p, max_iter=3, tol=0, random_state=seed)
         fits.append(smr.fit(digits[0][:100], digits[1][:100]))
     assert_array_equal(fits[0].coef_, fits[1].coef_)
-
-
-# --- the estimator --------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@parametrize_with_checks([SMR(p=0.5), SMR(init="random", random_state=0), SMR(init="identity")])
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 def test_two_classes_keep_both_columns_of_the_targets(digits):
