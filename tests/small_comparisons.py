@@ -94,3 +94,6 @@ def fill_in(folder: Path, seed: int = 0) -> None:
 
     for member in read_members(folder)["members"]:
         change_refits(folder / member["folder"], change)
+        lines = list(read_journal(folder / member["folder"] / "journal.jsonl"))
+        lines[0]["config"]["evaluation"]["report"] = ["mean_average_precision"]
+        write_lines(folder / member["folder"], lines)

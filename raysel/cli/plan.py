@@ -19,9 +19,9 @@ from raysel.core.storage.working_copy import shown_place
 from raysel.data.formats.files import find_data_file
 from raysel.execution.serial import MEMORY_SHARE, room_for_folds
 from raysel.results import description
-from raysel.results.preview import Preview
+from raysel.results.description import Preview
 from raysel.results.progress import counted, duration
-from raysel.results.texts import storage_remedy
+from raysel.results.remarks import storage_remedy
 from raysel.run.definition import Comparison, naming
 from raysel.run.launch import THIS_MACHINE, Nodes, Slots, slots
 from raysel.study.cost import CostEstimate, estimate_cost

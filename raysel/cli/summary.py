@@ -1,32 +1,41 @@
-"""Summary of a finished study as the command prints it."""
+"""Summary of a finished study as the command prints it, and the lines and tables of all summaries."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
 from raysel.core.credentials import bare_uri
-from raysel.core.printing import mean_and_sd
 from raysel.core.storage.working_copy import shown_place
 from raysel.evaluation.plan import FINAL
 from raysel.results import texts
 from raysel.results.agreement import CONSENSUS
 from raysel.results.facts import Facts
 from raysel.results.progress import counted
+from raysel.results.remarks import format_remarks
 from raysel.results.result import StudyResult
+from raysel.results.tables import TextTable
 from raysel.tracking.journal_upload import notices
 from raysel.tracking.mlflow_view import runs_page
 
 _LABEL = 11  # columns of the labels, with the space behind them
 _MOST_ACTIONS = 3
-_HEAD = 13  # columns to which the head of a table's column is wrapped where its cells are narrower
+#: Width of the tables where the output is no terminal.
+_WIDTH = 100
+#: Width up to which a cell is kept from breaking.
+_WIDEST = 26
+#: Blanks between two columns.
+_GAP = 2
+
+# --- study -------------------------------------------------------------------------------------
 
 
 def print_answer(result: StudyResult, out: Console, *, verbose: bool = False) -> None:
@@ -40,141 +49,70 @@ def print_answer(result: StudyResult, out: Console, *, verbose: bool = False) ->
     verdicts = texts.verdict_sentences(facts) if verbose else [texts.short_verdict(facts)]
     if verdict := " ".join(filter(None, [*verdicts, texts.missing_references_sentence(facts)])):
         _say(out, verdict, style="yellow")
-    rows = [[row.name.rpartition(".")[2], *row[1:]] for row in texts.score_rows(facts)]
-    if len(rows) > 1:
-        out.print(_table(["method or reference", "features", f"test {facts.metric}", "method minus it [95 %]"], rows))
-    for label, text in [*_trust(result), *(_details(facts) if verbose else [])]:
+    if facts.references:
+        print_table(texts.score_table(facts), out)
+    for label, text in _lines(result, verbose=verbose):
         _say(out, text, label)
-    for remark in texts.format_remarks(facts.remarks if verbose else facts.actions[:_MOST_ACTIONS]):
+    for remark in format_remarks(facts.remarks if verbose else facts.actions[:_MOST_ACTIONS]):
         _say(out, remark, style="yellow")
     if verbose:
-        for table in _tables(facts):
-            out.print()
-            out.print(table)
+        for table in (texts.curve_table(facts), texts.winners_table(facts)):
+            if len(table.rows) > 1:
+                out.print()
+                print_table(table, out)
         out.print()
         for text in _explanations(facts):
             _say(out, text, style="dim")
 
 
-def print_files(result: StudyResult, out: Console) -> None:
-    """Print where the report and the study are, the next command, and how to open MLflow; no path is broken."""
-    for label, text in _files(result):
-        out.print(f"{label:<{_LABEL}}{text}", markup=False, soft_wrap=True)
-    for text in notices([result.tracking]):
-        _say(out, text, " ", style="yellow")
-    if not result.tracking.get("complete"):
-        why = result.tracking.get("error") or "MLflow was too slow"
-        _say(out, f"not all runs are uploaded: {why}. To upload:", " ", style="yellow")
-        command = f"python -m raysel.tune --replay {shlex.quote(shown_place(result.path))}"
-        out.print(f"{'':<{_LABEL}}{command}", markup=False, soft_wrap=True)
-
-
-def _say(out: Console, text: str, label: str = "", style: str | None = None) -> None:
-    """Print a sentence behind its label, wrapped on a terminal."""
-    indent = _LABEL if label else 0
-    line = f"{label:<{indent}}{text}"
-    if out.is_terminal:  # words, e.g. names of parameters, are never broken
-        wrapper = textwrap.TextWrapper(out.width, break_long_words=False, break_on_hyphens=False)
-        wrapper.subsequent_indent = " " * indent
-        line = wrapper.fill(line) or line
-    out.print(line, markup=False, style=style, soft_wrap=True)
-
-
-def _tables(facts: Facts) -> Iterator[Table]:
-    """Yield the curve over the numbers of features and the winners of the outer folds."""
-    header, rows = texts.curve_rows(facts)
-    if len(rows) > 1:
-        references = [texts.short_reference_name(facts, name) for name in facts.references]
-        yield _table([*header[: len(header) - len(references)], *references], rows, first="right")
-    yield _winners_table(facts)
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]], first: str = "left") -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for i, name in enumerate(header):
-        left = i == 0 and first == "left"
-        head = _head(name, max(len(row[i]) for row in rows)) if i else Text(name)
-        table.add_column(head, justify="left" if left else "right", no_wrap=i > 0)
-    for row in rows:
-        table.add_row(*map(Text, row))
-    return table
-
-
-def _head(name: str, width: int = 0) -> Text:
-    """Head of a column of cells of some width, on several lines if it is longer."""
-    return Text("\n".join(textwrap.wrap(name.replace("_", " "), max(width, _HEAD))))
-
-
-def _winners_table(facts: Facts) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("fold", no_wrap=True)
-    table.add_column("winner")  # the only column that wraps where the terminal is narrow
-    names = [*(["features"] if facts.has_chosen_n else []), *(["scored"] if facts.agreement else [])]
-    for name in (*names, f"inner {facts.metric}", f"test {facts.metric}"):
-        table.add_column(_head(name), justify="right", no_wrap=True)
-    for row in texts.winner_rows(facts):
-        table.add_row(*map(Text, row))
-    means = mean_and_sd(facts.inner.mean), texts.format_values(facts.test)
-    table.add_row("mean", "", *[""] * len(names), *means, style="bold")
-    return table
-
-
-def _trust(result: StudyResult) -> Iterator[tuple[str, str]]:
-    """Yield label and text of the lines on further scores, on the best features and on their stability."""
-    facts = result.facts
-    if facts.by_task:
-        yield "by task", texts.format_each(facts.by_task)
-    if facts.report:
-        yield "reported", f"test {texts.format_each(facts.report)}"
-    if facts.agreement:
-        yield "features", texts.best_features(result.ranking(by=FINAL if facts.final else CONSENSUS))
-        yield "stability", texts.short_stability(facts)
-
-
-def _details(facts: Facts) -> Iterator[tuple[str, str]]:
-    """Yield label and text of further lines on the model, its ranking and the figures of the winners."""
-    if facts.agreement:
-        yield "overlap", texts.overlap(facts)
-    yield "model", texts.model_sentence(facts)
-    yield "optimism", texts.optimism_sentence(facts).removeprefix("Optimism: ").removesuffix(".")
-    if convergence := texts.convergence(facts):
-        yield "fits", convergence
-    yield from (("trials", text) for text in texts.trial_sentences(facts))
-    if facts.agreement and facts.agreement.consensus:
-        yield "consensus", facts.agreement.consensus
-    if redundancy := texts.redundancy(facts):
-        yield "redundancy", redundancy
-    if modalities := texts.modalities(facts):
-        yield "modalities", f"{modalities} (mean of modality_scores of the outer winners; all are in manifest.json)"
+def _lines(result: StudyResult, *, verbose: bool) -> Iterator[tuple[str, str]]:
+    """Yield label and text of the lines on further scores, the best features and their stability, and on all else."""
+    facts, agreement = result.facts, result.facts.agreement
+    lines = {"by task": texts.format_each(facts.by_task), "reported": texts.format_each(facts.report, "test ")}
+    if agreement:
+        lines["features"] = texts.best_features(result.ranking(by=FINAL if facts.final else CONSENSUS))
+        lines["stability"] = texts.short_stability(facts)
+    if verbose:
+        modalities = texts.modalities(facts)
+        lines |= {
+            "overlap": texts.overlap(facts),
+            "model": texts.model_sentence(facts),
+            "optimism": texts.optimism_sentence(facts).removeprefix("Optimism: ").removesuffix("."),
+            "fits": texts.convergence(facts),
+            "trials": "; ".join(texts.trial_sentences(facts)),
+            "consensus": agreement.consensus if agreement else "",
+            "redundancy": texts.redundancy(facts),
+            "modalities": modalities and f"{modalities} (mean over the outer winners; all are in manifest.json)",
+        }
+    yield from ((label, text) for label, text in lines.items() if text)
 
 
 def _explanations(facts: Facts) -> Iterator[str]:
     """Yield what the figures and the columns of the tables mean."""
     yield texts.rule_sentence(facts.evaluation, facts.study.choose_n)
-    columns = []
     if facts.has_chosen_n:
-        columns.append("features: number of best features that the scores are of")
+        yield "best features: number of those that the scores are of"
     if facts.agreement:
-        columns.append("scored: number of features with a score (above 0) in that fold's winner")
-    if columns:
-        yield "; ".join(columns)
+        yield "features with a score: number of those with a score above 0 in that fold's winner"
     if len(facts.curve["n_features"]) > 1:
         yield "inner, test: mean ± SD over the outer folds for each number of features; of references the mean"
     if footnote := texts.interval_footnote(facts):
         yield footnote
 
 
-def _files(result: StudyResult) -> Iterator[tuple[str, str]]:
-    """Yield label and text of the lines on the report, the study, the next command and MLflow."""
+def print_files(result: StudyResult, out: Console) -> None:
+    """Print where the report and the study are, the next command, and how to open MLflow; no path is broken."""
     facts, place = result.facts, shown_place(result.path)
-    more = len(facts.remarks) - len(facts.actions[:_MOST_ACTIONS])
     if result.directory.report.exists():
+        more = len(facts.remarks) - len(facts.actions[:_MOST_ACTIONS])
         others = f"; {counted(more, 'more remark')}" if more else ""
-        yield "report", f"{shown_place(result.directory.report)} (all figures and tables{others})"
-    yield "study", place
+        print_line(out, "report", f"{shown_place(result.directory.report)} (all figures and tables{others})")
+    print_line(out, "study", place)
     for _, command in texts.open_checks(facts, shlex.quote(place))[:1]:
-        yield "next", command
-    yield from zip(("MLflow", ""), _mlflow_lines(result), strict=False)
+        print_line(out, "next", command)
+    for label, line in zip(("MLflow", ""), _mlflow_lines(result), strict=False):
+        print_line(out, label, line)
+    print_upload(result.path, [result.tracking], out)
 
 
 def _mlflow_lines(result: StudyResult) -> list[str]:
@@ -190,3 +128,84 @@ def _mlflow_lines(result: StudyResult) -> list[str]:
     shown = stored.relative_to(Path.cwd()) if stored.is_relative_to(Path.cwd()) else stored
     command = f"{shlex.quote(sys.executable)} -m mlflow ui --backend-store-uri {shlex.quote(f'sqlite:///{shown}')}"
     return [command, f"then open http://127.0.0.1:5000{page}"]
+
+
+# --- lines and tables --------------------------------------------------------------------------
+
+
+def _say(out: Console, text: str, label: str = "", style: str | None = None) -> None:
+    """Print a sentence behind its label, wrapped on a terminal."""
+    indent = _LABEL if label else 0
+    line = f"{label:<{indent}}{text}"
+    if out.is_terminal:  # words, e.g. names of parameters, are never broken
+        wrapper = textwrap.TextWrapper(out.width, break_long_words=False, break_on_hyphens=False)
+        wrapper.subsequent_indent = " " * indent
+        line = wrapper.fill(line) or line
+    out.print(line, markup=False, style=style, soft_wrap=True)
+
+
+def print_line(out: Console, label: str, text: str) -> None:
+    """Print a path, an address or a command, which is not broken, behind its label."""
+    out.print(f"{label:<{_LABEL}}{text}", markup=False, soft_wrap=True)
+
+
+def print_upload(place: Path, states: Iterable[Mapping[str, Any]], out: Console) -> None:
+    """Print what a user must know of the upload to MLflow, and the command that completes it."""
+    states = list(states)
+    for text in notices(states):
+        _say(out, text, " ", style="yellow")
+    if not states[0].get("complete"):
+        why = states[0].get("error") or "MLflow was too slow"
+        _say(out, f"not all runs are uploaded: {why}. To upload:", " ", style="yellow")
+        print_line(out, "", f"python -m raysel.tune --replay {shlex.quote(shown_place(place))}")
+
+
+def print_table(table: TextTable, out: Console) -> None:
+    """Print a table; columns that do not fit beside the others follow below, with the names of the rows again."""
+    width = out.width if out.is_terminal else _WIDTH
+    header = [name.replace("_", " ") for name in table.header]
+    if table.title:
+        out.print(table.title, markup=False, style="dim")
+    for number, widths in enumerate(_blocks(table, header, width)):
+        shown = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+        for i, columns in widths.items():
+            justify: JustifyMethod = "right" if table.is_number(i) else "left"
+            shown.add_column(Text(header[i]), justify=justify, width=columns, overflow="fold")
+        for row in table.rows:
+            if not number or any(row[i] for i in list(widths)[1:]):
+                shown.add_row(*[Text(row[i]) for i in widths])
+        if number:
+            out.print()
+        if out.is_terminal:
+            out.print(shown)
+            continue
+        # The width that print takes cannot exceed the console's, which is 80 without a terminal.
+        before, out.width = out.width, width
+        out.print(shown)
+        out.width = before
+
+
+def _blocks(table: TextTable, header: Sequence[str], width: int) -> Iterator[dict[int, int]]:
+    """Columns that fit side by side, each with its width; the first column is in every block."""
+    least, cells_only, whole = [], [], []
+    for i, name in enumerate(header):
+        cells = [row[i] for row in table.rows]
+        # No figure, no name of a row and no word of a header is broken; settings and long remarks may be.
+        kept = cells if table.is_number(i) or not i else [word for cell in cells for word in cell.split()]
+        least.append(max([min(max(map(len, kept), default=1), _WIDEST), *map(len, name.split())]))
+        cells_only.append(max(map(len, cells), default=0))
+        whole.append(max(len(name), cells_only[-1]))
+    start = 1
+    while start < len(header):
+        block, used = [0, start], least[0] + _GAP + least[start]
+        while block[-1] + 1 < len(header) and used + _GAP + least[block[-1] + 1] <= width:
+            block.append(block[-1] + 1)
+            used += _GAP + least[block[-1]]
+        start = block[-1] + 1
+        widths = {i: least[i] for i in block}
+        spare = max(width - used, 0)
+        for wanted in (cells_only, whole):  # heads of several lines rather than cells
+            for i in sorted(block, key=lambda i: wanted[i] - widths[i]):
+                added = min(max(wanted[i] - widths[i], 0), spare)
+                widths[i], spare = widths[i] + added, spare - added
+        yield widths

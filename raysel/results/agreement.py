@@ -173,7 +173,7 @@ class Agreement:
                 "undefined_because": self.stability.reason or None,
                 "with_permuted_labels": permuted,
             },
-            "stability_curve": {name: own for name, own in self.curve.items() if name != "undefined_because"},
+            "stability_curve": {name: column for name, column in self.curve.items() if name != "undefined_because"},
             "rank_biased_overlap": {
                 "mean": overlap.mean,
                 "lowest": overlap.lowest,

@@ -13,14 +13,16 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from raysel.core.errors import StudyError
-from raysel.core.printing import markdown_text, mean_and_sd
+from raysel.core.printing import markdown_text
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.plan import FINAL
 from raysel.evaluation.ranking_files import check_formats, write_manifest, write_maps, write_ranking
 from raysel.evaluation.records import TrialRecord
 from raysel.results import texts
 from raysel.results.facts import Facts
+from raysel.results.remarks import format_remarks
 from raysel.results.result import StudyResult
+from raysel.results.tables import TextTable, markdown_table
 from raysel.tracking.directory import StudyDirectory
 
 
@@ -102,42 +104,27 @@ def _move_new(files: Sequence[Path], folder: Path) -> list[Path]:
 
 def markdown(facts: Facts) -> str:
     """Return the winners and their scores as a table in Markdown, with the model, the stability and the remarks."""
-    header, curve = texts.curve_rows(facts)
+    curve = texts.curve_table(facts)
     parts = [
         f"{texts.capitalized(texts.headline(facts))}. {texts.rule_sentence(facts.evaluation, facts.study.choose_n)}",
-        _winners_table(facts),
+        _table(texts.winners_table(facts), -1, ("outer fold", f"test {facts.metric}")),
         f"Test {facts.metric} by task: {texts.format_each(facts.by_task)}." if facts.by_task else "",
-        *_references(facts),
-        _table([header, *curve]) if len(curve) > 1 else "",
+        _table(texts.score_table(facts), 0, ("reference",)) if facts.references else "",
+        " ".join(filter(None, [*texts.verdict_sentences(facts), texts.missing_references_sentence(facts)])),
+        _table(curve) if len(curve.rows) > 1 else "",
         texts.optimism_sentence(facts),
         texts.interval_footnote(facts),
         " ".join(_model(facts)),
-        "\n".join(f"- {remark}" for remark in texts.format_remarks(facts.remarks)),
+        "\n".join(f"- {remark}" for remark in format_remarks(facts.remarks)),
     ]
     return markdown_text("\n\n".join(part for part in parts if part))
 
 
-def _winners_table(facts: Facts) -> str:
-    metric, ranked, chosen = facts.metric, facts.agreement is not None, facts.has_chosen_n
-    head = ["outer fold", "winner", *(["best features"] if chosen else [])]
-    head += [*(["features with a score"] if ranked else []), f"inner {metric}", f"test {metric}"]
-    rows = [head + [f"test {name}" for name in facts.report]]
-    for i, row in enumerate(texts.winner_rows(facts)):
-        reported = (own.values[i] for own in facts.report.values())
-        rows.append([*row, *("undefined" if value is None else mean_and_sd(value) for value in reported)])
-    mean = ["**mean**", *[""] * (1 + chosen + ranked), mean_and_sd(facts.inner.mean)]
-    mean += [f"**{texts.format_values(facts.test)}**", *map(texts.format_values, facts.report.values())]
-    return _table([*rows, mean])
-
-
-def _references(facts: Facts) -> list[str]:
-    missing = texts.missing_references_sentence(facts)
-    if not facts.references:
-        return [missing]
-    head = ["reference", "features", f"test {facts.metric}", f"method minus it [{texts.interval_name(facts)}]"]
-    rows = texts.score_rows(facts)
-    table = _table([head, [f"**{rows[0].name}**", *rows[0][1:]], *rows[1:]])
-    return [table, " ".join([*texts.verdict_sentences(facts), *([missing] if missing else [])])]
+def _table(table: TextTable, row: int = 0, bold: Sequence[str] = ()) -> str:
+    """A table in Markdown, the cells of one of its rows in some columns in bold."""
+    rows = [[cell.replace("|", "\\|") for cell in line] for line in table.rows]
+    rows[row] = [f"**{cell}**" if name in bold else cell for name, cell in zip(table.header, rows[row], strict=True)]
+    return markdown_table([[name.replace("|", "\\|") for name in table.header], *rows])
 
 
 def _model(facts: Facts) -> Iterator[str]:
@@ -153,20 +140,13 @@ def _model(facts: Facts) -> Iterator[str]:
         yield f"Redundancy {redundancy}."
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown; the first row is its header."""
-    escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
-    lines = ["|" + "|".join(f" {cell} " if cell else " " for cell in row) + "|" for row in escaped]
-    return "\n".join([lines[0], f"|{'---|' * len(rows[0])}", *lines[1:]])
-
-
 def manifest(result: StudyResult, top: int | None = None, by: str = FINAL) -> dict[str, Any]:
     """Return the manifest of a study: its configuration, versions and hashes, and its results."""
     study = result.stored.study
     facts = result.facts if top is None and by == FINAL else Facts.of(result, top, by)
     return {
         **facts.to_json(),
-        "remarks": texts.format_remarks(facts.remarks),
+        "remarks": format_remarks(facts.remarks),
         "command": command_again(result),
         "config": study.config,
         "config_hash": study.config_hash,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -69,6 +70,8 @@ class Facts:
     redundancy: Mapping[int, list[float | None]]
     #: Number of trials by status: ``finished``, ``null`` (zero solution), ``stopped`` and ``failed``.
     trials: Mapping[str, int]
+    #: Smallest and largest number of configurations that were tried for an outer fold.
+    n_tried: tuple[int, int]
     #: End of the search: trials tried and planned, and whether ``search.time_budget`` ended it.
     search: SearchRecord | None
     #: Fits of trials that were not stopped, and the winners' refits: how many there are, and how many met ``tol``.
@@ -113,6 +116,7 @@ class Facts:
             modality_scores=_modality_scores(result),
             redundancy=_redundancy(result),
             trials=result.n_trials,
+            n_tried=_n_tried(result),
             search=result.stored.search,
             inner_fits=inner_convergence(result.records),
             fits=Convergence.of(result.refits),
@@ -173,27 +177,27 @@ class Facts:
 
     def to_json(self) -> dict[str, Any]:
         """Return the facts as plain data, as the manifest has them, with the remarks as keys and values."""
+        search, scores = self.search, {**self.test.to_json(), "inner": list(self.inner.values), **self._scores()}
+        if self.by_task:
+            scores["tasks"] = {name: list(scored.values) for name, scored in self.by_task.items()}
+        if self.report:
+            scores["report"] = {name: scored.to_json() for name, scored in self.report.items()}
         figures: dict[str, Any] = {
             "name": self.study.name,
             "metric": self.metric,
             "remarks": [vars(remark) for remark in self.remarks],
             "trials": self.trials,
             "search": {
-                "cut_by_time_budget": self.search.cut if self.search else False,
-                "n_tried": self.search.n_tried if self.search else None,
-                "n_planned": self.search.n_planned if self.search else None,
+                "cut_by_time_budget": search.cut if search else False,
+                "n_tried": search.n_tried if search else None,
+                "n_planned": search.n_planned if search else None,
             },
             "winners": {winner.fold: winner.params for winner in self.winners},
             "convergence": {winner.fold: _convergence(winner) for winner in self.winners},
             "features_with_score": self.n_scored,
-            "scores": {**self.test.to_json(), "inner": list(self.inner.values), **self._scores()},
+            "scores": scores,
+            **(self.agreement.to_json() if self.agreement else {}),
         }
-        if self.by_task:
-            figures["scores"]["tasks"] = {name: list(own.values) for name, own in self.by_task.items()}
-        if self.report:
-            figures["scores"]["report"] = {name: own.to_json() for name, own in self.report.items()}
-        if self.agreement is not None:
-            figures |= self.agreement.to_json()
         if self.stability_selection is not None:
             figures["stability_selection"] = self.stability_selection.to_json(self.study.feature_names)
         if self.permutation_test is not None:
@@ -214,7 +218,7 @@ class Facts:
         figures: dict[str, Any] = {
             "test_mean": self.test.mean,
             "test_std": self.test.sd,
-            "test_by_task": {name: own.mean for name, own in self.by_task.items()},
+            "test_by_task": {name: scored.mean for name, scored in self.by_task.items()},
             "inner_mean": self.inner.mean,
             "cut": self.search.cut if self.search else False,
             "guesses": self.guesses,
@@ -227,9 +231,9 @@ class Facts:
         if (redundancy := self.mean_redundancy.get(self.default_top)) is not None:
             figures["redundancy"] = finite(redundancy)
         if self.report:
-            means = {name: (own.mean, own.sd) for name, own in self.report.items()}
             figures["report"] = {
-                name: {"test_mean": finite(mean), "test_std": finite(sd)} for name, (mean, sd) in means.items()
+                name: {"test_mean": finite(scored.mean), "test_std": finite(scored.sd)}
+                for name, scored in self.report.items()
             }
         if self.fits.n_fits:
             figures["winners_converged"] = self.fits.n_converged / self.fits.n_fits
@@ -256,10 +260,10 @@ class Facts:
 
 
 def _by_task(result: StudyRecords) -> dict[str, FoldValues]:
-    if not (tasks := result.layout.task_names):
-        return {}
+    if result.config["evaluation"]["classifier"] != "native":
+        return {}  # the labels of the scores are numbers of features
     by_task = zip(*(refit.test_scores for refit in result.outer), strict=True)
-    return {name: FoldValues.of(values) for name, values in zip(tasks, by_task, strict=True)}
+    return {name: FoldValues.of(values) for name, values in zip(result.stored.study.labels, by_task, strict=False)}
 
 
 def _modality_scores(result: StudyRecords) -> dict[str, dict[str, Any]]:
@@ -277,6 +281,13 @@ def _redundancy(result: StudyRecords) -> dict[int, list[float | None]]:
     if not all(len(refit.redundancy) == len(sizes) for refit in result.outer):
         return {}
     return {n: [refit.redundancy[i] for refit in result.outer] for i, n in enumerate(sizes)}
+
+
+def _n_tried(result: StudyRecords) -> tuple[int, int]:
+    by_fold = Counter(record.fold for record in result.records)
+    shared = by_fold.pop("", 0)  # a search that does not adapt tries each configuration on all folds
+    each = [by_fold[refit.fold] for refit in result.outer]
+    return shared + min(each), shared + max(each)
 
 
 def _convergence(refit: RefitRecord) -> dict[str, Any]:

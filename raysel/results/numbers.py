@@ -7,13 +7,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from raysel.core.errors import headline
 from raysel.evaluation.agreement import RankOverlap
-from raysel.evaluation.records import Convergence
+from raysel.evaluation.plan import FINAL
+from raysel.evaluation.records import Convergence, TrialRecord
 from raysel.numerics.inference import MeanInterval
-from raysel.results import tables
 from raysel.results.facts import Facts
 from raysel.results.records import StudyRecords
 from raysel.results.scores import Reference
+from raysel.results.tables import trace_table
+from raysel.study.stored import StoredStudy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,13 +82,13 @@ class StudyNumbers(StudyRecords):
     @property
     def report(self) -> dict[str, list[float | None]]:
         """Values of each metric of ``evaluation.report`` on the outer folds' test samples; None where undefined."""
-        return {name: list(own.values) for name, own in self.facts.report.items()}
+        return {name: list(values.values) for name, values in self.facts.report.items()}
 
     @property
     def task_scores(self) -> dict[str, list[float]]:
         """Test scores of each task on each outer fold; empty if the data are one task."""
         by_task = self.facts.by_task.items()
-        return {name: [value for value in own.values if value is not None] for name, own in by_task}
+        return {name: [value for value in scores.values if value is not None] for name, scores in by_task}
 
     @property
     def modality_scores(self) -> Mapping[str, Mapping[str, Any]]:
@@ -168,7 +173,24 @@ class StudyNumbers(StudyRecords):
             metric of ``evaluation.report``, ``features_with_score``, ``redundancy`` (of the `default_top` features,
             over all samples) and ``converged``.
         """
-        return tables.summary_table(self.stored, self.default_top)
+        import pandas as pd  # noqa: PLC0415
+
+        metric, evaluation, top = self.metric, self.config["evaluation"], self.default_top
+        report, sizes = evaluation.get("report", ()), evaluation.get("n_features") or (top,)
+        scores = ["training", "inner", "test"]
+        kinds = {"n_features": "Int64", f"training_{metric}": "float64", "features_with_score": "Int64"}
+        kinds |= {"redundancy": "float64", **{f"test_{name}": "float64" for name in report}}
+        rows = []
+        refits = self.stored.refits
+        for refit in (refits[fold] for fold in self.stored.study.folds if fold in refits and fold != FINAL):
+            redundancy = dict(zip(sizes, refit.redundancy, strict=False)).get(top)
+            values = refit.feature_scores
+            n_scored = None if values is None else sum(score > 0 for score in values)
+            row = [refit.fold, refit.name, refit.n_features, refit.training_score, refit.inner_score, refit.test_score]
+            rows.append([*row, *map(refit.reported, report), n_scored, redundancy, refit.converged])
+        columns = ["outer_fold", "winner", "n_features", *(f"{name}_{metric}" for name in scores)]
+        columns += [*(f"test_{name}" for name in report), "features_with_score", "redundancy", "converged"]
+        return pd.DataFrame(rows, columns=columns).astype(kinds)
 
     def trials(self) -> pd.DataFrame:
         """Return the trials that have ended as a table, the best validation score first.
@@ -181,7 +203,13 @@ class StudyNumbers(StudyRecords):
             and the final one, ``objective``, ``converged`` (share of the inner fits that met ``tol``), ``seconds``
             (missing if the search is along a path, where configurations have no time of their own) and ``error``.
         """
-        return tables.trial_frame(self.stored)
+        import pandas as pd  # noqa: PLC0415
+
+        score = f"val_{self.metric}"
+        if not self.records:
+            return pd.DataFrame(columns=["trial", "status", score, "objective", "converged", "seconds", "error"])
+        frame = pd.DataFrame([_trial_row(record, self.stored) for record in self.records])
+        return frame.sort_values(score, ascending=False, kind="stable", ignore_index=True)
 
     def traces(self) -> pd.DataFrame:
         """Return objective and scores of every inner fit by iteration.
@@ -192,4 +220,24 @@ class StudyNumbers(StudyRecords):
             One row an iteration: ``trial``, ``configuration``, ``fold``, ``inner``, ``iteration``, ``objective`` and
             one ``score`` column for each number of features.
         """
-        return tables.trace_frame(self.stored)
+        return trace_table(self.records, self.stored.study.labels).to_pandas()
+
+
+def _trial_row(record: TrialRecord, stored: StoredStudy) -> dict[str, Any]:
+    metric, rule, fits = stored.study.metric, stored.study.choose_n, record.convergence()
+    last = {name: curve[-1] for name, curve in record.curves(metric, stored.study.labels, rule).items()}
+    # Not from the curves, whose sums are in another order: the winner's score is the inner score to the last bit.
+    scores = {f"val_{metric}/{fold}": trace.score(rule) for fold, trace in record.folds.items() if not trace.error}
+    return {
+        "trial": record.id,
+        **({"outer_fold": record.fold} if record.fold else {}),
+        **{f"param_{name}": value for name, value in record.params.items()},
+        "status": record.status,
+        f"val_{metric}": last.get(f"val_{metric}"),
+        **scores,
+        "objective": last.get("objective"),
+        "converged": fits.n_converged / fits.n_fits if fits.n_fits else None,
+        # Along a path all configurations are fitted together.
+        "seconds": np.nan if stored.paths else max(0.0, record.ended - record.started),
+        "error": headline(record.failure),
+    }

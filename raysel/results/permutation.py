@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from raysel.core.printing import mean_and_sd
 from raysel.evaluation.ranking_files import write_table
 from raysel.evaluation.records import RefitRecord
 from raysel.numerics.permutation import PermutationPValue
+from raysel.results.scores import FoldValues
 from raysel.results.tables import read_numbers
 
 if TYPE_CHECKING:
@@ -102,18 +103,18 @@ class PermutationTest:
         return [self._score_sentence(), *self._feature_sentences(), *self._remarks()]
 
     def _score_sentence(self) -> str:
-        p, known = self.p, [score for score in self.permuted if score is not None]
+        p, known = self.p, FoldValues.of(self.permuted).known
         how = "configurations searched again with the permuted labels" if self.retune else "configuration fixed"
         failed = f", {p.n_failed} of them because they failed" if p.n_failed else ""
         text = (
-            f"Permutation test: p = {_number(p.p_value)} ({p.n_reached} of {p.n_permutations} permutations reach the "
-            f"test {self.metric} {self.test_mean:.3f}{failed}; smallest possible {_number(p.smallest)}; {how}; 95 % "
-            f"interval of p for all permutations {_number(p.lower)} to {_number(p.upper)})"
+            f"Permutation test: p = {p.p_value:.3g} ({p.n_reached} of {p.n_permutations} permutations reach the "
+            f"test {self.metric} {self.test_mean:.3f}{failed}; smallest possible {p.smallest:.3g}; {how}; 95 % "
+            f"interval of p for all permutations {p.lower:.3g} to {p.upper:.3g})"
         )
         if known:
-            sd = float(np.std(known, ddof=1)) if len(known) > 1 else math.nan
-            shown = mean_and_sd(float(np.mean(known)), sd) + (" (SD)" if len(known) > 1 else "")
-            text += f"; permuted labels give {shown}, at most {max(known):.3f}"
+            highest = max(score for score in known.values if score is not None)
+            shown = mean_and_sd(known.mean, known.sd) + (" (SD)" if len(known.values) > 1 else "")
+            text += f"; permuted labels give {shown}, at most {highest:.3f}"
         return f"{text}."
 
     def _feature_sentences(self) -> list[str]:
@@ -125,53 +126,49 @@ class PermutationTest:
         names = ", ".join(self.feature_names[i] for i in order) if len(order) <= _MOST_NAMED else ""
         share = " and their shares of the sum" if self.shares else ""
         alone, expected = int((unadjusted <= _LEVEL).sum()), _LEVEL * len(adjusted)
-        all_of_them = (
-            f"{len(significant)} of {len(adjusted)} features have p <= {_LEVEL} adjusted for all features (family-wise "
-            f"error, by the maximum of the final model's feature scores{share}; smallest possible "
-            f"{_number(self.p.smallest)}){f': {names}' if names else ''}."
-        )
-        each = (
-            f"{alone} have p <= {_LEVEL} without adjustment; {expected:.3g} are to be expected if no feature has to do "
-            "with the labels."
-        )
-        return [all_of_them, each]
-
-    def _remarks(self) -> list[str]:
-        assumed = _NOT_EXCHANGEABLE.get(self.exchanged, "")
-        remarks = [
-            f"What is exchanged: the labels of {self.exchanged} ({self.n_movable} samples can get another label).",
-            f"The p values assume that {self.exchanged} are exchangeable{assumed}.",
+        return [
+            (
+                f"{len(order)} of {len(adjusted)} features have p <= {_LEVEL} adjusted for all features (family-wise "
+                f"error, by the maximum of the final model's feature scores{share}; smallest possible "
+                f"{self.p.smallest:.3g}){f': {names}' if names else ''}."
+            ),
+            (
+                f"{alone} have p <= {_LEVEL} without adjustment; {expected:.3g} are to be expected if no feature has "
+                "to do with the labels."
+            ),
         ]
+
+    def _remarks(self) -> Iterator[str]:
+        yield f"What is exchanged: the labels of {self.exchanged} ({self.n_movable} samples can get another label)."
+        yield f"The p values assume that {self.exchanged} are exchangeable{_NOT_EXCHANGEABLE.get(self.exchanged, '')}."
         if 10**-self.log10_arrangements > self.p.smallest:
             n = round(10**self.log10_arrangements)
-            remarks.append(
-                f"There are only {n} different arrangements of the labels, so p values far below {_number(1 / n)} are "
-                "not to be expected from any number of permutations."
+            yield (
+                f"There are only {n} different arrangements of the labels, so p values far below {1 / n:.3g} are not "
+                "to be expected from any number of permutations."
             )
         if self.p.smallest > _LEVEL:
-            remarks.append(
-                f"{self.p.n_permutations} permutations cannot give p <= {_LEVEL}; compute at least "
-                f"{math.ceil(1 / _LEVEL) - 1}."
-            )
+            least = math.ceil(1 / _LEVEL) - 1
+            yield f"{self.p.n_permutations} permutations cannot give p <= {_LEVEL}; compute at least {least}."
         if not self.retune:
-            remarks.append(
+            yield (
                 "The configurations and numbers of features were chosen with the true labels and are held fixed, as if "
                 "they had been given in advance: the p values are approximate and can be too small; only a test that "
                 "searches them again (retune) is exact."
             )
         if self.errors:
             number, reason = next(iter(self.errors.items()))
-            remarks.append(
+            yield (
                 f"{len(self.errors)} permutations failed and count as reaching every score; number {number}: "
                 f"{reason.strip().splitlines()[0]}"
             )
         if self.recomputed is None or abs(self.recomputed - self.test_mean) > 1e-9:
             again = "could not be computed again" if self.recomputed is None else f"is {self.recomputed:.6f} now"
-            remarks.append(
+            yield (
                 f"With the true labels the test {self.metric} {again}, and was {self.test_mean:.6f} in the study: the "
                 "study's search cannot be repeated exactly, so the p value is not exact."
             )
-        return [*remarks, *self.mixed]
+        yield from self.mixed
 
     def _table(self) -> pa.Table:
         return pa.table({"feature": list(self.feature_names), **self.features})
@@ -243,8 +240,3 @@ def identity(refits: Sequence[RefitRecord], data_hash: str) -> dict[str, Any]:
         "winners": {refit.fold: [refit.trial, refit.position] for refit in refits},
         "data_hash": data_hash,
     }
-
-
-def _number(p: float) -> str:
-    """Number with three significant digits, without an exponent down to 0.0001."""
-    return f"{p:.3g}"

@@ -1,14 +1,14 @@
-"""Remarks on the limitations of a result: the rules that decide which there are, each a key with its values."""
+"""Remarks on the limitations of a result: the rules that decide which there are, and the sentence of each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from raysel.config.space import Choices, LogSpace, domain_from_yaml
 from raysel.evaluation.plan import FINAL
-from raysel.evaluation.records import Convergence, RefitRecord, TrialRecord
+from raysel.evaluation.records import Convergence, TrialRecord
 from raysel.numerics.inference import TTest
 from raysel.results.records import StudyRecords
 from raysel.results.scores import Reference, are_draws
@@ -21,7 +21,7 @@ _FEW_FOLDS: Final = 5
 
 @dataclass(frozen=True)
 class Remark:
-    """Remark on a result; `raysel.results.texts.format_remark` has a sentence for each key."""
+    """Remark on a result; `SENTENCES` has a sentence for each key."""
 
     key: str
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -32,7 +32,9 @@ def actions(result: StudyRecords, references: Mapping[str, Reference]) -> Iterat
     evaluation, outer = result.config["evaluation"], result.outer
     yield from (Remark("data", {"text": text}) for text in result.stored.study.data_remarks if questions_scores(text))
     yield from search_remarks(result.records, result.stored.search)
-    yield from _convergence_remarks(result.refits)
+    if missed := [refit for refit in result.refits if refit.converged is False]:
+        values = {"n_winners": len(result.refits), "gap": Convergence.of(missed).gap}
+        yield Remark("winners_not_converged", {"folds": [refit.fold for refit in missed], **values})
     if result.stored.study.choose_n != "mean":
         yield from number_remarks(result.n_features, evaluation.get("n_features") or (), result.n_scored)
     space = result.config["solver"].get("space", {})
@@ -61,7 +63,10 @@ def limitations(result: StudyRecords, top: int | None = None) -> Iterator[Remark
     if fits.n_converged < fits.n_fits:
         n = fits.n_fits - fits.n_converged
         yield Remark("inner_fits_not_converged", {"n": n, "n_fits": fits.n_fits, "gap": fits.gap})
-    yield from _warning_remarks(refits)
+    warned: dict[str, list[str]] = {}
+    for fold, message in ((refit.fold, message) for refit in refits for message in refit.warnings):
+        warned.setdefault(message, []).append(fold)
+    yield from (Remark("warning", {"folds": folds, "message": message}) for message, folds in warned.items())
     if result.stability_selection is not None:
         yield from (Remark("stability_selection", {"text": text}) for text in result.stability_selection.remarks())
     yield from (Remark("mixed_versions", {"text": text}) for text in result.stored.mixed)
@@ -146,24 +151,114 @@ def few_folds_remarks(tests: Iterable[TTest | None], n_folds: int, *, of_draws: 
         yield Remark("few_folds", {"n_folds": n_folds, "of_draws": of_draws, **values})
 
 
-def _convergence_remarks(refits: Sequence[RefitRecord]) -> Iterator[Remark]:
-    """Remark on winners that did not reach ``tol``."""
-    if missed := [refit for refit in refits if refit.converged is False]:
-        folds, gap = [refit.fold for refit in missed], Convergence.of(missed).gap
-        yield Remark("winners_not_converged", {"folds": folds, "n_winners": len(refits), "gap": gap})
-
-
 def inner_convergence(trials: Iterable[TrialRecord]) -> Convergence:
     """Count the inner fits of the trials that were not stopped early, and those that met their ``tol``."""
-    counts = [record.convergence() for record in trials if record.status != "stopped"]
-    gap = max((one.gap for one in counts if one.gap is not None), default=None)
-    return Convergence(sum(one.n_fits for one in counts), sum(one.n_converged for one in counts), gap)
+    traces = (trace for record in trials if record.status != "stopped" for trace in record.folds.values())
+    return Convergence.of(fit for trace in traces if not trace.error for fit in trace.inner)
 
 
-def _warning_remarks(refits: Sequence[RefitRecord]) -> Iterator[Remark]:
-    """Remark on warnings that the winners' fits issued."""
-    folds: dict[str, list[str]] = {}
-    for refit in refits:
-        for message in refit.warnings:
-            folds.setdefault(message, []).append(refit.fold)
-    yield from (Remark("warning", {"folds": where, "message": message}) for message, where in folds.items())
+# --- sentences ---------------------------------------------------------------------------------
+
+
+def format_remarks(remarks: Iterable[Remark]) -> list[str]:
+    """Return remarks as sentences."""
+    return [SENTENCES[remark.key](**remark.values) for remark in remarks]
+
+
+def storage_remedy(untrusted: Sequence[str]) -> str:
+    """Return how a model can be stored that contains some untrusted types, or that it cannot."""
+    # An entry point registers the method's class, not parts of scikit-learn nor what skops cannot write: "Name (why)".
+    if any(name.startswith("sklearn.") or " (" in name for name in untrusted):
+        return "such models cannot be stored safely"
+    return "register the class under the entry point raysel.estimators"
+
+
+_names = ", ".join
+
+
+def _each(numbers: Mapping[str, object], form: str = "{} {}") -> str:
+    return ", ".join(form.format(*pair) for pair in numbers.items())
+
+
+def _largest_gap(gap: float | None, before: str) -> str:
+    return "" if gap is None else f"{before}largest relative duality gap {gap:.1e}"
+
+
+def _unsafe(untrusted: Sequence[str]) -> str:
+    return f"a model file must not name {_names(untrusted)}; {storage_remedy(untrusted)}"
+
+
+def _other_end(excess: float) -> str:
+    """Where the objective ends from another start, by its relative excess over the model's."""
+    side = "above" if excess > 0 else "below"
+    return f"{abs(excess):.1%} {side} the model's" if abs(excess) >= 5e-4 else "the model's"
+
+
+#: Sentence of each key of a remark, or two, as a function of the remark's values.
+SENTENCES: Final[dict[str, Callable[..., str]]] = {
+    "data": "{text}".format,
+    "end_of_n_features": lambda end, n, folds, n_folds: (
+        f"The inner scores choose the {end} number of features that was tried, {n}, on {len(folds)} of {n_folds} folds "
+        f"({_names(folds)}): {'larger' if end == 'largest' else 'smaller'} numbers may score "
+        f"{'better' if end == 'largest' else 'as well'}; add some to evaluation.n_features."
+    ),
+    "end_of_space": lambda n, n_folds, parameter, value, end: (
+        f"The winners of {n} of {n_folds} outer folds have {parameter} = {value:g}, the {end} value of "
+        f"solver.space.{parameter}: {'smaller' if end == 'smallest' else 'larger'} ones may score better; add some to "
+        "it."
+    ),
+    "failed_trials": lambda n, n_trials, n_partly: (
+        f"{n} of {n_trials} trials failed{f', {n_partly} of them on some outer folds only' if n_partly else ''}; their "
+        "errors are in the journal."
+    ),
+    "few_folds": lambda n_folds, of_draws, difference, least: (
+        f"{n_folds} {'draws' if of_draws else 'outer folds'} can tell little: a difference of {difference:.3f} is not "
+        f"told from 0 here, one of more than {least:.3f} would be. More tell smaller ones: set "
+        f"{'cv.repeats to 20' if of_draws else 'cv.outer to 10, or cv.repeats to 5'}."
+    ),
+    "fewer_than_top": lambda folds, top: (
+        f"Fewer features than the top {top} have a score, and only those are selected: {_each(folds)}."
+    ),
+    "final_selects_none": "The final model selects no feature: none has a score above 0.".format,
+    "folds_select_none": lambda folds, n_folds: (
+        f"The winners of {len(folds)} of {n_folds} outer folds select no feature: {_names(folds)}."
+    ),
+    "inner_fits_not_converged": lambda n, n_fits, gap: (
+        f"{n} of {n_fits} inner fits did not reach tol{_largest_gap(gap, '; ')}."
+    ),
+    "local_optimum": lambda n, shared, excess, n_iter: (
+        f"The final model is a local optimum: from another start the objective ends at {_other_end(excess)}, and "
+        f"{int(shared)} of the {int(n)} best features are the same (a second fit of {n_iter} iterations)."
+    ),
+    "mixed_versions": "{text}".format,
+    "model_without_method": lambda untrusted: (
+        f"model.skops selects features and predicts, but lacks the fitted method: {_unsafe(untrusted)}."
+    ),
+    "no_final_model": (
+        "There is no final model, and so no model.skops and no ranking of the features by it: cv.final is false."
+    ).format,
+    "no_model_file": lambda untrusted: (
+        f"There is no model.skops: {_unsafe(untrusted)}."
+        if untrusted
+        else "There is no model.skops: it was removed or could not be written; resume the study to write it."
+    ),
+    "no_ranking": lambda folds: (
+        "There is no ranking of the features: "
+        f"{f'the winners of {_names(folds)} give' if folds else 'the method gives'} no feature scores."
+    ),
+    "no_structure": (
+        "The winners of {n} of {n_folds} outer folds have {parameter} = {value:g}, at which the method assumes no "
+        "structure: on these data structure does not pay."
+    ).format,
+    "stability_selection": "{text}".format,
+    "tied": lambda folds, n_folds: (
+        f"Tied in inner score, number of features and simplicity on {len(folds)} of {n_folds} folds: "
+        f"{_each(folds, '{} ({} configurations)')}; the first in the order of the search was taken."
+    ),
+    "time_budget": "search.time_budget ended the search: {n_tried} of {n_planned} trials were made.".format,
+    "warning": lambda folds, message: f"The fit of {_names(folds)} warned: {message}",
+    "winners_not_converged": lambda folds, n_winners, gap: (
+        f"{len(folds)} of {n_winners} winners did not reach tol in max_iter iterations "
+        f"({_names(folds)}{_largest_gap(gap, ', ')})."
+    ),
+}

@@ -13,7 +13,7 @@ from raysel.evaluation.plan import FINAL
 from raysel.results import texts
 from raysel.results.agreement import CONSENSUS, source_ranking
 from raysel.results.numbers import StudyNumbers
-from raysel.results.remarks import limitations
+from raysel.results.remarks import format_remarks, limitations
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,11 +103,11 @@ class StudyResult(StudyNumbers):
             If the study has not finished.
         """
         self.check_top(top)
-        return [*self.actions(), *texts.format_remarks([*limitations(self, top)])]
+        return [*self.actions(), *format_remarks([*limitations(self, top)])]
 
     def actions(self) -> list[str]:
         """Return those of `remarks` that ask for an action; first those on data that make the scores say less."""
-        return texts.format_remarks(self.facts.actions)
+        return format_remarks(self.facts.actions)
 
     def plot_ranking(self, top: int | None = None, ax: Any = None) -> Any:
         """Draw the scores of the final model: a map for matrix-shaped samples, else bars of the best features.

@@ -35,6 +35,11 @@ class FoldValues:
         numbers = np.array(kept, dtype=np.float64)
         return cls(kept, float(np.mean(numbers)), float(np.std(numbers, ddof=1)) if len(kept) > 1 else float("nan"))
 
+    @property
+    def known(self) -> FoldValues | None:
+        """The values without those that are undefined; None if all are."""
+        return FoldValues.of(known) if (known := _known(self.values)) else None
+
     def to_json(self) -> dict[str, Any]:
         """Return the values as plain data of the manifest."""
         return {"test_mean": self.mean, "test_std": self.sd, "test": list(self.values)}

@@ -136,15 +136,10 @@ class StabilitySelection:
         import pandas as pd  # noqa: PLC0415 - takes a second to import
 
         shares = [count / (2 * self.n_pairs) for count in range(self.n_pairs + 1, 2 * self.n_pairs + 1)]
-        every = [replace(self, threshold=share) for share in shares]
-        return pd.DataFrame(
-            {
-                "threshold": shares,
-                "n_features": [int(one.selected.sum()) for one in every],
-                "simple_bound": [one.simple_bound for one in every],
-                "unimodal_bound": np.array([one.unimodal_bound for one in every], dtype=np.float64),
-            }
-        )
+        each = [replace(self, threshold=share) for share in shares]
+        columns = {"n_features": [int(one.selected.sum()) for one in each]}
+        columns |= {name: [getattr(one, name) for one in each] for name in ("simple_bound", "unimodal_bound")}
+        return pd.DataFrame({"threshold": shares, **columns}).astype({"unimodal_bound": "float64"})
 
     def sentence(self) -> str:
         """Return the size of the set, its bounds and what they assume in sentences."""
@@ -165,25 +160,21 @@ class StabilitySelection:
         if self.errors:
             number, reason = next(iter(self.errors.items()))
             remarks.append(
-                f"Stability selection: {len(self.errors)} of {self.n_halves} halves failed, and "
-                f"{self.n_halves // 2 - self.n_pairs} pairs were left out; half {number}: {reason.splitlines()[0]}"
+                f"{len(self.errors)} of {self.n_halves} halves failed, and {self.n_halves // 2 - self.n_pairs} pairs "
+                f"were left out; half {number}: {reason.splitlines()[0]}"
             )
         if self.n_unconverged:
-            remarks.append(
-                f"Stability selection: {self.n_unconverged} of {2 * self.n_pairs} fits did not reach tol in max_iter "
-                "iterations."
-            )
+            n_fits = 2 * self.n_pairs
+            remarks.append(f"{self.n_unconverged} of {n_fits} fits did not reach tol in max_iter iterations.")
         if self.q < self.top:
-            remarks.append(
-                f"Stability selection: no half gives more than {self.q} features a score, fewer than {self.top}."
-            )
+            remarks.append(f"no half gives more than {self.q} features a score, fewer than {self.top}.")
         if self.is_default and self.bound > 1:
             fitting = (q for q in range(self.q, 0, -1) if smallest_threshold(q, self.p, self.n_pairs) <= _USUAL)
             remarks.append(
-                "Stability selection: no threshold bounds the expected number of false selections by 1, because a "
-                f"half selects {self.q} of {self.p} features; give a smaller top, e.g. {next(fitting, 1)}."
+                f"no threshold bounds the expected number of false selections by 1, because a half selects {self.q} of "
+                f"{self.p} features; give a smaller top, e.g. {next(fitting, 1)}."
             )
-        return [*remarks, *(f"Stability selection: {sentence}" for sentence in self.mixed)]
+        return [f"Stability selection: {remark}" for remark in (*remarks, *self.mixed)]
 
     def to_json(self, feature_names: Sequence[str]) -> dict[str, Any]:
         """Return the summary of the selection for the manifest."""

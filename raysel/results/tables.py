@@ -1,120 +1,81 @@
-"""Tables of a study: inner fits by iteration, winners, trials, and columns of a stored table."""
+"""Tables: as text, as CSV files, of the inner fits of a study, and columns of a stored table."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
 from raysel.core.arrays import LabelArray
-from raysel.core.errors import headline
+from raysel.core.printing import csv_cell, escaped
 from raysel.data.formats.isolated import check_columnar
-from raysel.evaluation.plan import FINAL
 from raysel.evaluation.records import TrialRecord
-from raysel.study.stored import StoredStudy
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+#: Cell without a figure, and that of a method without a result.
+NONE, NO_RESULT = "-", "no result"
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table of strings."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    title: str = ""
+
+    def is_number(self, column: int) -> bool:
+        """Return whether the cells of a column start with figures, so that they are aligned on the right."""
+        cells = [row[column] for row in self.rows if row[column] not in ("", NONE)]
+        figures = [cell for cell in cells if cell[0] in "0123456789+-<"]
+        return column > 0 and bool(figures) and all(c in figures or c.startswith((NO_RESULT, NONE)) for c in cells)
+
+    def markdown(self) -> str:
+        """Return the table in Markdown, its title above it, without a meaning of any character of its cells."""
+        rules = ["---:" if self.is_number(i) else "---" for i in range(len(self.header))]
+        lines = [[in_markdown(cell) for cell in line] for line in (self.header, *self.rows)]
+        return f"**{in_markdown(self.title)}**\n\n{markdown_table(lines, rules)}"
+
+
+def markdown_table(lines: Sequence[Sequence[str]], rules: Sequence[str] = ()) -> str:
+    """Return lines of cells as a table in Markdown; the first line is its header."""
+    rows = ["|" + "|".join(f" {cell} " if cell else " " for cell in line) + "|" for line in lines]
+    return "\n".join([rows[0], f"|{'|'.join(rules or ['---'] * len(lines[0]))}|", *rows[1:]])
+
+
+def in_markdown(text: str) -> str:
+    """Return text on one line in which no character has a meaning in Markdown's tables."""
+    return re.sub(r"([\\|*_<>`\[\]#])", r"\\\1", escaped(" ".join(text.split())))
+
+
+def csv_content(frame: pd.DataFrame) -> bytes:
+    """Return a data frame as a CSV file, texts as `csv_cell` returns them."""
+    return frame.rename(columns=csv_cell).map(csv_cell).to_csv(index=False).encode()
+
+
 def trace_table(records: Iterable[TrialRecord], labels: Sequence[str]) -> pa.Table:
     """Return the objective and scores of all inner fits, one row an iteration."""
     names = [f"score_{label}" for label in labels] or ["score"]
-    columns: dict[str, list[object]] = {
-        name: [] for name in ("trial", "configuration", "fold", "inner", "iteration", "objective", *names)
-    }
+    rows: list[tuple[object, ...]] = []
     for record in records:
         for fold, trace in record.folds.items():
             for number, inner in enumerate(trace.inner):
                 unscored = len(inner.objective) - len(inner.scores)
                 scores = [[None] * len(names)] * unscored + inner.scores
-                for iteration, (objective, row) in enumerate(zip(inner.objective, scores, strict=True)):
-                    values = (record.id, record.name, fold, number, iteration, objective, *row)
-                    for column, value in zip(columns.values(), values, strict=True):
-                        column.append(value)
-    types = [pa.string(), pa.string(), pa.string(), pa.int32(), pa.int32(), pa.float64(), *[pa.float64()] * len(names)]
-    return pa.table({name: pa.array(values, kind) for (name, values), kind in zip(columns.items(), types, strict=True)})
-
-
-def summary_table(stored: StoredStudy, top: int) -> pd.DataFrame:
-    """Return the winners of the outer folds that have been refitted, one a row.
-
-    Columns ``outer_fold``, ``winner``, ``n_features`` (chosen number of best features; missing for the classifier
-    ``native``), ``training_<metric>`` (missing if it was not recorded), ``inner_<metric>``, ``test_<metric>``,
-    ``test_<name>`` for each further metric, ``features_with_score`` (missing if the method does not rank features),
-    ``redundancy`` (missing if it was not recorded) and ``converged``.
-    """
-    import pandas as pd  # noqa: PLC0415 - takes half a second to import
-
-    metric = stored.study.metric
-    evaluation = stored.study.config["evaluation"]
-    report, sizes = evaluation.get("report", ()), list(evaluation.get("n_features") or (top,))
-    rows = []
-    for fold in stored.study.folds:
-        refit = stored.refits.get(fold)
-        if refit is None or fold == FINAL:
-            continue
-        n_scored = None
-        if refit.feature_scores is not None:
-            n_scored = sum(score > 0 for score in refit.feature_scores)
-        recorded = dict(zip(sizes, refit.redundancy, strict=False))
-        row: dict[str, Any] = {"outer_fold": fold, "winner": refit.name, "n_features": refit.n_features}
-        row |= {f"training_{metric}": refit.training_score, f"inner_{metric}": refit.inner_score}
-        row |= {f"test_{metric}": refit.test_score} | {f"test_{name}": refit.reported(name) for name in report}
-        row |= {"features_with_score": n_scored, "redundancy": recorded.get(top), "converged": refit.converged}
-        rows.append(row)
-    scores = [f"training_{metric}", f"inner_{metric}", f"test_{metric}", *(f"test_{name}" for name in report)]
-    columns = ["outer_fold", "winner", "n_features", *scores, "features_with_score", "redundancy", "converged"]
-    kinds = {"n_features": "Int64", "features_with_score": "Int64", "redundancy": "float64"}
-    kinds |= {f"training_{metric}": "float64", **{f"test_{name}": "float64" for name in report}}
-    return pd.DataFrame(rows, columns=columns).astype(kinds)
-
-
-def trial_frame(stored: StoredStudy) -> pd.DataFrame:
-    """Return the trials that have ended, one a row, the best validation score first.
-
-    Columns of `StudyResult.trials`.
-    """
-    import pandas as pd  # noqa: PLC0415
-
-    score = f"val_{stored.study.metric}"
-    if not stored.trials:
-        return pd.DataFrame(columns=["trial", "status", score, "objective", "converged", "seconds", "error"])
-    frame = pd.DataFrame([_trial_row(record, stored) for record in stored.trials])
-    return frame.sort_values(score, ascending=False, kind="stable", ignore_index=True)
-
-
-def _trial_row(record: TrialRecord, stored: StoredStudy) -> dict[str, Any]:
-    metric, rule = stored.study.metric, stored.study.choose_n
-    curves = record.curves(metric, stored.study.labels, rule)
-    last = {name: curve[-1] for name, curve in curves.items()}
-    convergence = record.convergence()
-    row: dict[str, Any] = {"trial": record.id}
-    if record.fold:
-        row["outer_fold"] = record.fold
-    row |= {f"param_{name}": value for name, value in record.params.items()}
-    row["status"] = record.status
-    row[f"val_{metric}"] = last.get(f"val_{metric}")
-    # Not from the curves, whose sums are in another order: the winner's score is the inner score to the last bit.
-    row |= {f"val_{metric}/{fold}": trace.score(rule) for fold, trace in record.folds.items() if not trace.error}
-    row["objective"] = last.get("objective")
-    row["converged"] = convergence.n_converged / convergence.n_fits if convergence.n_fits else None
-    # Along a path all configurations are fitted together.
-    row["seconds"] = np.nan if stored.paths else max(0.0, record.ended - record.started)
-    row["error"] = headline(record.failure)
-    return row
-
-
-def trace_frame(stored: StoredStudy) -> pd.DataFrame:
-    """Return objective and scores of every inner fit by iteration.
-
-    Columns of `trace_table`.
-    """
-    return trace_table(stored.trials, stored.study.labels).to_pandas()
+                steps = enumerate(zip(inner.objective, scores, strict=True))
+                rows += ((record.id, record.name, fold, number, i, value, *row) for i, (value, row) in steps)
+    kinds = {"trial": pa.string(), "configuration": pa.string(), "fold": pa.string()}
+    kinds |= {"inner": pa.int32(), "iteration": pa.int32(), **dict.fromkeys(("objective", *names), pa.float64())}
+    columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
+    return pa.table([pa.array(values, kind) for values, kind in zip(columns, kinds.values(), strict=True)], [*kinds])
 
 
 def read_numbers(path: Path, columns: Iterable[str], n_rows: int) -> dict[str, LabelArray]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from raysel.core.printing import mean_and_sd, short
 from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
 from raysel.evaluation.records import ChooseN
+from raysel.numerics.inference import PairedComparison, TTest
 from raysel.results.agreement import GIVEN
 from raysel.results.facts import Facts
 from raysel.results.progress import counted
-from raysel.results.remarks import Remark
 from raysel.results.scores import FoldValues, Reference
+from raysel.results.tables import TextTable
 
 # --- figures -----------------------------------------------------------------------------------
 
@@ -26,24 +27,32 @@ def format_values(values: FoldValues) -> str:
     return mean_and_sd(values.mean, values.sd) + ("" if np.isnan(values.sd) else " (SD)")
 
 
-def format_each(values: Mapping[str, FoldValues]) -> str:
+def format_each(values: Mapping[str, FoldValues], what: str = "") -> str:
     """Return named means and standard deviations, of the tasks or of further metrics, as one line."""
-    return ", ".join(f"{name} {format_values(own)}" for name, own in values.items())
+    return what + ", ".join(f"{name} {format_values(each)}" for name, each in values.items()) if values else ""
+
+
+def interval_name(*, of_draws: bool) -> str:
+    """Return the name of an interval: corrected over folds, plain over draws of the training set."""
+    return "95 % interval" if of_draws else "corrected 95 % interval"
+
+
+def _format_interval(lower: float, upper: float, form: str, *, of_draws: bool) -> str:
+    pool = ", for this pool of samples" if of_draws else ""
+    return f"{interval_name(of_draws=of_draws)} {lower:{form}} to {upper:{form}}{pool}"
 
 
 def format_difference(reference: Reference) -> str:
     """Return the method's mean difference to a reference with its 95 % interval, or why there is no interval."""
     test, paired = reference.test, reference.paired
-    if test is None:
-        return f"{paired.mean:+z.3f} (no interval: {paired.reason})"
-    kind = "95 % interval" if reference.of_draws else "corrected 95 % interval"
-    pool = ", for this pool of samples" if reference.of_draws else ""
-    return f"{paired.mean:+z.3f} ({kind} {test.lower:+z.3f} to {test.upper:+z.3f}{pool})"
+    interval = f"no interval: {paired.reason}"
+    if test is not None:
+        interval = _format_interval(test.lower, test.upper, "+z.3f", of_draws=reference.of_draws)
+    return f"{paired.mean:+z.3f} ({interval})"
 
 
-def difference_cell(reference: Reference) -> str:
-    """Return the method's mean difference to a reference with its 95 % interval in the short form of a table."""
-    test, paired = reference.test, reference.paired
+def difference_cell(paired: PairedComparison, test: TTest | None) -> str:
+    """Return a mean difference with its 95 % interval, or why there is none, in the short form of a table."""
     reason = paired.reason.removeprefix("the difference is ")
     return f"{paired.mean:+z.3f} " + (f"[{test.lower:+z.3f}, {test.upper:+z.3f}]" if test else f"({reason})")
 
@@ -81,18 +90,11 @@ def headline(facts: Facts) -> str:
 
 def format_score(facts: Facts) -> str:
     """Return the mean test score with SD, number of outer folds and interval, or why there is none."""
-    score = facts.interval
-    interval = f"no interval: {score.reason}"
+    score, interval = facts.interval, f"no interval: {facts.interval.reason}"
     if score.lower is not None and score.upper is not None:
-        pool = ", for this pool of samples" if score.of_draws else ""
-        interval = f"{interval_name(facts)} {score.lower:.3f} to {score.upper:.3f}{pool}"
+        interval = _format_interval(score.lower, score.upper, ".3f", of_draws=score.of_draws)
     over = "draws of the training set" if score.of_draws else "outer folds"
     return f"{mean_and_sd(score.mean, score.sd)} (SD over {len(facts.outer)} {over}; {interval})"
-
-
-def interval_name(facts: Facts) -> str:
-    """Name of the intervals of a study: corrected over folds, plain over draws of the training set."""
-    return "95 % interval" if facts.interval.of_draws else "corrected 95 % interval"
 
 
 def format_numbers(facts: Facts) -> str:
@@ -165,15 +167,15 @@ def interval_footnote(facts: Facts) -> str:
     )
 
 
-def curve_rows(facts: Facts) -> tuple[list[str], list[list[str]]]:
-    """Return inner and test score and the references' means for each number of features as a table."""
+def curve_table(facts: Facts) -> TextTable:
+    """Return inner and test score and the references' means for each number of features."""
     names, curve = list(facts.references), facts.curve
     columns = [curve[name] for name in ("n_features", "inner_mean", "inner_sd", "test_mean", "test_sd", *names)]
     rows = [
         [str(n), mean_and_sd(inner, inner_sd), mean_and_sd(test, test_sd), *(f"{value:.3f}" for value in others)]
         for n, inner, inner_sd, test, test_sd, *others in zip(*columns, strict=True)
     ]
-    return ["features", "inner", "test", *(reference_name(facts, name) for name in names)], rows
+    return TextTable(["features", "inner", "test", *(reference_name(facts, name) for name in names)], rows)
 
 
 def optimism_rows(facts: Facts) -> list[tuple[str, str, str]]:
@@ -209,23 +211,18 @@ def reference_name(facts: Facts, name: str) -> str:
     return {"variance": "largest variance", "f_test": "F-test"}.get(name, name)
 
 
-def short_reference_name(facts: Facts, name: str) -> str:
-    """Return the name of a reference for the head of a narrow column."""
-    return {"all features": f"all {facts.n_features}", "f_test": "F-test"}.get(name, name)
-
-
 def reference_sentences(facts: Facts) -> list[str]:
     """Return each reference's score and the method's difference to it, one sentence a reference."""
     return [
-        f"{capitalized(reference_name(facts, name))}: {mean_and_sd(own.mean, own.sd)} (SD); the method's "
-        f"difference to it is {format_difference(own)}."
-        for name, own in facts.references.items()
+        f"{capitalized(reference_name(facts, name))}: {mean_and_sd(reference.mean, reference.sd)} (SD); the method's "
+        f"difference to it is {format_difference(reference)}."
+        for name, reference in facts.references.items()
     ]
 
 
 def references_line(facts: Facts) -> str:
     """Return the mean scores of the references as one short line."""
-    shown = ", ".join(f"{reference_name(facts, name)} {own.mean:.3f}" for name, own in facts.references.items())
+    shown = ", ".join(f"{reference_name(facts, name)} {scored.mean:.3f}" for name, scored in facts.references.items())
     return f"for comparison: {shown}" if shown else ""
 
 
@@ -279,29 +276,22 @@ def missing_references_sentence(facts: Facts) -> str:
     return f"References without a score: {', '.join(reference_name(facts, name) for name in missing)} ({why})."
 
 
-class ScoreRow(NamedTuple):
-    """Row of the table of a method and its references."""
-
-    name: str
-    n_features: str
-    score: str
-    difference: str
-
-
-def score_rows(facts: Facts) -> list[ScoreRow]:
-    """Return the method and its references as rows of a table."""
-    method = _number_cell(facts)
-    rows = [ScoreRow(facts.method, method, mean_and_sd(facts.interval.mean, facts.interval.sd), "")]
-    for name, own in facts.references.items():
-        numbers = number_range(own.n_features) if own.n_features else method
-        everything = "all" if facts.by_task else str(facts.n_features)
-        shown = {"all features": everything, "chance": ""}.get(name, numbers)
-        rows.append(ScoreRow(reference_name(facts, name), shown, mean_and_sd(own.mean, own.sd), difference_cell(own)))
-    return rows
+def score_table(facts: Facts) -> TextTable:
+    """Return the method and its references with their numbers of features, scores and the differences."""
+    method = scored_number(facts)
+    rows = [[facts.method, method, mean_and_sd(facts.interval.mean, facts.interval.sd), ""]]
+    for name, reference in facts.references.items():
+        numbers = number_range(reference.n_features) if reference.n_features else method
+        every = "all" if facts.by_task else str(facts.n_features)
+        cells = [reference_name(facts, name), {"all features": every, "chance": ""}.get(name, numbers)]
+        score = mean_and_sd(reference.mean, reference.sd)
+        rows.append([*cells, score, difference_cell(reference.paired, reference.test)])
+    interval = interval_name(of_draws=facts.interval.of_draws)
+    return TextTable(["reference", "features", f"test {facts.metric}", f"method minus it [{interval}]"], rows)
 
 
-def _number_cell(facts: Facts) -> str:
-    """Number of features of the score, short: ``16``, ``8-16``, ``mean`` or empty for the classifier native."""
+def scored_number(facts: Facts) -> str:
+    """Return the number of features of the score: ``16``, ``8-16``, ``mean`` or empty for the classifier native."""
     if facts.is_native or facts.is_mean_over_n:
         return "mean" if facts.is_mean_over_n else ""
     return number_range([winner.n_features for winner in facts.outer if winner.n_features is not None])
@@ -310,19 +300,20 @@ def _number_cell(facts: Facts) -> str:
 # --- winners and trials ------------------------------------------------------------------------
 
 
-def winner_rows(facts: Facts) -> list[list[str]]:
-    """Return fold, configuration, number of features, of scored ones, inner and test score of the outer winners."""
-    return [
-        [
-            winner.fold,
-            winner.name,
-            *([str(winner.n_features)] if facts.has_chosen_n else []),
-            *([str(facts.n_scored[winner.fold])] if facts.agreement else []),
-            mean_and_sd(winner.inner_score),
-            "" if winner.test_score is None else mean_and_sd(winner.test_score),
-        ]
-        for winner in facts.outer
-    ]
+def winners_table(facts: Facts) -> TextTable:
+    """Return the configurations, numbers of features and scores of the outer folds' winners, and their means."""
+    numbers: dict[str, Mapping[str, int]] = {"best features": facts.chosen_n} if facts.has_chosen_n else {}
+    numbers |= {"features with a score": facts.n_scored} if facts.agreement else {}
+    rows = []
+    for i, winner in enumerate(facts.outer):
+        cells = [winner.fold, winner.name, *(str(by_fold[winner.fold]) for by_fold in numbers.values())]
+        cells += [mean_and_sd(winner.inner_score), "" if winner.test_score is None else mean_and_sd(winner.test_score)]
+        reported = (values.values[i] for values in facts.report.values())
+        rows.append([*cells, *("undefined" if value is None else mean_and_sd(value) for value in reported)])
+    means = [mean_and_sd(facts.inner.mean), *map(format_values, (facts.test, *facts.report.values()))]
+    scores = [f"inner {facts.metric}", f"test {facts.metric}", *(f"test {name}" for name in facts.report)]
+    mean = ["mean", "", *[""] * len(numbers), *means]
+    return TextTable(["outer fold", "winner", *numbers, *scores], [*rows, mean])
 
 
 def model_sentence(facts: Facts) -> str:
@@ -470,145 +461,3 @@ def open_checks(facts: Facts, place: str) -> list[tuple[str, str]]:
         what = "The permutation test (how often a score as high is reached where labels mean nothing)"
         checks.append((what, f"python -m raysel.permute {place} --permutations 200"))
     return checks
-
-
-# --- remarks -----------------------------------------------------------------------------------
-
-
-def format_remarks(remarks: Sequence[Remark]) -> list[str]:
-    """Return remarks as sentences."""
-    return [format_remark(remark) for remark in remarks]
-
-
-def format_remark(remark: Remark) -> str:
-    """Return a remark as a sentence, or two."""
-    return REMARKS[remark.key](**remark.values)
-
-
-def storage_remedy(untrusted: Sequence[str]) -> str:
-    """Return how a model can be stored that contains some untrusted types, or that it cannot."""
-    # An entry point registers the method's class, not parts of scikit-learn nor what skops cannot write: "Name (why)".
-    if any(name.startswith("sklearn.") or " (" in name for name in untrusted):
-        return "such models cannot be stored safely"
-    return "register the class under the entry point raysel.estimators"
-
-
-def _each(numbers: Mapping[str, object], unit: str = "") -> str:
-    return ", ".join(f"{name} ({number} {unit})" if unit else f"{name} {number}" for name, number in numbers.items())
-
-
-def _failed_trials(n: int, n_trials: int, n_partly: int) -> str:
-    where = f", {n_partly} of them on some outer folds only" if n_partly else ""
-    return f"{n} of {n_trials} trials failed{where}; their errors are in the journal."
-
-
-def _no_ranking(folds: Sequence[str]) -> str:
-    who = f"the winners of {', '.join(folds)} give" if folds else "the method gives"
-    return f"There is no ranking of the features: {who} no feature scores."
-
-
-def _no_model_file(untrusted: Sequence[str]) -> str:
-    if not untrusted:
-        return "There is no model.skops: it was removed or could not be written; resume the study to write it."
-    return f"There is no model.skops: a model file must not name {', '.join(untrusted)}; {storage_remedy(untrusted)}."
-
-
-def _model_without_method(untrusted: Sequence[str]) -> str:
-    return (
-        "model.skops selects features and predicts, but lacks the fitted method: a model file must not name "
-        f"{', '.join(untrusted)}; {storage_remedy(untrusted)}."
-    )
-
-
-def _folds_select_none(folds: Sequence[str], n_folds: int) -> str:
-    return f"The winners of {len(folds)} of {n_folds} outer folds select no feature: {', '.join(folds)}."
-
-
-def _fewer_than_top(folds: Mapping[str, int], top: int) -> str:
-    return f"Fewer features than the top {top} have a score, and only those are selected: {_each(folds)}."
-
-
-def _end_of_n_features(end: str, n: int, folds: Sequence[str], n_folds: int) -> str:
-    others, may = ("larger", "may score better") if end == "largest" else ("smaller", "may score as well")
-    return (
-        f"The inner scores choose the {end} number of features that was tried, {n}, on {len(folds)} of {n_folds} folds "
-        f"({', '.join(folds)}): {others} numbers {may}; add some to evaluation.n_features."
-    )
-
-
-def _end_of_space(n: int, n_folds: int, parameter: str, value: float, end: str) -> str:
-    further = "smaller" if end == "smallest" else "larger"
-    return (
-        f"The winners of {n} of {n_folds} outer folds have {parameter} = {value:g}, the {end} value of "
-        f"solver.space.{parameter}: {further} ones may score better; add some to it."
-    )
-
-
-def _few_folds(n_folds: int, difference: float, least: float, *, of_draws: bool) -> str:
-    runs, more = ("draws", "repeats to 20") if of_draws else ("outer folds", "outer to 10, or cv.repeats to 5")
-    return (
-        f"{n_folds} {runs} can tell little: a difference of {difference:.3f} is not told from 0 here, one "
-        f"of more than {least:.3f} would be. More tell smaller ones: set cv.{more}."
-    )
-
-
-def _winners_not_converged(folds: Sequence[str], n_winners: int, gap: float | None) -> str:
-    size = "" if gap is None else f", largest relative duality gap {gap:.1e}"
-    return f"{len(folds)} of {n_winners} winners did not reach tol in max_iter iterations ({', '.join(folds)}{size})."
-
-
-def _tied(folds: Mapping[str, int], n_folds: int) -> str:
-    return (
-        f"Tied in inner score, number of features and simplicity on {len(folds)} of {n_folds} folds: "
-        f"{_each(folds, 'configurations')}; the first in the order of the search was taken."
-    )
-
-
-def _local_optimum(n: float, shared: float, excess: float, n_iter: float) -> str:
-    end = "the model's"
-    if abs(excess) >= 5e-4:
-        end = f"{abs(excess):.1%} {'above' if excess > 0 else 'below'} the model's"
-    return (
-        f"The final model is a local optimum: from another start the objective ends at {end}, and {int(shared)} of the "
-        f"{int(n)} best features are the same (a second fit of {n_iter} iterations)."
-    )
-
-
-def _inner_fits_not_converged(n: int, n_fits: int, gap: float | None) -> str:
-    size = "" if gap is None else f"; largest relative duality gap {gap:.1e}"
-    return f"{n} of {n_fits} inner fits did not reach tol{size}."
-
-
-def _warning(folds: Sequence[str], message: str) -> str:
-    return f"The fit of {', '.join(folds)} warned: {message}"
-
-
-#: Sentence of each key of a remark, as a function of the remark's values.
-REMARKS: dict[str, Callable[..., str]] = {
-    "data": "{text}".format,
-    "end_of_n_features": _end_of_n_features,
-    "end_of_space": _end_of_space,
-    "failed_trials": _failed_trials,
-    "few_folds": _few_folds,
-    "fewer_than_top": _fewer_than_top,
-    "final_selects_none": "The final model selects no feature: none has a score above 0.".format,
-    "folds_select_none": _folds_select_none,
-    "inner_fits_not_converged": _inner_fits_not_converged,
-    "local_optimum": _local_optimum,
-    "mixed_versions": "{text}".format,
-    "model_without_method": _model_without_method,
-    "no_final_model": (
-        "There is no final model, and so no model.skops and no ranking of the features by it: cv.final is false."
-    ).format,
-    "no_model_file": _no_model_file,
-    "no_ranking": _no_ranking,
-    "no_structure": (
-        "The winners of {n} of {n_folds} outer folds have {parameter} = {value:g}, at which the method assumes no "
-        "structure: on these data structure does not pay."
-    ).format,
-    "stability_selection": "{text}".format,
-    "tied": _tied,
-    "time_budget": "search.time_budget ended the search: {n_tried} of {n_planned} trials were made.".format,
-    "warning": _warning,
-    "winners_not_converged": _winners_not_converged,
-}

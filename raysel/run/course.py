@@ -34,8 +34,8 @@ from raysel.execution.signals import sigterm_as_interrupt, was_terminated
 from raysel.execution.trial_plan import trial_plan
 from raysel.numerics.permutation import LabelPermutations
 from raysel.numerics.rankings import selection_ranks
+from raysel.results.description import Preview
 from raysel.results.export import export_result
-from raysel.results.preview import Preview
 from raysel.results.result import StudyResult
 from raysel.results.tables import trace_table
 from raysel.run.recording import end_record, mlflow_uri, resumed_record, study_record

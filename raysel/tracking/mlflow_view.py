@@ -76,19 +76,15 @@ def log_axes(study: StudyRecord) -> dict[str, str]:
 
 def trial_view(study: StudyRecord, record: TrialRecord) -> RunView:
     """Return the run of a trial."""
-    tags = {"raysel.status": record.status}
-    if record.inferred:
-        tags["raysel.inferred"] = record.inferred
-    if record.fold:
-        tags["raysel.fold"] = record.fold
-    if record.failed_folds:
-        tags["raysel.failed_folds"] = ", ".join(record.failed_folds)
-    if record.failure:
-        tags["raysel.error"] = record.failure
+    tags = {
+        "raysel.status": record.status,
+        "raysel.inferred": record.inferred,
+        "raysel.fold": record.fold,
+        "raysel.failed_folds": ", ".join(record.failed_folds),
+        "raysel.error": record.failure,
+    }
     fits = record.convergence()
-    metrics: dict[str, float | None] = {"converged_share": fits.n_converged / fits.n_fits} if fits.n_fits else {}
-    if fits.gap is not None:
-        metrics["largest_gap"] = fits.gap
+    shown = {"converged_share": fits.n_converged / fits.n_fits if fits.n_fits else None, "largest_gap": fits.gap}
     return RunView(
         key=f"trial:{record.id}",
         name=f"{record.fold}: {record.name}" if record.fold else record.name,
@@ -96,9 +92,9 @@ def trial_view(study: StudyRecord, record: TrialRecord) -> RunView:
         ended=record.ended,
         status="FAILED" if record.status == "failed" else "FINISHED",
         params={**record.params, **{axis: math.log10(record.params[name]) for name, axis in log_axes(study).items()}},
-        metrics=metrics,
+        metrics=_known(shown),
         curves=record.curves(study.metric, study.labels, study.choose_n),
-        tags=tags,
+        tags={name: value for name, value in tags.items() if value},
     )
 
 
@@ -109,27 +105,24 @@ def refit_key(record: RefitRecord) -> str:
 
 def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecord) -> RunView:
     """Return the run of the refit of an outer fold's winner."""
-    metrics: dict[str, float | None] = {f"inner_{study.metric}": record.inner_score}
-    if record.feature_scores is not None:
-        metrics["features_with_score"] = sum(score > 0 for score in record.feature_scores)
-    if record.n_features is not None:
-        metrics["n_features"] = record.n_features
-    if record.training_score is not None:
-        metrics[f"training_{study.metric}"] = record.training_score
+    metric, values = study.metric, record.feature_scores
+    metrics = _known(
+        {
+            f"inner_{metric}": record.inner_score,
+            "features_with_score": None if values is None else sum(score > 0 for score in values),
+            "n_features": record.n_features,
+            f"training_{metric}": record.training_score,
+            "converged": None if record.converged is None else float(record.converged),
+            "gap": record.gap,
+            f"test_{metric}": record.test_score,
+            "cpu_seconds": record.cpu_seconds,
+        }
+    )
     metrics |= {_reference_key(name): record.reference(name) for name in record.references}
-    if record.converged is not None:
-        metrics["converged"] = float(record.converged)
-    if record.gap is not None:
-        metrics["gap"] = record.gap
-    if record.test_score is not None:
-        metrics[f"test_{study.metric}"] = record.test_score
-        scores = zip(study.labels, record.test_scores, strict=False)
-        metrics |= {f"test_{study.metric}_{label}": score for label, score in scores}
-    for name, values in record.report.items():
-        metrics[f"test_{name}"] = record.reported(name)
-        metrics |= {f"test_{name}_{label}": value for label, value in zip(study.labels, values, strict=False)}
-    if record.cpu_seconds is not None:
-        metrics["cpu_seconds"] = record.cpu_seconds
+    metrics |= {f"test_{name}": record.reported(name) for name in record.report}
+    by_label: dict[str, Sequence[float | None]] = {metric: record.test_scores, **record.report}
+    for name, scores in by_label.items():
+        metrics |= {f"test_{name}_{label}": score for label, score in zip(study.labels, scores, strict=False)}
     return RunView(
         key=refit_key(record),
         name=f"{record.fold}: {record.name}",
@@ -147,20 +140,16 @@ def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecor
 def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -> RunView:
     """Return the content that is added to the study's own run when the study ends, from the facts in its record."""
     metric, result, finished = study.metric, record.result, record.status == "finished"
-    metrics = _honest_figures(metric, result)
-    if "training" in result.get("optimism", {}):
-        metrics[f"training_{metric}"] = result["optimism"]["training"]
     names = {
+        "test_mean": f"test_{metric}",
+        "test_std": f"test_{metric}_std",
         "inner_mean": f"inner_{metric}",
         "stability": "stability",
         "stability_of_noise": "stability_of_noise",
         "redundancy": "redundancy",
         "winners_converged": "winners_converged_share",
     }
-    metrics |= {key: result[name] for name, key in names.items() if name in result}
-    metrics |= {f"test_{metric}_{task}": score for task, score in result.get("test_by_task", {}).items()}
-    if "cut" in result:
-        metrics["cut_by_time_budget"] = float(result["cut"])
+    metrics = {key: result[name] for name, key in names.items() if name in result} | _over_folds(metric, result)
     error_metrics, error_tags = _error_control(directory) if finished else ({}, {})
     files = [directory.config, directory.plan, directory.traces, *pictures(directory)]
     if FINAL not in study.folds:  # else they go with the model
@@ -212,18 +201,25 @@ def pictures(directory: StudyDirectory) -> list[Path]:
     return sorted(directory.ranking.glob("*.png"))
 
 
-def _honest_figures(metric: str, result: Mapping[str, Any]) -> dict[str, float | None]:
-    """Figures on the outer folds' test samples, of the study's method and of the references."""
-    names = {"test_mean": f"test_{metric}", "test_std": f"test_{metric}_std"}
-    figures: dict[str, float | None] = {key: result[name] for name, key in names.items() if name in result}
-    for name, own in result.get("report", {}).items():
-        figures |= {f"test_{name}": own["test_mean"], f"test_{name}_std": own["test_std"]}
-    for name, own in result.get("references", {}).items():
-        figures[_reference_key(name)] = own["test_mean"]
-        figures[f"{_reference_key(name)}_difference"] = own["method_minus_it"]["mean"]
+def _over_folds(metric: str, result: Mapping[str, Any]) -> dict[str, float | None]:
+    """Further figures over the outer folds: interval, tasks, further metrics and references."""
+    figures: dict[str, float | None] = {}
+    for name, values in result.get("report", {}).items():
+        figures |= {f"test_{name}": values["test_mean"], f"test_{name}_std": values["test_std"]}
+    for name, values in result.get("references", {}).items():
+        figures[_reference_key(name)] = values["test_mean"]
+        figures[f"{_reference_key(name)}_difference"] = values["method_minus_it"]["mean"]
     figures |= {_reference_key(name): mean for name, mean in result.get("guesses", {}).items()}
-    ends = {f"test_{metric}_{end}": result.get("interval", {}).get(end) for end in ("lower", "upper")}
-    return figures | {name: value for name, value in ends.items() if value is not None}
+    figures |= {f"test_{metric}_{task}": score for task, score in result.get("test_by_task", {}).items()}
+    single = {f"test_{metric}_{end}": result.get("interval", {}).get(end) for end in ("lower", "upper")}
+    single[f"training_{metric}"] = result.get("optimism", {}).get("training")
+    single["cut_by_time_budget"] = float(result["cut"]) if "cut" in result else None
+    return figures | _known(single)
+
+
+def _known(figures: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Figures without those that were not recorded."""
+    return {name: value for name, value in figures.items() if value is not None}
 
 
 def _over_numbers(study: StudyRecord, result: Mapping[str, Any]) -> dict[str, dict[int, float]]:
@@ -233,7 +229,7 @@ def _over_numbers(study: StudyRecord, result: Mapping[str, Any]) -> dict[str, di
         return {}
     curves = {f"{name}_{study.metric}_over_n": curve.get(f"{name}_mean", ()) for name in ("test", "inner")}
     references = result.get("references", {}).items()
-    curves |= {f"{_reference_key(name)}_over_n": own["curve"] for name, own in references}
+    curves |= {f"{_reference_key(name)}_over_n": reference["curve"] for name, reference in references}
     whole = {name: row for name, row in curves.items() if len(row) == len(numbers) and None not in row}
     return {name: dict(zip(numbers, row, strict=True)) for name, row in whole.items()}
 

@@ -42,14 +42,13 @@ def test_it_fits_80_columns_and_no_cell_is_cut_or_wrapped(finished, metric):
     assert "…" not in "\n".join(lines)
     cells = [line.split("  ") for line in lines]
     rows = [[cell.strip() for cell in line if cell.strip()] for line in cells]
-    for row in texts.curve_rows(result.facts)[1]:
+    for row in texts.curve_table(result.facts).rows:
         assert row in rows
-    for row in texts.score_rows(result.facts):
+    for row in texts.score_table(result.facts).rows:
         assert [cell for cell in row if cell] in rows
     for refit in result.outer:
         numbers = [str(refit.n_features), str(result.n_scored[refit.fold])]
         assert [refit.fold, refit.name, *numbers, f"{refit.inner_score:.3f}", f"{refit.test_score:.3f}"] in rows
-    assert ["features", "inner", "test", "all 64", "variance", "F-test", "chance"] in rows
 
 
 def test_the_answer_comes_first_and_the_explanations_after_the_figures(finished):

@@ -12,7 +12,7 @@ from raysel.baselines.least_squares import BilinearRegression
 from raysel.baselines.rfs import RFS
 from raysel.evaluation.records import other_start
 from raysel.results import texts
-from raysel.results.remarks import Remark
+from raysel.results.remarks import Remark, format_remarks
 from raysel.solvers.smr.smr import SMR
 
 
@@ -73,6 +73,6 @@ def test_a_study_compares_the_final_model_s_starts_and_says_local_optimum(tmp_pa
     found = result.final.other_start
     assert 0 <= found["shared"] <= found["n"] == result.final.n_features
     assert texts.convergence(result.facts).endswith("converged to a local optimum")
-    sentence = texts.format_remark(Remark("local_optimum", found))
+    (sentence,) = format_remarks([Remark("local_optimum", found)])
     assert f"{found['shared']} of the {found['n']} best features are the same" in sentence
     assert sentence in result.remarks()

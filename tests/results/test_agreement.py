@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import io
 import json
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 from sklearn.feature_selection import f_classif
-from small_studies import raw_config, run_offline, write_digits
+from small_studies import raw_config, run_offline
 
 from raysel.cli.summary import print_answer
 from raysel.config import config_from_dict
@@ -31,16 +30,6 @@ from raysel.results.page.report import write_report
 from raysel.results.result import StudyResult
 from raysel.select import main as main_select
 from raysel.study.definition import Study
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """A finished study with three outer folds."""
-    folder = tmp_path_factory.mktemp("trust")
-    write_digits(folder / "few.npz")
-    with contextlib.chdir(folder):
-        raw = raw_config(folder / "few.npz", cv__outer=3)
-        return run_offline(raw, folder / "study")
 
 
 @pytest.fixture

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shlex
-import subprocess
-import sys
 
 import pytest
-from small_studies import raw_config, run_offline, write_digits, write_yaml
+from small_studies import raw_config, run_offline, write_digits
 
 from raysel import tune
-from raysel.data.loading import load_dataset
 from raysel.results.export import manifest
 
 SMALL = {"solver": {"name": "fisher_score"}, "cv": {"outer": 2, "inner": 2}}
@@ -63,20 +58,3 @@ def test_it_names_the_data_and_the_folds_that_were_used(elsewhere, monkeypatch, 
     described = manifest(run_offline(raw, elsewhere.parent / "here/study"))
     assert described["data"] == {key: str(elsewhere.parent / "my data/few.npz")}
     assert size in repeated(described, elsewhere, monkeypatch, capsys)
-
-
-@pytest.mark.slow
-def test_it_gives_the_same_winners_and_scores_from_another_directory(elsewhere):
-    write_yaml(elsewhere.parent / "here/few.yaml", output="study", **SMALL)
-    assert tune.main(["few.yaml", "--quiet"]) == 0
-    study = elsewhere.parent / "here/study"
-    described = json.loads((study / "ranking/manifest.json").read_text())
-    words = shlex.split(described["command"])
-    environment = {key: value for key, value in os.environ.items() if key != "RAYSEL_DATA"}
-    command = [sys.executable, *words[1:], "--quiet"]
-    ran = subprocess.run(command, cwd=elsewhere, env=environment, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    again = json.loads((elsewhere / ran.stdout.strip() / "ranking/manifest.json").read_text())
-    for key in ("winners", "scores", "tried", "data_hash"):
-        assert again[key] == described[key]
-    assert load_dataset(again["data"]["path"]).content_hash == described["data_hash"]

@@ -14,7 +14,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from small_studies import NoUpload, make_study, write_digits
 
 import raysel
 from raysel.base.models import load_model, save_model
@@ -22,8 +21,6 @@ from raysel.baselines.univariate_filters import Variance
 from raysel.core.errors import ConfigError, DirectoryError, StudyError, UnfinishedStudyError
 from raysel.data.task_blocks import TaskBlocks
 from raysel.evaluation.selectors import RankedSelector
-from raysel.execution.serial import SerialExecutor
-from raysel.run import course
 
 #: Checks of scikit-learn that give samples of 1 to 10 features.
 OTHER_WIDTHS = (
@@ -40,14 +37,6 @@ OTHER_WIDTHS = (
     "check_positive_only_tag_during_fit",
     "check_readonly_memmap_input",
 )
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("selector")
-    write_digits(folder / "few.npz")
-    study = make_study(folder / "few.npz", solver__space={"alpha": [0.1]})
-    return course.run(study, folder / "study", SerialExecutor(study), (), NoUpload)
 
 
 def frame_of(result):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import re
@@ -11,25 +10,13 @@ import shutil
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from sklearn.metrics import accuracy_score
-from small_studies import raw_config, write_digits
 
 import raysel
 from raysel.core.errors import ConfigError, DirectoryError, StudyError, UnfinishedStudyError
-from raysel.data.loading import load_dataset
 from raysel.evaluation.records import FoldTrace, InnerTrace, PathRecord, RefitRecord, TrialRecord
 from raysel.results.comparison.result import ComparisonResult
 from raysel.results.result import StudyResult
 from raysel.tracking.locks import FileLock
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """A finished study, run from Python."""
-    folder = tmp_path_factory.mktemp("result")
-    write_digits(folder / "few.npz")
-    with contextlib.chdir(folder):
-        return raysel.run_study(raw_config(folder / "few.npz"), output=folder / "study", progress=False)
 
 
 def test_its_figures_are_those_of_the_refits(finished):
@@ -54,11 +41,13 @@ def test_its_figures_are_those_of_the_refits(finished):
 
 def test_its_summary_is_a_row_an_outer_fold(finished):
     table = finished.summary()
-    assert table.outer_fold.tolist() == ["outer0", "outer1"]
+    assert table.outer_fold.tolist() == ["outer0", "outer1", "outer2"]
     assert table.inner_accuracy.tolist() == finished.inner_scores
     assert table.test_accuracy.mean() == pytest.approx(finished.test_mean)
-    ranking = finished.ranking(4)
-    assert table.features_with_score.tolist() == ranking.fold_n_scored.tolist()
+    frame = finished.ranking(4).to_frame()
+    assert (len(frame), frame["rank"].is_monotonic_increasing) == (64, True)
+    assert frame.score.iloc[0] == max(finished.final.feature_scores)
+    assert table.features_with_score.tolist() == finished.ranking(4).fold_n_scored.tolist()
     assert f"{finished.test_mean:.3f}" in repr(finished)
     assert "<table" in finished._repr_html_()
     ranking = finished.ranking()
@@ -68,18 +57,26 @@ def test_its_summary_is_a_row_an_outer_fold(finished):
         assert [cell for cell in cells if cell in ranking.feature_names] == best
 
 
-def test_its_trials_are_a_row_a_configuration_best_first(finished):
+def test_its_trials_are_a_row_a_configuration_best_first_and_traces_a_row_an_iteration(finished):
     table = finished.trials()
     assert len(table) == 6
     assert sorted(zip(table.param_alpha, table.param_rank, strict=True)) == [
         (alpha, rank) for alpha in (0.01, 0.1, 2.0) for rank in (1, 2)
     ]
     assert table.val_accuracy.is_monotonic_decreasing
-    outer = table[["val_accuracy/outer0", "val_accuracy/outer1"]].mean(axis=1)
+    outer = table[[f"val_accuracy/outer{i}" for i in range(3)]].mean(axis=1)
     assert np.allclose(outer, table.val_accuracy)
     best = finished.outer[0].inner_score
     assert table["val_accuracy/outer0"].max() == pytest.approx(best)
     assert set(table.loc[table.param_alpha == 2.0, "status"]) == {"null"}
+    assert table.seconds.gt(0).all()
+    along = dataclasses.replace(finished.stored, paths=[PathRecord("outer0", 0, started=1.0, ended=9.0)])
+    assert StudyResult(along).trials().seconds.isna().all()  # configurations of a path have no time of their own
+    traces, record = finished.traces(), finished.records[0]
+    own = traces[traces.trial == record.id]
+    assert len(own) == sum(len(inner.objective) for trace in record.folds.values() for inner in trace.inner)
+    one = own[(own.fold == "outer0") & (own.inner == 1)]
+    assert one.objective.tolist() == record.folds["outer0"].inner[1].objective
 
 
 def test_the_score_of_a_trial_on_a_fold_is_the_inner_score_by_which_it_was_chosen_to_the_last_bit(finished):
@@ -100,12 +97,6 @@ def test_the_score_of_a_trial_on_a_fold_is_the_inner_score_by_which_it_was_chose
         assert table.loc[str(i), "val_accuracy/outer0"] == traces["outer0"].score(study.choose_n)
 
 
-def test_configurations_of_a_path_have_no_time_of_their_own(finished):
-    assert finished.trials().seconds.gt(0).all()
-    along = dataclasses.replace(finished.stored, paths=[PathRecord("outer0", 0, started=1.0, ended=9.0)])
-    assert StudyResult(along).trials().seconds.isna().all()
-
-
 def test_a_study_without_a_trial_has_tables_with_their_columns(finished):
     begun = StudyResult(dataclasses.replace(finished.stored, trials=[], refits={}, status="interrupted"))
     for table in (begun.summary(), begun.trials(), begun.traces()):
@@ -124,40 +115,15 @@ def test_an_invalid_number_of_features_is_refused_everywhere(finished, top):
             method(top)
 
 
-def test_its_traces_are_a_row_an_iteration(finished):
-    traces = finished.traces()
-    record = finished.records[0]
-    own = traces[traces.trial == record.id]
-    assert len(own) == sum(len(inner.objective) for trace in record.folds.values() for inner in trace.inner)
-    one = own[(own.fold == "outer0") & (own.inner == 1)]
-    assert one.objective.tolist() == record.folds["outer0"].inner[1].objective
-
-
-def test_its_ranking_is_a_table_best_first(finished):
-    frame = finished.ranking(top=4).to_frame()
-    assert len(frame) == 64
-    assert frame["rank"].is_monotonic_increasing
-    assert frame.score.iloc[0] == max(finished.final.feature_scores)
-
-
-def test_its_model_predicts(finished):
-    data = load_dataset(finished.config["dataset"]["path"])
-    assert accuracy_score(data.y, finished.model.predict(data.X)) > 0.8
-
-
 def test_its_pictures_are_drawn_on_given_axes(finished):
     axes = Figure().add_subplot()
     assert finished.plot_ranking(ax=axes) is axes
-    _, image = axes.get_images()  # above the mean of the samples
-    drawn = image.get_array()
+    drawn = axes.get_images()[1].get_array()  # above the mean of the samples
     scores = np.array(finished.final.feature_scores).reshape(8, 8)
-    usable = (scores > 0) & ~finished.constant.reshape(8, 8)
-    assert np.array_equal(~drawn.mask, usable)
-    assert np.array_equal(drawn.data[usable], scores[usable])
-    axes = finished.plot_convergence(Figure().add_subplot())
-    assert len(axes.get_lines()) == 6
-    coloured = [line for line in axes.get_lines() if line.get_label().startswith("final model")]
-    assert len(coloured) == 1
+    assert np.array_equal(~drawn.mask, (scores > 0) & ~finished.constant.reshape(8, 8))
+    assert np.array_equal(drawn.data[~drawn.mask], scores[~drawn.mask])
+    lines = finished.plot_convergence(Figure().add_subplot()).get_lines()
+    assert (len(lines), sum(line.get_label().startswith("final model") for line in lines)) == (6, 1)
 
 
 @pytest.mark.slow

@@ -76,9 +76,9 @@ def test_all_places_tell_the_same_figures(tmp_path, rule):
         assert headline[1:] in text, name
     assert texts.references_line(result.facts)[1:] in pages["picture"]
     for name in ("terminal", "markdown", "report"):
-        for row in texts.score_rows(result.facts):
+        for row in texts.score_table(result.facts).rows:
             assert " ".join(cell for cell in row if cell) in pages[name], name
-        for row in texts.curve_rows(result.facts)[1]:
+        for row in texts.curve_table(result.facts).rows:
             assert " ".join(row) in pages[name], name
         for kind, value, _ in texts.optimism_rows(result.facts):
             assert f"{kind} {value}" in pages[name].lower(), name

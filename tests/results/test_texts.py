@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import inspect
 import json
@@ -11,25 +10,14 @@ import re
 import numpy as np
 import pytest
 from scipy import stats
-from small_studies import raw_config, run_offline, write_digits
 
 from raysel.evaluation.plan import FINAL
 from raysel.numerics.inference import paired_comparison
 from raysel.results import remarks, texts
 from raysel.results.export import manifest, markdown
-from raysel.results.remarks import edge_remarks, few_folds_remarks, number_remarks
+from raysel.results.remarks import edge_remarks, few_folds_remarks, format_remarks, number_remarks
 from raysel.results.result import StudyResult
 from raysel.results.scores import Reference
-from raysel.results.texts import format_remark
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("words")
-    write_digits(folder / "few.npz")
-    config = raw_config(folder / "few.npz", solver__space={"alpha": [0.1]}, cv={"outer": 3, "inner": 2})
-    with contextlib.chdir(folder):
-        return run_offline(config, folder / "study")
 
 
 def changed(result, evaluation=None, **by_fold):
@@ -92,7 +80,7 @@ def test_the_headline_says_of_what_over_what_and_at_which_number(finished, at_ei
         (native, "by the model's own predictions", ""),
     ):
         assert texts.headline(result.facts).endswith(end)
-        assert texts.score_rows(result.facts)[0].n_features == cell
+        assert texts.score_table(result.facts).rows[0][1] == cell
     equal = changed(at_eight, test_scores=[[0.5, 0.5]] * 3)
     assert "0.500 ± 0.000 (SD over 3 outer folds; no interval: the score is equal in all runs)" in repr(equal)
     assert texts.interval_footnote(equal.facts) == ""
@@ -108,7 +96,7 @@ def test_a_choice_at_an_end_of_the_numbers_is_remarked(at_eight):
     assert remark in markdown(at_eight.facts)
     mean = changed(at_eight, {"choose_n": "mean"}, position=[None] * 3)
     assert not any("largest number" in text for text in mean.remarks())
-    (smallest,) = map(format_remark, number_remarks({"outer0": 4, "outer1": 8, "final": 4}, [4, 8, 16], {}))
+    (smallest,) = format_remarks(number_remarks({"outer0": 4, "outer1": 8, "final": 4}, [4, 8, 16], {}))
     assert "smallest number of features that was tried, 4, on 2 of 3 folds (outer0, final): smaller" in smallest
     for chosen, listed, n_scored, why in (
         (8, [8], 9, "nothing was chosen"),
@@ -123,7 +111,7 @@ def test_winners_at_the_end_of_their_grid_are_remarked():
     space = {"alpha": {"logspace": [0.01, 1.0, 3]}, "rank": [1, 2, 4], "p": [0.5, 1.0], "init": ["a", "b", "c"]}
 
     def told(*winners, space=space, unstructured=None):
-        return texts.format_remarks([*edge_remarks(space, winners, unstructured or {})])
+        return format_remarks([*edge_remarks(space, winners, unstructured or {})])
 
     (low,) = told({"alpha": 0.01, "rank": 2}, {"alpha": 0.1, "rank": 4}, {"alpha": 0.01, "rank": 2})
     assert low.startswith(
@@ -143,12 +131,12 @@ def test_few_folds_that_can_tell_little_are_remarked():
     scores, other = np.array([0.90, 0.93, 0.91]), np.array([0.91, 0.90, 0.92])
     found = paired_comparison(scores, other, 0.5)
     test = found.corrected
-    (told,) = map(format_remark, few_folds_remarks([test, None], 3, of_draws=False))
+    (told,) = format_remarks(few_folds_remarks([test, None], 3, of_draws=False))
     assert f"3 outer folds can tell little: a difference of {abs(found.mean):.3f} is not told from 0 here" in told
     assert f"one of more than {test.upper - found.mean:.3f} would be" in told
     assert list(few_folds_remarks([paired_comparison(scores, other - 0.5, 0.5).corrected], 3, of_draws=False)) == []
     assert list(few_folds_remarks([test], 12, of_draws=False)) == []
-    assert "cv.repeats to 20" in format_remark(next(few_folds_remarks([test], 3, of_draws=True)))
+    assert "cv.repeats to 20" in format_remarks(few_folds_remarks([test], 3, of_draws=True))[0]
 
 
 def test_where_the_method_does_not_beat_a_reference_a_sentence_says_so(at_eight):
@@ -171,7 +159,7 @@ def test_where_the_method_does_not_beat_a_reference_a_sentence_says_so(at_eight)
         assert reference.paired.mean == paired_comparison(at_eight.test_scores, reference.scores, ratio).mean
         assert f": {reference.mean:.3f} ± {reference.sd:.3f} (SD)" in line
     names = ["smr", "all 64 features", "largest variance", "F-test", "chance (stratified guess)"]
-    rows = [(row.name, row.n_features) for row in texts.score_rows(at_eight.facts)]
+    rows = [(row[0], row[1]) for row in texts.score_table(at_eight.facts).rows]
     assert rows == [*zip(names, ["8", "64", "8", "8", ""], strict=True)]
 
 
@@ -231,13 +219,13 @@ def test_facts_are_plain_data_in_the_manifest_and_the_last_record(at_eight):
     assert json.loads(json.dumps(facts.to_json()))["remarks"][0].keys() == {"key", "values"}
     assert json.loads(json.dumps(facts.end_to_json(), allow_nan=False))["guesses"] == {}
     keys = {remark.key for remark in facts.remarks}
-    assert keys <= texts.REMARKS.keys()
-    assert manifest(at_eight)["remarks"] == at_eight.remarks() == texts.format_remarks(facts.remarks)
+    assert keys <= remarks.SENTENCES.keys()
+    assert manifest(at_eight)["remarks"] == at_eight.remarks() == format_remarks(facts.remarks)
 
 
 def test_every_key_of_a_remark_has_a_sentence():
     yielded = set(re.findall(r'Remark\(\s*"(\w+)"', inspect.getsource(remarks)))
-    assert yielded == texts.REMARKS.keys()
+    assert yielded == remarks.SENTENCES.keys()
 
 
 def test_studies_of_before_there_were_references_are_told_without_them(finished):
@@ -264,7 +252,7 @@ def test_a_difference_that_rounds_to_zero_has_no_minus():
     assert paired.mean < 0
     reference = Reference("f_test", [0.6, 0.5], paired, [], "f_test")
     assert texts.format_difference(reference).startswith("+0.000 (corrected")
-    assert texts.difference_cell(reference).startswith("+0.000 [-")
+    assert texts.difference_cell(paired, reference.test).startswith("+0.000 [-")
 
 
 def test_a_reference_that_scores_higher_is_named_whatever_its_interval_says(at_eight):
@@ -275,7 +263,7 @@ def test_a_reference_that_scores_higher_is_named_whatever_its_interval_says(at_e
     assert first.startswith("The F-test scores higher than smr, 0.950 against 0.920: difference -0.030 (corrected")
     assert second.startswith("The largest variance scores higher than smr, 0.927 against 0.920: difference -0.007 (")
     assert second.endswith("; the two are not distinguishable.")
-    assert [row.n_features for row in texts.score_rows(result.facts)] == ["8", "8", "4"]
+    assert [row[1] for row in texts.score_table(result.facts).rows] == ["8", "8", "4"]
 
 
 @pytest.mark.parametrize(("constant", "guess"), [(0.2, "stratified guess"), (0.3, "most frequent class")])

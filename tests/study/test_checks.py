@@ -14,8 +14,7 @@ from small_studies import make_study, write_digits
 from raysel.base.registry import OWN, solver_capabilities
 from raysel.cli.plan import notes as plan_warnings
 from raysel.core.errors import ConfigError, DataError
-from raysel.results.remarks import Remark
-from raysel.results.texts import format_remark
+from raysel.results.remarks import Remark, format_remarks
 
 NATIVE = {"classifier": "native"}
 KNN = {"classifier": "knn", "n_features": [4]}
@@ -123,7 +122,7 @@ def test_a_model_that_cannot_be_saved_is_told_of_and_the_study_may_run(digits, o
     study = make_study(digits, solver=boosted, evaluation=NATIVE)
     assert any("TreePredictor" in name for name in study.findings.untrusted)
     notes = [text for text in plan_warnings(study) if "model.skops" in text]
-    missing = format_remark(Remark("no_model_file", {"untrusted": study.findings.untrusted}))
+    (missing,) = format_remarks([Remark("no_model_file", {"untrusted": study.findings.untrusted})])
     for remark in (*notes, missing):
         assert "such models cannot be stored safely" in remark
         assert "register" not in remark

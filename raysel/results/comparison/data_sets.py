@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,9 +17,10 @@ from raysel.core.errors import ConfigError
 from raysel.core.files import remove_results, write_result
 from raysel.evaluation.ranking_files import write_manifest
 from raysel.numerics.inference import RankComparison, compare_over_data_sets
-from raysel.results.comparison.export import frame_content, make_folder
+from raysel.results.comparison.export import make_folder
 from raysel.results.comparison.result import ComparisonResult
-from raysel.results.comparison.words import TextTable, in_markdown, p_in_words
+from raysel.results.comparison.texts import format_p
+from raysel.results.tables import TextTable, csv_content, in_markdown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,23 +46,23 @@ class JoinedComparison:
         """Join comparisons by the labels of their members."""
         _check_data_differ(comparisons)
         names = _names(comparisons)
-        named = list(zip(names, comparisons, strict=True))
-        labels = list(dict.fromkeys(member.label for found in comparisons for member in found.members))
+        named = dict(zip(names, comparisons, strict=True))
+        labels = dict.fromkeys(member.label for one in comparisons for member in one.members)
         lacking = {
-            label: {name: _reason(found, label) for name, found in named if label not in found.studies}
+            label: {name: _reason(one, label) for name, one in named.items() if label not in one.studies}
             for label in labels
         }
-        shared = tuple(label for label in labels if not lacking[label])
         left_out = {label: reasons for label, reasons in lacking.items() if reasons}
+        shared = tuple(label for label in labels if label not in left_out)
         if len(shared) < 2:
-            listed = "; ".join(_lacking_in_words(label, reasons) for label, reasons in left_out.items())
+            listed = "; ".join(_lacking(label, reasons) for label, reasons in left_out.items())
             raise ConfigError(
                 f"{len(shared)} of {len(labels)} members have a result in every comparison, and two or more are needed "
                 f"({listed}). Give the same method the same label everywhere."
             )
-        scores = np.array([[found.studies[label].test_mean for label in shared] for found in comparisons])
+        scores = np.array([[one.studies[label].test_mean for label in shared] for one in comparisons])
         cautions = (*_unlike_methods(named, shared), *_shared_files(named))
-        return cls(names, tuple(found.metric for found in comparisons), shared, left_out, scores, cautions)
+        return cls(names, tuple(one.metric for one in comparisons), shared, left_out, scores, cautions)
 
     @cached_property
     def ranking(self) -> RankComparison:
@@ -93,34 +95,31 @@ class JoinedComparison:
             [self.labels[j], f"{self.ranking.mean_ranks[j]:.2f}", *[f"{score:.3f}" for score in self.scores[:, j]]]
             for j in order
         ]
-        return TextTable("Mean test scores over the outer folds", ["method", "mean rank", *self.names], rows)
+        return TextTable(["method", "mean rank", *self.names], rows, "Mean test scores over the outer folds")
 
     def remarks(self) -> list[str]:
         """Return sentences on the tests, or why there are none, and on what was left out or is not alike."""
-        found, lines = self.ranking, list(self.cautions)
-        if found.reason:
+        ranking, lines = self.ranking, list(self.cautions)
+        if ranking.reason:
             lines.append(
-                f"There is no Friedman test and no critical-difference diagram: {found.reason}. The folds of one data "
-                "set are not independent and cannot stand in for data sets."
+                f"There is no Friedman test and no critical-difference diagram: {ranking.reason}. The folds of one "
+                "data set are not independent and cannot stand in for data sets."
             )
         else:
             lines.append(self._friedman())
             lines.append(
-                f"Nemenyi's test at {found.alpha:g}: mean ranks differ if they lie more than "
-                f"{found.critical_difference:.2f} apart (q = {found.q:.3f})."
+                f"Nemenyi's test at {ranking.alpha:g}: mean ranks differ if they lie more than "
+                f"{ranking.critical_difference:.2f} apart (q = {ranking.q:.3f})."
             )
-            if found.p_value > found.alpha:
-                lines.append(
-                    f"{self._no_difference()}, so pairs of methods should not be told apart by Nemenyi's test."
-                )
-            groups = [", ".join(self.labels[j] for j in group) for group in found.groups]
+            if without := self._no_difference():
+                lines.append(f"{without}, so pairs of methods should not be told apart by Nemenyi's test.")
+            groups = [", ".join(self.labels[j] for j in group) for group in ranking.groups]
             lines += [f"No significant difference among {group}." for group in groups]
         if len(set(self.metrics)) > 1:
             listed = ", ".join(f"{name} {metric}" for name, metric in zip(self.names, self.metrics, strict=True))
             lines.append(f"The metrics differ: {listed}. Ranks are within each data set.")
-        for label, reasons in self.left_out.items():
-            lines.append(f"{_lacking_in_words(label, reasons, ' is left out: it')}.")
-        return lines
+        left_out = self.left_out.items()
+        return [*lines, *(f"{_lacking(label, reasons, ' is left out: it')}." for label, reasons in left_out)]
 
     def markdown(self) -> str:
         """Return table and remarks in Markdown."""
@@ -129,56 +128,52 @@ class JoinedComparison:
 
     def export(self, folder: str | Path) -> list[Path]:
         """Write the joined comparison into a folder."""
-        folder, found = make_folder(folder), self.ranking
+        folder, ranking = make_folder(folder), self.ranking
         written = [
-            write_result(folder / "ranks.csv", frame_content(self.table())),
+            write_result(folder / "ranks.csv", csv_content(self.table())),
             write_result(folder / "ranks.md", self.markdown().encode()),
         ]
         pictures = [folder / f"ranks.{kind}" for kind in ("svg", "png")]
-        if found.reason:
+        if ranking.reason:
             remove_results(pictures)  # those of an earlier export would show other data sets
         else:
             from raysel.results.displays.critical_difference import RankDiagram  # noqa: PLC0415 - loads matplotlib
             from raysel.results.displays.display import write_figure  # noqa: PLC0415
 
-            joined_by = f"Bars join methods that do not differ (Nemenyi, {found.alpha:g})."
-            if found.p_value > found.alpha:
-                joined_by = f"{self._no_difference()}. {joined_by}"
-            ranks, tests = (
-                (found.mean_ranks, found.critical_difference, found.groups),
-                f"{self._friedman()} {joined_by}",
-            )
-            figure = RankDiagram(self.title, self.labels, *ranks, tests).headed_figure()
+            joined_by = f"Bars join methods that do not differ (Nemenyi, {ranking.alpha:g})."
+            tests = ". ".join(filter(None, [self._no_difference(), joined_by]))
+            ranks = (ranking.mean_ranks, ranking.critical_difference, ranking.groups)
+            figure = RankDiagram(self.title, self.labels, *ranks, f"{self._friedman()} {tests}").headed_figure()
             written += [write_figure(figure, path) for path in pictures]
         described = {
             "data_sets": dict(zip(self.names, self.metrics, strict=True)),
-            "mean_ranks": dict(zip(self.labels, found.mean_ranks.tolist(), strict=True)),
-            "friedman": {"chi2": found.chi2, "p_value": found.p_value},
-            "nemenyi": {"alpha": found.alpha, "q": found.q, "critical_difference": found.critical_difference},
-            "no_test_because": found.reason or None,
+            "mean_ranks": dict(zip(self.labels, ranking.mean_ranks.tolist(), strict=True)),
+            "friedman": {"chi2": ranking.chi2, "p_value": ranking.p_value},
+            "nemenyi": {"alpha": ranking.alpha, "q": ranking.q, "critical_difference": ranking.critical_difference},
+            "no_test_because": ranking.reason or None,
             "left_out": self.left_out,
         }
         return [*written, write_manifest(folder / "manifest.json", described)]
 
     def _friedman(self) -> str:
-        p, freedom = p_in_words(self.ranking.p_value), len(self.labels) - 1
+        p, freedom = format_p(self.ranking.p_value), len(self.labels) - 1
         return (
             f"Friedman's test over {len(self.names)} data sets: chi2 = {self.ranking.chi2:.2f}, "
             f"{freedom} {'degree' if freedom == 1 else 'degrees'} of freedom, p {p if p.startswith('<') else f'= {p}'}."
         )
 
     def _no_difference(self) -> str:
-        return f"Friedman's test finds no difference at {self.ranking.alpha:g}"
+        ranking = self.ranking
+        return f"Friedman's test finds no difference at {ranking.alpha:g}" if ranking.p_value > ranking.alpha else ""
 
 
 def _names(comparisons: Sequence[ComparisonResult]) -> tuple[str, ...]:
     """Names of the comparisons; those of their folders, or the whole paths, where two have the same name."""
-    names = [found.name for found in comparisons]
-    folders = [found.path.name for found in comparisons]
+    names, folders = [one.name for one in comparisons], [one.path.name for one in comparisons]
     taken = Counter(names) + Counter(folders)
     return tuple(
-        name if names.count(name) == 1 else folder if taken[folder] == 1 else str(found.path)
-        for name, folder, found in zip(names, folders, comparisons, strict=True)
+        name if names.count(name) == 1 else folder if taken[folder] == 1 else str(one.path)
+        for name, folder, one in zip(names, folders, comparisons, strict=True)
     )
 
 
@@ -187,51 +182,51 @@ def _reason(comparison: ComparisonResult, label: str) -> str:
     return next((member.failure for member in comparison.members if member.label == label), "")
 
 
-def _lacking_in_words(label: str, reasons: Mapping[str, str], verb: str = "") -> str:
-    """Say where a label is no member, and where it failed."""
+def _lacking(label: str, reasons: Mapping[str, str], verb: str = "") -> str:
+    """Sentence on where a label is no member, and where it failed."""
     absent = ", ".join(name for name, reason in reasons.items() if not reason)
     failed = [f"has no result in {name}: {reason.rstrip('.')}" for name, reason in reasons.items() if reason]
     return f"{label}{verb} {'; '.join([*([f'is no member of {absent}'] if absent else []), *failed])}"
 
 
-def _unlike_methods(named: Sequence[tuple[str, ComparisonResult]], labels: Sequence[str]) -> Iterator[str]:
+def _unlike_methods(named: Mapping[str, ComparisonResult], labels: Sequence[str]) -> Iterator[str]:
     """Sentences on labels that stand for several solvers or are scored by several classifiers."""
-    for label in labels:
-        for what, keys in (("solvers", ("solver", "name")), ("classifiers", ("evaluation", "classifier"))):
-            used: dict[str, list[str]] = {}
-            for name, found in named:
-                section, key = keys
-                used.setdefault(str(found.studies[label].config[section][key]), []).append(name)
-            if len(used) > 1:
-                listed = "; ".join(f"{value} in {', '.join(names)}" for value, names in used.items())
-                yield f"{label} has different {what}: {listed}. Its ranks are not those of one method."
+    parts = (("solvers", "solver", "name"), ("classifiers", "evaluation", "classifier"))
+    for label, (what, section, key) in itertools.product(labels, parts):
+        used = _grouped((one.studies[label].config[section][key], name) for name, one in named.items())
+        if len(used) > 1:
+            listed = "; ".join(f"{value} in {', '.join(names)}" for value, names in used.items())
+            yield f"{label} has different {what}: {listed}. Its ranks are not those of one method."
 
 
-def _shared_files(named: Sequence[tuple[str, ComparisonResult]]) -> Iterator[str]:
+def _shared_files(named: Mapping[str, ComparisonResult]) -> Iterator[str]:
     """Sentences on comparisons that use parts of one data file, which are not independent."""
-    using: dict[str, list[str]] = {}
-    for name, found in named:
-        for study in list(found.studies.values())[:1]:
-            data = study.config["dataset"]
-            for part in [data, *(data.get("tasks") or [])]:
-                if place := part.get("path") or part.get("source"):
-                    using.setdefault(str(place), []).append(name)
+    first = {name: next(iter(one.studies.values())).config["dataset"] for name, one in named.items()}
+    parts = [(part, name) for name, data in first.items() for part in (data, *(data.get("tasks") or ()))]
+    using = _grouped((place, name) for part, name in parts if (place := part.get("path") or part.get("source")))
     for place, names in using.items():
-        if len(dict.fromkeys(names)) > 1:
+        if len(names) > 1:
             yield (
-                f"{', '.join(dict.fromkeys(names))} are parts of one data set, {place}: they are not independent, as "
-                "ranks and tests take them to be."
+                f"{', '.join(names)} are parts of one data set, {place}: they are not independent, as ranks and tests "
+                "take them to be."
             )
+
+
+def _grouped(pairs: Iterable[tuple[object, str]]) -> dict[str, list[str]]:
+    """Different names by what they have."""
+    groups: dict[str, list[str]] = {}
+    for key, name in dict.fromkeys((str(key), name) for key, name in pairs):
+        groups.setdefault(key, []).append(name)
+    return groups
 
 
 def _check_data_differ(comparisons: Sequence[ComparisonResult]) -> None:
     seen: dict[str, Path] = {}
-    for found in comparisons:
-        own = {study.stored.study.data_hash for study in found.studies.values()}
-        for data_hash in own:
-            if data_hash in seen:
-                raise ConfigError(
-                    f"{seen[data_hash]} and {found.path} have the same data: ranks are taken over different data sets. "
-                    "Give each data set once."
-                )
-        seen |= dict.fromkeys(own, found.path)
+    for one in comparisons:
+        hashes = {study.stored.study.data_hash for study in one.studies.values()}
+        if known := next((seen[data_hash] for data_hash in hashes if data_hash in seen), None):
+            raise ConfigError(
+                f"{known} and {one.path} have the same data: ranks are taken over different data sets. Give each data "
+                "set once."
+            )
+        seen |= dict.fromkeys(hashes, one.path)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from raysel.core import __version__
 from raysel.core.errors import StudyError
 from raysel.core.files import remove_results, write_result
-from raysel.core.printing import csv_cell, short
+from raysel.core.printing import short
 from raysel.evaluation.ranking_files import write_manifest
-from raysel.results.comparison.result import ComparisonResult, pair_table, score_table
+from raysel.results.comparison.result import ComparisonResult, Member, pair_table, score_table
 from raysel.results.comparison.rows import MemberRow
-from raysel.results.comparison.words import TextTable, comparison_text
+from raysel.results.comparison.texts import comparison_text
 from raysel.results.page.contents import Block, Page, Section, Table, Text, csv_download, render_page
+from raysel.results.tables import TextTable, csv_content
 from raysel.tracking.directory import StudyDirectory
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ def export_comparison(comparison: ComparisonResult, folder: str | Path) -> list[
     """Write the tables, the text and the figure of a comparison into a folder."""
     folder = make_folder(folder)
     written = [
-        write_result(folder / "comparison.csv", frame_content(score_table(comparison))),
-        write_result(folder / "tests.csv", frame_content(pair_table(comparison))),
+        write_result(folder / "comparison.csv", csv_content(score_table(comparison))),
+        write_result(folder / "tests.csv", csv_content(pair_table(comparison))),
         write_result(folder / "comparison.md", comparison_text(comparison).markdown().encode()),
     ]
     pictures = [folder / f"comparison.{kind}" for kind in ("svg", "png")]
@@ -42,11 +42,6 @@ def export_comparison(comparison: ComparisonResult, folder: str | Path) -> list[
     return written
 
 
-def frame_content(frame: pd.DataFrame) -> bytes:
-    """Return a data frame as a CSV file, texts as `csv_cell` returns them."""
-    return frame.rename(columns=csv_cell).map(csv_cell).to_csv(index=False).encode()
-
-
 def make_folder(folder: str | Path) -> Path:
     """Create a folder if it does not exist."""
     folder = Path(folder)
@@ -59,47 +54,39 @@ def make_folder(folder: str | Path) -> Path:
 
 def manifest(comparison: ComparisonResult) -> dict[str, Any]:
     """Return the manifest of a comparison: its folds, and settings, versions, hashes and figures of each member."""
-    rows, folds = comparison.rows, comparison.folds
-    listed = []
-    for member in comparison.members:
-        described: dict[str, Any] = {
-            "label": member.label,
-            "folder": member.path.name,
-            "solver": member.solver,
-            "reconstructed": member.reconstructed,
-            "transductive": member.transductive,
-            "failure": member.failure or None,
-        }
-        if member.result is not None:
-            described |= _study_manifest(comparison, rows[member.label])
-        listed.append(described)
+    folds, rows = comparison.folds, comparison.rows
+    described = folds and {
+        "names": list(folds.names),
+        "kind": "draws of the training set" if folds.are_draws else "outer folds",
+        "test_train_ratio": folds.ratio,
+    }
     return {
         "name": comparison.name,
         "reference": comparison.reference,
         "metric": comparison.metric or None,
-        "folds": {
-            "names": list(folds.names),
-            "kind": "draws of the training set" if folds.are_draws else "outer folds",
-            "test_train_ratio": folds.ratio,
-        }
-        if folds
-        else None,
-        "members": listed,
+        "folds": described,
+        "members": [_member_manifest(member, rows.get(member.label)) for member in comparison.members],
         "table": comparison.table().astype(object).where(lambda table: table.notna(), None).to_dict("records"),
     }
 
 
-def _study_manifest(comparison: ComparisonResult, row: MemberRow) -> Mapping[str, Any]:
-    study = comparison.studies[row.label]
-    record = study.stored.study
-    return {
-        "config": record.config,
-        "config_hash": record.config_hash,
-        "data_hash": record.data_hash,
-        "versions": record.versions,
-        "scores": {"test": row.scores, "report": row.report},
-        "winners": {refit.fold: refit.params for refit in study.outer},
-        "configurations_tried": list(row.n_tried),
+def _member_manifest(member: Member, row: MemberRow | None) -> dict[str, Any]:
+    described = {
+        "label": member.label,
+        "folder": member.path.name,
+        "solver": member.solver,
+        "reconstructed": member.reconstructed,
+        "transductive": member.transductive,
+        "failure": member.failure or None,
+    }
+    if row is None:
+        return described
+    study, facts = row.facts.study, row.facts
+    return described | {
+        **{name: getattr(study, name) for name in ("config", "config_hash", "data_hash", "versions")},
+        "scores": {"test": row.scores, "report": {name: values.values for name, values in facts.report.items()}},
+        "winners": {refit.fold: refit.params for refit in facts.outer},
+        "configurations_tried": list(facts.n_tried),
         "notes": row.notes,
     }
 

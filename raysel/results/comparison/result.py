@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,16 +10,17 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
 from raysel.base.estimator import RECONSTRUCTED, TRANSDUCTIVE
 from raysel.core.errors import DirectoryError, StudyError, UnfinishedStudyError
-from raysel.results.comparison.rows import MemberRow, OuterFolds, Pair, pairs_with_reference
+from raysel.results.comparison.rows import TESTS, MemberRow, OuterFolds, Pair, pairs_with_reference
 from raysel.results.result import StudyResult
 from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: Columns of `ComparisonResult.table` with whole numbers.
+_WHOLE = ("least_features", "most_features", "top", "configurations", "won", "tied", "lost")
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,27 +89,24 @@ class ComparisonResult:
         members = [_open_member(path, entry) for entry in record.members]
         # The reference comes first: the others must have its folds and its metric.
         members.sort(key=lambda member: member.label != record.reference)
-        comparable: list[Member] = []
+        comparable: dict[str, Member] = {}
         folds: OuterFolds | None = None
         first, metric = "", ""
         for member in members:
             failure, study = "", member.result
-            if study is not None:
-                try:
-                    own = _read_folds(study)
-                except DirectoryError as error:
-                    failure = str(error)
-                else:
-                    if folds is None:
-                        folds, first, metric = own, member.label, study.metric
-                    elif own != folds:
-                        failure = f"its outer folds are not those of {first}"
-                    elif study.metric != metric:
-                        failure = f"it is scored by {study.metric}, and {first} by {metric}"
-            comparable.append(replace(member, result=None, failure=failure) if failure else member)
-        order = [entry.label for entry in record.members]
-        comparable.sort(key=lambda member: order.index(member.label))
-        return cls(path, record.name, record.reference, tuple(comparable), folds)
+            try:
+                shared = _read_folds(study) if study is not None else None
+            except DirectoryError as error:
+                failure, study = str(error), None
+            if study is not None and folds is None:
+                folds, first, metric = shared, member.label, study.metric
+            elif study is not None and shared != folds:
+                failure = f"its outer folds are not those of {first}"
+            elif study is not None and study.metric != metric:
+                failure = f"it is scored by {study.metric}, and {first} by {metric}"
+            comparable[member.label] = replace(member, result=None, failure=failure) if failure else member
+        in_order = tuple(comparable[entry.label] for entry in record.members)
+        return cls(path, record.name, record.reference, in_order, folds)
 
     @property
     def finished(self) -> list[Member]:
@@ -157,43 +156,22 @@ class ComparisonResult:
         """
         import pandas as pd  # noqa: PLC0415 - takes half a second to import
 
-        metrics = list(dict.fromkeys(name for row in self.rows.values() for name in row.report))
         listed = []
         for member in self.members:
-            shown: dict[str, Any] = {"member": member.label, "solver": member.solver}
             row, pair = self.rows.get(member.label), self.pairs.get(member.label)
-            if row is not None:
-                shown |= {f"test_{self.metric}": row.facts.test.mean, "sd": row.facts.test.sd}
-                shown |= {f"test_{self.metric}/{task}": float(own.mean()) for task, own in row.by_task.items()}
-                for name, values in row.report.items():
-                    known = values[np.isfinite(values)]
-                    shown[name] = float(known.mean()) if len(known) else None
-                    shown[f"{name}_sd"] = float(known.std(ddof=1)) if len(known) > 1 else None
-                shown |= {"least_features": min(row.chosen), "most_features": max(row.chosen)} if row.chosen else {}
-                shown |= {"top": row.top, "redundancy": row.redundancy}
-                shown["stability"] = None if row.stability is None else row.stability.value
-                shown["stability_of_noise"] = None if row.noise is None else row.noise.mean
-                shown |= {"configurations": row.n_tried[1], "cpu_seconds": row.cpu_seconds}
-            if pair is not None:
-                shown |= {"difference": pair.compared.mean, "won": pair.compared.won}
-                shown |= {"tied": pair.compared.tied, "lost": pair.compared.lost}
-                shown |= {"p_plain": pair.p_plain, "p_corrected": pair.p_corrected}
-                if pair.test is not None:
-                    shown |= {"lower": pair.test.lower, "upper": pair.test.upper}
-            notes = [note for own in row.notes.values() for note in own] if row else [member.failure]
-            listed.append(shown | {"note": "; ".join(notes)})
-        reported = [column for name in metrics for column in (name, f"{name}_sd")]
-        tasks = dict.fromkeys(task for row in self.rows.values() for task in row.by_task)
-        by_task = [f"test_{self.metric}/{task}" for task in tasks]
-        columns = ["member", "solver", f"test_{self.metric or 'score'}", "sd", *by_task, *reported]
+            notes = [note for notes in row.notes.values() for note in notes] if row else [member.failure]
+            described = {"member": member.label, "solver": member.solver, "note": "; ".join(notes)}
+            listed.append(described | (_figures(row) if row else {}) | (_difference(pair) if pair else {}))
+        facts = [row.facts for row in self.rows.values()]
+        columns = ["member", "solver", f"test_{self.metric or 'score'}", "sd"]
+        columns += dict.fromkeys(f"test_{self.metric}/{task}" for one in facts for task in one.by_task)
+        columns += dict.fromkeys(column for one in facts for name in one.report for column in (name, f"{name}_sd"))
         columns += ["least_features", "most_features", "top", "redundancy", "stability", "stability_of_noise"]
         columns += ["configurations", "cpu_seconds", "difference", "lower", "upper", "p_plain", "p_corrected"]
         columns += ["won", "tied", "lost", "note"]
-        whole = dict.fromkeys(
-            ("least_features", "most_features", "top", "configurations", "won", "tied", "lost"), "Int64"
-        )
-        real = [c for c in columns if c not in (*whole, "member", "solver", "note")]
-        return pd.DataFrame(listed, columns=columns).astype(whole | dict.fromkeys(real, "float64"))
+        numbers = [column for column in columns if column not in ("member", "solver", "note")]
+        kinds = {column: "Int64" if column in _WHOLE else "float64" for column in numbers}
+        return pd.DataFrame(listed, columns=columns).astype(kinds)
 
     def __repr__(self) -> str:
         return (
@@ -207,18 +185,17 @@ class ComparisonResult:
 
 def _open_member(path: Path, entry: MemberEntry) -> Member:
     """Open a member's study; without a result if the study has not finished."""
-    folder, failure = path / entry.folder, ""
+    folder, failure = path / entry.folder, "it has not started"
     result: StudyResult | None = None
     if (folder / "journal.jsonl").exists():
         try:
-            result = StudyResult.open(folder)
-            _ = result.refits  # raises if the study has not finished
+            study = StudyResult.open(folder)
+            _ = study.refits  # raises if the study has not finished
+            result, failure = study, ""
         except UnfinishedStudyError as error:
-            result, failure = None, f"it has not finished: {error.n_done} of {error.n_trials} trials are done"
+            failure = f"it has not finished: {error.n_done} of {error.n_trials} trials are done"
         except StudyError as error:
-            result, failure = None, str(error)
-    else:
-        failure = "it has not started"
+            failure = str(error)
     if result is None and entry.error:
         failure = entry.error.strip().rpartition("\n")[2]
     return Member(entry.label, folder, entry.solver, entry.reconstructed, entry.transductive, result, failure)
@@ -232,6 +209,33 @@ def _read_folds(study: StudyResult) -> OuterFolds:
     return folds
 
 
+def _figures(row: MemberRow) -> dict[str, Any]:
+    """Columns of a member with a result."""
+    facts, agreement = row.facts, row.facts.agreement
+    figures = {f"test_{facts.metric}": facts.test.mean, "sd": facts.test.sd}
+    figures |= {f"test_{facts.metric}/{task}": values.mean for task, values in facts.by_task.items()}
+    for name, values in facts.report.items():
+        if known := values.known:
+            figures |= {name: known.mean, f"{name}_sd": known.sd}
+    return figures | {
+        "least_features": min(row.chosen, default=None),
+        "most_features": max(row.chosen, default=None),
+        "top": agreement.top.n if agreement else None,
+        "redundancy": row.redundancy,
+        "stability": agreement.stability.value if agreement else None,
+        "stability_of_noise": agreement.noise.mean if agreement and agreement.noise else None,
+        "configurations": facts.n_tried[1],
+        "cpu_seconds": row.cpu_seconds,
+    }
+
+
+def _difference(pair: Pair) -> dict[str, Any]:
+    """Columns of a member that is compared with the reference."""
+    ends = {"lower": pair.test.lower, "upper": pair.test.upper} if pair.test else {}
+    runs = {name: getattr(pair.compared, name) for name in ("won", "tied", "lost")}
+    return {"difference": pair.compared.mean, **ends, **{f"p_{name}": p for name, p in pair.p.items()}, **runs}
+
+
 def score_table(comparison: ComparisonResult) -> pd.DataFrame:
     """Return every test score of the winners as a table with one row a score.
 
@@ -242,22 +246,20 @@ def score_table(comparison: ComparisonResult) -> pd.DataFrame:
 
     listed = []
     for label, study in comparison.studies.items():
-        evaluation, labels = study.config["evaluation"], list(study.stored.study.labels)
-        of: list[tuple[int | None, str | None]] = [(n, None) for n in evaluation["n_features"]]
-        if evaluation["classifier"] == "native":
-            of = [(None, task) for task in labels] or [(None, None)]
-        sizes: list[tuple[int | None, str | None]] = [(n, None) for n in evaluation["n_features"]]
-        sizes = sizes or [(study.default_top, None)]
+        numbers: list[tuple[int | None, str | None]] = [(n, None) for n in study.config["evaluation"]["n_features"]]
+        scored = numbers
+        if study.facts.is_native:
+            scored = [(None, task) for task in study.stored.study.labels] or [(None, None)]
         for refit in study.outer:
-            scores: dict[str, tuple[Sequence[tuple[int | None, str | None]], Sequence[float | None]]]
-            scores = {study.metric: (of, refit.test_scores)}
-            scores |= {name: (of, values) for name, values in refit.report.items()}
-            scores |= {"redundancy": (sizes, refit.redundancy)} if refit.redundancy else {}
-            listed += [
-                (label, refit.fold, metric, n, task, value)
-                for metric, (places, values) in scores.items()
-                for (n, task), value in zip(places, values, strict=True)
-            ]
+            tables: list[tuple[str, Sequence[tuple[int | None, str | None]], Sequence[float | None]]]
+            tables = [(study.metric, scored, refit.test_scores)]
+            tables += [(name, scored, values) for name, values in refit.report.items()]
+            tables += [("redundancy", numbers or [(study.default_top, None)], refit.redundancy)] * bool(
+                refit.redundancy
+            )
+            for metric, places, values in tables:
+                pairs = zip(places, values, strict=True)
+                listed += [(label, refit.fold, metric, n, task, value) for (n, task), value in pairs]
     columns = ["member", "outer_fold", "metric", "n_features", "task", "score"]
     return pd.DataFrame(listed, columns=columns).astype({"n_features": "Int64", "score": "float64"})
 
@@ -272,33 +274,15 @@ def pair_table(comparison: ComparisonResult) -> pd.DataFrame:
     """
     import pandas as pd  # noqa: PLC0415
 
-    listed = [_pair_row(pair, comparison.reference) for pair in comparison.pairs.values()]
+    listed = []
+    for pair in comparison.pairs.values():
+        compared = pair.compared
+        row: list[Any] = [pair.label, comparison.reference, len(compared.differences), compared.mean, compared.sd]
+        row += [compared.won, compared.tied, compared.lost, compared.ratio, pair.main]
+        for name, test in pair.tests.items():
+            row += [test.statistic, test.p_value, pair.p[name], test.lower, test.upper] if test else [math.nan] * 5
+        listed.append([*row, compared.reason])
     columns = ["member", "reference", "n_runs", "mean_difference", "sd_difference", "won", "tied", "lost"]
     columns += ["test_train_ratio", "main_test"]
-    columns += [f"{test}_{what}" for test in ("plain", "corrected") for what in ("t", "p", "p_holm", "lower", "upper")]
+    columns += [f"{test}_{what}" for test in TESTS for what in ("t", "p", "p_holm", "lower", "upper")]
     return pd.DataFrame(listed, columns=[*columns, "reason"])
-
-
-def _pair_row(pair: Pair, reference: str) -> dict[str, Any]:
-    compared = pair.compared
-    row: dict[str, Any] = {
-        "member": pair.label,
-        "reference": reference,
-        "n_runs": len(compared.differences),
-        "mean_difference": compared.mean,
-        "sd_difference": compared.sd,
-        "won": compared.won,
-        "tied": compared.tied,
-        "lost": compared.lost,
-        "test_train_ratio": compared.ratio,
-        "main_test": pair.main,
-        "reason": compared.reason,
-    }
-    for name, test, p_holm in (
-        ("plain", compared.plain, pair.p_plain),
-        ("corrected", compared.corrected, pair.p_corrected),
-    ):
-        if test is not None:
-            row |= {f"{name}_t": test.statistic, f"{name}_p": test.p_value, f"{name}_p_holm": p_holm}
-            row |= {f"{name}_lower": test.lower, f"{name}_upper": test.upper}
-    return row

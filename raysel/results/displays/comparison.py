@@ -78,9 +78,8 @@ class ComparisonFigure(Display):
             if (pair := comparison.pairs.get(label)) is not None:
                 bounds = (pair.test.lower, pair.test.upper) if pair.test else (np.nan, np.nan)
                 difference = (pair.compared.mean, *bounds)
-            by_n = dict(zip(row.n_features, row.by_label.values(), strict=True)) if row.n_features else {}
-            members.append(ShownMember(label, row.scores, by_n, difference))
-        of_curves = [row.chosen for row in rows.values() if len(row.n_features) > 1]
+            members.append(ShownMember(label, row.scores, row.by_n, difference))
+        of_curves = [row.chosen for row in rows.values() if len(row.by_n) > 1]
         kinds = {"at the chosen number of features" if chosen else "mean over the curve" for chosen in of_curves}
         return cls(
             comparison.name,

@@ -15,11 +15,11 @@ from raysel.core.arrays import FloatArray
 from raysel.core.printing import short
 from raysel.data.layouts import Layout
 from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.results.description import Preview
 from raysel.results.displays import drawing
 from raysel.results.displays.display import Display, DividedDisplay, StudyDisplay, labelled_table
 from raysel.results.displays.maps import Plane, make_plane
 from raysel.results.numbers import StudyNumbers
-from raysel.results.preview import Preview
 from raysel.study.background import read_image
 
 _WIDTH = 5.8  # inches, as all sizes here

@@ -23,7 +23,7 @@ from raysel.results.displays.display import Display, StudyDisplay
 from raysel.results.displays.drawing import WIDTH
 from raysel.results.displays.maps import ScoreMap, SelectionMap, make_plane
 from raysel.results.numbers import StudyNumbers
-from raysel.results.remarks import limitations
+from raysel.results.remarks import format_remarks, limitations
 from raysel.study.background import read_image
 
 _MOST_TASKS = 6
@@ -58,7 +58,7 @@ class RankingFigure(StudyDisplay):
             answer.append(f"test {result.metric} by task: {texts.format_each(facts.by_task)}")
         answer.append(f"the score is the {score_meaning(result.config['solver']['name'])}")
         sentences = [f"{texts.capitalized(line)}." for line in answer if line]
-        limits = texts.format_remarks([*facts.actions, *limitations(result, ranking.n_selected)])
+        limits = format_remarks([*facts.actions, *limitations(result, ranking.n_selected)])
         return cls(result.name, ranking, result.layout, sentences, limits, *read_background_image(result))
 
     @property

@@ -25,7 +25,7 @@ def answer(result: StudyResult) -> Section:
     """Return the section with the answer: score, references and trust."""
     blocks: list[Block] = [Text(answer_sentences(result), "answer")]
     if result.references:
-        rows = [[row.name, row.n_features, row.score, row.difference] for row in texts.score_rows(result.facts)]
+        rows = texts.score_table(result.facts).rows
         caption = (
             f"{texts.spaced(result.metric).capitalize()} on the test samples of the outer folds (mean ± SD over "
             f"{len(result.outer)} folds) beside the references on the same folds."
@@ -54,11 +54,11 @@ def scores(result: StudyResult) -> Section:
     """Return the section on the score over the number of features, or its rows where there is no such choice."""
     what = texts.spaced(result.metric).capitalize()
     blocks: list[Block] = [*pictures(result, "scores")]
-    heads, cells = texts.curve_rows(result.facts)
-    if len(cells) < 2:
+    table = texts.curve_table(result.facts)
+    if len(table.rows) < 2:
         return Section("scores", what, blocks)
     caption = f"Mean {what.lower()} ± SD over the outer folds; of references the mean."
-    blocks.append(contents.Folded("The figures as a table", [Table(caption, heads, cells, ())]))
+    blocks.append(contents.Folded("The figures as a table", [Table(caption, table.header, table.rows, ())]))
     return Section("scores", f"{what} over the number of features", blocks)
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from raysel.core.errors import headline
 from raysel.core.printing import short
 from raysel.results import description, texts
+from raysel.results.description import Preview
 from raysel.results.page.contents import Block, Facts, Folded, Pictures, Remarks, Section, Table, Text, csv_download
 from raysel.results.page.pictures import pictures
-from raysel.results.preview import Preview
 from raysel.results.progress import counted, duration
 from raysel.results.result import StudyResult
 
@@ -84,11 +84,9 @@ def _budget(result: StudyResult) -> Iterator[str]:
     yield from (f"{counts[status]} {what}." for status, what in ends.items() if counts[status])
     if result.cut:
         yield "The time budget search.time_budget ended the search before all were made."
-    fits = [record.convergence() for record in result.records if record.status != "stopped"]
-    n_fits, n_converged = sum(found.n_fits for found in fits), sum(found.n_converged for found in fits)
-    if n_fits:
+    if (fits := result.facts.inner_fits).n_fits:
         which = "inner fits that were not stopped" if counts["stopped"] else "inner fits"
-        yield f"{n_converged} of {n_fits} {which} reached the solver's tolerance."
+        yield f"{fits.n_converged} of {fits.n_fits} {which} reached the solver's tolerance."
     seconds = sum(max(record.ended - record.started, 0.0) for record in paths or result.records)
     if seconds > 0:
         yield f"The trials took {duration(seconds)} in sum."

@@ -11,10 +11,10 @@ from raysel.core import __version__
 from raysel.core.files import write_result
 from raysel.core.printing import short
 from raysel.results import description, texts
+from raysel.results.description import Preview
 from raysel.results.export import command_again
 from raysel.results.page import contents, findings, procedure
 from raysel.results.page.contents import Block, Command, Page, Section, Text
-from raysel.results.preview import Preview
 from raysel.results.result import StudyResult
 
 _LONGEST_REMARK = 600

@@ -20,7 +20,7 @@ from raysel.data.loading import load_dataset
 from raysel.results import texts
 from raysel.results.page.contents import render_page
 from raysel.results.page.report import page_of, write_report
-from raysel.results.remarks import Remark
+from raysel.results.remarks import Remark, format_remarks
 from raysel.results.result import StudyResult
 
 TITLES = {
@@ -154,7 +154,7 @@ def test_its_sentences_are_of_the_selected_features_and_of_the_test_score(matrix
     winners = len(matrix.refits)
     met = f"{matrix.winner_convergence.n_converged} of {winners} winners (outer folds and final model)"
     assert f"{met} converged to a local optimum." in page.text
-    assert texts.format_remark(Remark("local_optimum", matrix.final.other_start)) in page.text
+    assert format_remarks([Remark("local_optimum", matrix.final.other_start)])[0] in page.text
     stability = rows(page.downloads["stability.csv"])
     np.testing.assert_array_equal(
         [float(row["noise_highest"] or "nan") for row in stability], matrix.stability_curve()["noise_highest"]

@@ -1,0 +1,241 @@
+"""Text of a comparison: its tables as strings, the footnotes of their figures, and Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from raysel.core.printing import mean_and_sd
+from raysel.results.agreement import Agreement
+from raysel.results.comparison.result import ComparisonResult
+from raysel.results.comparison.rows import MemberRow, Pair
+from raysel.results.facts import Facts
+from raysel.results.remarks import few_folds_remarks, format_remarks
+from raysel.results.scores import FoldValues
+from raysel.results.tables import NO_RESULT, NONE, TextTable, in_markdown
+from raysel.results.texts import difference_cell, number_range, rule_sentence, scored_number
+
+
+@dataclass(frozen=True)
+class ComparisonText:
+    """Tables and sentences of a comparison."""
+
+    title: str
+    tables: list[TextTable]
+    notes: list[str]
+    remarks: list[str]
+
+    def markdown(self) -> str:
+        """Return the text in Markdown."""
+        parts = [f"# {in_markdown(self.title)}"]
+        for table in self.tables:
+            parts.append(table.markdown())
+            if table is self.tables[0] and self.notes:
+                parts.append("  \n".join(map(in_markdown, self.notes)))
+        parts.append("\n".join(f"- {in_markdown(remark)}" for remark in self.remarks))
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+
+@dataclass
+class _Notes:
+    """Footnotes, numbered in the order of their first use."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def mark(self, notes: Iterable[str]) -> str:
+        """Return the marks of some footnotes, e.g. ``" [1, 3]"``; empty if there are none."""
+        marks = [self.numbers.setdefault(note, len(self.numbers) + 1) for note in notes]
+        return f" [{', '.join(map(str, marks))}]" if marks else ""
+
+    def lines(self) -> list[str]:
+        return [f"[{number}] {note}." for note, number in self.numbers.items()]
+
+
+def comparison_text(comparison: ComparisonResult) -> ComparisonText:
+    """Return the tables of a comparison as strings, with their footnotes and remarks."""
+    rows, pairs, notes = list(comparison.rows.values()), comparison.pairs, _Notes()
+    runs = "draws" if comparison.folds and comparison.folds.are_draws else "outer folds"
+    tables = [_score_table(comparison, f"Test scores, mean ± SD over the {runs}", notes)]
+    if tasks := dict.fromkeys(task for row in rows for task in row.facts.by_task):
+        title = f"Test {comparison.metric} of each task, mean ± SD over the {runs}"
+        cells = [[_mean_and_sd(row.facts.by_task.get(task)) for task in tasks] for row in rows]
+        tables.append(_by_method(title, [*tasks], rows, cells))
+    # Scores at each number of features that all members with such numbers have in common, if there are two of each.
+    scored = [row for row in rows if row.by_n]
+    common = sorted(set.intersection(*(set(row.by_n) for row in scored))) if scored else []
+    if len(scored) > 1 and len(common) > 1:
+        title = f"Test scores at each common number of best features, mean ± SD over the {runs}"
+        cells = [[_mean_and_sd(FoldValues.of(row.by_n[n])) for n in common] for row in scored]
+        tables.append(_by_method(title, [*map(str, common)], scored, cells))
+    if pairs:
+        tables.append(_difference_table(comparison.reference, list(pairs.values())))
+    if rows:
+        tables.append(_settings_table(rows))
+    folds = f" on the same {comparison.folds.describe()}" if comparison.folds else ""
+    title = f"{comparison.name}: {len(comparison.members)} methods{folds}"
+    return ComparisonText(title, tables, notes.lines(), list(_remarks(comparison, rows)))
+
+
+def _by_method(title: str, names: list[str], rows: Sequence[MemberRow], cells: list[list[str]]) -> TextTable:
+    lines = [[row.label, *others] for row, others in zip(rows, cells, strict=True)]
+    return TextTable(["method", *names], lines, title)
+
+
+def _score_table(comparison: ComparisonResult, title: str, notes: _Notes) -> TextTable:
+    rows = comparison.rows
+    columns: dict[str, Callable[[MemberRow], str]] = {
+        "method": lambda row: row.label + notes.mark(row.notes["member"]),
+        f"test {comparison.metric or 'score'}": lambda row: (
+            _mean_and_sd(row.facts.test) + notes.mark(row.notes["test"])
+        ),
+    }
+    if any(row.by_n for row in rows.values()):
+        columns["features"] = lambda row: scored_number(row.facts) or NONE
+    for name in dict.fromkeys(name for row in rows.values() for name in row.facts.report):
+        columns[name] = lambda row, name=name: (  # type: ignore[misc]
+            _mean_and_sd(row.facts.report.get(name)) + notes.mark(row.notes.get(name, []))
+        )
+    if any(row.redundancy is not None for row in rows.values()):
+        columns["RED"] = lambda row: NONE if row.redundancy is None else f"{row.redundancy:.3f}"
+    if any(row.facts.agreement for row in rows.values()):
+        columns["stability"] = lambda row: _stability(row.facts.agreement, notes)
+    columns["configurations tried"] = lambda row: number_range(row.facts.n_tried) + notes.mark(row.notes["tried"])
+    columns["CPU s a fit"] = lambda row: NONE if row.cpu_seconds is None else _seconds(row.cpu_seconds)
+    lines = []
+    for member in comparison.members:
+        if row := rows.get(member.label):
+            lines.append([cell(row) for cell in columns.values()])
+        else:
+            why = notes.mark([member.failure.rstrip(".")])
+            lines.append([member.label, NO_RESULT + why, *[""] * (len(columns) - 2)])
+    return TextTable([*columns], lines, title)
+
+
+def _stability(agreement: Agreement | None, notes: _Notes) -> str:
+    if agreement is None:
+        return NONE
+    if reason := agreement.stability.reason:
+        return NONE + notes.mark([f"the stability is undefined: {reason}"])
+    return f"{agreement.stability.value:.2f}{f' ({agreement.noise.mean:.2f})' if agreement.noise else ''}"
+
+
+def _difference_table(reference: str, pairs: Sequence[Pair]) -> TextTable:
+    main = pairs[0].main
+    beside = "corrected" if main == "plain" else "plain"
+    header = ["method", "difference [95 % interval]", "SD", f"p ({main})", f"p ({beside})", "won/tied/lost"]
+    lines = []
+    for pair in pairs:
+        compared, test = pair.compared, pair.test
+        p = [format_p(pair.p[name]) if test else NONE for name in (main, beside)]
+        runs = f"{compared.won}/{compared.tied}/{compared.lost}"
+        lines.append([pair.label, difference_cell(compared, test), f"{compared.sd:.3f}", *p, runs])
+    return TextTable(header, lines, f"Difference to the reference, {reference}: mean, SD and runs won")
+
+
+def _settings_table(rows: Sequence[MemberRow]) -> TextTable:
+    data = {row.label: row.facts.study.config["dataset"] for row in rows}
+    scalings = {section.get("scaling", NONE) for section in data.values()}
+    has_only = any(section.get("only") for section in data.values())
+    header = ["method", "solver", "fixed parameters", *(["modalities"] if has_only else [])]
+    header += [*(["scaling"] if len(scalings) > 1 else []), "most frequent winner (folds)"]
+    lines = []
+    for row in rows:
+        params, section = row.facts.study.config["solver"].get("params", {}), data[row.label]
+        cells = [row.label, row.facts.method, ", ".join(f"{name}={value}" for name, value in params.items()) or NONE]
+        cells += [", ".join(section.get("only") or ["all"])] if has_only else []
+        cells += [section.get("scaling", NONE)] if len(scalings) > 1 else []
+        ((winner, count),) = Counter(refit.name for refit in row.facts.outer).most_common(1)
+        lines.append([*cells, f"{winner} ({count} of {len(row.scores)})"])
+    title = "Settings" if len(scalings) > 1 else f"Settings; scaling of all methods: {scalings.pop()}"
+    return TextTable(header, lines, title)
+
+
+def _remarks(comparison: ComparisonResult, rows: Sequence[MemberRow]) -> Iterator[str]:
+    """Sentences on how the figures are to be read."""
+    for text, labels in _grouped((_scoring(row.facts), row.label) for row in rows).items():
+        yield f"Scores of {_named(labels, rows)}: {text}"
+    tops = [(row.facts.top, row.label) for row in rows if row.facts.agreement]
+    if tops:
+        what = "Stability (Nogueira: 1 for the same features on all outer folds; in brackets that of permuted labels)"
+        if any(row.redundancy is not None for row in rows):
+            what = f"RED (redundancy: mean absolute correlation of two features) and {what[0].lower()}{what[1:]}"
+        parts = [f"of the top {top} features ({_named(labels, rows)})" for top, labels in _grouped(tops).items()]
+        fixed = "The number is the middle one of evaluation.n_features, or a tenth of all; not what each study chose"
+        yield f"{what}: {'; '.join(parts)}. {fixed}."
+    if any(row.cpu_seconds is not None for row in rows):
+        yield (
+            "CPU s a fit: CPU seconds of the winner's fit on the outer training set, without its search; median over "
+            "the outer folds."
+        )
+    if comparison.pairs:
+        yield from _test_remarks(comparison, comparison.pairs)
+    elif rows and comparison.reference not in comparison.rows:
+        yield f"There are no differences and no tests: the reference, {comparison.reference}, has no result."
+
+
+def _test_remarks(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -> Iterator[str]:
+    folds = comparison.folds
+    if folds is None:
+        return
+    n_tests = sum(pair.test is not None for pair in pairs.values())
+    if not n_tests:
+        return
+    ratio = f"n_test/n_train = {folds.ratio:.3g}"
+    if folds.are_draws:
+        yield (
+            f"Interval and main p value: plain paired t-test over {folds.describe_number()}. It holds for "
+            "these samples only: it takes them as the whole population."
+        )
+        power = ": at 1 and above, it has next to no power" if folds.ratio >= 1 else ""
+        yield f"Beside it: corrected resampled t-test (Nadeau & Bengio), {ratio}{power}."
+    else:
+        yield (
+            f"Interval and main p value: corrected resampled t-test (Nadeau & Bengio) over {folds.describe_number()}, "
+            f"{ratio}, because their training sets overlap."
+        )
+        caution = "; its p is far too small, because the folds are repeated" if folds.are_repeated else ""
+        yield f"Beside it: plain paired t-test, which takes the folds as independent{caution}."
+    tests = (pair.test for pair in pairs.values())
+    n_folds = len(next(iter(pairs.values())).compared.differences)
+    yield from format_remarks(few_folds_remarks(tests, n_folds, of_draws=folds.are_draws))
+    if n_tests > 1:
+        yield (
+            f"All p values are after Holm's correction for {n_tests} tests; tests.csv has them without it too. The "
+            "intervals are not adjusted."
+        )
+
+
+def _scoring(facts: Facts) -> str:
+    """How a member is scored."""
+    tasks = f" The score is the mean over {len(facts.by_task)} tasks." if facts.by_task else ""
+    return rule_sentence(facts.evaluation, facts.study.choose_n) + tasks
+
+
+def _grouped(pairs: Iterable[tuple[object, str]]) -> dict[object, list[str]]:
+    groups: dict[object, list[str]] = {}
+    for key, label in pairs:
+        groups.setdefault(key, []).append(label)
+    return groups
+
+
+def _named(labels: Sequence[str], rows: Sequence[MemberRow]) -> str:
+    if len(labels) == len(rows):
+        return "all methods"
+    return ", ".join(f'"{label}"' if "," in label else label for label in labels)
+
+
+def _mean_and_sd(values: FoldValues | None) -> str:
+    known = values.known if values else None
+    return mean_and_sd(known.mean, known.sd) if known else NONE
+
+
+def format_p(p: float) -> str:
+    """Return a p value as text."""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _seconds(value: float) -> str:
+    if value < 0.001:
+        return "<0.001"
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
