@@ -413,7 +413,7 @@ few.yaml:
 as typed:
     orl-smr  ->  there is no data file ORL.npz. ...np.savez
 views.yaml:
-    dataset.exclude_labels=[sly]  ->  exclude_labels: ...sly; did you mean sky?
+    dataset.exclude_labels=[sly]  ->  exclude_labels: ...sly; did you mean `sky`?
     dataset.exclude_labels=[sky, cow]  ->  give ...at least two labels
 tasks.yaml:
     dataset.tasks=[{name: a, path: a.npz}, {name: b, source: iris}]  ->  file a.npz

@@ -149,7 +149,7 @@ def _read(path: Path) -> str:
     except (FileNotFoundError, IsADirectoryError) as error:
         if name in builtin and path.parent in (Path(), Path("conf")):
             return builtin[name].read_text(encoding="utf-8")
-        hint = suggestion(name, builtin)
+        hint = suggestion(name, builtin, "")
         hint = f" {hint[0].upper()}{hint[1:]}" if hint else ""
         place = f"{path}, which is a directory" if isinstance(error, IsADirectoryError) else path
         raise ConfigError(f"no configuration at {place}.{hint} Built-in studies: {', '.join(builtin)}.") from error

@@ -9,20 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from raysel.core.credentials import without_credentials
-from raysel.core.printing import printable
+from raysel.core.printing import listed, printable
 
 #: Line of a traceback that names the place of a call.
 _FRAME = re.compile(r'\s*File ".*", line \d+')
 
 
-def suggestion(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return a question that names the known words that hold an unknown one, or the most similar; else
-    ``otherwise``.
+def suggestion(word: str, known: Iterable[str], otherwise: str | None = None) -> str:
+    """Return a question that names the known words that hold an unknown one, or the most similar; else ``otherwise``,
+    by default the known words.
     """
-    listed = list(known)
-    holding = [name for name in listed if len(word) > 2 and word.lower() in name.lower()][:3]
-    near = holding or difflib.get_close_matches(word, listed, 1)
-    return f"did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else otherwise
+    names = list(known)
+    holding = [name for name in names if len(word) > 2 and word.lower() in name.lower()][:3]
+    if near := holding or difflib.get_close_matches(word, names, 1):
+        return f"did you mean {' or '.join(f'`{name}`' for name in near)}?"
+    return f"it has {listed(names)}." if otherwise is None else otherwise
 
 
 class RayselError(Exception):

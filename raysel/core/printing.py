@@ -7,9 +7,8 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -82,13 +81,6 @@ def listed(names: Iterable[object], most: int = 12) -> str:
     every = [str(name) for name in names]
     shown = [name if name.isprintable() and name else repr(name) for name in every[:most]]
     return (", ".join(shown) or "nothing") + (f", ... ({len(every)} in all)" if len(every) > most else "")
-
-
-def suggestion(wanted: str, known: Collection[str]) -> str:
-    """Return what to give instead of an unknown name: a similar one, or else one of those there are."""
-    lower = {name.lower(): name for name in known}
-    close = get_close_matches(wanted.lower(), lower, n=1)
-    return f"did you mean {lower[close[0]]}?" if close else f"it has {listed(known)}."
 
 
 def mean_and_sd(mean: float, sd: float = math.nan) -> str:

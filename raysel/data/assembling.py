@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from raysel.core.arrays import IntArray
-from raysel.core.errors import DataError
-from raysel.core.printing import listed, suggestion
+from raysel.core.errors import DataError, suggestion
+from raysel.core.printing import listed
 from raysel.data.formats.files import RawData
 from raysel.data.layouts import Layout, Modalities, Tensor
 from raysel.data.task_blocks import Samples, TaskBlocks

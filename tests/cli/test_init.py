@@ -37,6 +37,6 @@ def test_the_label_can_be_named(table, capsys):
     assert main([str(table), "--label", "cultivar", "-o", "s.yaml"]) == 0
     assert "to check" not in capsys.readouterr().out
     assert main([str(table), "--label", "culture", "-o", "t.yaml"]) == 2
-    assert "did you mean cultivar?" in capsys.readouterr().err
+    assert "did you mean `cultivar`?" in capsys.readouterr().err
     assert main(["none.csv", "-o", "t.yaml"]) == 2
     assert "no data file none.csv" in capsys.readouterr().err

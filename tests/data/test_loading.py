@@ -192,7 +192,7 @@ def test_modalities_and_labels_that_are_stated():
         ({"view_1": X[:3]}, ["view_1 has shape (3, 6)"], {}),
         ({"Y": 3 * Y}, ["0/1 indicator"], {}),
         ({"Y": Y * [1, 0, 1]}, ["same value of label sky", "exclude_labels"], {}),
-        ({}, ["no label sy; did you mean sky?"], {"exclude_labels": ["sy"]}),
+        ({}, ["no label sy; did you mean `sky`?"], {"exclude_labels": ["sy"]}),
         ({}, ["7 columns in total", "6 features", "sum to 6"], {"modalities": {"a": 5, "b": 2}}),
     ],
 )

@@ -296,7 +296,7 @@ def test_what_cannot_be_is_refused_before_anything_is_computed(tmp_path, monkeyp
     by_pairs = {"name": "sklearn.svm.SVC", "params": {"decision_function_shape": "ovo"}}
     scores = "mean_average_precision"
     for changes, error, message in (
-        ({"dataset__only": ["lift"]}, DataError, r"only: .*few\.npz has no modality lift; did you mean left\?"),
+        ({"dataset__only": ["lift"]}, DataError, r"only: .*few\.npz has no modality lift; did you mean `left`\?"),
         ({"dataset__only": ["zzz"]}, DataError, "has no modality zzz; it has left, middle, right"),
         ({"dataset": {"source": "digits", "only": ["left"]}}, DataError, "digits has no modalities; leave only out"),
         ({"evaluation__report": ["macro_f2"]}, ConfigError, r"evaluation\.report: unknown metric 'macro_f2'; did you"),

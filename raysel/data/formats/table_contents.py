@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from raysel.core.arrays import LabelArray
-from raysel.core.errors import DataError
+from raysel.core.errors import DataError, suggestion
 from raysel.core.files import parse_json
-from raysel.core.printing import listed, suggestion
+from raysel.core.printing import listed
 from raysel.data.formats.columns import UNNAMED, labels, numbers, tensor
 from raysel.data.formats.files import RawData, ReadOptions, as_labels
 from raysel.data.formats.recognition import INDICATOR, PANDAS_INDEX, likely_labels, taken_names

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from raysel.core.arrays import LabelArray
-from raysel.core.errors import DataError
-from raysel.core.printing import listed, suggestion
+from raysel.core.errors import DataError, suggestion
+from raysel.core.printing import listed
 from raysel.data.formats.recognition import (
     INDICATOR,
     codes,

@@ -11,8 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from raysel.core.arrays import IntArray
-from raysel.core.errors import DataError
-from raysel.core.printing import suggestion
+from raysel.core.errors import DataError, suggestion
 from raysel.data.dataset import Dataset
 from raysel.study.inspection.label_columns import LabelColumn, NearLabel, label_columns, near_labels
 from raysel.study.inspection.parts import NearPairs, Part, near_rows, parts

@@ -122,7 +122,7 @@ def test_tables_that_do_not_name_files_and_labels_are_refused(own):
 
     refused(own, "column group", groups="group")
     refused(own, "column sex", label="sex")
-    refused(own, "label", "no column diagnoses for the labels; did you mean diagnosis?", label="diagnoses")
+    refused(own, "label", "no column diagnoses for the labels; did you mean `diagnosis`?", label="diagnoses")
     refused(own, "drop names the column 'diagnosis' of the labels", drop=["diagnosis"])
     refused(own, "holds the labels", "diagnosis, site", label=None)
     assert load(own, label=None, drop=["age", "site"]).label == "diagnosis"

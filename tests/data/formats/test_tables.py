@@ -55,7 +55,7 @@ def test_every_kind_of_frame_gives_the_same_data_set(kind):
     assert Dataset.from_frame(frame, "diagnosis", drop=["who"]).groups is None
     refused(frame, "no column y, label, target or class", "'diagnosis' or 'who'")
     refused(frame, "column 'who' holds 'u' in row 0", "drop", label="diagnosis")
-    refused(frame, "did you mean diagnosis?", label="Diagnose")
+    refused(frame, "did you mean `diagnosis`?", label="Diagnose")
 
 
 @pytest.mark.parametrize("index", [["who"], ["who", "a"], None])

@@ -197,7 +197,7 @@ def test_labels_by_usual_names_and_by_name():
         assert load_dataset(put(iris(name).to_csv(index=False))).label == name
     text = iris("diagnosis").to_csv(index=False)
     refused(text, "no column y, label, target or class", "set label (dataset.label)", "'diagnosis'")
-    refused(text, "label: ", "no column Diagnosis", "did you mean diagnosis?", label="Diagnosis")
+    refused(text, "label: ", "no column Diagnosis", "did you mean `diagnosis`?", label="Diagnosis")
     assert load_dataset(put(text), label="diagnosis").y.tolist() == iris().target.tolist()
     refused(iris().assign(y=1).to_csv(index=False), "target and y may all be the labels", "drop")
     assert load_dataset("t.csv", drop=["y"]).label == "target"
@@ -226,8 +226,8 @@ def test_kinds_of_labels(column, classes):
         ("y\n0\n1\n", {}, ["one column only", "set delimiter"]),
         ("a,a,y\n1,2,0\n3,4,1\n", {}, ["2 features are called 'a'"]),
         ("a,site,sex,y\n1,m,f,0\n2,n,m,1\n", {}, ["column 'site'", "1 others: sex"]),
-        ("a,site,y\n1,m,0\n2,n,1\n", {"groups": "Site"}, ["groups: ", "did you mean site?"]),
-        ("a,site,y\n1,m,0\n2,n,1\n", {"drop": ["sites"]}, ["drop: ", "no column sites", "did you mean site?"]),
+        ("a,site,y\n1,m,0\n2,n,1\n", {"groups": "Site"}, ["groups: ", "did you mean `site`?"]),
+        ("a,site,y\n1,m,0\n2,n,1\n", {"drop": ["sites"]}, ["drop: ", "no column sites", "did you mean `site`?"]),
         ("a,site,y\n1,m,0\n2,n,1\n", {"drop": ["y"], "label": "y"}, ["drop names the column 'y' of the labels"]),
         ("a,site,y\n1,m,0\n2,n,1\n", {"drop": ["site"], "groups": "site"}, ["drop names", "'site' of the groups"]),
         ("a,b,y\n1,2,0\n2,3,1\n", {"drop": [""]}, ["drop: ", "no column without a name", "it has a, b, y"]),

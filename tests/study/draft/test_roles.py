@@ -112,7 +112,7 @@ def test_a_subject_that_has_a_class_of_its_own_cannot_be_the_group():
 
 def test_the_named_column_is_the_label_and_an_unknown_one_is_refused_with_a_proposal():
     assert roles("kind", kind=["a", "b"] * (N // 2)).label == "kind"
-    with pytest.raises(DataError, match="did you mean kind"):
+    with pytest.raises(DataError, match="did you mean `kind`"):
         roles("kinds", kind=["a", "b"] * (N // 2))
 
 

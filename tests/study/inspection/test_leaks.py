@@ -195,7 +195,7 @@ def test_every_layout_and_each_task_alone_is_checked():
     assert "task two" in message
     assert "dataset.tasks.drop: ['']" in message
     refuse_leaks(both, ["two/"])
-    assert "did you mean alcohol?" in refusal(WINE, ("alcohl",))
+    assert "did you mean `alcohol`?" in refusal(WINE, ("alcohl",))
 
 
 def test_a_column_that_equals_one_of_several_labels_is_refused():
