@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from raysel.config import ComparisonConfig, StudyConfig
-from raysel.core.errors import ConfigError, DirectoryError
+from raysel.config.loading import Overrides
+from raysel.core.errors import DirectoryError
 from raysel.core.storage.working_copy import fetched, shown_place
 from raysel.data.dataset import Dataset
 from raysel.results.comparison.result import ComparisonResult
@@ -105,8 +106,8 @@ def run_study(
     run on them by ``run_study("digits-smr", X=images, y=y)``.
     """
     own = OwnData(X, y, label, groups, data)
-    where = {"address": address, "allow_mixed_versions": allow_mixed_versions, "progress": progress}
-    return _run(config, overrides, own, output, compared=False, **where)
+    where = {"address": address, "allow_mixed_versions": allow_mixed_versions}
+    return _run(config, overrides, own, output, progress, compared=False, **where)
 
 
 def resume_study(
@@ -129,14 +130,8 @@ def resume_study(
         number, e.g. ``search.max_concurrent``; that in the directory by default.
     overrides : mapping of str to object, or iterable of str, default=()
         Values that replace those of the configuration, as for `run_study`.
-    address : str, optional
-        HOST:PORT of the Ray cluster to use, of which this machine is a node, or ``"auto"``; by default the cluster
-        whose job this process is, if ``ray job submit`` started it, else Ray is started on this machine.
-    allow_mixed_versions : bool, default=False
-        Whether nodes of the cluster may compute whose versions of Python, raysel, the numerical libraries or processor
-        features differ from this process's, so that numbers may differ in the last bits; it is recorded.
-    progress : bool or Listener, default=True
-        Whether to print a progress line, or an object that shows the progress.
+    address, allow_mixed_versions, progress : optional
+        Where to compute, and what to show meanwhile, as for `run_study`.
 
     Returns
     -------
@@ -160,8 +155,8 @@ def resume_study(
     >>> study = resume_study("raysel-studies/digits-smr-20261122-101500")  # doctest: +SKIP
     >>> study = resume_study(study.path, overrides={"solver.space.rank": [1, 2, 4, 8]})  # doctest: +SKIP
     """
-    where = {"address": address, "allow_mixed_versions": allow_mixed_versions, "progress": progress}
-    return _resume(path, config, overrides, compared=False, **where)
+    where = {"address": address, "allow_mixed_versions": allow_mixed_versions}
+    return _resume(path, config, overrides, progress, compared=False, **where)
 
 
 def open_study(path: str | Path) -> StudyResult:
@@ -260,14 +255,8 @@ def run_comparison(
     output : str or Path, optional
         Directory of the comparison, or its URI, as for `run_study`; by default the configuration's ``output``, else
         ``raysel-studies/<name>-<time>``.
-    address : str, optional
-        HOST:PORT of the Ray cluster to use, of which this machine is a node, or ``"auto"``; by default the cluster
-        whose job this process is, if ``ray job submit`` started it, else Ray is started on this machine.
-    allow_mixed_versions : bool, default=False
-        Whether nodes of the cluster may compute whose versions of Python, raysel, the numerical libraries or processor
-        features differ from this process's, so that numbers may differ in the last bits; it is recorded.
-    progress : bool or Listener, default=True
-        Whether to print a progress line, or an object that shows the progress.
+    address, allow_mixed_versions, progress : optional
+        Where to compute, and what to show meanwhile, as for `run_study`.
 
     Returns
     -------
@@ -290,8 +279,8 @@ def run_comparison(
     >>> comparison.table()[["member", "test_accuracy", "difference"]]  # doctest: +SKIP
     """
     own = OwnData(X, y, label, groups, data)
-    where = {"address": address, "allow_mixed_versions": allow_mixed_versions, "progress": progress}
-    return _run(config, overrides, own, output, compared=True, **where)
+    where = {"address": address, "allow_mixed_versions": allow_mixed_versions}
+    return _run(config, overrides, own, output, progress, compared=True, **where)
 
 
 def resume_comparison(
@@ -316,14 +305,8 @@ def resume_comparison(
         change a number; that in the directory by default.
     overrides : mapping of str to object, or iterable of str, default=()
         Values that replace those of the configuration, as for `run_comparison`.
-    address : str, optional
-        HOST:PORT of the Ray cluster to use, of which this machine is a node, or ``"auto"``; by default the cluster
-        whose job this process is, if ``ray job submit`` started it, else Ray is started on this machine.
-    allow_mixed_versions : bool, default=False
-        Whether nodes of the cluster may compute whose versions of Python, raysel, the numerical libraries or processor
-        features differ from this process's, so that numbers may differ in the last bits; it is recorded.
-    progress : bool or Listener, default=True
-        Whether to print a progress line, or an object that shows the progress.
+    address, allow_mixed_versions, progress : optional
+        Where to compute, and what to show meanwhile, as for `run_study`.
 
     Returns
     -------
@@ -344,8 +327,8 @@ def resume_comparison(
     --------
     >>> resume_comparison("raysel-studies/digits-compare-20261122-101500")  # doctest: +SKIP
     """
-    where = {"address": address, "allow_mixed_versions": allow_mixed_versions, "progress": progress}
-    return _resume(path, config, overrides, compared=True, **where)
+    where = {"address": address, "allow_mixed_versions": allow_mixed_versions}
+    return _resume(path, config, overrides, progress, compared=True, **where)
 
 
 def prepare_study(
@@ -381,40 +364,30 @@ def prepare_comparison(
 
 
 def _run(
-    config: Any, overrides: Mapping[str, Any] | Iterable[str], own: OwnData, output: str | Path | None, **options: Any
-) -> Any:
-    """Run a study or a comparison in a new directory."""
-    listeners = make_listeners(options.pop("progress"))
-    comparison = _prepared(config, overrides, own=own, compared=options.pop("compared"))
-    with working_folder(output_directory(comparison, output), listeners, new=True) as folder:
-        return members.run(comparison, folder, listeners=listeners, **options)
-
-
-def _resume(path: str | Path, config: Any, overrides: Mapping[str, Any] | Iterable[str], **options: Any) -> Any:
-    """Resume what is in a directory."""
-    listeners = make_listeners(options.pop("progress"))
-    with working_folder(path, listeners, new=False) as folder:
-        directory, compared = StudyDirectory(folder), options.pop("compared")
-        if not compared:
-            StoredStudy.read(directory)  # refuses what is no study
-        comparison = _prepared(config, overrides, directory, compared=compared)
-        return members.resume(comparison, directory, listeners=listeners, **options)
-
-
-def _prepared(
     config: Any,
-    overrides: Mapping[str, Any] | Iterable[str],
-    resumed: StudyDirectory | None = None,
-    own: OwnData | None = None,
+    overrides: Overrides,
+    own: OwnData,
+    output: str | Path | None,
+    progress: bool | Listener,
     *,
     compared: bool,
-) -> Comparison:
-    """Return a study or a comparison itself if it is prepared, else prepare it."""
-    if not isinstance(config, Study | Comparison):
-        return prepare(config, overrides, compared=compared, own=own, resumed=resumed)
-    name = "comparison" if compared else "study"
-    if own:
-        raise ConfigError(f"a prepared {name} has its data; give the samples to prepare_{name}.")
-    if overrides:
-        raise ConfigError(f"a prepared {name} takes no overrides; give them to prepare_{name}.")
-    return Comparison.of_study(config) if isinstance(config, Study) else config
+    **where: Any,
+) -> Any:
+    """Run a study or a comparison in a new directory."""
+    listeners = make_listeners(progress)
+    comparison = prepare(config, overrides, own=own, compared=compared)
+    with working_folder(output_directory(comparison, output), listeners, new=True) as folder:
+        return members.run(comparison, folder, listeners=listeners, **where)
+
+
+def _resume(
+    path: str | Path, config: Any, overrides: Overrides, progress: bool | Listener, *, compared: bool, **where: Any
+) -> Any:
+    """Resume what is in a directory."""
+    listeners = make_listeners(progress)
+    with working_folder(path, listeners, new=False) as folder:
+        directory = StudyDirectory(folder)
+        if not compared:
+            StoredStudy.read(directory)  # refuses what is no study
+        comparison = prepare(config, overrides, resumed=directory, compared=compared)
+        return members.resume(comparison, directory, listeners=listeners, **where)

@@ -6,9 +6,9 @@ import json
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -54,6 +54,7 @@ from raysel.tracking.upload_process import MLflowUploader, Upload
 _N_EXAMPLES = 3
 #: Function that starts the upload of a study's journal to MLflow.
 StartUpload: TypeAlias = Callable[[StudyDirectory], Upload]
+UploadT = TypeVar("UploadT", bound=Upload)
 #: Function that shows the result once the winners are refitted, before pictures and upload.
 ShowResult: TypeAlias = Callable[[StudyResult], None]
 
@@ -110,61 +111,71 @@ def resume(
             return _Course(study, directory, executor, stored, record).run(journal, listeners, start_upload, show)
 
 
+@contextmanager
+def uploading(uploader: UploadT, say: Callable[[str], None]) -> Iterator[UploadT]:
+    """Finish an upload once the context ends; after an error it waits for seconds only."""
+    try:
+        yield uploader
+    except BaseException:
+        if not was_terminated():  # SIGKILL may follow SIGTERM soon; the uploader finishes by itself
+            say("uploading remaining runs to MLflow")
+            uploader.finish(patience=5)
+        raise
+    say("uploading remaining runs to MLflow")
+    uploader.finish()
+
+
+@dataclass
 class _Course:
     """One run of a study in its directory."""
 
-    def __init__(
-        self,
-        study: Study,
-        directory: StudyDirectory,
-        executor: Executor,
-        stored: StoredStudy | None,
-        record: StudyRecord,
-    ) -> None:
-        self._study, self._directory, self._executor = study, directory, executor
-        self._stored, self._record = stored, record
+    study: Study
+    directory: StudyDirectory
+    executor: Executor
+    stored: StoredStudy | None
+    record: StudyRecord
 
     def run(
         self, journal: Journal, listeners: Sequence[Listener], start_upload: StartUpload, show: ShowResult | None
     ) -> StudyResult:
         """Compute trials, refits and result, and record the end of the run."""
-        progress = Progress(self._study.n_trials, self._study.config.evaluation.metric)
-        with sigterm_as_interrupt(), StudyLog(journal, progress, self._directory.progress, listeners) as log:
-            if lacking := missing_credentials(self._record.uri):
+        progress = Progress(self.study.n_trials, self.study.config.evaluation.metric)
+        with sigterm_as_interrupt(), StudyLog(journal, progress, self.directory.progress, listeners) as log:
+            if lacking := missing_credentials(self.record.uri):
                 log.message(lacking)
-            uploader = start_upload(self._directory)
-            try:
-                with self._executor:
-                    self._refit_winners(self._search(log), log)
-                self._record_noise(log)
-                result = StudyResult(replace(StoredStudy.read(self._directory), status="finished"))
-                if show is not None:
-                    show(result)
-                log.enter_phase("writing the results")
-                write_mean_sample(self._study.dataset, self._directory.mean_sample)
-                if self._study.background is not None:
-                    write_image(self._study.background, self._directory.background)
-                export_result(result, self._directory.ranking)
-                self._write_report(result, log)
-                log.record(end_record("finished", self._record.started, result))
-            except BaseException as error:
-                status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
-                with suppress(StudyError):  # the disk may have failed
-                    log.record(end_record(status, self._record.started))
-                if not was_terminated():  # SIGKILL may follow SIGTERM soon; the uploader finishes by itself
-                    log.enter_phase("uploading remaining runs to MLflow")
-                    uploader.finish(patience=5)
-                raise
-            log.enter_phase("uploading remaining runs to MLflow")
-            uploader.finish()
+            with uploading(start_upload(self.directory), log.enter_phase):
+                try:
+                    result = self._compute(log, show)
+                    log.record(end_record("finished", self.record.started, result))
+                except BaseException as error:
+                    status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+                    with suppress(StudyError):  # the disk may have failed
+                        log.record(end_record(status, self.record.started))
+                    raise
             return result
+
+    def _compute(self, log: StudyLog, show: ShowResult | None) -> StudyResult:
+        """Compute what is missing, write all files of the result, and return it."""
+        with self.executor:
+            self._refit_winners(self._search(log), log)
+        self._record_noise(log)
+        result = StudyResult(replace(StoredStudy.read(self.directory), status="finished"))
+        if show is not None:
+            show(result)
+        log.enter_phase("writing the results")
+        write_mean_sample(self.study.dataset, self.directory.mean_sample)
+        if self.study.background is not None:
+            write_image(self.study.background, self.directory.background)
+        export_result(result, self.directory.ranking)
+        self._write_report(result, log)
+        return result
 
     def _search(self, log: StudyLog) -> list[TrialRecord]:
         """Run the remaining trials and return the records of all configurations."""
-        study, stored = self._study, self._stored
+        study, stored = self.study, self.stored
         plan = trial_plan(study, [*stored.trials, *stored.paths] if stored else ())
         log.begin(plan.records, plan.best, plan.waiting)
-        cut = self._executor.run_trials(plan, log) if plan.n_left else False
+        cut = self.executor.run_trials(plan, log) if plan.n_left else False
         if cut:
             log.message(f"search.time_budget is used up: {plan.n_left} of {study.n_trials} trials were not run")
         log.record(SearchRecord(len(plan.records), study.n_trials, cut))
@@ -172,13 +183,13 @@ class _Course:
 
     def _refit_winners(self, records: list[TrialRecord], log: StudyLog) -> None:
         """Refit each outer fold's winner, and write traces, models, fold rankings and records."""
-        study, directory = self._study, self._directory
+        study, directory = self.study, self.directory
         log.enter_phase("refitting the winners")
         winners, n_tied = self._winners(records)
         try:
             pa.parquet.write_table(trace_table(records, study.evaluation.labels), directory.traces)
             directory.folds.mkdir(exist_ok=True)
-            for number, (record, model) in enumerate(self._executor.run_refits(winners) if winners else (), start=1):
+            for number, (record, model) in enumerate(self.executor.run_refits(winners) if winners else (), start=1):
                 self._save_model(record.fold, model, log)
                 if record.feature_scores is not None:
                     table = _fold_table(study, record.feature_scores)
@@ -193,8 +204,8 @@ class _Course:
 
     def _record_noise(self, log: StudyLog) -> None:
         """Record the stability with permuted labels, unless an earlier run of the study has."""
-        study = self._study
-        if not study.findings.ranks or (self._stored is not None and self._stored.noise is not None):
+        study = self.study
+        if not study.findings.ranks or (self.stored is not None and self.stored.noise is not None):
             return
         data = study.dataset
         try:
@@ -211,12 +222,12 @@ class _Course:
 
     @property
     def _is_native(self) -> bool:
-        return self._study.evaluation.classifier == "native"
+        return self.study.evaluation.classifier == "native"
 
     def _save_model(self, fold: str, model: FeaturePipeline, log: StudyLog) -> None:
         """Write a fold's model; without its method, or not at all, where the file must not hold the method."""
-        path = self._directory.fold_model(fold)
-        if not self._study.findings.untrusted:
+        path = self.directory.fold_model(fold)
+        if not self.study.findings.untrusted:
             try:
                 save_model(model, path)
             except DataError as error:  # the model contains a type that the trial fit did not
@@ -231,8 +242,8 @@ class _Course:
 
     def _write_report(self, result: StudyResult, log: StudyLog) -> None:
         try:
-            data, config = self._study.dataset, self._study.config
-            Preview.of(data).write(self._directory.preview)
+            data, config = self.study.dataset, self.study.config
+            Preview.of(data).write(self.directory.preview)
             from raysel.results.page.report import write_final_report  # noqa: PLC0415 - loads matplotlib
 
             if config.pictures:
@@ -243,10 +254,10 @@ class _Course:
                 )
 
                 parts = preview_parts(data, preview_orders(config.to_dict()["dataset"]))
-                write_preview_parts(parts, self._directory.preview_parts)
+                write_preview_parts(parts, self.directory.preview_parts)
             write_final_report(result)
         except OSError as error:
-            raise StudyError(f"{self._directory.path} cannot be written: {error.strerror}.") from error
+            raise StudyError(f"{self.directory.path} cannot be written: {error.strerror}.") from error
         except RayselError:
             raise
         except Exception as error:  # noqa: BLE001 - a figure that cannot be drawn must not fail a finished study
@@ -254,11 +265,11 @@ class _Course:
 
     def _winners(self, records: list[TrialRecord]) -> tuple[list[tuple[OuterFold, TrialRecord]], dict[str, int]]:
         """Return the outer folds with their winners, except those whose refit is stored, and the ties of all."""
-        study, found, n_tied = self._study, [], {}
+        study, found, n_tied = self.study, [], {}
         preference = study.preference(records)
         for fold in study.plan.folds:
             winner, n_tied[fold.name] = select_winner(records, fold.name, preference, study.evaluation.choose_n)
-            refit = self._stored.refits.get(fold.name) if self._stored else None
+            refit = self.stored.refits.get(fold.name) if self.stored else None
             known = refit is not None and (refit.trial, refit.n_tied) == (winner.id, n_tied[fold.name])
             if refit is None or not known or not all(f.exists() for f in self._files_of(refit)):
                 found.append((fold, winner))
@@ -266,9 +277,9 @@ class _Course:
 
     def _files_of(self, refit: RefitRecord) -> list[Path]:
         """Return the files that a refit has written."""
-        files = [] if refit.feature_scores is None else [self._directory.fold_table(refit.fold)]
-        has_model = not (self._is_native and self._study.findings.untrusted)
-        return [*files, self._directory.fold_model(refit.fold)] if has_model else files
+        files = [] if refit.feature_scores is None else [self.directory.fold_table(refit.fold)]
+        has_model = not (self._is_native and self.study.findings.untrusted)
+        return [*files, self.directory.fold_model(refit.fold)] if has_model else files
 
 
 def write_config(directory: StudyDirectory, config: StudyConfig | ComparisonConfig) -> None:

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from raysel.base.registry import solver_capabilities
+from raysel.base.registry import imports_code, solver_capabilities
 from raysel.config import ComparisonConfig, StudyConfig, load, load_comparison, member_folders, names_data
 from raysel.config.loading import Overrides, Source
 from raysel.config.plain_data import OWN_DATA
 from raysel.core.errors import ConfigError, DataError, DirectoryError
 from raysel.data.dataset import Dataset
-from raysel.run.launch import check_stored_places, names_one_of, refuse_foreign_code
 from raysel.study.definition import Study
 from raysel.study.inputs import OwnData, found_path, with_data_at
 from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory
+from raysel.tracking.journal import last_study
+from raysel.tracking.places import absolute_uri, check_names, check_place, data_on_servers, names_in_mlflow
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class Comparison:
 
 
 def prepare(
-    config: Source | None,
+    config: Source | Study | Comparison | None,
     overrides: Overrides = (),
     *,
     compared: bool,
@@ -102,8 +103,16 @@ def prepare(
     resumed: StudyDirectory | None = None,
     tracked: bool = True,
 ) -> Comparison:
-    """Load a study, or a comparison if it is to be ``compared``, with its data, draw the folds, and check all."""
+    """Load a study, or a comparison if it is to be ``compared``, with its data, draw the folds, and check all.
+
+    One that is prepared is returned as it is.
+    """
     what = "comparison" if compared else "study"
+    if isinstance(config, Study | Comparison):
+        if own or overrides:
+            given = "has its data; give the samples" if own else "takes no overrides; give them"
+            raise ConfigError(f"a prepared {what} {given} to prepare_{what}.")
+        return Comparison.of_study(config) if isinstance(config, Study) else config
     if own and resumed is not None:
         raise ConfigError(f"{resumed.path} holds the data of the {what} to resume; give none.")
     if resumed is None:
@@ -138,14 +147,40 @@ def _stored(directory: StudyDirectory, overrides: Overrides, *, compared: bool, 
         raise DirectoryError(f"{directory.path} holds no study to resume; give the directory of a study.")
     stored = load(directory.config, compared=compared)
     for member in stored.members.values():
-        if not names_one_of(overrides, "solver", "solver.name"):
-            refuse_foreign_code(member.solver.name, directory.path)
+        solver = member.solver.name
+        if imports_code(solver) and not _names_one_of(overrides, "solver", "solver.name"):
+            raise ConfigError(
+                f"solver.name: {solver} imports code, and for security it is not imported if only the configuration in "
+                f"the study's directory {directory.path} names it; give the configuration again to resume."
+            )
         check_stored_places(member, overrides, directory.path, tracked=tracked)
     if not compared:
         return directory.config
     raw: dict[str, Any] = stored.to_dict()
     raw["dataset"].setdefault("scaling", "unit")  # the default of versions before 0.7, which stored none
     return raw
+
+
+def check_stored_places(config: StudyConfig, overrides: Overrides, directory: Path, *, tracked: bool = True) -> None:
+    """Check that this user has used the servers and the places in MLflow before that only a study's directory names."""
+    if config.tracking.uri and tracked and not _names_one_of(overrides, "tracking", "tracking.uri"):
+        check_place("tracking.uri", absolute_uri(config.tracking.uri), directory)
+    study = StudyDirectory(directory)
+    whole = ComparisonRecord.read(study) if study.members.exists() else None
+    names = names_in_mlflow(vars(config.tracking), whole.name if whole else config.name)
+    if names and tracked:
+        started = whole or (last_study(study.journal) if study.journal.exists() else None)
+        given = [key for key in names if _names_one_of(overrides, "tracking", f"tracking.{key}")]
+        check_names(names, started.id if started else "", directory, given)
+    for key, uri in data_on_servers(config).items():
+        if not _names_one_of(overrides, "dataset", key, "dataset.tasks"):
+            check_place(key, uri, directory)
+
+
+def _names_one_of(overrides: Overrides, *keys: str) -> bool:
+    """Return whether an override sets one of these keys."""
+    given = [overrides] if isinstance(overrides, str) else overrides or ()
+    return any(str(key).partition("=")[0].strip() in keys for key in given)
 
 
 @contextmanager

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from raysel.base.registry import imports_code
-from raysel.config import StudyConfig
 from raysel.config.plain_data import OWN_DATA
 from raysel.config.values import n_trials_at_once
 from raysel.core.errors import ConfigError
@@ -21,10 +19,8 @@ from raysel.core.storage.working_copy import running_at
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
 from raysel.study.definition import Study
-from raysel.tracking.directory import ComparisonRecord, StudyDirectory
-from raysel.tracking.journal import last_study
+from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.log import Listener
-from raysel.tracking.places import absolute_uri, check_names, check_place, data_on_servers, names_in_mlflow
 
 THIS_MACHINE = "this machine"
 
@@ -128,39 +124,6 @@ def working_folder(place: str | Path, listeners: Sequence[Listener] = (), *, new
             listener.message(text)
 
     return running_at(place, refused=_FIRST_FILES if new else None, say=say)
-
-
-def check_stored_places(
-    config: StudyConfig, overrides: Mapping[str, Any] | Iterable[str], directory: Path, *, tracked: bool = True
-) -> None:
-    """Check that this user has used the servers and the places in MLflow before that only a study's directory names."""
-    if config.tracking.uri and tracked and not names_one_of(overrides, "tracking", "tracking.uri"):
-        check_place("tracking.uri", absolute_uri(config.tracking.uri), directory)
-    study = StudyDirectory(directory)
-    whole = ComparisonRecord.read(study) if study.members.exists() else None
-    names = names_in_mlflow(vars(config.tracking), whole.name if whole else config.name)
-    if names and tracked:
-        started = whole or (last_study(study.journal) if study.journal.exists() else None)
-        given = [key for key in names if names_one_of(overrides, "tracking", f"tracking.{key}")]
-        check_names(names, started.id if started else "", directory, given)
-    for key, uri in data_on_servers(config).items():
-        if not names_one_of(overrides, "dataset", key, "dataset.tasks"):
-            check_place(key, uri, directory)
-
-
-def names_one_of(overrides: Mapping[str, Any] | Iterable[str], *keys: str) -> bool:
-    """Return whether an override sets one of these keys."""
-    given = [overrides] if isinstance(overrides, str) else overrides or ()
-    return any(str(key).partition("=")[0].strip() in keys for key in given)
-
-
-def refuse_foreign_code(solver: str, path: Path) -> None:
-    """Check that the configuration in a directory does not name code to import."""
-    if imports_code(solver):
-        raise ConfigError(
-            f"solver.name: {solver} imports code, and for security it is not imported if only the "
-            f"configuration in the study's directory {path} names it; give the configuration again to resume."
-        )
 
 
 def make_executor(study: Study, address: str | None, *, allow_mixed_versions: bool = False) -> Executor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from raysel.core.machine import now
 from raysel.data.dataset import Dataset
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
-from raysel.execution.signals import sigterm_as_interrupt, was_terminated
+from raysel.execution.signals import sigterm_as_interrupt
 from raysel.results.comparison.export import export_comparison, write_comparison_report
 from raysel.results.comparison.result import ComparisonResult
 from raysel.results.progress import counted
@@ -125,45 +125,33 @@ def state_of(member: StudyDirectory) -> StoredStudy | None:
     return StoredStudy.read(member) if member.journal.exists() and not member.incomplete.exists() else None
 
 
+@dataclass
 class _Course:
     """One run of a comparison in its directory."""
 
-    def __init__(
-        self,
-        comparison: Comparison,
-        directory: StudyDirectory,
-        lock: FileLock,
-        address: str | None,
-        listeners: Sequence[Listener],
-        allow_mixed_versions: bool,
-    ) -> None:
-        self._comparison, self._directory, self._lock = comparison, directory, lock
-        self._allow_mixed_versions = allow_mixed_versions
-        self._address, self._listeners = address, listeners
-        self._session, self._has_ray, self._without_ray = ExitStack(), False, False
+    comparison: Comparison
+    directory: StudyDirectory
+    lock: FileLock
+    address: str | None
+    listeners: Sequence[Listener]
+    allow_mixed_versions: bool
+    session: ExitStack = field(default_factory=ExitStack)
+    has_ray: bool = False
+    without_ray: bool = False
 
     def run(self, record: ComparisonRecord) -> ComparisonResult:
         """Run the members that have not finished, write tables and figures, and upload all."""
-        with sigterm_as_interrupt():
-            uploader = MLflowUploader(self._directory)
-            try:
-                with self._session:
-                    for number, entry in enumerate(record.members):
-                        record = self._run_member(number, entry, record, uploader)
-                result = self._export(record)
-            except BaseException:
-                if not was_terminated():  # SIGKILL may follow SIGTERM soon; the uploader finishes by itself
-                    self._say("uploading remaining runs to MLflow")
-                    uploader.finish(patience=5)
-                raise
-            uploader.finish()
-            return result
+        with sigterm_as_interrupt(), course.uploading(MLflowUploader(self.directory), self._say) as uploader:
+            with self.session:
+                for number, entry in enumerate(record.members):
+                    record = self._run_member(number, entry, record, uploader)
+            return self._export(record)
 
     def _run_member(
         self, number: int, entry: MemberEntry, record: ComparisonRecord, uploader: MLflowUploader
     ) -> ComparisonRecord:
         """Run or resume a member unless it has finished, and return the record with its error, if it failed."""
-        study, member = self._comparison.studies[entry.label], self._directory.member(entry.folder)
+        study, member = self.comparison.studies[entry.label], self.directory.member(entry.folder)
         head = f"{entry.label} ({number + 1} of {len(record.members)})"
         stored, error = state_of(member), None
         if stored is not None and stored.status == "finished" and stored.is_of(study):
@@ -174,12 +162,12 @@ class _Course:
         self._say(f"{head}: {study.config.solver.name}, {counted(study.n_configurations, 'configuration')}")
         try:
             executor: Executor = SerialExecutor(replace(study, own=None))
-            if not self._without_ray:
-                executor = make_executor(study, self._address, allow_mixed_versions=self._allow_mixed_versions)
+            if not self.without_ray:
+                executor = make_executor(study, self.address, allow_mixed_versions=self.allow_mixed_versions)
             if stored is None:
-                result = course.run(study, member.path, executor, self._listeners, uploader.follow)
+                result = course.run(study, member.path, executor, self.listeners, uploader.follow)
             else:
-                result = course.resume(study, member, executor, self._listeners, uploader.follow)
+                result = course.resume(study, member, executor, self.listeners, uploader.follow)
             self._say(f"{head}: test {result.metric} {result.test_mean:.3f} ± {result.test_sd:.3f} (SD)")
         except HeadLostError:  # lost to all members
             raise
@@ -191,38 +179,38 @@ class _Course:
             self._say(f"{head} failed: {error}")
         members = (*record.members[:number], replace(entry, error=error), *record.members[number + 1 :])
         record = replace(record, members=members)
-        record.write(self._directory, self._lock)
+        record.write(self.directory, self.lock)
         return record
 
     def _start_ray(self, study: Study) -> None:
         """Start or join Ray before the first member that computes on it; the others use the same session."""
-        if study.config.search.executor == "serial" or self._without_ray:
+        if study.config.search.executor == "serial" or self.without_ray:
             return
-        if not self._has_ray:
-            self._say("joining the cluster" if cluster_address(study, self._address) else "starting Ray")
-            self._has_ray = True
+        if not self.has_ray:
+            self._say("joining the cluster" if cluster_address(study, self.address) else "starting Ray")
+            self.has_ray = True
         from raysel.execution.ray.session import ray_session  # noqa: PLC0415 - takes seconds, after all checks
 
-        place, mixed = cluster_address(study, self._address), self._allow_mixed_versions
-        studies = list(self._comparison.studies.values())
+        place, mixed = cluster_address(study, self.address), self.allow_mixed_versions
+        studies = list(self.comparison.studies.values())
         try:  # does nothing if Ray runs
-            self._session.enter_context(ray_session(place, studies, allow_mixed_versions=mixed))
+            self.session.enter_context(ray_session(place, studies, allow_mixed_versions=mixed))
         except RayStartError as error:
             self._say(f"{error}. The members are computed in this process, with the same numbers")
-            self._without_ray = True
+            self.without_ray = True
 
     def _export(self, record: ComparisonRecord) -> ComparisonResult:
         """Write tables and figures of the members that finished, and return the result."""
         if all(entry.error is not None for entry in record.members):
             raise StudyError(f"every member failed; the first, {record.members[0].label}: {record.members[0].error}")
-        self._lock.check()
-        result = ComparisonResult.open(self._directory.path)
-        export_comparison(result, self._directory.results)
+        self.lock.check()
+        result = ComparisonResult.open(self.directory.path)
+        export_comparison(result, self.directory.results)
         write_comparison_report(result)
         return result
 
     def _say(self, text: str) -> None:
-        for listener in self._listeners:
+        for listener in self.listeners:
             listener.message(text)
 
 

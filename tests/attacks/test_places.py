@@ -14,7 +14,7 @@ from raysel import tune
 from raysel.config import load_config
 from raysel.core.errors import ConfigError
 from raysel.run.api import prepare_study
-from raysel.run.launch import check_stored_places
+from raysel.run.definition import check_stored_places
 from raysel.run.recording import resumed_record
 from raysel.study.definition import Study
 from raysel.tracking.directory import StudyDirectory
