@@ -125,7 +125,7 @@ REFUSED: dict[str, tuple[Planting, str]] = {
 }
 
 #: What is planted, and what a remark must say.
-SAID: dict[str, tuple[Planting, str]] = {
+REMARKED: dict[str, tuple[Planting, str]] = {
     "a subject by name": (_named_subject, "cv.groups"),
     "a subject of one class": (_subject, "cv.groups"),
     "a subject in the order of the file": (

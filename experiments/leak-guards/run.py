@@ -19,7 +19,7 @@ from raysel.study.inspection.leaks import refuse_leaks
 from raysel.study.inspection.remarks import data_remarks
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
-from planted_leaks import NEARLY, REFUSED, SAID, Planting, sorted_by_class, table
+from planted_leaks import NEARLY, REFUSED, REMARKED, Planting, sorted_by_class, table
 
 TABLES = ("iris", "wine", "breast_cancer", "digits")
 #: What is said of a data set without a leak, and is true of it: columns that tell nothing, equal images or flowers.
@@ -52,7 +52,7 @@ def walk(data: Dataset, rng: np.random.Generator) -> Dataset:
 
 LEAKS: dict[str, tuple[Planting, str]] = {
     **REFUSED,
-    **SAID,
+    **REMARKED,
     **NEARLY,
     **{
         f"{share:.0%} twins, noise {noise:g} SD": (twins(share, noise), "nearly equal")

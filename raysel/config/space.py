@@ -129,10 +129,10 @@ def domain_from_yaml(raw: Any) -> Domain:
             raise ValueError(
                 f"logspace takes two positive bounds and a number of values up to {_MOST_VALUES}, not {bounds!r}"
             )
-        found = LogSpace(low, high, int(n))
-        if len(set(found.values)) < n:
+        domain = LogSpace(low, high, int(n))
+        if len(set(domain.values)) < n:
             raise ValueError(f"logspace {bounds!r} has a value twice; move the bounds apart, or reduce n")
-        return found
+        return domain
     if kind not in {"uniform", "loguniform", "randint"}:
         kinds = ("uniform", "loguniform", "randint", "logspace")
         raise ValueError(f"unknown domain {kind!r}; {suggestion(str(kind), kinds, f'give {_FORMS}')}")

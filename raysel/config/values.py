@@ -62,13 +62,13 @@ def _amount(name: str, value: Any) -> float:
 def _memory(value: Any) -> float:
     """Bytes, given as a number or as text with a unit."""
     if isinstance(value, str):
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
-        if found and found[2] in _UNITS:
-            value = math.ceil(float(found[1]) * _UNITS[found[2]])
-        elif found:
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
+        if match and match[2] in _UNITS:
+            value = math.ceil(float(match[1]) * _UNITS[match[2]])
+        elif match:
             units = [unit for unit in _UNITS if unit]
-            hint = suggestion(found[2], units, f"give one of {', '.join(units)}")
-            raise ValueError(f"`memory` is {value!r}: unknown unit {found[2]!r}; {hint}")
+            hint = suggestion(match[2], units, f"give one of {', '.join(units)}")
+            raise ValueError(f"`memory` is {value!r}: unknown unit {match[2]!r}; {hint}")
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 1:
         raise ValueError(f"`memory` is {value!r}: give bytes, or a number with a unit, e.g. memory: 2 GiB")
     if value != int(value):

@@ -111,7 +111,7 @@ def test_whether_a_wrapped_class_ranks_can_depend_on_its_words(digits):
     assert make_study(digits, solver=solver, evaluation=KNN).findings.ranks
 
 
-def test_a_model_that_cannot_be_saved_is_told_of_and_the_study_may_run(digits, own_module):
+def test_a_model_that_cannot_be_saved_is_announced_and_the_study_may_run(digits, own_module):
     study = make_study(digits, solver={"name": f"{own_module}.Variance"}, evaluation=KNN)
     assert study.findings.untrusted == ("own_methods.Variance",)
     (note,) = (text for text in plan_warnings(study) if "model.skops" in text)

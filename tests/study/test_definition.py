@@ -106,7 +106,7 @@ def test_a_fit_of_one_step_is_not_priced_by_its_librarys_iterations(digits, monk
     assert not found.at_most
 
 
-def test_the_memory_of_a_fit_is_told_beside_what_is_shared(tmp_path):
+def test_the_memory_of_a_fit_is_estimated_beside_what_is_shared(tmp_path):
     """A Gaussian kernel of all pairs of training samples must fit beside the distances that are shared."""
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "many.npz", X=rng.standard_normal((3000, 5)), y=np.arange(3000) % 2)
@@ -123,7 +123,7 @@ def test_the_memory_of_a_fit_is_told_beside_what_is_shared(tmp_path):
     assert found["linear_svm"] < kernel < found["kernel_svm"]
 
 
-def test_a_pilot_fit_that_fails_is_told_and_stops_the_plan_if_all_fail(digits, monkeypatch):
+def test_a_pilot_fit_that_fails_is_reported_and_stops_the_plan_if_all_fail(digits, monkeypatch):
     updates = SMR._updates
 
     def failing(self, X, y, prepared):

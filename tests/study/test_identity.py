@@ -39,7 +39,7 @@ def elsewhere(**environment):
 
 
 @pytest.mark.slow
-def test_kernel_and_instructions_are_told():
+def test_kernel_and_instructions_are_part_of_the_versions():
     here = machine_versions()
     kernels = {library["architecture"] for library in threadpool_info() if library["internal_api"] == "openblas"}
     assert all(kernel in here["blas"] for kernel in kernels)

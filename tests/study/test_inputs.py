@@ -323,7 +323,7 @@ def test_prepared_studies_take_no_samples(tmp_path, digits):
         prepare_study(None, X=X, y=y, resumed=StudyDirectory(tmp_path))
 
 
-def test_a_full_disk_and_a_taken_place_are_said_as_of_any_study(tmp_path, digits, monkeypatch):
+def test_a_full_disk_and_a_taken_place_are_refused_as_of_any_study(tmp_path, digits, monkeypatch):
     X, y, _ = digits
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken/data.arrow").write_text("mine")

@@ -33,17 +33,12 @@ def known(images, y):
     return is_known(symmetry(X, shape), X, y, shape)
 
 
-def test_symmetry_is_above_one_upright_and_its_inverse_on_the_side():
+def test_symmetry_is_above_one_upright_and_its_inverse_on_the_side_and_one_of_noise():
     images = draw()
     upright = symmetry(images.reshape(40, -1), SHAPE)
     assert upright > 3
     assert symmetry(on_side(images).reshape(40, -1), SHAPE[::-1]) == pytest.approx(1 / upright)
-
-
-def test_mean_images_that_are_noise_tell_nothing():
-    images = draw()
-    noise = images - images.mean(axis=0)
-    for X in (noise, np.ones_like(images)):
+    for X in (images - images.mean(axis=0), np.ones_like(images)):
         assert symmetry(X.reshape(40, -1), SHAPE) == 1
         assert not known(X, np.arange(40) % 5)
 
@@ -113,8 +108,8 @@ def test_right_shape_is_not_remarked_and_the_other_way_round_is(height, width, s
     assert remark(X, Matrix(height, width)) is None
     if height != width:
         wrong = f"[{width}, {height}]"
-        for said in (remark(X, Matrix(width, height)), remark(X, Matrix(height, width), "F")):
-            assert f"shape [{height}, {width}] and order C, or with shape {wrong} and order F" in said
+        for text in (remark(X, Matrix(width, height)), remark(X, Matrix(height, width), "F")):
+            assert f"shape [{height}, {width}] and order C, or with shape {wrong} and order F" in text
 
 
 @settings(max_examples=10)
@@ -168,51 +163,47 @@ def test_images_on_their_side_are_turned_where_all_classes_are_mirrored():
     assert remark(turned, Matrix(16, 20)) is None
 
 
-def test_few_digits_that_are_symmetric_top_to_bottom_are_not_said_to_lie_on_their_side():
+def test_few_digits_that_are_symmetric_top_to_bottom_do_not_lie_on_their_side():
     X, y = datasets.load_digits(return_X_y=True)
     rows = np.concatenate([np.flatnonzero(y == label)[:20] for label in range(4)])
     assert arrangement_remark(Dataset(X[rows], y[rows], Matrix(8, 8))) is None
     assert not find_arrangement(X[rows], y[rows]).order_known
 
 
-@pytest.mark.parametrize("load", [datasets.load_wine, datasets.load_breast_cancer, datasets.load_iris])
-def test_tables_have_no_shape(load):
-    X, y = load(return_X_y=True)
-    assert find_arrangement(X) is None
-    assert arrangement_remark(Dataset(X, y, Tensor((X.shape[1],)))) is None
-
-
-def test_only_layouts_of_order_two_are_looked_at():
+def test_tables_and_layouts_that_are_not_of_order_two_have_no_shape():
+    for load in (datasets.load_wine, datasets.load_breast_cancer, datasets.load_iris):
+        X, y = load(return_X_y=True)
+        assert find_arrangement(X) is None
+        assert arrangement_remark(Dataset(X, y, Tensor((X.shape[1],)))) is None
     X = smooth_fields(8, 12, 0).reshape(60, -1)
     for layout in (Tensor((96,)), Tensor((4, 8, 3)), Tensor((2, 48)), Modalities({"a": 90, "b": 6})):
         assert remark(X, layout) is None
     assert remark(X[:9], Matrix(12, 8)) is None
 
 
-@pytest.mark.parametrize("size", [(16, 15), (20, 20)])
 @pytest.mark.parametrize("name", ["china.jpg", "flower.jpg"])
-def test_gray_patches_of_photographs_are_found_and_coloured_ones_are_not(name, size):
+def test_gray_patches_of_photographs_are_found_and_coloured_ones_are_not(name):
     photograph = datasets.load_sample_image(name)[::2, ::2]
-    patches = extract_patches_2d(photograph, size, max_patches=200, random_state=0).astype(np.float64)
-    assert find_arrangement(patches.mean(axis=-1).reshape(200, -1)).shape == size
-    assert find_arrangement(patches.reshape(200, -1)) is None
-    assert find_arrangement(np.moveaxis(patches, -1, 1).reshape(200, -1)) is None
+    for size in ((16, 15), (20, 20)):
+        patches = extract_patches_2d(photograph, size, max_patches=200, random_state=0).astype(np.float64)
+        assert find_arrangement(patches.mean(axis=-1).reshape(200, -1)).shape == size
+        assert find_arrangement(patches.reshape(200, -1)) is None
+        assert find_arrangement(np.moveaxis(patches, -1, 1).reshape(200, -1)) is None
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_samples_with_missing_values_do_not_count(value):
-    X = smooth_fields(8, 12, 0).reshape(60, -1)
-    X[3, 5] = value
-    found = find_arrangement(X)
-    assert found.shape == (8, 12)
-    assert found.n_samples == 59
-    X[:] = value
-    assert find_arrangement(X) is None
+def test_samples_with_missing_values_do_not_count():
+    for value in (np.nan, np.inf):
+        X = smooth_fields(8, 12, 0).reshape(60, -1)
+        X[3, 5] = value
+        arrangement = find_arrangement(X)
+        assert (arrangement.shape, arrangement.n_samples) == ((8, 12), 59)
+        X[:] = value
+        assert find_arrangement(X) is None
 
 
-@pytest.mark.parametrize("shape", [(0, 64), (9, 64), (20, 0), (20, 1), (20, 25), (20, 64)])
-def test_too_little_or_constant_data_have_no_shape(shape):
-    assert find_arrangement(np.ones(shape)) is None
+def test_too_little_or_constant_data_have_no_shape():
+    for shape in ((0, 64), (9, 64), (20, 0), (20, 1), (20, 25), (20, 64)):
+        assert find_arrangement(np.ones(shape)) is None
 
 
 #: Sets of upright images, and whether their mean images tell which side is up.
@@ -227,20 +218,20 @@ REAL = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "told"), REAL)
-def test_real_images_are_found_upright_on_their_side_and_scrambled(real_data, name, told):
+@pytest.mark.parametrize(("name", "side_known"), REAL)
+def test_real_images_are_found_upright_on_their_side_and_scrambled(real_data, name, side_known):
     with np.load(real_data(name)) as file:
         images, y = file["X"].astype(np.float64), file["y"]
     n, h, w = images.shape
     upright, on_side = images.reshape(n, -1), images.transpose(0, 2, 1).reshape(n, -1)
     # Where the values do not tell the order, it is the usual one of the kind of file.
     for rows, order in ((upright, "C"), (on_side, "F")):
-        for column_major in (False, True) if told else (order == "F",):
+        for column_major in (False, True) if side_known else (order == "F",):
             found = find_arrangement(rows, y, column_major=column_major)
-            assert (found.shape, found.order, found.order_known) == ((h, w), order, told)
+            assert (found.shape, found.order, found.order_known) == ((h, w), order, side_known)
     assert remark(upright, Matrix(h, w), y=y) is None
-    said = remark(on_side, Matrix(w, h), y=y)
-    assert f"shape [{h}, {w}] with order F" in said if told else said is None
+    text = remark(on_side, Matrix(w, h), y=y)
+    assert f"shape [{h}, {w}] with order F" in text if side_known else text is None
     scrambled = upright[:, np.random.default_rng(0).permutation(h * w)]
     assert find_arrangement(scrambled) is None
     assert "not in the order of an image" in remark(scrambled, Matrix(h, w))
@@ -250,7 +241,7 @@ def test_real_images_are_found_upright_on_their_side_and_scrambled(real_data, na
 
 
 @pytest.mark.slow
-def test_no_few_digits_are_said_to_lie_on_their_side(real_data):
+def test_no_few_digits_lie_on_their_side(real_data):
     with np.load(real_data("USPS.npz")) as file:
         X, y = file["X"].reshape(-1, 256).astype(np.float64), file["y"]
     rows = np.concatenate([np.flatnonzero(y == label)[:30] for label in range(10)])

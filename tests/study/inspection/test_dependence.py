@@ -34,7 +34,7 @@ def subjects_of_six(rng):
 
 @pytest.mark.parametrize("make", [recording, subjects_of_six])
 @pytest.mark.parametrize("arranged", [lambda data: data, sorted_by_class])
-def test_dependent_rows_are_said_until_blocks_keep_them_together(make, arranged):
+def test_dependent_rows_are_remarked_on_until_blocks_keep_them_together(make, arranged):
     data = arranged(make(np.random.default_rng(0)))
     settings = {"outer": 4, "inner": 2, "repeats": 1, "groups": None, "seed": 0}
     assert "cv.blocks" in remark(data)
@@ -45,7 +45,7 @@ def test_dependent_rows_are_said_until_blocks_keep_them_together(make, arranged)
 
 
 @pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer", pytest.param("digits", marks=pytest.mark.slow)])
-def test_independent_rows_sorted_by_class_or_by_a_column_are_not_said(name):
+def test_independent_rows_sorted_by_class_or_by_a_column_are_not_remarked_on(name):
     data = load_dataset(name)
     assert remark(sorted_by_class(data)) is None
     for column in range(0, data.n_features, 7):
@@ -55,7 +55,7 @@ def test_independent_rows_sorted_by_class_or_by_a_column_are_not_said(name):
 
 @settings(max_examples=10, deadline=None, derandomize=True)
 @given(st.integers(0, 10**6), st.sampled_from([2, 5]), st.sampled_from([2, 20]), st.integers(20, 120))
-def test_noise_in_any_order_is_not_said(seed, classes, width, n):
+def test_noise_in_any_order_is_not_remarked_on(seed, classes, width, n):
     rng = np.random.default_rng(seed)
     y = rng.integers(classes, size=n)
     if len(np.unique(y)) == classes:

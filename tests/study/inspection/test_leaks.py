@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted_leaks import REFUSED, SAID, subjects, table, with_columns
+from planted_leaks import REFUSED, REMARKED, subjects, table, with_columns
 from sklearn import datasets
 from small_studies import make_study, raw_config, run_offline
 
@@ -47,12 +47,12 @@ def test_what_tells_the_label_is_refused_with_its_name_and_both_remedies(what):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["wine", "breast_cancer", "digits", "Handwritten_mfeat.npz", "MSRCv1_6v.npz"])
-def test_planted_leaks_of_real_data_are_refused_or_said(name, real_data):
+def test_planted_leaks_of_real_data_are_refused_or_remarked_on(name, real_data):
     data = load_dataset(real_data(name) if name.endswith(".npz") else name)
     for what, (plant, words) in REFUSED.items():
         planted = plant(table(data.X, data.y), np.random.default_rng(1))
         assert re.search(words, refusal(planted)), what
-    for what, (plant, words) in SAID.items():
+    for what, (plant, words) in REMARKED.items():
         planted = plant(table(data.X, data.y), np.random.default_rng(1))
         refuse_leaks(planted)
         assert any(words in remark for remark in data_remarks(planted)), what
@@ -60,7 +60,7 @@ def test_planted_leaks_of_real_data_are_refused_or_said(name, real_data):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REAL)
-def test_real_data_are_accepted_and_what_is_said_of_them_is_true(name, real_data):
+def test_real_data_are_accepted_and_their_remarks_are_true(name, real_data):
     data = load_dataset(real_data(f"{name}.npz"))
     refuse_leaks(data)
     remarks = " ".join(data_remarks(data))
@@ -134,7 +134,7 @@ def test_pixels_of_any_two_digits_are_accepted(each):
                 refuse_leaks(table(np.asarray(grey, dtype=float), y))
 
 
-def test_a_gene_that_defines_two_classes_is_accepted_and_said_and_a_copy_of_many_samples_is_refused():
+def test_a_gene_that_defines_two_classes_is_accepted_and_a_copy_of_many_samples_is_refused():
     rng = np.random.default_rng(0)
     genotypes = rng.binomial(2, 0.3, size=(300, 40)).astype(float)
     y = (genotypes[:, 7] > 0).astype(int)

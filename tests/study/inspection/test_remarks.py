@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted_leaks import NEARLY, SAID, subjects, table, with_columns
+from planted_leaks import NEARLY, REMARKED, subjects, table, with_columns
 from sklearn.datasets import load_digits
 
 from raysel.data.dataset import Dataset, join_tasks
@@ -28,7 +28,7 @@ def the(remarks: list[str], words: str) -> str:
 
 
 def test_what_may_leak_is_remarked_on_one_line():
-    for plant, words in SAID.values():
+    for plant, words in REMARKED.values():
         remarks = data_remarks(plant(table(WINE.X, WINE.y), np.random.default_rng(0)))
         assert "cv.groups" in the(remarks, words)
         assert not any("\n" in remark for remark in remarks)
@@ -38,7 +38,7 @@ def test_what_may_leak_is_remarked_on_one_line():
     "name", ["wine", *(pytest.param(name, marks=pytest.mark.slow) for name in ("iris", "breast_cancer", "digits"))]
 )
 @pytest.mark.parametrize("what", NEARLY)
-def test_what_nearly_tells_the_label_is_said_and_nothing_else_is(name, what):
+def test_what_nearly_tells_the_label_is_remarked_on_and_nothing_else_is(name, what):
     data = load_dataset(name)
     plant, words = NEARLY[what]
     before = data_remarks(table(data.X, data.y))
@@ -111,7 +111,7 @@ def test_near_pairs_are_found_by_brute_force_too(n_features):
     assert found.pairs.tolist() == expected.tolist()
 
 
-def test_more_samples_than_are_searched_are_drawn_from_and_that_is_said(monkeypatch):
+def test_more_samples_than_are_searched_are_drawn_from(monkeypatch):
     monkeypatch.setattr("raysel.study.inspection.parts.MOST_QUERIES", 60)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 8))
