@@ -324,7 +324,7 @@ def _table(dataset: Dataset) -> Any:
     layout, y = dataset.layout, dataset.y
     columns = {"y": pa.FixedShapeTensorArray.from_numpy_ndarray(y) if dataset.is_multilabel else pa.array(y)}
     if isinstance(dataset.X, TaskBlocks):
-        columns |= {"X": _own_values(dataset.X), "task": pa.array(dataset.X.tasks)}
+        columns |= {"X": _task_values(dataset.X), "task": pa.array(dataset.X.tasks)}
     else:
         sides = layout.grid or (layout.n_features,)
         columns["X"] = pa.FixedShapeTensorArray.from_numpy_ndarray(dataset.X.reshape(-1, *sides))
@@ -343,7 +343,7 @@ def _table(dataset: Dataset) -> Any:
     return pa.table(columns).replace_schema_metadata({METADATA_KEY: json.dumps(described)})
 
 
-def _own_values(X: TaskBlocks) -> Any:
+def _task_values(X: TaskBlocks) -> Any:
     """Arrow array with a list of the values of its own task for each sample."""
     offsets = np.concatenate([[0], np.array(X.widths)[X.tasks].cumsum()])
     values = np.empty(offsets[-1])

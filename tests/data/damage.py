@@ -59,19 +59,8 @@ output: somewhere
 FILE_STUDY = """\
 name: table
 dataset:
-  path: wards.txt
-  label: ward
-  labels: y.npy
-  drop: [id, ""]
-  keep: [r0, "1"]
-  classes: [a, 2, "3"]
-  exclude_classes: [b, 4]
-  delimiter: ";"
-  shape: [3, 2]
-  order: F
-  only: [hog]
-  modalities: {hog: 4, lbp: 2}
-  background: mean.png
+  {path: wards.txt, label: ward, labels: y.npy, drop: [id, ""], keep: [r0, "1"], classes: [a, 2, "3"], delimiter: ";",
+  exclude_classes: [b, 4], shape: [3, 2], order: F, only: [hog], modalities: {hog: 4, lbp: 2}, background: mean.png}
 solver: {name: smr}
 """
 TASKS_STUDY = """\

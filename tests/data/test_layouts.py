@@ -196,10 +196,8 @@ def test_one_class_adds_a_layout(tmp_path, curves):
     save_dataset(Dataset(X.reshape(48, -1), y, curves(3, 8)), tmp_path / "curves.arrow")
     study = make_study(tmp_path / "curves.arrow", solver={"name": "smr", "space": {"alpha": [0.1]}})
     assert study.dataset.layout == curves(3, 8)
-    raw = study.config.to_dict() | {"pictures": ["png"]}
-    result = run_offline(raw, tmp_path / "study")
+    result = run_offline(study.config.to_dict(), tmp_path / "study")
     assert result.layout == curves(3, 8)
     best = result.ranking().to_frame().head(2)
     assert set(zip(best["channel"], best["time"], strict=True)) == {(1, 2), (1, 3)}
     assert result.plot_ranking().get_xlabel() == "time"
-    assert (tmp_path / "study/ranking/ranking.png").exists()

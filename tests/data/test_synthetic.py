@@ -67,9 +67,9 @@ def test_shared_noise_correlates_features_of_one_modality_only():
     inside = np.zeros((15, 15), dtype=bool)
     for columns in data[0].layout.slices().values():
         inside[columns, columns] = True
-    own, common = (np.abs(np.corrcoef(dataset.X.T) - np.eye(15)) for dataset in data)
+    independent, common = (np.abs(np.corrcoef(dataset.X.T) - np.eye(15)) for dataset in data)
     chance = 5 / np.sqrt(5000)
-    assert own.max() < chance
+    assert independent.max() < chance
     assert common[~inside].max() < chance
     assert common[inside].max() > 0.5
     for dataset in data:

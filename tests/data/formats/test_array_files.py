@@ -143,39 +143,54 @@ def test_pickled_objects_are_never_loaded():
 # Arrays of any names
 
 
-def test_arrays_of_any_names_are_modalities_in_the_files_order():
-    eeg, meg, fmri = (RNG.standard_normal((N, width)) for width in (4, 2, 5))
-    np.savez("m.npz", meg=meg, eeg=eeg, age=PEOPLE, fmri=fmri, y=LABELS)
-    data = load_dataset("m.npz")
-    assert data.layout == Modalities({"meg": 2, "eeg": 4, "fmri": 5})
-    np.testing.assert_array_equal(data.X, np.hstack([meg, eeg, fmri]))
-    assert any("age" in note and "not used" in note for note in data.notes)
-    scipy.io.savemat("m.mat", {"meg": meg, "eeg": eeg, "fmri": fmri, "y": LABELS + 1})
-    assert load_dataset("m.mat").layout == data.layout
+EEG, MEG = RNG.standard_normal((N, 4)), RNG.standard_normal((N, 2))
+CODES = np.eye(3)[LABELS]
+NO_LABELS = {"X": FLAT, "weight": RNG.random(N), "who": PEOPLE, "kind": WORDS, "row": np.arange(N), "short": LABELS[:5]}
 
 
-def test_a_copy_of_the_labels_is_no_modality():
-    np.savez("m.npz", a=FLAT, b=FLAT[:, :2], codes=np.eye(3)[LABELS][:, [2, 0, 1]], target=LABELS, Y=np.eye(3)[LABELS])
-    data = load_dataset("m.npz", label="target")
-    assert data.layout == Modalities({"a": 6, "b": 2})
-    assert any("repeat the labels are left out: codes, Y" in note for note in data.notes)
+@pytest.mark.parametrize(
+    ("arrays", "label", "layout", "note"),
+    [
+        ({"meg": MEG, "eeg": EEG, "age": PEOPLE, "y": LABELS}, "y", Modalities({"meg": 2, "eeg": 4}), "not used: age"),
+        (
+            {"a": FLAT, "b": MEG, "codes": CODES[:, [2, 0, 1]], "target": LABELS, "Y": CODES},
+            "target",
+            Modalities({"a": 6, "b": 2}),
+            "repeat the labels are left out: codes, Y",
+        ),
+        ({"images": IMAGES, "target": WORDS.astype("S")}, None, Matrix(3, 2), "images (10, 3, 2) is taken as X"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["npz", "mat"])
+def test_arrays_of_any_names_are_samples_or_modalities_in_the_files_order(arrays, label, layout, note, suffix):
+    np.savez("a.npz", **arrays)
+    scipy.io.savemat("a.mat", arrays | {"target": WORDS} if label is None else arrays)
+    data = load_dataset(f"a.{suffix}", label=label)
+    assert data.layout == layout
+    names = layout.slices() or ["images"]
+    np.testing.assert_array_equal(data.X, np.hstack([arrays[name].reshape(N, -1) for name in names]))
+    assert data.y.tolist() == (WORDS if label is None else LABELS).tolist()
+    assert any(note in one for one in data.notes)
 
 
-def test_the_only_array_is_taken():
-    np.savez("a.npz", images=IMAGES, target=WORDS.astype("S"))
-    data = load_dataset("a.npz")
-    assert (data.layout, data.label, data.y.tolist()) == (Matrix(3, 2), "target", WORDS.tolist())
-    np.savez("b.npz", images=IMAGES, others=IMAGES, y=LABELS)
-    refused("b.npz", "images (10, 3, 2), others (10, 3, 2)", "X")
+@pytest.mark.parametrize(
+    ("arrays", "culprits", "options"),
+    [
+        ({"images": IMAGES, "others": IMAGES, "y": LABELS}, ["images (10, 3, 2), others (10, 3, 2)", "X"], {}),
+        (NO_LABELS, ["no array y", "dataset.label; it may be who or kind."], {}),
+        ({"X": FLAT, "label": LABELS, "target": LABELS}, ["label and target", "dataset.label"], {}),
+        ({"X": FLAT, "label": LABELS}, ["no array kind for the labels"], {"label": "kind"}),
+    ],
+)
+def test_arrays_of_which_the_samples_or_labels_are_open(arrays, culprits, options):
+    np.savez("a.npz", **arrays)
+    refused("a.npz", *culprits, **options)
 
 
-def test_labels_of_no_usual_name_are_proposed():
-    np.savez("a.npz", X=FLAT, weight=RNG.random(N), who=PEOPLE, kind=WORDS, row=np.arange(N), short=LABELS[:5])
-    refused("a.npz", "no array y", "dataset.label; it may be who or kind.")
-    assert load_dataset("a.npz", label="kind", groups="who").label == "kind"
-    np.savez("b.npz", X=FLAT, label=LABELS, target=LABELS)
-    refused("b.npz", "label and target", "dataset.label")
-    refused("b.npz", "no array kind for the labels", label="kind")
+def test_labels_and_groups_of_unusual_names_are_given():
+    np.savez("a.npz", **NO_LABELS)
+    data = load_dataset("a.npz", label="kind", groups="who")
+    assert (data.label, data.y.tolist(), data.groups.tolist()) == ("kind", WORDS.tolist(), PEOPLE.tolist())
 
 
 # Samples on the last axis
@@ -289,13 +304,9 @@ def test_without_h5py_it_is_named(monkeypatch):
 
 
 def test_a_label_in_each_row_is_taken_for_classes():
-    onehot = np.eye(3, dtype=int)[LABELS]
-    np.savez("a.npz", X=FLAT, Y=onehot)
-    data = load_dataset("a.npz")
-    assert (data.y.tolist(), data.is_multilabel) == (LABELS.tolist(), False)
-    assert any("exactly one 1 in each row" in note for note in data.notes)
-    np.savez("b.npz", X=FLAT, Y=onehot * 2 - 1, label_names=["ant", "bee", "camel"])
+    np.savez("b.npz", X=FLAT, Y=CODES.astype(int) * 2 - 1, label_names=["ant", "bee", "camel"])
     assert load_dataset("b.npz").y.tolist() == WORDS.tolist()
+    assert any("exactly one 1 in each row" in note for note in load_dataset("b.npz").notes)
     assert set(load_dataset("b.npz", exclude_classes=["bee"]).y) == {"ant", "camel"}
     refused("b.npz", "exclude_classes", exclude_labels=["bee"])
     Path("t.csv").write_text(lines("a,y.ant,y.bee", "1,1,0", "2,0,1", "3,1,0"), encoding="utf-8")

@@ -36,14 +36,25 @@ def refused(*culprits, source="faces", **options):
     return refusals.refused(source, *culprits, **options)
 
 
-@pytest.mark.parametrize("suffix", ["png", "tif", "bmp", "pgm", "PNG"])
-def test_grey_images_come_back(suffix):
-    expected = np.stack(write(IMAGES, suffix))
+DEEP, FRACTIONS = (RNG.random((6, 4, 3)) * 65535).astype(np.uint16), RNG.random((6, 4, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "images"),
+    [
+        *((suffix, IMAGES) for suffix in ("png", "tif", "bmp", "pgm", "PNG")),
+        *((suffix, DEEP) for suffix in ("png", "tif", "pgm")),
+        ("tif", FRACTIONS),
+        ("png", COLOURS),
+    ],
+)
+def test_images_keep_their_values(suffix, images):
+    expected = np.stack(write(images, suffix))
     data = load_dataset("faces/" if suffix == "PNG" else Path("faces"))
-    assert (data.layout, data.name) == (Matrix(4, 3), "faces")
+    assert (data.layout, data.name) == (Tensor(images.shape[1:]), "faces")
     np.testing.assert_array_equal(data.X, expected.reshape(6, -1))
     assert data.y.tolist() == ["cat"] * 3 + ["dog"] * 3
-    assert not data.notes
+    assert [note[:24] for note in data.notes] == (["the images are in colour"] if images is COLOURS else [])
 
 
 def test_jpeg_images_are_those_of_pillow_and_a_folder_is_found_in_raysel_data(tmp_path, monkeypatch):
@@ -51,23 +62,6 @@ def test_jpeg_images_are_those_of_pillow_and_a_folder_is_found_in_raysel_data(tm
     monkeypatch.setenv("RAYSEL_DATA", str(tmp_path / "store"))
     expected = [np.asarray(Image.open(path)).ravel() for path in sorted(Path("store").rglob("*.jpg"))]
     np.testing.assert_array_equal(load_dataset("v1.5").X, expected)
-
-
-@pytest.mark.parametrize(
-    ("suffix", "dtype"), [("png", np.uint16), ("tif", np.uint16), ("pgm", np.uint16), ("tif", np.float32)]
-)
-def test_deep_images_keep_their_values(suffix, dtype):
-    images = (RNG.random((6, 4, 3)) * 65535).astype(dtype)
-    expected = np.stack(write(images, suffix))
-    np.testing.assert_array_equal(load_dataset("faces").X, expected.reshape(6, -1))
-
-
-def test_colour_images_are_of_order_3():
-    expected = np.stack(write(COLOURS))
-    data = load_dataset("faces")
-    assert data.layout == Tensor((4, 3, 3))
-    np.testing.assert_array_equal(data.X, expected.reshape(6, -1))
-    assert any("in colour" in note for note in data.notes)
 
 
 def test_grey_images_stored_in_colour_are_grey():

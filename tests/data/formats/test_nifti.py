@@ -24,10 +24,10 @@ def written(tmp_path_factory):
 
 
 @pytest.fixture
-def own(written, tmp_path):
+def folder(written, tmp_path):
     """A copy of the files that a test may change."""
-    shutil.copytree(written.table.parent, tmp_path / "own")
-    return tmp_path / "own"
+    shutil.copytree(written.table.parent, tmp_path / "folder")
+    return tmp_path / "folder"
 
 
 def load(folder: Path, **options):
@@ -55,36 +55,36 @@ def test_the_features_are_the_voxels_of_the_mask(written):
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather", "semicolons", "tabs", "absolute paths"])
-def test_other_tables_say_the_same(written, own, kind):
-    table, path = pd.read_csv(own / "scans.csv"), own / "other.csv"
+def test_other_tables_give_the_same(written, folder, kind):
+    table, path = pd.read_csv(folder / "scans.csv"), folder / "other.csv"
     if kind in ("parquet", "feather"):
-        path = own / f"other.{kind}"
+        path = folder / f"other.{kind}"
         (table.to_parquet if kind == "parquet" else table.to_feather)(path)
     elif kind == "absolute paths":
-        table.assign(scan=[str(own / name) for name in table["scan"]]).to_csv(path, index=False)
+        table.assign(scan=[str(folder / name) for name in table["scan"]]).to_csv(path, index=False)
     else:
         table.to_csv(path, index=False, sep={"semicolons": ";", "tabs": "\t"}[kind])
-    data = load_dataset(path, mask=own / "mask.nii.gz", label="diagnosis")
+    data = load_dataset(path, mask=folder / "mask.nii.gz", label="diagnosis")
     assert data.content_hash == load(written.table.parent).content_hash
 
 
-def test_slope_and_intercept_a_fourth_axis_nifti_2_and_plain_files(own, written):
-    scans, values = own / "scans", (np.arange(np.prod(SHAPE)) % 100).astype(np.int16).reshape(SHAPE)
+def test_slope_and_intercept_a_fourth_axis_nifti_2_and_plain_files(folder, written):
+    scans, values = folder / "scans", (np.arange(np.prod(SHAPE)) % 100).astype(np.int16).reshape(SHAPE)
     save(written.values[1][..., None], scans / "1.nii.gz", written.affine)
     save(written.values[2], scans / "2.nii.gz", written.affine, nibabel.Nifti2Image)
     save(written.values[3], scans / "3.nii", written.affine)
     stored = bytearray(nibabel.Nifti1Image(values, written.affine).to_bytes())
     stored[112:120] = np.array([0.5, -3.0], "<f4").tobytes()  # scl_slope and scl_inter
     (scans / "0.nii.gz").write_bytes(gzip.compress(bytes(stored)))
-    text = (own / "scans.csv").read_text().replace("scans/3.nii.gz", "scans/3.nii")
-    (own / "scans.csv").write_text(text)
-    data = load(own)
+    text = (folder / "scans.csv").read_text().replace("scans/3.nii.gz", "scans/3.nii")
+    (folder / "scans.csv").write_text(text)
+    data = load(folder)
     np.testing.assert_array_equal(data.X[1:], written.values[1:, written.mask])
     np.testing.assert_array_equal(data.X[0], 0.5 * values[written.mask] - 3.0)
 
 
-def test_volumes_that_do_not_fit_are_refused(own, written):
-    scan, volume, affine = own / "scans" / "4.nii.gz", written.values[4], written.affine
+def test_volumes_that_do_not_fit_are_refused(folder, written):
+    scan, volume, affine = folder / "scans" / "4.nii.gz", written.values[4], written.affine
     moved, broken = affine.copy(), volume.copy()
     moved[0, 3] += 1
     broken[tuple(np.argwhere(written.mask)[:3].T)] = broken[tuple(np.argwhere(~written.mask)[:5].T)] = np.nan
@@ -96,48 +96,48 @@ def test_volumes_that_do_not_fit_are_refused(own, written):
         (volume.astype(np.complex64), affine, "complex64"),
     ):
         save(values, scan, place)
-        refused(own, "4.nii.gz", *culprits)
+        refused(folder, "4.nii.gz", *culprits)
     scan.unlink()
-    refused(own, "row 4", "scans/4.nii.gz", "no file")
+    refused(folder, "row 4", "scans/4.nii.gz", "no file")
 
 
-def test_masks_that_cannot_be_used_are_refused(own, written):
-    mask = own / "mask.nii.gz"
+def test_masks_that_cannot_be_used_are_refused(folder, written):
+    mask = folder / "mask.nii.gz"
     for values, culprit in (
         (np.zeros(SHAPE, np.uint8), "no voxel above 0"),
         (np.where(written.mask, 1.0, np.nan).astype(np.float32), f"NaN in {(~written.mask).sum()} voxels"),
         (np.ones((8, 9), np.uint8), "8 x 9"),
     ):
         save(values, mask, written.affine)
-        refused(own, "mask.nii.gz", culprit)
-    refused(own, "no data file", "other.nii.gz", mask=own / "other.nii.gz")
-    refused(own, "scans.csv", "no NIfTI file by its name", mask=own / "scans.csv")
+        refused(folder, "mask.nii.gz", culprit)
+    refused(folder, "no data file", "other.nii.gz", mask=folder / "other.nii.gz")
+    refused(folder, "scans.csv", "no NIfTI file by its name", mask=folder / "scans.csv")
 
 
-def test_tables_that_do_not_name_files_and_labels_are_refused(own):
-    table = pd.read_csv(own / "scans.csv")
+def test_tables_that_do_not_name_files_and_labels_are_refused(folder):
+    table = pd.read_csv(folder / "scans.csv")
 
     def write(**columns):
-        table.assign(**columns).to_csv(own / "scans.csv", index=False)
+        table.assign(**columns).to_csv(folder / "scans.csv", index=False)
 
-    refused(own, "column group", groups="group")
-    refused(own, "column sex", label="sex")
-    refused(own, "label", "no column diagnoses for the labels; did you mean `diagnosis`?", label="diagnoses")
-    refused(own, "drop names the column 'diagnosis' of the labels", drop=["diagnosis"])
-    refused(own, "holds the labels", "diagnosis, site", label=None)
-    assert load(own, label=None, drop=["age", "site"]).label == "diagnosis"
-    refused(own, "leave shape", shape=[8, 9, 7])
+    refused(folder, "column group", groups="group")
+    refused(folder, "column sex", label="sex")
+    refused(folder, "label", "no column diagnoses for the labels; did you mean `diagnosis`?", label="diagnoses")
+    refused(folder, "drop names the column 'diagnosis' of the labels", drop=["diagnosis"])
+    refused(folder, "holds the labels", "diagnosis, site", label=None)
+    assert load(folder, label=None, drop=["age", "site"]).label == "diagnosis"
+    refused(folder, "leave shape", shape=[8, 9, 7])
     write(again=table["scan"])
-    refused(own, "scan and again")
-    assert load(own, drop=["again"]).n_samples == 6
+    refused(folder, "scan and again")
+    assert load(folder, drop=["again"]).n_samples == 6
     write(scan=["a.img"] * 6)
-    refused(own, "no column of NIfTI files")
+    refused(folder, "no column of NIfTI files")
     write(diagnosis=["a", None] * 3)
-    refused(own, "'diagnosis' has no value in row 1")
+    refused(folder, "'diagnosis' has no value in row 1")
 
 
-def test_damaged_files_are_refused(own):
-    scan = own / "scans" / "2.nii.gz"
+def test_damaged_files_are_refused(folder):
+    scan = folder / "scans" / "2.nii.gz"
     whole = scan.read_bytes()
     plain = gzip.decompress(whole)
 
@@ -163,9 +163,9 @@ def test_damaged_files_are_refused(own):
         (head(srow_x=[np.nan] * 4), "affine"),
     ):
         scan.write_bytes(content)
-        refused(own, "2.nii.gz", culprit)
+        refused(folder, "2.nii.gz", culprit)
 
 
-def test_without_nibabel_its_command_is_named(own, monkeypatch):
+def test_without_nibabel_its_command_is_named(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "nibabel", None)  # as if it were not installed
-    refused(own, "pip install 'raysel[neuro]'")
+    refused(folder, "pip install 'raysel[neuro]'")

@@ -37,17 +37,19 @@ def test_names_that_are_taken_without_a_question():
 
 
 @pytest.mark.parametrize(
-    "name", ["patient", "PatientID", "Subject.ID", "clinical.donor_no", "participant_ids", "Mouse"]
+    ("recognise", "such", "others"),
+    [
+        (
+            names_origin,
+            ["patient", "PatientID", "Subject.ID", "clinical.donor_no", "participant_ids", "Mouse"],
+            ["patient_age", "family_size", "user rating", "plate.height", "session_length", "id"],
+        ),
+        (
+            names_identifier,
+            ["sample_id", "Record Nr", "uuid", "CustomerID", "row", "image.filename"],
+            ["path_length", "row_sum", "file size", "width", "", "grid", "idée"],
+        ),
+    ],
 )
-def test_names_of_origins(name):
-    assert names_origin(name)
-
-
-@pytest.mark.parametrize("name", ["patient_age", "family_size", "user rating", "plate.height", "session_length", "id"])
-def test_measurements_of_a_patient_or_a_family_are_no_origin(name):
-    assert not names_origin(name)
-
-
-def test_identifiers_are_told_from_measurements_by_their_names():
-    assert all(map(names_identifier, ["sample_id", "Record Nr", "uuid", "CustomerID", "row", "image.filename"]))
-    assert not any(map(names_identifier, ["path_length", "row_sum", "file size", "width", "", "grid", "idée"]))
+def test_origins_and_identifiers_are_distinguished_from_measurements_by_their_names(recognise, such, others):
+    assert [name for name in such + others if recognise(name)] == such

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 import refusals
 
-from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Matrix
 from raysel.data.loading import load_dataset
@@ -114,39 +113,38 @@ def test_options_of_load_dataset_hold_for_frames():
     assert result.classes.tolist() == ["a", "b"]
 
 
+def column(values):
+    return pd.DataFrame({"a": values, "y": [0, 1, 0]})
+
+
 @pytest.mark.parametrize(
-    ("column", "culprits"),
+    ("frame", "culprits"),
     [
-        ([1, "x", 3.0], ["column a"]),
-        (["x", "y", "z"], ["column 'a' holds 'x' in row 0"]),
-        ([1.0, None, 3.0], ["1 value is missing", "row 1", "'a' (1 of 3)"]),
-        (pd.to_datetime(["2020", "2021", "2022"]), ["column 'a'", "2020-01-01"]),
-        ([1 + 2j, 1, 1], ["column a"]),
-        ([[1], [2], [3]], ["column 'a'"]),
-        (pd.arrays.SparseArray([0, 0, 1]), ["column a"]),
-        ([None, None, None], ["3 values are missing"]),
+        (column([1, "x", 3.0]), ["column a"]),
+        (column(["x", "y", "z"]), ["column 'a' holds 'x' in row 0"]),
+        (column([1.0, None, 3.0]), ["1 value is missing", "row 1", "'a' (1 of 3)"]),
+        (column(pd.to_datetime(["2020", "2021", "2022"])), ["column 'a'", "2020-01-01"]),
+        (column([1 + 2j, 1, 1]), ["column a"]),
+        (column([[1], [2], [3]]), ["column 'a'"]),
+        (column(pd.arrays.SparseArray([0, 0, 1])), ["column a"]),
+        (column([None, None, None]), ["3 values are missing"]),
+        (pd.DataFrame([[1, 2, 0], [3, 4, 1]], columns=["a", "a", "y"]), ["'a', 'a'"]),
+        (pd.DataFrame({"y": [0, 1]}), ["empty"]),
+        (pd.DataFrame(), ["no column"]),
+        (np.eye(3), ["ndarray", "Dataset(X, y, layout)"]),
+        (pl.from_pandas(FRAME).lazy(), ["LazyFrame"]),
+        (pl.Series([1.0, 2.0]), ["cannot be used"]),
+        (pd.DataFrame({"a": [1.0, 2], "y": pd.array([0, None], dtype="Int64")}), ["'y' has no value in row 1"]),
     ],
 )
-def test_a_column_that_cannot_be_used_is_named(column, culprits):
-    refused(pd.DataFrame({"a": column, "y": [0, 1, 0]}), *culprits)
+def test_frames_and_columns_that_cannot_be_used(frame, culprits):
+    refused(frame, *culprits)
 
 
-def test_frames_that_cannot_be_used():
-    refused(pd.DataFrame([[1, 2, 0], [3, 4, 1]], columns=["a", "a", "y"]), "'a', 'a'")
-    refused(pd.DataFrame({"y": [0, 1]}), "empty")
-    refused(pd.DataFrame(), "no column")
-    refused(np.eye(3), "ndarray", "Dataset(X, y, layout)")
-    refused(pl.from_pandas(FRAME).lazy(), "LazyFrame")
-    refused(pl.Series([1.0, 2.0]), "cannot be used")
-    refused(pd.DataFrame({"a": [1.0, 2], "y": pd.array([0, None], dtype="Int64")}), "'y' has no value in row 1")
-
-
-@pytest.mark.parametrize("frame", [FRAME, pl.from_pandas(FRAME), pa.Table.from_pandas(FRAME)])
-def test_load_dataset_says_what_to_call(frame):
-    with pytest.raises(DataError, match=r"call Dataset\.from_frame\(frame, label=\.\.\.\)"):
-        load_dataset(frame)
-    with pytest.raises(DataError, match=r"not ndarray; call Dataset\(X, y, layout\)"):
-        load_dataset(np.eye(3))
+@pytest.mark.parametrize("frame", [FRAME, pl.from_pandas(FRAME), pa.Table.from_pandas(FRAME), np.eye(3)])
+def test_load_dataset_names_what_to_call(frame):
+    call = "not ndarray; call Dataset(X, y, " if isinstance(frame, np.ndarray) else "call Dataset.from_frame(frame, "
+    refusals.refused(frame, call)
 
 
 def test_files_of_polars(tmp_path):

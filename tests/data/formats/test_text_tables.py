@@ -1,4 +1,4 @@
-"""Text tables as other programs write them: what is recognised equals what pandas reads when it is told."""
+"""Text tables as other programs write them: what is recognised equals what pandas reads with options."""
 
 from __future__ import annotations
 
