@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from raysel.base.estimator import Estimator
-from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.core.arrays import FloatArray, IntArray
 from raysel.evaluation.plan import FINAL
-from raysel.numerics.rankings import descending_order
 
 
 @dataclass(frozen=True)
@@ -39,26 +35,6 @@ def convergence_of(solver: Estimator) -> tuple[bool, float | None]:
     """Return whether a fitted solver met its ``tol``, and its relative duality gap."""
     gap = getattr(solver, "dual_gap_", None)
     return bool(solver.converged_), float(gap) if gap is not None and math.isfinite(gap) else None
-
-
-def other_start(
-    solver: Estimator, X: FloatArray, y: LabelArray, scores: FloatArray | None, n: int
-) -> dict[str, float] | None:
-    """Fit from another start, and compare the best features; None if the optimum depends on no start.
-
-    `scores` is (n_features,).
-    """
-    other = solver.another_start()
-    if other is None or scores is None or not scores.any():
-        return None
-    n = min(n, int(np.count_nonzero(scores)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        other.fit(X, y)
-    shared = np.intersect1d(descending_order(scores)[:n], descending_order(other.scores_)[:n])
-    reached = float(solver.objective_path_[-1])
-    excess = (float(other.objective_path_[-1]) - reached) / abs(reached) if reached else 0.0
-    return {"n": n, "shared": len(shared), "excess": excess, "n_iter": int(other.n_iter_)}
 
 
 #: Rules that choose the number of best features.
@@ -253,11 +229,6 @@ class TrialRecord:
         return {name: curve for name, curve in curves.items() if curve}
 
     @property
-    def lost(self) -> bool:
-        """Whether the trial failed because its worker process ended, perhaps with its node, and is to run again."""
-        return self.status == "failed" and _is_loss(self.error)
-
-    @property
     def failed_folds(self) -> list[str]:
         """Names of the outer folds on which a fit failed."""
         return [name for name, trace in self.folds.items() if trace.error]
@@ -314,11 +285,6 @@ class PathRecord:
     def failure(self) -> str:
         """Error of a path that failed; empty if it did not."""
         return self.error
-
-    @property
-    def lost(self) -> bool:
-        """Whether the path failed because its worker process ended, perhaps with its node, and is to run again."""
-        return self.status == "failed" and _is_loss(self.error)
 
     def joined(self, later: PathRecord) -> PathRecord:
         """Return this path joined with one of other configurations on the same training set."""
@@ -406,8 +372,8 @@ class RefitRecord:
     n_tied: int = 1
     #: Whether the fit ended at one of several local optima; False if it was not recorded.
     local_optimum: bool = False
-    #: What a fit of the final model from another start found, see `other_start`; None for the outer folds, where the
-    #: optimum does not depend on the start, or if it was not recorded.
+    #: Comparison of the final model with a fit from another start, by `refit.other_start`; None for the outer folds,
+    #: where the optimum does not depend on the start, or if it was not recorded.
     other_start: dict[str, int | float] | None = None
 
     @property
@@ -446,8 +412,3 @@ class RefitRecord:
     def to_json(self) -> dict[str, Any]:
         """Return plain data as the journal holds them."""
         return asdict(self)
-
-
-def _is_loss(error: str) -> bool:
-    """Return whether an error is that of raysel up to 0.4, which did not distinguish a lost node from a dead worker."""
-    return re.fullmatch(r"the worker process ended \d+ times \(killed, or out of memory\)", error) is not None

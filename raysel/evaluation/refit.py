@@ -21,7 +21,7 @@ from raysel.data.scaling import scale_in_place, scale_training
 from raysel.data.task_blocks import Samples, TaskBlocks, constant_features
 from raysel.evaluation.pipeline import FeaturePipeline
 from raysel.evaluation.plan import InnerFold, OuterFold
-from raysel.evaluation.records import RefitRecord, TrialRecord, convergence_of, other_start
+from raysel.evaluation.records import RefitRecord, TrialRecord, convergence_of
 from raysel.evaluation.references import ReferenceScores, Sets, reference_scores
 from raysel.evaluation.scoring import Evaluation, Outcome
 from raysel.evaluation.selectors import RankedClassifier, RankedSelector, usable_scores
@@ -107,6 +107,26 @@ def confusion(y: LabelArray, predicted: LabelArray, classes: LabelArray) -> list
         return np.zeros((len(classes), len(classes)), dtype=int).tolist()
     matrix: list[list[int]] = confusion_matrix(y, predicted, labels=classes).tolist()
     return matrix
+
+
+def other_start(
+    solver: Estimator, X: FloatArray, y: LabelArray, scores: FloatArray | None, n: int
+) -> dict[str, float] | None:
+    """Fit from another start, and compare the best features; None if the optimum depends on no start.
+
+    `scores` is (n_features,).
+    """
+    other = solver.another_start()
+    if other is None or scores is None or not scores.any():
+        return None
+    n = min(n, int(np.count_nonzero(scores)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        other.fit(X, y)
+    shared = np.intersect1d(descending_order(scores)[:n], descending_order(other.scores_)[:n])
+    reached = float(solver.objective_path_[-1])
+    excess = (float(other.objective_path_[-1]) - reached) / abs(reached) if reached else 0.0
+    return {"n": n, "shared": len(shared), "excess": excess, "n_iter": int(other.n_iter_)}
 
 
 def refit_winner(

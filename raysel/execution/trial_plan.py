@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -30,7 +31,7 @@ class TrialPlan(ABC):
         self.study = study
         self._all_proposed = False
         self.records: list[Any] = [
-            record for record in done if isinstance(record, self.record_class) and not record.lost
+            record for record in done if isinstance(record, self.record_class) and not _was_lost(record)
         ]
 
     @property
@@ -149,12 +150,12 @@ class TrainingSetPlan(TrialPlan):
     def __init__(self, study: Study, done: Iterable[TrialRecord | PathRecord] = ()) -> None:
         before = list(done)
         super().__init__(study, before)
-        self._found: dict[tuple[str, int], PathRecord] = {}
+        self._paths: dict[tuple[str, int], PathRecord] = {}
         for record in self.records:
             self._join(record)
-        self.records = [record for record in self._found.values() if not self._missing(record)]
+        self.records = [record for record in self._paths.values() if not self._missing(record)]
         # A path that was lost is in the records of all configurations, which are written anew.
-        again = any(isinstance(record, PathRecord) and record.lost for record in before)
+        again = any(isinstance(record, PathRecord) and _was_lost(record) for record in before)
         self._written = {record.id for record in before if isinstance(record, TrialRecord) and not again}
 
     @property
@@ -171,7 +172,7 @@ class TrainingSetPlan(TrialPlan):
 
     def _left(self) -> list[tuple[int, list[int]]]:
         """Indices of the training sets that are not complete, each with those of its missing configurations."""
-        missing = (self._missing(self._found.get((fold.name, i))) for fold, i in self.study.training_sets)
+        missing = (self._missing(self._paths.get((fold.name, i))) for fold, i in self.study.training_sets)
         return [(n, lacking) for n, lacking in enumerate(missing) if lacking]
 
     def _configs(self) -> Iterator[dict[str, Any]]:
@@ -190,8 +191,8 @@ class TrainingSetPlan(TrialPlan):
 
     def _join(self, record: PathRecord) -> PathRecord:
         key = record.fold, record.inner
-        self._found[key] = self._found[key].joined(record) if key in self._found else record
-        return self._found[key]
+        self._paths[key] = self._paths[key].joined(record) if key in self._paths else record
+        return self._paths[key]
 
     def score(self, record: PathRecord) -> float | None:
         """Return None: one inner fold gives no score of a configuration."""
@@ -276,3 +277,9 @@ def trial_plan(study: Study, done: Iterable[TrialRecord | PathRecord] = ()) -> T
     search = study.config.search
     plan_class = FoldPlan if search.adaptive else TrainingSetPlan if search.method == "path" else ConfigurationPlan
     return plan_class(study, done)
+
+
+def _was_lost(record: TrialRecord | PathRecord) -> bool:
+    """Return whether raysel up to 0.4, which did not distinguish a lost node from a dead worker, lost the trial."""
+    text = r"the worker process ended \d+ times \(killed, or out of memory\)"
+    return record.status == "failed" and re.fullmatch(text, record.error) is not None

@@ -121,38 +121,38 @@ def test_the_selection_frequency_at_any_number_is_that_of_a_ranking_with_it(scor
 def test_the_sentence_counts_what_is_not_in_the_consensus(scores, data):
     final = data.draw(arrays(np.float64, scores.shape[1], elements=st.sampled_from([0.0, 1.0, 2.0])))
     n = data.draw(st.integers(1, scores.shape[1]))
-    told = consensus_sentence(ranking(final, list(scores), n))
+    text = consensus_sentence(ranking(final, list(scores), n))
     chosen = best(final, n)
     folds = fold_ranks(scores)
     mean, scored = folds.ranks.mean(axis=0), (scores > 0).any(axis=0)
     consensus = sorted(np.flatnonzero(scored), key=lambda i: (mean[i], i))[:n]
     apart = [i for i in chosen if i not in consensus]
     if not chosen:
-        assert "selects no feature" in told
+        assert "selects no feature" in text
     elif not consensus:
-        assert "have no consensus" in told
+        assert "have no consensus" in text
     elif len(chosen) == len(final):
-        assert "no order is compared" in told
+        assert "no order is compared" in text
     elif apart:
-        assert told.startswith(f"{len(apart)} of the final model's ")
+        assert text.startswith(f"{len(apart)} of the final model's ")
         first = [f"f{i} (rank" for i in apart[:3]]
-        assert [told.index(name) for name in first] == sorted(told.index(name) for name in first)
-        assert ("and " in told.rpartition(":")[2]) == (len(apart) > 3)
+        assert [text.index(name) for name in first] == sorted(text.index(name) for name in first)
+        assert ("and " in text.rpartition(":")[2]) == (len(apart) > 3)
     else:
-        assert told.startswith("All of the final model's ")
+        assert text.startswith("All of the final model's ")
 
 
 def test_the_sentence_names_those_that_disagree():
     folds = [[1.0, 2.0, 3.0, 4.0, 0.0], [1.0, 2.0, 4.0, 3.0, 0.0]]
-    told = consensus_sentence(ranking([9.0, 1.0, 2.0, 8.0, 0.0], folds, 2))
-    assert told == (
+    text = consensus_sentence(ranking([9.0, 1.0, 2.0, 8.0, 0.0], folds, 2))
+    assert text == (
         "1 of the final model's top 2 is not in the consensus, the top 2 by mean rank over the 2 outer folds: "
         "f0 (rank 1, mean rank 4.0)."
     )
-    told = consensus_sentence(ranking([9.0, 0.0, 0.0, 8.0, 0.0], folds, 3))
-    assert told.startswith("1 of the final model's 2 features with a score is not in the consensus, the top 3")
+    text = consensus_sentence(ranking([9.0, 0.0, 0.0, 8.0, 0.0], folds, 3))
+    assert text.startswith("1 of the final model's 2 features with a score is not in the consensus, the top 3")
     names = ["a\nb" + "x" * 60, *"cdef"]
-    told = consensus_sentence(ranking([9.0, 1.0, 2.0, 8.0, 0.0], folds[:1], 2, feature_names=names))
-    assert "\n" not in told
-    assert "over one outer fold" in told
-    assert "x" * 50 not in told
+    text = consensus_sentence(ranking([9.0, 1.0, 2.0, 8.0, 0.0], folds[:1], 2, feature_names=names))
+    assert "\n" not in text
+    assert "over one outer fold" in text
+    assert "x" * 50 not in text

@@ -20,17 +20,17 @@ SIZE = 3 * 4 * 5
 
 
 def points(space, method, num_samples=None, seed=0, params=None):
-    found = configurations(params or {}, space, method=method, num_samples=num_samples, seed=seed)
-    return [json.dumps(dict(c.params), sort_keys=True) for c in found]
+    actual = configurations(params or {}, space, method=method, num_samples=num_samples, seed=seed)
+    return [json.dumps(dict(c.params), sort_keys=True) for c in actual]
 
 
 def test_a_grid_is_the_product_of_its_domains():
-    found = configurations({"tol": 0.5}, SMALL, method="grid", num_samples=None, seed=0)
+    actual = configurations({"tol": 0.5}, SMALL, method="grid", num_samples=None, seed=0)
     expected = set(itertools.product((1, 2, 4), SMALL["p"].values, range(3, 8)))
-    assert {(c.params["rank"], c.params["p"], c.params["k"]) for c in found} == expected
-    assert len(found) == SIZE
+    assert {(c.params["rank"], c.params["p"], c.params["k"]) for c in actual} == expected
+    assert len(actual) == SIZE
     assert len(set(points({"a": RandInt(0, 2**40), "b": Choices(("x", "y"))}, "grid", 5))) == 5  # of a huge grid
-    assert all(c.params["tol"] == 0.5 and c.searched == ("rank", "p", "k") for c in found)
+    assert all(c.params["tol"] == 0.5 and c.searched == ("rank", "p", "k") for c in actual)
 
 
 def test_without_a_space_there_is_one_configuration():
@@ -110,14 +110,14 @@ def inside(value, domain) -> bool:
 )
 @settings(max_examples=80)
 def test_samples_stay_in_their_domains_each_once_and_the_same_for_the_same_seed(space, method, n, seed):
-    found = configurations({}, space, method=method, num_samples=n, seed=seed)
-    assert 1 <= len(found) <= n
-    assert len({c.id for c in found}) == len(found)
-    for configuration in found:
+    actual = configurations({}, space, method=method, num_samples=n, seed=seed)
+    assert 1 <= len(actual) <= n
+    assert len({c.id for c in actual}) == len(actual)
+    for configuration in actual:
         assert set(configuration.params) == set(space)
         assert all(inside(value, space[key]) for key, value in configuration.params.items())
     turned = configurations({}, dict(reversed(space.items())), method=method, num_samples=n, seed=seed)
-    assert [c.id for c in turned] == [c.id for c in found]
+    assert [c.id for c in turned] == [c.id for c in actual]
 
 
 def test_random_samples_follow_their_distributions():
@@ -127,28 +127,28 @@ def test_random_samples_follow_their_distributions():
         "r": RandInt(-1, 2),
         "c": Choices(("a", "b", "c")),
     }
-    found = configurations({}, space, method="random", num_samples=2000, seed=3)
+    actual = configurations({}, space, method="random", num_samples=2000, seed=3)
     # A uniform share strays by less than 5 standard errors, for each of 4 equal parts.
     bound = 5 * np.sqrt(2000 * 0.25 * 0.75)
     for parts in (
-        [int((c.params["u"] + 2) // 2) for c in found],
-        [int((np.log10(c.params["l"]) + 4) // 2) for c in found],
-        [c.params["r"] + 1 for c in found],
+        [int((c.params["u"] + 2) // 2) for c in actual],
+        [int((np.log10(c.params["l"]) + 4) // 2) for c in actual],
+        [c.params["r"] + 1 for c in actual],
     ):
         assert np.abs(np.bincount(parts, minlength=4) - 500).max() < bound
-    assert all(abs(n - 2000 / 3) < bound for n in Counter(c.params["c"] for c in found).values())
+    assert all(abs(n - 2000 / 3) < bound for n in Counter(c.params["c"] for c in actual).values())
 
 
 def test_sobol_is_balanced_where_random_is_not():
     space = {"alpha": Uniform(1e-3, 1, log=True), "beta": Uniform(0, 8), "rank": Choices((1, 2, 4, 8))}
     for seed in range(5):
-        found = [c.params for c in configurations({}, space, method="sobol", num_samples=32, seed=seed)]
-        strata = {int(32 * (np.log10(p["alpha"]) + 3) / 3) for p in found}
+        actual = [c.params for c in configurations({}, space, method="sobol", num_samples=32, seed=seed)]
+        strata = {int(32 * (np.log10(p["alpha"]) + 3) / 3) for p in actual}
         assert strata == set(range(32))
-        assert {int(4 * p["beta"]) for p in found} == set(range(32))
-        assert set(Counter(p["rank"] for p in found).values()) == {8}
+        assert {int(4 * p["beta"]) for p in actual} == set(range(32))
+        assert set(Counter(p["rank"] for p in actual).values()) == {8}
         # Halves of one axis against quarters of another: a net in two dimensions.
-        assert set(Counter((p["beta"] > 4, p["rank"]) for p in found).values()) == {4}
+        assert set(Counter((p["beta"] > 4, p["rank"]) for p in actual).values()) == {4}
     # The first n of a block are kept when n is no power of two.
     assert points(space, "sobol", 20) == points(space, "sobol", 32)[:20]
 

@@ -128,17 +128,17 @@ def test_every_trace_is_that_of_the_fit_run_alone(digits, plan, params):
     fold = plan.folds[0]
     trace, iterations = traced(X, y, fold, Evaluation("knn", N_FEATURES), **params)
     lengths = []
-    for number, (inner, found) in enumerate(zip(fold.inner, trace.inner, strict=True)):
+    for number, (inner, actual) in enumerate(zip(fold.inner, trace.inner, strict=True)):
         X_train, y_train, X_test, y_test = alone(X, y, inner)
         solver = smr(random_state=fold.random_state(1, number), **params)
         fitted = copy.deepcopy(solver).fit(X_train, y_train)
-        assert found.objective == fitted.objective_path_.tolist()
-        assert len(found.scores) == len(found.objective)
+        assert actual.objective == fitted.objective_path_.tolist()
+        assert len(actual.scores) == len(actual.objective)
         scores = []
         for _ in solver.iterate(X_train, y_train):
             best = [solver.ranking_ <= n for n in N_FEATURES]
             scores.append([accuracy_score(y_test, nearest(X_train[:, b], y_train, X_test[:, b])) for b in best])
-        np.testing.assert_allclose(found.scores, scores, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(actual.scores, scores, rtol=0, atol=1e-12)
         lengths.append(len(scores))
     assert iterations == list(range(1, max(lengths) + 1))
     assert trace.score("mean") == pytest.approx(np.mean([t.scores[-1] for t in trace.inner]))
@@ -197,11 +197,11 @@ def test_a_configuration_is_null_where_every_inner_fit_is(digits, plan):
     fold = plan.folds[0]
     trace, iterations = traced(X, y, fold, Evaluation("knn", N_FEATURES), alpha=1.0)
     assert (trace.null, iterations) == (True, [1])
-    for inner, found in zip(fold.inner, trace.inner, strict=True):
+    for inner, actual in zip(fold.inner, trace.inner, strict=True):
         X_train, y_train, X_test, y_test = alone(X, y, inner)
         majority = DummyClassifier(strategy="most_frequent").fit(X_train, y_train).score(X_test, y_test)
-        assert found.scores == [[majority] * len(N_FEATURES)]
-        assert (len(found.objective), found.converged) == (1, True)
+        assert actual.scores == [[majority] * len(N_FEATURES)]
+        assert (len(actual.objective), actual.converged) == (1, True)
     # Between the inner folds' own collapses some are null and some are not: that is no null.
     collapse = sorted(
         make_fold_data(X, y, i.train, i.validation, scaler=make_scaler("unit"), solver=smr()).prepared.alpha_max

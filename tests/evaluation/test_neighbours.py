@@ -40,17 +40,17 @@ def reference(X, y, test, order, n_features, k):
 def test_it_is_scikit_learns_at_every_number_of_features(k):
     X, y, test, order = data(k)
     every = [*range(1, 12), 17, 23, 30]
-    found = list(knn_path(X, y, test, order, every, k))
+    actual = list(knn_path(X, y, test, order, every, k))
     expected = reference(X, y, test, order, every, k)
     if k > 1:  # a tie between three classes is scikit-learn's to break: compare where there is a majority
-        for n, here, there in zip(every, found, expected, strict=True):
+        for n, here, there in zip(every, actual, expected, strict=True):
             nearest = (
                 KNeighborsClassifier(k).fit(X[:, order[:n]], y).kneighbors(test[:, order[:n]], return_distance=False)
             )
             clear = [len(c) == 1 or c[0][1] > c[1][1] for c in (Counter(y[row]).most_common(2) for row in nearest)]
             assert np.array_equal(here[clear], there[clear])
             assert sum(clear) > len(test) // 2
-    assert np.array_equal(found, expected)  # both break them to the smaller label
+    assert np.array_equal(actual, expected)  # both break them to the smaller label
 
 
 def test_a_few_numbers_of_features_are_those_of_the_whole_path():
@@ -94,8 +94,8 @@ def test_tied_samples_share_the_votes_and_tied_votes_go_to_the_smaller_label(n_t
     y = generator.permutation(np.array([3, 1, 2] * n_train)[:n_train])
     order = generator.permutation(d)
     n_features = list(range(1, d + 1))
-    for n, found in zip(n_features, knn_path(X, y, test, order, n_features, k), strict=True):
-        for row, label in zip(test, found, strict=True):
+    for n, actual in zip(n_features, knn_path(X, y, test, order, n_features, k), strict=True):
+        for row, label in zip(test, actual, strict=True):
             distance = [sum((row[f] - other[f]) ** 2 for f in order[:n]) for other in X]
             last = sorted(distance)[min(k, n_train) - 1]
             nearer, tied = (Counter(int(y[i]) for i in range(n_train) if at(distance[i], last)) for at in (lt, eq))
@@ -131,7 +131,7 @@ def test_the_order_of_the_training_samples_does_not_matter(k, multilabel):
 def class_distances(X, having, test, features):
     """The definition: the distance to the nearest sample without a class or label, less that to one with it."""
     D = np.sqrt(((test[:, None, features] - X[None][:, :, features]) ** 2).sum(axis=2))
-    columns = [D[:, ~own].min(axis=1, initial=np.inf) - D[:, own].min(axis=1, initial=np.inf) for own in having]
+    columns = [D[:, ~part].min(axis=1, initial=np.inf) - D[:, part].min(axis=1, initial=np.inf) for part in having]
     return np.stack(columns, axis=1)
 
 
@@ -149,8 +149,8 @@ def test_scores_are_differences_of_class_distances(n_train, n_test, d, multilabe
     else:
         y = rng.permutation(np.array(["b", "c", "a"] * n_train)[:n_train])
         having = [y == name for name in np.unique(y)]
-    for n, found in zip(every, knn_scores(X, y, test, order, every), strict=True):
-        np.testing.assert_allclose(found, class_distances(X, having, test, order[:n]), rtol=1e-6, atol=1e-6)
+    for n, actual in zip(every, knn_scores(X, y, test, order, every), strict=True):
+        np.testing.assert_allclose(actual, class_distances(X, having, test, order[:n]), rtol=1e-6, atol=1e-6)
 
 
 def expected_failures(estimator):
@@ -170,13 +170,13 @@ def test_ties_are_broken_as_in_the_search_and_in_any_order_of_the_samples(k):
     X, y = X[:300, 18:22], y[:300]
     order = np.random.default_rng(k).permutation(200)
     features = np.arange(4)
-    found = NearestNeighborsClassifier(k).fit(X[:200], y[:200])
+    actual = NearestNeighborsClassifier(k).fit(X[:200], y[:200])
     moved = NearestNeighborsClassifier(k).fit(X[order], y[order])
     expected = knn_path(X[:200], y[:200], X[200:], features, [2, 4], k)[1]
-    np.testing.assert_array_equal(found.predict(X[200:]), expected)
+    np.testing.assert_array_equal(actual.predict(X[200:]), expected)
     np.testing.assert_array_equal(moved.predict(X[200:]), expected)
     scores = knn_scores(X[:200], y[:200], X[200:], features, [4])[0]
-    np.testing.assert_array_equal(found.decision_function(X[200:]), scores)
+    np.testing.assert_array_equal(actual.decision_function(X[200:]), scores)
 
 
 def test_an_indicator_is_predicted_label_by_label():

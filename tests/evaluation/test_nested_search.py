@@ -50,13 +50,13 @@ def test_trials_are_stopped_as_ray_stops_them(grace, factor, curves, random):
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=14), st.integers(1, 5), st.randoms(use_true_random=False))
 def test_in_batches_the_order_within_changes_nothing(scores, size, random):
     def decisions(shuffled: bool) -> dict[int, bool]:
-        rungs, found = SuccessiveHalving(2, 3, 10, size), {}
+        rungs, actual = SuccessiveHalving(2, 3, 10, size), {}
         for start in range(0, len(scores), size):
             batch = list(range(start, min(start + size, len(scores))))
             if shuffled:
                 random.shuffle(batch)
-            found |= {n: rungs.should_continue(str(n), n, 2, scores[n]) for n in batch}
-        return found
+            actual |= {n: rungs.should_continue(str(n), n, 2, scores[n]) for n in batch}
+        return actual
 
     calm = decisions(shuffled=False)
     assert decisions(shuffled=True) == calm

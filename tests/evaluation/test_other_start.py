@@ -10,7 +10,7 @@ from small_studies import raw_config, run_offline, write_digits
 from raysel.baselines.dfs import DFS
 from raysel.baselines.least_squares import BilinearRegression
 from raysel.baselines.rfs import RFS
-from raysel.evaluation.records import other_start
+from raysel.evaluation.refit import other_start
 from raysel.results import texts
 from raysel.results.remarks import Remark, format_remarks
 from raysel.solvers.smr.smr import SMR
@@ -43,10 +43,10 @@ def test_the_best_features_of_two_starts_are_compared(solver, digits):
     other.fit(*digits)
     length = min(len(other.objective_path_), len(solver.objective_path_))
     assert (other.objective_path_[:length] != solver.objective_path_[:length]).any()
-    found = other_start(solver, *digits, solver.scores_, 10)
+    actual = other_start(solver, *digits, solver.scores_, 10)
     theirs = set(np.argsort(-other.scores_, kind="stable")[:10])
-    assert found["shared"] == len(theirs & set(np.argsort(-solver.scores_, kind="stable")[:10]))
-    assert solver.objective_path_[-1] * (1 + found["excess"]) == pytest.approx(other.objective_path_[-1])
+    assert actual["shared"] == len(theirs & set(np.argsort(-solver.scores_, kind="stable")[:10]))
+    assert solver.objective_path_[-1] * (1 + actual["excess"]) == pytest.approx(other.objective_path_[-1])
 
 
 def test_multistart_takes_its_two_best_starts(digits):
@@ -70,9 +70,9 @@ def test_a_study_compares_the_final_model_s_starts_and_says_local_optimum(tmp_pa
     write_digits(tmp_path / "few.npz")
     result = run_offline(raw_config(tmp_path / "few.npz"), tmp_path / "study")
     assert all(refit.other_start is None for refit in result.outer)
-    found = result.final.other_start
-    assert 0 <= found["shared"] <= found["n"] == result.final.n_features
+    actual = result.final.other_start
+    assert 0 <= actual["shared"] <= actual["n"] == result.final.n_features
     assert texts.convergence(result.facts).endswith("converged to a local optimum")
-    (sentence,) = format_remarks([Remark("local_optimum", found)])
-    assert f"{found['shared']} of the {found['n']} best features are the same" in sentence
+    (sentence,) = format_remarks([Remark("local_optimum", actual)])
+    assert f"{actual['shared']} of the {actual['n']} best features are the same" in sentence
     assert sentence in result.remarks()

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from method_cases import CASES, representatives
+from method_cases import QUICK
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 
@@ -150,9 +150,6 @@ def test_every_kind_is_stored_and_predicts_the_same(classifier, y, tmp_path):
     assert again.method is None
     with pytest.raises(ConfigError, match="holds no method"):
         clone(again).fit(X, cancer()[1])
-
-
-QUICK = representatives(CASES)
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in OWN])

@@ -19,8 +19,8 @@ from raysel.evaluation.plan import _PURPOSES, FINAL, NestedPlan, derived_seed
 def test_no_two_places_share_a_seed():
     """Over three seeds, all purposes and up to three indices from 0 to 5, zeros at the end among them."""
     places = [()] + [key for n in (1, 2, 3) for key in itertools.product(range(6), repeat=n)]
-    found = [derived_seed(seed, purpose, *key) for seed in (0, 1, 7) for purpose in _PURPOSES for key in places]
-    assert len(set(found)) == len(found)  # by chance two of 4662 agree with probability .003
+    actual = [derived_seed(seed, purpose, *key) for seed in (0, 1, 7) for purpose in _PURPOSES for key in places]
+    assert len(set(actual)) == len(actual)  # by chance two of 4662 agree with probability .003
     child = np.random.SeedSequence(3, spawn_key=(_PURPOSES.index("refit"), 1, 2))
     assert derived_seed(3, "refit", 1, 2) == child.generate_state(1)[0]
 
@@ -149,11 +149,11 @@ def test_random_states_come_from_seed_repeat_outer_and_inner_only(seed):
 
     plan = NestedPlan.make(labels(12, 2, 0), outer=3, inner=4, repeats=3, groups=None, seed=seed)
     other = NestedPlan.make(labels(15, 3, 1), outer=3, inner=4, repeats=3, groups=None, seed=seed + 1)
-    found = states(plan)
-    assert found == states(other)
-    assert len(set(found.values())) == len(found) == (3 * 3 + 1) * 5
-    assert not set(found.values()) & {f.random_state(seed + 1, i) for f in plan.folds for i in (None, 0, 1, 2, 3)}
-    assert all(0 <= state < 2**32 for state in found.values())
+    actual = states(plan)
+    assert actual == states(other)
+    assert len(set(actual.values())) == len(actual) == (3 * 3 + 1) * 5
+    assert not set(actual.values()) & {f.random_state(seed + 1, i) for f in plan.folds for i in (None, 0, 1, 2, 3)}
+    assert all(0 <= state < 2**32 for state in actual.values())
 
 
 # --- plans that are given ---------------------------------------------------------------------------------------

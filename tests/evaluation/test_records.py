@@ -100,10 +100,10 @@ def test_a_refit_survives_json_whatever_stands_beside_it(record):
 @given(curves=st.lists(st.lists(st.floats(-1e6, 1e6), max_size=5), max_size=4))
 @settings(max_examples=60)
 def test_a_curve_that_has_ended_holds_its_last_value(curves):
-    found = mean_curve(curves)
+    actual = mean_curve(curves)
     alive = [curve for curve in curves if curve]
-    assert len(found) == max((len(curve) for curve in alive), default=0)
-    for i, value in enumerate(found):
+    assert len(actual) == max((len(curve) for curve in alive), default=0)
+    for i, value in enumerate(actual):
         assert value == pytest.approx(sum(c[i] if i < len(c) else c[-1] for c in alive) / len(alive), abs=1e-9)
 
 
@@ -125,7 +125,7 @@ def a_record() -> TrialRecord:
 
 
 def test_the_curves_of_a_trial_are_means_over_the_outer_folds_that_did_not_fail():
-    found = a_record().curves("accuracy", ["n5", "n9"], "mean")
+    actual = a_record().curves("accuracy", ["n5", "n9"], "mean")
     expected = {
         "objective": [(5.0 + 1.0) / 2, (4.0 + 1.0) / 2],
         "val_accuracy": [(0.3 + 0.5) / 2, (0.45 + 0.5) / 2],
@@ -138,7 +138,7 @@ def test_the_curves_of_a_trial_are_means_over_the_outer_folds_that_did_not_fail(
         "objective/final": [9.0],
         "val_accuracy/final": [0.9],
     }
-    assert found == {name: pytest.approx(curve) for name, curve in expected.items()}
+    assert actual == {name: pytest.approx(curve) for name, curve in expected.items()}
     assert (
         TrialRecord("i", "n", {}, "failed", {"outer0": FoldTrace(error="x")}).curves("accuracy", ["n5"], "mean") == {}
     )

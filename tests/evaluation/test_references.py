@@ -36,11 +36,11 @@ def scored(*sets, evaluation, inner=()):
 
 
 def chance_by_hand(y_train, y_test, score):
-    found = []
+    actual = []
     for seed in np.random.SeedSequence(SEED).generate_state(CHANCE_DRAWS):
         dummy = DummyClassifier(strategy="stratified", random_state=int(seed)).fit(np.zeros(len(y_train)), y_train)
-        found.append(score(y_test, dummy.predict(np.zeros(len(y_test)))))
-    return np.mean(found)
+        actual.append(score(y_test, dummy.predict(np.zeros(len(y_test)))))
+    return np.mean(actual)
 
 
 def best(values, n):
@@ -61,15 +61,15 @@ def test_they_are_scikit_learns_classifiers_on_scikit_learns_rankings(digits, ev
     def score(columns):
         return accuracy_score(y_test, classifier.fit(X[:, columns], y).predict(X_test[:, columns]))
 
-    found = scored(*digits, evaluation=evaluation)
-    assert list(found) == list(REFERENCES)
+    actual = scored(*digits, evaluation=evaluation)
+    assert list(actual) == list(REFERENCES)
     # scikit-learn gives a tied vote of five neighbours to the nearest of them, so a sample may differ.
     slack = 2.1 / len(y_test) if evaluation.n_neighbors > 1 else 1e-12
-    assert found["all features"] == pytest.approx([score(np.arange(64))], abs=slack)
-    assert found["variance"] == pytest.approx([score(best(X.var(axis=0), n)) for n in SIZES], abs=slack)
-    assert found["f_test"] == pytest.approx([score(best(f_classif(X, y)[0], n)) for n in SIZES], abs=slack)
-    assert found["stratified guess"] == pytest.approx([chance_by_hand(y, y_test, accuracy_score)])
-    assert found == scored(*digits, evaluation=evaluation)
+    assert actual["all features"] == pytest.approx([score(np.arange(64))], abs=slack)
+    assert actual["variance"] == pytest.approx([score(best(X.var(axis=0), n)) for n in SIZES], abs=slack)
+    assert actual["f_test"] == pytest.approx([score(best(f_classif(X, y)[0], n)) for n in SIZES], abs=slack)
+    assert actual["stratified guess"] == pytest.approx([chance_by_hand(y, y_test, accuracy_score)])
+    assert actual == scored(*digits, evaluation=evaluation)
 
 
 def test_labels_of_an_indicator_are_ranked_by_their_mean_f(digits):
@@ -80,41 +80,41 @@ def test_labels_of_an_indicator_are_ranked_by_their_mean_f(digits):
         return f1_score(true, predicted, average="macro", zero_division=0)
 
     evaluation = Evaluation("knn", SIZES, 1, metric="macro_f1")
-    found = scored(X, Y, X_test, Y_test, evaluation=evaluation)
+    actual = scored(X, Y, X_test, Y_test, evaluation=evaluation)
     F = np.mean([f_classif(X, column)[0] for column in Y.T[:2]], axis=0)  # no sample has the third label
     knn = KNeighborsClassifier(1)
     expected = [macro_f1(Y_test, knn.fit(X[:, b], Y).predict(X_test[:, b])) for b in (best(F, n) for n in SIZES)]
-    assert found["f_test"] == pytest.approx(expected)
-    assert found["most frequent class"] == [macro_f1(Y_test, np.tile(Y.mean(axis=0) > 0.5, (len(Y_test), 1)))]
-    assert found["stratified guess"] == pytest.approx([chance_by_hand(Y, Y_test, macro_f1)])
+    assert actual["f_test"] == pytest.approx(expected)
+    assert actual["most frequent class"] == [macro_f1(Y_test, np.tile(Y.mean(axis=0) > 0.5, (len(Y_test), 1)))]
+    assert actual["stratified guess"] == pytest.approx([chance_by_hand(Y, Y_test, macro_f1)])
 
 
 def test_metrics_of_scores_have_references_too(digits):
     X, y, X_test, y_test = digits
     evaluation = Evaluation("knn", (10,), 1, metric="mean_average_precision")
-    found = scored(*digits, evaluation=evaluation)
+    actual = scored(*digits, evaluation=evaluation)
     D = np.sqrt(((X_test[:, None] - X[None]) ** 2).sum(axis=2))
     margins = np.stack([D[:, y != c].min(axis=1) - D[:, y == c].min(axis=1) for c in range(4)], axis=1)
     expected = np.mean([average_precision_score(y_test == c, margins[:, c]) for c in range(4)])
-    assert found["all features"] == pytest.approx([expected], rel=1e-6)
+    assert actual["all features"] == pytest.approx([expected], rel=1e-6)
     prior = np.mean([(y_test == c).mean() for c in range(4)])
     for name in ("most frequent class", "stratified guess"):
-        assert found[name][0] == pytest.approx(prior, abs=0.03)  # the precision of a random order is the prevalence
+        assert actual[name][0] == pytest.approx(prior, abs=0.03)  # the precision of a random order is the prevalence
 
 
 def test_chance_is_close_to_its_expectation():
     rng = np.random.default_rng(1)
     y, y_test = rng.permutation(np.repeat([0, 1], [70, 30])), rng.permutation(np.repeat([0, 1], [140, 60]))
     sets = np.zeros((100, 1)), y, np.zeros((200, 1)), y_test
-    (found,) = scored(*sets, evaluation=Evaluation("native"))["stratified guess"]
-    assert found == pytest.approx(0.7**2 + 0.3**2, abs=4 * np.sqrt(0.25 / 200 / CHANCE_DRAWS))
+    (actual,) = scored(*sets, evaluation=Evaluation("native"))["stratified guess"]
+    assert actual == pytest.approx(0.7**2 + 0.3**2, abs=4 * np.sqrt(0.25 / 200 / CHANCE_DRAWS))
 
 
 def test_a_models_own_predictions_are_compared_with_the_nearest_neighbour(digits):
     X, y, X_test, y_test = digits
-    found = scored(*digits, evaluation=Evaluation("native"))
+    actual = scored(*digits, evaluation=Evaluation("native"))
     expected = accuracy_score(y_test, KNeighborsClassifier(1).fit(X, y).predict(X_test))
-    assert found == {
+    assert actual == {
         "all features": [expected],
         "most frequent class": [np.mean(y_test == np.bincount(y).argmax())],
         "stratified guess": [pytest.approx(chance_by_hand(y, y_test, accuracy_score))],
@@ -129,18 +129,18 @@ def test_each_task_has_its_own_references(digits):
         TaskBlocks((X_test[::2, :40], X_test[1::2, 40:]), tasks_test),
     )
     evaluation = Evaluation("native", tasks=("a", "b"))
-    found = scored(blocks[0], y, blocks[1], y_test, evaluation=evaluation)
+    actual = scored(blocks[0], y, blocks[1], y_test, evaluation=evaluation)
     for task, columns in enumerate((slice(0, 40), slice(40, 64))):
-        own = X[task::2, columns], y[task::2], X_test[task::2, columns], y_test[task::2]
-        alone = scored(*own, evaluation=Evaluation("native"))
-        assert {name: values[task] for name, values in found.items()} == {name: v[0] for name, v in alone.items()}
+        sets = X[task::2, columns], y[task::2], X_test[task::2, columns], y_test[task::2]
+        alone = scored(*sets, evaluation=Evaluation("native"))
+        assert {name: values[task] for name, values in actual.items()} == {name: v[0] for name, v in alone.items()}
 
 
 def test_what_is_undefined_is_left_out(digits):
     X, y, X_test, y_test = digits
     scaled = (X - X.mean(axis=0)) / X.std(axis=0), y, X_test, y_test
-    found = scored(*scaled, evaluation=Evaluation("knn", SIZES))
-    assert set(REFERENCES) - set(found) == {"variance"}  # by variance all are equal
+    actual = scored(*scaled, evaluation=Evaluation("knn", SIZES))
+    assert set(REFERENCES) - set(actual) == {"variance"}  # by variance all are equal
     unlabelled = X, np.stack([y == 0, y == 1], 1).astype(int), X_test, np.zeros((60, 2), dtype=int)
     evaluation = Evaluation("knn", SIZES, metric="mean_average_precision")
     assert scored(*unlabelled, evaluation=evaluation) == {}
@@ -152,9 +152,9 @@ def test_a_ranking_that_only_the_inner_folds_define_is_left_out():
     y = rng.permutation(np.repeat([0, 1], 20))
     inner = [Sets(X[a], y[a], X[b], y[b], SEED) for a, b in ((slice(25), slice(25, 40)), (slice(15, 40), slice(15)))]
     evaluation = Evaluation("linear_svm", (2, 4), C=(0.1, 1.0))
-    found = reference_scores(Sets(X, y, X, y, SEED), inner, evaluation=evaluation)
-    assert set(REFERENCES) - set(found.scores) == {"variance"}
-    assert set(found.C) == {"all features", "f_test"}
+    actual = reference_scores(Sets(X, y, X, y, SEED), inner, evaluation=evaluation)
+    assert set(REFERENCES) - set(actual.scores) == {"variance"}
+    assert set(actual.C) == {"all features", "f_test"}
 
 
 @pytest.mark.parametrize("classifier", ["knn", "native"])
@@ -236,7 +236,7 @@ def test_a_reference_chooses_n_and_c_by_the_inner_folds_of_its_outer_fold(tmp_pa
             assert record.references[name] == pytest.approx(expected)
             assert record.reference(name) == pytest.approx(expected[first(means.max(axis=0))])
         assert len(record.reference_c["all features"]) == 1
-    assert {C for refit in refits for own in refit.record.reference_c.values() for C in own} != {1.0}
+    assert {C for refit in refits for chosen in refit.record.reference_c.values() for C in chosen} != {1.0}
 
 
 @pytest.mark.parametrize("classifier", ["knn", "linear_svm"])
@@ -311,7 +311,7 @@ def test_labels_that_tell_the_features_apart_are_stable_and_constant_features_ar
     X = samples
     X[:, :2] += 1e4 * y[:, None] * X[:, :2].std(axis=0)
     sets = [np.arange(0, 30), np.arange(10, 40), np.arange(5, 35)]
-    found = noise_stability(X, [y], sets)[0]
-    assert found[1] == pytest.approx(1)  # the two that the labels move
-    assert found[9] == pytest.approx(1)  # all but the constant one
-    assert found[10] == pytest.approx(1)  # no more are ever selected
+    actual = noise_stability(X, [y], sets)[0]
+    assert actual[1] == pytest.approx(1)  # the two that the labels move
+    assert actual[9] == pytest.approx(1)  # all but the constant one
+    assert actual[10] == pytest.approx(1)  # no more are ever selected

@@ -32,10 +32,10 @@ def explore(seed: int, *, size: int | None, total: int = 24, known=(), shuffle: 
     )
     order, tried, running = random.Random(shuffle), [], []
     while True:
-        found = proposals.next()
-        if found is not None:
-            tried.append(found)
-            running.append(found)
+        actual = proposals.next()
+        if actual is not None:
+            tried.append(actual)
+            running.append(actual)
             if size is not None or len(running) < 3:
                 continue
         if not running:
@@ -86,11 +86,11 @@ def test_it_proposes_what_rays_wrapper_of_optuna_proposes(seed):
         "shift": optuna.distributions.FloatDistribution(-2.0, 2.0),
     }
     peer = OptunaSearch(space, metric="score", mode="max", sampler=optuna.samplers.TPESampler(seed=seed))
-    own = TPESampler({}, WRAPPED, seed)
+    sampler = TPESampler({}, WRAPPED, seed)
     for number in range(30):
         expected = peer.suggest(str(number))
-        assert own.ask(number) == expected
-        own.tell(number, peer_score(expected))
+        assert sampler.ask(number) == expected
+        sampler.tell(number, peer_score(expected))
         peer.on_trial_complete(str(number), {"score": peer_score(expected)})
 
 

@@ -53,8 +53,8 @@ def expected(sets, scores, name, n_features, metric, state=7):
 def test_a_ranking_is_scored_at_every_number_of_features(sets, name, metric):
     evaluation = Evaluation(name, (1, 4, 12), 3, metric)
     scores = np.random.default_rng(1).integers(0, 5, 12).astype(float)  # with ties, which go to the lower index
-    found = evaluation.scorer(*sets, random_state=7)(SimpleNamespace(scores_=scores))
-    np.testing.assert_allclose(found, expected(sets, scores, name, (1, 4, 12), metric), rtol=0, atol=1e-12)
+    actual = evaluation.scorer(*sets, random_state=7)(SimpleNamespace(scores_=scores))
+    np.testing.assert_allclose(actual, expected(sets, scores, name, (1, 4, 12), metric), rtol=0, atol=1e-12)
     assert evaluation.labels == ("n1", "n4", "n12")
     assert evaluation.every_iteration == (name == "knn")
 
@@ -64,17 +64,17 @@ def test_a_constant_feature_is_not_selected_whatever_its_score(sets, name):
     scores = np.arange(12.0, 0.0, -1.0)
     constant = np.isin(np.arange(12), (0, 3))
     evaluation = Evaluation(name, (1, 4, 12))
-    found = evaluation.scorer(*sets, 7, constant)(SimpleNamespace(scores_=scores))
+    actual = evaluation.scorer(*sets, 7, constant)(SimpleNamespace(scores_=scores))
     unscored = evaluation.scorer(*sets, 7)(SimpleNamespace(scores_=np.where(constant, 0.0, scores)))
-    np.testing.assert_array_equal(found, unscored)
+    np.testing.assert_array_equal(actual, unscored)
 
 
 @pytest.mark.parametrize("name", ["knn", "linear_svm"])
 def test_without_a_scored_feature_the_most_frequent_class_is_predicted(sets, name):
     X, y, X_test, y_test = sets
-    found = Evaluation(name, (1, 4)).scorer(*sets, random_state=7)(SimpleNamespace(scores_=np.zeros(12)))
+    actual = Evaluation(name, (1, 4)).scorer(*sets, random_state=7)(SimpleNamespace(scores_=np.zeros(12)))
     majority = DummyClassifier(strategy="most_frequent").fit(X, y).score(X_test, y_test)
-    assert found.tolist() == [majority] * 2
+    assert actual.tolist() == [majority] * 2
 
 
 @pytest.mark.parametrize("name", ["knn", "linear_svm"])
@@ -94,9 +94,9 @@ def test_a_model_is_scored_by_its_own_predictions(sets, metric):
     model = SMR(shape=(3, 4), alpha=0.05, rank=3).fit(X, y)
     for n_features in ((), (2, 5)):
         evaluation = Evaluation("native", n_features, 1, metric)
-        found = evaluation.scorer(*sets, random_state=0)(model)
-        assert found.shape == (1,)
-        assert found[0] == pytest.approx(METRICS[metric](y_test, model.predict(X_test)), abs=1e-12)
+        actual = evaluation.scorer(*sets, random_state=0)(model)
+        assert actual.shape == (1,)
+        assert actual[0] == pytest.approx(METRICS[metric](y_test, model.predict(X_test)), abs=1e-12)
         assert evaluation.labels == ()  # one score, whatever n_features says: it is not used
         assert evaluation.every_iteration
 
@@ -133,9 +133,9 @@ def test_a_score_kept_from_the_last_iteration_is_the_one_that_would_be_computed(
     scorer = Evaluation("knn", (1, 3, 5), 3).scorer(*sets, random_state=0)
     seen = set()
     for scores in sequence:
-        found = scorer(SimpleNamespace(scores_=scores)).tolist()
-        np.testing.assert_allclose(found, expected(sets, scores, "knn", (1, 3, 5), "accuracy"), rtol=0, atol=1e-12)
-        seen.add(tuple(found))
+        actual = scorer(SimpleNamespace(scores_=scores)).tolist()
+        np.testing.assert_allclose(actual, expected(sets, scores, "knn", (1, 3, 5), "accuracy"), rtol=0, atol=1e-12)
+        seen.add(tuple(actual))
     assert len(seen) > 3
 
 
@@ -152,12 +152,12 @@ def test_a_metric_that_is_not_finite_is_named(monkeypatch):
 
 def mean_ap(having, scores):
     """Mean over the classes or labels that a sample has, by scikit-learn."""
-    return np.mean([average_precision_score(own, s) for own, s in zip(having.T, scores.T, strict=True) if own.any()])
+    return np.mean([average_precision_score(has, s) for has, s in zip(having.T, scores.T, strict=True) if has.any()])
 
 
 def nearest_differences(X, having, test):
     D = np.sqrt(((test[:, None] - X[None]) ** 2).sum(axis=2))
-    return np.stack([D[:, ~own].min(axis=1) - D[:, own].min(axis=1) for own in having.T], axis=1)
+    return np.stack([D[:, ~members].min(axis=1) - D[:, members].min(axis=1) for members in having.T], axis=1)
 
 
 @pytest.mark.parametrize("kind", ["two classes", "three classes", "labels"])
@@ -172,7 +172,7 @@ def test_mean_average_precision_is_scikit_learns_of_each_class(sets, name, kind)
     having, having_test = (v == 1 if kind == "labels" else v[:, None] == classes for v in (y, y_test))
     evaluation = Evaluation(name, () if name == "native" else (2, 12), 1, "mean_average_precision")
     model = LinearSVM(random_state=0).fit(X, y)
-    found = evaluation.scorer(X, y, X_test, y_test, random_state=7)(model)
+    actual = evaluation.scorer(X, y, X_test, y_test, random_state=7)(model)
     expected = []
     for n in (12,) if name == "native" else (2, 12):
         best = model.ranking_ <= n
@@ -184,16 +184,16 @@ def test_mean_average_precision_is_scikit_learns_of_each_class(sets, name, kind)
             scores = svm.decision_function(X_test[:, best])
             scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
         expected.append(mean_ap(having_test, scores))
-    np.testing.assert_allclose(found, expected, rtol=1e-6 if name == "linear_svm" else 1e-12)
-    assert 0.5 < found.min() < found.max() + 1e-9 <= 1 + 1e-9
+    np.testing.assert_allclose(actual, expected, rtol=1e-6 if name == "linear_svm" else 1e-12)
+    assert 0.5 < actual.min() < actual.max() + 1e-9 <= 1 + 1e-9
 
 
 def test_reported_metrics_are_those_that_each_would_score(sets):
     report = ("mean_average_precision", "macro_f1", "balanced_accuracy")
     model = SMR(shape=(3, 4), alpha=0.05, rank=3).fit(sets[0], sets[1])
-    found = Evaluation("native", report=report).outcome(model, *sets[2:]).report
-    assert list(found) == list(report)
-    for metric, values in found.items():
+    actual = Evaluation("native", report=report).outcome(model, *sets[2:]).report
+    assert list(actual) == list(report)
+    for metric, values in actual.items():
         alone = Evaluation("native", metric=metric).scorer(*sets, random_state=7)(model)
         np.testing.assert_array_equal(values, alone)
 
@@ -202,9 +202,9 @@ def test_reported_metrics_are_those_that_each_would_score(sets):
 def test_without_a_scored_feature_every_order_is_chance(sets, name):
     y_test = sets[3]
     evaluation = Evaluation(name, (1, 4), metric="mean_average_precision")
-    found = evaluation.scorer(*sets, random_state=7)(SimpleNamespace(scores_=np.zeros(12)))
+    actual = evaluation.scorer(*sets, random_state=7)(SimpleNamespace(scores_=np.zeros(12)))
     shares = np.unique(y_test, return_counts=True)[1] / len(y_test)
-    assert found == pytest.approx([shares.mean()] * 2)
+    assert actual == pytest.approx([shares.mean()] * 2)
 
 
 def test_each_task_has_the_average_precision_of_its_own_classes_and_labelled_samples():
@@ -214,15 +214,15 @@ def test_each_task_has_the_average_precision_of_its_own_classes_and_labelled_sam
     train, test = np.arange(328) % 2 == 0, np.arange(328) % 2 == 1
     model = SemiSupervisedMTDA(tasks=dict(joined.layout.tasks), unlabelled=-1).fit(joined.X[train], y[train])
     evaluation = Evaluation("native", tasks=("iris", "wine"), report=("mean_average_precision", "macro_f1"))
-    found = evaluation.outcome(model, joined.X[test], y[test]).report
+    actual = evaluation.outcome(model, joined.X[test], y[test]).report
     for i in range(2):
         known = test & ~unlabelled & (joined.tasks == i)
         X = joined.X[known].blocks[i]
-        own = np.unique(model.embedded_labels_[i])
-        having = model.embedded_labels_[i][:, None] == own
+        classes = np.unique(model.embedded_labels_[i])
+        having = model.embedded_labels_[i][:, None] == classes
         scores = nearest_differences(model.embeddings_[i], having, model.transform_task(i, X))
-        assert found["mean_average_precision"][i] == pytest.approx(mean_ap(y[known][:, None] == own, scores))
-        assert found["macro_f1"][i] == pytest.approx(f1_score(y[known], model.predict_task(i, X), average="macro"))
+        assert actual["mean_average_precision"][i] == pytest.approx(mean_ap(y[known][:, None] == classes, scores))
+        assert actual["macro_f1"][i] == pytest.approx(f1_score(y[known], model.predict_task(i, X), average="macro"))
 
 
 def test_an_undefined_reported_metric_is_no_number(sets):

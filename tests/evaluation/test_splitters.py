@@ -182,17 +182,17 @@ def test_what_a_set_of_samples_lacks_is_said_and_nothing_else():
     Y[:, 2] = 0
     Y[7, 2] = 1
     plan = NestedPlan.make(Y, outer=2, inner=2, repeats=1, groups=None, seed=0)
-    said = list(plan.lacking(Y, ["sky", "cow", "horse"]))
-    assert all(line.startswith("horse has no positives in ") for line in said)
+    output = list(plan.lacking(Y, ["sky", "cow", "horse"]))
+    assert all(line.startswith("horse has no positives in ") for line in output)
     # The one positive is in the training or the test samples of an outer fold, and in half of the inner sets.
     tested = next(fold.name for fold in plan.outer if 7 in fold.test)
     trained = next(fold.name for fold in plan.outer if 7 in fold.train)
-    assert f"horse has no positives in {tested}'s training samples" in said
-    assert f"horse has no positives in {trained}'s test samples" in said
-    assert sum(f" {tested}'s inner" in line for line in said) == 4
-    assert sum(f" {trained}'s inner" in line for line in said) == 2
-    assert sum(" final's" in line for line in said) == 2
-    assert len(said) == 10
+    assert f"horse has no positives in {tested}'s training samples" in output
+    assert f"horse has no positives in {trained}'s test samples" in output
+    assert sum(f" {tested}'s inner" in line for line in output) == 4
+    assert sum(f" {trained}'s inner" in line for line in output) == 2
+    assert sum(" final's" in line for line in output) == 2
+    assert len(output) == 10
 
 
 # --- blocks of consecutive rows ---------------------------------------------------------------------

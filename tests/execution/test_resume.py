@@ -26,9 +26,9 @@ def runs(uri: str) -> dict[str, tuple[str, str, int]]:
     from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds
 
     client = MlflowClient(uri)
-    found = client.search_runs([e.experiment_id for e in client.search_experiments()], max_results=1000)
-    assert max(Counter(run.data.tags["raysel.key"] for run in found).values()) == 1
-    return {r.data.tags["raysel.key"]: (r.info.run_id, r.info.status, r.info.end_time) for r in found}
+    actual = client.search_runs([e.experiment_id for e in client.search_experiments()], max_results=1000)
+    assert max(Counter(run.data.tags["raysel.key"] for run in actual).values()) == 1
+    return {r.data.tags["raysel.key"]: (r.info.run_id, r.info.status, r.info.end_time) for r in actual}
 
 
 def numbers(study: Path) -> dict:

@@ -25,10 +25,10 @@ from raysel.execution.signals import (
 def handler():
     """The handler of a server, which the context must give back."""
 
-    def own(*_: object) -> None: ...
+    def handle(*_: object) -> None: ...
 
-    before = signal.signal(signal.SIGTERM, own)
-    yield own
+    before = signal.signal(signal.SIGTERM, handle)
+    yield handle
     signal.signal(signal.SIGTERM, before)
 
 

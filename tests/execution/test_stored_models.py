@@ -98,14 +98,14 @@ def require_models_are_those_scored(study, result):
     for fold in study.plan.folds:
         refit = next(refit for refit in result.refits if refit.fold == fold.name)
         model = raysel.load_model(result.path / "folds" / f"{fold.name}.skops") if len(fold.test) else result.model
-        own = slice(None) if refit.n_features is None else [sizes.index(refit.n_features)]
+        position = slice(None) if refit.n_features is None else [sizes.index(refit.n_features)]
         X, y = data.X[fold.test], data.y[fold.test]
         if len(fold.test):
-            assert scores_of(study, model, X, y) == np.array(refit.test_scores)[own].tolist()
+            assert scores_of(study, model, X, y) == np.array(refit.test_scores)[position].tolist()
             if refit.position is not None:
                 assert scores_of(study, model, X, y) == [refit.test_score]
             if study.config.evaluation.metric == "accuracy" and not isinstance(X, TaskBlocks):
-                assert model.score(X, y) == np.array(refit.test_scores)[own][0]
+                assert model.score(X, y) == np.array(refit.test_scores)[position][0]
             predicted = model.predict(X)
             if y.ndim == 2:
                 assert refit.confusion == [m.ravel().tolist() for m in multilabel_confusion_matrix(y, predicted)]
@@ -113,7 +113,7 @@ def require_models_are_those_scored(study, result):
                 assert refit.confusion == confusion_matrix(y, predicted, labels=data.classes).tolist()
             summed = summed + np.array(refit.confusion)
         on_itself = scores_of(study, model, data.X[fold.train], data.y[fold.train])
-        assert on_itself == np.array(refit.training_scores)[own].tolist()
+        assert on_itself == np.array(refit.training_scores)[position].tolist()
         assert len(refit.training_scores) == (len(sizes) or len(study.evaluation.tasks) or 1)
 
         # What transform selects is what the fold's table shows.

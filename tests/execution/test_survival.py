@@ -167,5 +167,5 @@ def records(kind: str, folder: Path = Path("study")) -> list[dict]:
     """The journal's records of a kind."""
     journal = folder / "journal.jsonl"
     lines = journal.read_text().splitlines(keepends=True) if journal.exists() else []
-    found = [json.loads(line) for line in lines if line.endswith("\n")]
-    return [record for record in found if record["kind"] == kind]
+    actual = [json.loads(line) for line in lines if line.endswith("\n")]
+    return [record for record in actual if record["kind"] == kind]

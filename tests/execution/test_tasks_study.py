@@ -55,11 +55,11 @@ def test_each_task_is_recorded_by_iteration_and_tested_once(tmp_path):
         expected = []
         model = MTDA(tasks=dict(study.dataset.layout.tasks), **refit.record.params).fit(X[fold.train], y[fold.train])
         for i, columns in enumerate(study.dataset.layout.slices().values()):
-            own = [rows[study.dataset.tasks[rows] == i] for rows in (fold.train, fold.test)]
-            train, test = (padded[rows, columns] for rows in own)
-            nearest = KNeighborsClassifier(1).fit(model.transform_task(i, train), y[own[0]])
+            part = [rows[study.dataset.tasks[rows] == i] for rows in (fold.train, fold.test)]
+            train, test = (padded[rows, columns] for rows in part)
+            nearest = KNeighborsClassifier(1).fit(model.transform_task(i, train), y[part[0]])
             predicted = nearest.predict(model.transform_task(i, test))
-            expected.append(accuracy_score(y[own[1]], predicted))
+            expected.append(accuracy_score(y[part[1]], predicted))
         assert refit.record.test_scores == pytest.approx(expected, abs=1e-12)
         assert refit.record.test_score == pytest.approx(np.mean(expected))
 
@@ -80,9 +80,9 @@ def test_the_rivals_run_in_the_same_study(name, tmp_path):
         X, y, fold, record, solver, scaler=study.scaler(), evaluation=study.evaluation, random_state=None
     )
     model = solver_class(name)(tasks=dict(study.dataset.layout.tasks)).fit(X[fold.train], y[fold.train])
-    for task, found in enumerate(refit.test_scores):
-        own = fold.test[study.dataset.tasks[fold.test] == task]
-        assert found == pytest.approx(model.score(X[own], y[own]), abs=1e-12)
+    for task, actual in enumerate(refit.test_scores):
+        part = fold.test[study.dataset.tasks[fold.test] == task]
+        assert actual == pytest.approx(model.score(X[part], y[part]), abs=1e-12)
     assert refit.feature_scores == pytest.approx(model.scores_.tolist(), rel=1e-9)
 
 
@@ -115,8 +115,8 @@ def test_the_commands_print_and_write_each_task_beside_the_mean(tmp_path, monkey
     assert places == sorted(places)
     assert sum(places) == sum(range(1, 69))  # features without a score share the mean of the last ranks
     for task, width in (("iris", 4), ("digits", 64)):
-        own = [row for row in rows if row["task"] == task]
-        places = [float(row["rank_in_task"]) for row in own]
+        part = [row for row in rows if row["task"] == task]
+        places = [float(row["rank_in_task"]) for row in part]
         assert places == sorted(places)
         assert sum(places) == sum(range(1, width + 1))
     # Constant pixels tell nothing and rank last, though 1629 samples of other tasks leave NaN there.

@@ -100,9 +100,9 @@ class Cluster:
         if hide:
             host.run(self.hide)
         options = "--num-cpus=1 --object-store-memory=200000000 --disable-usage-stats"
-        own = {"PYTHONPATH": str(path), "RAY_AUTH_MODE": "token", "MKL_CBWR": "AVX"}
+        variables = {"PYTHONPATH": str(path), "RAY_AUTH_MODE": "token", "MKL_CBWR": "AVX"}
         # A busy machine needs longer than the half minute that Ray waits for itself.
-        host.run(f"ray start {arguments} {options}", timeout=300, RAY_raylet_start_wait_time_s="240", **own)
+        host.run(f"ray start {arguments} {options}", timeout=300, RAY_raylet_start_wait_time_s="240", **variables)
 
     def study(self, name, solver, **search):
         return raw_config(self.work / "few.npz", name=name, solver=solver, search=search)
@@ -116,7 +116,7 @@ class Cluster:
         environment = {"RAY_AUTH_MODE": "token", "PYTHONPATH": self.driver_path, **environment}
         return self.head.start(f"env --chdir={self.work} {command}", log, **environment), log
 
-    def found(self, name):
+    def journal(self, name):
         return list(read_journal(self.folder / "found" / name / "journal.jsonl"))
 
 
@@ -175,7 +175,7 @@ def test_code_plugins_and_threads_reach_nodes_that_lack_them(cluster, driver, tm
         expected[name], _, _ = run_serially(study, tmp_path / name)
     wait_for(cluster.folder / "found/late/journal.jsonl", driver)
     for name, here in expected.items():
-        there = by_id(cluster.found(name))
+        there = by_id(cluster.journal(name))
         assert there.keys() == here.keys()
         for id_, record in here.items():
             assert without_times(there[id_]) == without_times(json.loads(json.dumps(record["folds"])))
@@ -191,10 +191,10 @@ def test_code_plugins_and_threads_reach_nodes_that_lack_them(cluster, driver, tm
 def test_a_driver_without_the_token_is_told_so(cluster):
     without = {"RAY_AUTH_MODE": "disabled"}, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}
     for refused in [cluster.drive(cluster.study("refused", MINE), **environment) for environment in without]:
-        said = ended(refused)
-        assert said.startswith("ConfigError address"), said
-        assert "asks for a token, and this process has none, or another (401" in said
-        assert said.count("\n") == 1
+        message = ended(refused)
+        assert message.startswith("ConfigError address"), message
+        assert "asks for a token, and this process has none, or another (401" in message
+        assert message.count("\n") == 1
 
 
 def test_the_token_reaches_no_process_list_and_no_file_of_the_study(cluster, driver):
@@ -213,20 +213,20 @@ def test_a_node_with_other_versions_is_not_used_unless_allowed(cluster, driver):
     wait_for(cluster.folder / "found/late/journal.jsonl", driver)
     arguments = f"--address={cluster.address} --node-ip-address={other.address}"
     cluster.start(other, arguments, cluster.folder / "other", hide=True)
-    said = ended(driver)
-    assert f"MixedVersionsError the node {other.address} computes with other versions" in said, said
-    assert f"scipy 1.0.0 instead of {scipy.__version__}" in said
-    assert not [record for record in cluster.found("late") if record["kind"] == "trial"]
+    message = ended(driver)
+    assert f"MixedVersionsError the node {other.address} computes with other versions" in message, message
+    assert f"scipy 1.0.0 instead of {scipy.__version__}" in message
+    assert not [record for record in cluster.journal("late") if record["kind"] == "trial"]
 
     refused = cluster.drive(cluster.study("refused", MINE))
     allowed = cluster.drive(cluster.study("mixed", MINE), mixed="mixed")
-    said = ended(refused)
-    assert said.startswith("MixedVersionsError the nodes of the cluster would not compute the same numbers"), said
-    assert f"the node {other.address} has scipy 1.0.0 instead of" in said
+    message = ended(refused)
+    assert message.startswith("MixedVersionsError the nodes of the cluster would not compute the same numbers"), message
+    assert f"the node {other.address} has scipy 1.0.0 instead of" in message
     assert not (cluster.folder / "found/refused").exists()
 
-    said = ended(allowed)
-    (record,) = [record for record in cluster.found("mixed") if record["kind"] == "node"]
-    assert record["node"] == other.address, said
+    message = ended(allowed)
+    (record,) = [record for record in cluster.journal("mixed") if record["kind"] == "node"]
+    assert record["node"] == other.address, message
     assert [name for name, *_ in record["versions"]] == ["scipy"]
-    assert len(by_id(cluster.found("mixed"))) == len(MINE["space"]["C"])
+    assert len(by_id(cluster.journal("mixed"))) == len(MINE["space"]["C"])

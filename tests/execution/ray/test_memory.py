@@ -89,8 +89,8 @@ def records(folder: Path) -> tuple[dict, dict]:
     trials = {line["params"]["C"]: line for line in lines if line["kind"] == "trial"}
     refits = {line["fold"]: line for line in lines if line["kind"] == "refit"}
     return tuple(
-        {key: {k: v for k, v in line.items() if k not in free} for key, line in found.items()}
-        for found in (trials, refits)
+        {key: {k: v for k, v in line.items() if k not in free} for key, line in actual.items()}
+        for actual in (trials, refits)
     )
 
 

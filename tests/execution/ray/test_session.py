@@ -75,15 +75,15 @@ def test_servers_that_take_too_long_to_start_are_started_again_then_an_error(slo
 def test_where_ray_does_not_start_a_study_is_computed_in_this_process(tmp_path, slow_servers):
     write_digits(tmp_path / "few.npz")
     studies = [make_study(tmp_path / "few.npz", search__executor=name) for name in ("ray", "serial")]
-    found, said = [], []
+    actual, output = [], []
     for study, name in zip(studies, ("ray", "serial"), strict=True):
         listener = MagicMock()
         result = course.run(study, tmp_path / name, make_executor(study, None), [listener], NoUpload)
-        said += [call.args[0] for call in listener.message.call_args_list]
-        found.append([(r.fold, r.params, r.inner_score, r.test_score, r.feature_scores) for r in result.refits])
-    assert found[0] == found[1]
+        output += [call.args[0] for call in listener.message.call_args_list]
+        actual.append([(r.fold, r.params, r.inner_score, r.test_score, r.feature_scores) for r in result.refits])
+    assert actual[0] == actual[1]
     assert len(slow_servers) == 2
-    (message,) = [text for text in said if "Ray cannot be started" in text]
+    (message,) = [text for text in output if "Ray cannot be started" in text]
     assert message.endswith("The study is computed in this process, one fit after the other, with the same numbers")
     with pytest.warns(UserWarning, match="computed in this process"):
         ends = list(make_executor(studies[0], None).run_tasks(lambda _, number: number**2, [2, 3]))

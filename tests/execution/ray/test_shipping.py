@@ -85,9 +85,9 @@ def test_entry_points_are_found_where_only_the_shipped_files_are(tmp_path):
     (info / "entry_points.txt").write_text("[raysel.estimators]\nnew = some_plugin.deep:New\n")
     (tmp_path / "staged").mkdir()
     (path,) = ShippedCode({}, [PathDistribution(info)]).stage(tmp_path / "staged")
-    found = PathDistribution(Path(path))
-    assert (found.name, found.version) == ("some-plugin", "2.0")
-    assert [(point.name, point.value) for point in found.entry_points] == [("new", "some_plugin.deep:New")]
+    actual = PathDistribution(Path(path))
+    assert (actual.name, actual.version) == ("some-plugin", "2.0")
+    assert [(point.name, point.value) for point in actual.entry_points] == [("new", "some_plugin.deep:New")]
 
 
 def test_workers_get_threads_and_no_secrets(study):
@@ -101,12 +101,12 @@ def test_workers_get_threads_and_no_secrets(study):
         "AWS_SECRET_ACCESS_KEY": "secret",
         "HOME": "home",
     }
-    found = environment([study], driver)
-    assert found["OMP_NUM_THREADS"] == "3"
-    assert found["OPENBLAS_NUM_THREADS"] == str(study.config.search.cpus_per_trial)
-    assert (found["OPENBLAS_CORETYPE"], found["RAYSEL_DATA"]) == ("Haswell", "data")
-    assert "secret" not in found.values()
-    assert "HOME" not in found
+    actual = environment([study], driver)
+    assert actual["OMP_NUM_THREADS"] == "3"
+    assert actual["OPENBLAS_NUM_THREADS"] == str(study.config.search.cpus_per_trial)
+    assert (actual["OPENBLAS_CORETYPE"], actual["RAYSEL_DATA"]) == ("Haswell", "data")
+    assert "secret" not in actual.values()
+    assert "HOME" not in actual
 
 
 def test_a_job_s_modules_and_variables_are_kept(study, tmp_path, monkeypatch):
@@ -114,10 +114,10 @@ def test_a_job_s_modules_and_variables_are_kept(study, tmp_path, monkeypatch):
     monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", json.dumps({"runtime_env": job, "metadata": {}}))
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     (tmp_path / "staged").mkdir()
-    found = runtime_env(shipped_code([study]), tmp_path / "staged", [study])
-    assert found.keys() == {"py_modules", "env_vars"}  # Ray adds the working directory of the job
-    assert found["py_modules"][-1] == "gcs://b.zip"
-    assert "OMP_NUM_THREADS" not in found["env_vars"]
+    actual = runtime_env(shipped_code([study]), tmp_path / "staged", [study])
+    assert actual.keys() == {"py_modules", "env_vars"}  # Ray adds the working directory of the job
+    assert actual["py_modules"][-1] == "gcs://b.zip"
+    assert "OMP_NUM_THREADS" not in actual["env_vars"]
     monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "not JSON")
     assert shipping.job_runtime_env() == {}
 
@@ -141,9 +141,9 @@ def test_elsewhere_it_is_not_and_both_versions_are_named():
         "ray.exceptions.RaySystemError: System error\n"
         f"raysel.execution.ray.versions.MixedVersionsError: {caught.value}\nend"
     )
-    found = other_versions(RuntimeError(text))
-    assert isinstance(found, MixedVersionsError)
-    assert str(found).startswith("the node ")
+    actual = other_versions(RuntimeError(text))
+    assert isinstance(actual, MixedVersionsError)
+    assert str(actual).startswith("the node ")
     assert other_versions(RuntimeError("the node died")) is None
 
 

@@ -97,14 +97,14 @@ class Course:
 
 def numbers(journal: Path) -> dict:
     """Records of trials and refits without times; each is there once."""
-    found = {}
+    actual = {}
     for line in journal.read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
         if record["kind"] in ("trial", "refit"):
             key = record["kind"], record.get("id") or record["fold"]
-            assert key not in found
-            found[key] = {k: v for k, v in record.items() if k not in ("started", "ended", "cpu_seconds")}
-    return found
+            assert key not in actual
+            actual[key] = {k: v for k, v in record.items() if k not in ("started", "ended", "cpu_seconds")}
+    return actual
 
 
 def runs(store: Path) -> tuple[Counter, set]:
@@ -195,13 +195,13 @@ def test_hosts_that_come_go_and_die_change_no_number(tmp_path, capsys):
     with capsys.disabled():
         print(f"\nused {', '.join(f'{seconds:.1f}' for seconds in used_after)} s after they joined, {n_before} kept")
     assert 3 <= n_before < len(SPACE)
-    found = numbers(course.journal)
-    assert found == numbers(tmp_path / "alone" / "journal.jsonl")
+    actual = numbers(course.journal)
+    assert actual == numbers(tmp_path / "alone" / "journal.jsonl")
     assert course.seen.count(" left the cluster") == 2
     assert course.seen.count(" joined: ") == 2
     for noise in ("raylet", "Traceback", ".cc:", "ActorDied", "heartbeat"):
         assert noise not in course.seen
     keys, states = runs(tmp_path / "mlflow.db")
     assert set(keys.values()) == {1}
-    assert len(keys) >= len(found)
+    assert len(keys) >= len(actual)
     assert states == {"FINISHED"}
