@@ -20,7 +20,7 @@ from pydantic import (
 
 from raysel.config.space import MOST_CONFIGURATIONS, Domain, Scalar, domain_from_yaml, scalar_from_yaml
 from raysel.config.values import class_label, repeated, resources_from_yaml, several, tried_configurations
-from raysel.core.credentials import bare_uri, keep_all_credentials
+from raysel.core.credentials import keep_all_credentials
 from raysel.core.storage.location import set_credentials_aside
 
 #: Value of `dataset.source` for a table of NIfTI files.
@@ -37,15 +37,6 @@ class _Section(BaseModel):
     @classmethod
     def _without_credentials(cls, raw: Any) -> Any:
         return keep_all_credentials(raw)
-
-
-def _bare(value: Any) -> Any:
-    """Return plain data whose URIs are the same for all credentials."""
-    if isinstance(value, dict):
-        return {key: _bare(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_bare(item) for item in value]
-    return bare_uri(value) if isinstance(value, str) else value
 
 
 # Strict: "3" and true are not counts.
@@ -448,7 +439,6 @@ class StudyConfig(_Section):
         described = self.to_dict()
         for key in ("name", "output", "tracking", "pictures"):
             described.pop(key, None)
-        described["dataset"] = _bare(described["dataset"])
         for section in (described["dataset"], *described["dataset"].get("tasks", ())):
             section.pop("background", None)
             section.pop("keep", None)

@@ -123,6 +123,8 @@ def test_a_misspelt_key_or_kind_of_domain_is_named_with_the_near_one(tmp_path):
 WRONG_VALUES = [
     ("name=7", "name", "7"),
     ("name=a/b", "name", "a/b"),
+    ("seed=-1", "seed", "-1"),
+    ("seed=4294967296", "seed", "4294967296"),
     ("seed=true", "seed", "True"),
     ("seed='3'", "seed", "'3'"),
     ("seed=1.5", "seed", "1.5"),
@@ -165,6 +167,9 @@ WRONG_VALUES = [
     ("search.cpus_per_trial=0.5", "search.cpus_per_trial", "0.5"),
     ("tracking.uri=[1]", "tracking.uri", ""),
     ("output=3", "output", "3"),
+    ("name=null", "name", "required"),
+    ("dataset=null", "dataset", "required"),
+    ("solver.name=null", "solver.name", "required"),
 ]
 
 
