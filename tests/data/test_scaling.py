@@ -138,8 +138,8 @@ def test_unit_scaler_maps_the_whole_range_and_keeps_relative_variances(X):
 
 def test_unit_scaler_knows_the_training_set_only_as_do_task_scalers_of_one_task():
     for scaler in (UnitScaler(), TaskScaler()):
-        scaler.fit([[0.0, 5.0], [10.0, 5.0]])
-        np.testing.assert_allclose(scaler.transform([[-10.0, 20.0]]), [[-1.0, 2.0]])
+        scaler.fit([[1.0, 5.0], [11.0, 5.0]])
+        np.testing.assert_allclose(scaler.transform([[-9.0, 21.0]]), [[-1.0, 2.0]])
 
 
 def test_names_and_pandas_pass_through():

@@ -251,7 +251,7 @@ def test_names_of_modalities_and_names_with_a_stray_point():
     result = load_dataset(put("hog.0,hog.1,lbp.0,lbp.1,y" + rows))
     assert result.layout == Modalities({"hog": 2, "lbp": 2})
     assert any("2 modalities: hog (2), lbp (2)" in note for note in result.notes)
-    for header in ("hog.0,hog,lbp,age,y", "a.x,b.x,c.x,d.x,y", "40.5,40.7,41.5,41.7,y"):
+    for header in ("hog.0,hog,lbp,age,y", "hog.0,hog.1,lbp.0,age,y", "a.x,b.x,c.x,d.x,y", "40.5,40.7,41.5,41.7,y"):
         assert load_dataset(put(header + rows)).layout == Tensor((4,))
 
 
