@@ -12,7 +12,7 @@ from raysel.base.estimator import RECONSTRUCTED, TRANSDUCTIVE
 from raysel.base.registry import solver_capabilities
 from raysel.config import ComparisonConfig
 from raysel.config.schema import DatasetConfig, TaskConfig
-from raysel.core.arrays import IntArray, LabelArray
+from raysel.core.arrays import IntArray
 from raysel.core.errors import DataError
 from raysel.core.storage.location import as_uri
 from raysel.core.storage.working_copy import shown_place
@@ -263,11 +263,11 @@ def _pilot_place(places: Slots) -> str:
 
 def notes(study: Study, data_remarks: Sequence[str] | None = None) -> list[str]:
     """Return what is noted before a study runs: what in data, method or folds may affect the results."""
-    return [*(study.data_remarks if data_remarks is None else data_remarks), *_notes_on_method(study)]
+    remarks = study.data_remarks if data_remarks is None else data_remarks
+    return [*remarks, *study.scale_remarks, *_notes_on_method(study)]
 
 
 def _notes_on_method(study: Study) -> Iterator[str]:
-    yield from study.scale_remarks
     if study.findings.untrusted:
         change = "not be written" if study.evaluation.classifier == "native" else "lack the fitted method"
         yield (
@@ -281,12 +281,9 @@ def _notes_on_method(study: Study) -> Iterator[str]:
             yield f"{lacking[0]}{more}; such a label counts as 0 there."
 
 
-def _counts(y: LabelArray, classes: LabelArray) -> list[int]:
-    return y.sum(axis=0).tolist() if y.ndim == 2 else [int((y == c).sum()) for c in classes]
-
-
 def _spread(study: Study, index: IntArray) -> str:
-    counts = _counts(study.dataset.y[index], study.dataset.classes)
+    y = study.dataset.y[index]
+    counts = y.sum(axis=0).tolist() if y.ndim == 2 else [int((y == c).sum()) for c in study.dataset.classes]
     return f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
 
 

@@ -204,12 +204,10 @@ def _replay(path: Path, arguments: Namespace, out: Console) -> int:
     directory = StudyDirectory(path)
     compared = directory.members.exists()
     stored = ComparisonRecord.read(directory) if compared else StoredStudy.read(directory).study
-    settings = {name: value for name, _, value in (setting.partition("=") for setting in arguments.set)}
+    settings = dict(setting.partition("=")[::2] for setting in arguments.set)
     uri = settings.pop("tracking.uri", None)
-    given = {}
-    for key in ("experiment", "register"):
-        if (name := settings.pop(f"tracking.{key}", None)) is not None:
-            given[key] = None if name in ("", "null", "~") else name
+    names = {key: settings.pop(f"tracking.{key}", None) for key in ("experiment", "register")}
+    given = {key: None if name in ("", "null", "~") else name for key, name in names.items() if name is not None}
     if arguments.dry_run:
         raise ConfigError("--replay uploads at once and has nothing to try; leave --dry-run out.")
     if settings or arguments.config:
@@ -226,8 +224,8 @@ def _replay(path: Path, arguments: Namespace, out: Console) -> int:
         else [stored.config.get("tracking", {})]
     )
     for section in sections:
-        names = names_in_mlflow({**section, "experiment": stored.experiment}, stored.name)
-        check_names(names, stored.id, path, given)
+        stored_names = names_in_mlflow({**section, "experiment": stored.experiment}, stored.name)
+        check_names(stored_names, stored.id, path, given)
     uri = absolute_uri(keep_credentials(uri))
     note_place(uri)
     note_names({key: name for key, name in given.items() if name}, stored.id)

@@ -16,7 +16,6 @@ import pyarrow.parquet
 
 from raysel.base.models import save_model
 from raysel.config import ComparisonConfig, StudyConfig, dump_config
-from raysel.core.arrays import FloatArray
 from raysel.core.errors import DataError, DirectoryError, RayselError, StudyError
 from raysel.core.files import write_result, write_text_atomically
 from raysel.core.machine import now
@@ -198,7 +197,8 @@ class _Course:
                 log.record(record)
                 log.enter_phase(f"refitting the winners: {number} of {len(winners)}")
             if study.config.cv.final:
-                np.save(directory.model_example, _model_example(study), allow_pickle=False)
+                example = dense(study.dataset.X[:_N_EXAMPLES])  # NaN in the features of other tasks
+                np.save(directory.model_example, example, allow_pickle=False)
         except OSError as error:
             raise StudyError(f"{directory.path} cannot be written: {error.strerror}.") from error
 
@@ -329,11 +329,6 @@ def _new_journal(
         journal = Journal(directory.journal, lock)
         journal.append(record)
     return journal
-
-
-def _model_example(study: Study) -> FloatArray:
-    """Return the first samples, NaN in the features of other tasks, as an example of what the model takes."""
-    return dense(study.dataset.X[:_N_EXAMPLES])
 
 
 def _needed_bytes(study: Study) -> int:
