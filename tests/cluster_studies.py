@@ -46,15 +46,7 @@ run_offline(yaml.safe_load(Path("study.yaml").read_text()), Path("{folder}"))
 
 
 def write_study(work: Path, hold: Path) -> None:
-    """Write the data, the configuration and the method of the study.
-
-    Parameters
-    ----------
-    work : Path
-        Folder of the study.
-    hold : Path
-        File that lets the fits wait.
-    """
+    """Write the data, the configuration and the method of the study."""
     write_digits(work / "few.npz")
     raw = raw_config(solver__name="held.Held", solver__params={"max_iter": 20}, solver__space=_SPACE, search={})
     (work / "study.yaml").write_text(yaml.safe_dump(raw), encoding="utf-8")
@@ -62,13 +54,7 @@ def write_study(work: Path, hold: Path) -> None:
 
 
 def alone_script(folder: Path) -> str:
-    """Return Python code that computes the study in one process, in the folder of the study.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the result.
-    """
+    """Return Python code that computes the study in one process, in the folder of the study."""
     return _ALONE.format(tests=Path(__file__).parent, folder=folder)
 
 

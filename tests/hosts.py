@@ -40,13 +40,7 @@ def need_hosts() -> None:
 
 
 class Network:
-    """A bridge with hosts; used as a context, whose end removes all of them.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the hosts' files.
-    """
+    """A bridge with hosts; used as a context, whose end removes all of them."""
 
     def __init__(self, folder: Path) -> None:
         need_hosts()
@@ -91,19 +85,7 @@ class Network:
 
 
 class Host:
-    """A host: it runs from its creation until it is killed.
-
-    Parameters
-    ----------
-    network : Network
-        Network of the host.
-    name : str
-        Its host name.
-    address : str
-        Its IPv4 address.
-    link : str
-        Name of its network link, outside.
-    """
+    """A host: it runs from its creation until it is killed."""
 
     def __init__(self, network: Network, name: str, address: str, link: str) -> None:
         self.name, self.address, self._link, self._network = name, address, link, network

@@ -1,4 +1,4 @@
-"""Comparisons small enough for tests: a few serial studies on the same folds, without MLflow."""
+"""Comparisons small enough for tests: a few serial studies on the same folds, run one by one or by configuration."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from small_studies import raw_config, run_serially, write_digits
+from small_studies import raw_config, run_serially, timeless, write_digits
 
 from raysel.config import config_from_dict
 from raysel.run.recording import end_record, study_record
@@ -97,3 +97,45 @@ def fill_in(folder: Path, seed: int = 0) -> None:
         lines = list(read_journal(folder / member["folder"] / "journal.jsonl"))
         lines[0]["config"]["evaluation"]["report"] = ["mean_average_precision"]
         write_lines(folder / member["folder"], lines)
+
+
+SPACE = {"alpha": [0.01, 0.1], "rank": [1, 2]}
+
+
+def raw_comparison(path: Path | str = "few.npz", **changes: Any) -> dict[str, Any]:
+    """A small comparison of a file as plain data; a change is named as for `raw_config`."""
+    raw = raw_config(path, **changes)
+    del raw["solver"]
+    smr = {"name": "smr", "params": {"max_iter": 6}, "space": SPACE}
+    return raw | {
+        "compare": {
+            "SMR, small": {"solver": smr},
+            "SVM": {"solver": {"name": "linear_svm"}, "evaluation": {"classifier": "native"}},
+            "z": {"solver": smr, "dataset.scaling": "zscore"},
+        }
+    }
+
+
+def write_comparison_config(path: Path, **changes: Any) -> Path:
+    """Write `raw_comparison` as JSON, which is YAML."""
+    path.write_text(json.dumps(raw_comparison(**changes)), encoding="utf-8")
+    return path
+
+
+def found(study: Path) -> dict[str, Any]:
+    """All numbers of a finished study, in whatever order they were found."""
+    records = list(read_journal(study / "journal.jsonl"))
+    ranking = study / "ranking" / "ranking.csv"
+    return {
+        "trials": sorted((timeless(r) for r in records if r["kind"] == "trial"), key=lambda r: r["id"]),
+        "refits": {r["fold"]: timeless(r) for r in records if r["kind"] == "refit"},
+        "traces": (study / "traces.parquet").read_bytes(),
+        "ranking": ranking.read_bytes() if ranking.exists() else b"",
+        "scores": json.loads((study / "ranking" / "manifest.json").read_text())["scores"],
+        "plan": (study / "plan.json").read_bytes(),
+    }
+
+
+def members(comparison: Path) -> dict[str, dict[str, Any]]:
+    """Entries of the list of members by folder."""
+    return {entry["folder"]: entry for entry in json.loads((comparison / "members.json").read_text())["members"]}

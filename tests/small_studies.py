@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from raysel.testing import checks
 from raysel.testing.checks import Refit, compute, timeless
 from raysel.testing.checks import study_log as quiet_log
 from raysel.tracking.directory import StudyDirectory
+from raysel.tracking.log import Progress
 
 __all__ = ["Refit", "compute", "quiet_log", "timeless"]  # the rest is defined here
 
@@ -50,9 +52,35 @@ class NoUpload:
     def __init__(self, directory: StudyDirectory) -> None:
         self.directory = directory
 
+    def follow(self, _: StudyDirectory) -> NoUpload:
+        return self
+
     def finish(self, patience: float = 0.0) -> dict[str, Any]:
-        """Nothing is left to do."""
         return {}
+
+
+class Watcher:
+    """Listener that keeps the phases it is shown, and interrupts at the n-th call or at a phase that starts so."""
+
+    def __init__(self, call: int = 0, phase: str | None = None, number: int = signal.SIGINT) -> None:
+        self.call, self.phase, self.number = call, phase, number
+        self.phases: list[str] = []
+
+    def __enter__(self) -> Watcher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def message(self, text: str) -> None:
+        pass
+
+    def show(self, progress: Progress) -> None:
+        self.phases.append(progress.phase)
+        if len(self.phases) == self.call or (self.phase is not None and progress.phase.startswith(self.phase)):
+            if self.number == signal.SIGINT:
+                raise KeyboardInterrupt
+            signal.raise_signal(self.number)
 
 
 def run_offline(raw: dict[str, Any], folder: Path) -> StudyResult:

@@ -664,9 +664,6 @@ as typed:
     --resume study --set seed=4  ->  study cannot be resumed...seed: 3 -> 4...Undo
 """),
     Fault("--resume study", "study cannot be resumed...the data of few...", changed_data),
-    Fault("study --top 0", "top=0 must be ...between 1 and the 64 features", command=select.main),
-    Fault("study --top 65", "top=65 must be ...between 1 and the 64 features", command=select.main),
-    Fault("study --output few.npz", "cannot be written to few.npz", command=select.main),
 ]
 
 OF_TRIALS = [

@@ -1,4 +1,4 @@
-"""PCA and both kinds of LDA against scikit-learn's and dense eigenproblems."""
+"""PCA against scikit-learn's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MCGF: its graph against loops over the samples, its scores against a Sylvester solver, the kept spectra."""
+"""The Laplacian against loops over the samples, its spectrum against the parts of the graph, and the kept spectra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MRMR and ReliefF against their definitions, scikit-feature and fast-select."""
+"""mRMR against its definition, scikit-feature's LCSI and fast-select."""
 
 from __future__ import annotations
 

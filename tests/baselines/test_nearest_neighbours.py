@@ -1,4 +1,4 @@
-"""Nearest-neighbour classifiers against scikit-learn, distances written out and the definition of ML-kNN."""
+"""NearestNeighbor against scikit-learn and distances written out."""
 
 from __future__ import annotations
 

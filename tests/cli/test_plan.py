@@ -25,16 +25,16 @@ def _short_pilot(monkeypatch):
     monkeypatch.setattr(cost, "_PILOT_SECONDS", 0.0)
 
 
-def told(lines):
-    """Sections by title, each a headline and its texts by term."""
-    found: dict[str, tuple[str, dict[str, str]]] = {}
-    for line in lines:
+def described(study):
+    """Sections of the plan of a study by title, each a headline and its texts by term."""
+    sections: dict[str, tuple[str, dict[str, str]]] = {}
+    for line in describe(Comparison.of_study(study)):
         term, _, text = line.strip().partition("  ")
         if line.startswith(" "):
-            next(reversed(found.values()))[1][term] = text.strip()
+            next(reversed(sections.values()))[1][term] = text.strip()
         else:
-            found[term] = (text.strip(), {})
-    return found
+            sections[term] = (text.strip(), {})
+    return sections
 
 
 @pytest.fixture
@@ -51,9 +51,7 @@ def table(tmp_path):
 def test_the_data_are_told_as_pandas_counts_them(table):
     frame, path = table
     changes = {"cv": {"outer": 2, "inner": 2, "groups": "patient"}, "dataset__scaling": "zscore"}
-    found = told(
-        describe(Comparison.of_study(make_study(path, solver=SVM, evaluation={"classifier": "native"}, **changes)))
-    )
+    found = described(make_study(path, solver=SVM, evaluation={"classifier": "native"}, **changes))
     headline, rows = found["data"]
     X = frame.drop(columns=["patient", "y"])
     assert headline == f"own: {len(frame)} samples x {X.shape[1]} features"
@@ -81,7 +79,7 @@ def test_what_is_left_out_and_what_the_reader_says_are_told(tmp_path):
     write_digits(tmp_path / "few.npz")
     study = make_study(tmp_path / "few.npz", dataset__exclude_classes=[3])
     object.__setattr__(study.dataset, "notes", ("The table's first line is a header.",))
-    rows = told(describe(Comparison.of_study(study)))["data"][1]
+    rows = described(study)["data"][1]
     assert rows["left out"] == "classes 3 (dataset.exclude_classes)"
     assert rows["reader"] == "The table's first line is a header."
     assert rows["layout"] == "each sample is 8 x 8 (rows x columns); read in order C, row by row"
@@ -95,11 +93,7 @@ def test_several_labels_are_counted_and_tasks_by_task(tmp_path):
     Y = np.stack([y < 3, y % 2 == 0, y == 5], axis=1).astype(int)[:90]
     np.savez(tmp_path / "some.npz", view_0=X[:90, :32], view_1=X[:90, 32:], Y=Y, view_names=["up", "down"])
     smml = {"name": "smml", "space": {"gamma1": [0.1]}}
-    found = told(
-        describe(
-            Comparison.of_study(make_study(tmp_path / "some.npz", solver=smml, evaluation={"classifier": "native"}))
-        )
-    )
+    found = described(make_study(tmp_path / "some.npz", solver=smml, evaluation={"classifier": "native"}))
     counts = Y.sum(axis=0)
     named = ", ".join(f"{i} ({count})" for i, count in enumerate(counts))
     without = int((Y.sum(axis=1) == 0).sum())
@@ -110,10 +104,8 @@ def test_several_labels_are_counted_and_tasks_by_task(tmp_path):
     assert found["data"][1]["values"].startswith(f"up {X[:90, :32].min():.4g} to {X[:90, :32].max():.4g} (mean ")
     tasks = [{"name": "iris", "source": "iris"}, {"name": "wine", "source": "wine"}]
     mtda = {"name": "mtda", "space": {"shrinkage": [0.1]}}
-    study = make_study(
-        tmp_path / "some.npz", dataset={"tasks": tasks}, solver=mtda, evaluation={"classifier": "native"}
-    )
-    rows = told(describe(Comparison.of_study(study)))["data"][1]
+    changes = {"dataset": {"tasks": tasks}, "solver": mtda, "evaluation": {"classifier": "native"}}
+    rows = described(make_study(tmp_path / "some.npz", **changes))["data"][1]
     assert rows["classes"] == "6: iris 3 (50 samples each), wine 3 (48 to 71 samples each)"
     assert rows["layout"].endswith("iris (4, 150 samples), wine (13, 178 samples)")
     assert rows["read from"] == "iris: iris, built into raysel; wine: wine, built into raysel"

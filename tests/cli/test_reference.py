@@ -19,27 +19,17 @@ from raysel.tune import main
 ENTRIES = [*config_reference(), *comparison_reference()]
 
 
-def printed(width: int) -> list[str]:
+@pytest.mark.parametrize("width", [60, 66, 80, 200])
+def test_the_keys_are_printed_in_columns_that_fit_the_width_and_lose_nothing(width):
     text = io.StringIO()
     print_config_reference(Console(file=text, width=width))
-    return text.getvalue().splitlines()
-
-
-@pytest.mark.parametrize("width", [60, 80, 200])
-def test_the_keys_are_printed_in_columns_that_fit_the_width(width):
-    lines = printed(width)
+    lines = text.getvalue().splitlines()
     assert max(map(len, lines)) <= width
-    named = [line.split()[0] for line in lines[1:] if not line.startswith(" ")]
-    assert named == [entry.key for entry in ENTRIES]
-
-
-@pytest.mark.parametrize("width", [66, 80])
-def test_nothing_of_a_description_is_lost(width):
+    assert [line.split()[0] for line in lines[1:] if not line.startswith(" ")] == [entry.key for entry in ENTRIES]
     column = max(len(entry.key) for entry in ENTRIES)
-    words = " ".join(" ".join(line[column:] for line in printed(width)).split())
-    for entry in ENTRIES:
-        assert entry.description in words
-        assert entry.type in words
+    words = " ".join(" ".join(line[column:] for line in lines).split())
+    if width > 60:  # no type is broken
+        assert all(entry.description in words and entry.type in words for entry in ENTRIES)
 
 
 def test_every_registered_method_is_listed_with_its_parameters():

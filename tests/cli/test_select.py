@@ -28,11 +28,11 @@ SELECTED = (FILES - PICTURES) | {"ranking.png"}
 COLUMNS = ["feature", "index", "row", "column", "score", "rank", "rank_outer0", "rank_outer1", "selection_frequency"]
 
 
-@pytest.fixture
-def exported(finished_study, tmp_path, capsys) -> Path:
-    assert main([str(finished_study.study), "--top", "5", "--output", str(tmp_path / "out")]) == 0
-    capsys.readouterr()
-    return tmp_path / "out"
+@pytest.fixture(scope="module")
+def exported(finished_study, tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("exported") / "out"
+    assert main([str(finished_study.study), "--top", "5", "--output", str(out)]) == 0
+    return out
 
 
 def run(capsys, *arguments: object, status: int = 0) -> tuple[str, str]:
@@ -51,11 +51,6 @@ def study(finished_study, tmp_path) -> Path:
 
 def refits(study: Path) -> dict[str, dict]:
     return {r["fold"]: r for r in read_journal(study / "journal.jsonl") if r["kind"] == "refit"}
-
-
-def test_it_writes_its_files_straight_into_the_folder(exported):
-    assert {path.name for path in exported.iterdir()} == FILES
-    assert (exported / "ranking.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_table_is_the_journals_scores_ranked(finished_study, exported):
@@ -145,6 +140,8 @@ def test_the_manifest_is_the_journal_recomputed(finished_study, exported):
 
 
 def test_the_model_predicts_and_ranks_as_the_table_says(finished_study, exported):
+    assert {path.name for path in exported.iterdir()} == FILES
+    assert (exported / "ranking.png").read_bytes().startswith(b"\x89PNG")
     model = raysel.load_model(exported / "model.skops")
     data = load_dataset(finished_study.study.parent / "few.npz")
     assert (model.predict(data.X) == data.y).mean() > 0.9
@@ -329,9 +326,3 @@ def test_what_does_not_go_together_is_refused_before_anything_is_written(study, 
     before = contents(study)
     assert said in run(capsys, study, *arguments, status=2)[1]
     assert contents(study) == before
-
-
-def test_help_has_examples(capsys):
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    assert "python -m raysel.select STUDY_DIR --names | head" in capsys.readouterr().out

@@ -7,11 +7,13 @@ import io
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import threading
 import time
+from argparse import ArgumentParser
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +23,10 @@ from rich.console import Console
 from scipy.stats import binom
 from small_studies import CLASSES, EACH, ENDLESS, raw_config, write_digits, write_yaml
 
+from raysel.cli.commands import COMMANDS
+from raysel.cli.main import words_of
 from raysel.cli.summary import print_answer, print_files
+from raysel.cli.tune import resume_with
 from raysel.config import load_config
 from raysel.data.loading import load_dataset
 from raysel.evaluation.plan import NestedPlan
@@ -219,15 +224,6 @@ def test_every_study_of_raysels_own_validates_or_says_where_its_data_are(capsys)
     assert "1797 samples x 64 features" in capsys.readouterr().out
 
 
-# Bad input: see test_faults.py
-
-
-def test_an_unknown_option_is_refused():
-    with pytest.raises(SystemExit) as ended:
-        main(["few.yaml", "--dry-walk"])
-    assert ended.value.code == 2
-
-
 @pytest.fixture
 def small_disk(tmp_path):
     """A file system of two megabytes."""
@@ -400,3 +396,45 @@ def test_the_builtin_study_runs_from_an_empty_directory(tmp_path):
     index = rows[0].index("index")
     assert {int(row[index]) for row in rows[-len(constant) :]} == constant
     assert (tmp_path / "mlflow.db").exists()
+
+
+# The command that resumes
+
+TUNE = ["python", "-m", "raysel.tune"]
+
+
+def words(*given: str, solver: str = "smr") -> list[str]:
+    """The words of the command for a study in ``my study`` that was started with these arguments."""
+    parser = ArgumentParser()
+    COMMANDS["tune"].fill(parser)
+    text = resume_with(parser.parse_args(words_of(given)), Path("my study"), ["smr", solver])
+    assert text.startswith("resume with: ")
+    return shlex.split(text.removeprefix("resume with: "))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([], []),
+        (["study.yaml", "--set", "a=1", "--output", "my study"], []),
+        (["--address", "host:6379"], ["--address", "host:6379"]),
+        (["--allow-mixed-versions"], ["--allow-mixed-versions"]),
+    ],
+)
+def test_place_and_cluster_are_given_again_to_resume(given, expected):
+    assert words(*given) == [*TUNE, "--resume", "my study", *expected]
+
+
+def test_code_of_ones_own_is_named_by_the_configuration_and_credentials_are_not_shown():
+    given = ["study.yaml", "--set", "search.space.C=[0.1, 1]", "--set", "tracking.uri=http://ada:secret@host"]
+    told = words(*given, solver="mine.Own")
+    assert told[: len(TUNE) + 3] == [*TUNE, *given[:3]]
+    assert "secret" not in " ".join(told)
+    assert told[7] == 'tracking.uri="http://***@host"'
+    assert told[-2:] == ["--resume", "my study"]
+    assert words("study.yaml", solver="sklearn.svm.LinearSVC") == [*TUNE, "--resume", "my study"]
+
+
+def test_a_script_that_gives_the_address_is_named_instead(monkeypatch):
+    monkeypatch.setenv("RAYSEL_COMMAND", "sbatch slurm.sh")
+    assert words("--address", "host:6379") == ["sbatch", "slurm.sh", "--resume", "my study"]

@@ -1,4 +1,4 @@
-"""Intervals and tests of scores against SciPy, simulation and published figures."""
+"""The corrected interval of a mean score, against SciPy and simulation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranks, agreement, stability and bounds of false selections against plain readings of their definitions."""
+"""Rank-biased overlap against a plain reading of its definition."""
 
 from __future__ import annotations
 

@@ -6,40 +6,12 @@ import sys
 
 import numpy as np
 import pytest
-from small_studies import raw_config, write_digits
+from small_studies import Watcher, raw_config, write_digits
 
 import raysel
 from raysel.core.errors import ConfigError, DataError, DirectoryError
 from raysel.run.api import prepare_study
 from raysel.tracking.journal import read_journal
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write_digits(tmp_path / "few.npz")
-    return tmp_path
-
-
-class Interrupts:
-    """A listener that interrupts the study when it is first shown something after so many calls."""
-
-    def __init__(self, calls: int) -> None:
-        self.calls = calls
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        return None
-
-    def show(self, progress):
-        self.calls -= 1
-        if self.calls == 0:
-            raise KeyboardInterrupt
-
-    def message(self, text):
-        """Nothing to show."""
 
 
 def test_values_of_numpy_and_of_pathlib_are_taken_as_those_of_yaml(here):
@@ -93,7 +65,7 @@ def test_a_prepared_study_takes_no_overrides():
 @pytest.mark.parametrize("calls", [1, 9])
 def test_an_interrupted_study_says_so_and_resumes_to_the_same_numbers(here, calls):
     with pytest.raises(KeyboardInterrupt):
-        raysel.run_study(raw_config(), output="study", progress=Interrupts(calls))
+        raysel.run_study(raw_config(), output="study", progress=Watcher(calls))
     assert list(read_journal(here / "study" / "journal.jsonl"))[-1]["status"] == "interrupted"
     resumed = raysel.resume_study("study", progress=False)
     whole = raysel.run_study(raw_config(), output="whole", progress=False)
@@ -104,7 +76,7 @@ def test_an_interrupted_study_says_so_and_resumes_to_the_same_numbers(here, call
 @pytest.mark.slow
 def test_a_study_whose_data_have_moved_resumes_from_their_new_place(here):
     with pytest.raises(KeyboardInterrupt):
-        raysel.run_study(raw_config(), output="study", progress=Interrupts(9))
+        raysel.run_study(raw_config(), output="study", progress=Watcher(9))
     (here / "elsewhere").mkdir()
     (here / "few.npz").rename(here / "elsewhere" / "few.npz")
     with pytest.raises(DataError, match=r"If the data have moved since the study started, override dataset\.path"):

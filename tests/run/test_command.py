@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
-from small_compare import raw_comparison
+from small_comparisons import raw_comparison
 from small_studies import ENDLESS, write_yaml
 
+from raysel.core.errors import HeadLostError
 from raysel.run import course
 from raysel.run.api import prepare_comparison
 from raysel.select import main as select_main
@@ -148,12 +150,13 @@ def test_a_failed_member_and_a_missing_mlflow_are_said_at_the_end(here, capsys):
 
 
 @pytest.mark.usefixtures("here", "offline")
-def test_an_interrupted_command_says_how_to_resume(monkeypatch, capsys):
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(course, "run", stop)
-    assert main(["few.yaml", "--output", "stopped"]) == 130
-    said = capsys.readouterr().err
-    assert "stopped. 0 of 3 members have finished, and 0 trials are kept; resume with: " in said
-    assert "python -m raysel.tune --resume stopped" in said
+@pytest.mark.parametrize(
+    ("error", "status", "start"),
+    [(KeyboardInterrupt(), 130, "stopped. "), (HeadLostError("The head is lost."), 1, "error: The head is lost.\n")],
+)
+def test_an_interrupted_command_says_how_to_resume(monkeypatch, capsys, error, status, start):
+    monkeypatch.setattr(course, "run", Mock(side_effect=error))
+    assert main(["few.yaml", "--output", "stopped"]) == status
+    err = capsys.readouterr().err
+    assert err.startswith(f"{start}0 of 3 members have finished, and 0 trials are kept; resume with: ")
+    assert err.endswith("python -m raysel.tune --resume stopped\n")

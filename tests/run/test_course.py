@@ -11,11 +11,10 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier
 from small_studies import compute, make_study, run_on_ray, timeless, write_digits
 
-from raysel.core.errors import ConfigError, DirectoryError, StudyError
+from raysel.core.errors import DirectoryError, StudyError
 from raysel.data.loading import load_dataset
 from raysel.evaluation.records import choose_n
 from raysel.execution.ray import executor as ray_executor
-from raysel.run.api import run_study
 from raysel.study.definition import Study
 from raysel.tracking.journal import Journal
 from raysel.tracking.log import Progress, StudyLog
@@ -150,13 +149,6 @@ def test_a_winner_that_cannot_be_refitted_is_named(tmp_path, digits):
     )
     with pytest.raises(StudyError, match=r"^the winner of outer0, alpha=0.01 rank=1, could not be refitted: \w+"):
         run_on_ray(broken, tmp_path / "run")
-
-
-def test_more_cpus_than_there_are_is_refused_before_anything_is_written(tmp_path, digits):
-    study = make_study(digits, search__cpus_per_trial=4096)
-    with pytest.raises(ConfigError, match=r"search\.cpus_per_trial: 4096 exceeds the \d+ CPUs of this machine"):
-        run_study(study, output=tmp_path / "study", progress=False)
-    assert not (tmp_path / "study").exists()
 
 
 def test_groups_stay_whole_through_the_plan_of_a_study(tmp_path):

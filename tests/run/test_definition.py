@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from small_compare import raw_comparison
+from small_comparisons import raw_comparison
 
 from raysel.config import dump_config, load_comparison, load_config
 from raysel.core.errors import ConfigError, DataError

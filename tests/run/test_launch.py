@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import pytest
@@ -60,8 +59,3 @@ def test_a_job_uses_its_cluster_and_local_this_machine(study, monkeypatch):
 def test_ray_client_is_refused_with_what_to_do(study):
     with pytest.raises(ConfigError, match=r"ray job submit --address http://10\.0\.0\.1:8265"):
         check_resources(study, "ray://10.0.0.1:10001")
-
-
-def test_more_cpus_than_there_are_is_refused(study):
-    with pytest.raises(ConfigError, match="exceeds the"):
-        check_resources(with_search(study, cpus_per_trial=len(os.sched_getaffinity(0)) + 1), "local")

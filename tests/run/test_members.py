@@ -15,8 +15,8 @@ from pathlib import Path
 from unittest.mock import MagicMock
 
 import pytest
-from small_compare import found, members, raw_comparison, write_comparison
-from small_studies import ENDLESS, write_digits
+from small_comparisons import found, members, raw_comparison, write_comparison_config
+from small_studies import ENDLESS, NoUpload, Watcher, write_digits
 
 from raysel.config import load_comparison
 from raysel.core.errors import DirectoryError, RayStartError, StudyError
@@ -25,30 +25,8 @@ from raysel.run import course
 from raysel.run.api import prepare_study, resume_comparison, run_comparison
 from raysel.select import main as select_main
 from raysel.tracking.journal import read_journal
-from raysel.tracking.upload_process import MemberUpload
 
 FOLDERS = ("smr-small", "svm", "z")
-
-
-class Stopper:
-    """Listener that interrupts at the n-th sign of life."""
-
-    def __init__(self, at: int) -> None:
-        self._left = at
-
-    def __enter__(self) -> Stopper:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def show(self, _: object) -> None:
-        self._left -= 1
-        if self._left == 0:
-            raise KeyboardInterrupt
-
-    def message(self, text: str) -> None:
-        pass
 
 
 def test_members_are_the_studies_that_run_alone_on_the_same_folds(finished, tmp_path, monkeypatch):
@@ -58,7 +36,7 @@ def test_members_are_the_studies_that_run_alone_on_the_same_folds(finished, tmp_
         alone = comparison.members[label].to_dict()
         alone["cv"]["plan"] = str(finished.study / "plan.json")
         study = prepare_study(alone)
-        course.run(study, tmp_path / folder, SerialExecutor(study), (), lambda _: MemberUpload())
+        course.run(study, tmp_path / folder, SerialExecutor(study), (), NoUpload)
         assert found(tmp_path / folder) == found(finished.study / folder)
         assert (finished.study / folder / "plan.json").read_bytes() == (finished.study / "plan.json").read_bytes()
 
@@ -92,7 +70,7 @@ def test_a_member_is_an_ordinary_study(finished, capsys):
 @pytest.mark.parametrize("at", [3, pytest.param(17, marks=pytest.mark.slow)])
 def test_what_was_interrupted_and_resumed_is_what_was_not(finished, here, at):
     with pytest.raises(KeyboardInterrupt):
-        run_comparison("few.yaml", output="compared", progress=Stopper(at))
+        run_comparison("few.yaml", output="compared", progress=Watcher(at))
     before = {f: (here / "compared" / f / "journal.jsonl") for f in FOLDERS}
     kept = {f: path.read_bytes() for f, path in before.items() if path.exists()}
     assert kept
@@ -205,7 +183,7 @@ print(len(started), ray.is_initialized())
 
 @pytest.mark.slow
 def test_ray_is_started_once_for_all_members(finished, here):
-    write_comparison(here / "ray.yaml", search={"max_concurrent": 2})
+    write_comparison_config(here / "ray.yaml", search={"max_concurrent": 2})
     done = subprocess.run([sys.executable, "-c", ON_RAY], cwd=here, capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["1", "False"], done.stderr
     for folder in FOLDERS:
@@ -215,7 +193,7 @@ def test_ray_is_started_once_for_all_members(finished, here):
 @pytest.mark.slow
 def test_a_comparison_killed_at_random_moments_comes_to_the_same_end(finished, tmp_path):
     write_digits(tmp_path / "few.npz")
-    write_comparison(tmp_path / "few.yaml")
+    write_comparison_config(tmp_path / "few.yaml")
     path, kills = tmp_path / "compared", 0
     for seconds in (None, 9, 6.5, 12):
         how = ["--resume", str(path)] if (path / "members.json").exists() else ["few.yaml", "--output", str(path)]

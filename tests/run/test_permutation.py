@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score, permutation_test_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from small_studies import make_study, raw_config, write_digits
+from small_studies import Watcher, make_study, raw_config, write_digits
 
 import raysel
 from raysel import permute
@@ -394,30 +394,15 @@ def test_the_command_prints_the_sentences_and_its_errors(path, tested, capsys):
 
 
 def test_the_command_says_how_to_finish_a_study_and_that_it_was_terminated(path, capsys, monkeypatch):
-    monkeypatch.setattr("raysel.cli.resampling.ProgressLine", lambda _: Terminates())
+    monkeypatch.setattr(
+        "raysel.cli.resampling.ProgressLine", lambda _: Watcher(phase=f"{N + 2}/", number=signal.SIGTERM)
+    )
     assert permute.main([str(path), "--permutations", str(N + 2), "--executor", "serial"]) == 143
     assert f"resume with: python -m raysel.permute {path} --permutations {N + 2}" in capsys.readouterr().err
     lines = (path / "journal.jsonl").read_text().splitlines(keepends=True)
     (path / "journal.jsonl").write_text("".join(line for line in lines if '"kind":"end"' not in line))
     assert permute.main([str(path)]) == 2
     assert f"python -m raysel.tune --resume {path}" in capsys.readouterr().err
-
-
-class Terminates:
-    """Listener that sends SIGTERM to its process once a permutation has ended."""
-
-    def show(self, progress):
-        if progress.phase.startswith(f"{N + 2}/"):
-            signal.raise_signal(signal.SIGTERM)
-
-    def message(self, text):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from small_studies import Watcher
 
 from raysel.core.errors import DirectoryError, StudyError, UnfinishedStudyError
 from raysel.execution.serial import SerialExecutor
@@ -41,27 +42,6 @@ def journal(tmp_path):
     return tmp_path / "draws" / "journal.jsonl"
 
 
-class Stops:
-    """Listener that raises KeyboardInterrupt once some pieces have ended, and keeps the texts."""
-
-    def __init__(self, after=None):
-        self.after, self.texts = after, []
-
-    def show(self, progress):
-        self.texts.append(progress.phase)
-        if progress.phase.startswith(f"{self.after}/"):
-            raise KeyboardInterrupt
-
-    def message(self, text):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-
 def test_pieces_are_computed_once_wherever_they_stop(run, journal):
     whole = run(range(6))
     assert list(whole.values) == [0, 1, 2, 4, 5]
@@ -80,13 +60,13 @@ def test_pieces_are_computed_once_wherever_they_stop(run, journal):
 
 def test_an_interrupt_keeps_what_has_ended(run, journal):
     with pytest.raises(KeyboardInterrupt):
-        run(range(6), listeners=[Stops(after=2)])
+        run(range(6), listeners=[Watcher(phase="2/")])
     lines = list(read_journal(journal))
     assert [line.get("number") for line in lines] == [None, 0, 1]
-    listener = Stops()
+    listener = Watcher()
     assert list(run(range(6), listeners=[listener]).values) == [0, 1, 2, 4, 5]
-    assert listener.texts[0] == "2/6 draws · 0 failed"
-    assert listener.texts[-1] == "6/6 draws · 1 failed"
+    assert listener.phases[0] == "2/6 draws · 0 failed"
+    assert listener.phases[-1] == "6/6 draws · 1 failed"
 
 
 def test_nodes_with_other_versions_are_named_once_and_stay_with_what_they_computed(run, journal, monkeypatch):

@@ -197,6 +197,10 @@ def test_it_is_written_and_joined_to_the_ranking(filtered, tmp_path):
     ):
         assert told in text
     assert "overlapping outer folds" in texts.stability(Facts.of(result, 3))
+    described = manifest["stability_selection"]
+    assert described["of"].startswith("share of 20 random halves of all samples that select a feature among the top 5")
+    assert described["sentences"] == [found.sentence(), *found.remarks()]
+    assert set(described["selected"]) == set(written["selected"])
     assert set(written["selected"]) == {name for name, chosen in zip(expected, found.selected, strict=True) if chosen}
     curve = found.thresholds()
     assert curve.n_features.is_monotonic_decreasing
@@ -341,12 +345,3 @@ def test_the_command_prints_the_set_with_its_bounds(filtered, tmp_path, capsys):
     assert capsys.readouterr().out == f"{tmp_path / 'study'}\n"
     assert main([str(tmp_path / "nothing")]) == 2
     assert "error: " in capsys.readouterr().err
-
-
-def test_the_manifest_says_what_was_found(filtered):
-    path, found = filtered
-    described = json.loads((path / "ranking/manifest.json").read_text())["stability_selection"]
-    assert described["of"].startswith("share of 20 random halves of all samples that select a feature among the top 5")
-    assert described["sentences"] == [found.sentence(), *found.remarks()]
-    names = StudyResult.open(path).feature_names
-    assert sorted(described["selected"]) == sorted(names[i] for i in np.flatnonzero(found.selected))

@@ -6,7 +6,8 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from smml_reference import conic_optimum, posed_problem
+from smml_random import posed_problem
+from smml_reference import conic_optimum
 
 from raysel.solvers.smml.admm import ConsensusADMM
 
