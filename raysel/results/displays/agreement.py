@@ -53,16 +53,16 @@ class FoldRanks(StudyDisplay):
         """Show the fold ranks of the final model's best features, or of the consensus if there is no such model."""
         if not result.ranks_features:
             return None
-        own = source_ranking(result, by=FINAL if result.is_ranked else CONSENSUS)
-        order, n_shown, source = own.order, own.n_scored, f"of {own.source}"
+        shown = source_ranking(result, by=FINAL if result.is_ranked else CONSENSUS)
+        order, n_shown, source = shown.order, shown.n_scored, f"of {shown.source}"
         if not result.is_ranked:
-            order = np.argsort(own.consensus_rank, kind="stable")
+            order = np.argsort(shown.consensus_rank, kind="stable")
             n_shown, source = result.default_top, "by mean rank over the outer folds"
         if not n_shown:
             return None
-        ranks = np.where(own.fold_ranks <= own.fold_n_scored[:, None], own.fold_ranks, np.nan)[:, order]
-        names = [own.feature_names[i] for i in order]
-        return cls(result.name, names, ranks, own.fold_names, own.n_selected, min(n_shown, _MOST), source)
+        ranks = np.where(shown.fold_ranks <= shown.fold_n_scored[:, None], shown.fold_ranks, np.nan)[:, order]
+        names = [shown.feature_names[i] for i in order]
+        return cls(result.name, names, ranks, shown.fold_names, shown.n_selected, min(n_shown, _MOST), source)
 
     @property
     def _shown(self) -> FloatArray:

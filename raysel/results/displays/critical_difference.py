@@ -115,8 +115,8 @@ def _axis(names: Sequence[str], mean_ranks: FloatArray, order: Sequence[int], on
     at_least, at_most = _EDGE + widths[:on_left] + 0.05, _WIDTH - _EDGE - widths[on_left:] - 0.05
     limits = np.concatenate([-at_least, at_most, [-1.0]])  # at least an inch long
     left_of = np.concatenate([-lines[:on_left], lines[on_left:], [[1.0, -1.0]]])
-    found = linprog([1.0, -1.0], left_of, limits, bounds=ends)
-    return (float(found.x[0]), float(found.x[1])) if found.x is not None else (ends[0][0], ends[1][1])
+    longest = linprog([1.0, -1.0], left_of, limits, bounds=ends)
+    return (float(longest.x[0]), float(longest.x[1])) if longest.x is not None else (ends[0][0], ends[1][1])
 
 
 def _draw_critical_difference(ax: Axes, start: float, end: float, y: float, value: float) -> None:

@@ -232,7 +232,7 @@ class MeanImages(DividedDisplay):
         mean = read_image(result.directory.mean_sample, len(result.feature_names))
         if mean is None:
             return None
-        blocks = [(task, *found) for task, found in result.layout.blocks().items() if found[1].is_image]
+        blocks = [(task, *block) for task, block in result.layout.blocks().items() if block[1].is_image]
         means = []
         for i, (task, columns, block) in enumerate(blocks[:_MOST_TASKS]):
             what = f"Mean of all {result.stored.study.n_samples} samples"

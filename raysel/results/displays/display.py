@@ -263,14 +263,14 @@ def _more_fonts(figure: Figure) -> list[str]:
     """Families of installed fonts that have the letters of the figure which the default font lacks."""
     letters = {c for text in figure.findobj(Text) if isinstance(text, Text) for c in text.get_text()}
     missing = {c for c in letters if ord(c) > 0x7F} - _letters_of(font_manager.findfont(font_manager.FontProperties()))
-    found: list[str] = []
+    families: list[str] = []
     for font in sorted(font_manager.fontManager.ttflist, key=_preference) if missing else ():
         if helps := missing & _letters_of(font.fname):
-            found.append(font.name)
+            families.append(font.name)
             missing -= helps
         if not missing:
             break
-    return found
+    return families
 
 
 def _preference(font: font_manager.FontEntry) -> tuple[bool, str, str]:

@@ -206,25 +206,25 @@ def _views(shape: tuple[int, ...], places: Sequence[LabelArray], in_space: bool)
         return [_View((every, every, i), ("axis0", "axis1"), f"; channel axis2 = {i}") for i in range(shape[2])]
     middle = [int(np.median(index) + 0.5) for index in places]
     wide = [axis for axis, side in enumerate(shape) if side > 1][:3]
-    found = []
+    views = []
     for first, second in reversed(list(combinations(wide, 2))):
         cut = {axis: i for axis, i in enumerate(middle) if axis not in (first, second)}
         cells = tuple(cut.get(axis, slice(None)) for axis in range(len(shape)))
-        told = ", ".join(f"axis{axis} = {i}" for axis, i in cut.items())
-        found.append(_View(cells, (f"axis{first}", f"axis{second}"), f"; slice {told}"))
-    return found
+        cut_at = ", ".join(f"axis{axis} = {i}" for axis, i in cut.items())
+        views.append(_View(cells, (f"axis{first}", f"axis{second}"), f"; slice {cut_at}"))
+    return views
 
 
 def _columns(X: FloatArray, members: Mapping[str, IntArray], names: Sequence[str], of: str, share: int) -> Ranges:
     n = min(X.shape[1], max(10, _MOST_COLUMNS // share))
-    own = X[:, :n]
+    values = X[:, :n]
     classes = list(members) if len(members) <= _MOST_CLASSES else []
-    means = [own[members[name]].mean(axis=0) for name in classes]
+    means = [values[members[name]].mean(axis=0) for name in classes]
     shown = f"the first {n} of {X.shape[1]} columns" if n < X.shape[1] else f"all {n} columns"
     return Ranges(
         about=f"{of}{shown}, each over its own range from smallest to largest value",
         names=list(names[:n]),
-        quantiles=np.quantile(own, _QUARTILES, axis=0).T,
+        quantiles=np.quantile(values, _QUARTILES, axis=0).T,
         means=np.array(means).T if means else np.empty((n, 0)),
         classes=classes,
     )

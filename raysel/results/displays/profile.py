@@ -55,13 +55,13 @@ class Profile(StudyDisplay):
         if not result.is_ranked or result.layout.is_multitask or not result.directory.model.exists():
             return None
         try:
-            found = linear_coefficients(result.model, len(result.feature_names))
+            linear = linear_coefficients(result.model, len(result.feature_names))
         except DataError:  # the model file is damaged, or names a class that is not trusted
             return None
         shown = (ranking or source_ranking(result)).top()
-        if found is None or not len(shown):
+        if linear is None or not len(shown):
             return None
-        values, classes = found
+        values, classes = linear
         if result.classes and len(result.classes) in (len(classes), len(values)):
             classes = list(result.classes)
         names = [result.feature_names[i] for i in shown]
@@ -110,10 +110,10 @@ class Profile(StudyDisplay):
         ax.barh(range(len(values)), values[:, 0], color=colours, edgecolor="0.3", linewidth=0.5, height=0.7)
         ax.axvline(0, color="0", linewidth=0.8)
         drawing.clean_axes(ax, "x")
-        other, own = ("the others", "the class")
+        other, one = ("the others", "the class")
         if len(self.classes) == 2:
-            other, own = (short(name, 16) for name in self.classes)
-        ax.set_xlabel(f"coefficient\nabove 0 for {own}\nbelow 0 for {other}", parse_math=False)
+            other, one = (short(name, 16) for name in self.classes)
+        ax.set_xlabel(f"coefficient\nabove 0 for {one}\nbelow 0 for {other}", parse_math=False)
 
     def _draw_cells(self, ax: Axes, values: FloatArray) -> None:
         limit = float(np.abs(values).max(initial=0.0)) or 1.0

@@ -140,7 +140,7 @@ class ScoreCurve(StudyDisplay):
         for name, rows in self.references.items():
             means, (colour, dashes, marker) = rows.mean(axis=0), _REFERENCES.get(name, _OTHER)
             if means.max() < lowest:
-                below.append(f"{drawing.readable(name)} {means.mean():.3f}")
+                below.append(f"{short(drawing.readable(name), 24)} {means.mean():.3f}")
                 continue
             places, level = (x[[0, -1]], np.repeat(means, 2)) if len(means) == 1 else (x, means)
             ax.plot(places, level, color=colour, linestyle=(0, dashes), marker=marker, markersize=4.5, linewidth=1.4)
@@ -175,7 +175,7 @@ class ScoreRows(StudyDisplay):
             return None
         rows = {"test (unseen samples)": result.test_scores, "inner validation": result.inner_scores}
         rows |= {f"test, {name}": scores for name, scores in result.task_scores.items()}
-        rows |= {texts.reference_name(result.facts, name): found.scores for name, found in result.references.items()}
+        rows |= {texts.reference_name(result.facts, name): one.scores for name, one in result.references.items()}
         folds = [refit.fold for refit in result.outer]
         return cls(result.name, drawing.readable(result.metric), rows, folds, bool(result.task_scores))
 

@@ -68,8 +68,8 @@ class SearchSurface(StudyDisplay):
         tried = _tried(result, by_fold=False)
         if len(varying_parameters(tried)) == 1 and any(record.fold for record in result.records):
             tried = _tried(result, by_fold=True)
-        found = cls(result.name, drawing.readable(result.metric), tried)
-        return found if found.shown and any(one.score is not None for one in tried) else None
+        surface = cls(result.name, drawing.readable(result.metric), tried)
+        return surface if surface.shown and any(one.score is not None for one in tried) else None
 
     @property
     def what(self) -> str:  # type: ignore[override]
@@ -207,7 +207,7 @@ class SearchSurface(StudyDisplay):
         shown = np.ma.masked_invalid(best)
         image = ax.imshow(shown, cmap="viridis", aspect="auto", origin="lower", interpolation="nearest")
         drawing.add_colour_bar(ax, image, f"validation {self.metric}")
-        won = {place: n for place, found in cells.items() if (n := sum(one.n_winners for one in found))}
+        won = {place: n for place, group in cells.items() if (n := sum(one.n_winners for one in group))}
         dark, failed = best < shown.min() + 0.6 * np.ptp(shown), [place for place in cells if np.isnan(best[place])]
         written = len(columns) <= 12 and len(rows) <= 14
         if written:

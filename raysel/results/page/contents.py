@@ -204,7 +204,7 @@ def named(place: str | Path) -> str:
 def without_folders(value: Any) -> Any:
     """Return plain data with the paths in it as a report names them."""
     if isinstance(value, Mapping):
-        return {key: without_folders(own) for key, own in value.items()}
+        return {key: without_folders(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [without_folders(own) for own in value]
     found = _LOCAL.fullmatch(value) if isinstance(value, str) else None

@@ -12,8 +12,8 @@ HOSTILE = ["$x^2_$ $\\frac{1", "a_b_c" * 30, "\u6570\u5b57", "<script>&amp;\"'",
 
 def line(ax, label):
     """Points of the only line whose label starts so."""
-    (found,) = (one for one in ax.lines if str(one.get_label()).startswith(label))
-    return found.get_xydata()
+    (only,) = (one for one in ax.lines if str(one.get_label()).startswith(label))
+    return only.get_xydata()
 
 
 def labels(axis):

@@ -98,27 +98,27 @@ def test_curves_and_rows_show_the_given_scores():
 @given(st.lists(st.floats(0, 3), min_size=1, max_size=12))
 def test_places_are_spread_out_in_the_same_order(wanted):
     wanted = np.array(wanted)
-    found = spread_out(wanted, 0.2, 3.0)
+    result = spread_out(wanted, 0.2, 3.0)
     order = np.argsort(wanted, kind="stable")
-    assert (np.diff(found[order]) >= 0.2 - 1e-9).all()
-    assert found.min() >= -1e-9
-    assert found.max() <= 3 + 1e-9
+    assert (np.diff(result[order]) >= 0.2 - 1e-9).all()
+    assert result.min() >= -1e-9
+    assert result.max() <= 3 + 1e-9
     if len(wanted) == 1 or np.diff(wanted[order]).min() >= 0.2:
-        assert found == pytest.approx(wanted)
+        assert result == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("k", [2, 5, 12])
 def test_the_critical_difference_diagram_places_every_method(k):
     rng = np.random.default_rng(k)
-    found = compare_over_data_sets(rng.normal(size=(9, k)) + np.linspace(2, 0, k))
+    result = compare_over_data_sets(rng.normal(size=(9, k)) + np.linspace(2, 0, k))
     names = [f"method {i} of {k}" for i in range(k)]
-    shown = RankDiagram("few", names, found.mean_ranks, found.critical_difference, found.groups, "Friedman's test")
+    shown = RankDiagram("few", names, result.mean_ranks, result.critical_difference, result.groups, "Friedman's test")
     figure = shown.headed_figure()
     renderer = draw(figure)
     boxes = [text.get_window_extent(renderer) for text in figure.axes[0].texts]
     for a, b in combinations(boxes, 2):
         assert not a.shrunk(0.95, 0.9).overlaps(b.shrunk(0.95, 0.9))
     drawn = " ".join(text.get_text() for text in figure.axes[0].texts)
-    for label, rank in zip(names, found.mean_ranks, strict=True):
+    for label, rank in zip(names, result.mean_ranks, strict=True):
         assert f"{label}  {rank:.2f}" in drawn or f"{rank:.2f}  {label}" in drawn
-    assert sum(line.get_linewidth() == 4 for line in figure.axes[0].lines) == len(found.groups)
+    assert sum(line.get_linewidth() == 4 for line in figure.axes[0].lines) == len(result.groups)

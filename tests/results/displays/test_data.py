@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from drawn import HOSTILE, draw, is_on_page, labels
-from no_warnings import no_warnings
+from drawn import draw, labels
 from sklearn.datasets import load_digits, load_wine
 
 from raysel.data.dataset import Dataset, join_tasks
@@ -55,18 +54,6 @@ def test_a_range_is_drawn_from_its_smallest_to_its_largest_value():
     assert marks == {"mean of no": [[0.25, 0], [0.25, 2]], "mean of yes": [[0.5, 0], [1.0, 2]]}
     assert [text.get_text() for text in ax.texts] == ["-2", "6", "constant: 3", "0", "40"]
     assert labels(ax.yaxis) == ["a", "b", "c"]
-
-
-@no_warnings
-def test_hostile_names_and_equal_values_stay_on_the_page():
-    n = len(HOSTILE)
-    parts = [
-        Images(HOSTILE[0] * 20, HOSTILE, np.zeros((n, 2, 40))),
-        Ranges(HOSTILE[1], HOSTILE, np.tile([0.0, 1e-9, 1.0, 1e9, 1e12], (n, 1)), np.zeros((n, 6)), HOSTILE[:6]),
-    ]
-    assert is_on_page(DataPreview(HOSTILE[0] * 9, parts, HOSTILE[2]).headed_figure())
-    for part in parts:
-        assert is_on_page(part.figure())
 
 
 def test_the_ends_of_ranges_touch_no_name():

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from drawn import HOSTILE, is_on_page, labels
-from no_warnings import no_warnings
+from drawn import is_on_page, labels
 from sklearn.metrics import confusion_matrix
 
 from raysel.results.displays.confusion import Confusion, LabelErrors
@@ -70,16 +69,3 @@ def test_the_profile_shows_as_many_features_as_there_is_room():
     assert len(shown.for_report().plot().patches) == 24
     (ax,) = shown.headed_figure().axes
     assert len(ax.patches) == 30
-
-
-@no_warnings
-def test_hostile_names_stay_on_the_page_without_a_warning():
-    n = len(HOSTILE)
-    for shown in (
-        Confusion(HOSTILE[0] * 9, np.eye(n, dtype=int) + 1, HOSTILE, 1),
-        LabelErrors(HOSTILE[1], np.ones((n, 4), dtype=int), HOSTILE, 1),
-        Profile(HOSTILE[3], np.eye(n) - 0.5, HOSTILE, HOSTILE, n),
-        Profile(HOSTILE[3], np.ones((1, n)), HOSTILE, HOSTILE[:2], n),
-    ):
-        assert is_on_page(shown.headed_figure())
-        assert is_on_page(shown.figure())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -13,12 +14,16 @@ from small_studies import raw_config, run_offline, write_digits
 
 from raysel.base.registry import OWN, solver_capabilities
 from raysel.core.errors import StudyError
+from raysel.data.loading import load_dataset
 from raysel.results.displays.confusion import Confusion, LabelErrors
+from raysel.results.displays.preview_data import preview_parts, write_preview_parts
 from raysel.results.displays.profile import Profile
 from raysel.results.displays.ranking import RankingFigure, score_meaning
-from raysel.results.displays.registry import DISPLAYS, display_of, write_displays
+from raysel.results.displays.registry import DISPLAYS, display_of, displays_of, write_displays
 from raysel.results.displays.scores import ScoreCurve, ScoreRows
 from raysel.results.displays.search import SearchSurface
+from raysel.results.page.contents import render_page
+from raysel.results.page.report import page_of
 from raysel.results.result import StudyResult
 
 PLOTS = ("ranking", "scores", "stability", "search", "confusion", "profile", "convergence")
@@ -68,13 +73,22 @@ def test_every_picture_is_written_in_every_format(confused, tmp_path):
     assert only.name == "ranking.png"
 
 
-def test_every_display_has_a_table_a_caption_and_a_title(confused):
+def test_every_display_has_a_table_a_caption_a_title_and_a_place_in_the_report(confused):
+    parts = preview_parts(load_dataset(confused.config["dataset"]["path"]))
+    write_preview_parts(parts, confused.directory.preview_parts)
     shown = [display for kind in DISPLAYS if (display := kind.from_result(confused))]
+    keys = [display.key for display in shown]
     assert len(shown) >= 9
+    assert len(set(keys)) == len(keys)
+    svg = " ".join(re.findall(r"<svg.*?</svg>", render_page(page_of(confused)), re.DOTALL))
+    assert {kind.section for kind in DISPLAYS} == {display.section for display in shown}  # this study has all sections
     for display in shown:
-        assert display.title
+        assert display.title.startswith("few: ")
+        assert display.title != "few: "
         assert display.caption.endswith(".")
         assert len(display.frame())
+        for panel in displays_of(confused, display.section):
+            assert f'id="{panel.key}-title"' in svg
 
 
 def test_maps_lie_over_the_mean_of_the_data_without_the_data_file(finished):

@@ -7,8 +7,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from drawn import HOSTILE, is_on_page, labels, line
-from no_warnings import no_warnings
+from drawn import is_on_page, labels, line
 
 from raysel.results.displays.agreement import FoldRanks, StabilityCurve
 from raysel.results.displays.scores import ScoreCurve, ScoreRows
@@ -105,16 +104,3 @@ def test_fold_ranks_are_written_where_they_belong():
     pd.testing.assert_frame_equal(
         shown.frame(), pd.DataFrame({"feature": ["a", "b", "c"], "outer0": ranks[0], "outer1": ranks[1]})
     )
-
-
-@no_warnings
-def test_hostile_names_stay_on_the_page_without_a_warning():
-    shown = [
-        curve((1, 2), 1, name=HOSTILE[0] * 9, references={HOSTILE[1]: np.array([[0.7]])}),
-        ScoreRows(HOSTILE[0], "accuracy", {name: [0.5, 0.4] for name in HOSTILE}, ["a", "b"]),
-        stability([1], [0.0], [[0.0, -0.1, 0.1]], chosen=1),
-        FoldRanks(HOSTILE[0], HOSTILE, np.ones((7, 7)), HOSTILE, 2, 7, "of the final model"),
-    ]
-    for display in shown:
-        assert is_on_page(display.headed_figure())
-        assert is_on_page(display.figure())

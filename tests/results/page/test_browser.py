@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
-import socket
+import socketserver
 import subprocess
 import threading
 import zlib
 from pathlib import Path
 
 import pytest
-from report_pages import run_kind
 
 pytestmark = pytest.mark.slow
 
@@ -24,30 +24,30 @@ _QUIET = [
 _OWN = re.compile(r"^[A-Z]+ (http://)?([\w-]+\.)*(google|googleapis|gvt1)\.com[:/]")
 
 
-class Listener:
+class Proxy(socketserver.ThreadingTCPServer):
     """Proxy that answers nothing and keeps what it was asked for."""
 
+    daemon_threads = True
+
     def __init__(self) -> None:
-        self._server = socket.create_server(("127.0.0.1", 0))
-        self.port = self._server.getsockname()[1]
+        super().__init__(("127.0.0.1", 0), Listener)
         self.asked: list[str] = []
-        threading.Thread(target=self._listen, daemon=True).start()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
 
-    def _listen(self) -> None:
-        while True:
-            try:
-                connection, _ = self._server.accept()
-            except OSError:
-                return
-            with connection:
-                connection.settimeout(5)
-                try:
-                    self.asked.append(connection.recv(4096).decode(errors="replace").partition("\r\n")[0])
-                except OSError:
-                    self.asked.append("")
+    def server_close(self) -> None:
+        self.shutdown()
+        super().server_close()
 
-    def close(self) -> None:
-        self._server.close()
+
+class Listener(socketserver.BaseRequestHandler):
+    """Reader of one request."""
+
+    def handle(self) -> None:
+        self.request.settimeout(5)
+        content = b""
+        with contextlib.suppress(OSError):
+            content = self.request.recv(4096)
+        self.server.asked.append(content.decode(errors="replace").partition("\r\n")[0])
 
 
 def browse(page: Path, folder: Path, *options: str) -> tuple[str, str, list[str]]:
@@ -55,30 +55,17 @@ def browse(page: Path, folder: Path, *options: str) -> tuple[str, str, list[str]
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("needs Debian's chromium")
-    listener = Listener()
-    try:
-        done = subprocess.run(
-            [
-                chromium,
-                *_QUIET,
-                f"--user-data-dir={folder}",
-                f"--proxy-server=127.0.0.1:{listener.port}",
-                *(options or ["--dump-dom"]),
-                page.as_uri(),
-            ],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=True,
-        )
-    finally:
-        listener.close()
-    return done.stdout, done.stderr, [line for line in listener.asked if not _OWN.search(line)]
+    with Proxy() as proxy:
+        options = options or ("--dump-dom",)
+        network = f"--proxy-server=127.0.0.1:{proxy.server_address[1]}"
+        command = [chromium, *_QUIET, f"--user-data-dir={folder}", network, *options, page.as_uri()]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    return done.stdout, done.stderr, [line for line in proxy.asked if not _OWN.search(line)]
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory):
-    return run_kind("matrix", tmp_path_factory.mktemp("browser")).directory.report
+def report(matrix):
+    return matrix.directory.report
 
 
 def test_it_makes_no_request_and_reports_no_error(report, tmp_path):
@@ -118,9 +105,8 @@ document.body.append(...wide.map(one => 'CUT ' + one.tagName + ' ' + one.classNa
 
 
 @pytest.mark.parametrize("kind", ["matrix", "table", "tasks"])
-def test_no_column_is_cut_off_on_a_phone(kind, report, tmp_path):
-    result = None if kind == "matrix" else run_kind(kind, tmp_path / "study")
-    shutil.copy(report if result is None else result.directory.report, tmp_path / "report.html")
+def test_no_column_is_cut_off_on_a_phone(kind, study_of, tmp_path):
+    shutil.copy(study_of(kind).directory.report, tmp_path / "report.html")
     (tmp_path / "measure.html").write_text(_MEASURE)
     options = ("--allow-file-access-from-files", "--dump-dom")
     document, _, _ = browse(tmp_path / "measure.html", tmp_path / "profile", *options)
@@ -138,11 +124,11 @@ def test_it_prints_without_empty_pages(report, tmp_path):
 def drawn_pages(pdf: bytes) -> list[bool]:
     """Whether each page of a file draws text or images."""
     objects = {int(n): body for n, body in re.findall(rb"(?s)\b(\d+) 0 obj\s(.*?)endobj", pdf)}
-    found = []
+    drawn = []
     for body in objects.values():
         if not re.search(rb"/Type\s*/Page\b", body):
             continue
         content = objects[int(re.search(rb"/Contents (\d+) 0 R", body)[1])]
         stream = zlib.decompressobj().decompress(re.search(rb"(?s)stream\r?\n(.*)", content)[1])
-        found.append(bool(re.search(rb"\b(Tj|TJ|Do)\b", stream)))
-    return found
+        drawn.append(bool(re.search(rb"\b(Tj|TJ|Do)\b", stream)))
+    return drawn

@@ -16,25 +16,25 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
 @given(st.lists(st.tuples(TEXT, st.floats(allow_nan=False), st.none())))
 def test_a_table_reads_back_without_loss(rows):
-    found = csv_download("t.csv", ["name", "value", "none"], rows, largest=10**9)
-    head, *read = csv.reader(io.StringIO(found.content.decode(), newline=""))
+    file = csv_download("t.csv", ["name", "value", "none"], rows, largest=10**9)
+    head, *read = csv.reader(io.StringIO(file.content.decode(), newline=""))
     assert head == ["name", "value", "none"]
     names = [name.removeprefix("'") for name, _, _ in read]  # which a formula and an apostrophe have in front
     assert all(name[:1] not in tuple("=+-@\t\r\n") for name, _, _ in read if name)
     assert names == [name for name, _, _ in rows]
     assert [(float(value), empty) for _, value, empty in read] == [(value, "") for _, value, _ in rows]
-    assert not found.note
+    assert not file.note
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 9, 10, 500])
 def test_a_table_is_cut_at_the_largest_size(n_rows):
     rows = [(f"{i:03d}",) for i in range(n_rows)]
-    found = csv_download("t.csv", ["abc"], rows, largest=50, rest="all.csv")
-    assert len(found.content) <= 50
-    kept = found.content.decode().splitlines()[1:]
+    file = csv_download("t.csv", ["abc"], rows, largest=50, rest="all.csv")
+    assert len(file.content) <= 50
+    kept = file.content.decode().splitlines()[1:]
     assert kept == [row[0] for row in rows[: len(kept)]]
     assert len(kept) == min(n_rows, 9)
-    assert found.note == ("" if n_rows <= 9 else "first 9 rows; all are in all.csv")
+    assert file.note == ("" if n_rows <= 9 else "first 9 rows; all are in all.csv")
 
 
 @given(st.text())
