@@ -216,7 +216,7 @@ class StudyLog:
     def enter_phase(self, phase: str) -> None:
         """Report the current phase of the study."""
         self._progress.phase = phase
-        self._show()
+        self.refresh()
 
     def message(self, text: str) -> None:
         """Pass a message to the listeners."""
@@ -236,16 +236,13 @@ class StudyLog:
         self._changed()
 
     def refresh(self) -> None:
-        """Show the progress again while a trial runs."""
-        self._show()
+        """Show the progress, again and again while a trial runs."""
+        for listener in self._listeners:
+            listener.show(self._progress)
 
     def _changed(self) -> None:
         self._write_counts()
-        self._show()
-
-    def _show(self) -> None:
-        for listener in self._listeners:
-            listener.show(self._progress)
+        self.refresh()
 
     def _write_counts(self) -> None:
         with suppress(OSError):  # the counts are for display only; a full disk raises an error in the journal

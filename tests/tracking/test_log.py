@@ -61,26 +61,21 @@ def test_the_counts_are_those_of_the_trials(tmp_path_factory, outcomes, scores):
     assert not listener.open
 
 
-def test_the_counts_are_written_when_a_study_fails(tmp_path):
-    with suppress(StudyError), make_log(tmp_path, 9) as log:
-        log.trial_started()
-        log.trial_started()
-        log.trial_ended(failed=False)
-        raise StudyError("ended")
+def test_the_counts_are_written_when_a_study_fails_if_they_can_be(tmp_path):
+    listener = Notebook()
+    for folder in (tmp_path, tmp_path / "gone"):
+        progress, journal = Progress(9, "accuracy"), Journal(tmp_path / "journal.jsonl")
+        with suppress(StudyError), StudyLog(journal, progress, folder / "progress.json", [listener]) as log:
+            log.enter_phase("refitting")
+            log.message("a sentence")
+            log.trial_started()
+            log.trial_started()
+            log.trial_ended(failed=False)
+            raise StudyError("ended")
     expected = {"finished": 1, "running": 0, "failed": 0, "total": 9}
     assert json.loads((tmp_path / "progress.json").read_text()) == expected
-
-
-def test_counts_that_cannot_be_written_neither_end_a_study_nor_hide_its_error(tmp_path):
-    folder, listener = tmp_path / "gone", Notebook()
-    journal = Journal(tmp_path / "journal.jsonl")
-    with StudyLog(journal, Progress(9, "accuracy"), folder / "progress.json", [listener]) as log:
-        log.enter_phase("refitting")
-        log.message("a sentence")
-        log.trial_started()
-        log.trial_ended(failed=False)
     assert listener.seen[-1][:2] == ("refitting", 1)
-    assert listener.said == ["a sentence"]
+    assert listener.said == ["a sentence"] * 2
 
 
 def test_trials_of_an_earlier_run_count_and_take_no_time():

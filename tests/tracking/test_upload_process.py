@@ -18,7 +18,6 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -280,56 +279,14 @@ def server(tmp_path_factory):
     found.kill()
 
 
-@pytest.fixture
-def slow(server):
-    """The same server behind a line that takes its time with each call."""
-
-    class Line(BaseHTTPRequestHandler):
-        def pass_on(self):
-            time.sleep(1.5)
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0))) or None
-            call = urllib.request.Request(server.uri + self.path, body, dict(self.headers), method=self.command)
-            try:
-                with urllib.request.urlopen(call) as reply:
-                    status, content = reply.status, reply.read()
-            except urllib.error.HTTPError as error:
-                status, content = error.code, error.read()
-            with suppress(OSError):  # who asked may have gone
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-        do_GET = do_POST = do_PATCH = pass_on  # noqa: N815 - their names
-
-        def log_message(self, *_):
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Line) as line:
-        threading.Thread(target=line.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{line.server_address[1]}"
-        line.shutdown()
-
-
 @pytest.mark.slow
-def test_a_slow_server_is_not_waited_for_and_gets_the_rest_later(server, slow, directory_of):
-    directory = directory_of(slow, "slow")
-    uploader = MLflowUploader(directory)
-    wait_for(uploader, lambda status: status["logged"] >= 1)
-    time.sleep(0.7)  # in the middle of its next call
-    status = uploader.finish(patience=0.5)
-    assert not status["complete"]
-    assert 1 <= status["logged"] < len(list(read_records(directory.journal)))
-    assert replay(directory, server.uri)["complete"]
-    assert_uploaded(server.store, directory)
-
-
-@pytest.mark.slow
-def test_a_server_that_dies_midway_costs_nothing_but_its_own_runs(server, directory_of):
+def test_a_stopped_uploader_and_a_server_that_dies_midway_cost_nothing_but_their_own_runs(server, directory_of):
     directory = directory_of(server.uri, "again", most=3)
     uploader = MLflowUploader(directory)
     try:
+        wait_for(uploader, lambda status: status["logged"] >= 1)
+        assert not uploader.finish(patience=0)["complete"]  # stopped wherever it is
+        uploader = MLflowUploader(directory)
         wait_for(uploader, lambda status: status["logged"] >= 3)
         server.kill()
         directory_of(server.uri, "again")
@@ -337,8 +294,7 @@ def test_a_server_that_dies_midway_costs_nothing_but_its_own_runs(server, direct
         assert (status["complete"], status["logged"], bool(status["error"])) == (False, 3, True)
         assert uploader._process.returncode is not None
         server.start()
-        assert upload_study(directory, None)
-        assert tracking_status(directory)["complete"]
+        assert replay(directory, server.uri)["complete"]
     finally:
         uploader.stop()
     assert_uploaded(server.store, directory)
