@@ -214,8 +214,8 @@ def trusted_types() -> frozenset[str]:
     >>> "raysel.data.scaling.UnitScaler" in trusted_types()
     True
     """
-    own = (target.replace(":", ".") for target in OWN.values())
-    return frozenset([*own, *plugin_targets(GROUP), *_PARTS, *SKLEARN, *FUNCTIONS, "sklearn.tree._tree.Tree"])
+    methods = (target.replace(":", ".") for target in OWN.values())
+    return frozenset([*methods, *plugin_targets(GROUP), *_PARTS, *SKLEARN, *FUNCTIONS, "sklearn.tree._tree.Tree"])
 
 
 def untrusted_types(model: BaseEstimator) -> list[str]:

@@ -261,8 +261,8 @@ class ComparisonRecord:
             f"'{entry.folder}' is not the name of a member's folder": not _is_folder(entry.folder)
             for entry in record.members
         }
-        for fault, found in faults.items():
-            if found:
+        for fault, is_so in faults.items():
+            if is_so:
                 raise DataError(fault)
         return replace(record, uri=keep_credentials(record.uri))
 

@@ -98,9 +98,9 @@ class LineWriter:
         while end:
             start = max(0, end - 2**16)
             self._file.seek(start)
-            found = self._file.read(end - start).rfind(b"\n")
-            end = start if found < 0 else start + found + 1
-            if found >= 0:
+            position = self._file.read(end - start).rfind(b"\n")
+            end = start if position < 0 else start + position + 1
+            if position >= 0:
                 break
         if end < size:
             os.ftruncate(self._file.fileno(), end)

@@ -49,7 +49,8 @@ class Progress:
     _started: list[tuple[float, Mapping[str, Any]]] = field(default_factory=list)
     _ended: list[tuple[float, float, Mapping[str, Any]]] = field(default_factory=list)  # time, duration, parameters
     _slots: list[int] = field(default_factory=list)
-    _expected: _Expected | None = None
+    #: Seconds of the trials that wait, pace and typical durations, which change only when a trial ends.
+    _expected: tuple[float, float, _Typical] | None = None
 
     def begin(
         self, records: Sequence[Any], best: float | None = None, waiting: Sequence[Mapping[str, Any]] = ()
@@ -74,11 +75,11 @@ class Progress:
         self.finished += not failed
         if score is not None and (self.best is None or score > self.best):
             self.best = score
-        own = params or {}
-        index = next((i for i, (_, other) in enumerate(self._started) if other == own), 0)
+        ended = params or {}
+        index = next((i for i, (_, other) in enumerate(self._started) if other == ended), 0)
         if self._started:
             del self._started[index]
-        self._ended.append((self.clock(), max(0.0, seconds), own))
+        self._ended.append((self.clock(), max(0.0, seconds), ended))
         self._expected = None
 
     def counts(self) -> dict[str, int]:
@@ -100,10 +101,11 @@ class Progress:
             n_waiting = max(0, self.total - self.n_ended - self.running)
             known = sum(map(typical.seconds, self._waiting[:n_waiting]))
             queued = known + max(0, n_waiting - len(self._waiting)) * typical.overall
-            self._expected = _Expected(queued, self._pace(), typical)
-        now, typical = self.clock(), self._expected.typical
+            self._expected = queued, self._pace(), typical
+        queued, pace, typical = self._expected
+        now = self.clock()
         left = [max(0.0, typical.seconds(params) - (now - started)) for started, params in self._started]
-        return max([self._expected.pace * (self._expected.queued + sum(left)), *left])
+        return max([pace * (queued + sum(left)), *left])
 
     def _pace(self) -> float:
         """Seconds per second of trial: 1 / n if n trials run at once without a pause between them."""
@@ -111,15 +113,6 @@ class Progress:
         last = self._ended[-_WINDOW:]
         work = sum(seconds for _, seconds, _ in last[1:])
         return max(least, (last[-1][0] - last[0][0]) / work) if work > 0 else least
-
-
-@dataclass(frozen=True)
-class _Expected:
-    """Seconds of the trials that wait, pace and typical durations, which change only when a trial ends."""
-
-    queued: float
-    pace: float
-    typical: _Typical
 
 
 class _Typical:
@@ -137,10 +130,10 @@ class _Typical:
                 groups.setdefault(repr(params.get(key)), []).append(duration)
             if len(groups) < 2 or 2 * len(groups) > len(ended):  # values that hardly repeat predict nothing
                 continue
-            deviation = sum(float(np.abs(np.array(own) - np.median(own)).sum()) for own in groups.values())
+            deviation = sum(float(np.abs(np.array(group) - np.median(group)).sum()) for group in groups.values())
             if deviation < best:
                 best, self._key = deviation, key
-                self._by_value = {value: _typical(np.array(own)) for value, own in groups.items()}
+                self._by_value = {value: _typical(np.array(group)) for value, group in groups.items()}
 
     def seconds(self, params: Mapping[str, Any]) -> float:
         """Return the typical duration of a trial with such parameters."""

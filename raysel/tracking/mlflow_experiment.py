@@ -59,8 +59,8 @@ class MLflowExperiment:
 
     def create_run(self, name: str, started: float, tags: Mapping[str, str]) -> str:
         """Create a run and return its id."""
-        own = {"mlflow.source.name": "raysel.tune", "mlflow.user": _user()}
-        run = self.client.create_run(self.id, int(started * 1000), {**tags, **own}, escaped(name)[:_NAME_LENGTH])
+        source = {"mlflow.source.name": "raysel.tune", "mlflow.user": _user()}
+        run = self.client.create_run(self.id, int(started * 1000), {**tags, **source}, escaped(name)[:_NAME_LENGTH])
         return str(run.info.run_id)
 
     def log(
@@ -122,19 +122,19 @@ class MLflowExperiment:
         self.client.log_inputs(run_id, [DatasetInput(dataset, [InputTag("mlflow.data.context", "training")])])
 
     def _find(self, name: str) -> str:
-        found = self.client.get_experiment_by_name(name)
-        if found is None:
+        experiment = self.client.get_experiment_by_name(name)
+        if experiment is None:
             try:
                 self.tags = dict(_KIND)
                 return self.client.create_experiment(name, tags=_KIND)
             except MlflowException:  # another study may have created it meanwhile
-                found = self.client.get_experiment_by_name(name)
-                if found is None:
+                experiment = self.client.get_experiment_by_name(name)
+                if experiment is None:
                     raise
-        self.tags = dict(found.tags)
-        if found.lifecycle_stage == "deleted":
-            self.client.restore_experiment(found.experiment_id)
-        return found.experiment_id
+        self.tags = dict(experiment.tags)
+        if experiment.lifecycle_stage == "deleted":
+            self.client.restore_experiment(experiment.experiment_id)
+        return experiment.experiment_id
 
 
 def allowed_keys(names: Iterable[str]) -> dict[str, str]:

@@ -41,9 +41,9 @@ def log_model(
     tags = {"raysel.study": study.id, "raysel.model": digest}
     wanted = " AND ".join(f"tags.`{key}` = '{value}'" for key, value in tags.items())
     experiment = run.info.experiment_id
-    found = list(client.search_logged_models([experiment], wanted))
-    if found:
-        model = found[0]
+    models = list(client.search_logged_models([experiment], wanted))
+    if models:
+        model = models[0]
     else:
         named = {key: logged_param(value) for key, value in with_allowed_keys(params).items()}
         model = client.create_logged_model(experiment, study.name, run_id, tags, named)

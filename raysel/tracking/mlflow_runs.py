@@ -104,9 +104,9 @@ class StudyRuns:
     def refresh(self) -> None:
         """Search the study's runs, also those that a call that failed may have created."""
         self._runs = {}
-        for found in self._experiment.search(f"tags.`raysel.study` = '{self._study.id}'"):
-            key = found.data.tags["raysel.key"]
-            run = _Run(found.info.run_id, found.info.status, found.data.tags.get("raysel.status", ""))
+        for stored in self._experiment.search(f"tags.`raysel.study` = '{self._study.id}'"):
+            key = stored.data.tags["raysel.key"]
+            run = _Run(stored.info.run_id, stored.info.status, stored.data.tags.get("raysel.status", ""))
             other = self._runs.get(key)
             if other:  # created twice because a response was lost; keep the one that has ended
                 duplicate = run if other.has_ended else other
@@ -241,9 +241,9 @@ class ComparisonRun:
         self._record, self._experiment = record, MLflowExperiment(uri, record.experiment)
         self._client, self.experiment_id = self._experiment.client, self._experiment.id
         self.notice = self._experiment.notice
-        found = list(self._experiment.search(f"tags.`raysel.comparison` = '{record.id}'"))
-        if found:
-            self.id = str(found[-1].info.run_id)
+        runs = list(self._experiment.search(f"tags.`raysel.comparison` = '{record.id}'"))
+        if runs:
+            self.id = str(runs[-1].info.run_id)
             self._client.update_run(self.id, status="RUNNING")
         else:
             tags = {"raysel.comparison": record.id, "raysel.kind": "comparison"}

@@ -50,11 +50,11 @@ def tables_lock(uri: str) -> Iterator[str]:
 
 def _made(store: Path) -> str:
     """Make a store that is missing or half made, which MLflow could never complete; say if one was moved aside."""
-    said = ""
+    notice = ""
     if _stays_half_made(store):
         aside = next(path for i in itertools.count(1) if not (path := Path(f"{store}.half-made-{i}")).exists())
         store.rename(aside)
-        said = (
+        notice = (
             f"MLflow's database {store} was half made, as by a program that was killed, and held no runs: it was moved "
             f"to {aside.name}, which can be removed, and made anew"
         )
@@ -64,7 +64,7 @@ def _made(store: Path) -> str:
         if not _has_content(store):  # another program may have made it meanwhile
             with atomic_write(store, durable=True) as temporary:
                 temporary.write_bytes(content)
-    return said
+    return notice
 
 
 def _new_content() -> bytes:
@@ -94,8 +94,8 @@ def _is_half_made(store: Path) -> bool:
         return False
     try:
         with closing(sqlite3.connect(store)) as connection:
-            found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-            names = {name for (name,) in found if not name.startswith("sqlite_")}
+            tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            names = {name for (name,) in tables if not name.startswith("sqlite_")}
             if names and not names & {"experiments", "_alembic_tmp_experiments"}:
                 return False  # of another program
             for name in names - {_VERSION}:
@@ -169,7 +169,7 @@ _MEANINGS: Sequence[tuple[str, str]] = (
 def failure_sentence(error: Exception, uri: str) -> str:
     """Return what MLflow answered and what to do about it, without credentials."""
     text, place = str(error), f"MLflow at {bare_uri(uri)}"
-    status = next((group for found in _STATUS.finditer(text) for group in found.groups() if group), None)
+    status = next((group for match in _STATUS.finditer(text) for group in match.groups() if group), None)
     if status is not None:
         return f"{place} answered {_of_status(status, text)}"
     for pattern, meaning in _MEANINGS:

@@ -73,7 +73,7 @@ class Location:
         user, secret = _CREDENTIALS.get((self.scheme, self.bucket), ("", ""))
         anonymous = user == "anonymous" or options.pop("anonymous", "") == "true"
         if self.scheme == "s3":
-            options = _with_own_server(options)
+            options = _with_endpoint(options)
             keys = {} if anonymous or not user else {"access_key": user, "secret_key": secret}
             return fs.S3FileSystem(
                 **options | {"region": self._region(options)},
@@ -101,7 +101,7 @@ class Location:
         return region
 
 
-def _with_own_server(options: dict[str, str]) -> dict[str, str]:
+def _with_endpoint(options: dict[str, str]) -> dict[str, str]:
     """Add the server that the environment names, and take an endpoint apart that has a scheme."""
     server = (
         options.get("endpoint_override") or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
@@ -109,8 +109,8 @@ def _with_own_server(options: dict[str, str]) -> dict[str, str]:
     if not server:
         return options
     scheme, separator, host = server.partition("://")
-    own = {"endpoint_override": host.rstrip("/"), "scheme": scheme} if separator else {"endpoint_override": server}
-    return own | options | {"endpoint_override": own["endpoint_override"]}
+    named = {"endpoint_override": host.rstrip("/"), "scheme": scheme} if separator else {"endpoint_override": server}
+    return named | options | {"endpoint_override": named["endpoint_override"]}
 
 
 def as_uri(place: str | Path | None) -> str | None:
@@ -146,7 +146,7 @@ def parse_location(uri: str) -> Location:
         )
     path = unquote(f"{host}{parts.path}" if scheme != "file" else parts.path).rstrip("/")
     options = tuple(sorted(parse_qsl(parts.query, keep_blank_values=True)))
-    found = Location(scheme, path, options)
+    location = Location(scheme, path, options)
     if scheme == "file" and (parts.netloc not in ("", "localhost") or not path):
         raise ConfigError(
             "file://...: a file:// URI has three slashes and an absolute path, e.g. file:///data/faces.npz."
@@ -154,7 +154,9 @@ def parse_location(uri: str) -> Location:
     if scheme != "file" and not host:
         raise ConfigError(f"{scheme}://...: the bucket is missing; give {scheme}://BUCKET/KEY.")
     if any(part in ("", ".", "..") for part in path.strip("/").split("/")) or not path.isprintable():
-        raise ConfigError(f"{found}: the path has an empty part, '.', '..' or a control character; write it without.")
+        raise ConfigError(
+            f"{location}: the path has an empty part, '.', '..' or a control character; write it without."
+        )
     unknown = [option for option, _ in options if option not in _OPTIONS[scheme]]
     if unknown or parts.fragment:
         known = listed(_OPTIONS[scheme]) if _OPTIONS[scheme] else "none"
@@ -166,8 +168,8 @@ def parse_location(uri: str) -> Location:
     if "@" in parts.query:
         raise ConfigError(f"{Location(scheme, path)}: the query holds an @; give credentials by the environment.")
     if user:
-        _CREDENTIALS[scheme, found.bucket] = (unquote(name), unquote(secret))
-    return found
+        _CREDENTIALS[scheme, location.bucket] = (unquote(name), unquote(secret))
+    return location
 
 
 def set_credentials_aside(place: str) -> str:

@@ -145,7 +145,7 @@ def states(folder: Path) -> dict[str, _State]:
 
     Files and folders whose name starts with a dot are left out, and so are symbolic links.
     """
-    found = {}
+    result = {}
     for path in folder.rglob("*"):
         name = path.relative_to(folder).as_posix()
         if is_hidden(name) or path.is_symlink():
@@ -153,10 +153,10 @@ def states(folder: Path) -> dict[str, _State]:
         try:
             if path.is_file():
                 stat = path.stat()
-                found[name] = stat.st_size, stat.st_mtime_ns
+                result[name] = stat.st_size, stat.st_mtime_ns
         except FileNotFoundError:  # replaced meanwhile
             continue
-    return found
+    return result
 
 
 class Mirror:
@@ -231,8 +231,8 @@ class Mirror:
         return True
 
     def _copy_changed(self) -> None:
-        found = states(self._local)
-        changed = [name for name, state in found.items() if self._copied.get(name) != state]
+        present = states(self._local)
+        changed = [name for name, state in present.items() if self._copied.get(name) != state]
         journals = {name: _whole_lines(self._local / name) for name in changed if name.endswith(".jsonl")}
         contents = {name: self._local / name for name in changed if name not in journals} | journals
         for name, content in contents.items():
@@ -244,8 +244,8 @@ class Mirror:
                 if (self._local / name).exists():
                     raise
                 continue
-            self._copied[name] = found[name]
-        for name in self._copied.keys() - found.keys():
+            self._copied[name] = present[name]
+        for name in self._copied.keys() - present.keys():
             remove(self._store, self._folder.child(name))
             del self._copied[name]
 
