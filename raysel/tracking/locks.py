@@ -35,13 +35,16 @@ class FileLock:
 
     def __init__(self, path: Path, *, wait: bool = False) -> None:
         self._path, self._lease = path, _lease(path)
-        before = self._lease.owner
-        if before is None and path.exists() and _silence(path) > LEASE_SECONDS:
-            self._lease.force_break()  # a power cut has left it empty
-        try:
-            self._lease.acquire(timeout=-1 if wait else _patience(path, before))
-        except Timeout as error:
-            raise LockHeldError(_describe(path, self._lease.owner)) from error
+        while True:
+            before = self._lease.owner
+            if before is None and path.exists() and _silence(path) > LEASE_SECONDS:
+                self._lease.force_break()  # a power cut has left it empty
+            try:
+                self._lease.acquire(timeout=LEASE_SECONDS if wait else _patience(path, before))
+                break
+            except Timeout as error:
+                if not wait:
+                    raise LockHeldError(_describe(path, self._lease.owner)) from error
         self._token = self._lease.token
         #: Whether a process held the lock before, which may still run.
         self.evicted = before is not None

@@ -72,6 +72,8 @@ def test_a_lock_that_a_power_cut_left_empty_is_removed(lock):
     lock.touch()
     with pytest.raises(LockHeldError, match="another process"):
         FileLock(lock)
+    FileLock(lock, wait=True).close()
+    lock.touch()
     os.utime(lock, (0, 0))
     assert not is_locked(lock)
     FileLock(lock).close()
