@@ -14,13 +14,11 @@ import numpy as np
 
 from raysel.core.arrays import FloatArray
 from raysel.core.errors import ConfigError
-from raysel.core.files import remove_results, write_result
-from raysel.evaluation.ranking_files import write_manifest
 from raysel.numerics.inference import RankComparison, compare_over_data_sets
-from raysel.results.comparison.export import make_folder
+from raysel.results.comparison.export import write_files
 from raysel.results.comparison.result import ComparisonResult
 from raysel.results.comparison.texts import format_p
-from raysel.results.tables import TextTable, csv_content, in_markdown
+from raysel.results.tables import TextTable, in_markdown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,23 +126,14 @@ class JoinedComparison:
 
     def export(self, folder: str | Path) -> list[Path]:
         """Write the joined comparison into a folder."""
-        folder, ranking = make_folder(folder), self.ranking
-        written = [
-            write_result(folder / "ranks.csv", csv_content(self.table())),
-            write_result(folder / "ranks.md", self.markdown().encode()),
-        ]
-        pictures = [folder / f"ranks.{kind}" for kind in ("svg", "png")]
-        if ranking.reason:
-            remove_results(pictures)  # those of an earlier export would show other data sets
-        else:
+        ranking, figure = self.ranking, None
+        if not ranking.reason:
             from raysel.results.displays.critical_difference import RankDiagram  # noqa: PLC0415 - loads matplotlib
-            from raysel.results.displays.display import write_figure  # noqa: PLC0415
 
             joined_by = f"Bars join methods that do not differ (Nemenyi, {ranking.alpha:g})."
             tests = ". ".join(filter(None, [self._no_difference(), joined_by]))
             ranks = (ranking.mean_ranks, ranking.critical_difference, ranking.groups)
-            figure = RankDiagram(self.title, self.labels, *ranks, f"{self._friedman()} {tests}").headed_figure()
-            written += [write_figure(figure, path) for path in pictures]
+            figure = RankDiagram(self.title, self.labels, *ranks, f"{self._friedman()} {tests}")
         described = {
             "data_sets": dict(zip(self.names, self.metrics, strict=True)),
             "mean_ranks": dict(zip(self.labels, ranking.mean_ranks.tolist(), strict=True)),
@@ -153,7 +142,7 @@ class JoinedComparison:
             "no_test_because": ranking.reason or None,
             "left_out": self.left_out,
         }
-        return [*written, write_manifest(folder / "manifest.json", described)]
+        return write_files(Path(folder), "ranks", {"ranks": self.table()}, self.markdown(), figure, described)
 
     def _friedman(self) -> str:
         p, freedom = format_p(self.ranking.p_value), len(self.labels) - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,36 +21,45 @@ from raysel.tracking.directory import StudyDirectory
 if TYPE_CHECKING:
     import pandas as pd
 
+    from raysel.results.displays.display import Display
+
 
 def export_comparison(comparison: ComparisonResult, folder: str | Path) -> list[Path]:
     """Write the tables, the text and the figure of a comparison into a folder."""
-    folder = make_folder(folder)
-    written = [
-        write_result(folder / "comparison.csv", csv_content(score_table(comparison))),
-        write_result(folder / "tests.csv", csv_content(pair_table(comparison))),
-        write_result(folder / "comparison.md", comparison_text(comparison).markdown().encode()),
-    ]
-    pictures = [folder / f"comparison.{kind}" for kind in ("svg", "png")]
+    figure: Display | None = None
     if comparison.studies:
         from raysel.results.displays.comparison import ComparisonFigure  # noqa: PLC0415 - loads matplotlib
-        from raysel.results.displays.display import write_figure  # noqa: PLC0415
 
-        figure = ComparisonFigure.from_comparison(comparison).headed_figure()
-        written += [write_figure(figure, path) for path in pictures]
-    else:
-        remove_results(pictures)
-    written.append(write_manifest(folder / "manifest.json", manifest(comparison)))
-    return written
+        figure = ComparisonFigure.from_comparison(comparison)
+    tables = {"comparison": score_table(comparison), "tests": pair_table(comparison)}
+    text = comparison_text(comparison).markdown()
+    return write_files(Path(folder), "comparison", tables, text, figure, manifest(comparison))
 
 
-def make_folder(folder: str | Path) -> Path:
-    """Create a folder if it does not exist."""
-    folder = Path(folder)
+def write_files(
+    folder: Path,
+    name: str,
+    tables: Mapping[str, pd.DataFrame],
+    text: str,
+    figure: Display | None,
+    described: Mapping[str, Any],
+) -> list[Path]:
+    """Write tables, text, figure and manifest; pictures of an earlier export are removed if there is no figure."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StudyError(f"the comparison cannot be written to {folder}: {error.strerror}.") from error
-    return folder
+    written = [write_result(folder / f"{stem}.csv", csv_content(frame)) for stem, frame in tables.items()]
+    written.append(write_result(folder / f"{name}.md", text.encode()))
+    pictures = [folder / f"{name}.{kind}" for kind in ("svg", "png")]
+    if figure is None:
+        remove_results(pictures)
+    else:
+        from raysel.results.displays.display import write_figure  # noqa: PLC0415
+
+        drawn = figure.headed_figure()
+        written += [write_figure(drawn, path) for path in pictures]
+    return [*written, write_manifest(folder / "manifest.json", described)]
 
 
 def manifest(comparison: ComparisonResult) -> dict[str, Any]:
