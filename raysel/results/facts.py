@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -67,7 +68,7 @@ class Facts:
     #: Scores or kernel weights of the modalities by fold; empty if the method weighs none.
     modality_scores: Mapping[str, Mapping[str, Any]]
     #: Mean absolute correlation of the best features on each outer fold, by their number; None where there is no pair.
-    redundancy: Mapping[int, list[float | None]]
+    redundancy: Mapping[int, FoldValues]
     #: Number of trials by status: ``finished``, ``null`` (zero solution), ``stopped`` and ``failed``.
     trials: Mapping[str, int]
     #: Smallest and largest number of configurations that were tried for an outer fold.
@@ -166,8 +167,7 @@ class Facts:
     @property
     def mean_redundancy(self) -> dict[int, float]:
         """Mean of the redundancy over the outer folds that have one, by the number of features; NaN if none has."""
-        known = {n: [value for value in values if value is not None] for n, values in self.redundancy.items()}
-        return {n: float(np.mean(values)) if values else float("nan") for n, values in known.items()}
+        return {n: known.mean if (known := values.known) else math.nan for n, values in self.redundancy.items()}
 
     @property
     def mean_modality_scores(self) -> dict[str, float]:
@@ -209,7 +209,7 @@ class Facts:
                 "of": "mean absolute correlation of the pairs among each outer fold's top features",
                 "over": f"all {self.study.n_samples} samples",
                 "mean_of_the_top": self.mean_redundancy,
-                "by_fold_of_the_top": self.redundancy,
+                "by_fold_of_the_top": {n: list(values.values) for n, values in self.redundancy.items()},
             }
         return figures
 
@@ -275,12 +275,12 @@ def _modality_scores(result: StudyRecords) -> dict[str, dict[str, Any]]:
     }
 
 
-def _redundancy(result: StudyRecords) -> dict[int, list[float | None]]:
+def _redundancy(result: StudyRecords) -> dict[int, FoldValues]:
     """Redundancy of each outer fold's best features by their number; empty unless all folds recorded it."""
     sizes = result.config["evaluation"].get("n_features") or (result.default_top,)
     if not all(len(refit.redundancy) == len(sizes) for refit in result.outer):
         return {}
-    return {n: [refit.redundancy[i] for refit in result.outer] for i, n in enumerate(sizes)}
+    return {n: FoldValues.of(refit.redundancy[i] for refit in result.outer) for i, n in enumerate(sizes)}
 
 
 def _n_tried(result: StudyRecords) -> tuple[int, int]:

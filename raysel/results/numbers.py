@@ -106,7 +106,7 @@ class StudyNumbers(StudyRecords):
         It is the mean absolute correlation of pairs over all samples of the data set. Empty if the method does not rank
         features, the data are several tasks, or an earlier version of raysel ran the study.
         """
-        return self.facts.redundancy
+        return {n: list(values.values) for n, values in self.facts.redundancy.items()}
 
     @property
     def redundancy(self) -> dict[int, float]:

@@ -11,7 +11,7 @@ from raysel.core.printing import mean_and_sd, short
 from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
 from raysel.evaluation.records import ChooseN
 from raysel.numerics.inference import PairedComparison, TTest
-from raysel.results.agreement import GIVEN
+from raysel.results.agreement import GIVEN, Agreement
 from raysel.results.facts import Facts
 from raysel.results.progress import counted
 from raysel.results.scores import FoldValues, Reference
@@ -379,10 +379,10 @@ def redundancy(facts: Facts) -> str:
     values = facts.redundancy.get(facts.top)
     if values is None:
         return ""
-    n_known, n = sum(value is not None for value in values), facts.study.n_samples
-    mean = f"{facts.mean_redundancy[facts.top]:.2f}" if n_known else "undefined (fewer than two features have a score)"
-    folds = f"{n_known} of {len(values)}" if 0 < n_known < len(values) else f"{len(values)}"
-    return f"of the top {facts.top} over all {n} samples, mean of {folds} outer folds: {mean}"
+    n, known = len(values.values), values.known
+    mean = f"{known.mean:.2f}" if known else "undefined (fewer than two features have a score)"
+    folds = f"{len(known.values)} of {n}" if known and len(known.values) < n else f"{n}"
+    return f"of the top {facts.top} over all {facts.study.n_samples} samples, mean of {folds} outer folds: {mean}"
 
 
 def modalities(facts: Facts) -> str:
@@ -392,38 +392,33 @@ def modalities(facts: Facts) -> str:
 
 def stability(facts: Facts) -> str:
     """Return stability and rank-biased overlap of the outer folds as one line, with what they are of and over."""
-    agreement = facts.agreement
-    if agreement is None:
+    if facts.agreement is None:
         return ""
-    chosen = agreement.top.chosen_by
-    notes = [] if chosen == GIVEN or agreement.halves else [f"N: {chosen}"]
-    notes += [noise] if (noise := noise_level(facts)) else []
-    beside = f" ({'; '.join(notes)})" if notes else ""
-    return f"{_stability(facts)}{beside}; {overlap(facts)}"
+    top = facts.agreement.top
+    chosen = "" if top.chosen_by == GIVEN or facts.agreement.halves else f"N: {top.chosen_by}"
+    notes = "; ".join(filter(None, [chosen, noise_level(facts)]))
+    return f"{_stability(facts.agreement)}{f' ({notes})' if notes else ''}; {overlap(facts)}"
 
 
 def short_stability(facts: Facts) -> str:
     """Return the stability of the top features, with what noise gives beside it."""
-    return "; ".join(filter(None, [_stability(facts), noise_level(facts)]))
+    return "; ".join(filter(None, [_stability(facts.agreement), noise_level(facts)])) if facts.agreement else ""
 
 
 def overlap(facts: Facts) -> str:
     """Return the rank-biased overlap of the outer folds' rankings, with what it is of."""
-    return (
-        f"rank-biased overlap of the rankings of the outer folds {facts.agreement.overlap}" if facts.agreement else ""
-    )
+    of = "rank-biased overlap of the rankings of the outer folds"
+    return f"{of} {facts.agreement.overlap}" if facts.agreement else ""
 
 
 def noise_level(facts: Facts) -> str:
     """Compare the stability with what noise gives in its place; empty where it is undefined."""
     agreement = facts.agreement
-    if agreement is None:
-        return ""
-    if agreement.halves:
+    if agreement and agreement.halves:
         return "the halves of a pair share no sample, so that noise gives 0 in the mean"
-    noise, recorded = agreement.noise, agreement.permutations
-    if agreement.stability.reason:
+    if agreement is None or agreement.stability.reason:
         return ""
+    noise, recorded = agreement.noise, agreement.permutations
     if recorded is None:
         return "the level of noise was not recorded, because an earlier version of raysel ran the study"
     if noise is None:
@@ -435,16 +430,11 @@ def noise_level(facts: Facts) -> str:
     )
 
 
-def _stability(facts: Facts) -> str:
+def _stability(agreement: Agreement) -> str:
     """Stability over pairs of halves where stability selection has run, else over the outer folds."""
-    agreement = facts.agreement
-    if agreement is None:
-        return ""
     if halves := agreement.halves:
-        return (
-            f"of the top {halves.top} over {halves.n_pairs} pairs of disjoint halves of the samples: "
-            f"{halves.stability:.2f}"
-        )
+        over = f"{halves.n_pairs} pairs of disjoint halves of the samples"
+        return f"of the top {halves.top} over {over}: {halves.stability:.2f}"
     return f"of the top {agreement.top.n} over {agreement.over}: {agreement.stability}"
 
 
