@@ -88,7 +88,8 @@ if __name__ == "__main__":
     parser.add_argument("--table", type=Path, default=HERE / "msrcv1.csv", help="where every fold's figures go")
     parser.add_argument("--configurations", type=int, help="try only so many of each grid, for a quick look")
     given = parser.parse_args()
-    few = {"search.num_samples": given.configurations, "cv.outer": 2, "cv.inner": 2} if given.configurations else {}
+    few = {"search.num_samples": given.configurations, "cv.outer": 2, "cv.inner": 2, "search.executor": "serial"}
+    few = few if given.configurations else {}
     if given.output:
         main(given.output, given.table, few)
     else:

@@ -14,6 +14,12 @@ ROOT = Path(__file__).parents[2]
 EXPERIMENTS = ROOT / "experiments"
 #: Of two folds, without Ray.
 TINY = "--set cv.outer=2 --set cv.inner=2 --set search.executor=serial"
+#: A study and a comparison of two quick methods, beside the copied scripts.
+FEW = {
+    "study.yaml": "{name: few, solver: {name: information_gain, space: {bins: [3, 5]}}, COMMON}",
+    "compare.yaml": "{name: two, compare: {a: {solver: {name: variance}}, b: {solver: {name: t_test}}}, COMMON}",
+}
+COMMON = "dataset: {source: digits, scaling: unit}, evaluation: {classifier: knn, n_features: [8, 32]}"
 #: Arguments of the scripts that have some which shorten them.
 ARGUMENTS = {
     "adaptive-search/asha.py": f"digits-smr --set solver.space.alpha=[0.1,0.3] {TINY}",
@@ -25,7 +31,7 @@ ARGUMENTS = {
     "leak-guards/run.py": "--seeds 1",
     "mtda-accuracy/run.py": "1",
     "rivals-accuracy/run.py": "fixed --repeats 2",
-    "search-overhead/comparison.py": f"--repeats 1 digits-compare {TINY}",
+    "search-overhead/comparison.py": f"--repeats 1 compare.yaml {TINY}",
     "search-overhead/driver_memory.py": "--trials 2",
     "search-overhead/nested_orl.py": "--configurations 2 --iterations 2 --repeats 1",
     "search-overhead/short_trials.py": "--trials 3 --iterations 2 --repeats 1",
@@ -36,12 +42,15 @@ ARGUMENTS = {
     "smr-start/run.py": "0 2",
     "stability-noise/run.py": "--draws 2",
     "survival/fuzz_inputs.py": "--minutes 0.02",
-    "survival/kill_comparison.py": f"--kills 1 digits-compare {TINY}",
-    "survival/kill_driver.py": f"--kills 1 digits-smr {TINY}",
+    "survival/kill_comparison.py": f"--kills 1 compare.yaml {TINY}",
+    "survival/kill_driver.py": f"--kills 1 study.yaml {TINY}",
 }
 GROWTH = {"(750, 1500, 3000, 6000)": "(100, 200)"}
 #: What their text, or that of a file beside them, says instead.
 SHORTER = {
+    "adaptive-search/tpe.py": {
+        '"seed": seed,\n': '"seed": seed, "cv.outer": 2, "cv.inner": 2, "evaluation.references": False,\n'
+    },
     "arrangement/run.py": {"photographs(400)": "photographs(4)", "default_rng(0), 50)": "default_rng(0), 2)"},
     "chance-level/run.py": {"SEEDS, N_POOL_DRAWS, EACH = 6, 3000, 10": "SEEDS, N_POOL_DRAWS, EACH = 2, 20, 5"},
     "comparison-tests/run.py": {"STUDIES = 2000": "STUDIES = 3", "DRAWS = 40, 50, 2000": "DRAWS = 1, 2, 5"},
@@ -49,6 +58,12 @@ SHORTER = {
     "error-control/permutation.py": {"FIRST_SEED = 19": "FIRST_SEED = 1", "range(case.runs)": "range(2)"},
     "error-control/run.py": {"range(case.runs)": "range(2)"},
     "fold-overlap/run.py": {"20_000": "20"},
+    "mtda-accuracy/run.py": {
+        "(2, 3, 4, 5)": "(2, 5)",
+        ".reshape(4, -1)": ".reshape(2, -1)",
+        "else 10)": "else 2)",
+        "(9, 20, 40, 80, 120, 160, None)": "(9, 40, None)",
+    },
     "mtda-speed/run.py": {
         "REPEATS = 10, 2, 9": "REPEATS = 10, 2, 1",
         "(80, 1024, 6), (1200, 256, 8), (1200, 512, 8), (1200, 1024, 8)": "",
@@ -69,7 +84,17 @@ SHORTER = {
     "rivals-speed/mlls.py": GROWTH,
     "rivals-speed/mkl.py": {"[500, 1500, 3000, 6000]": "[100, 200]", "[500, 1500, 3000]": "[100, 200]"},
     "rivals-speed/mrmr.py": {"N_SELECTED, WANTED = 3, 5, 50": "N_SELECTED, WANTED = 1, 5, 2"},
-    "rivals-speed/rfs.py": {"(4096, 3, 500)": "", "REPEATS = 30, 5": "REPEATS = 15, 1"},
+    "rivals-speed/rfs.py": {
+        "(1024, 15, 60), (4096, 3, 500)": "(64, 15, 60)",
+        "REPEATS = 30, 5": "REPEATS = 15, 1",
+        "FIT_FEATURES, FIT_RATIO = 1024": "FIT_FEATURES, FIT_RATIO = 64",
+        ', "ORL": orl_half()': "",
+    },
+    "search-overhead/nested_orl.py": {"[2, 4, 8]}": '[2], "cv.outer": 2, "cv.inner": 2}'},
+    "smml-accuracy/planted.py": {
+        "(0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.5)": "(0.03, 0.1)",
+        "np.arange(-3, 4)": "np.arange(-1, 1)",
+    },
     "smml-accuracy/run.py": {
         "in SETTINGS.items()": "in list(SETTINGS.items())[:1]",
         "in methods.items()": "in list(methods.items())[:2]",
@@ -78,7 +103,10 @@ SHORTER = {
     "survival/journal_overhead.py": {"REPEATS = 0.2, 30, 200, 5": "REPEATS = 0.2, 3, 2, 1"},
 }
 #: Those that other tests run, or that need a cluster.
-ELSEWHERE = {"examples/own_data.py", "examples/own_estimator.py", "examples/read_study.py", "submit.py"}
+ELSEWHERE = {
+    *("examples/own_data.py", "examples/own_estimator.py", "examples/read_study.py"),
+    *("false-claims/run.py", "submit.py"),
+}
 
 pytestmark = pytest.mark.slow
 
@@ -94,6 +122,8 @@ def test_a_script_runs_to_its_end(name, tmp_path):
         pytest.skip("set RAYSEL_DATA to the folder of the real data sets")
     # A copy, because some scripts write their tables beside themselves.
     script = shutil.copytree(EXPERIMENTS, tmp_path / "experiments") / name
+    for config, text in FEW.items():
+        (tmp_path / config).write_text(text.replace("COMMON", COMMON), encoding="utf-8")
     for long, short in SHORTER.get(name, {}).items():
         files = [path for path in script.parent.glob("*.py") if long in path.read_text(encoding="utf-8")]
         assert files, f"nothing beside {name} says {long}"
