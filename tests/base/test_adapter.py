@@ -94,14 +94,6 @@ def test_several_labels_are_taken_where_the_estimator_takes_them(digits):
     assert not wrapped_capabilities(LinearSVC).multilabel
 
 
-def test_x_is_not_written_to(digits):
-    X, y = digits[0].copy(), digits[1]
-    X.flags.writeable = False
-    for estimator in (LinearSVC(random_state=0), ExtraTreesClassifier(n_estimators=3), KNeighborsClassifier()):
-        solver = ScikitLearnMethod(estimator)
-        assert list(solver.iterate(X, y, solver.prepare(X, y))) == solver.objective_path_.tolist()
-
-
 class Reshaped(KNeighborsClassifier):
     """A classifier that returns its predictions in another shape."""
 

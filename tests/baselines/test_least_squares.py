@@ -1,4 +1,4 @@
-"""Bilinear regression against ridge regression and the published alternation, and real images."""
+"""Bilinear regression and MLLS against ridge regression, alternations written out and other figures."""
 
 from __future__ import annotations
 

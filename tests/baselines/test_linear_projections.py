@@ -1,4 +1,4 @@
-"""PCA against scikit-learn's."""
+"""PCA and both kinds of LDA against scikit-learn's and dense eigenproblems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cutting planes against the whole program and a conic solver, and their linear programs against duality."""
+"""LPBoost against the whole program, a conic solver and duality; its machines against scikit-learn's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Laplacian against loops over the samples, its spectrum against the parts of the graph, and the kept spectra."""
+"""MCGF: its graph against loops over the samples, its scores against a Sylvester solver, the kept spectra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mRMR against its definition, scikit-feature's LCSI and fast-select."""
+"""MRMR and ReliefF against their definitions, scikit-feature and fast-select."""
 
 from __future__ import annotations
 

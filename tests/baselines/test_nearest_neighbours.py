@@ -1,4 +1,4 @@
-"""NearestNeighbor against scikit-learn and distances written out."""
+"""Nearest-neighbour classifiers against scikit-learn, distances written out and the definition of ML-kNN."""
 
 from __future__ import annotations
 

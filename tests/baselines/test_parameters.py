@@ -1,4 +1,4 @@
-"""What the parameters of the baselines may be, and which of two values is the simpler model."""
+"""What the parameters of methods may be, and which of two values is the simpler model."""
 
 from __future__ import annotations
 
@@ -34,6 +34,22 @@ SIMPLER = [
     ("linear_svm", {"penalty": "l1", "C": 1.0}, {"penalty": "l2", "C": 0.01}),
     ("linear_svm", {"penalty": "l2", "C": 0.01}, {"penalty": "l2", "C": 0.1}),
     ("rfs", {"alpha": 0.5}, {"alpha": 0.1}),
+    ("ml_knn", {"n_neighbors": 9}, {"n_neighbors": 5}),
+    ("ml_knn", {"smoothing": 2.0}, {"smoothing": 1.0}),
+    ("mlls", {"rank": 2}, {"rank": None}),
+    ("mlls", {"rank": None, "beta": 0.1}, {"rank": None, "beta": 0.01}),
+    ("kernel_svm", {"C": 0.1, "gamma": 2.0}, {"C": 1.0, "gamma": 1.0}),
+    ("smr", {"rank": 1, "alpha": 0.1}, {"rank": 2, "alpha": 0.5}),
+    ("smr", {"rank": 2, "alpha": 0.5}, {"rank": 2, "alpha": 0.1}),
+    ("smml", {"gamma1": 0.5, "gamma2": 0.1}, {"gamma1": 0.2, "gamma2": 0.2}),
+    ("smml", {"gamma1": 0.2, "gamma2": 0.2}, {"gamma1": 0.1, "gamma2": 0.1}),
+    ("bilinear_mtda", {"bilinear": (1, 2)}, {"bilinear": (2, 2)}),
+    ("bilinear_mtda", {"bilinear": (3, 4)}, {"bilinear": None}),
+    *(
+        (name, {"n_components": few, "shrinkage": more}, {"n_components": many, "shrinkage": less})
+        for name in ("mtda", "aligned_mtda", "semisupervised_mtda", "lda", "trace_ratio_lda", "aggregate")
+        for few, more, many, less in ((1, 0.0, 2, 0.5), (2, 0.5, 2, 0.1), (2, 0.1, None, 0.9))
+    ),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Classes against sorted sets of Python, and the refusal of a single one."""
+"""Classes, scores of classes and metrics against scikit-learn's and against their definitions by counts."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score, precision_score, recall_score
+from sklearn.metrics import accuracy_score, average_precision_score, precision_score, recall_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC, LinearSVC
 
 from raysel.baselines.linear_projections import LDA
 from raysel.baselines.linear_svm import LinearSVM
-from raysel.core.errors import DataError
+from raysel.core.errors import ConfigError, DataError
 from raysel.numerics.classification import (
     METRICS,
     average_precision,
     class_scores,
+    classification_metric,
     distance_differences,
     distinct_classes,
     gives_class_scores,
@@ -167,3 +169,73 @@ def test_a_metric_whose_range_is_not_listed_may_have_any_value(monkeypatch):
     assert metric_range("new") == metric_range("of another package") == (-np.inf, np.inf)
     assert {name for name in METRICS if np.isfinite(metric_range(name)).all()} == set(METRICS) - {"new"}
     assert metric_range("neg_hamming_loss") == (-1.0, 0.0)
+
+
+pairs = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcde")), min_size=1, max_size=30)
+
+
+@given(pairs)
+def test_equal_scikit_learns(drawn):
+    y_true, y_pred = map(np.array, zip(*drawn, strict=True))
+    assert classification_metric("accuracy")(y_true, y_pred) == pytest.approx(accuracy_score(y_true, y_pred))
+    classes = np.unique(y_true)
+    recall = recall_score(y_true, y_pred, labels=classes, average="macro", zero_division=np.nan)
+    assert classification_metric("balanced_accuracy")(y_true, y_pred) == pytest.approx(recall)
+
+
+def test_accuracy_of_several_labels_counts_samples_with_all_right():
+    rng = np.random.default_rng(0)
+    y_true, y_pred = rng.integers(0, 2, (50, 3)), rng.integers(0, 2, (50, 3))
+    assert classification_metric("accuracy")(y_true, y_pred) == pytest.approx(accuracy_score(y_true, y_pred))
+
+
+def test_unknown_names_are_answered_with_the_nearest_or_with_all():
+    expected = {
+        "acuracy": "`accuracy`",
+        "balanced-accuracy": "`balanced_accuracy`",
+        "zzz": "known: accuracy, balanced_",
+    }
+    for name, hint in expected.items():
+        with pytest.raises(ConfigError, match=hint):
+            classification_metric(name)
+
+
+def test_different_shapes_are_refused_and_not_broadcast():
+    for name in ("accuracy", "balanced_accuracy", "subset_accuracy", "neg_hamming_loss"):
+        for shape in [(6, 1), (1,), (5,), (6, 2)]:
+            with pytest.raises(DataError, match=r"y_pred has the shape \(.*\) and y_true \(6,\)"):
+                classification_metric(name)(np.array([0, 1, 2, 0, 1, 2]), np.zeros(shape))
+
+
+INDICATORS = st.integers(2, 4).flatmap(
+    lambda labels: st.tuples(*[hnp.arrays(np.int64, (7, labels), elements=st.integers(0, 1))] * 2)
+)
+
+
+def ratio(above, below):
+    """0 where nothing is counted."""
+    return np.divide(above, below, out=np.zeros(np.shape(below)), where=np.asarray(below) > 0)
+
+
+@given(INDICATORS)
+def test_they_are_what_the_counts_say(pair):
+    y_true, y_pred = pair
+    hits, said, there = ((y_true & y_pred).sum(axis=0), y_pred.sum(axis=0), y_true.sum(axis=0))
+    expected = {
+        "macro_precision": ratio(hits, said).mean(),
+        "micro_precision": ratio(hits.sum(), said.sum()),
+        "macro_f1": ratio(2 * hits, said + there).mean(),
+        "micro_f1": ratio(2 * hits.sum(), (said + there).sum()),
+        "subset_accuracy": (y_true == y_pred).all(axis=1).mean(),
+        "accuracy": (y_true == y_pred).all(axis=1).mean(),
+        "neg_hamming_loss": -(y_true != y_pred).sum() / y_true.size,
+    }
+    for name, value in expected.items():
+        assert classification_metric(name, multilabel=True)(y_true, y_pred) == pytest.approx(float(value)), name
+    assert set(expected) == set(METRICS) - {"balanced_accuracy", "mean_average_precision"}  # one label, of scores
+
+
+def test_a_metric_of_one_label_is_refused_for_several():
+    with pytest.raises(ConfigError, match=r"balanced_accuracy is for one label a sample.*macro_f1"):
+        classification_metric("balanced_accuracy", multilabel=True)
+    assert classification_metric("balanced_accuracy")(np.array([0, 1]), np.array([0, 1])) == 1.0

@@ -1,4 +1,4 @@
-"""The corrected interval of a mean score, against SciPy and simulation."""
+"""Intervals and tests of scores against SciPy, simulation and published figures."""
 
 from __future__ import annotations
 

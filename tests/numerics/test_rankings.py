@@ -1,4 +1,4 @@
-"""Rank-biased overlap against a plain reading of its definition."""
+"""Ranks, agreement, stability and bounds of false selections against plain readings of their definitions."""
 
 from __future__ import annotations
 

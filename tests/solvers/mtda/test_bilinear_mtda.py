@@ -157,11 +157,6 @@ def test_the_data_supply_the_shapes():
     assert by_shape.ranks_.tolist() == [[6, 5]]
 
 
-def test_fewer_components_are_simpler():
-    keys = [BilinearMTDA(bilinear=size).complexity_key() for size in ((1, 2), (2, 2), (3, 4), None)]
-    assert keys == sorted(keys)
-
-
 @pytest.mark.parametrize("scale", [1e-5, 1e-9])
 def test_a_telling_feature_of_small_scale_is_found(scale):
     shapes = {"a": (4, 1), "b": (1, 4)}

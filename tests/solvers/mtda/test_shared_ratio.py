@@ -96,10 +96,3 @@ def test_blocks_are_fitted_and_predicted_as_the_padded_array(variant):
     np.testing.assert_array_equal(variant.scores_, by_array.scores_)
     for samples in (X, blocks):
         np.testing.assert_array_equal(variant.predict(samples), by_array.predict(X))
-
-
-def test_fewer_components_then_more_shrinkage_are_simpler():
-    for kind in (MTDA, AlignedMTDA, SemiSupervisedMTDA):
-        settings = [(1, 0.0), (2, 0.5), (2, 0.1), (None, 0.9)]
-        keys = [kind(n_components=d, shrinkage=s).complexity_key() for d, s in settings]
-        assert keys == sorted(keys)

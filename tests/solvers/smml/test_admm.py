@@ -6,8 +6,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from smml_random import posed_problem
-from smml_reference import conic_optimum
+from smml_reference import conic_optimum, posed_problem
 
 from raysel.solvers.smml.admm import ConsensusADMM
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from smml_random import posed_problem
-from smml_reference import conic_optimum
+from smml_reference import conic_optimum, posed_problem
 
 from raysel.numerics.hinge import FeatureNorm, ModalityNorm
 from raysel.solvers.smml.barrier import DualBarrier, _add_inverse, _apply_inverse, _rooms

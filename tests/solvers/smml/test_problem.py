@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from smml_random import posed, posed_problem
-from smml_reference import conic_optimum, indicator, objective
+from smml_reference import conic_optimum, indicator, objective, posed, posed_problem
 
 from raysel.solvers.smml.problem import Certificate, relative_gap
 

@@ -7,8 +7,7 @@ from itertools import islice
 import cvxpy as cp
 import numpy as np
 import pytest
-from smml_random import posed, posed_problem
-from smml_reference import conic_optimum, indicator
+from smml_reference import conic_optimum, indicator, posed, posed_problem
 
 from raysel.solvers.smml.reweighted import ReweightedSVM
 

@@ -7,8 +7,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from smml_random import posed, posed_problem, random_problem
-from smml_reference import conic_optimum, indicator, objective
+from smml_reference import conic_optimum, indicator, objective, posed, posed_problem, random_problem
 
 from raysel.solvers.smml.admm import ConsensusADMM
 from raysel.solvers.smml.problem import Certificate, MultimodalProblem

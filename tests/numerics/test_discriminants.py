@@ -1,4 +1,4 @@
-"""The reduction to the range of the total scatter and Newton's method, against dense forms."""
+"""The range of the total scatter down to rounding level, and trace ratios by Newton's method, against dense forms."""
 
 from __future__ import annotations
 
@@ -9,6 +9,113 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from raysel.numerics.discriminants import LARGEST_RATIO, Scatters, maximize_trace_ratio, scatter_range, shared_ratio
+
+
+def jacobi_singular_values(A):
+    """One-sided Jacobi rotations in extended precision: slow, but right to the last digits of the smallest values."""
+    A = np.array(A if A.shape[0] >= A.shape[1] else A.T, dtype=np.longdouble)
+    for _ in range(40):
+        worst = 0.0
+        for i in range(A.shape[1]):
+            for j in range(i):
+                a, b, c = A[:, i] @ A[:, i], A[:, j] @ A[:, j], A[:, i] @ A[:, j]
+                if c == 0:
+                    continue
+                worst = max(worst, abs(c) / np.sqrt(a * b))
+                z = (b - a) / (2 * c)
+                t = (1 if z >= 0 else -1) / (abs(z) + np.sqrt(1 + z * z))
+                s = np.sqrt(1 + t * t)
+                A[:, i], A[:, j] = (A[:, i] - t * A[:, j]) / s, (t * A[:, i] + A[:, j]) / s
+        if worst < 1e-17:
+            break
+    return np.sort(np.sqrt((A**2).sum(axis=0)))[::-1].astype(float)
+
+
+def range_of(X):
+    return scatter_range(X, np.arange(len(X)) % 2, 2)
+
+
+@pytest.mark.parametrize(("n", "D"), [(40, 6), (13, 6), (5, 9), (6, 6)])
+@pytest.mark.parametrize("smallest", [1e-2, 1e-6, 1e-10])
+def test_singular_values_are_those_of_extended_precision(n, D, smallest):
+    rng = np.random.default_rng(n)
+    X = rng.standard_normal((n, D)) * np.geomspace(1, smallest, D)
+    expected = jacobi_singular_values(X - X.astype(np.longdouble).mean(axis=0))[: min(n - 1, D)]
+    reduced = range_of(X)
+    assert reduced.rank == reduced.varying == min(n - 1, D)
+    found = np.sqrt(reduced.total * n)
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=max(n, D) * np.finfo(float).eps * expected[0])
+    np.testing.assert_allclose(found, expected, rtol=1e-14 / smallest)
+
+
+@pytest.mark.parametrize("n", [40, 5])
+@pytest.mark.parametrize("smallest", [1e-3, 1e-5, 1e-7])
+def test_both_scatters_keep_the_digits_of_small_features(n, smallest):
+    rng = np.random.default_rng(0)
+    scale = np.array([1, smallest, 1, smallest, 1, 1e3])
+    codes = np.arange(n) % 3
+    X = (rng.standard_normal((n, 6)) + 3) * scale
+    reduced = scatter_range(X, codes, 3)
+    own = X - X.mean(axis=0)
+    Q = reduced.lift(own, np.eye(reduced.rank))
+    np.testing.assert_allclose(Q.T @ Q, np.eye(reduced.rank), atol=1e-7)
+    means = np.stack([own[codes == k].mean(axis=0) * np.sqrt((codes == k).mean()) for k in range(3)])
+    units, atol = np.outer(scale, scale), 1e-12 / smallest
+    np.testing.assert_allclose(Q * reduced.total @ Q.T / units, own.T @ own / n / units, atol=atol)
+    np.testing.assert_allclose(
+        Q @ reduced.between @ reduced.between.T @ Q.T / units, means.T @ means / units, atol=atol
+    )
+    np.testing.assert_allclose(reduced.embed(own, np.eye(reduced.rank)) @ Q.T / scale, own / scale, atol=atol)
+
+
+@given(st.integers(0, 10**6), st.integers(3, 20), st.integers(1, 12), st.integers(0, 10), st.integers(0, 2))
+@settings(max_examples=80)
+def test_the_scale_of_a_feature_changes_no_rank(seed, n, D, power, copies):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, D)) + 10
+    X = np.concatenate([X, X[:, [0] * copies], np.full((n, 1), 3.3)], axis=1)
+    scaled = X.copy()
+    scaled[:, rng.integers(D)] *= 10.0**-power
+    before, after = range_of(X), range_of(scaled)
+    assert before.rank == after.rank == after.varying == min(n - 1, D)
+
+
+@pytest.mark.parametrize("n", [50, 4])
+def test_what_lies_below_the_rounding_of_others_is_left_out_and_counted(n):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((n, 3))
+    lost = np.concatenate([X[:, :2], X[:, :1], np.full((n, 1), 1e8 / 3), 1e-17 * X[:, 2:]], axis=1)
+    reduced = range_of(lost)
+    assert (reduced.rank, reduced.varying) == (2, 3)
+    kept = range_of(lost * [1, 1, 1, 1, 1e10])
+    assert (kept.rank, kept.varying) == (3, 3)
+
+
+def test_a_large_offset_hides_no_other_feature():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((100, 2)) * [1, 1e-5] + [1e9, 0]
+    assert range_of(X).rank == 2
+    assert range_of(np.concatenate([X[:, 1:], np.full((100, 1), 1e9)], axis=1)).rank == 1
+
+
+def test_the_rounding_of_the_data_is_no_direction():
+    """A sum of two features of large offset is a third one only up to the digits that its own offset leaves."""
+    X = np.random.default_rng(3).standard_normal((100, 2)) + np.array([1e8, 2e8])
+    reduced = range_of(np.concatenate([X, X.sum(axis=1, keepdims=True)], axis=1))
+    assert (reduced.rank, reduced.varying) == (2, 2)
+
+
+@pytest.mark.parametrize("n", [50, 100_000])
+def test_the_rounding_of_a_mean_is_no_direction(n):
+    """Multiples of 2^-20 near 10^9: their differences and sums are exact, their means are not."""
+    X = 1e9 + np.random.default_rng(4).integers(0, 2**20, (n, 2)) / 2.0**20
+    reduced = range_of(np.concatenate([X, X.sum(axis=1, keepdims=True)], axis=1))
+    assert (reduced.rank, reduced.varying) == (2, 2)
+
+
+def test_a_feature_of_few_digits_above_its_own_rounding_varies():
+    X = 1e9 + np.random.default_rng(4).integers(0, 512, (20_000, 2)) / 2.0**23
+    assert range_of(X).rank == 2
 
 
 @given(st.integers(0, 10**6), st.integers(4, 25), st.integers(1, 25), st.integers(2, 4), st.integers(0, 3))
