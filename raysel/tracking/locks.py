@@ -7,8 +7,11 @@ machine alone, and `SoftFileLock` is never free again once its process was kille
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
@@ -134,3 +137,27 @@ class LockedFile:
             temporary.write_text(text, encoding="utf-8")
             if self._lock:
                 self._lock.check()
+
+
+@contextlib.contextmanager
+def schema_lock(uri: str) -> Iterator[None]:
+    """Let one process at a time create the tables of a sqlite store, because two at once would corrupt them.
+
+    The kernel frees flock when its process dies, also in a container that starts again; a lease is waited for.
+    """
+    if not uri.startswith("sqlite:///"):
+        yield
+        return
+    store = Path(uri.removeprefix("sqlite:///"))
+    store.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(store.parent, os.O_RDONLY)  # the folder itself, so that no lock file is left
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError:  # the file system has no locks
+            with FileLock(store.with_name(f".{store.name}.lease"), wait=True):
+                yield
+        else:
+            yield
+    finally:
+        os.close(descriptor)

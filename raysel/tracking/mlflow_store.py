@@ -17,7 +17,7 @@ from mlflow.store.tracking import DEFAULT_LOCAL_FILE_AND_ARTIFACT_PATH
 
 from raysel.core.credentials import bare_uri, without_credentials
 from raysel.core.files import atomic_write, remove_temporary_files
-from raysel.tracking.locks import FileLock
+from raysel.tracking.locks import schema_lock
 
 #: Key of the lock in a PostgreSQL database; any number that other programs do not use.
 _KEY = 0x7261_7973_656C  # "raysel"
@@ -33,14 +33,9 @@ _QUIET_SECONDS = 5.0
 def tables_lock(uri: str) -> Iterator[str]:
     """Let one client of raysel at a time create or upgrade the tables of a store."""
     if not uri.startswith("postgresql"):
-        name = sqlalchemy.make_url(uri).database if uri.startswith("sqlite:///") else None
-        if not name or name.startswith((":memory:", "file:")):
-            yield ""
-            return
-        store = Path(name)
-        store.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(store.with_name(f".{store.name}.lease"), wait=True):
-            yield _made(store)
+        with schema_lock(uri):
+            name = sqlalchemy.make_url(uri).database if uri.startswith("sqlite:///") else None
+            yield _made(Path(name)) if name and not name.startswith((":memory:", "file:")) else ""
         return
     engine = sqlalchemy.create_engine(uri, poolclass=sqlalchemy.pool.NullPool, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:  # the end of the session releases the lock

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from network_files import signs_of_life
 from raysel.core.errors import StudyError
 from raysel.tracking import locks
 from raysel.tracking.journal import LineWriter, read_journal
-from raysel.tracking.locks import FileLock, LockedFile, LockHeldError, is_locked
+from raysel.tracking.locks import FileLock, LockedFile, LockHeldError, is_locked, schema_lock
 
 
 @pytest.fixture
@@ -33,6 +34,19 @@ def claim(lock: Path, age: float, pid: int = 4711, host: str = "node7") -> None:
     os.utime(lock, (time.time() - age,) * 2)
 
 
+def in_turn(lock, inside: Path, times: int) -> None:
+    """Take a lock in three threads at once; it fails if two are inside."""
+
+    def work(_: int) -> None:
+        with lock():
+            inside.touch(exist_ok=False)
+            time.sleep(0.002)
+            inside.unlink()
+
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(work, range(times)))
+
+
 def test_one_process_at_a_time_holds_a_lock_and_leaves_nothing(lock):
     with FileLock(lock) as held:
         assert is_locked(lock)
@@ -43,16 +57,7 @@ def test_one_process_at_a_time_holds_a_lock_and_leaves_nothing(lock):
     assert not list(lock.parent.iterdir())
     with FileLock(lock) as held:
         assert not held.evicted
-    inside = lock.with_name("inside")
-
-    def work(_: int) -> None:
-        with FileLock(lock, wait=True):
-            inside.touch(exist_ok=False)
-            time.sleep(0.002)
-            inside.unlink()
-
-    with ThreadPoolExecutor(3) as threads:
-        list(threads.map(work, range(12)))
+    in_turn(lambda: FileLock(lock, wait=True), lock.with_name("inside"), 12)
 
 
 def test_a_killed_process_of_this_machine_holds_nothing(lock):
@@ -147,3 +152,14 @@ def test_a_process_that_was_taken_over_while_it_wrote_a_file_does_not_write_it(l
         before.write("third")
     assert path.read_text() == "second"
     assert {file.name for file in lock.parent.iterdir()} == {"progress.json"}
+
+
+@pytest.mark.parametrize("has_locks", [True, False])
+def test_the_tables_of_a_sqlite_store_are_made_by_one_process_at_a_time(tmp_path, monkeypatch, has_locks):
+    if not has_locks:
+
+        def fail(*_: object) -> None:
+            raise OSError("No locks available")
+
+        monkeypatch.setattr(fcntl, "flock", fail)
+    in_turn(lambda: schema_lock(f"sqlite:///{tmp_path}/mlflow.db"), tmp_path / "inside", 3)
