@@ -55,11 +55,14 @@ def run(make, uri, seconds=None):
 folder, moments, make = sys.argv[2], random.Random(0), {"raysel": by_raysel, "mlflow": by_mlflow}[sys.argv[1]]
 started = time.monotonic()
 run(make, f"sqlite:///{folder}/whole.db")
-longest, killed = time.monotonic() - started, 0
-for i in range(12):
-    killed += run(make, f"sqlite:///{folder}/{i}.db", moments.uniform(0, longest)) == -signal.SIGKILL
+longest, killed, i = time.monotonic() - started, 0, 0
+while killed < 8:
+    i, moment = i + 1, moments.uniform(0, longest)
+    if run(make, f"sqlite:///{folder}/{i}.db", moment) == -signal.SIGKILL:
+        killed += 1
+    else:
+        longest = moment  # it took less than the first
     assert run(by_raysel, f"sqlite:///{folder}/{i}.db") == 0, i
-print(killed)
 """
 
 
@@ -94,9 +97,8 @@ def open_store(path):
 @pytest.mark.parametrize("maker", ["raysel", "mlflow"])
 def test_a_store_works_after_a_kill_at_any_moment_of_its_making(tmp_path, maker):
     command = [sys.executable, "-c", KILLS, maker, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    assert int(done.stdout.split()[-1]) >= 8
     aside = list(tmp_path.glob("*.half-made-1"))
     assert bool(aside) == (maker == "mlflow")  # raysel's own store is whole or not there
 
