@@ -252,7 +252,7 @@ def short_verdict(facts: Facts) -> str:
 def _verdict_sentence(facts: Facts, reference: Reference) -> str:
     name, difference = reference.name, format_difference(reference)
     rival = _RIVALS.get(name) or reference_name(facts, name)
-    if reference.verdict == "worse" or round(reference.paired.mean, 3) < 0:  # as it is shown
+    if reference.verdict == "worse" or round(reference.mean, 3) > round(facts.test.mean, 3):  # as they are shown
         verdict = f"{facts.method} is worse" if reference.verdict == "worse" else "the two are not distinguishable"
         verb = "score" if name == "all features" else "scores"
         return (

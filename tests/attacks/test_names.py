@@ -7,6 +7,7 @@ import re
 import warnings
 from pathlib import Path
 
+import matplotlib.text
 import numpy as np
 import pandas as pd
 import pytest
@@ -145,6 +146,12 @@ def test_pictures_take_no_name_for_a_formula(stranger, tmp_path):
     name_features(stranger, ["$\\frac{1}{$", "$x^", "_$$_", *EVIL_NAMES[:4]])
     change_journal(stranger, "study", lambda line: line.update(classes=["$\\frac{$"] * 4))
     result = raysel.open_study(stranger)
+    drawn = []
     for plot in (result.plot_ranking, result.plot_confusion, result.plot_scores, result.plot_convergence):
-        plot().figure.savefig(tmp_path / "picture.png")
+        figure = plot().figure
+        figure.savefig(tmp_path / "picture.png")
+        drawn += [text for text in figure.findobj(matplotlib.text.Text) if "$" in text.get_text()]
+    assert drawn
+    assert not any(text.get_parse_math() for text in drawn)
     write_ranking(result.ranking(), tmp_path)
+    assert "$x^" in (tmp_path / "ranking.csv").read_text(encoding="utf-8")

@@ -99,9 +99,11 @@ def test_each_allowed_value_is_taken():
     for entry in REFERENCE.values():
         for value in entry.type.split(" | ") if " | " in entry.type else ():
             if value == "tpe":
-                load_config(ONE, ["search.num_samples=4", f"{entry.key}={value}"])
+                config = load_config(ONE, ["search.num_samples=4", f"{entry.key}={value}"])
             else:
-                study(entry.key, value)
+                config = study(entry.key, value)
+            holder, name = held(config.model_dump(mode="json"), entry.key)
+            assert holder[name] == yaml.safe_load(value), entry.key
 
 
 def test_the_bounds_are_those_of_the_schema():

@@ -264,6 +264,10 @@ def test_a_reference_that_scores_higher_is_named_whatever_its_interval_says(at_e
     assert second.startswith("The largest variance scores higher than smr, 0.927 against 0.920: difference -0.007 (")
     assert second.endswith("; the two are not distinguishable.")
     assert [row[1] for row in texts.score_table(result.facts).rows] == ["8", "8", "4"]
+    ours = float(np.mean(at_eight.test_scores))
+    close = changed(at_eight, references=[{"variance": [0.3, round(ours, 3) + 0.0004]}] * 3)
+    (sentence,) = texts.verdict_sentences(close.facts)  # no "higher" of two equal figures
+    assert sentence.startswith("The method is not distinguishable from the largest variance: difference")
 
 
 @pytest.mark.parametrize(("constant", "guess"), [(0.2, "stratified guess"), (0.3, "most frequent class")])
