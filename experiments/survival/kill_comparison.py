@@ -1,5 +1,8 @@
 """Kill a comparison at random moments, resume it each time, and compare the end with that of an undisturbed run.
 
+A driver is killed within the time that the undisturbed run took after its first record; where one ends before, the
+comparison is begun again in an empty folder.
+
 python experiments/survival/kill_comparison.py                                          # on Ray
 python experiments/survival/kill_comparison.py digits-compare --set search.executor=serial
 """
@@ -9,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -85,19 +89,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--longest", type=float, default=15.0, help="seconds a driver lives at most after the first trial's record"
-    )
     parser.add_argument("study", nargs=argparse.REMAINDER, help="arguments of raysel.tune (default: digits-compare)")
     arguments = parser.parse_args()
     asked = arguments.study or ["digits-compare", "--set", "search.max_concurrent=2"]
     draw = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory(prefix="survival-") as name:
         calm, wild = Path(name, "calm"), Path(name, "wild")
-        begun = time.monotonic()
-        if start_command(*asked, "--output", str(calm), store=Path(name, "calm.db")).wait():
-            raise SystemExit("the undisturbed comparison failed")
-        print(f"undisturbed: {time.monotonic() - begun:.0f} s", flush=True)
+        longest = _run_undisturbed(calm, start_command(*asked, "--output", str(calm), store=Path(name, "calm.db")))
         killed, last, n_members = 0, {}, len(open_comparison(calm).members)
         while True:
             how = ["--resume", str(wild)] if (wild / "members.json").exists() else [*asked, "--output", str(wild)]
@@ -105,7 +103,7 @@ def main() -> None:
             if killed < arguments.kills:
                 _wait_for_a_record(wild, process)
                 try:
-                    process.wait(draw.uniform(0.0, arguments.longest))
+                    process.wait(draw.uniform(0.0, longest))
                 except subprocess.TimeoutExpired:
                     process.send_signal(signal.SIGKILL)
                     process.wait()
@@ -120,7 +118,10 @@ def main() -> None:
                 raise SystemExit(f"the comparison ended with {process.returncode}")
             if killed >= arguments.kills:
                 break
-            print("it came to its end; resumed once more", flush=True)
+            print("it came to its end; begun again", flush=True)
+            shutil.rmtree(wild)
+            Path(name, "wild.db").unlink()
+            last = {}
         after = runs(Path(name, "wild.db"))
         check_kept(last, after)
         one, other = result(calm), result(wild)
@@ -131,6 +132,17 @@ def main() -> None:
         print(
             f"{killed} kills: the same tables, tests, trials and refits to the last bit, {len(after)} runs, each once"
         )
+
+
+def _run_undisturbed(path: Path, process: subprocess.Popen[bytes]) -> float:
+    """Wait for the end, and return the seconds from the first record on."""
+    _wait_for_a_record(path, process)
+    first = time.monotonic()
+    if process.wait():
+        raise SystemExit("the undisturbed comparison failed")
+    seconds = time.monotonic() - first
+    print(f"undisturbed: {seconds:.0f} s after its first record", flush=True)
+    return seconds
 
 
 def _wait_for_a_record(path: Path, process: subprocess.Popen[bytes]) -> None:

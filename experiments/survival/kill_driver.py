@@ -1,5 +1,7 @@
 """Kill a study's driver again and again, resume it each time, and compare the end with that of an undisturbed run.
 
+A driver is killed within the time that the undisturbed run took; where one ends before, the study is begun again.
+
 The long form, on ORL (see README.md):  python experiments/survival/kill_driver.py --kills 20
 """
 
@@ -8,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -95,9 +98,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--longest", type=float, default=25.0, help="seconds a driver lives at most before it is killed"
-    )
     parser.add_argument("study", nargs=argparse.REMAINDER, help="arguments of raysel.tune (default: a small ORL study)")
     arguments = parser.parse_args()
     asked = arguments.study or ORL
@@ -108,14 +108,15 @@ def main() -> None:
         begun = time.monotonic()
         if start_command(*asked, "--output", str(calm / "study"), store=calm / "mlflow.db").wait():
             raise SystemExit("the undisturbed study failed")
-        print(f"undisturbed: {time.monotonic() - begun:.0f} s", flush=True)
+        longest = time.monotonic() - begun
+        print(f"undisturbed: {longest:.0f} s", flush=True)
         study, killed, last = wild / "study", 0, {}
         while True:
             how = ["--resume", str(study)] if kinds(study) else [*asked, "--output", str(study)]
             process = start_command(*how, store=wild / "mlflow.db")
             if killed < arguments.kills:
                 try:
-                    process.wait(draw.uniform(1.0, arguments.longest))
+                    process.wait(draw.uniform(1.0, longest))
                 except subprocess.TimeoutExpired:
                     process.send_signal(signal.SIGKILL)
                     process.wait()
@@ -129,7 +130,10 @@ def main() -> None:
                 raise SystemExit(f"the study ended with {process.returncode}")
             if killed >= arguments.kills:
                 break
-            print("it came to its end; resumed once more", flush=True)
+            print("it came to its end; begun again", flush=True)
+            shutil.rmtree(wild)
+            wild.mkdir()
+            last = {}
         after = runs(wild)
         same_runs_as(last, after)
         one, other = result(calm / "study"), result(study)

@@ -29,8 +29,17 @@ from raysel.study.definition import Study
 
 pytestmark = pytest.mark.slow
 
-#: A study of six trials of about half a second.
-LONG = {"name": "smr", "params": {"max_iter": 250, "tol": 0.0}, "space": {"alpha": [0.01, 0.1, 0.05], "rank": [1, 2]}}
+#: The command on a file, whose six trials start a second apart so that a signal finds some ended and some to come.
+SLOW_STUDY = """
+import time
+from raysel import tune
+from raysel.core.storage import mirror
+from raysel.execution.trial_plan import TrialPlan
+propose = TrialPlan.propose
+TrialPlan.propose = lambda plan: (time.sleep(1), propose(plan))[1]
+mirror.INTERVAL = 0.2
+tune.main(["one.yaml"])
+"""
 SECRET = "SECRETofTESTS"
 
 
@@ -114,13 +123,11 @@ def trials(journal: bytes) -> list[dict]:
 def test_a_study_that_is_killed_resumes_from_s3_in_a_clean_folder(s3, tmp_path, monkeypatch, capsys):  # noqa: ARG001
     write_digits(tmp_path / "few.npz")
     put("s3://bucket/data/few.npz", (tmp_path / "few.npz").read_bytes())
-    raw = raw_config("s3://bucket/data/few.npz", solver=LONG, output="s3://bucket/studies/one")
+    raw = raw_config("s3://bucket/data/few.npz", output="s3://bucket/studies/one")
     (tmp_path / "first").mkdir()
     (tmp_path / "first" / "one.yaml").write_text(yaml.safe_dump(raw))
     log = (tmp_path / "first.log").open("w")
-    command = "from raysel import tune; from raysel.core.storage import mirror; mirror.INTERVAL = 0.2; "
-    command += "tune.main(['one.yaml'])"
-    driver = subprocess.Popen([sys.executable, "-c", command], cwd=tmp_path / "first", stdout=log, stderr=log)
+    driver = subprocess.Popen([sys.executable, "-c", SLOW_STUDY], cwd=tmp_path / "first", stdout=log, stderr=log)
     journal = "s3://bucket/studies/one/journal.jsonl"
     wait_for(lambda: bool(trials(get(journal))), driver)
     with pytest.raises(DirectoryError, match=f"a study is running in s3://bucket/studies/one .process {driver.pid} "):
@@ -135,7 +142,7 @@ def test_a_study_that_is_killed_resumes_from_s3_in_a_clean_folder(s3, tmp_path, 
     out = capsys.readouterr().out
     assert f"{done} of 6 trials are done" in out or f"{done} of 6 trials is done" in out
     assert "study      s3://bucket/studies/one\n" in out
-    reference = run_offline(raw_config(tmp_path / "few.npz", solver=LONG), tmp_path / "reference")
+    reference = run_offline(raw_config(tmp_path / "few.npz"), tmp_path / "reference")
     found = trials(get(journal))
     assert sorted(found, key=lambda trial: trial["id"]) == sorted(
         trials(reference.directory.journal.read_bytes()), key=lambda trial: trial["id"]
