@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], metavar="A.B=VALUE", help="override for both sides")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        common = [*arguments.set, f"tracking.uri=sqlite:///{name}/mlflow.db"]
+        common = ["pictures=[]", *arguments.set, f"tracking.uri=sqlite:///{name}/mlflow.db"]
         full = run_study(arguments.study, common, output=Path(name, "full"), progress=False)
         same_folds = [*common, f"cv.plan={full.directory.plan}"]
         early = run_study(arguments.study, [*same_folds, *ASHA], output=Path(name, "asha"), progress=False)

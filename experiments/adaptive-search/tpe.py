@@ -12,19 +12,22 @@ from pathlib import Path
 
 import numpy as np
 
-from raysel import run_study
-from raysel.results.result import StudyResult
+from raysel.evaluation.records import RefitRecord
+from raysel.execution.serial import SerialExecutor
+from raysel.run.api import prepare_study
+from raysel.testing.checks import run_by
 
 
-def search(method: str, budget: int, seed: int, folder: Path) -> StudyResult:
-    """Run the digits study with a continuous space."""
+def search(method: str, budget: int, seed: int, folder: Path) -> list[RefitRecord]:
+    """Run the digits study with a continuous space, without MLflow; give the refits of the outer folds."""
     changes = {
         "seed": seed,
         "solver.space": {"alpha": {"loguniform": [1e-4, 1.0]}, "rank": {"randint": [1, 8]}},
-        "search": {"method": method, "num_samples": budget, "synchronous": True, "batch_size": 4, "executor": "serial"},
-        "tracking.uri": f"sqlite:///{folder}/mlflow.db",
+        "search": {"method": method, "num_samples": budget, "synchronous": True, "batch_size": 4},
     }
-    return run_study("digits-smr", changes, output=folder / f"{method}{seed}", progress=False)
+    study = prepare_study("digits-smr", changes)
+    finished = run_by(SerialExecutor(study), study, folder / f"{method}{seed}")
+    return [refit.record for refit in finished.refits[: len(study.plan.outer)]]
 
 
 def main() -> None:
@@ -39,8 +42,9 @@ def main() -> None:
         for seed in range(arguments.seeds):
             row: dict[str, float] = {"seed": seed}
             for method in ("random", "tpe"):
-                study = search(method, arguments.budget, seed, Path(folder))
-                row |= {f"{method}_inner": float(np.mean(study.inner_scores)), f"{method}_test": study.test_mean}
+                refits = search(method, arguments.budget, seed, Path(folder))
+                for score in ("inner", "test"):
+                    row[f"{method}_{score}"] = float(np.mean([getattr(refit, f"{score}_score") for refit in refits]))
             rows.append(row)
             print({key: round(value, 4) for key, value in row.items()}, flush=True)
     with arguments.table.open("w", newline="") as file:

@@ -129,6 +129,7 @@ def run(config: Mapping[str, Any], output: Path) -> tuple[ComparisonResult, floa
     """Run a comparison in this process, or resume it; give its result and the CPU seconds that it took."""
     own = {
         "search.executor": "serial",
+        "pictures": [],
         "tracking.uri": f"sqlite:///{output.absolute()}/mlflow.db",
     }
     start, path = time.process_time(), output / str(config["name"])

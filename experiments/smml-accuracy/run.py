@@ -47,7 +47,7 @@ SETTINGS = {
 def run_all(output: Path, common: dict[str, object]) -> dict[tuple[str, str], StudyResult]:
     """Run every study; give the results by setting and method."""
     found: dict[tuple[str, str], StudyResult] = {}
-    common = common | {"tracking.uri": f"sqlite:///{output.absolute()}/mlflow.db"}
+    common = common | {"tracking.uri": f"sqlite:///{output.absolute()}/mlflow.db", "pictures": []}
     for setting, (config, of_setting, methods) in SETTINGS.items():
         for method, of_method in methods.items():
             study = run_study(config, common | of_setting | of_method, output=output / f"study{len(found)}")

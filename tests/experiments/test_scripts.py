@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from small_studies import write_digits
 
 ROOT = Path(__file__).parents[2]
 EXPERIMENTS = ROOT / "experiments"
 #: Of two folds, without Ray.
 TINY = "--set cv.outer=2 --set cv.inner=2 --set search.executor=serial"
-#: A study and a comparison of two quick methods, beside the copied scripts.
-FEW = {
-    "study.yaml": "{name: few, solver: {name: information_gain, space: {bins: [3, 5]}}, COMMON}",
-    "compare.yaml": "{name: two, compare: {a: {solver: {name: variance}}, b: {solver: {name: t_test}}}, COMMON}",
-}
-COMMON = "dataset: {source: digits, scaling: unit}, evaluation: {classifier: knn, n_features: [8, 32]}"
+#: A comparison of two quick methods, beside the copied scripts.
+COMPARISON = """
+name: two
+dataset: {path: few.npz, scaling: unit}
+evaluation: {classifier: knn, n_features: [8, 32]}
+pictures: []
+compare: {a: {solver: {name: variance}}, b: {solver: {name: t_test}}}
+"""
 #: Arguments of the scripts that have some which shorten them.
 ARGUMENTS = {
-    "adaptive-search/asha.py": f"digits-smr --set solver.space.alpha=[0.1,0.3] {TINY}",
+    "adaptive-search/asha.py": f"digits-smr --set solver.space.alpha=[0.1,0.3] --set cv.final=false {TINY}",
     "adaptive-search/tpe.py": "--seeds 2 --budget 2",
     "arrangement/run.py": "--draws 1",
     "cluster-scaling/run.py": "--workers 1 --methods sleeping --trials 2 --seconds 0.05 --repeats 1 --megabytes 1",
@@ -43,22 +48,35 @@ ARGUMENTS = {
     "stability-noise/run.py": "--draws 2",
     "survival/fuzz_inputs.py": "--minutes 0.02",
     "survival/kill_comparison.py": f"--kills 1 compare.yaml {TINY}",
-    "survival/kill_driver.py": f"--kills 1 study.yaml {TINY}",
 }
+ONE = {"N_PROCESSES = 2": "N_PROCESSES = 1"}
 GROWTH = {"(750, 1500, 3000, 6000)": "(100, 200)"}
 #: What their text, or that of a file beside them, says instead.
 SHORTER = {
-    "adaptive-search/tpe.py": {
-        '"seed": seed,\n': '"seed": seed, "cv.outer": 2, "cv.inner": 2, "evaluation.references": False,\n'
+    "adaptive-search/tpe.py": {'"seed": seed,\n': '"seed": seed, "cv.outer": 2, "cv.inner": 2, "cv.final": False,\n'},
+    "cluster-scaling/run.py": {'"sleeping", 8, 0.2': '"sleeping", 4, 0.1'},
+    "arrangement/run.py": {
+        '"UMIST", "PIE_68x42_32x32", "ORL_28x23", "AR100_32x32"': '"ORL_28x23"',
+        "(2, 3, 4, 5, 6, 10)": "(2, 10)",
+        "(16, 24, 32)": "(16,)",
+        "(1000, 250, 400)": "(100, 50, 40)",
+        "photographs(400)": "photographs(4)",
+        "default_rng(0), 50)": "default_rng(0), 2)",
     },
-    "arrangement/run.py": {"photographs(400)": "photographs(4)", "default_rng(0), 50)": "default_rng(0), 2)"},
     "chance-level/run.py": {"SEEDS, N_POOL_DRAWS, EACH = 6, 3000, 10": "SEEDS, N_POOL_DRAWS, EACH = 2, 20, 5"},
     "comparison-tests/run.py": {"STUDIES = 2000": "STUDIES = 3", "DRAWS = 40, 50, 2000": "DRAWS = 1, 2, 5"},
     "corrected-interval/run.py": {"N_BEST = 1000": "N_BEST = 3"},
     "error-control/permutation.py": {"FIRST_SEED = 19": "FIRST_SEED = 1", "range(case.runs)": "range(2)"},
-    "error-control/run.py": {"range(case.runs)": "range(2)"},
+    "error-control/run.py": {"range(case.runs)": "range(2)", "HALVES, THRESHOLDS = 100": "HALVES, THRESHOLDS = 10"},
     "fold-overlap/run.py": {"20_000": "20"},
+    "leak-guards/run.py": {
+        '("iris", "wine", "breast_cancer", "digits")': '("iris", "wine")',
+        "(80, 300)": "(80,)",
+        '"*.npz"': '"ORL.npz"',
+    },
     "mtda-accuracy/run.py": {
+        "data.X[train] / 255": "data.X[train, ::4] / 255",
+        "data.X[test] / 255": "data.X[test, ::4] / 255",
         "(2, 3, 4, 5)": "(2, 5)",
         ".reshape(4, -1)": ".reshape(2, -1)",
         "else 10)": "else 2)",
@@ -69,7 +87,10 @@ SHORTER = {
         "(80, 1024, 6), (1200, 256, 8), (1200, 512, 8), (1200, 1024, 8)": "",
         ", 16000, 32000, 64000": "",
     },
-    "rivals-accuracy/run.py": {"for data in PROTOCOLS": 'for data in ["USPS"]'},
+    "rivals-accuracy/run.py": {
+        "for data in PROTOCOLS": 'for data in ["USPS"]',
+        "in FIXED.items()": "in list(FIXED.items())[:3]",
+    },
     "rivals-speed/dfs.py": {"(4096, 2, 300)": "", "REPEATS = 30, 5": "REPEATS = 5, 1"},
     "rivals-speed/gaussian_process.py": {"[500, 1500, 3000, 6000]": "[100, 200]", "[500, 1500]": "[100]"},
     "rivals-speed/glspfs.py": {"(4096, 4, 100)": "", "REPEATS = 30, 5": "REPEATS = 10, 1"},
@@ -82,7 +103,12 @@ SHORTER = {
     "rivals-speed/mcgf.py": GROWTH,
     "rivals-speed/ml_knn.py": GROWTH,
     "rivals-speed/mlls.py": GROWTH,
-    "rivals-speed/mkl.py": {"[500, 1500, 3000, 6000]": "[100, 200]", "[500, 1500, 3000]": "[100, 200]"},
+    "rivals-speed/mkl.py": {
+        '("hinge", 1, [500, 1500, 3000, 6000]),\n    ("hinge", 2, [500, 1500, 3000, 6000]),': "",
+        '("squared", "inf", [500, 1500, 3000]),': "",
+        "[500, 1500, 3000, 6000]": "[100, 200]",
+        "[500, 1500, 3000]": "[100, 200]",
+    },
     "rivals-speed/mrmr.py": {"N_SELECTED, WANTED = 3, 5, 50": "N_SELECTED, WANTED = 1, 5, 2"},
     "rivals-speed/rfs.py": {
         "(1024, 15, 60), (4096, 3, 500)": "(64, 15, 60)",
@@ -90,22 +116,38 @@ SHORTER = {
         "FIT_FEATURES, FIT_RATIO = 1024": "FIT_FEATURES, FIT_RATIO = 64",
         ', "ORL": orl_half()': "",
     },
-    "search-overhead/nested_orl.py": {"[2, 4, 8]}": '[2], "cv.outer": 2, "cv.inner": 2}'},
+    "search-overhead/driver_memory.py": {'"name": "short-trials",': '"name": "short-trials", "pictures": [],'},
+    "search-overhead/nested_orl.py": {"[2, 4, 8]}": '[2], "cv.outer": 2, "cv.inner": 2, "pictures": []}', **ONE},
+    "search-overhead/short_trials.py": {'"name": "short-trials",': '"name": "short-trials", "pictures": [],', **ONE},
+    "search-overhead/worker_memory.py": {'"name": "memory",': '"name": "memory", "pictures": [],', "4, 2\n": "4, 1\n"},
     "smml-accuracy/planted.py": {
         "(0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.5)": "(0.03, 0.1)",
         "np.arange(-3, 4)": "np.arange(-1, 1)",
     },
     "smml-accuracy/run.py": {
+        '"cv.outer": 2': '"evaluation.references": False, "cv.outer": 2',
         "in SETTINGS.items()": "in list(SETTINGS.items())[:1]",
         "in methods.items()": "in list(methods.items())[:2]",
     },
-    "smr-speed/run.py": {"REPEATS = 9": "REPEATS = 1", "LITERAL_ITERATIONS = 30": "LITERAL_ITERATIONS = 2"},
+    "smr-start/run.py": {"(0.25, 0.5, 0.75, 1.0), (0.003, 0.01, 0.05, 0.2), (1, 2, 4)": "(0.5, 1.0), (0.05,), (2,)"},
+    "smr-speed/run.py": {
+        "[(4, 0.1, 100), (4, 0.01, 100), (10, 0.1, 50), (10, 0.01, 50)]": "[(2, 0.1, 1)]",
+        "REPEATS = 9": "REPEATS = 1",
+        "LITERAL_ITERATIONS = 30": "LITERAL_ITERATIONS = 2",
+    },
     "survival/journal_overhead.py": {"REPEATS = 0.2, 30, 200, 5": "REPEATS = 0.2, 3, 2, 1"},
 }
 #: Those that other tests run, or that need a cluster.
 ELSEWHERE = {
     *("examples/own_data.py", "examples/own_estimator.py", "examples/read_study.py"),
-    *("false-claims/run.py", "submit.py"),
+    *("false-claims/run.py", "submit.py", "survival/kill_driver.py"),
+}
+#: Those that share a session of Ray.
+ON_RAY = [f"search-overhead/{name}.py" for name in ("nested_orl", "short_trials", "worker_memory")]
+#: Those that start Ray, kill processes or measure their memory or their start: each is a process of its own.
+ALONE = {
+    *("cluster-scaling/run.py", "search-overhead/comparison.py", "search-overhead/driver_memory.py"),
+    *("survival/fuzz_inputs.py", "survival/kill_comparison.py"),
 }
 
 pytestmark = pytest.mark.slow
@@ -113,26 +155,63 @@ pytestmark = pytest.mark.slow
 
 def scripts() -> list[str]:
     files = sorted(path for path in EXPERIMENTS.rglob("*.py") if "__main__" in path.read_text(encoding="utf-8"))
-    return [name for path in files if (name := path.relative_to(EXPERIMENTS).as_posix()) not in ELSEWHERE]
+    names = [path.relative_to(EXPERIMENTS).as_posix() for path in files]
+    return [name for name in names if name not in {*ELSEWHERE, *ON_RAY}]
 
 
-@pytest.mark.parametrize("name", scripts())
-def test_a_script_runs_to_its_end(name, tmp_path):
+def environment() -> dict[str, str]:
+    """Environment in which the scripts find raysel, and the planted leaks and damaged files of the tests."""
+    folders = os.pathsep.join(map(str, (ROOT, ROOT / "tests", ROOT / "tests" / "data")))
+    return os.environ | {"PYTHONPATH": folders, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+def shortened(name: str, folder: Path) -> list[str]:
+    """Copy a script with all beside it, because some write their tables there; give its path and arguments."""
     if "RAYSEL_DATA" in (EXPERIMENTS / name).read_text(encoding="utf-8") and not os.environ.get("RAYSEL_DATA"):
         pytest.skip("set RAYSEL_DATA to the folder of the real data sets")
-    # A copy, because some scripts write their tables beside themselves.
-    script = shutil.copytree(EXPERIMENTS, tmp_path / "experiments") / name
-    for config, text in FEW.items():
-        (tmp_path / config).write_text(text.replace("COMMON", COMMON), encoding="utf-8")
+    script = folder / "experiments" / name
+    shutil.copytree(EXPERIMENTS / script.parent.name, script.parent, dirs_exist_ok=True)
     for long, short in SHORTER.get(name, {}).items():
         files = [path for path in script.parent.glob("*.py") if long in path.read_text(encoding="utf-8")]
         assert files, f"nothing beside {name} says {long}"
         for path in files:
             path.write_text(path.read_text(encoding="utf-8").replace(long, short), encoding="utf-8")
-    # Planted leaks and damaged files are those of the tests.
-    folders = os.pathsep.join(map(str, (ROOT, ROOT / "tests", ROOT / "tests" / "data")))
-    environment = os.environ | {"PYTHONPATH": folders, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, str(script), *ARGUMENTS.get(name, "").split()]
-    with (tmp_path / "log").open("w") as log:
-        done = subprocess.run(command, cwd=tmp_path, env=environment, stdout=log, stderr=log, timeout=600, check=False)
-    assert done.returncode == 0, (tmp_path / "log").read_text()[-3000:]
+    return [str(script), *ARGUMENTS.get(name, "").split()]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[subprocess.Popen[str]]:
+    """The process from which scripts are forked."""
+    command = [sys.executable, str(ROOT / "tests" / "script_server.py")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment(), text=True, **pipes) as process:
+        yield process
+        process.stdin.close()
+
+
+@pytest.mark.parametrize("name", scripts())
+def test_a_script_runs_to_its_end(name, tmp_path, request):
+    command, log = shortened(name, tmp_path), tmp_path / "log"
+    if name in ALONE:
+        write_digits(tmp_path / "few.npz")
+        (tmp_path / "compare.yaml").write_text(COMPARISON, encoding="utf-8")
+        with log.open("w") as file:
+            streams = {"stdout": file, "stderr": file}
+            status = subprocess.run(
+                [sys.executable, *command], cwd=tmp_path, env=environment(), timeout=600, check=False, **streams
+            ).returncode
+    else:
+        status = fork(request.getfixturevalue("server"), [command], tmp_path)
+    assert status == 0, log.read_text()[-3000:]
+
+
+def test_scripts_on_ray_run_to_their_ends(server, tmp_path):
+    commands = [shortened(name, tmp_path) for name in ON_RAY]
+    assert fork(server, commands, tmp_path, on_ray=True) == 0, (tmp_path / "log").read_text()[-3000:]
+
+
+def fork(server: subprocess.Popen[str], commands: list[list[str]], folder: Path, *, on_ray: bool = False) -> int:
+    """Run scripts in a process that the server forks; give its exit status."""
+    asked = {"commands": commands, "folder": str(folder), "log": str(folder / "log"), "on_ray": on_ray}
+    print(json.dumps(asked), file=server.stdin, flush=True)
+    return int(server.stdout.readline())

@@ -1,0 +1,53 @@
+"""Runs scripts in processes forked from this one, which has imported what most of them import.
+
+A line of JSON on stdin asks for scripts; their exit status is the line that answers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+import matplotlib.figure  # noqa: F401
+import pandas  # noqa: F401, ICN001
+import scipy.stats  # noqa: F401
+import sklearn.model_selection  # noqa: F401
+
+import raysel.results.export
+import raysel.run.api  # noqa: F401
+
+SECONDS = 600
+
+
+def run(commands: Sequence[Sequence[str]], folder: str, log: str, *, on_ray: bool) -> None:
+    """Run scripts as ``python script arguments`` does in a folder, with their output in a file."""
+    signal.alarm(SECONDS)
+    with Path(os.devnull).open() as nothing, Path(log).open("w") as file:
+        for source, target in ((nothing, 0), (file, 1), (file, 2)):
+            os.dup2(source.fileno(), target)
+    os.chdir(folder)
+    session = nullcontext()
+    if on_ray:
+        from raysel.execution.ray.session import ray_session  # noqa: PLC0415 - takes seconds
+
+        session = ray_session(None)
+    with session:
+        for script, *arguments in commands:
+            sys.argv = [script, *arguments]
+            sys.path[0] = str(Path(script).parent)
+            runpy.run_path(script, run_name="__main__")
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        process = os.fork()
+        if not process:
+            run(**json.loads(line))
+            break
+        print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), flush=True)
