@@ -257,7 +257,11 @@ class Server:
 
     def start(self) -> None:
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self._process = subprocess.Popen(self._command, cwd=self._folder, start_new_session=True, **quiet)
+        # As in mlflow-compose.yaml: without the dozen processes of jobs for language models.
+        environment = os.environ | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+        self._process = subprocess.Popen(
+            self._command, cwd=self._folder, env=environment, start_new_session=True, **quiet
+        )
         while self._process.poll() is None:
             try:
                 with urllib.request.urlopen(f"{self.uri}/health", timeout=5):
@@ -272,9 +276,9 @@ class Server:
             self._process.wait()
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    found = Server(tmp_path_factory.mktemp("server"))
+@pytest.fixture
+def server(tmp_path):
+    found = Server(tmp_path)
     yield found
     found.kill()
 
