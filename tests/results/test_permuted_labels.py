@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from small_studies import make_study, run_serially
 
-N, D, N_SETS = 200, 20, 24
+N, D, N_SETS = 200, 20, 16
 SPACE = {"gamma1": [0.01, 0.03, 0.1, 0.3]}
 SEARCHES = {
     "grid": {},
@@ -38,10 +38,10 @@ def test_the_headline_is_at_chance(noise, tmp_path, search, rule):
             noise / f"{seed}.npz",
             solver={
                 "name": "smml",
-                "params": {"gamma2": 0.01, "max_iter": 8},
+                "params": {"gamma2": 0.01, "max_iter": 4},
                 "space": {"gamma1": {"loguniform": [0.01, 0.3]}} if search == "tpe" else SPACE,
             },
-            evaluation={"classifier": "knn", "n_features": [2, 4, 8], "choose_n": rule},
+            evaluation={"classifier": "knn", "n_features": [2, 4, 8], "choose_n": rule, "references": False},
             cv={"outer": 2, "inner": 2, "final": False},
             search={"executor": "serial", **SEARCHES[search]},
         )
