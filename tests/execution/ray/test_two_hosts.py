@@ -42,6 +42,14 @@ from small_studies import run_offline
 raw = yaml.safe_load(Path(sys.argv[1]).read_text())
 run_offline({**raw, "search": {"executor": "serial"}}, Path(sys.argv[2]))
 """
+#: Who takes over from a driver of a host that died watches its locks for this long, and not for a minute each: sets
+#: the time in the driver and in its upload.
+LEASE = """
+import sys
+if {"raysel.tune", "raysel.tracking.upload_process"} & set(sys.orig_argv):
+    from raysel.tracking import locks
+    locks.LEASE_SECONDS = 20.0
+"""
 #: Ray notices within ten seconds that a node is gone, and not only within one and a half minutes.
 QUICK = {
     "RAY_health_check_initial_delay_ms": "1000",
@@ -119,6 +127,7 @@ def test_hosts_that_come_go_and_die_change_no_number(tmp_path, capsys):
     write_digits(tmp_path / "few.npz")
     (tmp_path / "gated_code.py").write_text(GATED, encoding="utf-8")
     (tmp_path / "alone.py").write_text(ALONE, encoding="utf-8")
+    (tmp_path / "sitecustomize.py").write_text(LEASE, encoding="utf-8")
     raw = raw_config(
         tmp_path / "few.npz",
         solver={"name": "gated_code.Gated", "space": {"C": SPACE}},
@@ -189,7 +198,9 @@ def test_hosts_that_come_go_and_die_change_no_number(tmp_path, capsys):
         head.restart()
         gates.open(head)
         start_head()
-        time.sleep(3 * HEARTBEAT_SECONDS)  # from then on a resume watches whether the driver is dead
+        # From then on a resume watches whether the driver is dead.
+        while time.time() <= (tmp_path / "study/.lease").stat().st_mtime + 3 * HEARTBEAT_SECONDS:
+            time.sleep(0.1)
         start_study(f"{tmp_path}/few.yaml --resume {tmp_path}/study")
         assert course.process.wait(240) == 0, course.seen
     with capsys.disabled():
