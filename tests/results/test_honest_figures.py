@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from mlflow.tracking import MlflowClient
 from ray import cloudpickle
-from small_studies import make_study, run_on_ray, run_serially, write_digits, write_yaml
+from small_studies import NoUpload, make_study, run_on_ray, run_serially, write_digits, write_yaml
 
 from raysel import select, tune
 from raysel.config import config_from_dict, load_config
@@ -27,8 +27,7 @@ from raysel.run.api import open_study
 from raysel.study.definition import Study
 from raysel.tracking.journal import read_journal
 from raysel.tracking.records import record_from_line
-
-pytestmark = pytest.mark.usefixtures("ray_here")
+from raysel.tracking.upload_process import MLflowUploader
 
 
 @pytest.fixture
@@ -36,6 +35,17 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_digits(tmp_path / "few.npz")
     return tmp_path
+
+
+@pytest.fixture
+def offline(monkeypatch):
+    """Upload nothing to MLflow."""
+    upload_nothing(monkeypatch)
+
+
+def upload_nothing(monkeypatch):
+    for name in ("__init__", "finish"):
+        monkeypatch.setattr(MLflowUploader, name, getattr(NoUpload, name))
 
 
 def shown(path, capsys) -> list[str]:
@@ -84,6 +94,7 @@ def warned(folder):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("offline")
 @pytest.mark.parametrize("case", [empty, unconverged, warned])
 def test_what_limits_a_result_is_said_everywhere(here, capsys, case):
     changes, sentences = case(here)
@@ -133,6 +144,7 @@ def test_a_search_cut_by_its_time_is_marked_and_its_manifest_recreates_it(here, 
     assert study_run.data.metrics["cut_by_time_budget"] == 1.0
 
     # The command of the manifest, in any directory.
+    upload_nothing(monkeypatch)
     (here / "elsewhere").mkdir()
     monkeypatch.chdir(here / "elsewhere")
     command = shlex.split(manifest["command"])
@@ -193,6 +205,7 @@ def test_a_table_of_mixed_units_is_told_from_an_image(tmp_path, capsys, monkeypa
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("ray_here")
 def test_a_failure_on_one_outer_fold_decides_nothing_on_another(tmp_path):
     """A column varies in outer0's test rows only: without them there is one component less than is asked for."""
     rng = np.random.default_rng(0)
@@ -241,6 +254,7 @@ def test_a_feature_of_one_value_is_neither_ranked_nor_scored_with(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("offline")
 def test_a_cut_search_that_learns_names_no_command_that_recreates_it(here, monkeypatch):
     search = {"executor": "serial", "early_stopping": "asha", "synchronous": True, "time_budget": 1000.0}
     space = {"alpha": [0.01, 0.02, 0.03, 0.05, 0.1]}
@@ -264,6 +278,7 @@ def test_nothing_that_tune_pickles_a_trial_holds_the_data(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("ray_here")
 def test_memory_that_runs_short_is_said_once(tmp_path, monkeypatch):
     write_digits(tmp_path / "few.npz")
     monkeypatch.setattr(executor, "machine_memory", lambda: 2**20)
