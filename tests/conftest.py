@@ -11,7 +11,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-from small_studies import CommandRun, write_digits, write_yaml
+from small_studies import CommandRun, NoUpload, write_digits, write_yaml
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -56,6 +56,13 @@ def ray_here() -> Iterator[None]:
 
     with ray_session(None):
         yield
+
+
+@pytest.fixture
+def without_mlflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Upload nothing to MLflow from this process: each upload imports it for seconds."""
+    for name in ("__init__", "follow", "finish"):
+        monkeypatch.setattr(f"raysel.tracking.upload_process.MLflowUploader.{name}", vars(NoUpload)[name])
 
 
 @pytest.fixture(scope="session")

@@ -62,6 +62,7 @@ def test_a_prepared_study_takes_no_overrides():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_mlflow")
 @pytest.mark.parametrize("calls", [1, 9])
 def test_an_interrupted_study_says_so_and_resumes_to_the_same_numbers(here, calls):
     with pytest.raises(KeyboardInterrupt):
@@ -74,6 +75,7 @@ def test_an_interrupted_study_says_so_and_resumes_to_the_same_numbers(here, call
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_mlflow")
 def test_a_study_whose_data_have_moved_resumes_from_their_new_place(here):
     with pytest.raises(KeyboardInterrupt):
         raysel.run_study(raw_config(), output="study", progress=Watcher(9))
@@ -94,6 +96,7 @@ def test_a_folder_without_a_study_is_not_resumed():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_mlflow")
 def test_an_override_may_name_the_class_that_the_directory_may_not(here, monkeypatch):
     monkeypatch.syspath_prepend(here)
     (here / "own_forest.py").write_text("from sklearn.svm import LinearSVC\nclass Forest(LinearSVC):\n    pass\n")
