@@ -147,7 +147,7 @@ def test_the_studys_directory_holds_what_was_promised(finished_study):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("ray_here")
+@pytest.mark.usefixtures("without_mlflow")
 def test_labels_without_meaning_give_chance_through_the_whole_command(here, capsys):
     write_digits(here / "chance.npz", classes=2, each=60, permute=1)
     # One neighbour on one feature set: each test sample is one right or wrong answer.
