@@ -149,6 +149,7 @@ def test_a_half_written_line_is_cut_before_the_next(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_mlflow")
 def test_a_time_budget_ends_the_trials_and_a_quiet_resume_makes_the_rest(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     write_digits(tmp_path / "few.npz")
@@ -161,6 +162,7 @@ def test_a_time_budget_ends_the_trials_and_a_quiet_resume_makes_the_rest(tmp_pat
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_mlflow")
 def test_too_many_failures_end_a_study(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_digits(tmp_path / "few.npz")
