@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from raysel.core.arrays import BoolArray, IntArray, LabelArray
 from raysel.data.scaling import scale_in_place, scale_training
 from raysel.data.task_blocks import Samples, constant_features
 from raysel.evaluation.records import FoldTrace, InnerTrace, convergence_of
-from raysel.evaluation.scoring import Evaluation
+from raysel.evaluation.scoring import Evaluation, KnownScores
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class FoldData:
     prepared: Any
     #: Mask of the features that are constant in the unscaled training samples; shape (d,).
     constant: BoolArray
+    #: Scores on these samples that are known to this process.
+    known: KnownScores = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
@@ -43,8 +45,8 @@ class FoldData:
             if isinstance(value, np.ndarray):
                 seen[id(value)] = value.nbytes
             elif is_dataclass(value):
-                for field in fields(value):
-                    visit(getattr(value, field.name))
+                for part in fields(value):
+                    visit(getattr(value, part.name))
             elif isinstance(value, tuple | list):  # one item for each task
                 for part in value:
                     visit(part)
@@ -120,7 +122,9 @@ def _advance(
             solver,
             solver.iterate(fold.X_train, fold.y_train, fold.prepared),
             [
-                evaluation.scorer(fold.X_train, fold.y_train, fold.X_test, fold.y_test, state, fold.constant, C)
+                evaluation.scorer(
+                    fold.X_train, fold.y_train, fold.X_test, fold.y_test, state, fold.constant, C, fold.known
+                )
                 for C in evaluation.C
             ],
             inner,

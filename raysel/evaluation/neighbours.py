@@ -17,14 +17,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, fit_context
 from raysel.core.errors import DataError
+from raysel.evaluation.nearest_class import PRECISION, WIDEST, middle, nearest_class
 from raysel.numerics.classification import distance_differences
 
 #: Number of distances in a block of test samples, so that the block stays in a core's cache.
 _CACHED = 2**16
-#: Number of features whose copies are held at once.
-_WIDEST = 2**12
-#: Distances that differ by less than the rounding error count as equal: their order depends on that of the samples.
-_PRECISION = 16 * np.finfo(np.float64).eps
 
 
 def knn_path(
@@ -46,11 +43,18 @@ def knn_path(
     n_neighbors = min(n_neighbors, len(X_train))
     multilabel = y_train.ndim == 2
     classes, codes = (np.arange(2), y_train) if multilabel else np.unique(y_train, return_inverse=True)
+    if set_decides(y_train, n_features[-1], n_neighbors):
+        return classes[nearest_class(X_train, codes, X_test, order, n_features)]
     predicted = np.empty((len(n_features), len(X_test), *codes.shape[1:]), dtype=codes.dtype)
     for block in _distances(X_train, X_test, order, n_features):
         rounding = (block.of_test, block.of_train)
         predicted[block.position, block.rows] = _vote(block.squared, rounding, codes, len(classes), n_neighbors)
     return classes[predicted]
+
+
+def set_decides(y_train: LabelArray, n_features: int, n_neighbors: int) -> bool:
+    """Whether `knn_path` predicts the same, to the last bit, for the same set of features in another order."""
+    return n_neighbors == 1 and y_train.ndim == 1 and n_features <= WIDEST
 
 
 def knn_scores(
@@ -91,7 +95,7 @@ class _Distances(NamedTuple):
     position: int  # of the number of features
     rows: slice  # of the test samples
     squared: FloatArray  # (n_rows, n_train), up to the squared norm of each test sample
-    of_test: FloatArray  # (n_rows,), _PRECISION times the squared norms of the test samples
+    of_test: FloatArray  # (n_rows,), PRECISION times the squared norms of the test samples
     of_train: FloatArray  # (n_train,), as of_test; the sum of both bounds the rounding error of a distance
 
 
@@ -101,20 +105,18 @@ def _distances(
     """Yield the distances of each block of test samples, for each number of features; the arrays are reused."""
     features = order[: n_features[-1]]
     pieces = [
-        (position, first, min(first + _WIDEST, stop), first + _WIDEST >= stop)
+        (position, first, min(first + WIDEST, stop), first + WIDEST >= stop)
         for position, (start, stop) in enumerate(pairwise([0, *n_features]))
-        for first in range(start, stop, _WIDEST)
+        for first in range(start, stop, WIDEST)
     ]
-    # Centred at the median of some samples: no precision is lost far from zero or to an outlier, and integers stay
-    # exact, so that tied distances between them stay tied.
-    centre = np.median(X_train[:: max(1, len(X_train) // 9), features], axis=0)
+    centre = middle(X_train, features)
 
     def part(first: int, stop: int) -> tuple[FloatArray, FloatArray]:
         # ||a - b||^2 - ||a||^2 = (a, 1) . (-2b, ||b||^2); ||a||^2 is the same for all neighbours b of a.
         a, b = (X[:, features[first:stop]] - centre[first:stop] for X in (X_test, X_train))
         return np.insert(a, stop - first, 1.0, axis=1), np.insert(-2.0 * b, stop - first, (b * b).sum(1), axis=1)
 
-    narrow = [part(first, stop) for _, first, stop, _ in pieces] if n_features[-1] <= _WIDEST else []
+    narrow = [part(first, stop) for _, first, stop, _ in pieces] if n_features[-1] <= WIDEST else []
     block = max(16, _CACHED // len(X_train))
     for first in range(0, len(X_test), block):
         rows = slice(first, first + block)
@@ -123,8 +125,8 @@ def _distances(
         for number, (position, first_column, stop, last) in enumerate(pieces):
             a, b = narrow[number] if narrow else part(first_column, stop)
             dgemm(1.0, b.T, a[rows].T, 1.0, distances.T, trans_a=True, overwrite_c=True)
-            of_test += _PRECISION * (a[rows, :-1] ** 2).sum(axis=1)
-            of_train += _PRECISION * b[:, -1]
+            of_test += PRECISION * (a[rows, :-1] ** 2).sum(axis=1)
+            of_train += PRECISION * b[:, -1]
             if last:
                 yield _Distances(position, rows, distances, of_test, of_train)
 
@@ -132,10 +134,10 @@ def _distances(
 def _rooted(nearest: FloatArray, block: _Distances) -> FloatArray:
     """Distances from squared ones that lack the test samples' squared norms."""
     # They are rounded to single precision: equal distances must give equal scores, whatever their last bits.
-    norms = (block.of_test / _PRECISION)[:, None]
+    norms = (block.of_test / PRECISION)[:, None]
     squared = nearest + norms
     # Near zero the sample has about the norm of its neighbour.
-    squared[squared <= 3 * _PRECISION * norms] = 0.0
+    squared[squared <= 3 * PRECISION * norms] = 0.0
     rounded: FloatArray = np.sqrt(squared).astype(np.float32).astype(np.float64)
     return rounded
 
@@ -143,23 +145,7 @@ def _rooted(nearest: FloatArray, block: _Distances) -> FloatArray:
 def _vote(
     distances: FloatArray, rounding: tuple[FloatArray, FloatArray], codes: IntArray, n_classes: int, n_neighbors: int
 ) -> IntArray:
-    """Predict the codes of a block of samples."""
-    if n_neighbors > 1:
-        return _shared_vote(distances, rounding, codes, n_classes, n_neighbors)
-    nearest = distances.argmin(axis=1)
-    predicted = codes[nearest]
-    # Few samples have several nearest neighbours; a bound that is cheap to compute finds those that may.
-    limit = distances[np.arange(len(distances)), nearest] + rounding[0] + 2.0 * rounding[1].max()
-    tied = np.count_nonzero(distances <= limit[:, None], axis=1) > 1
-    if tied.any():
-        predicted[tied] = _shared_vote(distances[tied], (rounding[0][tied], rounding[1]), codes, n_classes, 1)
-    return predicted
-
-
-def _shared_vote(
-    distances: FloatArray, rounding: tuple[FloatArray, FloatArray], codes: IntArray, n_classes: int, n_neighbors: int
-) -> IntArray:
-    """Predict as `_vote`, counting all samples that are tied with the last neighbour."""
+    """Predict the codes of a block of samples, counting all samples that are tied with the last neighbour."""
     rows = np.arange(len(distances))
     nearest = np.argpartition(distances, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
     last = distances[rows, nearest]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,11 +16,16 @@ from sklearn.svm import LinearSVC
 from raysel.base.estimator import Estimator
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.data.task_blocks import Samples, TaskBlocks
-from raysel.evaluation.neighbours import NearestNeighborsClassifier, knn_path, knn_scores
+from raysel.evaluation.neighbours import NearestNeighborsClassifier, knn_path, knn_scores, set_decides
 from raysel.evaluation.records import ChooseN
 from raysel.evaluation.selectors import usable_scores
 from raysel.numerics.classification import Metric, class_scores, classification_metric, needs_scores
 from raysel.numerics.rankings import descending_order
+
+#: Scores by the settings and the set of features; a fold has one table for all configurations.
+KnownScores = dict[tuple[Any, ...], float]
+#: Number of scores that a table keeps, of 300 bytes each.
+_KEPT = 4096
 
 
 @dataclass(frozen=True)
@@ -55,8 +61,12 @@ class Evaluation:
         random_state: int,
         constant: BoolArray | None = None,
         C: float | Sequence[float] = 1.0,
+        known: KnownScores | None = None,
     ) -> Callable[[Estimator], FloatArray]:
         """Return a function that scores a fitted selector on the given samples.
+
+        Scores that depend on the set of features alone are taken from ``known``, the table of these samples, or go
+        there: configurations and their iterations often rank the same features best.
 
         `X_train` is (n_train, d), `y_train` (n_train,) or (n_train, n_labels), `X_test` (n_test, d),
         `y_test` (n_test,) or (n_test, n_labels), `constant` (d,).
@@ -65,6 +75,9 @@ class Evaluation:
         if self.classifier == "native":
             return lambda selector: self.finite(self._of_model(metric, selector, X_test, y_test), y_test)
         classes = np.unique(y_train)
+        by_set = self.classifier == "linear_svm" or (
+            not metric.of_scores and set_decides(y_train, self.n_features[-1], self.n_neighbors)
+        )
         last: list[tuple[IntArray, FloatArray]] = []
 
         def outputs(order: IntArray, cases: Sequence[tuple[int, float]]) -> Iterator[LabelArray]:
@@ -87,10 +100,14 @@ class Evaluation:
             if not last or not np.array_equal(order, last[0][0]):
                 used = np.minimum(self.n_features, len(order)).tolist()
                 cases = list(zip(used, np.broadcast_to(C if len(order) else 0.0, len(used)).tolist(), strict=True))
-                distinct = sorted(set(cases))
-                results = [metric(y_test, output, classes) for output in outputs(order, distinct)]
-                by_case = dict(zip(distinct, results, strict=True))
-                last[:] = [(order, np.array([by_case[case] for case in cases]))]
+                keys = {case: (self, random_state, case, _set_key(order[: case[0]])) for case in sorted(set(cases))}
+                table: KnownScores = known if by_set and known is not None else {}
+                unknown = [case for case, key in keys.items() if key not in table]
+                for case, output in zip(unknown, outputs(order, unknown) if unknown else (), strict=True):
+                    table[keys[case]] = metric(y_test, output, classes)
+                last[:] = [(order, np.array([table[keys[case]] for case in cases]))]
+                while len(table) > _KEPT:
+                    del table[next(iter(table))]  # the oldest
             return self.finite(last[0][1], y_test)
 
         return score
@@ -134,6 +151,10 @@ class Evaluation:
             if not math.isfinite(value):
                 raise FloatingPointError(f"the metric {self.metric} gave {value} for {len(y)} samples")
         return values
+
+
+def _set_key(features: IntArray) -> bytes:
+    return hashlib.blake2b(np.sort(features).tobytes(), digest_size=16).digest()
 
 
 @dataclass(frozen=True)

@@ -193,7 +193,7 @@ class PathTrial(Trial):
         data = self._fold_data(self._fold, self._inner, self._configurations[0].params)
         state = self._fold.random_state(study.config.seed, self._inner)
         sets = data.X_train, data.y_train, data.X_test, data.y_test
-        scorers = [study.evaluation.scorer(*sets, state, data.constant, C) for C in study.evaluation.C]
+        scorers = [study.evaluation.scorer(*sets, state, data.constant, C, data.known) for C in study.evaluation.C]
         solvers = [study.solver(configuration.params, state) for configuration in self._configurations]
         self._start_clock()
         fitted = type(solvers[0]).fit_path(solvers, data.X_train, data.prepared)

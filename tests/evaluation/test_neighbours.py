@@ -125,6 +125,41 @@ def test_the_order_of_the_training_samples_does_not_matter(k, multilabel):
         np.testing.assert_array_equal(knn_scores(X[rows], y[rows], test, order, every), expected)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_distances_that_single_precision_cannot_tell_apart_are_told_apart(seed):
+    """Two samples of different classes, of which one is nearer by 1e-9 of its distance."""
+    generator = np.random.default_rng(seed)
+    X = generator.standard_normal((40, 9)) + 20.0
+    test = X[:15] + 0.5 * generator.standard_normal((15, 9))
+    y = np.repeat([0, 1], 20)
+    X[20:] = X[:20] + 1e-9 * (2 * generator.integers(0, 2, (20, 1)) - 1)
+    order, every = generator.permutation(9), [2, 5, 9]
+    for n, predicted in zip(every, knn_path(X, y, test, order, every), strict=True):
+        distance = [
+            [sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(s[best], t[best], strict=True)) for s in X]
+            for best in [order[:n]]
+            for t in test
+        ]
+        np.testing.assert_array_equal(predicted, y[[row.index(min(row)) for row in distance]])
+        assert len(np.unique(predicted)) == 2
+
+
+@pytest.mark.parametrize("scale", [1.0, 1 / 3, 1e-30, 1e30])
+def test_the_set_of_features_alone_decides(scale):
+    """Few grey levels tie often; computed with the features in another order, and with other numbers of features."""
+    X, y = load_digits(return_X_y=True)
+    X, test, y = scale * X[:300], scale * X[300:500], y[:300]
+    generator = np.random.default_rng(3)
+    order, every = generator.permutation(64), [2, 5, 11, 30]
+    whole = knn_path(X, y, test, order, every)
+    for n, expected in zip(every, whole, strict=True):
+        for _ in range(3):
+            other = generator.permutation(order[:n])
+            np.testing.assert_array_equal(knn_path(X, y, test, other, sorted({1, n // 2, n}))[-1], expected)
+    # Scaling by a factor that is no power of two rounds, and changes nothing either.
+    np.testing.assert_array_equal(whole, knn_path(X / scale, y, test / scale, order, every))
+
+
 # --- scores of the classes -----------------------------------------------------------------------
 
 

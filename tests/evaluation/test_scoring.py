@@ -59,6 +59,33 @@ def test_a_ranking_is_scored_at_every_number_of_features(sets, name, metric):
     assert evaluation.every_iteration == (name == "knn")
 
 
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize(("name", "k"), [("knn", 1), ("knn", 3), ("linear_svm", 1)])
+def test_a_table_of_known_scores_changes_no_score(sets, name, k, metric, monkeypatch):
+    monkeypatch.setattr("raysel.evaluation.scoring._KEPT", 8)
+    evaluation, other, known = Evaluation(name, (2, 5, 8), k, metric), Evaluation(name, (2, 5), k, "accuracy"), {}
+    generator = np.random.default_rng(4)
+    rankings = [generator.permutation(12) * generator.choice([0.0, 1.0], 12, p=[0.3, 0.7]) for _ in range(6)]
+    for scores in [*rankings, *rankings[::-1]]:
+        model = SimpleNamespace(scores_=scores)
+        for settings, state in ((evaluation, 7), (other, 7), (evaluation, 8)):
+            actual = settings.scorer(*sets, state, known=known)(model)
+            np.testing.assert_array_equal(actual, settings.scorer(*sets, state)(model))
+        assert len(known) <= 8
+
+
+def test_a_known_set_of_features_is_not_scored_again(sets, monkeypatch):
+    known, scores = {}, np.arange(12.0)
+    first = Evaluation("knn", (3, 6)).scorer(*sets, 0, known=known)(SimpleNamespace(scores_=scores))
+    monkeypatch.setattr("raysel.evaluation.scoring.knn_path", None)
+    scores[[9, 10, 11]], scores[[6, 7, 8]] = [11, 9, 10], [8, 6, 7]  # the same three and six best ones
+    again = Evaluation("knn", (3, 6)).scorer(*sets, 0, known=known)(SimpleNamespace(scores_=scores))
+    assert again.tolist() == first.tolist()
+    scores[0] = 20.0
+    with pytest.raises(TypeError):
+        Evaluation("knn", (3, 6)).scorer(*sets, 0, known=known)(SimpleNamespace(scores_=scores))
+
+
 @pytest.mark.parametrize("name", ["knn", "linear_svm"])
 def test_a_constant_feature_is_not_selected_whatever_its_score(sets, name):
     scores = np.arange(12.0, 0.0, -1.0)

@@ -36,6 +36,7 @@ ARGUMENTS = {
     "leak-guards/run.py": "--seeds 1",
     "mtda-accuracy/run.py": "1",
     "rivals-accuracy/run.py": "fixed --repeats 2",
+    "scoring-speed/run.py": "digits-smr --configurations 1",
     "search-overhead/comparison.py": f"--repeats 1 compare.yaml {TINY}",
     "search-overhead/driver_memory.py": "--trials 2",
     "search-overhead/nested_orl.py": "--configurations 2 --iterations 2 --repeats 1",

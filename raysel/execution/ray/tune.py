@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -29,6 +30,7 @@ from raysel.core.files import instance_of
 from raysel.core.machine import RunningTimer
 from raysel.evaluation.lockstep import FoldData
 from raysel.evaluation.plan import OuterFold
+from raysel.evaluation.scoring import KnownScores
 from raysel.execution.executor import Recorder, SearchLimits, last_line
 from raysel.execution.ray.nodes import Cluster, MemoryShortError
 from raysel.execution.ray.tasks import Losses
@@ -150,6 +152,7 @@ class StudyTrainable(tune.Trainable):
     ) -> None:
         """Get the study and the prepared folds, shared through the object store; called once per actor."""
         study, self._prepared = shared
+        self._known: dict[tuple[str, int, str], KnownScores] = {}
         self._study: Study = ray.get(study)
         self._trial_class = trial_class
         self._watchdog: RunningTimer | None = None
@@ -191,11 +194,12 @@ class StudyTrainable(tune.Trainable):
 
     def _fold_data(self, fold: OuterFold, inner: int, params: Mapping[str, Any]) -> FoldData:
         """Return the data of an inner fold; read-only if they are shared."""
-        shared = self._prepared.get((fold.name, inner, self._study.prepare_key(params)))
+        key = fold.name, inner, self._study.prepare_key(params)
+        shared = self._prepared.get(key)
         if shared is not None:
             with suppress(RayError):  # lost with its node, and Ray could not make it again
                 data: FoldData = ray.get(shared)
-                return data
+                return replace(data, known=self._known.setdefault(key, {}))
         return self._study.fold_data(fold.inner[inner], params)
 
     def node_id(self) -> str:
