@@ -1,0 +1,156 @@
+"""The page of all experiments, experiments/README.md: what survives of the three papers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from experiments.protocol import CHANCE
+from experiments.report import Report, digits, draw_scores, markdown, write_figure
+from raysel.numerics.inference import RankComparison, compare_over_data_sets
+from raysel.results.displays.critical_difference import RankDiagram
+
+#: Papers by the start of their experiments' names.
+PAPERS = {
+    "smr": "SMR (Hou et al., TIP 2017)",
+    "mtda": "MTDA (Zhang & Yeung, AAAI 2011)",
+    "smml": "SMML (Wang et al., CVPR 2013)",
+}
+#: Experiments whose results are scores of methods, and the method of the paper.
+SCORED = {
+    "smr-accuracy": "SMR",
+    "smr-scenes": "SMR",
+    "mtda-errors": "MTDA",
+    "smml-single": "SMML",
+    "smml-labels": "SMML",
+}
+#: Verdicts over more than one claim.
+PLURAL = {"holds": "hold", "holds on some sets": "hold on some sets", "does not hold": "do not hold"}
+INTRODUCTION = """# What survives of three papers
+
+Every table and figure of the papers behind raysel's solvers, made again by one command. *Published* is the paper's
+figure. *Optimistic* is what careless tuning gives: the configuration with the best mean test score. *Honest* chooses by
+inner scores alone: what a user gets on new samples. A method *holds* if its honest figure is above every rival's and
+its difference to the best other, the rival with the best inner score, has P < .05 by Holm."""
+SCORES = """Honest score (filled) and optimistic score (hollow) of each method; the methods of the papers are orange.
+SMR and MTDA: accuracy of the nearest neighbour; SMML: accuracy, or macro F1 where samples have several labels."""
+DIFFERENCES = """## What differs from the papers
+
+- A study chooses one configuration and one number of features by its inner scores; the papers draw the best
+  configuration at each number. The tables have both.
+- "As printed" iterates SMR above alpha_max too, where the zero solution is the optimum.
+- "The best other" is chosen by inner scores, a data set at a time, not by test scores.
+- MTDA's printed form stays in the range of the total scatter; the literal one, d' = 300, has a row of its own.
+- Chance is the better of two guesses that read no feature: the most frequent class, and labels drawn by their shares.
+- PIE has 68 persons in frontal pose, 68 x 42 pixels (the paper: five poses); mfeat stands for NUS-WIDE and Animal,
+  Scene for TRECVID; MSRC-v1's SIFT has 200 words, not 1230; MSRC-v2 is without the label horse. These differ from
+  the papers' data, so that published figures are beside ours for orientation only."""
+COMMANDS = """## Run it
+
+    RAYSEL_DATA=<folder> python -m experiments.run all          # about six hours on two quiet cores; resumes
+    RAYSEL_DATA=<folder> python -m experiments.run smr-toy
+    python -m experiments.run smr-accuracy --data mine=FILE.npz # any file with X (n, h, w) and y
+    python -m experiments.run --list"""
+
+
+def write_page(folder: Path, reports: Mapping[str, Report], results: Mapping[str, pd.DataFrame]) -> None:
+    """Write README.md, scores.svg and, from five independent sets on, ranks.svg."""
+    parts = [INTRODUCTION, "\n".join(_sentences(reports)), markdown(_table(reports))]
+    scored = {name: results[name] for name in SCORED if name in results}
+    if scored:
+        parts += [SCORES, "![scores](scores.svg)"]
+        write_figure(folder / "scores", _scores(scored))
+    if (ranks := rank_smr(results)) is not None:
+        labels, ranking = ranks
+        figure, sentence = _ranks(labels, ranking)
+        write_figure(folder / "ranks", figure)
+        parts += [sentence, "![ranks](ranks.svg)"]
+    parts += [DIFFERENCES, COMMANDS, *_standing(folder)]
+    (folder / "README.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def _sentences(reports: Mapping[str, Report]) -> list[str]:
+    lines = []
+    for start, paper in PAPERS.items():
+        own = [one for name, one in reports.items() if name.startswith(start)]
+        verdicts = Counter(one.verdict for one in own)
+        counts = ", ".join(
+            f"{n} {PLURAL.get(verdict, verdict) if n > 1 else verdict}" for verdict, n in verdicts.items()
+        )
+        conclusion = " ".join(one.conclusion for one in own if one.conclusion)
+        if own:
+            lines.append(f"- **{paper}**: of {len(own)} claims, {counts}. {conclusion}".rstrip())
+    return lines
+
+
+def _table(reports: Mapping[str, Report]) -> pd.DataFrame:
+    return pd.DataFrame([
+        {"experiment": f"[{name}](papers/{name}/README.md)", "claim": one.claim, "published": one.published}
+        | {"optimistic": one.optimistic, "honest": one.honest, "verdict": f"**{one.verdict}**"}
+        for name, one in reports.items()
+    ])  # fmt: skip
+
+
+def chosen(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Rows that a user gets, a table a data set."""
+    return dict(iter(results[results["at"] == "chosen"].groupby("data", sort=False)))
+
+
+def _scores(scored: Mapping[str, pd.DataFrame]) -> Figure:
+    """A panel a data set, with one line a method."""
+    panels = [(SCORED[name], data, rows) for name, table in scored.items() for data, rows in chosen(table).items()]
+    n_rows = -(-len(panels) // 3)
+    figure = Figure(figsize=(10, 3.2 * n_rows), layout="constrained")
+    axes = figure.subplots(n_rows, 3, squeeze=False).ravel()
+    for ax, (own, data, rows) in zip(axes, panels, strict=False):
+        draw_scores(ax, rows, own)
+        chance = rows.set_index("method")["honest"].get(CHANCE)
+        named = f"MTDA, {data}" if data.startswith("p = ") else data
+        ax.set_title(named if chance is None else f"{named} (chance {digits(chance)})", fontsize=9)
+    for ax in axes[len(panels) :]:
+        ax.axis("off")
+    return figure
+
+
+def rank_smr(results: Mapping[str, pd.DataFrame]) -> tuple[list[str], RankComparison] | None:
+    """Rank the methods that SMR's independent sets have in common; None before both experiments are there."""
+    if not {"smr-accuracy", "smr-scenes"} <= results.keys():
+        return None
+    sets = chosen(results["smr-accuracy"]) | {"LSP": chosen(results["smr-scenes"])["LSP"]}  # OT is a part of LSP
+    table = (
+        pd.DataFrame({data: rows.set_index("method")["honest"] for data, rows in sets.items()}).dropna().drop(CHANCE)
+    )
+    return list(table.index), compare_over_data_sets(table.T.to_numpy())
+
+
+def _ranks(labels: list[str], ranking: RankComparison) -> tuple[Figure, str]:
+    n = len(ranking.ranks)
+    sentence = (
+        f"Mean ranks of SMR and its rivals over {n} independent sets (honest scores; Friedman's test P = "
+        f"{ranking.p_value:.2g}; bars join methods that Nemenyi's test at .05 does not tell apart)."
+    )
+    diagram = RankDiagram("", labels, ranking.mean_ranks, ranking.critical_difference, ranking.groups)
+    figure = Figure(figsize=diagram.size)
+    diagram.draw(figure.add_axes((0, 0, 1, 1)))
+    return figure, sentence
+
+
+def _standing(folder: Path) -> list[str]:
+    """List what is measured of raysel itself: a line each, the first heading of its README."""
+    parts = []
+    for kind, title in (("claims", "What raysel says of itself"), ("benchmarks", "Speed and memory")):
+        lines = [
+            f"- [{readme.parent.name}]({kind}/{readme.parent.name}/README.md): {_heading(readme)}"
+            for readme in sorted((folder / kind).glob("*/README.md"))
+        ]
+        if lines:
+            parts += [f"## {title}", "\n".join(lines)]
+    return parts
+
+
+def _heading(readme: Path) -> str:
+    return readme.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")

@@ -1,0 +1,102 @@
+"""What the tables of SMML's paper share: data sets of several types, members, tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from experiments.protocol import Experiment, Row, Verdict
+from experiments.report import digits, tried
+from raysel import load_dataset
+
+METHOD = "SMML"
+#: Members that are in none of the paper's tables.
+BEYOND = ("linear SVM", "1-NN")
+
+
+def drawn(experiment: Experiment, data: str, n: int | None, per_class: int | None) -> Path:
+    """Write some of the samples, drawn with seed 0: ``n`` of all, or ``per_class`` of each class; None: the file."""
+    source = experiment.path(data)
+    if (n is None and per_class is None) or data in experiment.data:
+        return source
+    path = experiment.output / f"{data}.npz"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with np.load(source) as file:
+            arrays = {name: file[name] for name in file.files if name != "is_train"}
+        rng, size = np.random.default_rng(0), len(arrays["view_0"])
+        if per_class:
+            y = arrays["y"]
+            kept = np.concatenate([rng.choice(np.flatnonzero(y == c), per_class, replace=False) for c in np.unique(y)])
+        else:
+            kept = rng.choice(size, n, replace=False)
+        kept.sort()
+        np.savez(path, **{name: a[kept] if len(a) == size else a for name, a in arrays.items()})
+    return path
+
+
+def members(experiment: Experiment, path: Path) -> tuple[Row, list[str]]:
+    """Return the committed configuration with one member for each type, and the types."""
+    config = experiment.config("study")
+    names = list(load_dataset(path).layout.modalities)
+    compare: Row = {}
+    for label, member in config["compare"].items():
+        if label == "one type":
+            compare |= {f"{name} alone": member | {"dataset.only": [name]} for name in names}
+        else:
+            compare[label] = member
+        if experiment.fast:
+            _shorten(member["solver"])
+    return config | {"compare": compare}, names
+
+
+def _shorten(solver: Row) -> None:
+    """Keep at most four points of a grid."""
+    space: Row = solver.get("space", {})
+    most = 4 if len(space) == 1 else 2
+    for name, values in space.items():
+        listed = values
+        if isinstance(values, dict):
+            low, high, n = values["logspace"]
+            listed = np.geomspace(low, high, n)[n // 3 :].tolist()
+        space[name] = listed[:most]
+
+
+def table(rows: pd.DataFrame, published: pd.DataFrame, data: str, metrics: list[str]) -> pd.DataFrame:
+    """A line a method: the published figure, the optimistic one, the honest one, and the difference to SMML."""
+    printed = published[published["data"] == data].set_index(["method", "measure"])["value"]
+    lines = []
+    for row in rows.to_dict("records"):
+        method = row["method"]
+        name = {name.split(" ")[1]: name for name, _ in printed.index if name[0].isdigit()}.get(
+            method.removesuffix(" alone"), method
+        )
+        p = (
+            ""
+            if pd.isna(row["p"])
+            else f"{digits(-row['difference'])} (p {'< .001' if row['p'] < 0.001 else digits(row['p'])})"
+        )
+        lines.append({
+            "method": method, "configurations": tried(row),
+            "published": digits(printed.get((name, metrics[0]), np.nan)), "optimistic": digits(row["optimistic"]),
+            "honest": f"{digits(row['honest'])} ± {digits(row['honest_sd'])}",
+            "optimism": digits(row["optimistic"] - row["honest"]), "SMML less it": p,
+            **{other: f"{digits(row[other])} ({digits(printed.get((name, other), np.nan))})" for other in metrics[1:]},
+            "CPU s a fit": "" if pd.isna(row["cpu_seconds"]) else f"{row['cpu_seconds']:.2g}",
+        })  # fmt: skip
+    return pd.DataFrame(lines)
+
+
+def sentence(data: str, rows: pd.DataFrame, verdict: Verdict, metric: str) -> str:
+    """Say what survives on a data set."""
+    own = rows.set_index("method").loc[METHOD]
+    p = "p < .001" if verdict.p < 0.001 else f"p = {digits(verdict.p)}"
+    return (
+        f"{data}: SMML {digits(own['honest'])} {metric} (optimistic {digits(own['optimistic'])}), the best other by "
+        f"inner "
+        f"score, {verdict.best_other}, {digits(verdict.other)} ({p} by Holm, corrected test over {own['runs']:.0f} "
+        f"folds); "
+        f"best of all {digits(rows['honest'].max())} ({rows.loc[rows['honest'].idxmax(), 'method']})."
+    )

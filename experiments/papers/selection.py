@@ -1,0 +1,97 @@
+"""What the accuracies of SMR's paper share, on faces and digits and on scenes: short forms, tables, curves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.protocol import Experiment, Row, Verdict
+from experiments.report import digits, tried
+from raysel import Dataset
+
+#: SMR with the settings of its paper, and the paper's selectors.
+METHOD = "SMR as printed"
+RIVALS = ("IG", "ReliefF", "Fisher", "RFS", "GLSPFS", "DFS")
+COLOURS = {METHOD: "#d95f02", "RFS": "#1b9e77", "GLSPFS": "#7570b3", "DFS": "#e7298a", "Fisher": "#66a61e"}
+COLOURS |= {"all features": "#222222"}
+MARKERS = {METHOD: "o", "RFS": "s", "GLSPFS": "^", "DFS": "v", "Fisher": "D", "all features": "x"}
+
+
+def few(experiment: Experiment, dataset: Dataset, full: Row) -> Row:
+    """A third of the classes, two draws, three numbers of features and at most four points a grid."""
+    classes = np.unique(dataset.y)
+    sizes = full["evaluation.n_features"]
+    grids = experiment.config("study")["compare"]
+    shorter = {}
+    for label, member in grids.items():
+        space = dict(member["solver"].get("space", {}))
+        for key, values in space.items():
+            listed = full.get(f"compare.{label}.solver.space.{key}", values)
+            listed = np.geomspace(*listed["logspace"]).tolist() if isinstance(listed, dict) else listed
+            shorter[f"compare.{label}.solver.space.{key}"] = listed[: 4 if len(space) == 1 else 2]
+    return shorter | {
+        "cv.repeats": 2,
+        "dataset.classes": [int(c) for c in classes[: max(2, len(classes) // 3)]],
+        "evaluation.n_features": [sizes[0], sizes[len(sizes) // 2], sizes[-1]],
+    }
+
+
+def table(rows: pd.DataFrame) -> pd.DataFrame:
+    """A line a method: what careless tuning gives, what a user gets, and the difference to SMR as printed."""
+    chosen = rows[rows["at"] == "chosen"].set_index("method")
+    mean = rows[rows["at"] == "mean"].set_index("method").reindex(chosen.index)
+    metrics = [name for name in ("mean_average_precision",) if name in rows and chosen[name].notna().any()]
+    lines = []
+    for method, row in chosen.iterrows():
+        p = (
+            ""
+            if pd.isna(row["p"])
+            else f"{digits(-row['difference'])} (p {'< .001' if row['p'] < 0.001 else digits(row['p'])})"
+        )
+        lines.append({
+            "method": method, "configurations": tried(row),
+            "optimistic, mean over s": digits(mean.loc[method, "optimistic"]),
+            "honest at each s": digits(mean.loc[method, "honest"]),
+            "optimism": digits(mean.loc[method, "optimistic"] - mean.loc[method, "honest"]),
+            "optimistic, best s": digits(row["optimistic"]),
+            "honest, s chosen": f"{digits(row['honest'])} ± {digits(row['honest_sd'])}",
+            "SMR less it": p, **{name: digits(row[name]) for name in metrics},
+            "CPU s a fit": "" if pd.isna(row["cpu_seconds"]) else f"{row['cpu_seconds']:.2g}",
+        })  # fmt: skip
+    return pd.DataFrame(lines)
+
+
+def sentence(data: str, rows: pd.DataFrame, verdict: Verdict) -> str:
+    """Say what survives on a data set."""
+    chosen = rows[rows["at"] == "chosen"].set_index("method")
+    own = chosen.loc[METHOD]
+    p = "p < .001" if verdict.p < 0.001 else f"p = {digits(verdict.p)}"
+    text = (
+        f"{data}: SMR as printed {digits(own['honest'])} (optimistic {digits(own['optimistic'])}), the best other by "
+        f"inner score, {verdict.best_other}, {digits(verdict.other)} ({p} by Holm, for these {own['runs']:.0f} draws)"
+    )
+    beside = [
+        f"{name} {digits(chosen.loc[name, 'honest'])}"
+        for name in ("all features", "2DLDA", "LS21")
+        if name in chosen.index
+    ]
+    return f"{text}; {', '.join(beside)}."
+
+
+def curves(ax: Any, rows: pd.DataFrame) -> None:
+    """Draw the honest accuracy at each number of features, and SMR's optimistic one."""
+    for method, colour in COLOURS.items():
+        own = rows[(rows["method"] == method) & ~rows["at"].isin(["mean", "chosen"])]
+        if not len(own):
+            single = rows[(rows["method"] == method) & (rows["at"] == "chosen")]["honest"]
+            if len(single):
+                ax.axhline(single.iloc[0], color=colour, linewidth=0.8, linestyle=":", label=method)
+            continue
+        at = own["at"].astype(int)
+        ax.plot(at, own["honest"], marker=MARKERS[method], markersize=3, color=colour, linewidth=1, label=method)
+        if method == METHOD:
+            ax.plot(at, own["optimistic"], "--", color=colour, linewidth=1, label=f"{method}, optimistic")
+    ax.set(xlabel="number of pixels s", ylabel="test accuracy")
+    ax.spines[["top", "right"]].set_visible(False)

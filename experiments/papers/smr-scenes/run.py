@@ -1,0 +1,126 @@
+"""SMR, Figs. 8 and 9: accuracy and mean average precision on scenes, described by 85 patches of 128 numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from sklearn.neighbors import KNeighborsClassifier
+
+from experiments.papers.selection import METHOD, RIVALS, curves, few, sentence, table
+from experiments.protocol import Experiment, Row, joined_verdict, read, triple, unit_scaled, verdict
+from experiments.report import Report, conclusion, digits, markdown
+from raysel.evaluation.splitters import draw_per_class
+
+#: Number of leading classes of each set; None: all.
+SETS = {"OT": 8, "LSP": None}
+PER_CLASS, SIZES = 50, range(50, 601, 50)
+
+
+def without_twins(experiment: Experiment, data: str) -> Path:
+    """Write the images, less the second of each pair of equal ones, which a random split may tear apart."""
+    path = experiment.output / f"{data}.npz"
+    if not path.exists():
+        source = experiment.path(data)
+        dataset = read(str(source))
+        _, first = np.unique(dataset.X, axis=0, return_index=True)
+        kept = np.sort(first)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        X = dataset.X[kept].reshape(-1, *dataset.layout.shape)
+        np.savez(path, X=X, y=dataset.y[kept])
+    return path
+
+
+def patches(*, path: str, n_classes: int, per_class: int, draw: int) -> Iterator[Row]:
+    """Accuracy of the nearest neighbour on each column alone, and on all of them."""
+    dataset = read(path)
+    chosen = dataset.y < n_classes
+    X, y = unit_scaled(dataset)[chosen], dataset.y[chosen]
+    train, test = draw_per_class(y, per_class, groups=None, random_state=draw)
+    images = X.reshape(len(X), *dataset.layout.shape)
+    for column in (*range(images.shape[2]), None):
+        part = X if column is None else images[:, :, column]
+        score = KNeighborsClassifier(1).fit(part[train], y[train]).score(part[test], y[test])
+        yield {"at": "all columns" if column is None else f"column {column}", "accuracy": score}
+
+
+def _classes(experiment: Experiment, source: str) -> Row:
+    """Number of leading classes of each set that a file holds; None: all."""
+    if source != "scenes":
+        return {source: None}
+    return {"LSP": None} if experiment.fast else SETS
+
+
+def measure(experiment: Experiment) -> pd.DataFrame:
+    """Optimistic and honest scores of every method on both sets, and accuracies of single columns."""
+    tables = []
+    for source in experiment.sets("scenes"):
+        path = without_twins(experiment, source)
+        dataset = read(str(path))
+        classes = np.unique(dataset.y)
+        per_class = min(10 if experiment.fast else PER_CLASS, int(np.bincount(dataset.y).min()) // 2)
+        for data, n in _classes(experiment, source).items():
+            n_classes = n or len(classes)
+            full: Row = {
+                "dataset.path": str(path),
+                "dataset.classes": [int(c) for c in classes[:n_classes]],
+                "cv.train_per_class": per_class,
+                "evaluation.n_features": [size for size in SIZES if size < dataset.n_features],
+            }
+            full |= few(experiment, dataset, full) if experiment.fast else {}
+            comparison: Any = experiment.compare(data, experiment.config("study"), full)
+            tables.append(triple(experiment, data, comparison, METHOD))
+            units = [
+                {"path": str(path), "n_classes": n_classes, "per_class": per_class, "draw": draw}
+                for draw in range(2 if experiment.fast else 4)
+            ]
+            alone = experiment.measure(patches, units).groupby("at", sort=False)["accuracy"]
+            scores = alone.agg(honest="mean", honest_sd="std", runs="size").reset_index()
+            tables.append(scores.assign(data=data, method="1-NN of"))
+    return pd.concat(tables, ignore_index=True)
+
+
+def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
+    """One table a data set, what single columns are worth, the curves, and what survives."""
+    of_each = dict(iter(results.groupby("data", sort=False)))
+    verdicts = {data: verdict(rows, METHOD, RIVALS) for data, rows in of_each.items()}
+    sentences, alone = [], []
+    for data, rows in of_each.items():
+        columns = rows[rows["method"] == "1-NN of"].set_index("at")["honest"]
+        single = columns.drop("all columns")
+        alone.append(f"{data} {digits(columns['column 0'])}")
+        sentences.append(
+            f"{sentence(data, rows, verdicts[data])} Without any selection 1-NN of column 0 (the whole image) alone "
+            f"has "
+            f"{digits(columns['column 0'])}, of all columns {digits(columns['all columns'])}; single columns have "
+            f"{digits(single.min())} to {digits(single.max())}, the best is {single.idxmax()}."
+        )
+    chosen = results[(results["at"] == "chosen") & (results["method"] == METHOD)]
+    return Report(
+        title="SMR on scenes",
+        claim="SMR's features give the best accuracy and mean average precision on OT and LSP (Figs. 8, 9).",
+        published=published["where"].iloc[0],
+        optimistic=", ".join(f"{row.data} {digits(row.optimistic)}" for row in chosen.itertuples()),
+        honest=", ".join(f"{row.data} {digits(row.honest)}" for row in chosen.itertuples()),
+        verdict=joined_verdict([one.holds for one in verdicts.values()]),
+        conclusion=(
+            f"{conclusion(METHOD, verdicts, 'accuracy')} Column 0 alone, the whole image, has {', '.join(alone)}."
+        ),
+        text=" ".join(sentences),
+        table="\n\n".join(f"## {data}\n\n{markdown(table(rows))}" for data, rows in of_each.items()),
+        figure=draw(of_each),
+    )
+
+
+def draw(of_each: dict[str, pd.DataFrame]) -> Figure:
+    """Honest accuracy over the number of features, a panel a data set."""
+    figure = Figure(figsize=(9, 3.2), layout="constrained")
+    for ax, (data, rows) in zip(figure.subplots(1, len(of_each), squeeze=False)[0], of_each.items(), strict=True):
+        curves(ax, rows)
+        ax.set_title(data)
+    figure.axes[0].legend(frameon=False, fontsize=7)
+    return figure

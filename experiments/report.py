@@ -1,0 +1,121 @@
+"""Files of an experiment: its results, its table, its figure, its README."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments.protocol import CHANCE, LEVEL, Verdict
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is written of an experiment beside its results."""
+
+    title: str
+    #: What the paper claims, and its published figure or the sentence that describes it.
+    claim: str
+    published: str
+    #: Figures of the page, each with what it is of.
+    optimistic: str
+    honest: str
+    verdict: str
+    #: Text of the README below the claim, in Markdown, and the whole table.
+    text: str
+    table: str
+    figure: Figure | None = None
+    #: Sentence on the method's main figures for the page; of the main experiments only.
+    conclusion: str = ""
+
+
+def write_results(folder: Path, results: pd.DataFrame) -> None:
+    """Write results.csv: numbers with six significant digits."""
+    folder.mkdir(parents=True, exist_ok=True)
+    results.to_csv(folder / "results.csv", index=False, float_format="%.6g", lineterminator="\n")
+
+
+def read_results(folder: Path) -> pd.DataFrame:
+    """Read results.csv as it was written; texts stay texts."""
+    return pd.read_csv(folder / "results.csv", keep_default_na=True)
+
+
+def write_report(folder: Path, report: Report) -> None:
+    """Write table.md, README.md and the figure as SVG and PNG; the same report gives the same bytes."""
+    (folder / "table.md").write_text(report.table + "\n", encoding="utf-8")
+    lines = [f"# {report.title}", f"**Claim.** {report.claim}", f"**Verdict: {report.verdict}.** {report.text}"]
+    if report.figure is not None:
+        lines.append("![figure](figure.svg)")
+        write_figure(folder / "figure", report.figure)
+    lines.append(report.table)
+    (folder / "README.md").write_text("\n\n".join(lines) + "\n", encoding="utf-8")
+
+
+def write_figure(path: Path, figure: Figure) -> None:
+    """Write a figure as SVG and PNG, without the date."""
+    for kind, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
+        with rc_context({"svg.hashsalt": "raysel", "svg.fonttype": "none"}):
+            figure.savefig(path.with_suffix(f".{kind}"), metadata=metadata, dpi=130)
+
+
+def conclusion(method: str, verdicts: Mapping[str, Verdict], metric: str) -> str:
+    """Say how a method compares with the best other, data set by data set."""
+    compared = [
+        f"{data} {digits(one.method)} and {digits(one.other)} ({one.best_other})" for data, one in verdicts.items()
+    ]
+    better = sum(one.method > one.other and one.p < LEVEL for one in verdicts.values())
+    worse = sum(one.method < one.other and one.p < LEVEL for one in verdicts.values())
+    return (
+        f"Honest {metric} of {method} and of the best other: {', '.join(compared)}; {method} is better (P < "
+        f"{digits(LEVEL, 2)}) on {better} and worse on {worse} of {len(verdicts)}."
+    )
+
+
+def draw_scores(ax: Axes, rows: pd.DataFrame, own: str) -> None:
+    """Draw the optimistic and the honest score of each method, joined by a line, the best above; own methods orange.
+
+    Chance is left out: it would take most of the axis.
+    """
+    shown = rows[rows["method"] != CHANCE].dropna(subset=["honest"]).sort_values("honest").reset_index(drop=True)
+    ax.hlines(shown.index, shown["honest"], shown["optimistic"], color="#999999", linewidth=1)
+    hollow = {"markerfacecolor": "white", "color": "#555555", "markersize": 4}
+    ax.plot(shown["optimistic"], shown.index, "o", label="optimistic", **hollow)
+    colours = ["#d95f02" if method.startswith(own) else "#08519c" for method in shown["method"]]
+    ax.scatter(shown["honest"], shown.index, color=colours, s=18, zorder=3, label=f"honest ({own} orange)")
+    ax.set_yticks(shown.index, shown["method"], fontsize=7)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """Return a table in Markdown; missing cells are empty."""
+    lines = [list(table.columns), ["---"] * table.shape[1], *table.map(_cell).to_numpy().tolist()]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cell(value: Any) -> str:
+    return "" if pd.isna(value) else str(value)
+
+
+def tried(row: Mapping[str, Any] | pd.Series) -> str:
+    """Return the number of configurations of a method, or why it has none."""
+    return str(row["note"]) if pd.isna(row["configurations"]) else f"{row['configurations']:.0f}"
+
+
+def digits(value: float, n: int = 3) -> str:
+    """Return a number below 1 as the papers print it: ``.834``; empty for NaN."""
+    if not np.isfinite(value):
+        return ""
+    text = f"{value:.{n}f}"
+    return text.replace("0.", ".", 1) if abs(value) < 1 else text
+
+
+def mean_sd(values: Sequence[float], n: int = 3) -> str:
+    """Return mean and sample standard deviation as text."""
+    return f"{digits(float(np.mean(values)), n)} ± {digits(float(np.std(values, ddof=1)), n)}"
