@@ -71,7 +71,7 @@ def corrected_interval(
 
     where var has the divisor J - 1 and r = n_test / n_train. The term r corrects for the training sets that the runs
     share, after Nadeau and Bengio, who derive it for random splits; for (repeated) cross-validation it is an
-    approximation in use. ``experiments/corrected-interval`` measures its coverage.
+    approximation in use. ``experiments/claims/corrected-interval`` measures its coverage.
 
     C. Nadeau, Y. Bengio, "Inference for the Generalization Error", Machine Learning 52, 2003; R. Bouckaert, E. Frank,
     "Evaluating the Replicability of Significance Tests for Comparing Learning Algorithms", PAKDD 2004.

@@ -158,7 +158,7 @@ def nogueira_stability(selections: ArrayLike) -> Stability:
 
     For sets of one size the index is Kuncheva's. The published confidence interval is left out: it holds for many
     sets from independent samples, and the training sets of a cross-validation overlap (see
-    ``experiments/fold-overlap``).
+    ``experiments/claims/fold-overlap``).
 
     S. Nogueira, K. Sechidis, G. Brown, "On the Stability of Feature Selection Algorithms", JMLR 18(174), 2018.
 

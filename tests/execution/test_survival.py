@@ -1,4 +1,4 @@
-"""Real signals and full disks: the short forms of experiments/survival, and a study whose process is stopped."""
+"""Real signals and full disks: the short forms of experiments/claims/survival, and a study whose process is stopped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from small_studies import ENDLESS, raw_config, run_offline, write_digits, write_
 from raysel.tracking.journal import read_journal
 from raysel.tune import main
 
-EXPERIMENTS = Path(__file__).parents[2] / "experiments" / "survival"
+EXPERIMENTS = Path(__file__).parents[2] / "experiments" / "claims" / "survival"
 TUNE = (sys.executable, "-m", "raysel.tune")
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parents[2] / "experiments" / "false-claims"
+HERE = Path(__file__).parents[2] / "experiments" / "claims" / "false-claims"
 
 pytestmark = pytest.mark.slow
 

@@ -23,7 +23,7 @@ SLOW = {"mRMR MID", "mRMR MIQ", "RFS .1", "RFS 1", "GLSPFS .1, .001", "DFS .1", 
 @pytest.mark.parametrize("name", ["ORL", "USPS"])
 def test_selectors_are_as_good_as_other_programs_for_the_same_formulas(name, real_data):
     """Accuracy of the nearest neighbour on the best pixels; the known figures are of other draws."""
-    experiment = runpy.run_path(str(ROOT / "experiments" / "rivals-accuracy" / "run.py"))
+    experiment = runpy.run_path(str(ROOT / "experiments" / "claims" / "rivals-accuracy" / "run.py"))
     per_class, draws, sizes, _ = experiment["PROTOCOLS"][name]
     data = load_dataset(real_data(f"{name}.npz"))
     X, y = (data.X - data.X.min()) / np.ptp(data.X), data.y

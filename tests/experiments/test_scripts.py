@@ -27,36 +27,37 @@ compare: {a: {solver: {name: variance}}, b: {solver: {name: t_test}}}
 """
 #: Arguments of the scripts that have some which shorten them.
 ARGUMENTS = {
-    "adaptive-search/asha.py": f"digits-smr --set solver.space.alpha=[0.1,0.3] --set cv.final=false {TINY}",
-    "adaptive-search/tpe.py": "--seeds 2 --budget 2",
-    "arrangement/run.py": "--draws 1",
-    "cluster-scaling/run.py": "--workers 1 --methods sleeping --trials 2 --seconds 0.05 --repeats 1 --megabytes 1",
-    "dependent-samples/run.py": "--draws 1",
-    "fold-overlap/run.py": "--draws 2",
-    "leak-guards/run.py": "--seeds 1",
-    "mtda-accuracy/run.py": "1",
-    "rivals-accuracy/run.py": "fixed --repeats 2",
-    "scoring-speed/run.py": "digits-smr --configurations 1",
-    "search-overhead/comparison.py": f"--repeats 1 compare.yaml {TINY}",
-    "search-overhead/driver_memory.py": "--trials 2",
-    "search-overhead/nested_orl.py": "--configurations 2 --iterations 2 --repeats 1",
-    "search-overhead/short_trials.py": "--trials 3 --iterations 2 --repeats 1",
-    "search-overhead/worker_memory.py": "--samples 24",
-    "smml-accuracy/planted.py": "2",
-    "smml-accuracy/run.py": "--configurations 1",
-    "smml-speed/run.py": "solvers --limit 0.1",
-    "smr-start/run.py": "0 2",
-    "stability-noise/run.py": "--draws 2",
-    "survival/fuzz_inputs.py": "--minutes 0.02",
-    "survival/kill_comparison.py": f"--kills 1 compare.yaml {TINY}",
+    "claims/adaptive-search/asha.py": f"digits-smr --set solver.space.alpha=[0.1,0.3] --set cv.final=false {TINY}",
+    "claims/adaptive-search/tpe.py": "--seeds 2 --budget 2",
+    "claims/arrangement/run.py": "--draws 1",
+    "benchmarks/cluster-scaling/run.py": "--workers 1 --methods sleeping --trials 2 --seconds 0.05 --repeats 1 "
+    "--megabytes 1",
+    "claims/dependent-samples/run.py": "--draws 1",
+    "claims/fold-overlap/run.py": "--draws 2",
+    "claims/leak-guards/run.py": "--seeds 1",
+    "claims/rivals-accuracy/run.py": "fixed --repeats 2",
+    "benchmarks/scoring-speed/run.py": "digits-smr --configurations 1",
+    "benchmarks/search-overhead/comparison.py": f"--repeats 1 compare.yaml {TINY}",
+    "benchmarks/search-overhead/driver_memory.py": "--trials 2",
+    "benchmarks/search-overhead/nested_orl.py": "--configurations 2 --iterations 2 --repeats 1",
+    "benchmarks/search-overhead/short_trials.py": "--trials 3 --iterations 2 --repeats 1",
+    "benchmarks/search-overhead/worker_memory.py": "--samples 24",
+    "claims/smml-planted/planted.py": "2",
+    "benchmarks/smml-speed/run.py": "solvers --limit 0.1",
+    "claims/smr-start/run.py": "0 2",
+    "claims/stability-noise/run.py": "--draws 2",
+    "claims/survival/fuzz_inputs.py": "--minutes 0.02",
+    "claims/survival/kill_comparison.py": f"--kills 1 compare.yaml {TINY}",
 }
 ONE = {"N_PROCESSES = 2": "N_PROCESSES = 1"}
 GROWTH = {"(750, 1500, 3000, 6000)": "(100, 200)"}
 #: What their text, or that of a file beside them, says instead.
 SHORTER = {
-    "adaptive-search/tpe.py": {'"seed": seed,\n': '"seed": seed, "cv.outer": 2, "cv.inner": 2, "cv.final": False,\n'},
-    "cluster-scaling/run.py": {'"sleeping", 8, 0.2': '"sleeping", 4, 0.1'},
-    "arrangement/run.py": {
+    "claims/adaptive-search/tpe.py": {
+        '"seed": seed,\n': '"seed": seed, "cv.outer": 2, "cv.inner": 2, "cv.final": False,\n'
+    },
+    "benchmarks/cluster-scaling/run.py": {'"sleeping", 8, 0.2': '"sleeping", 4, 0.1'},
+    "claims/arrangement/run.py": {
         '"UMIST", "PIE_68x42_32x32", "ORL_28x23", "AR100_32x32"': '"ORL_28x23"',
         "(2, 3, 4, 5, 6, 10)": "(2, 10)",
         "(16, 24, 32)": "(16,)",
@@ -64,91 +65,98 @@ SHORTER = {
         "photographs(400)": "photographs(4)",
         "default_rng(0), 50)": "default_rng(0), 2)",
     },
-    "chance-level/run.py": {"SEEDS, N_POOL_DRAWS, EACH = 6, 3000, 10": "SEEDS, N_POOL_DRAWS, EACH = 2, 20, 5"},
-    "comparison-tests/run.py": {"STUDIES = 2000": "STUDIES = 3", "DRAWS = 40, 50, 2000": "DRAWS = 1, 2, 5"},
-    "corrected-interval/run.py": {"N_BEST = 1000": "N_BEST = 3"},
-    "error-control/permutation.py": {"FIRST_SEED = 19": "FIRST_SEED = 1", "range(case.runs)": "range(2)"},
-    "error-control/run.py": {"range(case.runs)": "range(2)", "HALVES, THRESHOLDS = 100": "HALVES, THRESHOLDS = 10"},
-    "fold-overlap/run.py": {"20_000": "20"},
-    "leak-guards/run.py": {
+    "claims/chance-level/run.py": {"SEEDS, N_POOL_DRAWS, EACH = 6, 3000, 10": "SEEDS, N_POOL_DRAWS, EACH = 2, 20, 5"},
+    "claims/comparison-tests/run.py": {"STUDIES = 2000": "STUDIES = 3", "DRAWS = 40, 50, 2000": "DRAWS = 1, 2, 5"},
+    "claims/corrected-interval/run.py": {"N_BEST = 1000": "N_BEST = 3"},
+    "claims/error-control/permutation.py": {"FIRST_SEED = 19": "FIRST_SEED = 1", "range(case.runs)": "range(2)"},
+    "claims/error-control/run.py": {
+        "range(case.runs)": "range(2)",
+        "HALVES, THRESHOLDS = 100": "HALVES, THRESHOLDS = 10",
+    },
+    "claims/fold-overlap/run.py": {"20_000": "20"},
+    "claims/leak-guards/run.py": {
         '("iris", "wine", "breast_cancer", "digits")': '("iris", "wine")',
         "(80, 300)": "(80,)",
         '"*.npz"': '"ORL.npz"',
     },
-    "mtda-accuracy/run.py": {
-        "data.X[train] / 255": "data.X[train, ::4] / 255",
-        "data.X[test] / 255": "data.X[test, ::4] / 255",
-        "(2, 3, 4, 5)": "(2, 5)",
-        ".reshape(4, -1)": ".reshape(2, -1)",
-        "else 10)": "else 2)",
-        "(9, 20, 40, 80, 120, 160, None)": "(9, 40, None)",
-    },
-    "mtda-speed/run.py": {
+    "benchmarks/mtda-speed/run.py": {
         "REPEATS = 10, 2, 9": "REPEATS = 10, 2, 1",
         "(80, 1024, 6), (1200, 256, 8), (1200, 512, 8), (1200, 1024, 8)": "",
         ", 16000, 32000, 64000": "",
     },
-    "rivals-accuracy/run.py": {
+    "claims/rivals-accuracy/run.py": {
         "for data in PROTOCOLS": 'for data in ["USPS"]',
         "in FIXED.items()": "in list(FIXED.items())[:3]",
     },
-    "rivals-speed/dfs.py": {"(4096, 2, 300)": "", "REPEATS = 30, 5": "REPEATS = 5, 1"},
-    "rivals-speed/gaussian_process.py": {"[500, 1500, 3000, 6000]": "[100, 200]", "[500, 1500]": "[100]"},
-    "rivals-speed/glspfs.py": {"(4096, 4, 100)": "", "REPEATS = 30, 5": "REPEATS = 10, 1"},
-    "rivals-speed/information_gain.py": {"REPEATS, BINS, WANTED = 7": "REPEATS, BINS, WANTED = 1"},
-    "rivals-speed/kernel_svm.py": {"[500, 1500, 3000, 6000]": "[100, 200]"},
-    "rivals-speed/lp_boost.py": {
+    "benchmarks/rivals-speed/dfs.py": {"(4096, 2, 300)": "", "REPEATS = 30, 5": "REPEATS = 5, 1"},
+    "benchmarks/rivals-speed/gaussian_process.py": {"[500, 1500, 3000, 6000]": "[100, 200]", "[500, 1500]": "[100]"},
+    "benchmarks/rivals-speed/glspfs.py": {"(4096, 4, 100)": "", "REPEATS = 30, 5": "REPEATS = 10, 1"},
+    "benchmarks/rivals-speed/information_gain.py": {"REPEATS, BINS, WANTED = 7": "REPEATS, BINS, WANTED = 1"},
+    "benchmarks/rivals-speed/kernel_svm.py": {"[500, 1500, 3000, 6000]": "[100, 200]"},
+    "benchmarks/rivals-speed/lp_boost.py": {
         "[(600, 10, 0.5), (2400, 31, 0.1), (2400, 31, 0.5), (2400, 31, 0.9)]": "[(100, 3, 0.5)]",
         "(500, 1500, 3000, 6000)": "(100,)",
     },
-    "rivals-speed/mcgf.py": GROWTH,
-    "rivals-speed/ml_knn.py": GROWTH,
-    "rivals-speed/mlls.py": GROWTH,
-    "rivals-speed/mkl.py": {
+    "benchmarks/rivals-speed/mcgf.py": GROWTH,
+    "benchmarks/rivals-speed/ml_knn.py": GROWTH,
+    "benchmarks/rivals-speed/mlls.py": GROWTH,
+    "benchmarks/rivals-speed/mkl.py": {
         '("hinge", 1, [500, 1500, 3000, 6000]),\n    ("hinge", 2, [500, 1500, 3000, 6000]),': "",
         '("squared", "inf", [500, 1500, 3000]),': "",
         "[500, 1500, 3000, 6000]": "[100, 200]",
         "[500, 1500, 3000]": "[100, 200]",
     },
-    "rivals-speed/mrmr.py": {"N_SELECTED, WANTED = 3, 5, 50": "N_SELECTED, WANTED = 1, 5, 2"},
-    "rivals-speed/rfs.py": {
+    "benchmarks/rivals-speed/mrmr.py": {"N_SELECTED, WANTED = 3, 5, 50": "N_SELECTED, WANTED = 1, 5, 2"},
+    "benchmarks/rivals-speed/rfs.py": {
         "(1024, 15, 60), (4096, 3, 500)": "(64, 15, 60)",
         "REPEATS = 30, 5": "REPEATS = 15, 1",
         "FIT_FEATURES, FIT_RATIO = 1024": "FIT_FEATURES, FIT_RATIO = 64",
         ', "ORL": orl_half()': "",
     },
-    "search-overhead/driver_memory.py": {'"name": "short-trials",': '"name": "short-trials", "pictures": [],'},
-    "search-overhead/nested_orl.py": {"[2, 4, 8]}": '[2], "cv.outer": 2, "cv.inner": 2, "pictures": []}', **ONE},
-    "search-overhead/short_trials.py": {'"name": "short-trials",': '"name": "short-trials", "pictures": [],', **ONE},
-    "search-overhead/worker_memory.py": {'"name": "memory",': '"name": "memory", "pictures": [],', "4, 2\n": "4, 1\n"},
-    "smml-accuracy/planted.py": {
+    "benchmarks/search-overhead/driver_memory.py": {
+        '"name": "short-trials",': '"name": "short-trials", "pictures": [],'
+    },
+    "benchmarks/search-overhead/nested_orl.py": {
+        "[2, 4, 8]}": '[2], "cv.outer": 2, "cv.inner": 2, "pictures": []}',
+        **ONE,
+    },
+    "benchmarks/search-overhead/short_trials.py": {
+        '"name": "short-trials",': '"name": "short-trials", "pictures": [],',
+        **ONE,
+    },
+    "benchmarks/search-overhead/worker_memory.py": {
+        '"name": "memory",': '"name": "memory", "pictures": [],',
+        "4, 2\n": "4, 1\n",
+    },
+    "claims/smml-planted/planted.py": {
         "(0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.5)": "(0.03, 0.1)",
         "np.arange(-3, 4)": "np.arange(-1, 1)",
     },
-    "smml-accuracy/run.py": {
-        '"cv.outer": 2': '"evaluation.references": False, "cv.outer": 2',
-        "in SETTINGS.items()": "in list(SETTINGS.items())[:1]",
-        "in methods.items()": "in list(methods.items())[:2]",
+    "claims/smr-start/run.py": {
+        "(0.25, 0.5, 0.75, 1.0), (0.003, 0.01, 0.05, 0.2), (1, 2, 4)": "(0.5, 1.0), (0.05,), (2,)"
     },
-    "smr-start/run.py": {"(0.25, 0.5, 0.75, 1.0), (0.003, 0.01, 0.05, 0.2), (1, 2, 4)": "(0.5, 1.0), (0.05,), (2,)"},
-    "smr-speed/run.py": {
+    "benchmarks/smr-speed/run.py": {
         "[(4, 0.1, 100), (4, 0.01, 100), (10, 0.1, 50), (10, 0.01, 50)]": "[(2, 0.1, 1)]",
         "REPEATS = 9": "REPEATS = 1",
         "LITERAL_ITERATIONS = 30": "LITERAL_ITERATIONS = 2",
     },
-    "survival/journal_overhead.py": {"REPEATS = 0.2, 30, 200, 5": "REPEATS = 0.2, 3, 2, 1"},
+    "claims/survival/journal_overhead.py": {"REPEATS = 0.2, 30, 200, 5": "REPEATS = 0.2, 3, 2, 1"},
 }
 #: Those that other tests run, or that need a cluster.
 ELSEWHERE = {
     *("examples/own_data.py", "examples/own_estimator.py", "examples/read_study.py"),
-    *("false-claims/run.py", "submit.py", "survival/kill_driver.py"),
+    *("claims/false-claims/run.py", "run.py", "submit.py", "claims/survival/kill_driver.py"),
 }
 #: Those that share a session of Ray.
-ON_RAY = [f"search-overhead/{name}.py" for name in ("nested_orl", "short_trials", "worker_memory")]
+ON_RAY = [f"benchmarks/search-overhead/{name}.py" for name in ("nested_orl", "short_trials", "worker_memory")]
 #: Those that start Ray, kill processes or measure their memory or their start: each is a process of its own.
 ALONE = {
-    *("cluster-scaling/run.py", "search-overhead/comparison.py", "search-overhead/driver_memory.py"),
-    *("survival/fuzz_inputs.py", "survival/kill_comparison.py"),
+    *(
+        "benchmarks/cluster-scaling/run.py",
+        "benchmarks/search-overhead/comparison.py",
+        "benchmarks/search-overhead/driver_memory.py",
+    ),
+    *("claims/survival/fuzz_inputs.py", "claims/survival/kill_comparison.py"),
 }
 
 pytestmark = pytest.mark.slow
@@ -171,7 +179,7 @@ def shortened(name: str, folder: Path) -> list[str]:
     if "RAYSEL_DATA" in (EXPERIMENTS / name).read_text(encoding="utf-8") and not os.environ.get("RAYSEL_DATA"):
         pytest.skip("set RAYSEL_DATA to the folder of the real data sets")
     script = folder / "experiments" / name
-    shutil.copytree(EXPERIMENTS / script.parent.name, script.parent, dirs_exist_ok=True)
+    shutil.copytree((EXPERIMENTS / name).parent, script.parent, dirs_exist_ok=True)
     for long, short in SHORTER.get(name, {}).items():
         files = [path for path in script.parent.glob("*.py") if long in path.read_text(encoding="utf-8")]
         assert files, f"nothing beside {name} says {long}"

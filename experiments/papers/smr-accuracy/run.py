@@ -81,5 +81,5 @@ def draw(of_each: dict[str, pd.DataFrame]) -> Figure:
         ax.set_title(data)
     for ax in axes[len(of_each) :]:
         ax.axis("off")
-    axes[0].legend(frameon=False, fontsize=7, ncols=2)
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside right center", frameon=False, fontsize=7)
     return figure

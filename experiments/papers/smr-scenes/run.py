@@ -122,5 +122,5 @@ def draw(of_each: dict[str, pd.DataFrame]) -> Figure:
     for ax, (data, rows) in zip(figure.subplots(1, len(of_each), squeeze=False)[0], of_each.items(), strict=True):
         curves(ax, rows)
         ax.set_title(data)
-    figure.axes[0].legend(frameon=False, fontsize=7)
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside right center", frameon=False, fontsize=7)
     return figure

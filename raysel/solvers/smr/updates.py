@@ -126,7 +126,7 @@ _CONTINUATION_STEPS = 5
 _SMOOTHING = (1e-2, 1e-6)
 # Iterations of each start in the first round, after which two continue, and in the second, for p < 1 and for p = 1,
 # where ten of the first round count as the fit's own: 44 and 42 uncounted ones keep a fit of 50 within about twice the
-# time of one start. [I; 0] is the first to settle, so comparing sooner favours it (experiments/smr-start).
+# time of one start. [I; 0] is the first to settle, so comparing sooner favours it (experiments/claims/smr-start).
 _FIRST_ROUND = 10
 _SECOND_ROUND, _SECOND_ROUND_CONVEX = 2, 6
 

@@ -22,7 +22,7 @@ from raysel.study.inspection.column_correlations import (
     partners,
 )
 
-#: Ratio of all samples from which the axis of symmetry may be known (experiments/arrangement/README.md measures it).
+#: Ratio of all samples from which the axis of symmetry may be known (measured in experiments/claims/arrangement).
 SURE = 3.0
 #: Sides below this are too short for the details of a face.
 _SHORTEST = 16

@@ -134,7 +134,7 @@ def partners(samples: FloatArray, n_columns: int = 200) -> float:
 #: Sides below this are too short to recognise an image by.
 SHORTEST_SIDE = 5
 # Thresholds on correlations c are on the scale (c - a) / (1 - a) with the mean correlation a of any two cells, so that
-# what all cells share (brightness) does not count. experiments/arrangement measures how far real sets are from them.
+# what all cells share (brightness) does not count. How far real sets are from them: experiments/claims/arrangement.
 #: How much neighbouring cells must correlate in each direction.
 ABOVE_ANY_TWO = 0.2
 #: Correlations below this are as low as those of cells far apart.

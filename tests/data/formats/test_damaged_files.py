@@ -1,6 +1,6 @@
 """Damaged files are taken, or refused in a sentence.
 
-The long form is experiments/survival/fuzz_inputs.py; what it found once stands here.
+The long form is experiments/claims/survival/fuzz_inputs.py; what it found once stands here.
 """
 
 from __future__ import annotations
