@@ -13,10 +13,11 @@ from sklearn.metrics import pairwise_distances_argmin
 
 from experiments.papers import faces
 from experiments.papers.literal_mtda import error, iterate, task_of
-from experiments.protocol import Experiment, Row, joined_verdict, triple, verdict
+from experiments.protocol import Experiment, Row, joined_verdict, read, triple, verdict
 from experiments.report import Report, conclusion, digits, draw_scores, markdown
 
 METHOD, RIVALS = "MTDA", ("PCA", "LDA-rt", "LDA-tr", "Aggregate")
+SIZES = (9, 20, 39, 67)
 #: Width d' of the paper, sizes d, and the iteration at which the literal algorithm is stopped.
 WIDTH, LITERAL_SIZES, ITERATIONS = 300, (39, 99), 25
 
@@ -45,10 +46,15 @@ def measure(experiment: Experiment) -> pd.DataFrame:
     for p in (2,) if experiment.fast else (2, 3, 4, 5):
         changes: Row = {"cv.train_per_class": p, "cv.repeats": draws, "cv.inner": min(p, 3)}
         changes["dataset.tasks"] = [{"name": name, "path": file} for name, file in files.items()]
-        if p > 2:
-            # At p = 2 the inner training sets have rank 39 in the smallest task; a ratio trace ends at c - 1.
-            for label in ("MTDA", "MTDA printed, in the range", "PCA", "LDA-tr", "Aggregate, trace ratio in the range"):
-                changes[f"compare.{label}.solver.space.n_components"] = [None, 9, 20, 39, 67]
+        # A ratio trace ends at c - 1, the others at the rank of the smallest inner training set.
+        n_classes = [len(np.unique(read(file).y)) for file in files.values()]
+        left = p - -(-p // min(p, 3))  # images a person
+        most = min(n_classes) * left - 1
+        for label in ("MTDA", "MTDA printed, in the range", "PCA", "LDA-tr", "Aggregate, trace ratio in the range"):
+            changes[f"compare.{label}.solver.space.n_components"] = [None, *(n for n in SIZES if n <= most)]
+        changes["compare.LDA-rt.solver.space.n_components"] = [None, *(n for n in SIZES[:-1] if n < min(n_classes))]
+        pooled = sum(n_classes) * left - len(n_classes)
+        changes["compare.Aggregate.solver.space.n_components"] = [n for n in (39, 79) if n <= pooled]
         comparison: Any = experiment.compare(f"p{p}", experiment.config("study"), changes)
         tables.append(triple(experiment, f"p = {p}", comparison, METHOD))
         units = [{"per_person": p, "draw": draw} for draw in range(draws)]

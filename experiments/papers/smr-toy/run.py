@@ -47,7 +47,11 @@ def occlusion(*, path: str, block: str, draw: int, method: str, params: Row) -> 
     for size in SIZES:
         cells = np.zeros(inside.size, dtype=bool)
         cells[order[:size]] = True
-        kept = np.packbits(cells).tobytes().hex() if draw == 0 and size == SIZES[0] else ""
+        kept = (
+            f"{images.shape[1]}x{images.shape[2]}:{np.packbits(cells).tobytes().hex()}"
+            if draw == 0 and size == SIZES[0]
+            else ""
+        )
         yield {"at": size, "share": float(inside.ravel()[order[:size]].mean()), "cells": kept}
 
 
@@ -177,9 +181,10 @@ def draw(cells: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(9, 2.1), layout="constrained")
     for ax, (method, params) in zip(figure.subplots(1, len(shown)), shown, strict=True):
         own = cells[(cells["method"] == method) & (cells["params"] == params)]["cells"]
-        bits = np.unpackbits(np.frombuffer(bytes.fromhex(own.iloc[0] if len(own) else ""), dtype=np.uint8))
-        side = int(np.sqrt(len(bits)))
-        ax.imshow(bits.reshape(side, side), cmap="Greys", interpolation="nearest")
+        shape, _, text = (own.iloc[0] if len(own) else "1x1:00").partition(":")
+        height, width = map(int, shape.split("x"))
+        bits = np.unpackbits(np.frombuffer(bytes.fromhex(text), dtype=np.uint8), count=height * width)
+        ax.imshow(bits.reshape(height, width), cmap="Greys", interpolation="nearest")
         ax.plot([left - 0.5, right - 0.5, right - 0.5, left - 0.5, left - 0.5],
                 [top - 0.5, top - 0.5, bottom - 0.5, bottom - 0.5, top - 0.5], color="#d95f02", lw=1.5)  # fmt: skip
         ax.set(xticks=[], yticks=[])
