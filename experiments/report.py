@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,14 +108,24 @@ def tried(row: Mapping[str, Any] | pd.Series) -> str:
     return str(row["note"]) if pd.isna(row["configurations"]) else f"{row['configurations']:.0f}"
 
 
+def p_value(p: float) -> str:
+    """Return a P value as text."""
+    return "p < .001" if p < 0.001 else f"p = {digits(p)}"
+
+
+def less(row: Mapping[str, Any] | pd.Series) -> str:
+    """Return the method's score less that of a row, with its P value; empty for the method itself."""
+    return "" if pd.isna(row["p"]) else f"{digits(-row['difference'])} ({p_value(row['p'])})"
+
+
+def cpu(row: Mapping[str, Any] | pd.Series) -> str:
+    """Return the CPU seconds of a fit; empty where they are not measured."""
+    return "" if pd.isna(row["cpu_seconds"]) else f"{row['cpu_seconds']:.2g}"
+
+
 def digits(value: float, n: int = 3) -> str:
     """Return a number below 1 as the papers print it: ``.834``; empty for NaN."""
     if not np.isfinite(value):
         return ""
     text = f"{value:.{n}f}"
     return text.replace("0.", ".", 1) if abs(value) < 1 else text
-
-
-def mean_sd(values: Sequence[float], n: int = 3) -> str:
-    """Return mean and sample standard deviation as text."""
-    return f"{digits(float(np.mean(values)), n)} ± {digits(float(np.std(values, ddof=1)), n)}"

@@ -17,6 +17,7 @@ from typing import Any
 from experiments.page import write_page
 from experiments.protocol import HERE, Experiment
 from experiments.report import read_results, write_report, write_results
+from raysel.core.errors import RayselError
 
 #: In the order in which they run: those that use others' studies after them.
 NAMES = (
@@ -83,8 +84,11 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(f"--data {wrong[0]} is not NAME=FILE.")
     data = {name: Path(file).absolute() for name, _, file in (text.partition("=") for text in given.data)}
     output = given.output or (Path(tempfile.mkdtemp()) if given.fast else HERE / "output")
-    for name in NAMES if given.name == "all" else (given.name,):
-        run(Experiment(name, output.absolute() / name, given.fast, data))
+    try:
+        for name in NAMES if given.name == "all" else (given.name,):
+            run(Experiment(name, output.absolute() / name, given.fast, data))
+    except (RayselError, OSError) as error:
+        sys.exit(f"{name}: {error}")
     if not given.fast and not data:
         write_all()
 

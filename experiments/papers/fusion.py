@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
-from experiments.protocol import Experiment, Row, Verdict
-from experiments.report import digits, tried
+from experiments.protocol import Experiment, Row, Verdict, joined_verdict
+from experiments.report import conclusion, cpu, digits, draw_scores, less, p_value, tried
 from raysel import load_dataset
+from raysel.core.errors import DataError
+from raysel.data.layouts import Modalities
 
 METHOD = "SMML"
 #: Members that are in none of the paper's tables.
@@ -40,7 +45,10 @@ def drawn(experiment: Experiment, data: str, n: int | None, per_class: int | Non
 def members(experiment: Experiment, path: Path) -> tuple[Row, list[str]]:
     """Return the committed configuration with one member for each type, and the types."""
     config = experiment.config("study")
-    names = list(load_dataset(path).layout.modalities)
+    layout = load_dataset(path).layout
+    if not isinstance(layout, Modalities):
+        raise DataError(f"{path} has no modalities: give a file with view_0, view_1, ... and y.")
+    names = list(layout.modalities)
     compare: Row = {}
     for label, member in config["compare"].items():
         if label == "one type":
@@ -73,30 +81,49 @@ def table(rows: pd.DataFrame, published: pd.DataFrame, data: str, metrics: list[
         name = {name.split(" ")[1]: name for name, _ in printed.index if name[0].isdigit()}.get(
             method.removesuffix(" alone"), method
         )
-        p = (
-            ""
-            if pd.isna(row["p"])
-            else f"{digits(-row['difference'])} (p {'< .001' if row['p'] < 0.001 else digits(row['p'])})"
-        )
         lines.append({
             "method": method, "configurations": tried(row),
             "published": digits(printed.get((name, metrics[0]), np.nan)), "optimistic": digits(row["optimistic"]),
             "honest": f"{digits(row['honest'])} ± {digits(row['honest_sd'])}",
-            "optimism": digits(row["optimistic"] - row["honest"]), "SMML less it": p,
+            "optimism": digits(row["optimistic"] - row["honest"]), "SMML less it": less(row),
             **{other: f"{digits(row[other])} ({digits(printed.get((name, other), np.nan))})" for other in metrics[1:]},
-            "CPU s a fit": "" if pd.isna(row["cpu_seconds"]) else f"{row['cpu_seconds']:.2g}",
+            "CPU s a fit": cpu(row),
         })  # fmt: skip
     return pd.DataFrame(lines)
+
+
+def draw(of_each: Mapping[str, pd.DataFrame], metric: str) -> Figure:
+    """Draw the scores of every method, a panel a data set."""
+    figure = Figure(figsize=(9, 4.4), layout="constrained")
+    for ax, (data, rows) in zip(figure.subplots(1, len(of_each), squeeze=False)[0], of_each.items(), strict=True):
+        draw_scores(ax, rows, METHOD)
+        ax.set_title(f"{data}, {metric}")
+    figure.axes[0].legend(frameon=False, fontsize=7)
+    return figure
+
+
+def compared(
+    of_each: Mapping[str, pd.DataFrame], verdicts: Mapping[str, Verdict], published: pd.Series, on: str, metric: str
+) -> dict[str, Any]:
+    """Return the parts of a report that every table of SMML has; ``published``: figures of the data set ``on``."""
+    own = {data: rows.set_index("method").loc[METHOD] for data, rows in of_each.items()}
+    best = published.drop(["SMML", "SMML G1 only", "SMML L21 only"]).max()
+    return {
+        "published": f"{on} {digits(published['SMML'])}, best other {digits(best)}",
+        "optimistic": ", ".join(f"{data} {digits(row['optimistic'])}" for data, row in own.items()),
+        "honest": ", ".join(f"{data} {digits(row['honest'])}" for data, row in own.items()),
+        "verdict": joined_verdict([one.holds for one in verdicts.values()]),
+        "conclusion": conclusion(METHOD, verdicts, metric),
+        "figure": draw(of_each, metric),
+    }
 
 
 def sentence(data: str, rows: pd.DataFrame, verdict: Verdict, metric: str) -> str:
     """Say what survives on a data set."""
     own = rows.set_index("method").loc[METHOD]
-    p = "p < .001" if verdict.p < 0.001 else f"p = {digits(verdict.p)}"
     return (
         f"{data}: SMML {digits(own['honest'])} {metric} (optimistic {digits(own['optimistic'])}), the best other by "
-        f"inner "
-        f"score, {verdict.best_other}, {digits(verdict.other)} ({p} by Holm, corrected test over {own['runs']:.0f} "
-        f"folds); "
-        f"best of all {digits(rows['honest'].max())} ({rows.loc[rows['honest'].idxmax(), 'method']})."
+        f"inner score, {verdict.best_other}, {digits(verdict.other)} ({p_value(verdict.p)} by Holm, corrected test "
+        f"over {own['runs']:.0f} folds); best of all {digits(rows['honest'].max())} "
+        f"({rows.loc[rows['honest'].idxmax(), 'method']})."
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.protocol import Experiment, Row, Verdict
-from experiments.report import digits, tried
+from experiments.report import cpu, digits, less, p_value, tried
 from raysel import Dataset
 
 #: SMR with the settings of its paper, and the paper's selectors.
@@ -45,11 +45,6 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
     metrics = [name for name in ("mean_average_precision",) if name in rows and chosen[name].notna().any()]
     lines = []
     for method, row in chosen.iterrows():
-        p = (
-            ""
-            if pd.isna(row["p"])
-            else f"{digits(-row['difference'])} (p {'< .001' if row['p'] < 0.001 else digits(row['p'])})"
-        )
         lines.append({
             "method": method, "configurations": tried(row),
             "optimistic, mean over s": digits(mean.loc[method, "optimistic"]),
@@ -57,8 +52,8 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
             "optimism": digits(mean.loc[method, "optimistic"] - mean.loc[method, "honest"]),
             "optimistic, best s": digits(row["optimistic"]),
             "honest, s chosen": f"{digits(row['honest'])} ± {digits(row['honest_sd'])}",
-            "SMR less it": p, **{name: digits(row[name]) for name in metrics},
-            "CPU s a fit": "" if pd.isna(row["cpu_seconds"]) else f"{row['cpu_seconds']:.2g}",
+            "SMR less it": less(row), **{name: digits(row[name]) for name in metrics},
+            "CPU s a fit": cpu(row),
         })  # fmt: skip
     return pd.DataFrame(lines)
 
@@ -67,10 +62,10 @@ def sentence(data: str, rows: pd.DataFrame, verdict: Verdict) -> str:
     """Say what survives on a data set."""
     chosen = rows[rows["at"] == "chosen"].set_index("method")
     own = chosen.loc[METHOD]
-    p = "p < .001" if verdict.p < 0.001 else f"p = {digits(verdict.p)}"
     text = (
         f"{data}: SMR as printed {digits(own['honest'])} (optimistic {digits(own['optimistic'])}), the best other by "
-        f"inner score, {verdict.best_other}, {digits(verdict.other)} ({p} by Holm, for these {own['runs']:.0f} draws)"
+        f"inner score, {verdict.best_other}, {digits(verdict.other)} ({p_value(verdict.p)} by Holm, for these "
+        f"{own['runs']:.0f} draws)"
     )
     beside = [
         f"{name} {digits(chosen.loc[name, 'honest'])}"

@@ -14,7 +14,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from experiments.papers import faces
 from experiments.papers.literal_mtda import error, iterate, task_of
 from experiments.protocol import Experiment, Row, joined_verdict, read, triple, verdict
-from experiments.report import Report, conclusion, digits, draw_scores, markdown
+from experiments.report import Report, conclusion, digits, draw_scores, markdown, p_value
 
 METHOD, RIVALS = "MTDA", ("PCA", "LDA-rt", "LDA-tr", "Aggregate")
 SIZES = (9, 20, 39, 67)
@@ -93,10 +93,9 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
             lines.append(line)
         parts += [f"## {data}", markdown(pd.DataFrame(lines))]
         chosen, v = rows[rows["at"] == "chosen"].set_index("method"), verdicts[data]
-        p = "p < .001" if v.p < 0.001 else f"p = {digits(v.p)}"
         sentences.append(
             f"{data}: MTDA {digits(1 - v.method)}, the best other by inner score, {v.best_other}, "
-            f"{digits(1 - v.other)} ({p} "
+            f"{digits(1 - v.other)} ({p_value(v.p)} "
             f"by Holm, for these {chosen.loc[METHOD, 'runs']:.0f} draws; mean over tasks)"
         )
     means = {

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
-from experiments.papers.fusion import METHOD, drawn, members, sentence, table
-from experiments.protocol import Experiment, Row, fitted, joined_verdict, triple, verdict
-from experiments.report import Report, conclusion, digits, draw_scores, markdown
+from experiments.papers.fusion import METHOD, compared, drawn, members, sentence, table
+from experiments.protocol import Experiment, Row, fitted, triple, verdict
+from experiments.report import Report, markdown
 
 #: Images that are drawn; None: all.
 SETS = {"MSRC-v2": None, "Scene": 600}
@@ -69,12 +68,6 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
     of_each = dict(iter(chosen.groupby("data", sort=False)))
     rivals = [m for m in dict.fromkeys(chosen["method"]) if not m.startswith("SMML")]
     verdicts = {data: verdict(rows, METHOD, rivals) for data, rows in of_each.items()}
-    own = chosen[chosen["method"] == METHOD]
-    figure = Figure(figsize=(9, 4.6), layout="constrained")
-    for ax, (data, rows) in zip(figure.subplots(1, len(of_each), squeeze=False)[0], of_each.items(), strict=True):
-        draw_scores(ax, rows, METHOD)
-        ax.set_title(f"{data}, macro F1")
-    figure.axes[0].legend(frameon=False, fontsize=7)
     printed = published[(published["data"] == "MSRC-v2") & (published["measure"] == "macro_f1")].set_index("method")[
         "value"
     ]
@@ -92,17 +85,9 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
     return Report(
         title="SMML with several labels an image",
         claim="SMML has the best precision and F1, macro and micro (Table 3).",
-        published=(
-            f"MSRC-v2, macro F1: {digits(printed['SMML'])}, best other "
-            f"{digits(printed.drop(['SMML', 'SMML G1 only', 'SMML L21 only']).max())}"
-        ),
-        optimistic=", ".join(f"{row.data} {digits(row.optimistic)}" for row in own.itertuples()),
-        honest=", ".join(f"{row.data} {digits(row.honest)}" for row in own.itertuples()),
-        verdict=joined_verdict([one.holds for one in verdicts.values()]),
-        conclusion=conclusion(METHOD, verdicts, "macro F1"),
         text=" ".join(sentence(data, rows, verdicts[data], "macro F1") for data, rows in of_each.items())
         + " MSRC-v2 without the label horse (3 positives; its codebook and PCA saw all images without labels: "
         "transductive); Scene, 600 images drawn, stands for TRECVID. In brackets the paper's figure.",
         table="\n\n".join(parts),
-        figure=figure,
+        **compared(of_each, verdicts, printed, "MSRC-v2, macro F1:", "macro F1"),
     )

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
-from experiments.papers.fusion import BEYOND, METHOD, drawn, members, sentence, table
-from experiments.protocol import Experiment, Row, joined_verdict, read, triple, verdict
-from experiments.report import Report, conclusion, digits, draw_scores, markdown
+from experiments.papers.fusion import BEYOND, METHOD, compared, drawn, members, sentence, table
+from experiments.protocol import Experiment, Row, read, triple, verdict
+from experiments.report import Report, markdown
 
 #: Samples of each class that are drawn; None: all.
 SETS = {"MSRC-v1": None, "mfeat": 40}
@@ -37,28 +36,14 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
     of_each = dict(iter(results.groupby("data", sort=False)))
     rivals = [m for m in dict.fromkeys(results["method"]) if not m.startswith("SMML") and m not in BEYOND]
     verdicts = {data: verdict(rows, METHOD, rivals) for data, rows in of_each.items()}
-    own = results[results["method"] == METHOD]
-    figure = Figure(figsize=(9, 4.2), layout="constrained")
-    for ax, (data, rows) in zip(figure.subplots(1, len(of_each), squeeze=False)[0], of_each.items(), strict=True):
-        draw_scores(ax, rows, METHOD)
-        ax.set_title(f"{data}, accuracy")
-    figure.axes[0].legend(frameon=False, fontsize=7)
-    printed = published[(published["data"] == "MSRC-v1")].set_index("method")["value"]
+    printed = published[published["data"] == "MSRC-v1"].set_index("method")["value"]
     return Report(
         title="SMML with one label an image",
         claim="SMML beats every type alone, the concatenation and every weighing of kernels (Table 2).",
-        published=(
-            f"MSRC-v1 {digits(printed['SMML'])}, best other "
-            f"{digits(printed.drop(['SMML', 'SMML G1 only', 'SMML L21 only']).max())}"
-        ),
-        optimistic=", ".join(f"{row.data} {digits(row.optimistic)}" for row in own.itertuples()),
-        honest=", ".join(f"{row.data} {digits(row.honest)}" for row in own.itertuples()),
-        verdict=joined_verdict([one.holds for one in verdicts.values()]),
-        conclusion=conclusion(METHOD, verdicts, "accuracy"),
         text=" ".join(sentence(data, rows, verdicts[data], "accuracy") for data, rows in of_each.items())
         + " mfeat, 40 samples a class drawn, stands for NUS-WIDE and Animal; MSRC-v1's SIFT has 200 words, not 1230.",
         table="\n\n".join(
             f"## {data}\n\n{markdown(table(rows, published, data, ['accuracy']))}" for data, rows in of_each.items()
         ),
-        figure=figure,
+        **compared(of_each, verdicts, printed, "MSRC-v1", "accuracy"),
     )

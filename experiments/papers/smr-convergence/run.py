@@ -97,11 +97,7 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
             f"{100 * inside['excess'].min():.2f} % above the objective of {LAST} iterations at the best alpha and k"
         ),
         honest=f"{100 * inside['excess'].median():.1f} % (median of {len(inside)} settings)",
-        verdict="holds on some sets"
-        if rises == 0 and len(settled) < len(inside)
-        else "holds"
-        if rises == 0
-        else "does not hold",
+        verdict="holds" if rises == 0 and len(settled) == len(inside) else "does not hold",
         text=text,
         table=f"After 30 iterations: excess over the objective of {LAST}, how many of the best {TOP} cells stay, the "
         f"iteration from which on the change is below 1e-6, and the last objective by the best start's.\n\n"

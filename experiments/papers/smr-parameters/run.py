@@ -64,16 +64,17 @@ def measure(experiment: Experiment) -> pd.DataFrame:
 
 def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
     """How much alpha and k move the inner score, and the curves over k."""
-    lines, spreads = [], {}
+    lines, spreads, correlations = [], {}, {}
     for (data, p, alpha), rows in results.sort_values("rank").groupby(["data", "per_class", "alpha"]):
         best = rows.loc[rows["score"].idxmax()]
         spreads[data, p, alpha] = float(np.ptp(rows["score"]))
         falls = np.corrcoef(rows["rank"], rows["training_error"])[0, 1] if rows["training_error"].std() > 0 else np.nan
+        correlations[data, p, alpha] = falls
         lines.append({
             "data": data, "p": p, "alpha": f"{alpha:g}", "zero solutions": f"{100 * rows['null'].mean():.0f} %",
             "score at k = 1": digits(rows["score"].iloc[0]),
             "best": f"{digits(best['score'])} (k = {best['rank']:.0f})",
-            f"at k = {rows['rank'].max():.0f}": digits(rows["score"].iloc[-1]),
+            "at the largest k": digits(rows["score"].iloc[-1]),
             "largest less smallest": digits(spreads[data, p, alpha]),
             "training error at k = 1, largest": ", ".join(digits(rows["training_error"].iloc[i]) for i in (0, -1)),
             "its correlation with k": digits(falls, 2),
@@ -93,6 +94,9 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
         f"{int(results['runs'].max())} draws of p training images a class, three inner folds (two at p = 2); no test "
         f"sample is used."
     )
+    falling = all(correlation < 0 for correlation in correlations.values() if np.isfinite(correlation))
+    curves = results.sort_values("rank").groupby(["data", "per_class", "alpha"])["score"]
+    not_always = bool((curves.agg("idxmax") != curves.agg(lambda score: score.index[-1])).any())
     flat = bool(large) and float(np.median(large)) < float(np.median(small))
     return Report(
         title="SMR over alpha and k",
@@ -101,9 +105,10 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
             "(Fig. 6)."
         ),
         published="surfaces without numbers",
-        optimistic=f"{digits(float(np.median(large)) if large else np.nan)} moved by k at alpha >= 10",
-        honest=f"{digits(float(np.median(small)) if small else np.nan)} moved by k below",
-        verdict="holds" if flat else "does not hold",
+        optimistic="no test sample is used",
+        honest=f"k moves the inner score by {digits(float(np.median(large)) if large else np.nan)} at alpha >= 10, "
+        f"by {digits(float(np.median(small)) if small else np.nan)} below",
+        verdict="holds" if flat and falling and not_always else "does not hold",
         text=text,
         table=markdown(pd.DataFrame(lines)),
         figure=draw(results),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,10 @@ def measure(experiment: Experiment) -> pd.DataFrame:
     lines = []
     for data in experiment.sets(*SIZES):
         dataset = read(str(experiment.path(data)))
-        comparison: Any = open_comparison(experiment.output.parent / "smr-accuracy" / data)
+        folder = experiment.output.parent / "smr-accuracy" / data
+        if not (folder / "members.json").exists():
+            sys.exit(f"{experiment.name} reads the rankings of smr-accuracy: run that first, with the same --output.")
+        comparison: Any = open_comparison(folder)
         sizes = [n for n in SIZES.get(data, range(50, 351, 50)) if n < dataset.n_features]
         for method, study in comparison.studies.items():
             if method not in SHOWN:
