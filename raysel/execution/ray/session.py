@@ -1,4 +1,4 @@
-"""Start of Ray without the line that it prints on its own log level."""
+"""A session of Ray: on this machine alone, with no more processes than a study uses, or joined to a cluster."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import ray
+import ray._private.node
 import ray._private.ray_constants
+import ray._private.utils
 from ray.exceptions import RayError
 
 from raysel.core.credentials import hidden_variables
@@ -105,6 +108,7 @@ def ray_session(
         else:
             protect_token(make=True)
             _start()
+            stack.enter_context(waiting_workers_used())
             stack.callback(ray.shutdown)
         if modules:
             _check = NodeCheck(modules, allow_mixed_versions)
@@ -130,6 +134,45 @@ def _join(address: str, code: ShippedCode, studies: Sequence[Study]) -> None:
             raise StudyError(f"the Ray cluster at {address} cannot be joined: {error}") from error
 
 
+#: Servers that a study on this machine does not use, by the methods of Ray's node that start them.
+UNUSED_SERVERS = ("start_api_server", "start_monitor", "start_log_monitor")
+
+
+@contextmanager
+def without_unused_servers() -> Iterator[None]:
+    """Start Ray without API server, autoscaler and log monitor, and its agents without the dashboard's modules.
+
+    They take a second of each core, and Ray's start waits for the first. Ray has no public setting for it; a version
+    that names them otherwise starts them.
+    """
+    with ExitStack() as stack:
+        for name in UNUSED_SERVERS:
+            if hasattr(ray._private.node.Node, name):  # noqa: SLF001
+                stack.enter_context(patch.object(ray._private.node.Node, name))  # noqa: SLF001
+        if hasattr(ray._private.utils, "get_dashboard_dependency_error"):  # noqa: SLF001
+            left_out = ImportError("the dashboard is left out")
+            stack.enter_context(
+                patch.object(ray._private.utils, "get_dashboard_dependency_error", return_value=left_out)  # noqa: SLF001
+            )
+        yield
+
+
+@contextmanager
+def waiting_workers_used() -> Iterator[None]:
+    """Let Tune's actors run in the workers that Ray has started: they need no environment of their own here.
+
+    Tune gives each actor a `runtime_env` of variables, which no waiting worker has, so that Ray starts another. On
+    this machine the workers have the variables of this process.
+    """
+    from ray.tune.execution import class_cache  # noqa: PLC0415 - after the variables above
+
+    def get(self: Any, trainable: type) -> Any:
+        return self._cache.setdefault(trainable, ray.remote(trainable))
+
+    with patch.object(class_cache._ActorClassCache, "get", get):  # noqa: SLF001
+        yield
+
+
 def _start(attempts: int = 2) -> None:
     """Start Ray on this machine, without its dashboard; again if it fails, as on a busy machine."""
     try:
@@ -139,6 +182,7 @@ def _start(attempts: int = 2) -> None:
             # Ray listens on all interfaces, also if it is given 127.0.0.1 as its address, which it replaces by that of
             # the machine; on the loopback interface only where no other node can join it, as on macOS and Windows.
             patch.object(ray._private.ray_constants, "ENABLE_RAY_CLUSTER", False),  # noqa: SLF001 - no public setting
+            without_unused_servers(),
             without_note_on_logs(),
         ):
             ray.init(

@@ -8,6 +8,7 @@ import sys
 from unittest.mock import MagicMock
 
 import pytest
+import ray._private.node
 from small_studies import NoUpload, make_study, write_digits, write_yaml
 
 from raysel.core.errors import RayStartError
@@ -88,3 +89,32 @@ def test_where_ray_does_not_start_a_study_is_computed_in_this_process(tmp_path, 
     with pytest.warns(UserWarning, match="computed in this process"):
         ends = list(make_executor(studies[0], None).run_tasks(lambda _, number: number**2, [2, 3]))
     assert [end.value for end in ends] == [4, 9]
+
+
+def test_ray_has_the_methods_that_start_servers_which_a_study_does_not_use():
+    assert all(callable(getattr(ray._private.node.Node, name)) for name in session.UNUSED_SERVERS)
+
+
+LIGHT = """
+import ray
+from ray.tune.execution.class_cache import _ActorClassCache
+from raysel.execution.ray.session import ray_session
+
+class Worker:
+    def environment(self):
+        import os
+        return os.environ.get("MINE"), ray.get_runtime_context().runtime_env.get("env_vars")
+
+get = _ActorClassCache.get
+with ray_session(None):
+    servers = set(ray._private.worker._global_node.all_processes)
+    assert {"gcs_server", "raylet"} <= servers
+    assert not servers & {"dashboard", "monitor", "log_monitor"}, servers
+    actor = _ActorClassCache().get(Worker).remote()
+    assert ray.get(actor.environment.remote()) == ("1", None)
+assert _ActorClassCache.get is get
+"""
+
+
+def test_a_session_on_this_machine_starts_what_a_study_uses_and_its_actors_take_waiting_workers():
+    subprocess.run([sys.executable, "-c", LIGHT], check=True, timeout=120, env=os.environ | {"MINE": "1"})
