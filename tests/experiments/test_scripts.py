@@ -41,6 +41,7 @@ ARGUMENTS = {
     "benchmarks/search-overhead/driver_memory.py": "--trials 2",
     "benchmarks/search-overhead/nested_orl.py": "--configurations 2 --iterations 2 --repeats 1",
     "benchmarks/search-overhead/short_trials.py": "--trials 3 --iterations 2 --repeats 1",
+    "benchmarks/search-overhead/start.py": "--repeats 1 digits-smr --set cv.outer=2 --set cv.inner=2",
     "benchmarks/search-overhead/worker_memory.py": "--samples 24",
     "claims/smml-planted/planted.py": "2",
     "benchmarks/smml-speed/run.py": "solvers --limit 0.1",
@@ -155,6 +156,7 @@ ALONE = {
         "benchmarks/cluster-scaling/run.py",
         "benchmarks/search-overhead/comparison.py",
         "benchmarks/search-overhead/driver_memory.py",
+        "benchmarks/search-overhead/start.py",
     ),
     *("claims/survival/fuzz_inputs.py", "claims/survival/kill_comparison.py"),
 }

@@ -28,7 +28,7 @@ from raysel.testing.checks import timeless
 from raysel.tracking.journal import read_journal
 
 _TICKS = os.sysconf("SC_CLK_TCK")
-_SUBREAPER = 36  # prctl: a process whose parent has ended comes below this one
+SUBREAPER = 36  # prctl: a process whose parent has ended comes below this one
 
 
 class Cpu:
@@ -128,7 +128,7 @@ def main() -> None:
     if arguments.session:
         in_one_session(arguments.session)
         return
-    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+    ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
     asked, *rest = arguments.study or ["digits-compare"]
     overrides = [word for word in rest if word != "--set"]
