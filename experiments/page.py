@@ -36,7 +36,7 @@ Every table and figure of the papers behind raysel's solvers, made again by one 
 figure. *Optimistic* is what careless tuning gives: the configuration with the best mean test score. *Honest* chooses by
 inner scores alone: what a user gets on new samples. A method *holds* if its honest figure is above every rival's and
 its difference to the best other, the rival with the best inner score, has P < .05 by Holm."""
-SCORES = """Honest score (filled) and optimistic score (hollow) of each method; the methods of the papers are orange.
+SCORES = """Honest score (filled) and optimistic score (hollow) of each method; the papers' own are orange diamonds.
 SMR and MTDA: accuracy of the nearest neighbour; SMML: accuracy, or macro F1 where samples have several labels."""
 DIFFERENCES = """## What differs from the papers
 
@@ -110,7 +110,7 @@ def _scores(scored: Mapping[str, pd.DataFrame]) -> Figure:
         draw_scores(ax, rows, own)
         chance = rows.set_index("method")["honest"].get(CHANCE)
         named = f"MTDA, {data}" if data.startswith("p = ") else data
-        ax.set_title(named if chance is None else f"{named} (chance {digits(chance)})", fontsize=9)
+        ax.set_title(named if chance is None else f"{named} (chance {digits(chance)})", fontsize=9, loc="right")
     for ax in axes[len(panels) :]:
         ax.axis("off")
     return figure
@@ -133,7 +133,8 @@ def _ranks(labels: list[str], ranking: RankComparison) -> tuple[Figure, str]:
         f"Mean ranks of SMR and its rivals over {n} independent sets (honest scores; Friedman's test P = "
         f"{ranking.p_value:.2g}; bars join methods that Nemenyi's test at .05 does not tell apart)."
     )
-    diagram = RankDiagram("", labels, ranking.mean_ranks, ranking.critical_difference, ranking.groups)
+    short = [label.replace("as raysel sets it", "by raysel") for label in labels]  # the diagram cuts long ones
+    diagram = RankDiagram("", short, ranking.mean_ranks, ranking.critical_difference, ranking.groups)
     figure = Figure(figsize=diagram.size)
     diagram.draw(figure.add_axes((0, 0, 1, 1)))
     return figure, sentence

@@ -228,35 +228,31 @@ def fitted_scores(*, fold: str, params: Row, directory: str, **_: str) -> Iterat
     Other values of the unit tell the study from others: its name, the hashes of its data and configuration.
     """
     prepared, folds = _prepared(directory)
-    solver, X_test, y_test, _ = fitted(directory, fold, params)
-    train, X, y = folds[fold].train, prepared.dataset.X, prepared.dataset.y
-    X_train = prepared.scaler().fit_transform(X[train])
-    scores = prepared.evaluation.scorer(X_train, y[train], X_test, y_test, 0, constant_features(X[train]))(solver)
-    yield {"scores": scores.tolist()}
+    solver, X_train, X_test = fitted(directory, fold, params)
+    train, test, X, y = folds[fold].train, folds[fold].test, prepared.dataset.X, prepared.dataset.y
+    scorer = prepared.evaluation.scorer(X_train, y[train], X_test, y[test], 0, constant_features(X[train]))
+    yield {"scores": scorer(solver).tolist()}
 
 
-def fitted(directory: str, fold: str, params: Row) -> tuple[Any, Any, np.ndarray, np.ndarray]:
-    """Fit a configuration on an outer training set of a finished study; also the scaled test set and its rows."""
+def wholly_right(*, fold: str, params: Row, directory: str, **_: str) -> Iterator[Row]:
+    """Rows of the test samples of an outer fold whose labels are all predicted right by a configuration."""
+    prepared, folds = _prepared(directory)
+    solver, _, X_test = fitted(directory, fold, params)
+    test = np.asarray(folds[fold].test)
+    yield {"right": test[(np.asarray(solver.predict(X_test)) == prepared.dataset.y[test]).all(axis=1)].tolist()}
+
+
+def fitted(directory: str, fold: str, params: Row) -> tuple[Any, Any, Any]:
+    """Fit a configuration on an outer training set of a finished study; also the scaled training and test set."""
     prepared, folds = _prepared(directory)
     train, test = folds[fold].train, folds[fold].test
-    scaler = prepared.scaler()
-    X, y = prepared.dataset.X, prepared.dataset.y
+    scaler, X = prepared.scaler(), prepared.dataset.X
     X_train, X_test = scaler.fit_transform(X[train]), scaler.transform(X[test])
     solver = prepared.solver(params, folds[fold].random_state(prepared.config.seed))
-    _fit(solver, X_train, y[train])
-    return solver, X_test, y[test], test
-
-
-def _fit(solver: Any, X: Any, y: np.ndarray) -> None:
-    """Fit, and as a trial does, take the zero solution where it is proved."""
-    if hasattr(solver, "is_zero_solution"):
-        reduced = solver.prepare(X, y)
-        if solver.is_zero_solution(reduced):
-            solver.fit_zero_solution(X, y, reduced)
-            return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ends by max_iter, as printed
-        solver.fit(X, y)
+        solver.fit(X_train, prepared.dataset.y[train])
+    return solver, X_train, X_test
 
 
 @lru_cache(maxsize=2)

@@ -79,17 +79,22 @@ def conclusion(method: str, verdicts: Mapping[str, Verdict], metric: str) -> str
 
 
 def draw_scores(ax: Axes, rows: pd.DataFrame, own: str) -> None:
-    """Draw the optimistic and the honest score of each method, joined by a line, the best above; own methods orange.
+    """Draw the optimistic and the honest score of each method, joined by a line, the best above.
 
-    Chance is left out: it would take most of the axis.
+    Own methods are diamonds. Chance is left out: it would take most of the axis.
     """
     shown = rows[rows["method"] != CHANCE].dropna(subset=["honest"]).sort_values("honest").reset_index(drop=True)
     ax.hlines(shown.index, shown["honest"], shown["optimistic"], color="#999999", linewidth=1)
     hollow = {"markerfacecolor": "white", "color": "#555555", "markersize": 4}
     ax.plot(shown["optimistic"], shown.index, "o", label="optimistic", **hollow)
-    colours = ["#d95f02" if method.startswith(own) else "#08519c" for method in shown["method"]]
-    ax.scatter(shown["honest"], shown.index, color=colours, s=18, zorder=3, label=f"honest ({own} orange)")
+    is_own = shown["method"].str.startswith(own)
+    for some, colour, marker, label in (
+        (shown[~is_own], "#08519c", "o", "honest"),
+        (shown[is_own], "#d95f02", "D", f"honest, {own}"),
+    ):
+        ax.scatter(some["honest"], some.index, color=colour, marker=marker, s=18, zorder=3, label=label)
     ax.set_yticks(shown.index, shown["method"], fontsize=7)
+    ax.tick_params(axis="x", labelsize=7)
     ax.spines[["top", "right"]].set_visible(False)
 
 

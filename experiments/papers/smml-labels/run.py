@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from experiments.papers.fusion import METHOD, compared, drawn, members, sentence, table
-from experiments.protocol import Experiment, Row, fitted, triple, verdict
+from experiments.protocol import Experiment, Row, triple, verdict, wholly_right
 from experiments.report import Report, markdown
 
 #: Images that are drawn; None: all.
 SETS = {"MSRC-v2": None, "Scene": 600}
 METRICS = ["macro_f1", "macro_precision", "micro_precision", "micro_f1"]
 PAIRED = ("SMML", "SVM MKL inf", "SVM MKL 1", "LPBoost-beta", "GP", "MLLS", "concatenated")
-
-
-def right(*, fold: str, params: Row, directory: str, **_: str) -> Iterator[Row]:
-    """Number of each test image of an outer fold whose labels are all predicted right by a configuration."""
-    solver, X_test, y_test, test = fitted(directory, fold, params)
-    hit = (np.asarray(solver.predict(X_test)) == y_test).all(axis=1)
-    yield {"right": np.asarray(test)[hit].tolist()}
 
 
 def measure(experiment: Experiment) -> pd.DataFrame:
@@ -49,7 +40,7 @@ def measure(experiment: Experiment) -> pd.DataFrame:
                 "config": study.stored.study.config_hash,
             }
             units = [same | {"fold": refit.fold, "params": refit.params} for refit in study.outer]
-            listed = experiment.measure(right, units, directory=str(study.path))["right"]
+            listed = experiment.measure(wholly_right, units, directory=str(study.path))["right"]
             sets[label] = {image for images in listed for image in images}
         pairs = [
             {"data": data, "method": one, "at": f"right where not {other}", "honest": len(sets[one] - sets[other])}

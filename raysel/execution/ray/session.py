@@ -108,8 +108,8 @@ def ray_session(
         else:
             protect_token(make=True)
             _start()
-            stack.enter_context(waiting_workers_used())
             stack.callback(ray.shutdown)
+            stack.enter_context(waiting_workers_used())
         if modules:
             _check = NodeCheck(modules, allow_mixed_versions)
             stack.callback(_forget_check)
@@ -162,14 +162,21 @@ def waiting_workers_used() -> Iterator[None]:
     """Let Tune's actors run in the workers that Ray has started: they need no environment of their own here.
 
     Tune gives each actor a `runtime_env` of variables, which no waiting worker has, so that Ray starts another. On
-    this machine the workers have the variables of this process.
+    this machine the workers have the variables of this process. A version of Tune that keeps its actors elsewhere
+    starts others.
     """
     from ray.tune.execution import class_cache  # noqa: PLC0415 - after the variables above
 
-    def get(self: Any, trainable: type) -> Any:
-        return self._cache.setdefault(trainable, ray.remote(trainable))
+    actors: dict[type, Any] = {}
 
-    with patch.object(class_cache._ActorClassCache, "get", get):  # noqa: SLF001
+    def get(_: Any, trainable: type) -> Any:
+        if trainable not in actors:
+            actors[trainable] = ray.remote(trainable)
+        return actors[trainable]
+
+    with ExitStack() as stack:
+        if hasattr(class_cache, "_ActorClassCache"):
+            stack.enter_context(patch.object(class_cache._ActorClassCache, "get", get))  # noqa: SLF001
         yield
 
 
