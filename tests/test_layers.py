@@ -45,7 +45,8 @@ IMPORTERS = {"import_module", "__import__", "run_module", "resolve_name"}
 BY_NAME = {
     "raysel": set(LAYERS) - {"raysel"},  # the public names, loaded when first used
     "raysel.cli.main": {"raysel"},  # the work of a command, loaded once its arguments are parsed
-    "raysel.base.registry": {"solvers", "baselines"},  # methods, and classes that the user names
+    "raysel.base.registry": {"solvers", "baselines"},  # methods
+    "raysel.core.plugins": set(),  # classes and functions that the user names
     # Versions of libraries; it reads, and does not import, the modules that it names.
     "raysel.study.identity": {"raysel", "config", "data", "evaluation", "execution"},
 }

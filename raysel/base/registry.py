@@ -11,13 +11,12 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Mapping
 from inspect import Parameter, isclass, signature
-from types import ModuleType
 from typing import Any
 
 from raysel.base.adapter import ScikitLearnMethod, wrapped_capabilities
 from raysel.base.estimator import Capabilities, Estimator
 from raysel.core.errors import ConfigError, suggestion
-from raysel.core.plugins import load_plugin, plugin_names, warn_of_clash
+from raysel.core.plugins import import_dotted, load_plugin, plugin_names, warn_of_clash
 from raysel.data.layouts import Layout
 
 
@@ -99,7 +98,7 @@ def solver_class(name: str) -> type[Any]:
     if name in plugin_names(GROUP):
         cls = load_plugin(GROUP, name)
     elif "." in name:
-        cls = _imported(name)
+        cls = import_dotted(name, "solver.name", _EXAMPLE, solver_names(), isclass)
     else:
         raise ConfigError(f"solver.name: unknown solver {name!r}; {_hint(name, solver_names())}")
     if not isclass(cls):
@@ -187,50 +186,6 @@ def _check_parameters(name: str, cls: type, params: Mapping[str, Any], supplied:
             f"solver: {name} requires the parameter `{missing[0]}`; set solver.params.{missing[0]}. If its value is "
             "neither a number nor text, write a subclass that sets it."
         )
-
-
-def _imported(name: str) -> Any:
-    """Import the object of a dotted name, e.g. a class of a module or a class nested in another."""
-    parts = name.split(".")
-    if not all(part.isidentifier() for part in parts):
-        raise ConfigError(f"solver.name: {name!r} is not the name of a class; {_EXAMPLE}")
-    module, path = _module_of(name)
-    target: Any = module
-    for position in range(path.count(".") + 1, len(parts)):
-        if not hasattr(target, parts[position]):
-            holder = ".".join(parts[:position])
-            public = [key for key, value in vars(target).items() if isclass(value) and not key.startswith("_")]
-            hint = _hint(parts[position], public) if public else _EXAMPLE
-            raise ConfigError(f"solver.name: {holder} has no {parts[position]!r}; {hint}")
-        target = getattr(target, parts[position])
-    return target
-
-
-def _module_of(name: str) -> tuple[ModuleType, str]:
-    """Import the module of a dotted name: its longest prefix that is a module and has the next part."""
-    path = name.rpartition(".")[0]
-    first: Exception | None = None
-    prefix = path
-    while prefix:
-        try:
-            module = importlib.import_module(prefix)
-        except (Exception, SystemExit) as error:  # importing a third-party module may raise any exception
-            if not (isinstance(error, ModuleNotFoundError) and f"{prefix}.".startswith(f"{error.name}.")):
-                raise _not_importable(prefix, name, error) from error
-            first = first or error
-            prefix = prefix.rpartition(".")[0]
-        else:
-            if first is None or hasattr(module, name[len(prefix) + 1 :].partition(".")[0]):
-                return module, prefix
-            break
-    raise _not_importable(path, name, first) from first
-
-
-def _not_importable(path: str, name: str, error: BaseException | None) -> ConfigError:
-    return ConfigError(
-        f"solver.name: {path}, the module of {name}, cannot be imported ({type(error).__name__}: {error}); "
-        f"install it, correct the name, or use one of {', '.join(solver_names())}."
-    )
 
 
 def _hint(word: str, known: Collection[str]) -> str:

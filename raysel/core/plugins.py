@@ -1,18 +1,20 @@
-"""Entry points by which other packages register estimators, metrics and file readers.
+"""Objects of other packages: entry points of estimators, metrics and file readers, and dotted names.
 
 A package is imported only when one of its names is used.
 """
 
 from __future__ import annotations
 
+import importlib
 import sys
 import warnings
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
 from typing import Any
 
-from raysel.core.errors import ConfigError
+from raysel.core.errors import ConfigError, suggestion
 
 
 def plugin_names(group: str) -> list[str]:
@@ -61,3 +63,60 @@ def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, tuple[EntryPoi
 
 def _package(point: EntryPoint) -> str:
     return point.dist.name if point.dist else "a package"
+
+
+#: Most names of a module that an error lists.
+_MOST_SHOWN = 30
+
+
+def import_dotted(
+    name: str, key: str, example: str, registered: Collection[str], is_wanted: Callable[[Any], bool] = callable
+) -> Any:
+    """Import the object of a dotted name, e.g. a class of a module or a class nested in another.
+
+    ``key`` of the configuration gives the name. Errors say what to write: ``example``, the ``registered`` names, or
+    those of the objects in the module that are of the wanted kind.
+    """
+    parts = name.split(".")
+    if not all(part.isidentifier() for part in parts):
+        raise ConfigError(f"{key}: {name!r} is not a dotted name; {example}")
+    module, path = _module_of(name, key, registered)
+    target: Any = module
+    for position in range(path.count(".") + 1, len(parts)):
+        if not hasattr(target, parts[position]):
+            holder = ".".join(parts[:position])
+            public = [word for word, value in vars(target).items() if is_wanted(value) and not word.startswith("_")]
+            shown = f"known: {', '.join(public)}." if 0 < len(public) <= _MOST_SHOWN else example
+            hint = suggestion(parts[position], public, shown)
+            raise ConfigError(f"{key}: {holder} has no {parts[position]!r}; {hint}")
+        target = getattr(target, parts[position])
+    return target
+
+
+def _module_of(name: str, key: str, registered: Collection[str]) -> tuple[ModuleType, str]:
+    """Import the module of a dotted name: its longest prefix that is a module and has the next part."""
+    path = name.rpartition(".")[0]
+    first: Exception | None = None
+    prefix = path
+    while prefix:
+        try:
+            module = importlib.import_module(prefix)
+        except (Exception, SystemExit) as error:  # importing a third-party module may raise any exception
+            if not (isinstance(error, ModuleNotFoundError) and f"{prefix}.".startswith(f"{error.name}.")):
+                raise _not_importable(prefix, name, key, registered, error) from error
+            first = first or error
+            prefix = prefix.rpartition(".")[0]
+        else:
+            if first is None or hasattr(module, name[len(prefix) + 1 :].partition(".")[0]):
+                return module, prefix
+            break
+    raise _not_importable(path, name, key, registered, first) from first
+
+
+def _not_importable(
+    path: str, name: str, key: str, registered: Collection[str], error: BaseException | None
+) -> ConfigError:
+    return ConfigError(
+        f"{key}: {path}, the module of {name}, cannot be imported ({type(error).__name__}: {error}); "
+        f"install it, correct the name, or use one of {', '.join(registered)}."
+    )

@@ -47,9 +47,32 @@ def knn_path(
         return classes[nearest_class(X_train, codes, X_test, order, n_features)]
     predicted = np.empty((len(n_features), len(X_test), *codes.shape[1:]), dtype=codes.dtype)
     for block in _distances(X_train, X_test, order, n_features):
-        rounding = (block.of_test, block.of_train)
-        predicted[block.position, block.rows] = _vote(block.squared, rounding, codes, len(classes), n_neighbors)
+        votes = _votes(block, codes, len(classes), n_neighbors)
+        winners = votes > n_neighbors / 2 if multilabel else votes.argmax(axis=1)
+        predicted[block.position, block.rows] = winners.astype(codes.dtype)
     return classes[predicted]
+
+
+def knn_shares(
+    X_train: FloatArray,
+    y_train: LabelArray,
+    X_test: FloatArray,
+    order: IntArray,
+    n_features: Sequence[int],
+    n_neighbors: int = 1,
+) -> FloatArray:
+    """Share of each class, or of each label, among the nearest neighbours in the best ``n`` features, for each ``n``.
+
+    `X_train` is (n_train, d), `y_train` (n_train,), `X_test` (n_test, d), `order` (d,); returns
+    (len(n_features), n_test, n_classes) or (len(n_features), n_test, n_labels).
+    """
+    n_neighbors = min(n_neighbors, len(X_train))
+    multilabel = y_train.ndim == 2
+    classes, codes = (np.arange(2), y_train) if multilabel else np.unique(y_train, return_inverse=True)
+    shares = np.empty((len(n_features), len(X_test), codes.shape[1] if multilabel else len(classes)))
+    for block in _distances(X_train, X_test, order, n_features):
+        shares[block.position, block.rows] = _votes(block, codes, len(classes), n_neighbors) / n_neighbors
+    return shares
 
 
 def set_decides(y_train: LabelArray, n_features: int, n_neighbors: int) -> bool:
@@ -142,10 +165,9 @@ def _rooted(nearest: FloatArray, block: _Distances) -> FloatArray:
     return rounded
 
 
-def _vote(
-    distances: FloatArray, rounding: tuple[FloatArray, FloatArray], codes: IntArray, n_classes: int, n_neighbors: int
-) -> IntArray:
-    """Predict the codes of a block of samples, counting all samples that are tied with the last neighbour."""
+def _votes(block: _Distances, codes: IntArray, n_classes: int, n_neighbors: int) -> FloatArray:
+    """Votes for each class or label in a block of samples, of all that are tied with the last neighbour."""
+    distances, rounding = block.squared, (block.of_test, block.of_train)
     rows = np.arange(len(distances))
     nearest = np.argpartition(distances, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
     last = distances[rows, nearest]
@@ -160,9 +182,10 @@ def _vote(
     if codes.ndim == 2:
         shares = np.zeros((len(distances), codes.shape[1]))
         np.add.at(shares, row, weights[:, None] * codes[column])
-        return (shares.round(9) > n_neighbors / 2).astype(codes.dtype)
-    votes = np.bincount(row * n_classes + codes[column], weights, len(distances) * n_classes)
-    return votes.reshape(-1, n_classes).round(9).argmax(axis=1)
+        return shares.round(9)
+    counts = np.bincount(row * n_classes + codes[column], weights, len(distances) * n_classes)
+    votes: FloatArray = np.asarray(counts, dtype=np.float64)
+    return votes.reshape(-1, n_classes).round(9)
 
 
 class NearestNeighborsClassifier(ClassifierMixin, BaseEstimator):
@@ -221,6 +244,17 @@ class NearestNeighborsClassifier(ClassifierMixin, BaseEstimator):
         order, sizes = np.arange(samples.shape[1]), [samples.shape[1]]
         values = knn_scores(self.samples_, self.labels_, samples, order, sizes)[0]
         return values[:, 1] if self.labels_.ndim == 1 and len(self.classes_) == 2 else values
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray | list[FloatArray]:
+        """Return the share of each class among the nearest neighbours.
+
+        `X` is (n_samples, n_features); returns (n_samples, n_classes), or a list of (n_samples, 2), the shares without
+        and with each label.
+        """
+        samples = self._checked(X)
+        order, sizes = np.arange(samples.shape[1]), [samples.shape[1]]
+        shares: FloatArray = knn_shares(self.samples_, self.labels_, samples, order, sizes, self.n_neighbors)[0]
+        return shares if self.labels_.ndim == 1 else [np.stack([1 - share, share], axis=1) for share in shares.T]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

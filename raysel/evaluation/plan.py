@@ -138,6 +138,14 @@ class NestedPlan:
             for inner in fold.inner:
                 yield inner.train, inner.validation
 
+    def held_out(self) -> Iterator[tuple[str, IntArray]]:
+        """Yield the samples of each test and validation set with what they are."""
+        for fold in self.folds:
+            if len(fold.test):
+                yield f"{fold.name}'s test samples", fold.test
+            for number, inner in enumerate(fold.inner):
+                yield f"{fold.name}'s inner fold {number} validation samples", inner.validation
+
     def lacking(self, y: LabelArray, names: Sequence[str]) -> Iterator[str]:
         """Describe the labels of an indicator that no sample of a training, validation or test set has.
 

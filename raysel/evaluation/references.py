@@ -15,8 +15,9 @@ from sklearn.feature_selection import f_classif
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray, column_blocks
 from raysel.data.task_blocks import Samples, TaskBlocks, constant_features, parts_of
 from raysel.evaluation.records import choose_c, choose_n
-from raysel.evaluation.scoring import ClassMetric, Evaluation
+from raysel.evaluation.scoring import Evaluation
 from raysel.evaluation.selectors import usable_scores
+from raysel.numerics.metrics import metric
 from raysel.numerics.rankings import selection_ranks, stability_at_every_n
 
 #: Guesses that read no feature, by their name in a record: of these the better one is chance.
@@ -154,9 +155,9 @@ def _f_values(X: FloatArray, y: LabelArray) -> FloatArray:
     return np.mean([np.nan_to_num(value, nan=0.0, posinf=np.inf) for value in values], axis=0)
 
 
-def _guess(name: str, sets: Sets, metric: str) -> float:
+def _guess(name: str, sets: Sets, metric_name: str) -> float:
     X_train, y_train, X_test, y_test = sets[:4]
-    measure = ClassMetric.of(metric)
+    measure = metric(metric_name)
     # It reads no feature, so it needs no copy of the samples.
     nothing, tested = np.zeros((len(X_train), 1)), np.zeros((len(X_test), 1))
     dummy = DummyClassifier(strategy="stratified" if name == STRATIFIED else "most_frequent").fit(nothing, y_train)

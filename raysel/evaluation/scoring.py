@@ -16,10 +16,10 @@ from sklearn.svm import LinearSVC
 from raysel.base.estimator import Estimator
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.data.task_blocks import Samples, TaskBlocks
-from raysel.evaluation.neighbours import NearestNeighborsClassifier, knn_path, knn_scores, set_decides
+from raysel.evaluation.neighbours import NearestNeighborsClassifier, knn_path, knn_scores, knn_shares, set_decides
 from raysel.evaluation.records import ChooseN
 from raysel.evaluation.selectors import usable_scores
-from raysel.numerics.classification import Metric, class_scores, classification_metric, needs_scores
+from raysel.numerics.metrics import Metric, metric
 from raysel.numerics.rankings import descending_order
 
 #: Scores by the settings and the set of features; a fold has one table for all configurations.
@@ -71,28 +71,28 @@ class Evaluation:
         `X_train` is (n_train, d), `y_train` (n_train,) or (n_train, n_labels), `X_test` (n_test, d),
         `y_test` (n_test,) or (n_test, n_labels), `constant` (d,).
         """
-        metric = ClassMetric.of(self.metric)
+        measure = metric(self.metric)
         if self.classifier == "native":
-            return lambda selector: self.finite(self._of_model(metric, selector, X_test, y_test), y_test)
+            return lambda selector: self.finite(self._of_model(measure, selector, X_test, y_test), y_test)
         classes = np.unique(y_train)
         by_set = self.classifier == "linear_svm" or (
-            not metric.of_scores and set_decides(y_train, self.n_features[-1], self.n_neighbors)
+            measure.response == "predict" and set_decides(y_train, self.n_features[-1], self.n_neighbors)
         )
         last: list[tuple[IntArray, FloatArray]] = []
 
         def outputs(order: IntArray, cases: Sequence[tuple[int, float]]) -> Iterator[LabelArray]:
             """Yield what the metric takes, for each number of features and C."""
             if not len(order):
-                yield metric.output(DummyClassifier(strategy="most_frequent").fit(X_train, y_train), X_test, y_test)
+                yield measure.output(DummyClassifier(strategy="prior").fit(X_train, y_train), X_test, y_test)
             elif self.classifier == "knn":
                 arguments = X_train, y_train, X_test, order, [size for size, _ in cases]
-                yield from knn_scores(*arguments) if metric.of_scores else knn_path(*arguments, self.n_neighbors)
+                yield from self._of_neighbours(measure, *arguments)
             else:
                 # In the order of the data, as a selector gives the features to the classifier of the final pipeline.
                 for n, value in cases:
                     best = np.sort(order[:n])
                     svm = self.make_classifier(y_train, random_state, value).fit(X_train[:, best], y_train)
-                    yield metric.output(svm, X_test[:, best], y_test)
+                    yield measure.output(svm, X_test[:, best], y_test)
 
         def score(selector: Estimator) -> FloatArray:
             values = selector.scores_ if constant is None else usable_scores(selector.scores_, constant)
@@ -104,13 +104,35 @@ class Evaluation:
                 table: KnownScores = known if by_set and known is not None else {}
                 unknown = [case for case, key in keys.items() if key not in table]
                 for case, output in zip(unknown, outputs(order, unknown) if unknown else (), strict=True):
-                    table[keys[case]] = metric(y_test, output, classes)
+                    table[keys[case]] = measure(y_test, output, classes)
                 last[:] = [(order, np.array([table[keys[case]] for case in cases]))]
                 while len(table) > _KEPT:
                     del table[next(iter(table))]  # the oldest
             return self.finite(last[0][1], y_test)
 
         return score
+
+    def _of_neighbours(
+        self,
+        measure: Metric,
+        X_train: FloatArray,
+        y_train: LabelArray,
+        X_test: FloatArray,
+        order: IntArray,
+        n_features: Sequence[int],
+    ) -> LabelArray:
+        """What a metric takes of the nearest neighbours, for each number of features."""
+        arguments = X_train, y_train, X_test, order, n_features
+        if measure.response == "predict":
+            return knn_path(*arguments, self.n_neighbors)
+        if measure.response == "class_scores":
+            return knn_scores(*arguments)
+        shares = measure.response == "predict_proba"
+        values = knn_shares(*arguments, self.n_neighbors) if shares else knn_scores(*arguments)
+        if y_train.ndim == 2:
+            return values
+        classes = np.unique(y_train)
+        return np.array([measure.of_two(of_size, classes) for of_size in values])
 
     def make_classifier(self, y: LabelArray, random_state: int, C: float = 1.0) -> Any:
         """Return the unfitted classifier that is trained on the best features.
@@ -128,22 +150,23 @@ class Evaluation:
         `X` is (n_samples, n_selected), `y` (n_samples,) or (n_samples, n_labels).
         """
         predicted: LabelArray = model.predict(X)
-        values = self._of_model(ClassMetric.of(self.metric), model, X, y, predicted)
-        report = {name: self._of_model(ClassMetric.of(name), model, X, y, predicted) for name in self.report}
+        values = self._of_model(metric(self.metric), model, X, y, predicted)
+        report = {name: self._of_model(metric(name), model, X, y, predicted) for name in self.report}
         return Outcome(predicted, values, report)
 
     def _of_model(
-        self, metric: ClassMetric, model: Any, X: Samples, y: LabelArray, predicted: LabelArray | None = None
+        self, measure: Metric, model: Any, X: Samples, y: LabelArray, predicted: LabelArray | None = None
     ) -> FloatArray:
         """Compute a metric of a fitted classifier for each task; its predictions may be known."""
-        output = metric.output(model, X, y) if predicted is None or metric.of_scores else predicted
+        known = measure.response == "predict" and predicted is not None
+        output: Any = predicted if known else measure.output(model, X, y)
         classes = getattr(model, "classes_", None)
         if self.classifier != "native":
-            return np.array([metric(y, output, classes)])
+            return np.array([measure(y, output, classes)])
         owners = X.tasks if isinstance(X, TaskBlocks) else np.zeros(len(y), dtype=np.int64)
         labelled = model.labelled(y)
         parts = [(owners == task) & labelled for task in range(len(self.tasks) or 1)]
-        return np.array([metric(y[part], output[part], classes) for part in parts])
+        return np.array([measure(y[part], output[part], classes) for part in parts])
 
     def finite(self, values: FloatArray, y: LabelArray) -> FloatArray:
         """Check that values of the metric are finite. `y` is (n_samples,) or (n_samples, n_labels)."""
@@ -166,27 +189,3 @@ class Outcome:
     #: Value of the metric; shape (1,) or (n_tasks,).
     scores: FloatArray
     report: dict[str, FloatArray]
-
-
-@dataclass(frozen=True)
-class ClassMetric:
-    """Metric of predictions, or of the scores of the classes."""
-
-    function: Metric
-    of_scores: bool
-
-    @classmethod
-    def of(cls, name: str) -> ClassMetric:
-        """Return the metric of this name."""
-        return cls(classification_metric(name), needs_scores(name))
-
-    def output(self, model: Any, X: Samples, y: LabelArray) -> LabelArray:
-        """Return what the metric takes of a fitted classifier: its predictions, or its scores of the classes."""
-        if not self.of_scores:
-            predicted: LabelArray = model.predict(X)
-            return predicted
-        return class_scores(model, X, y.shape[1] if y.ndim == 2 else len(model.classes_))
-
-    def __call__(self, y: LabelArray, output: LabelArray, classes: Any) -> float:
-        """Compute the metric; `classes` are those of the scores' columns."""
-        return self.function(y[:, None] == classes if self.of_scores and y.ndim == 1 else y, output)

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from raysel.evaluation.records import RefitRecord
-from raysel.numerics.classification import metric_range
 from raysel.numerics.inference import MeanInterval, PairedComparison, TTest, corrected_interval, paired_comparison
+from raysel.numerics.metrics import metric_range
 
 #: Names in the records of the guesses that read no feature; up to raysel 0.6 the stratified one is called ``chance``.
 GUESSES: Final = ("most frequent class", "stratified guess", "chance")

@@ -19,7 +19,7 @@ from raysel.core.errors import DataError
 from raysel.core.machine import now
 from raysel.core.storage.location import as_uri
 from raysel.data.formats.files import find_data_file
-from raysel.numerics.classification import classification_metric
+from raysel.numerics.metrics import metric
 from raysel.results.export import markdown
 from raysel.results.result import StudyResult
 from raysel.study.definition import Study
@@ -39,7 +39,7 @@ def study_record(
     # The class that the configuration names, the one that is fitted, which may wrap it, and the metric.
     solver = type(study.solver(study.examples[0].params))
     code: list[Callable[..., Any]] = [solver_class(config.solver.name), solver]
-    code += [classification_metric(name) for name in (config.evaluation.metric, *config.evaluation.report)]
+    code += [metric(name).function for name in (config.evaluation.metric, *config.evaluation.report)]
     return StudyRecord(
         id=id_,
         name=config.name,

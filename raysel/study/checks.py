@@ -10,11 +10,13 @@ import numpy as np
 from raysel.base.estimator import TENSOR, Estimator
 from raysel.base.registry import able_solvers, solver_capabilities, warn_of_name_clash
 from raysel.config.schema import StudyConfig
+from raysel.core.arrays import IntArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
 from raysel.data.formats.nifti import load_nibabel
 from raysel.data.scaling import make_scaler
-from raysel.numerics.classification import check_metric, classification_metric
+from raysel.evaluation.plan import NestedPlan
+from raysel.numerics.metrics import check_metric, metric
 from raysel.study.inspection.parts import parts
 
 #: Largest absolute value whose squares, and their sums, can be computed.
@@ -65,8 +67,8 @@ def check_method(config: StudyConfig) -> None:
         )
     if can.ranks is not None:  # else checked by trial fits
         check_classifier(classifier, name, can.ranks, can.predicts)
-    for key, metric in metrics_of(config):
-        classification_metric(metric, key=key)
+    for key, measure in metrics_of(config):
+        metric(measure, key)
 
 
 def metrics_of(config: StudyConfig) -> list[tuple[str, str]]:
@@ -98,8 +100,13 @@ def check_data(config: StudyConfig, dataset: Dataset) -> None:
         raise ConfigError(
             f"solver.name: {name} takes one label per sample, and y is an indicator; {able} take several."
         )
-    for key, metric in metrics_of(config):
-        check_metric(metric, dataset.y, key=key)
+    for key, measure in metrics_of(config):
+        check_metric(measure, dataset.y, key=key)
+        if dataset.layout.is_multitask and metric(measure, key).response in ("decision_function", "predict_proba"):
+            raise ConfigError(
+                f"{key}: {measure} is of the scores of one set of classes, and each task has classes of its own; take "
+                "a metric of the predictions, or mean_average_precision."
+            )
     layout = dataset.layout.taken_as
     if dataset.layout.affine is not None:  # refused now, not after hours
         load_nibabel(f"the study of {dataset.name}, whose maps are NIfTI files,")
@@ -156,6 +163,33 @@ def check_evaluation(config: StudyConfig, dataset: Dataset) -> None:
             f"evaluation.n_features: {settings.n_features[-1]} exceeds the {d} features of {dataset.name}; set e.g. "
             f"evaluation.n_features: {fitting}."
         )
+
+
+def check_folds(config: StudyConfig, dataset: Dataset, plan: NestedPlan) -> None:
+    """Check that each test and validation set has what the metrics need."""
+    for key, name in metrics_of(config):
+        if not metric(name, key).every_class:
+            continue
+        for where, rows in plan.held_out():
+            if missing := _missing(dataset, rows):
+                raise ConfigError(
+                    f"{key}: {name} is undefined where a class is missing, and {where} have {missing}; set fewer "
+                    f"cv.outer or cv.inner folds, or take a metric that is defined there, e.g. "
+                    f"{'macro_f1' if dataset.is_multilabel else 'balanced_accuracy'}."
+                )
+
+
+def _missing(dataset: Dataset, rows: IntArray) -> str:
+    """Describe a class that samples lack, or a label that all or none of them have; empty if there is none."""
+    y = dataset.y[rows]
+    if y.ndim == 1:
+        lacking = np.setdiff1d(dataset.y, y)
+        return f"no sample of class {lacking[0]!s}" if len(lacking) else ""
+    constant = np.flatnonzero((y == y[0]).all(axis=0))
+    if not len(constant):
+        return ""
+    amount = "only samples" if y[0, constant[0]] else "no sample"
+    return f"{amount} with the label {dataset.classes[constant[0]]}"
 
 
 def check_parameters(config: StudyConfig, dataset: Dataset, solvers: Iterable[tuple[str, Estimator]]) -> None:

@@ -27,7 +27,7 @@ from raysel.evaluation.plan import InnerFold, NestedPlan, OuterFold
 from raysel.evaluation.records import TrialRecord
 from raysel.evaluation.scoring import Evaluation
 from raysel.study.background import read_background
-from raysel.study.checks import Problems, check_data, check_evaluation, check_method, check_parameters
+from raysel.study.checks import Problems, check_data, check_evaluation, check_folds, check_method, check_parameters
 from raysel.study.inputs import blocks_of, draw_folds, kept_columns, list_configurations, load_data
 from raysel.study.inspection.leaks import refuse_leaks
 from raysel.study.inspection.remarks import data_remarks, scale_remarks
@@ -78,6 +78,7 @@ class Study:
             check_parameters(config, dataset, ((c.name, build_solver(name, layout, c.params)) for c in examples))
         with problems.collect():
             folds = like.plan if like else draw_folds(config, dataset, plan)
+            check_folds(config, dataset, folds)
         problems.report(dataset.name)
         study = cls(config, dataset, folds, tried, own=own, background=background)
         solvers = [(c.name, study.solver(c.params)) for c in study.examples]

@@ -20,7 +20,8 @@ from raysel.core.arrays import IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
 from raysel.data.task_blocks import as_samples
-from raysel.numerics.classification import class_scores, gives_class_scores, needs_scores
+from raysel.numerics.classification import class_scores, gives_class_scores
+from raysel.numerics.metrics import Metric, metric
 from raysel.study.checks import check_classifier, metrics_of
 
 #: Number of samples of each class, or with and without each label, in a trial fit.
@@ -73,7 +74,7 @@ def _find_out(
         _check_is_as_declared(name, solver, dataset.n_features)
         shown = f"{name} ({key})" if len(tried) > 1 else name
         check_classifier(config.evaluation.classifier, shown, ranks[key], hasattr(solver, "predict"))
-        if _needs_own_scores(config):
+        if config.evaluation.classifier == "native" and _of_response(config, "class_scores"):
             n_classes = dataset.y.shape[1] if dataset.is_multilabel else len(np.unique(dataset.y[train]))
             class_scores(solver, X[:1], n_classes)  # raises where they are not one for each class
     return Findings(all(ranks.values()), tuple(sorted({t for solver in tried.values() for t in _refused(solver)})))
@@ -159,7 +160,7 @@ def check_configurations(
                 solver.check_training(dataset.y[rows], None if dataset.tasks is None else dataset.tasks[rows])
         except ConfigError as error:
             raise ConfigError(f"configuration {name}: {error}") from error
-    _check_scores(config, solvers)
+    _check_outputs(config, solvers)
     if config.search.method == "path":
         _check_path([solver for _, solver in solvers])
     findings = _find_out(config, dataset, solvers, train, scaler)
@@ -182,17 +183,33 @@ def _check_path(solvers: Sequence[Estimator]) -> None:
     cls.check_path(solvers)
 
 
-def _needs_own_scores(config: StudyConfig) -> bool:
-    return config.evaluation.classifier == "native" and any(needs_scores(name) for _, name in metrics_of(config))
+def _of_response(config: StudyConfig, *responses: str) -> list[tuple[str, Metric]]:
+    """Metrics of the study that take one of these outputs, with their keys."""
+    chosen = [(key, metric(name, key)) for key, name in metrics_of(config)]
+    return [(key, measure) for key, measure in chosen if measure.response in responses]
 
 
-def _check_scores(config: StudyConfig, solvers: Sequence[tuple[str, Estimator]]) -> None:
-    """Check that the model itself has scores of the classes if a metric needs them; knn and linear_svm do."""
-    for name, solver in solvers if _needs_own_scores(config) else ():
-        if not gives_class_scores(solver):
-            key, metric = next((key, metric) for key, metric in metrics_of(config) if needs_scores(metric))
+def _check_outputs(config: StudyConfig, solvers: Sequence[tuple[str, Estimator]]) -> None:
+    """Check that what classifies has the outputs that the metrics take; nearest neighbours have all."""
+    classifier, name = config.evaluation.classifier, config.solver.name
+    other = ", or use evaluation.classifier knn or linear_svm if the method ranks features"
+    for key, measure in _of_response(config, "class_scores", "decision_function"):
+        for variant, solver in solvers if classifier == "native" else ():
+            if not gives_class_scores(solver):
+                raise ConfigError(
+                    f"{key}: {measure.name} needs scores of the classes, and {name} ({variant}) has neither "
+                    f"decision_function nor predict_proba; leave the metric out{other}."
+                )
+    for key, measure in _of_response(config, "predict_proba"):
+        if classifier == "linear_svm":
             raise ConfigError(
-                f"{key}: {metric} needs scores of the classes, and {config.solver.name} ({name}) has neither "
-                "decision_function nor predict_proba; leave the metric out, or use evaluation.classifier knn or "
-                "linear_svm if the method ranks features."
+                f"{key}: {measure.name} needs probabilities, and the decision of evaluation.classifier linear_svm is "
+                "none: use a classifier with predict_proba, e.g. knn with several evaluation.n_neighbors, or a metric "
+                "of the decision, e.g. roc_auc for two classes."
             )
+        for variant, solver in solvers if classifier == "native" else ():
+            if not hasattr(solver, "predict_proba"):
+                raise ConfigError(
+                    f"{key}: {measure.name} needs probabilities, and {name} ({variant}) has no predict_proba; leave "
+                    "the metric out, or use evaluation.classifier knn if the method ranks features."
+                )

@@ -134,12 +134,12 @@ def test_a_metric_that_is_no_number_is_refused_and_one_may_count(digits):
         ("raises", "gives no number .*: RuntimeError: out of order"),
         ("nothing", "gives no number .*: TypeError"),
         ("hits", "gives no number .*: TypeError"),
-        ("number", "gives no number .*: TypeError"),
+        ("number", "is no function but int; write the dotted name of a function"),
         ("leaves", "gives no number .*: SystemExit: 3"),
         ("undefined", "is nan for y itself"),
     ):
         for key, value in (("metric", name), ("report", [name])):
-            refused = f"evaluation.{key}: {name}, a metric of another package, {message}"
+            refused = f"evaluation.{key}: {name} {message}"
             with pytest.raises(ConfigError, match=refused):
                 make_study(digits, **{f"evaluation__{key}": value})
     assert make_study(digits, evaluation__metric="right").evaluation.metric == "right"

@@ -17,7 +17,7 @@ from raysel.baselines.linear_svm import LinearSVM
 from raysel.data.dataset import join_tasks
 from raysel.data.loading import load_dataset
 from raysel.evaluation.scoring import Evaluation
-from raysel.numerics import classification
+from raysel.numerics import metrics
 from raysel.solvers.mtda.mtda import MTDA
 from raysel.solvers.mtda.semisupervised_mtda import SemiSupervisedMTDA
 from raysel.solvers.smr.smr import SMR
@@ -167,7 +167,7 @@ def test_a_score_kept_from_the_last_iteration_is_the_one_that_would_be_computed(
 
 
 def test_a_metric_that_is_not_finite_is_named(monkeypatch):
-    monkeypatch.setitem(classification.METRICS, "broken", lambda *_: float("nan"))
+    monkeypatch.setitem(metrics.METRICS, "broken", metrics.Metric("broken", lambda *_: float("nan")))
     X, y = np.eye(4), np.array([0, 1, 0, 1])
     score = Evaluation("native", metric="broken").scorer(X, y, X, y, 0)
     with pytest.raises(FloatingPointError, match="the metric broken gave nan for 4 samples"):

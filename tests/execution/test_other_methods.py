@@ -21,7 +21,7 @@ from small_studies import make_study, raw_config, run_serially, write_digits
 
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.loading import load_dataset
-from raysel.numerics.classification import classification_metric
+from raysel.numerics.metrics import metric as named_metric
 
 NATIVE = {"classifier": "native"}
 
@@ -79,9 +79,9 @@ def test_a_study_scores_what_the_method_itself_gives(name, digits, tmp_path):
 @pytest.mark.usefixtures("installed")
 def test_another_package_s_metric_is_used_by_name():
     y, predicted = np.array([0, 0, 1, 1, 1]), np.array([0, 1, 1, 1, 0])
-    assert classification_metric("worst_recall")(y, predicted) == recall_score(y, predicted, average=None).min()
+    assert named_metric("worst_recall")(y, predicted) == recall_score(y, predicted, average=None).min()
     with pytest.raises(ConfigError, match=r"unknown metric 'worst_recal'; did you mean `worst_recall`"):
-        classification_metric("worst_recal")
+        named_metric("worst_recal")
 
 
 @pytest.mark.usefixtures("installed")

@@ -19,7 +19,7 @@ from raysel.data.layouts import Modalities, Tensor
 from raysel.data.loading import save_dataset
 from raysel.data.task_blocks import TaskBlocks
 from raysel.execution.serial import SerialExecutor
-from raysel.numerics.classification import classification_metric
+from raysel.numerics.metrics import metric as named_metric
 from raysel.run import course
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
@@ -79,7 +79,7 @@ def small(kind, folder):
 def scores_of(study, model, X, y):
     """Metric of a model's predictions by task, recomputed from the file alone."""
     name = study.config.evaluation.metric
-    metric = classification_metric(name)
+    metric = named_metric(name)
     tasks = X.tasks if isinstance(X, TaskBlocks) else np.zeros(len(y), dtype=int)
     if name == "mean_average_precision":
         return [metric(y, model.decision_function(X))]

@@ -18,7 +18,7 @@ from raysel.baselines.linear_svm import LinearSVM
 from raysel.data.scaling import ModalityScaler
 from raysel.data.synthetic import make_multimodal_classification
 from raysel.evaluation.splitters import split
-from raysel.numerics.classification import classification_metric
+from raysel.numerics.metrics import metric as named_metric
 from raysel.numerics.rankings import descending_order
 from raysel.solvers.smml.smml import SMML
 
@@ -62,7 +62,7 @@ def chosen(models, X, y, folds, metric):
 def draws(n_draws):
     """One row a setting, draw and method."""
     for setting, options in SETTINGS.items():
-        metric = classification_metric("macro_f1" if options.get("multilabel") else "accuracy")
+        metric = named_metric("macro_f1" if options.get("multilabel") else "accuracy")
         for draw in range(n_draws):
             data, mask = make_multimodal_classification(
                 WIDTHS, PLANTED, n_samples=1100, n_classes=4, noise=1.6, random_state=draw, **options

@@ -21,7 +21,7 @@ from raysel.base.registry import GROUP as ESTIMATORS
 from raysel.base.registry import imports_code
 from raysel.core.errors import ConfigError
 from raysel.data.loading import GROUP as READERS
-from raysel.numerics.classification import GROUP as METRICS
+from raysel.numerics.metrics import GROUP as METRICS
 from raysel.study.definition import Study
 from raysel.study.identity import imported_names
 

@@ -15,8 +15,8 @@ from raysel.core.arrays import FloatArray
 from raysel.core.errors import ConfigError, DirectoryError
 from raysel.evaluation.feature_ranking import default_n_selected
 from raysel.evaluation.plan import NestedPlan
-from raysel.numerics.classification import metric_range
 from raysel.numerics.inference import PairedComparison, TTest, holm, paired_comparison
+from raysel.numerics.metrics import metric_range
 from raysel.results.facts import Facts
 from raysel.results.remarks import format_remarks
 from raysel.results.result import StudyResult
