@@ -338,7 +338,7 @@ few.yaml:
     dataset.order=G  ->  dataset.order: ...'C' or 'F', not 'G'
     dataset.mask=''  ->  dataset.mask: ...at least 1 character
     dataset={source: nifti, mask: m.nii}  ->  `source: nifti` needs `mask`, a NIfTI file, and `path`
-    evaluation.classifier=knm  ->  evaluation.classifier: ...'knn'...not 'knm'
+    evaluation.classifier=knm  ->  evaluation.estimator: ...'knn'...not 'knm'
     solver.space.alpha={logunifrom: [1, 2]}  ->  did you mean `loguniform`?
     solver.space.alpha=[]  ->  solver.space.alpha: the list is empty; give at
     solver.space.alpha=[1, 1.0]  ->  solver.space.alpha: [1, 1.0] has a value twice
@@ -539,7 +539,7 @@ tasks.yaml:
     solver={name: lda, params: {n_components: 3}}  ->  give at most 2
     solver.params.n_components=5  ->  n_components=5 ...'flowers' ...give at most 4
     solver.params.task_weights=[1, 1, 1]  ->  task_weights=(1, 1, 1) must be 2 ...numbers
-    evaluation={n_features: [2]}  ->  classifier knn ...take `native`
+    evaluation={n_features: [2]}  ->  estimator knn ...take `native`
     dataset.scaling=row_unit  ->  'row_unit' does not support several
     solver={name: linear_svm}  ->  linear_svm does not take the layout tasks
 """),

@@ -269,7 +269,7 @@ def notes(study: Study, data_remarks: Sequence[str] | None = None) -> list[str]:
 
 def _notes_on_method(study: Study) -> Iterator[str]:
     if study.findings.untrusted:
-        change = "not be written" if study.evaluation.classifier == "native" else "lack the fitted method"
+        change = "lack the fitted method" if study.findings.storable else "not be written"
         yield (
             f"model.skops will {change}, because {', '.join(study.findings.untrusted)} is not trusted: "
             f"{storage_remedy(study.findings.untrusted)}."

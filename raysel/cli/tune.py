@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -248,17 +248,24 @@ def _kept(arguments: Namespace, path: Path | None) -> str:
         states = [stored for entry in entries if (stored := _state(directory.member(entry.folder))) is not None]
         n_finished, n_trials = sum(s.status == "finished" for s in states), sum(s.n_trials for s in states)
         kept = f"{n_finished} of {len(entries)} members have finished, and {counted(n_trials, 'trial')}"
-        solvers = [entry.solver for entry in entries]
+        names = [*(entry.solver for entry in entries), *(name for s in states for name in _names(s.study.config))]
     elif directory is not None and directory.journal.exists():
         stored = StoredStudy.read(directory)
         n_trials = stored.n_trials
         kept = f"{counted(n_trials, 'trial')} had ended and"
-        solvers = [stored.study.config["solver"]["name"]]
+        names = _names(stored.study.config)
     else:
         compared = bool(arguments.config) and is_comparison(arguments.config, arguments.set)
         return f"No {'comparison' if compared else 'study'} was started."
     is_kept = f"{'is' if n_trials == 1 else 'are'} kept"
-    return f"{kept} {is_kept}; {resume_with(arguments, directory.path, solvers)}"
+    return f"{kept} {is_kept}; {resume_with(arguments, directory.path, names)}"
+
+
+def _names(config: Mapping[str, Any]) -> list[str]:
+    """Return the names in a configuration that may be those of code."""
+    evaluation, judge = config["evaluation"], config["evaluation"]["estimator"]
+    judge = judge if isinstance(judge, str) else judge["name"]
+    return [config["solver"]["name"], judge, evaluation["metric"], *evaluation.get("report", ())]
 
 
 def _state(member: StudyDirectory) -> StoredStudy | None:
@@ -268,10 +275,10 @@ def _state(member: StudyDirectory) -> StoredStudy | None:
         return None
 
 
-def resume_with(arguments: Namespace, path: Path, solvers: Iterable[str]) -> str:
+def resume_with(arguments: Namespace, path: Path, names: Iterable[str]) -> str:
     """Return the command that resumes a study, as its user has to type it."""
     words = []
-    if arguments.config and any(map(imports_code, solvers)):
+    if arguments.config and any(map(imports_code, names)):
         words += [arguments.config]
         for setting in arguments.set:
             words += ["--set", setting]

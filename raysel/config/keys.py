@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from raysel.config.comparison import ComparisonConfig, MemberKeys
-from raysel.config.schema import ClassLabel, Parameter, SpaceDomain, StudyConfig
+from raysel.config.schema import ClassLabel, JudgeChoice, Parameter, SpaceDomain, StudyConfig
 from raysel.core.errors import suggestion
 
 _TYPES = {str: "text", int: "integer", float: "number", bool: "true | false"}
@@ -21,6 +21,7 @@ _NAMED = (
     (SpaceDomain, "domain"),
     (MemberKeys, "keys of a study"),
     (ClassLabel, "text or integer"),
+    (JudgeChoice, "native, knn, linear_svm, dotted name or mapping"),
 )
 _BOUNDS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
 
@@ -48,7 +49,7 @@ def _keys_of(model: type[BaseModel], prefix: str) -> Iterator[ConfigKey]:
     hints = get_type_hints(model, include_extras=True)
     for name, field in model.model_fields.items():
         annotation = _without_none(hints[name])
-        if section := _section_in(annotation):
+        if (section := _section_in(annotation)) and annotation != JudgeChoice:
             yield from _keys_of(section, f"{prefix}{name}{'' if annotation is section else '[]'}.")
         else:
             description = " ".join((field.description or "").split())
@@ -58,7 +59,7 @@ def _keys_of(model: type[BaseModel], prefix: str) -> Iterator[ConfigKey]:
 def _without_none(annotation: Any) -> Any:
     """The annotation of an optional value where it is set; annotations around it are dropped."""
     inner = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
-    if get_origin(inner) not in (UnionType, Union) or annotation in (Parameter, SpaceDomain):
+    if get_origin(inner) not in (UnionType, Union) or annotation in (Parameter, SpaceDomain, JudgeChoice):
         return annotation
     (value,) = (part for part in get_args(inner) if part is not NoneType)
     return value

@@ -10,7 +10,15 @@ from pydantic import ValidationError
 
 from raysel.config.comparison import ComparisonConfig, refusals, unusable
 from raysel.config.keys import explain
-from raysel.config.plain_data import MOST_CHARACTERS, apply_overrides, dump_yaml, parse_yaml, plain, without_null
+from raysel.config.plain_data import (
+    MOST_CHARACTERS,
+    apply_overrides,
+    dump_yaml,
+    parse_yaml,
+    plain,
+    with_new_names,
+    without_null,
+)
 from raysel.config.schema import StudyConfig
 from raysel.core.credentials import keep_all_credentials
 from raysel.core.errors import ConfigError, suggestion
@@ -75,6 +83,7 @@ def read_raw(source: Source, overrides: Overrides = (), *, own_data: bool = Fals
         raise ConfigError(f"{source!r} is not a configuration; give a path, the name of a built-in study or a mapping.")
     if not isinstance(raw, dict):
         raise ConfigError(f"{origin} holds no configuration; give keys such as name, dataset and solver.")
+    raw = with_new_names(raw)
     apply_overrides(raw, overrides, origin, own_data=own_data, builtin=_is_builtin(source))
     return keep_all_credentials(raw), origin
 

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from raysel.config.schema import NIFTI
+from raysel.config.values import FORMER_JUDGE, renamed_judge
 from raysel.core.errors import ConfigError
 
 #: Characters of a configuration, which take up to 10 s; the longest of conf/ has 2000.
@@ -174,6 +175,8 @@ def apply_overrides(
 def set_key(raw: dict[str, Any], key: str, value: Any, origin: str) -> None:
     """Set a key of a configuration that is given as plain data."""
     parts = _parts(raw, str(key).strip())
+    if tuple(parts[-2:]) == ("evaluation", FORMER_JUDGE):
+        parts[-1] = "estimator"
     if not all(parts):
         raise ConfigError(f"{origin}: {key!r} is not a key; write it with dots, e.g. cv.outer")
     if len(parts) > MOST_LEVELS:
@@ -186,6 +189,22 @@ def set_key(raw: dict[str, Any], key: str, value: Any, origin: str) -> None:
         if not isinstance(section, dict):
             raise ConfigError(f"{origin}: `{part}` is set to a value and has no keys below it.")
     section[parts[-1]] = value
+
+
+def with_new_names(raw: Any) -> Any:
+    """Return plain data of a study or a comparison with former names of keys replaced."""
+    if not isinstance(raw, Mapping):
+        return raw
+    renamed = {_NEW_NAMES.get(key, key): value for key, value in raw.items()}
+    if isinstance(section := renamed.get("evaluation"), Mapping) and not {"classifier", "estimator"} <= set(section):
+        renamed["evaluation"] = renamed_judge(section)
+    if isinstance(members := renamed.get("compare"), Mapping):
+        renamed["compare"] = {label: with_new_names(keys) for label, keys in members.items()}
+    return renamed
+
+
+#: Keys whose names have changed.
+_NEW_NAMES = {"evaluation.classifier": "evaluation.estimator"}
 
 
 def _parts(raw: Mapping[str, Any], key: str) -> list[str]:

@@ -19,7 +19,15 @@ from pydantic import (
 )
 
 from raysel.config.space import MOST_CONFIGURATIONS, Domain, Scalar, domain_from_yaml, scalar_from_yaml
-from raysel.config.values import class_label, repeated, resources_from_yaml, several, tried_configurations
+from raysel.config.values import (
+    class_label,
+    judge_from_yaml,
+    renamed_judge,
+    repeated,
+    resources_from_yaml,
+    several,
+    tried_configurations,
+)
 from raysel.core.credentials import keep_all_credentials
 from raysel.core.storage.location import set_credentials_aside
 
@@ -166,16 +174,43 @@ class SolverConfig(_Section):
         return self
 
 
+class JudgeConfig(_Section):
+    """Estimator in scikit-learn's style that scores the best features."""
+
+    name: Annotated[str, Field(pattern=r"\.")]
+    """Dotted name of its class."""
+    params: dict[str, Parameter] = {}
+    """Fixed values of its parameters, by name."""
+    space: dict[str, Annotated[tuple[Parameter, ...], Field(min_length=1)]] = {}
+    """Values of its parameters that the inner scores choose from, by name."""
+
+    @model_validator(mode="after")
+    def _no_parameter_twice(self) -> JudgeConfig:
+        if both := sorted(set(self.params) & set(self.space)):
+            raise ValueError(f"{', '.join(both)} stands in `params` and in `space`; keep one")
+        return self
+
+
+#: What scores the best features, by its short name or as a section.
+JudgeChoice = Annotated[
+    Literal["native", "knn", "linear_svm"] | JudgeConfig,
+    BeforeValidator(judge_from_yaml),
+    PlainSerializer(lambda judge: judge if isinstance(judge, str) else judge.model_dump(mode="json")),
+]
+
+
 class EvaluationConfig(_Section):
     """Scoring of a ranking, or of a fitted model, on samples that it has not seen."""
 
-    classifier: Literal["native", "knn", "linear_svm"] = "knn"
-    """Classifier that gives the score: native is the model's own prediction, and the default where the whole section
-    is left out; knn and linear_svm are fitted to the best n_features features."""
+    estimator: JudgeChoice = "knn"
+    """What gives the score: native is the model's own prediction, and the default where the whole section is left out;
+    others are fitted to the best n_features features: knn, linear_svm, or a classifier in scikit-learn's style by its
+    dotted name, or as {name: dotted name, params: {name: value}, space: {name: [values]}}, of whose space the inner
+    scores choose for each number of features, for the method and for each reference. The key was called classifier."""
     n_neighbors: Count = 1
-    """Number of neighbours of classifier knn."""
+    """Number of neighbours of estimator knn."""
     C: Annotated[tuple[Positive, ...], BeforeValidator(several), Field(min_length=1)] = (0.01, 0.1, 1.0, 10.0)
-    """Increasing values of C of classifier linear_svm, or one: the inner scores choose it for each number of features,
+    """Increasing values of C of estimator linear_svm, or one: the inner scores choose it for each number of features,
     for the method and for each reference."""
     n_features: tuple[Count, ...] = ()
     """Increasing numbers of best features, each of which is scored. Not used by native."""
@@ -184,19 +219,28 @@ class EvaluationConfig(_Section):
     n_features within one standard error of the best inner mean, best that with the best inner mean; mean scores by the
     mean over all of n_features instead, and its model has the best one. Not used by native."""
     metric: str = "accuracy"
-    """Metric of the predictions, larger is better, e.g. accuracy, balanced_accuracy, macro_f1 or
-    mean_average_precision."""
+    """Metric, larger is better: accuracy, balanced_accuracy, macro_f1, mean_average_precision, ...; any scorer name of
+    scikit-learn, e.g. roc_auc, average_precision or neg_log_loss; or the dotted name of a function of y_true and y_pred
+    or of a scorer by sklearn.metrics.make_scorer. The positive class is the second in the order of the labels."""
     report: tuple[str, ...] = ()
     """Further metrics, of the winners on the outer test samples only; they choose nothing."""
     references: Annotated[bool, Field(strict=True)] = True
     """Whether the outer folds also score all features, the rankings by variance and by F-test, and chance, with the
-    same classifier; each chooses its number of features, and C, by its own inner scores. With native: all features by
-    the 1-nearest neighbour, and chance, which is the better of the most frequent class and a stratified guess."""
+    same estimator; each chooses its number of features, and setting, by its own inner scores. With native: all
+    features by the 1-nearest neighbour, and chance, which is the better of the most frequent class and a stratified
+    guess."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _former_name(cls, raw: Any) -> Any:
+        return renamed_judge(raw)
 
     @model_validator(mode="after")
     def _features_to_score(self) -> EvaluationConfig:
-        if self.classifier != "native" and not self.n_features:
-            raise ValueError(f"`n_features` is needed by classifier {self.classifier}, e.g. n_features: [10, 20, 50]")
+        if not self.is_native and not self.n_features:
+            raise ValueError(
+                f"`n_features` is needed by estimator {self.estimator_name}, e.g. n_features: [10, 20, 50]"
+            )
         if list(self.n_features) != sorted(set(self.n_features)):
             raise ValueError(f"`n_features` {list(self.n_features)} must increase, without repeats")
         if list(self.C) != sorted(set(self.C)):
@@ -208,7 +252,17 @@ class EvaluationConfig(_Section):
     @property
     def rule(self) -> Literal["one_se", "best", "mean"]:
         """Rule that chooses the number of features; native has no numbers of features, and averages the tasks."""
-        return "mean" if self.classifier == "native" else self.choose_n
+        return "mean" if self.is_native else self.choose_n
+
+    @property
+    def is_native(self) -> bool:
+        """Whether the model's own predictions are scored."""
+        return self.estimator == "native"
+
+    @property
+    def estimator_name(self) -> str:
+        """Short or dotted name of what gives the score."""
+        return self.estimator if isinstance(self.estimator, str) else self.estimator.name
 
 
 class BlocksConfig(_Section):
@@ -359,7 +413,7 @@ with warnings.catch_warnings():
 _LEFT_OUT = (("cv", "final"), ("cv", "blocks"), ("evaluation", "report"), ("evaluation", "references"))
 _DEFAULTS = {
     "cv": CVConfig().model_dump(mode="json"),
-    "evaluation": EvaluationConfig(classifier="native").model_dump(mode="json"),
+    "evaluation": EvaluationConfig(estimator="native").model_dump(mode="json"),
 }
 
 
@@ -374,7 +428,7 @@ class StudyConfig(_Section):
     """Origin of the samples and their scaling."""
     solver: SolverConfig
     """Solver, its fixed parameters and the space that is searched."""
-    evaluation: EvaluationConfig = EvaluationConfig(classifier="native")
+    evaluation: EvaluationConfig = EvaluationConfig(estimator="native")
     """Scoring on samples that a fit has not seen."""
     cv: CVConfig = CVConfig()
     """Folds of the nested cross-validation."""
@@ -423,10 +477,13 @@ class StudyConfig(_Section):
             for key in ("drop", "keep", "exclude_classes"):
                 if not samples[key]:
                     del samples[key]
-        if self.evaluation.classifier == "native":
+        if self.evaluation.is_native:
             del described["evaluation"]["choose_n"]
-        if self.evaluation.classifier != "linear_svm":
+        if self.evaluation.estimator != "linear_svm":
             del described["evaluation"]["C"]
+        judge = described["evaluation"]["estimator"]
+        if not isinstance(judge, str):
+            described["evaluation"]["estimator"] = {key: value for key, value in judge.items() if value}
         return described
 
     @property
@@ -439,6 +496,8 @@ class StudyConfig(_Section):
         described = self.to_dict()
         for key in ("name", "output", "tracking", "pictures"):
             described.pop(key, None)
+        if isinstance(described["evaluation"]["estimator"], str):  # its former name, so that the hash stays as it was
+            described["evaluation"]["classifier"] = described["evaluation"].pop("estimator")
         for section in (described["dataset"], *described["dataset"].get("tasks", ())):
             section.pop("background", None)
             section.pop("keep", None)

@@ -114,3 +114,28 @@ def repeated(names: Sequence[str]) -> str | None:
 def several(value: Any) -> Any:
     """A list of values, also where one is given alone."""
     return value if isinstance(value, list | tuple) else (value,)
+
+
+#: Former name of ``evaluation.estimator``, which is read and means the same.
+FORMER_JUDGE = "classifier"
+
+
+def renamed_judge(raw: Any) -> Any:
+    """The section ``evaluation`` as plain data, with the former name of ``estimator`` replaced."""
+    if not isinstance(raw, Mapping) or FORMER_JUDGE not in raw:
+        return raw
+    if "estimator" in raw:
+        raise ValueError("`classifier` is the former name of `estimator`; keep one of the two")
+    return {("estimator" if key == FORMER_JUDGE else key): value for key, value in raw.items()}
+
+
+def judge_from_yaml(value: Any) -> Any:
+    """What scores the best features: a short name, or a section, of which a dotted name alone is the shortest."""
+    if isinstance(value, str) and "." in value:
+        return {"name": value}
+    if isinstance(value, str) and value not in ("native", "knn", "linear_svm"):
+        raise ValueError(
+            f"Input should be 'native', 'knn', 'linear_svm' or the dotted name of a class, e.g. "
+            f"sklearn.linear_model.LogisticRegression, not {value!r}"
+        )
+    return value

@@ -86,7 +86,7 @@ def run_in_lockstep(
     """Advance all inner fits by one iteration at a time until each has ended."""
     yield from _advance(solvers, list(folds), evaluation, random_states, trace)
     if not evaluation.every_iteration:
-        trace.choose_c(evaluation.C)
+        trace.choose_setting(evaluation.settings)
 
 
 def run_in_turn(
@@ -104,7 +104,7 @@ def run_in_turn(
         trace.inner += part.inner
         trace.null = trace.null and part.null
     if not evaluation.every_iteration:
-        trace.choose_c(evaluation.C)
+        trace.choose_setting(evaluation.settings)
 
 
 def _advance(
@@ -123,9 +123,9 @@ def _advance(
             solver.iterate(fold.X_train, fold.y_train, fold.prepared),
             [
                 evaluation.scorer(
-                    fold.X_train, fold.y_train, fold.X_test, fold.y_test, state, fold.constant, C, fold.known
+                    fold.X_train, fold.y_train, fold.X_test, fold.y_test, state, fold.constant, [setting], fold.known
                 )
-                for C in evaluation.C
+                for setting in evaluation.settings
             ],
             inner,
         )

@@ -1,4 +1,4 @@
-"""Records of trials, paths and refits, and what their scores decide: C, the number of features, convergence."""
+"""Records of trials, paths and refits, and what their scores decide: settings, number of features, convergence."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from raysel.base.estimator import Estimator
 from raysel.core.arrays import FloatArray, IntArray
+from raysel.evaluation.judges import Setting
 from raysel.evaluation.plan import FINAL
 
 
@@ -44,11 +45,11 @@ ChooseN: TypeAlias = Literal["one_se", "best", "mean"]
 DECIMALS = 12
 
 
-def choose_c(scores: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Choose, for each number of features, the C with the best mean over the inner folds, the first of equal ones.
+def choose_setting(scores: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Choose, for each number of features, the setting of the estimator with the best mean over the inner folds.
 
-    ``scores`` has the shape (n_inner, n_C, n_sizes); returned are the positions of the chosen C, shape (n_sizes,), and
-    the scores at them, shape (n_inner, n_sizes).
+    Of equal ones it is the first. ``scores`` has the shape (n_inner, n_settings, n_sizes); returned are the positions
+    of the chosen settings, shape (n_sizes,), and the scores at them, shape (n_inner, n_sizes).
     """
     best: IntArray = np.round(scores.mean(axis=0), DECIMALS).argmax(axis=0)
     return best, scores[:, best, np.arange(scores.shape[2])]
@@ -114,13 +115,14 @@ class FoldTrace:
     inner: list[InnerTrace] = field(default_factory=list)
     #: Traceback of the inner fit that failed on this outer fold; empty if none failed.
     error: str = ""
-    #: C of ``linear_svm`` with the best mean inner score for each number of features; empty for other classifiers.
-    C: list[float] = field(default_factory=list)
+    #: Setting of the estimator with the best mean inner score for each number of features, e.g. ``{"C": 0.1}``; empty
+    #: for ``knn`` and ``native``.
+    settings: list[dict[str, Any]] = field(default_factory=list)
 
-    def choose_c(self, values: Sequence[float]) -> None:
-        """Choose C for each number of features by the inner scores of all values, and keep the scores at it."""
-        best, scores = choose_c(np.array([trace.scores for trace in self.inner]))
-        self.C = [values[position] for position in best]
+    def choose_setting(self, settings: Sequence[Setting]) -> None:
+        """Choose a setting for each number of features by the inner scores of all, and keep the scores at it."""
+        best, scores = choose_setting(np.array([trace.scores for trace in self.inner]))
+        self.settings = [dict(settings[position]) for position in best]
         for trace, row in zip(self.inner, scores.tolist(), strict=True):
             trace.scores = [row]
 
@@ -359,14 +361,14 @@ class RefitRecord:
     #: Number of training and of test samples; 0 if it was not recorded.
     n_train: int = 0
     n_test: int = 0
-    #: C of ``linear_svm`` for each entry of ``test_scores``, chosen by the inner scores; empty for other classifiers
-    #: and up to raysel 0.6, where it was 1.
-    C: list[float] = field(default_factory=list)
+    #: Setting of the estimator for each entry of ``test_scores``, chosen by the inner scores, e.g. ``{"C": 0.1}``;
+    #: empty for ``knn`` and ``native``, and for ``linear_svm`` up to raysel 0.6, where C was 1.
+    settings: list[dict[str, Any]] = field(default_factory=list)
     #: Position in ``references`` of the number of features that the inner folds choose for that reference; up to raysel
     #: 0.6 that was the method's.
     reference_positions: dict[str, int] = field(default_factory=dict)
-    #: C of ``linear_svm`` for each score in ``references``, chosen by the inner folds.
-    reference_c: dict[str, list[float]] = field(default_factory=dict)
+    #: Setting of the estimator for each score in ``references``, chosen by the inner folds.
+    reference_settings: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     #: Number of configurations, with the winner, that no rule distinguishes from it on this fold; of them the first in
     #: the order of the search won.
     n_tied: int = 1

@@ -14,7 +14,8 @@ from sklearn.feature_selection import f_classif
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray, column_blocks
 from raysel.data.task_blocks import Samples, TaskBlocks, constant_features, parts_of
-from raysel.evaluation.records import choose_c, choose_n
+from raysel.evaluation.judges import KNN, Setting
+from raysel.evaluation.records import choose_n, choose_setting
 from raysel.evaluation.scoring import Evaluation
 from raysel.evaluation.selectors import usable_scores
 from raysel.numerics.metrics import metric
@@ -54,7 +55,7 @@ class ReferenceScores:
 
     scores: dict[str, list[float]] = field(default_factory=dict)
     positions: dict[str, int] = field(default_factory=dict)
-    C: dict[str, list[float]] = field(default_factory=dict)
+    settings: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,13 @@ def reference_scores(outer: Sets, inner: Iterable[Sets] = (), *, evaluation: Eva
     neighbour, and ``variance`` and ``f_test`` are left out. Several tasks are scored separately.
     """
     result = ReferenceScores()
-    if evaluation.classifier != "native":
+    if not evaluation.is_native:
         _score_rankings(outer, inner, evaluation, result)
         parts = [outer]
     else:
-        nearest = replace(evaluation, classifier="knn", n_neighbors=1, tasks=(), choose_n="mean")
+        nearest = replace(
+            evaluation, estimator=KNN, n_neighbors=1, params=(), settings=((),), tasks=(), choose_n="mean"
+        )
         parts = _by_task(outer)
         result.scores[ALL_FEATURES] = _scored(lambda: [_ranked(ALL_FEATURES, part, nearest)[0] for part in parts])
     for name in GUESSES:
@@ -89,28 +92,29 @@ def reference_scores(outer: Sets, inner: Iterable[Sets] = (), *, evaluation: Eva
 
 
 def _score_rankings(outer: Sets, inner: Iterable[Sets], evaluation: Evaluation, result: ReferenceScores) -> None:
-    """Choose number of features and C of each ranking on the inner folds, and score it on the outer one."""
+    """Choose number of features and setting of each ranking on the inner folds, and score it on the outer one."""
     chooses_n = len(evaluation.n_features) > 1 and evaluation.choose_n != "mean"
-    names = [] if len(evaluation.C) == 1 and not chooses_n else list(RANKINGS)
-    if len(evaluation.C) == 1 and chooses_n:
+    names = [] if len(evaluation.settings) == 1 and not chooses_n else list(RANKINGS)
+    if len(evaluation.settings) == 1 and chooses_n:
         names.remove(ALL_FEATURES)
     validation: dict[str, list[list[list[float]]]] = {name: [] for name in names}
     for sets in inner if names else ():
         for name, rows in validation.items():
-            rows.append([_scored(partial(_ranked, name, sets, evaluation, C)) for C in evaluation.C])
+            rows.append([_scored(partial(_ranked, name, sets, evaluation, [each])) for each in evaluation.settings])
         del sets  # not held beside the next
     for name in RANKINGS:
-        values: list[float] | float = evaluation.C[0]
+        settings: Sequence[Setting] = evaluation.settings[:1]
         if name in validation:
             if not all(row for rows in validation[name] for row in rows):
                 continue
-            best, scores = choose_c(np.array(validation[name]))
-            values = [evaluation.C[position] for position in best]
+            best, scores = choose_setting(np.array(validation[name]))
+            settings = [evaluation.settings[position] for position in best]
             if chooses_n and name != ALL_FEATURES:
                 result.positions[name] = choose_n(scores, evaluation.choose_n).position
-        result.scores[name] = _scored(lambda: _ranked(name, outer, evaluation, values))  # noqa: B023
-        if evaluation.classifier == "linear_svm" and result.scores[name]:
-            result.C[name] = np.broadcast_to(values, len(result.scores[name])).tolist()
+        result.scores[name] = _scored(lambda: _ranked(name, outer, evaluation, settings))  # noqa: B023
+        if not evaluation.every_iteration and (n := len(result.scores[name])):
+            each = settings if len(settings) == n else [*settings] * n
+            result.settings[name] = [dict(setting) for setting in each]
 
 
 def _scored(compute: Callable[[], list[float]]) -> list[float]:
@@ -124,7 +128,7 @@ def _scored(compute: Callable[[], list[float]]) -> list[float]:
     return scores if np.isfinite(scores).all() else []
 
 
-def _ranked(name: str, sets: Sets, evaluation: Evaluation, C: float | Sequence[float] = 1.0) -> list[float]:
+def _ranked(name: str, sets: Sets, evaluation: Evaluation, settings: Sequence[Setting] = ()) -> list[float]:
     """Scores of a ranking, for each number of features."""
     d, constant = sets.X_train.shape[1], sets.constant
     if name == ALL_FEATURES:
@@ -134,7 +138,7 @@ def _ranked(name: str, sets: Sets, evaluation: Evaluation, C: float | Sequence[f
     if not len(scores):
         return []
     selector: Any = _Ranked(scores)
-    return evaluation.scorer(*sets[:5], constant, C)(selector).tolist()
+    return evaluation.scorer(*sets[:5], constant, settings)(selector).tolist()
 
 
 def _variances(X: FloatArray) -> FloatArray:

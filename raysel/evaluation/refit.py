@@ -19,6 +19,7 @@ from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.machine import now
 from raysel.data.scaling import scale_in_place, scale_training
 from raysel.data.task_blocks import Samples, TaskBlocks, constant_features
+from raysel.evaluation.judges import Setting
 from raysel.evaluation.pipeline import FeaturePipeline
 from raysel.evaluation.plan import InnerFold, OuterFold
 from raysel.evaluation.records import RefitRecord, TrialRecord, convergence_of
@@ -42,8 +43,8 @@ class FoldModels:
     y: LabelArray
     random_state: int
     n_shown: int
-    C: Sequence[float] = ()
-    _trained: dict[tuple[int, float], tuple[RankedSelector, Any]] = field(default_factory=dict)
+    settings: Sequence[Setting] = ()
+    _trained: dict[tuple[int, Setting], tuple[RankedSelector, Any]] = field(default_factory=dict)
 
     def pipeline(self, n: int | None, scaler: TransformerMixin, feature_names: Sequence[str]) -> FeaturePipeline:
         """Return the model with a number of features."""
@@ -62,7 +63,7 @@ class FoldModels:
 
         `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels).
         """
-        if self.evaluation.classifier == "native":
+        if self.evaluation.is_native:
             return [self.evaluation.outcome(self.solver, X, y)]
         models = [self._at(n) for n in self.evaluation.n_features]
         distinct = {id(selector): (selector, classifier) for selector, classifier in models}
@@ -76,15 +77,16 @@ class FoldModels:
         """Selector of the best n features and its trained classifier; the same for all n above the scored features."""
         assert self.scores is not None  # noqa: S101 - only `native` takes methods without scores
         n_scored = int((self.scores > 0).sum())
-        C = self.C[self.evaluation.n_features.index(n)] if self.C else 1.0
-        key = min(n, n_scored), C
+        first = self.evaluation.settings[0]
+        setting = self.settings[self.evaluation.n_features.index(n)] if self.settings else first
+        key = min(n, n_scored), setting
         if key not in self._trained:
             selector = RankedSelector.of(self.solver, self.scores, n)
             X = selector.transform(self.X)
             classifier = (
-                self.evaluation.make_classifier(self.y, self.random_state, C)
+                self.evaluation.judge.make(self.y, self.random_state, setting)
                 if n_scored
-                else DummyClassifier(strategy="most_frequent")
+                else DummyClassifier(strategy="prior")
             )
             self._trained[key] = selector, classifier.fit(X, self.y)
         return self._trained[key]
@@ -166,10 +168,11 @@ def refit_winner(
     trace = winner.folds[fold.name]
     chosen, inner_scores = trace.choice(evaluation.choose_n), trace.last_scores
     assert chosen is not None and inner_scores is not None  # noqa: PT018, S101 - a winner has a score
-    n_features = evaluation.n_features[chosen.position] if evaluation.classifier != "native" else None
+    n_features = evaluation.n_features[chosen.position] if not evaluation.is_native else None
     scores = usable_scores(solver.scores_, constant) if hasattr(solver, "scores_") else None
     n_shown = n_shown or len(constant)
-    models = FoldModels(evaluation, solver, scores, X_train, y_train, random_state, n_shown, trace.C)
+    settings = [tuple(setting.items()) for setting in trace.settings]
+    models = FoldModels(evaluation, solver, scores, X_train, y_train, random_state, n_shown, settings)
     training = joined_scores(models.outcomes(X_train, y_train))
     test_scores: list[float] = []
     report: dict[str, list[float | None]] = {}
@@ -222,9 +225,9 @@ def refit_winner(
         confusion=counts,
         n_train=len(fold.train),
         n_test=len(fold.test),
-        C=trace.C,
+        settings=trace.settings,
         reference_positions=references.positions,
-        reference_c=references.C,
+        reference_settings=references.settings,
         local_optimum=solver.capabilities.local_optimum,
         other_start=None if len(fold.test) else other_start(solver, X_train, y_train, scores, n_features or n_shown),
     )

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.dummy import DummyClassifier
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.svm import LinearSVC
 
 from raysel.base.estimator import Estimator
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.data.task_blocks import Samples, TaskBlocks
-from raysel.evaluation.neighbours import NearestNeighborsClassifier, knn_path, knn_scores, knn_shares, set_decides
+from raysel.evaluation.judges import KNN, NATIVE, Judge, Setting
+from raysel.evaluation.neighbours import knn_path, knn_scores, knn_shares, set_decides
 from raysel.evaluation.records import ChooseN
 from raysel.evaluation.selectors import usable_scores
 from raysel.numerics.metrics import Metric, metric
@@ -32,7 +31,7 @@ _KEPT = 4096
 class Evaluation:
     """Settings by which fitted selectors are scored."""
 
-    classifier: str
+    estimator: str
     n_features: tuple[int, ...] = ()
     n_neighbors: int = 1
     metric: str = "accuracy"
@@ -40,17 +39,31 @@ class Evaluation:
     report: tuple[str, ...] = ()
     choose_n: ChooseN = "mean"
     references: bool = False
-    C: tuple[float, ...] = (1.0,)
+    #: Parameters of the estimator besides those of ``settings``.
+    params: Setting = ()
+    #: Settings of the estimator that the inner scores choose from, for each number of features.
+    settings: tuple[Setting, ...] = ((),)
+
+    @property
+    def judge(self) -> Judge:
+        """Estimator that is fitted to the best features, with its settings."""
+        params = (("n_neighbors", self.n_neighbors),) if self.estimator == KNN else self.params
+        return Judge(self.estimator, params, self.settings)
+
+    @property
+    def is_native(self) -> bool:
+        """Whether the method's own predictions are scored, and no estimator is fitted to the best features."""
+        return self.estimator == NATIVE
 
     @property
     def every_iteration(self) -> bool:
-        """Whether each iteration is scored; ``linear_svm`` is too slow for it and scores the last one only."""
-        return self.classifier != "linear_svm"
+        """Whether each iteration is scored; others than k-NN are too slow for it and score the last one only."""
+        return self.judge.every_iteration
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Names of the scores: ``n10``, ``n20``, ..., or the tasks for ``native``; empty if there is one score."""
-        return self.tasks if self.classifier == "native" else tuple(f"n{n}" for n in self.n_features)
+        return self.tasks if self.is_native else tuple(f"n{n}" for n in self.n_features)
 
     def scorer(
         self,
@@ -60,7 +73,7 @@ class Evaluation:
         y_test: LabelArray,
         random_state: int,
         constant: BoolArray | None = None,
-        C: float | Sequence[float] = 1.0,
+        settings: Sequence[Setting] = (),
         known: KnownScores | None = None,
     ) -> Callable[[Estimator], FloatArray]:
         """Return a function that scores a fitted selector on the given samples.
@@ -68,39 +81,44 @@ class Evaluation:
         Scores that depend on the set of features alone are taken from ``known``, the table of these samples, or go
         there: configurations and their iterations often rank the same features best.
 
+        ``settings`` are one for all numbers of features, or one for each; the first of the evaluation's by default.
+
         `X_train` is (n_train, d), `y_train` (n_train,) or (n_train, n_labels), `X_test` (n_test, d),
         `y_test` (n_test,) or (n_test, n_labels), `constant` (d,).
         """
         measure = metric(self.metric)
-        if self.classifier == "native":
+        if self.is_native:
             return lambda selector: self.finite(self._of_model(measure, selector, X_test, y_test), y_test)
         classes = np.unique(y_train)
-        by_set = self.classifier == "linear_svm" or (
+        settings = settings or self.settings[:1]
+        by_set = self.estimator != KNN or (
             measure.response == "predict" and set_decides(y_train, self.n_features[-1], self.n_neighbors)
         )
         last: list[tuple[IntArray, FloatArray]] = []
 
-        def outputs(order: IntArray, cases: Sequence[tuple[int, float]]) -> Iterator[LabelArray]:
-            """Yield what the metric takes, for each number of features and C."""
+        def outputs(order: IntArray, cases: Sequence[tuple[int, Setting]]) -> Iterator[LabelArray]:
+            """Yield what the metric takes, for each number of features and setting."""
             if not len(order):
                 yield measure.output(DummyClassifier(strategy="prior").fit(X_train, y_train), X_test, y_test)
-            elif self.classifier == "knn":
+            elif self.estimator == KNN:
                 arguments = X_train, y_train, X_test, order, [size for size, _ in cases]
                 yield from self._of_neighbours(measure, *arguments)
             else:
                 # In the order of the data, as a selector gives the features to the classifier of the final pipeline.
-                for n, value in cases:
+                for n, setting in cases:
                     best = np.sort(order[:n])
-                    svm = self.make_classifier(y_train, random_state, value).fit(X_train[:, best], y_train)
-                    yield measure.output(svm, X_test[:, best], y_test)
+                    model = self.judge.make(y_train, random_state, setting).fit(X_train[:, best], y_train)
+                    yield measure.output(model, X_test[:, best], y_test)
 
         def score(selector: Estimator) -> FloatArray:
             values = selector.scores_ if constant is None else usable_scores(selector.scores_, constant)
             order = descending_order(values)[: min(self.n_features[-1], int((values > 0).sum()))]
             if not last or not np.array_equal(order, last[0][0]):
                 used = np.minimum(self.n_features, len(order)).tolist()
-                cases = list(zip(used, np.broadcast_to(C if len(order) else 0.0, len(used)).tolist(), strict=True))
-                keys = {case: (self, random_state, case, _set_key(order[: case[0]])) for case in sorted(set(cases))}
+                each = settings if len(settings) == len(used) else [*settings] * len(used)
+                cases = list(zip(used, each if len(order) else [()] * len(used), strict=True))
+                distinct = sorted(dict.fromkeys(cases), key=lambda case: case[0])
+                keys = {case: (self, random_state, case, _set_key(order[: case[0]])) for case in distinct}
                 table: KnownScores = known if by_set and known is not None else {}
                 unknown = [case for case, key in keys.items() if key not in table]
                 for case, output in zip(unknown, outputs(order, unknown) if unknown else (), strict=True):
@@ -134,16 +152,6 @@ class Evaluation:
         classes = np.unique(y_train)
         return np.array([measure.of_two(of_size, classes) for of_size in values])
 
-    def make_classifier(self, y: LabelArray, random_state: int, C: float = 1.0) -> Any:
-        """Return the unfitted classifier that is trained on the best features.
-
-        `y` is (n_samples,) or (n_samples, n_labels).
-        """
-        if self.classifier == "knn":
-            return NearestNeighborsClassifier(self.n_neighbors)
-        svm = LinearSVC(C=C, random_state=random_state, max_iter=10_000)
-        return svm if y.ndim == 1 else OneVsRestClassifier(svm)
-
     def outcome(self, model: Any, X: Samples, y: LabelArray) -> Outcome:
         """Predict samples by a fitted classifier, and compute the metric and those of ``report``.
 
@@ -161,7 +169,7 @@ class Evaluation:
         known = measure.response == "predict" and predicted is not None
         output: Any = predicted if known else measure.output(model, X, y)
         classes = getattr(model, "classes_", None)
-        if self.classifier != "native":
+        if not self.is_native:
             return np.array([measure(y, output, classes)])
         owners = X.tasks if isinstance(X, TaskBlocks) else np.zeros(len(y), dtype=np.int64)
         labelled = model.labelled(y)

@@ -37,7 +37,7 @@ def trial_records(study: Study, paths: Sequence[PathRecord]) -> list[TrialRecord
             fits = [replace(path.fits[configuration.id]) for path in inner_paths]
             trace = record.folds[fold.name] = FoldTrace(all(fit.source == "zero" for fit in fits), fits)
             if not study.evaluation.every_iteration:
-                trace.choose_c(study.evaluation.C)
+                trace.choose_setting(study.evaluation.settings)
         if record.failed_folds:
             record.status = "failed"
         elif all(trace.null for trace in record.folds.values()):
@@ -193,7 +193,10 @@ class PathTrial(Trial):
         data = self._fold_data(self._fold, self._inner, self._configurations[0].params)
         state = self._fold.random_state(study.config.seed, self._inner)
         sets = data.X_train, data.y_train, data.X_test, data.y_test
-        scorers = [study.evaluation.scorer(*sets, state, data.constant, C, data.known) for C in study.evaluation.C]
+        evaluation = study.evaluation
+        scorers = [
+            evaluation.scorer(*sets, state, data.constant, [setting], data.known) for setting in evaluation.settings
+        ]
         solvers = [study.solver(configuration.params, state) for configuration in self._configurations]
         self._start_clock()
         fitted = type(solvers[0]).fit_path(solvers, data.X_train, data.prepared)

@@ -171,12 +171,12 @@ def method_facts(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "scaling", f"{scaling} ({_SCALINGS.get(scaling, scaling)}){fitted}"
     rule = rule_sentence(evaluation, evaluation.get("choose_n", "mean"))
     yield "score", f"{evaluation['metric'].replace('_', ' ')}. {rule}"
-    if evaluation["classifier"] != "native":
+    if evaluation["estimator"] != "native":
         yield "best N", f"{', '.join(map(str, evaluation['n_features']))} features are scored"
     if report := evaluation.get("report"):
         yield "reported", f"{', '.join(report).replace('_', ' ')} on the test samples; they choose nothing"
     references = "all features by the 1-nearest neighbour, and chance"
-    if evaluation["classifier"] != "native":
+    if evaluation["estimator"] != "native":
         references = "all features, the rankings by variance and by F-test, and chance"
     off = "none (evaluation.references: false)"
     yield "references", references if evaluation.get("references", True) else off

@@ -113,7 +113,7 @@ class Facts:
             references=compared,
             guesses=guesses(outer),
             optimism=optimism(outer),
-            curve=score_curves(outer, () if evaluation["classifier"] == "native" else sizes, compared),
+            curve=score_curves(outer, () if evaluation["estimator"] == "native" else sizes, compared),
             modality_scores=_modality_scores(result),
             redundancy=_redundancy(result),
             trials=result.n_trials,
@@ -147,7 +147,7 @@ class Facts:
     @property
     def is_native(self) -> bool:
         """Whether the model's own predictions are scored, and no number of features is chosen."""
-        return bool(self.evaluation["classifier"] == "native")
+        return bool(self.evaluation["estimator"] == "native")
 
     @property
     def is_mean_over_n(self) -> bool:
@@ -260,7 +260,7 @@ class Facts:
 
 
 def _by_task(result: StudyRecords) -> dict[str, FoldValues]:
-    if result.config["evaluation"]["classifier"] != "native":
+    if result.config["evaluation"]["estimator"] != "native":
         return {}  # the labels of the scores are numbers of features
     by_task = zip(*(refit.test_scores for refit in result.outer), strict=True)
     return {name: FoldValues.of(values) for name, values in zip(result.stored.study.labels, by_task, strict=False)}

@@ -63,8 +63,8 @@ class Reference:
     of_draws: bool = False
     #: Number of features on each outer fold; empty where there is none to choose.
     n_features: tuple[int, ...] = ()
-    #: C of ``linear_svm`` on each outer fold for each score; empty if there is none.
-    C: tuple[list[float], ...] = ()
+    #: Setting of the estimator on each outer fold for each score; empty if it has none.
+    settings: tuple[list[dict[str, Any]], ...] = ()
 
     @property
     def test(self) -> TTest | None:
@@ -104,7 +104,7 @@ class Reference:
             "test": self.scores,
             "curve": self.curve,
             **({"guess": self.recorded} if self.name == "chance" else {}),
-            **({"C": list(self.C)} if self.C else {}),
+            **({"settings": list(self.settings)} if self.settings else {}),
             "method_minus_it": {
                 **dict(zip(("mean", "lower", "upper"), (self.paired.mean, *ends), strict=True)),
                 "undefined_because": self.paired.reason or None,
@@ -151,7 +151,7 @@ def references(outer: Sequence[RefitRecord], metric: str, sizes: Sequence[int] =
         if len(scores) == len(method) == len(outer) and not np.isnan(ratio):
             positions = [refit.reference_positions.get(recorded, refit.position) for refit in outer]
             chooses = sizes and name not in ("all features", "chance")
-            values = [refit.reference_c.get(recorded, []) for refit in outer]
+            values = [refit.reference_settings.get(recorded, []) for refit in outer]
             reference = Reference(
                 name,
                 scores,

@@ -123,11 +123,16 @@ _RULES = {
 
 def rule_sentence(evaluation: Mapping[str, Any], rule: ChooseN) -> str:
     """Return how the number of features is chosen, and which classifier gives the score."""
-    if evaluation["classifier"] == "native":
+    if evaluation["estimator"] == "native":
         return "The model's own predictions are scored; no number of features is chosen."
     scored = f"Scored by {classifier_name(evaluation)} on the best features."
-    if evaluation["classifier"] == "linear_svm" and len(evaluation.get("C", ())) > 1:
+    if evaluation["estimator"] == "linear_svm" and len(evaluation.get("C", ())) > 1:
         scored += " C is chosen by the inner scores."
+    if not isinstance(evaluation["estimator"], str) and (space := evaluation["estimator"].get("space")):
+        verb = "is" if len(space) == 1 else "are"
+        scored += (
+            f" {join_and(list(space)) if len(space) > 1 else next(iter(space))} {verb} chosen by the inner scores."
+        )
     if len(evaluation["n_features"]) == 1:
         return scored
     if rule == "mean":
@@ -141,12 +146,25 @@ def rule_sentence(evaluation: Mapping[str, Any], rule: ChooseN) -> str:
 
 def classifier_name(evaluation: Mapping[str, Any]) -> str:
     """Return the classifier that scores the best features, and the references."""
-    if evaluation["classifier"] == "linear_svm":
+    if not isinstance(evaluation["estimator"], str):
+        return _estimator_name(evaluation["estimator"])
+    if evaluation["estimator"] == "linear_svm":
         values = [f"{C:g}" for C in evaluation.get("C", [1.0])]
         many = len(values)
         return f"linear SVM (C = {values[0]})" if many == 1 else f"linear SVM (C of {join_and(values, many)})"
-    k = 1 if evaluation["classifier"] == "native" else evaluation.get("n_neighbors", 1)
+    k = 1 if evaluation["estimator"] == "native" else evaluation.get("n_neighbors", 1)
     return "1-nearest neighbour" if k == 1 else f"{k} nearest neighbours"
+
+
+def _estimator_name(judge: Mapping[str, Any]) -> str:
+    """Return a class with its parameters, e.g. ``LogisticRegression (C of 0.1 and 1, max_iter = 500)``."""
+    shown = [
+        f"{key} of {join_and(values, len(values))}" if len(values) > 1 else f"{key} = {values[0]}"
+        for key, values in judge.get("space", {}).items()
+    ]
+    shown += [f"{key} = {value}" for key, value in judge.get("params", {}).items()]
+    name = judge["name"].rpartition(".")[2]
+    return f"{name} ({', '.join(shown)})" if shown else name
 
 
 def interval_footnote(facts: Facts) -> str:

@@ -22,6 +22,7 @@ from raysel.core.machine import now
 from raysel.data.dataset import Dataset
 from raysel.data.loading import save_dataset
 from raysel.data.task_blocks import dense
+from raysel.evaluation.judges import LINEAR_SVM
 from raysel.evaluation.nested_search import select_winner
 from raysel.evaluation.pipeline import FeaturePipeline
 from raysel.evaluation.plan import NestedPlan, OuterFold, derived_seed
@@ -222,11 +223,14 @@ class _Course:
 
     @property
     def _is_native(self) -> bool:
-        return self.study.evaluation.classifier == "native"
+        return self.study.evaluation.is_native
 
     def _save_model(self, fold: str, model: FeaturePipeline, log: StudyLog) -> None:
         """Write a fold's model; without its method, or not at all, where the file must not hold the method."""
         path = self.directory.fold_model(fold)
+        if not self.study.findings.storable:
+            path.unlink(missing_ok=True)  # it would be that of an earlier winner
+            return
         if not self.study.findings.untrusted:
             try:
                 save_model(model, path)
@@ -278,8 +282,7 @@ class _Course:
     def _files_of(self, refit: RefitRecord) -> list[Path]:
         """Return the files that a refit has written."""
         files = [] if refit.feature_scores is None else [self.directory.fold_table(refit.fold)]
-        has_model = not (self._is_native and self.study.findings.untrusted)
-        return [*files, self.directory.fold_model(refit.fold)] if has_model else files
+        return [*files, self.directory.fold_model(refit.fold)] if self.study.findings.storable else files
 
 
 def write_config(directory: StudyDirectory, config: StudyConfig | ComparisonConfig) -> None:
@@ -334,8 +337,11 @@ def _new_journal(
 def _needed_bytes(study: Study) -> int:
     """Estimate the size of the journal and of the models, which may hold their training samples."""
     evaluation, X = study.evaluation, study.dataset.X
-    share = evaluation.n_features[-1] / X.shape[1] if evaluation.classifier == "knn" else 0.0
-    held = X.nbytes * (1.0 if evaluation.classifier == "native" else min(share, 1.0))
+    # Of the estimators of other packages it is not known what they hold.
+    share = (
+        0.0 if evaluation.is_native or evaluation.estimator == LINEAR_SVM else evaluation.n_features[-1] / X.shape[1]
+    )
+    held = X.nbytes * (1.0 if evaluation.is_native else min(share, 1.0))
     # For each feature its name, scores, scaling and the method's coefficients of each class.
     of_a_model = 2**16 + 8 * X.shape[1] * (20 + len(study.dataset.classes)) + int(held)
     written = 0 if study.own is None else study.own.X.nbytes

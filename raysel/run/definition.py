@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from raysel.base.registry import imports_code, solver_capabilities
+from raysel.base.registry import solver_capabilities
 from raysel.config import ComparisonConfig, StudyConfig, load, load_comparison, member_folders, names_data
 from raysel.config.loading import Overrides, Source
 from raysel.config.plain_data import OWN_DATA
 from raysel.core.errors import ConfigError, DataError, DirectoryError
 from raysel.data.dataset import Dataset
+from raysel.study.checks import imported_code
 from raysel.study.definition import Study
 from raysel.study.inputs import OwnData, found_path, with_data_at
 from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory
@@ -147,12 +148,12 @@ def _stored(directory: StudyDirectory, overrides: Overrides, *, compared: bool, 
         raise DirectoryError(f"{directory.path} holds no study to resume; give the directory of a study.")
     stored = load(directory.config, compared=compared)
     for member in stored.members.values():
-        solver = member.solver.name
-        if imports_code(solver) and not _names_one_of(overrides, "solver", "solver.name"):
-            raise ConfigError(
-                f"solver.name: {solver} imports code, and for security it is not imported if only the configuration in "
-                f"the study's directory {directory.path} names it; give the configuration again to resume."
-            )
+        for key, name in imported_code(member).items():
+            if not _names_one_of(overrides, key.partition(".")[0], key):
+                raise ConfigError(
+                    f"{key}: {name} imports code, and for security it is not imported if only the configuration in "
+                    f"the study's directory {directory.path} names it; give the configuration again to resume."
+                )
         check_stored_places(member, overrides, directory.path, tracked=tracked)
     if not compared:
         return directory.config

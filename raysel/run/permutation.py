@@ -41,12 +41,12 @@ class Chosen:
 
     params: Mapping[str, Any]
     position: int | None
-    C: Sequence[float] = ()
+    settings: Sequence[Mapping[str, Any]] = ()
 
     @classmethod
     def of_refit(cls, refit: RefitRecord) -> Chosen:
         """Return what a refit of the study has used."""
-        return cls(refit.params, refit.position, refit.C)
+        return cls(refit.params, refit.position, refit.settings)
 
 
 def permuted_study(study: Study, number: int, seed: int) -> Study:
@@ -126,12 +126,12 @@ def _refit(study: Study, fold: OuterFold, chosen: Chosen) -> tuple[float | None,
     solver.fit(X_train, y[fold.train])
     if not len(fold.test):
         return None, usable_scores(solver.scores_, constant)
-    evaluation, C = study.evaluation, chosen.C or 1.0
+    evaluation, settings = study.evaluation, [tuple(setting.items()) for setting in chosen.settings]
     if chosen.position is not None:
         last = chosen.position + 1
-        evaluation, C = replace(evaluation, n_features=evaluation.n_features[:last]), chosen.C[:last] or 1.0
+        evaluation, settings = replace(evaluation, n_features=evaluation.n_features[:last]), settings[:last]
     sets = X_train, y[fold.train], scale_in_place(scaler, X[fold.test]), y[fold.test]
-    scores = evaluation.scorer(*sets, state, constant, C)(solver)
+    scores = evaluation.scorer(*sets, state, constant, settings)(solver)
     return float(scores.mean() if chosen.position is None else scores[-1]), np.empty(0)
 
 
@@ -145,7 +145,7 @@ def _search(study: Study) -> dict[str, Chosen]:
         trace = winner.folds[fold.name]
         choice = trace.choice(rule)
         position = None if rule == "mean" or choice is None else choice.position
-        chosen[fold.name] = Chosen(winner.params, position, trace.C)
+        chosen[fold.name] = Chosen(winner.params, position, trace.settings)
     return chosen
 
 

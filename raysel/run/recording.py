@@ -19,6 +19,7 @@ from raysel.core.errors import DataError
 from raysel.core.machine import now
 from raysel.core.storage.location import as_uri
 from raysel.data.formats.files import find_data_file
+from raysel.evaluation.judges import judge_class
 from raysel.numerics.metrics import metric
 from raysel.results.export import markdown
 from raysel.results.result import StudyResult
@@ -39,6 +40,8 @@ def study_record(
     # The class that the configuration names, the one that is fitted, which may wrap it, and the metric.
     solver = type(study.solver(study.examples[0].params))
     code: list[Callable[..., Any]] = [solver_class(config.solver.name), solver]
+    if "." in config.evaluation.estimator_name:
+        code.append(judge_class(config.evaluation.estimator_name))
     code += [metric(name).function for name in (config.evaluation.metric, *config.evaluation.report)]
     return StudyRecord(
         id=id_,

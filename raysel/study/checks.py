@@ -8,15 +8,18 @@ from contextlib import contextmanager
 import numpy as np
 
 from raysel.base.estimator import TENSOR, Estimator
-from raysel.base.registry import able_solvers, solver_capabilities, warn_of_name_clash
-from raysel.config.schema import StudyConfig
+from raysel.base.registry import able_solvers, imports_code, solver_capabilities, warn_of_name_clash
+from raysel.config.schema import EvaluationConfig, JudgeConfig, StudyConfig
 from raysel.core.arrays import IntArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
 from raysel.data.formats.nifti import load_nibabel
 from raysel.data.scaling import make_scaler
+from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE, Judge, judge_class
+from raysel.evaluation.judges import is_imported as is_imported_judge
 from raysel.evaluation.plan import NestedPlan
 from raysel.numerics.metrics import check_metric, metric
+from raysel.numerics.metrics import is_imported as is_imported_metric
 from raysel.study.inspection.parts import parts
 
 #: Largest absolute value whose squares, and their sums, can be computed.
@@ -49,7 +52,7 @@ class Problems:
 
 def check_method(config: StudyConfig) -> None:
     """Check the search and the evaluation against the capabilities of the method, without the data."""
-    name, search, classifier = config.solver.name, config.search, config.evaluation.classifier
+    name, search, judge = config.solver.name, config.search, config.evaluation.estimator_name
     can = solver_capabilities(name)
     warn_of_name_clash(name)
     if search.method == "path" and not can.path:
@@ -60,15 +63,37 @@ def check_method(config: StudyConfig) -> None:
             f"search.early_stopping compares scores after some iterations, and {name} is solved in one step: leave it "
             f"out, or use one of {able_solvers(lambda c: c.iterates)}."
         )
-    if search.early_stopping and classifier == "linear_svm":
+    if search.early_stopping and judge not in (NATIVE, KNN):
         raise ConfigError(
-            "search.early_stopping needs a score at each iteration, and evaluation.classifier linear_svm is scored at "
-            "the last one only: use knn or native."
+            f"search.early_stopping needs a score at each iteration, and evaluation.estimator {judge} is scored at the "
+            "last one only: use knn or native."
         )
     if can.ranks is not None:  # else checked by trial fits
-        check_classifier(classifier, name, can.ranks, can.predicts)
+        check_judge(judge, name, can.ranks, can.predicts)
+    if "." in judge:
+        judge_class(judge)
     for key, measure in metrics_of(config):
         metric(measure, key)
+
+
+def judge_of(settings: EvaluationConfig) -> Judge:
+    """Return what scores the best features, with the settings that the inner scores choose from."""
+    if settings.estimator == LINEAR_SVM:
+        return Judge.of(LINEAR_SVM, {}, {"C": settings.C})
+    if isinstance(settings.estimator, JudgeConfig):
+        return Judge.of(settings.estimator.name, settings.estimator.params, settings.estimator.space)
+    return Judge(settings.estimator)
+
+
+def imported_code(config: StudyConfig) -> dict[str, str]:
+    """Return the dotted names of code of the user's own that a study imports, by the key that gives each.
+
+    They are imported only if the user gives them, not if only a study's directory does.
+    """
+    names = {"solver.name": config.solver.name} if imports_code(config.solver.name) else {}
+    if is_imported_judge(config.evaluation.estimator_name):
+        names["evaluation.estimator"] = config.evaluation.estimator_name
+    return names | {key: name for key, name in metrics_of(config) if is_imported_metric(name)}
 
 
 def metrics_of(config: StudyConfig) -> list[tuple[str, str]]:
@@ -77,17 +102,17 @@ def metrics_of(config: StudyConfig) -> list[tuple[str, str]]:
     return [("evaluation.metric", config.evaluation.metric), *report]
 
 
-def check_classifier(classifier: str, name: str, ranks: bool, predicts: bool) -> None:
-    """Check that a method does what a classifier needs: rank the features, or predict by itself."""
+def check_judge(judge: str, name: str, ranks: bool, predicts: bool) -> None:
+    """Check that a method does what its judge needs: rank the features, or predict by itself."""
     if not ranks and not predicts:
         raise ConfigError(
             f"solver.name: {name} neither predicts nor ranks features: it has no `predict` and, once fitted, no coef_, "
             "feature_importances_ or scores_ with one number per feature; name a classifier or a selector."
         )
-    if classifier == "native" and not predicts:
-        raise ConfigError(f"evaluation.classifier native: {name} does not predict; use knn or linear_svm.")
-    if classifier != "native" and not ranks:
-        raise ConfigError(f"evaluation.classifier {classifier}: {name} does not rank features; use native.")
+    if judge == NATIVE and not predicts:
+        raise ConfigError(f"evaluation.estimator native: {name} does not predict; use knn or linear_svm.")
+    if judge != NATIVE and not ranks:
+        raise ConfigError(f"evaluation.estimator {judge}: {name} does not rank features; use native.")
 
 
 def check_data(config: StudyConfig, dataset: Dataset) -> None:
@@ -117,7 +142,7 @@ def check_data(config: StudyConfig, dataset: Dataset) -> None:
             f"solver.name: {name} does not take the layout {layout} of {dataset.name} ({described}); {able} do."
         )
     if can.max_axes and len(shape := dataset.layout.grid) > can.max_axes:
-        ranks = config.evaluation.classifier != "native"
+        ranks = not config.evaluation.is_native
         able = able_solvers(
             lambda c: TENSOR in c.layouts and c.max_axes is None and (not ranks or c.ranks is not False)
         )
@@ -148,13 +173,13 @@ def _check_values(dataset: Dataset) -> None:
 
 
 def check_evaluation(config: StudyConfig, dataset: Dataset) -> None:
-    """Check the numbers of features and the classifier against the data."""
+    """Check the numbers of features and the estimator against the data."""
     settings = config.evaluation
-    if settings.classifier == "native":
+    if settings.is_native:
         return
     if dataset.layout.is_multitask:
         raise ConfigError(
-            f"evaluation.classifier {settings.classifier} needs one feature space; several tasks take `native`."
+            f"evaluation.estimator {settings.estimator_name} needs one feature space; several tasks take `native`."
         )
     d = dataset.n_features
     if settings.n_features[-1] > d:

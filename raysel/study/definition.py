@@ -27,7 +27,15 @@ from raysel.evaluation.plan import InnerFold, NestedPlan, OuterFold
 from raysel.evaluation.records import TrialRecord
 from raysel.evaluation.scoring import Evaluation
 from raysel.study.background import read_background
-from raysel.study.checks import Problems, check_data, check_evaluation, check_folds, check_method, check_parameters
+from raysel.study.checks import (
+    Problems,
+    check_data,
+    check_evaluation,
+    check_folds,
+    check_method,
+    check_parameters,
+    judge_of,
+)
 from raysel.study.inputs import blocks_of, draw_folds, kept_columns, list_configurations, load_data
 from raysel.study.inspection.leaks import refuse_leaks
 from raysel.study.inspection.remarks import data_remarks, scale_remarks
@@ -175,9 +183,9 @@ class Study:
     def evaluation(self) -> Evaluation:
         """Settings by which fitted selectors are scored."""
         settings = self.config.evaluation
-        tasks = self.dataset.layout.task_names
+        tasks, judge = self.dataset.layout.task_names, judge_of(settings)
         return Evaluation(
-            settings.classifier,
+            judge.name,
             settings.n_features,
             settings.n_neighbors,
             settings.metric,
@@ -185,7 +193,8 @@ class Study:
             settings.report,
             settings.rule,
             settings.references,
-            settings.C if settings.classifier == "linear_svm" else (1.0,),
+            judge.params,
+            judge.settings,
         )
 
     @property

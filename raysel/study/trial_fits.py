@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import TransformerMixin
+from sklearn.base import TransformerMixin, clone
 from sklearn.utils import get_tags
 
 from raysel.base.adapter import ScikitLearnMethod
@@ -20,9 +20,10 @@ from raysel.core.arrays import IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
 from raysel.data.task_blocks import as_samples
+from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE
 from raysel.numerics.classification import class_scores, gives_class_scores
 from raysel.numerics.metrics import Metric, metric
-from raysel.study.checks import check_classifier, metrics_of
+from raysel.study.checks import check_judge, judge_of, metrics_of
 
 #: Number of samples of each class, or with and without each label, in a trial fit.
 _TRIED_PER_CLASS = 10
@@ -33,7 +34,10 @@ class Findings:
     """Properties of a study's method that are known before anything is computed."""
 
     ranks: bool = True
+    #: Types in the method, and in what scores its best features, that a model file must not name.
     untrusted: tuple[str, ...] = ()
+    #: Whether models are written, without the method if it is not trusted.
+    storable: bool = True
 
 
 def _find_out(
@@ -73,11 +77,72 @@ def _find_out(
     for key, solver in tried.items():
         _check_is_as_declared(name, solver, dataset.n_features)
         shown = f"{name} ({key})" if len(tried) > 1 else name
-        check_classifier(config.evaluation.classifier, shown, ranks[key], hasattr(solver, "predict"))
-        if config.evaluation.classifier == "native" and _of_response(config, "class_scores"):
+        check_judge(config.evaluation.estimator_name, shown, ranks[key], hasattr(solver, "predict"))
+        if config.evaluation.is_native and _of_response(config, "class_scores"):
             n_classes = dataset.y.shape[1] if dataset.is_multilabel else len(np.unique(dataset.y[train]))
             class_scores(solver, X[:1], n_classes)  # raises where they are not one for each class
     return Findings(all(ranks.values()), tuple(sorted({t for solver in tried.values() for t in _refused(solver)})))
+
+
+def _untrusted_of_judge(
+    config: StudyConfig, dataset: Dataset, train: IntArray, scaler: TransformerMixin
+) -> tuple[str, ...]:
+    """Fit what scores the best features to a few samples, with each setting, and return its untrusted types.
+
+    Its outputs must be those that the metrics take.
+    """
+    judge = judge_of(config.evaluation)
+    if "." not in judge.name:
+        return ()
+    untrusted: set[str] = set()
+    few, used = train[_few(dataset.y[train])], slice(0, config.evaluation.n_features[0])
+    for setting in judge.settings:
+        shown = ", ".join(f"{key}={value}" for key, value in setting)
+        where = f"evaluation.estimator: {judge.name}{f' ({shown})' if shown else ''}"
+        try:
+            model = judge.make(dataset.y, 0, setting)
+        except Exception as error:  # a constructor of another package may raise anything
+            raise ConfigError(f"{where} cannot be constructed: {error}") from error
+        kind = get_tags(model).estimator_type if hasattr(model, "__sklearn_tags__") else None
+        if kind not in (None, "classifier"):
+            raise ConfigError(f"{where} is a {kind}; use a classifier.")
+        failure: BaseException | None = None
+        for rows in (few, train):  # a fit that fails on few samples is repeated on the whole training set
+            X, y = as_samples(scaler.fit_transform(dataset.X[rows]))[:, used], dataset.y[rows]
+            try:
+                with warnings.catch_warnings(action="ignore"):
+                    model = clone(model).fit(X, y)
+                failure = None
+                break
+            except (Exception, SystemExit) as raised:  # noqa: BLE001 - as above
+                failure = raised
+        if failure is not None:
+            told = f"{type(failure).__name__}: {' '.join(str(failure).split())}"
+            raise ConfigError(f"{where} cannot be fitted to the {len(train)} samples of a training set: {told}")
+        for key, name in metrics_of(config):
+            _check_output(model, X, y, metric(name, key), key, where)
+        untrusted.update(_refused(model))
+    return tuple(sorted(untrusted))
+
+
+def _check_output(model: Any, X: Any, y: LabelArray, measure: Metric, key: str, where: str) -> None:
+    """Check that a metric can be computed of a fitted classifier."""
+    if measure.response == "predict_proba" and not hasattr(model, "predict_proba"):
+        raise ConfigError(
+            f"{key}: {measure.name} needs probabilities, and {where.removeprefix('evaluation.estimator: ')} has no "
+            "predict_proba; take another estimator, or a metric of the predictions."
+        )
+    if measure.response != "predict" and not gives_class_scores(model):
+        raise ConfigError(
+            f"{key}: {measure.name} needs scores of the classes, and {where.removeprefix('evaluation.estimator: ')} "
+            "has neither decision_function nor predict_proba; take another estimator or metric."
+        )
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            measure(y, measure.output(model, X, y), getattr(model, "classes_", None))
+    except (Exception, SystemExit) as error:  # a class of another package may return anything
+        told = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise ConfigError(f"{key}: {measure.name} cannot be computed of {where}: {told}") from error
 
 
 def _check_is_as_declared(name: str, solver: Estimator, n_features: int) -> None:
@@ -105,7 +170,7 @@ def _wrapped(solver: Estimator) -> Any:
     return solver.estimator if isinstance(solver, ScikitLearnMethod) else solver
 
 
-def _refused(solver: Estimator) -> list[str]:
+def _refused(solver: Any) -> list[str]:
     try:
         return untrusted_types(solver)
     except (DataError, TypeError, ValueError, AttributeError, NotImplementedError) as error:  # skops cannot write it
@@ -144,16 +209,16 @@ def check_configurations(
     scaler: TransformerMixin,
 ) -> Findings:
     """Check configurations against the data and the extreme training sets, and determine properties of the method."""
-    if config.evaluation.classifier == "knn" and config.evaluation.n_neighbors > len(train):
+    if config.evaluation.estimator == KNN and config.evaluation.n_neighbors > len(train):
         raise ConfigError(
             f"evaluation.n_neighbors={config.evaluation.n_neighbors} exceeds the {len(train)} samples "
             "of the smallest training set."
         )
     for name, solver in solvers:
-        if config.evaluation.classifier != "native" and not solver.labelled(dataset.y).all():
+        if not config.evaluation.is_native and not solver.labelled(dataset.y).all():
             raise ConfigError(
-                f"evaluation.classifier={config.evaluation.classifier} would take the label of unlabelled samples for "
-                f"a class ({name or config.solver.name}); use evaluation.classifier=native."
+                f"evaluation.estimator={config.evaluation.estimator_name} would take the label of unlabelled samples "
+                f"for a class ({name or config.solver.name}); use evaluation.estimator=native."
             )
         try:
             for rows in (train, largest):
@@ -164,8 +229,12 @@ def check_configurations(
     if config.search.method == "path":
         _check_path([solver for _, solver in solvers])
     findings = _find_out(config, dataset, solvers, train, scaler)
-    if config.tracking.register and findings.untrusted and config.evaluation.classifier == "native":
-        other = ", or use evaluation.classifier knn or linear_svm, whose model needs no part of the method"
+    if config.evaluation.is_native:
+        findings = replace(findings, storable=not findings.untrusted)
+    elif of_judge := _untrusted_of_judge(config, dataset, train, scaler):
+        findings = replace(findings, untrusted=tuple(sorted({*findings.untrusted, *of_judge})), storable=False)
+    if config.tracking.register and not findings.storable:
+        other = ", or use evaluation.estimator knn or linear_svm, whose model needs no part of the method"
         raise ConfigError(
             f"tracking.register: there will be no model to register as {config.tracking.register}: a model file "
             f"must not name {', '.join(findings.untrusted)}; leave tracking.register out"
@@ -191,25 +260,25 @@ def _of_response(config: StudyConfig, *responses: str) -> list[tuple[str, Metric
 
 def _check_outputs(config: StudyConfig, solvers: Sequence[tuple[str, Estimator]]) -> None:
     """Check that what classifies has the outputs that the metrics take; nearest neighbours have all."""
-    classifier, name = config.evaluation.classifier, config.solver.name
-    other = ", or use evaluation.classifier knn or linear_svm if the method ranks features"
+    judge, name = config.evaluation.estimator_name, config.solver.name
+    other = ", or use evaluation.estimator knn or linear_svm if the method ranks features"
     for key, measure in _of_response(config, "class_scores", "decision_function"):
-        for variant, solver in solvers if classifier == "native" else ():
+        for variant, solver in solvers if judge == NATIVE else ():
             if not gives_class_scores(solver):
                 raise ConfigError(
                     f"{key}: {measure.name} needs scores of the classes, and {name} ({variant}) has neither "
                     f"decision_function nor predict_proba; leave the metric out{other}."
                 )
     for key, measure in _of_response(config, "predict_proba"):
-        if classifier == "linear_svm":
+        if judge == LINEAR_SVM:
             raise ConfigError(
-                f"{key}: {measure.name} needs probabilities, and the decision of evaluation.classifier linear_svm is "
-                "none: use a classifier with predict_proba, e.g. knn with several evaluation.n_neighbors, or a metric "
-                "of the decision, e.g. roc_auc for two classes."
+                f"{key}: {measure.name} needs probabilities, and the decision of evaluation.estimator linear_svm is "
+                "none: use a classifier that has them, e.g. evaluation.estimator: "
+                "sklearn.linear_model.LogisticRegression, or a metric of the decision, e.g. roc_auc for two classes."
             )
-        for variant, solver in solvers if classifier == "native" else ():
+        for variant, solver in solvers if judge == NATIVE else ():
             if not hasattr(solver, "predict_proba"):
                 raise ConfigError(
                     f"{key}: {measure.name} needs probabilities, and {name} ({variant}) has no predict_proba; leave "
-                    "the metric out, or use evaluation.classifier knn if the method ranks features."
+                    "the metric out, or use evaluation.estimator knn if the method ranks features."
                 )

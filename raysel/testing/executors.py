@@ -28,10 +28,10 @@ _SMR = {"name": "smr", "params": {"max_iter": 4}, "space": {"alpha": [0.01, 0.1,
 #: The kinds of study that an executor must compute: each search, each evaluation, trials that fail.
 STUDIES: dict[str, dict[str, Any]] = {
     "grid": {"solver": {**_SMR, "params": {"max_iter": 4, "init": "random"}}},
-    "linear svm": {"solver": _SMR, "evaluation": {"classifier": "linear_svm", "n_features": [4, 8]}},
+    "linear svm": {"solver": _SMR, "evaluation": {"estimator": "linear_svm", "n_features": [4, 8]}},
     "one-shot method": {
         "solver": {"name": "linear_svm", "params": {"penalty": "l1"}, "space": {"C": [1e-4, 0.1, 1.0]}},
-        "evaluation": {"classifier": "native"},
+        "evaluation": {"estimator": "native"},
     },
     "failing": {
         # Such an alpha times the penalty of zeros under such a zeta overflows to infinity.
@@ -43,7 +43,7 @@ STUDIES: dict[str, dict[str, Any]] = {
     },
     "path": {
         "solver": {"name": "smml", "params": {"tol": 1e-2}, "space": {"gamma1": [0.1, 0.4, 2.0], "gamma2": [0.0, 0.2]}},
-        "evaluation": {"classifier": "native"},
+        "evaluation": {"estimator": "native"},
         "search": {"method": "path"},
     },
     "asha": {

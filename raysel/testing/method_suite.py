@@ -79,7 +79,7 @@ def _study(case: MethodCase, samples: Samples, y: Any, folder: Path, **search: A
     space = {key: [default[key], value] for key, value in changed.items() if isinstance(default.get(key), float)}
     params = {key: value for key, value in case.params.items() if key not in space}
     ranked = {"n_features": [d // 4, d // 2], "choose_n": "best"}
-    evaluation = {"classifier": "native"} if case.capabilities.predicts else ranked
+    evaluation = {"estimator": "native"} if case.capabilities.predicts else ranked
     config = {
         "name": "suite",
         "seed": 1,

@@ -30,6 +30,31 @@ def _from_schema_1(line: Mapping[str, Any], study: Mapping[str, Any]) -> Mapping
     return line
 
 
+def _from_schema_2(line: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Convert a line of raysel up to 0.7, where the estimator is called classifier and its only setting is C."""
+    kind = line.get("kind")
+    if kind == "study":
+        evaluation = dict(line["config"]["evaluation"])
+        evaluation = {"estimator": evaluation.pop("classifier"), **evaluation}
+        return {**line, "schema": SCHEMA, "config": {**line["config"], "evaluation": evaluation}}
+    if kind == "trial":
+        return {**line, "folds": {name: _with_settings(trace) for name, trace in line.get("folds", {}).items()}}
+    if kind == "refit":
+        line = _with_settings(line)
+        named = line.pop("reference_c", {})
+        return {**line, "reference_settings": {name: _settings(values) for name, values in named.items()}}
+    return line
+
+
+def _with_settings(record: Mapping[str, Any]) -> dict[str, Any]:
+    converted = dict(record)
+    return {**converted, "settings": _settings(converted.pop("C", []))} if "C" in converted else converted
+
+
+def _settings(values: Iterable[float]) -> list[dict[str, float]]:
+    return [{"C": value} for value in values]
+
+
 def _config(study: Mapping[str, Any]) -> Mapping[str, Any]:
     """The configuration, with the rule by which raysel 0.1 scored."""
     config: Mapping[str, Any] = study["config"]
@@ -162,7 +187,9 @@ class RecordReader:
                 if schema not in range(1, SCHEMA + 1):
                     raise DirectoryError(f"written by a newer version of raysel (schema {schema}); update raysel.")
                 self._schema, self._line = schema, line
-            record = record_from_line(line if self._schema == SCHEMA else _from_schema_1(line, self._line))
+            if self._schema == 1:
+                line = _from_schema_1(line, self._line)
+            record = record_from_line(line if self._schema == SCHEMA else _from_schema_2(line))
             if record is not None and self._checked:
                 check_record(record, self._study)
         except DirectoryError as error:

@@ -203,10 +203,11 @@ def _question(study: StudyRecord) -> str:
     """Return the question of a study as text, from its configuration."""
     config = study.config
     solver, scored = config.get("solver", {}).get("name", "the method"), config.get("evaluation", {})
-    classifier = scored.get("classifier", "native")
+    estimator = scored.get("estimator", "native")
+    estimator = estimator["name"] if isinstance(estimator, dict) else estimator
     size = f"{study.n_samples} samples x {len(study.feature_names)} features"
-    by = "its own prediction" if classifier == "native" else f"{classifier} on its best features"
-    at = "" if classifier == "native" else f", {_which_number(study, scored.get('n_features', ()))}"
+    by = "its own prediction" if estimator == "native" else f"{estimator} on its best features"
+    at = "" if estimator == "native" else f", {_which_number(study, scored.get('n_features', ()))}"
     data, method = markdown_text(dataset_name(study)), markdown_text(solver)
     return (
         f"Which features of `{data}` ({size}) tell its classes apart, and how well do they on samples "

@@ -19,7 +19,7 @@ from raysel.evaluation.plan import FINAL
 from raysel.evaluation.records import ChooseN, InnerTrace, PathRecord, RefitRecord, TrialRecord
 
 #: Version of the format; increase it when a record changes its fields, and convert the former lines in the journal.
-SCHEMA = 2
+SCHEMA = 3
 
 #: Fields of a study's record that can name URIs.
 _WITH_URIS = ("uri", "config", "data_files")
@@ -193,7 +193,7 @@ _LAST_TIME = 253402300799.0
 _KEYS = (
     "seed",
     *("dataset.scaling", "solver.name", "cv.outer", "search.method", "search.synchronous"),
-    *("evaluation.classifier", "evaluation.metric", "evaluation.n_neighbors", "evaluation.n_features"),
+    *("evaluation.estimator", "evaluation.metric", "evaluation.n_neighbors", "evaluation.n_features"),
 )
 _STATUSES = {
     TrialRecord: ("finished", "null", "stopped", "failed"),
@@ -258,7 +258,7 @@ def _check_config(study: StudyRecord) -> None:
         raise ValueError(f"{error}\nIf a newer version of raysel wrote it, update raysel") from error
     named = (config["name"], config["evaluation"]["metric"])
     _check((study.name, study.metric) == named, "its name or metric is not that of its configuration")
-    scored = config["evaluation"]["classifier"] != "native"
+    scored = config["evaluation"]["estimator"] != "native"
     sizes = config["evaluation"]["n_features"]
     _check(not scored or len(study.labels) == len(sizes), "there is not one label for each number of features")
 
@@ -275,7 +275,7 @@ def _check_fits(record: TrialRecord | PathRecord | RefitRecord, study: StudyReco
             if not trace.error:
                 complete = record.status in ("finished", "null")
                 _check(bool(trace.inner) or not complete, "a fold has no inner fits")
-                _check(len(trace.C) in (0, n), "a fold has not one C for each number of features")
+                _check(len(trace.settings) in (0, n), "a fold has not one setting for each number of features")
                 _check_inner(trace.inner, n, complete=complete)
 
 
@@ -293,11 +293,11 @@ def _check_refit(record: RefitRecord, study: StudyRecord, n: int) -> None:
         "test_scores": (record.test_scores, (0,) if record.fold == FINAL else (n,)),
         "inner_curve": (record.inner_curve, (0, n)),
         "training_scores": (record.training_scores, (0, n)),
-        "C": (record.C, (0, n)),
+        "settings": (record.settings, (0, n)),
         "confusion": (record.confusion, (0, n_classes)),
         **{f"report[{name}]": (values, (0, n)) for name, values in record.report.items()},
         **{f"references[{name}]": (values, (0, 1, n)) for name, values in record.references.items()},
-        **{f"reference_c[{name}]": (values, (0, 1, n)) for name, values in record.reference_c.items()},
+        **{f"reference_settings[{name}]": (each, (0, 1, n)) for name, each in record.reference_settings.items()},
     }
     for name, (values, lengths) in lists.items():
         if values is not None and len(values) not in lengths:

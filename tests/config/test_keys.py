@@ -31,7 +31,9 @@ def leaves(schema: dict[str, Any], prefix: str = "") -> Iterator[str]:
     """The keys that hold no section, by pydantic's JSON schema."""
     for name, entry in schema["properties"].items():
         parts = [entry, *entry.get("anyOf", ())]
-        if sections := [part["$ref"] for part in parts if "$ref" in part]:
+        if name == "estimator":  # a word, or a section
+            yield prefix + name
+        elif sections := [part["$ref"] for part in parts if "$ref" in part]:
             yield from leaves(section(sections[0]), f"{prefix}{name}.")
         elif lists := [part["items"]["$ref"] for part in parts if "$ref" in part.get("items", ())]:
             yield from leaves(section(lists[0]), f"{prefix}{name}[].")

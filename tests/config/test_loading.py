@@ -24,7 +24,7 @@ solver:
   name: smr
   params: {max_iter: 20, tol: 1e-4}
   space: {alpha: {logspace: [0.01, 1, 3]}, rank: [1, 2]}
-evaluation: {classifier: knn, n_neighbors: 3, n_features: [4, 8], choose_n: best, metric: accuracy,
+evaluation: {estimator: knn, n_neighbors: 3, n_features: [4, 8], choose_n: best, metric: accuracy,
   references: false}
 cv: {outer: 3, inner: 4, repeats: 2, groups: subject, plan: plan.json}
 search:
@@ -156,7 +156,7 @@ WRONG_VALUES = [
     ("solver.space.alpha={logspace: [0.1, 1]}", "solver.space.alpha", "3 finite numbers"),
     ("solver.space.alpha={logspace: [0.1, 0.1, 4]}", "solver.space.alpha", "twice"),
     ("solver.space.alpha={logspace: [0.1, 1, 1e9]}", "solver.space.alpha", "10000"),
-    ("evaluation.classifier=svm", "evaluation.classifier", "svm"),
+    ("evaluation.classifier=svm", "evaluation.estimator", "svm"),
     ("evaluation.n_features=[8, 4]", "evaluation", "[8, 4]"),
     ("evaluation.n_features=[0, 8]", "evaluation.n_features.0", "0"),
     ("evaluation.n_features=[]", "evaluation", "n_features"),
@@ -302,7 +302,9 @@ dataset.delimiter=;  dataset.order=F  dataset.only=[hog]  dataset.only=[hog, lbp
 solver.name=smml  solver.params.tol=1e-5  solver.params.max_iter=21  solver.params.p=1
 solver.space.alpha={logspace: [0.01, 1, 4]}  solver.space.alpha={loguniform: [0.01, 1]}
 solver.space.alpha={uniform: [0.01, 1]}  solver.space.rank=[1, 2, 3]  solver.space.rank={randint: [1, 2]}
-evaluation.classifier=linear_svm  evaluation.n_neighbors=1  evaluation.n_features=[4]  evaluation.choose_n=mean
+evaluation.estimator=linear_svm  evaluation.estimator=sklearn.svm.SVC
+evaluation.estimator={name: sklearn.svm.SVC, params: {C: 2}}
+evaluation.estimator={name: sklearn.svm.SVC, space: {C: [1, 2]}}  evaluation.n_neighbors=1  evaluation.n_features=[4]  evaluation.choose_n=mean
 evaluation.references=true  evaluation.metric=balanced_accuracy  evaluation.report=[macro_f1]
 evaluation.report=[macro_f1, mean_average_precision]
 cv.outer=4  cv.inner=3  cv.repeats=1  cv={outer: 5, blocks: {size: 30, gap: 2}}  cv.train_per_class=3
@@ -316,7 +318,9 @@ SAME = re.split(
     """\
 name=other  output=null  pictures=[]  dataset.background=brain.png  dataset.keep=[time]  tracking=null  tracking.uri=x
 tracking.register=digits model  search.max_concurrent=null  search.resources={GPU: 1}  search.executor=serial
-evaluation.C=[1.0]  search.time_budget=61  search.trial_timeout=null  search.max_failures=0""".replace("\n", "  "),
+evaluation.C=[1.0]  evaluation.classifier=knn  evaluation.estimator=knn  search.time_budget=61  search.trial_timeout=null  search.max_failures=0""".replace(
+        "\n", "  "
+    ),
 )
 
 

@@ -151,10 +151,10 @@ def test_a_ranking_that_only_the_inner_folds_define_is_left_out():
     X = np.stack([rng.permutation(np.repeat([0.0, 1.0], 20)) for _ in range(6)], axis=1)  # of equal variance
     y = rng.permutation(np.repeat([0, 1], 20))
     inner = [Sets(X[a], y[a], X[b], y[b], SEED) for a, b in ((slice(25), slice(25, 40)), (slice(15, 40), slice(15)))]
-    evaluation = Evaluation("linear_svm", (2, 4), C=(0.1, 1.0))
+    evaluation = Evaluation("linear_svm", (2, 4), settings=((("C", 0.1),), (("C", 1.0),)))
     actual = reference_scores(Sets(X, y, X, y, SEED), inner, evaluation=evaluation)
     assert set(REFERENCES) - set(actual.scores) == {"variance"}
-    assert set(actual.C) == {"all features", "f_test"}
+    assert set(actual.settings) == {"all features", "f_test"}
 
 
 @pytest.mark.parametrize("classifier", ["knn", "native"])
@@ -226,7 +226,7 @@ def test_a_reference_chooses_n_and_c_by_the_inner_folds_of_its_outer_fold(tmp_pa
                         values[i, j, k] = score(inner.train, inner.validation, np.sort(best(order, n)), C, state)
             means = values.mean(axis=0)
             chosen = [grid[first(means[:, k])] for k in range(len(sizes))]
-            assert record.reference_c[name] == chosen
+            assert record.reference_settings[name] == [{"C": C} for C in chosen]
             assert record.reference_positions[name] == first(means.max(axis=0))
             order, state = rank(X[fold.train], y[fold.train]), fold.random_state(study.config.seed)
             expected = [
@@ -235,8 +235,9 @@ def test_a_reference_chooses_n_and_c_by_the_inner_folds_of_its_outer_fold(tmp_pa
             ]
             assert record.references[name] == pytest.approx(expected)
             assert record.reference(name) == pytest.approx(expected[first(means.max(axis=0))])
-        assert len(record.reference_c["all features"]) == 1
-    assert {C for refit in refits for chosen in refit.record.reference_c.values() for C in chosen} != {1.0}
+        assert len(record.reference_settings["all features"]) == 1
+    chosen = [setting for refit in refits for each in refit.record.reference_settings.values() for setting in each]
+    assert {setting["C"] for setting in chosen} != {1.0}
 
 
 @pytest.mark.parametrize("classifier", ["knn", "linear_svm"])
@@ -248,11 +249,11 @@ def test_a_reference_scores_what_a_study_of_its_method_does(tmp_path, classifier
         record = refit.record
         assert record.references["variance"] == record.test_scores
         assert record.reference_positions.get("variance") == record.position
-        assert record.reference_c.get("variance", []) == record.C
+        assert record.reference_settings.get("variance", []) == record.settings
         model = refit.model.named_steps["classifier"]
         if classifier == "linear_svm":
             position = study.evaluation.n_features.index(record.n_features)
-            assert record.C[position] == model.C
+            assert record.settings[position] == {"C": model.C}
 
 
 def test_along_a_path_c_is_chosen_once_all_inner_training_sets_have_ended(tmp_path):
@@ -267,10 +268,11 @@ def test_along_a_path_c_is_chosen_once_all_inner_training_sets_have_ended(tmp_pa
         for fold, trace in trial["folds"].items():
             every = np.array([paths[fold, i][id_]["scores"] for i in range(2)])  # (n_inner, n_C, n_sizes)
             chosen = every.mean(axis=0).round(12).argmax(axis=0)
-            assert trace["C"] == [evaluation["C"][i] for i in chosen]
+            assert trace["settings"] == [{"C": evaluation["C"][i]} for i in chosen]
             expected = [[[float(every[i, j, k]) for k, j in enumerate(chosen)]] for i in range(2)]
             assert [fit["scores"] for fit in trace["inner"]] == expected
-    assert all(trials[refit.record.trial]["folds"][refit.record.fold]["C"] == refit.record.C for refit in refits)
+    for refit in refits:
+        assert trials[refit.record.trial]["folds"][refit.record.fold]["settings"] == refit.record.settings
 
 
 @pytest.fixture

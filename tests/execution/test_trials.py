@@ -27,7 +27,7 @@ def plain_trace(study, params, fold):
         train, held_out = (np.ascontiguousarray(scaler.transform(X[i])) for i in (inner.train, inner.validation))
         state = fold.random_state(study.config.seed, number)
         sets = train, y[inner.train], held_out, y[inner.validation]
-        by_c = [study.evaluation.scorer(*sets, state, C=C) for C in study.evaluation.C]
+        by_c = [study.evaluation.scorer(*sets, state, settings=[each]) for each in study.evaluation.settings]
         score = by_c[0]
         solver = study.solver(params, state)
         objective, scores = [], []
@@ -46,7 +46,12 @@ def plain_trace(study, params, fold):
             chosen.append(int(np.argmax(np.round(means, 12))))
         for inner in inners:
             inner["scores"] = [[inner["scores"][c][position] for position, c in enumerate(chosen)]]
-    return {"null": False, "inner": inners, "error": "", "C": [study.evaluation.C[c] for c in chosen]}
+    return {
+        "null": False,
+        "inner": inners,
+        "error": "",
+        "settings": [dict(study.evaluation.settings[c]) for c in chosen],
+    }
 
 
 @pytest.mark.parametrize(

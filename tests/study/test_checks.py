@@ -180,7 +180,7 @@ def test_configurations_that_prepare_alike_have_one_key(digits):
 def test_the_mark_of_unlabelled_samples_is_no_class_of_a_classifier(digits):
     solver = {"name": "semisupervised_mtda", "space": {"unlabelled": [3]}}
     for classifier in ("knn", "linear_svm"):
-        with pytest.raises(ConfigError, match=f"classifier={classifier} would take.*unlabelled.*classifier=native"):
+        with pytest.raises(ConfigError, match=f"estimator={classifier} would take.*unlabelled.*estimator=native"):
             make_study(digits, solver=solver, evaluation={"classifier": classifier, "n_features": [4]})
     make_study(digits, solver=solver, evaluation=NATIVE)
 

@@ -73,6 +73,7 @@ def test_the_stored_studies_are_of_schema_1_and_of_these_data(here):
 def test_its_configuration_is_read_with_the_rule_of_raysel_0_1(here):
     for name in ("finished", "interrupted"):
         written = lines(here / name)[0]["config"]
+        written["evaluation"]["estimator"] = written["evaluation"].pop("classifier")
         stored = StoredStudy.read(StudyDirectory(here / name)).study
         assert stored.choose_n == "mean"
         assert stored.config == {**written, "evaluation": {**written["evaluation"], "choose_n": "mean"}}
@@ -109,6 +110,7 @@ def test_a_finished_study_is_uploaded_as_it_was(here):
     runs = {run.data.tags["raysel.key"]: run for run in client.search_runs(["1"])}
     written = lines(STORED / "finished")
     params = {key: str(value) for key, value in written[0]["params"].items()}
+    params["evaluation.estimator"] = params.pop("evaluation.classifier")
     assert runs["study"].data.params == params | {"evaluation.choose_n": "mean"}
     assert runs["study"].data.metrics == rounded(written[-1]["metrics"])
     assert runs["study"].data.tags["mlflow.note.content"] == written[-1]["note"]

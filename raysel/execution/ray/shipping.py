@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from raysel.base.registry import GROUP as ESTIMATORS
-from raysel.base.registry import imports_code
 from raysel.core.errors import ConfigError
 from raysel.data.loading import GROUP as READERS
 from raysel.numerics.metrics import GROUP as METRICS
+from raysel.study.checks import imported_code
 from raysel.study.definition import Study
 from raysel.study.identity import imported_names
 
@@ -84,13 +84,13 @@ class ShippedCode:
 def shipped_code(studies: Sequence[Study]) -> ShippedCode:
     """Find the code that the workers need to compute some studies and may lack.
 
-    It is raysel itself, the module of each dotted solver of the user's own with the modules beside it that it imports,
+    It is raysel itself, the module of each dotted name of the user's own with the modules beside it that it imports,
     and all packages that register estimators, metrics or readers. Packages that are installed with pip are not shipped
-    for a dotted solver: nodes need the same.
+    for a dotted name: nodes need the same.
     """
     modules = {"raysel": Path(__file__).resolve().parents[2]}
-    solvers = {study.config.solver.name for study in studies}
-    for name in sorted(solver.partition(".")[0] for solver in solvers if imports_code(solver)):
+    dotted = {name for study in studies for name in imported_code(study.config).values()}
+    for name in sorted(name.partition(".")[0] for name in dotted):
         source = _source(name)
         if source is not None and not _is_installed(source):
             modules |= dict(_with_neighbours(name, source))

@@ -179,8 +179,8 @@ def _lacking(label: str, reasons: Mapping[str, str], verb: str = "") -> str:
 
 
 def _unlike_methods(named: Mapping[str, ComparisonResult], labels: Sequence[str]) -> Iterator[str]:
-    """Sentences on labels that stand for several solvers or are scored by several classifiers."""
-    parts = (("solvers", "solver", "name"), ("classifiers", "evaluation", "classifier"))
+    """Sentences on labels that stand for several solvers or are scored by several estimators."""
+    parts = (("solvers", "solver", "name"), ("estimators", "evaluation", "estimator"))
     for label, (what, section, key) in itertools.product(labels, parts):
         used = _grouped((one.studies[label].config[section][key], name) for name, one in named.items())
         if len(used) > 1:

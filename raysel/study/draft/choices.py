@@ -235,17 +235,17 @@ def _like_pixels(X: FloatArray, low: FloatArray, high: FloatArray) -> bool:
 
 
 def evaluation_entries(dataset: Dataset) -> list[Entry]:
-    """Choose the classifier, the numbers of features and the metric."""
+    """Choose the estimator, the numbers of features and the metric."""
     if dataset.is_multilabel or dataset.layout.is_multimodal:
         why = "the model's own prediction from all features; knn and linear_svm are fitted to the best n_features"
-        return [Entry("evaluation.classifier", "native", why), _metric(dataset)]
+        return [Entry("evaluation.estimator", "native", why), _metric(dataset)]
     value, why = "knn", "the nearest training sample in the best n_features cells; or linear_svm, native"
     if dataset.layout.noun == "table":
         value, why = "linear_svm", "fitted to the best n_features columns; or knn, native"
     numbers = feature_numbers(dataset.n_features)
     which = f"numbers of best features that are scored, of {dataset.n_features}; inner folds choose one"
     return [
-        Entry("evaluation.classifier", value, why),
+        Entry("evaluation.estimator", value, why),
         Entry("evaluation.n_features", numbers, which),
         _metric(dataset),
     ]

@@ -182,7 +182,7 @@ def test_the_draft_reads_the_file_as_it_is_meant(make, tmp_path, monkeypatch, re
 
 def reference_scores(X: np.ndarray, y: np.ndarray, groups: np.ndarray | None, config: StudyConfig) -> np.ndarray:
     """Score of each outer fold by scikit-learn: F-test and classifier on tables and images, SVM on modalities."""
-    name, grid = config.evaluation.classifier, {"select__k": list(config.evaluation.n_features)}
+    name, grid = config.evaluation.estimator, {"select__k": list(config.evaluation.n_features)}
     steps: list[tuple[str, Any]] = [] if name == "knn" else [("scale", StandardScaler())]
     if name == "native":
         steps, grid = (

@@ -1,0 +1,85 @@
+"""What scores the best features: nearest neighbours, a linear SVM, or another classifier, with its settings."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from inspect import isclass, signature
+from typing import Any, TypeAlias
+
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import LinearSVC
+from sklearn.utils import get_tags
+
+from raysel.core.arrays import LabelArray
+from raysel.core.errors import ConfigError
+from raysel.core.plugins import import_dotted
+from raysel.evaluation.neighbours import NearestNeighborsClassifier
+
+#: Judges without a dotted name.
+NATIVE, KNN, LINEAR_SVM = JUDGES = ("native", "knn", "linear_svm")
+
+#: Parameters of a judge with their values, in the order in which they are written.
+Setting: TypeAlias = tuple[tuple[str, Any], ...]
+
+_EXAMPLE = "write a dotted name such as sklearn.linear_model.LogisticRegression."
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Estimator that is fitted to the best features and scored; ``native`` is the method's own prediction."""
+
+    name: str
+    params: Setting = ()
+    #: Settings that the inner scores choose from, for each number of features.
+    settings: tuple[Setting, ...] = ((),)
+
+    @classmethod
+    def of(cls, name: str, params: Mapping[str, Any], space: Mapping[str, Sequence[Any]]) -> Judge:
+        """Return a judge with all combinations of the values of a space, the last parameter's changing first."""
+        values = [[(key, value) for value in domain] for key, domain in space.items()]
+        return cls(name, tuple(params.items()), tuple(itertools.product(*values)))
+
+    @property
+    def every_iteration(self) -> bool:
+        """Whether it scores each iteration; others than k-NN are too slow for it and score the last one only."""
+        return self.name in (NATIVE, KNN)
+
+    def make(self, y: LabelArray, random_state: int, setting: Setting = ()) -> Any:
+        """Return the unfitted estimator that is trained on the best features.
+
+        `y` is (n_samples,) or (n_samples, n_labels).
+        """
+        values = {**dict(self.params), **dict(setting)}
+        if self.name == KNN:
+            return NearestNeighborsClassifier(**values)
+        if self.name == LINEAR_SVM:
+            model: Any = LinearSVC(random_state=random_state, max_iter=10_000, **values)
+        else:
+            judge = judge_class(self.name)
+            seed = {"random_state": random_state} if "random_state" in signature(judge).parameters else {}
+            model = judge(**{**seed, **values})
+        tags = get_tags(model).classifier_tags
+        takes_labels = y.ndim == 1 or (tags is not None and tags.multi_label)
+        return model if takes_labels else OneVsRestClassifier(model)
+
+
+def judge_class(name: str, key: str = "evaluation.estimator") -> type[Any]:
+    """Import the class of a judge in scikit-learn's style."""
+    judge = import_dotted(name, key, _EXAMPLE, JUDGES, isclass)
+    if not isclass(judge):
+        raise ConfigError(f"{key}: {name} is a {type(judge).__name__}, not a class; {_EXAMPLE}")
+    missing = [method for method in ("fit", "predict", "get_params") if not callable(getattr(judge, method, None))]
+    if missing:
+        lacking = " and no ".join(missing)
+        raise ConfigError(f"{key}: {name} has no {lacking}; give a classifier in scikit-learn's style.")
+    return judge
+
+
+def is_imported(name: str) -> bool:
+    """Return whether a name is the dotted name of code outside raysel and scikit-learn.
+
+    Such a name is imported only if the user gives it, not if it is read from a study's directory.
+    """
+    return "." in name and not name.startswith(("raysel.", "sklearn."))
