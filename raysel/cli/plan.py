@@ -22,6 +22,7 @@ from raysel.results import description
 from raysel.results.description import Preview
 from raysel.results.progress import counted, duration
 from raysel.results.remarks import storage_remedy
+from raysel.results.texts import positive_sentence
 from raysel.run.definition import Comparison, naming
 from raysel.run.launch import THIS_MACHINE, Nodes, Slots, slots
 from raysel.study.cost import CostEstimate, estimate_cost
@@ -42,7 +43,7 @@ def describe(comparison: Comparison, width: int | None = None, nodes: Nodes = No
     for label, study in comparison.studies.items():
         with nullcontext() if comparison.is_study else naming(label):
             plans.append(_Planned(label, study, estimate_cost(study), slots(study, nodes)))
-    of_method = description.method_facts(first.config.to_dict())
+    of_method = [*description.method_facts(first.config.to_dict()), *_positive_row(first)]
     yield from section("data", _data_headline(first), _data_rows(first, nodes), width)
     if comparison.is_study:
         yield from section("method", _describe_method(first), of_method, width)
@@ -79,6 +80,13 @@ class _Planned(NamedTuple):
     study: Study
     cost: CostEstimate
     places: Slots
+
+
+def _positive_row(study: Study) -> Iterator[tuple[str, str]]:
+    """Say which of two classes the metrics look at."""
+    classes = () if study.dataset.is_multilabel else [str(name) for name in study.dataset.classes]
+    if positive := positive_sentence(study.config.evaluation.model_dump(mode="json"), classes):
+        yield "positive", positive
 
 
 def _member_rows(plan: _Planned, first: Study) -> Iterator[tuple[str, str]]:

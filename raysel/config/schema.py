@@ -227,8 +227,8 @@ class EvaluationConfig(_Section):
     references: Annotated[bool, Field(strict=True)] = True
     """Whether the outer folds also score all features, the rankings by variance and by F-test, and chance, with the
     same estimator; each chooses its number of features, and setting, by its own inner scores. With native: all
-    features by the 1-nearest neighbour, and chance, which is the better of the most frequent class and a stratified
-    guess."""
+    features by the 1-nearest neighbour, and chance, which is the better of a guess that is the same for all samples and
+    a stratified one."""
 
     @model_validator(mode="before")
     @classmethod

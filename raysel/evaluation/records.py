@@ -358,6 +358,9 @@ class RefitRecord:
     #: ``classes`` of the study; for several labels a sample one row ``[tn, fp, fn, tp]`` a label; samples without a
     #: label are left out.
     confusion: list[list[int]] = field(default_factory=list)
+    #: Outputs of the model with ``n_features`` for the test samples, `TestOutputs.to_json`; empty if it has none, if
+    #: there are too many, for several tasks, and if they were not recorded.
+    outputs: dict[str, Any] = field(default_factory=dict)
     #: Number of training and of test samples; 0 if it was not recorded.
     n_train: int = 0
     n_test: int = 0

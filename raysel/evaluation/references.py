@@ -18,11 +18,17 @@ from raysel.evaluation.judges import KNN, Setting
 from raysel.evaluation.records import choose_n, choose_setting
 from raysel.evaluation.scoring import Evaluation
 from raysel.evaluation.selectors import usable_scores
-from raysel.numerics.metrics import metric
+from raysel.numerics.metrics import METRICS, Metric, metric
 from raysel.numerics.rankings import selection_ranks, stability_at_every_n
 
-#: Guesses that read no feature, by their name in a record: of these the better one is chance.
-MOST_FREQUENT, STRATIFIED = GUESSES = ("most frequent class", "stratified guess")
+#: Guesses that read no feature, by their name in a record: the better of the constant one that fits the metric and the
+#: stratified one is chance.
+MOST_FREQUENT, CONSTANT, SHARES, STRATIFIED = GUESSES = (
+    "most frequent class",
+    "best constant class",
+    "class shares",
+    "stratified guess",
+)
 #: Names of the references, in the order in which they are shown.
 ALL_FEATURES, VARIANCE, F_TEST = RANKINGS = ("all features", "variance", "f_test")
 REFERENCES = (*RANKINGS, *GUESSES)
@@ -85,7 +91,7 @@ def reference_scores(outer: Sets, inner: Iterable[Sets] = (), *, evaluation: Eva
         )
         parts = _by_task(outer)
         result.scores[ALL_FEATURES] = _scored(lambda: [_ranked(ALL_FEATURES, part, nearest)[0] for part in parts])
-    for name in GUESSES:
+    for name in (_constant_guess(metric(evaluation.metric), outer.y_train), STRATIFIED):
         result.scores[name] = _scored(lambda: [_guess(name, part, evaluation.metric) for part in parts])  # noqa: B023
     result.scores = {name: values for name, values in result.scores.items() if values}
     return result
@@ -159,12 +165,30 @@ def _f_values(X: FloatArray, y: LabelArray) -> FloatArray:
     return np.mean([np.nan_to_num(value, nan=0.0, posinf=np.inf) for value in values], axis=0)
 
 
+def _constant_guess(measure: Metric, y: LabelArray) -> str:
+    """Name of the guess that is the same for all samples, of those that fit a metric."""
+    if measure.response in ("decision_function", "predict_proba"):
+        return SHARES
+    # Of raysel's own metrics no constant class is better than the most frequent one.
+    own = measure.name in METRICS or y.ndim == 2
+    return MOST_FREQUENT if own else CONSTANT
+
+
+def _best_constant(measure: Metric, y: LabelArray) -> Any:
+    """Class whose constant prediction has the best score of the training labels; of equal ones the most frequent."""
+    classes, counts = np.unique(y, return_counts=True)
+    scores = {c: measure(y, np.full(len(y), c), classes) for c in classes[np.argsort(-counts, kind="stable")]}
+    return max(scores, key=lambda c: -np.inf if np.isnan(scores[c]) else scores[c])
+
+
 def _guess(name: str, sets: Sets, metric_name: str) -> float:
     X_train, y_train, X_test, y_test = sets[:4]
     measure = metric(metric_name)
     # It reads no feature, so it needs no copy of the samples.
     nothing, tested = np.zeros((len(X_train), 1)), np.zeros((len(X_test), 1))
-    dummy = DummyClassifier(strategy="stratified" if name == STRATIFIED else "most_frequent").fit(nothing, y_train)
+    strategies = {STRATIFIED: "stratified", MOST_FREQUENT: "most_frequent", SHARES: "prior", CONSTANT: "constant"}
+    constant = _best_constant(measure, y_train) if name == CONSTANT else None
+    dummy = DummyClassifier(strategy=strategies[name], constant=constant).fit(nothing, y_train)
     seeds = np.random.SeedSequence(sets.random_state).generate_state(CHANCE_DRAWS) if name == STRATIFIED else [0]
     values = []
     for seed in seeds:

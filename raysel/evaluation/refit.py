@@ -20,6 +20,7 @@ from raysel.core.machine import now
 from raysel.data.scaling import scale_in_place, scale_training
 from raysel.data.task_blocks import Samples, TaskBlocks, constant_features
 from raysel.evaluation.judges import Setting
+from raysel.evaluation.outputs import TestOutputs
 from raysel.evaluation.pipeline import FeaturePipeline
 from raysel.evaluation.plan import InnerFold, OuterFold
 from raysel.evaluation.records import RefitRecord, TrialRecord, convergence_of
@@ -72,6 +73,17 @@ class FoldModels:
             for key, (selector, classifier) in distinct.items()
         }
         return [results[id(selector)] for selector, _ in models]
+
+    def outputs(self, X: Samples, y: LabelArray, n: int | None) -> dict[str, Any]:
+        """Outputs of the model with a number of features, `TestOutputs.to_json`; empty if there are none to record.
+
+        `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels).
+        """
+        if isinstance(X, TaskBlocks):
+            return {}
+        selector, model = (None, self.solver) if n is None else self._at(n)
+        found = TestOutputs.of(model, X if selector is None else selector.transform(X), y)
+        return {} if found is None else found.to_json()
 
     def _at(self, n: int) -> tuple[RankedSelector, Any]:
         """Selector of the best n features and its trained classifier; the same for all n above the scored features."""
@@ -178,6 +190,7 @@ def refit_winner(
     report: dict[str, list[float | None]] = {}
     redundant: list[float | None] = []
     counts: list[list[int]] = []
+    outputs: dict[str, Any] = {}
     references = ReferenceScores()
     if len(fold.test):
         X_test, y_test = scale_in_place(scaler, X[fold.test]), y[fold.test]
@@ -187,6 +200,7 @@ def refit_winner(
         predicted = outcomes[0 if n_features is None else chosen.position].predicted
         known = solver.labelled(y_test)
         counts = confusion(y_test[known], predicted[known], np.unique(y) if classes is None else classes)
+        outputs = models.outputs(X_test[known], y_test[known], n_features)
         if evaluation.references:
             sets = Sets(X_train, y_train, X_test, y_test, random_state, constant)
             labelled = solver.labelled(y_train)
@@ -223,6 +237,7 @@ def refit_winner(
         references=references.scores,
         training_scores=training.tolist() if np.isfinite(training).all() else [],
         confusion=counts,
+        outputs=outputs,
         n_train=len(fold.train),
         n_test=len(fold.test),
         settings=trace.settings,

@@ -247,6 +247,14 @@ def metric_range(name: str) -> tuple[float, float]:
     return _of_scikit_learn(name).range if is_scorer else (-math.inf, math.inf)
 
 
+def has_positive_class(name: str) -> bool:
+    """Return whether a scorer of scikit-learn looks at one of two classes, the second; nothing is imported."""
+    if name in METRICS or name in plugin_names(GROUP) or name not in get_scorer_names():
+        return False
+    measure = _of_scikit_learn(name)
+    return "pos_label" in measure.takes or name.endswith("likelihood_ratio") or name == "roc_auc"
+
+
 def is_imported(name: str) -> bool:
     """Return whether a name is the dotted name of code outside raysel, scikit-learn and registered packages.
 

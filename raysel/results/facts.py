@@ -59,7 +59,7 @@ class Facts:
     report: Mapping[str, FoldValues]
     #: References with a score on every outer fold, by name.
     references: Mapping[str, Reference]
-    #: Mean scores of the two guesses of which ``chance`` is the better.
+    #: Mean scores of the guesses of which ``chance`` is the better.
     guesses: Mapping[str, float]
     #: Mean scores of the winners: ``training``, ``inner`` and ``test``.
     optimism: Mapping[str, float]
@@ -148,6 +148,12 @@ class Facts:
     def is_native(self) -> bool:
         """Whether the model's own predictions are scored, and no number of features is chosen."""
         return bool(self.evaluation["estimator"] == "native")
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """Names of the classes; empty for several labels a sample and if they were not recorded."""
+        of_labels = any(len(row) != len(refit.confusion) for refit in self.outer for row in refit.confusion)
+        return () if of_labels else self.study.classes
 
     @property
     def is_mean_over_n(self) -> bool:

@@ -69,7 +69,7 @@ class StudyNumbers(StudyRecords):
     def references(self) -> Mapping[str, Reference]:
         """Scores of the references of ``evaluation.references`` on the same outer folds, by name.
 
-        They are ``all features``, ``variance``, ``f_test`` and ``chance``, the better of the most frequent class and a
+        They are ``all features``, ``variance``, ``f_test`` and ``chance``, the better of the constant and the
         stratified guess; those that have no score on an outer fold are left out.
         """
         return self.facts.references

@@ -11,6 +11,7 @@ from raysel.core.printing import mean_and_sd, short
 from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
 from raysel.evaluation.records import ChooseN
 from raysel.numerics.inference import PairedComparison, TTest
+from raysel.numerics.metrics import has_positive_class
 from raysel.results.agreement import GIVEN, Agreement
 from raysel.results.facts import Facts
 from raysel.results.progress import counted
@@ -142,6 +143,16 @@ def rule_sentence(evaluation: Mapping[str, Any], rule: ChooseN) -> str:
         f"{scored} Their number is chosen on each outer fold by its inner scores: {chosen} "
         f"(evaluation.choose_n: {rule})."
     )
+
+
+def positive_sentence(evaluation: Mapping[str, Any], classes: Sequence[str]) -> str:
+    """Return which of two classes the metrics look at; empty if there are more, or if no metric does."""
+    named = [evaluation["metric"], *evaluation.get("report", ())]
+    looking = [spaced(name) for name in named if has_positive_class(name)] if len(classes) == 2 else []
+    if not looking:
+        return ""
+    listed = looking[0] if len(looking) == 1 else join_and(looking, len(looking))
+    return f"The positive class of {listed} is {short(classes[1], 40)}, the second of the two in their order."
 
 
 def classifier_name(evaluation: Mapping[str, Any]) -> str:

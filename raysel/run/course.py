@@ -345,6 +345,7 @@ def _needed_bytes(study: Study) -> int:
     # For each feature its name, scores, scaling and the method's coefficients of each class.
     of_a_model = 2**16 + 8 * X.shape[1] * (20 + len(study.dataset.classes)) + int(held)
     written = 0 if study.own is None else study.own.X.nbytes
+    written += 12 * len(X) * (len(study.dataset.classes) + 1) * study.config.cv.repeats  # outputs for test samples
     return written + 2**20 + 64 * study.n_configurations * study.n_inner * 10 + len(study.plan.folds) * of_a_model
 
 

@@ -15,6 +15,7 @@ from raysel.core.credentials import keep_all_credentials
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.files import instance_of
 from raysel.data.layouts import layout_from_json
+from raysel.evaluation.outputs import TestOutputs
 from raysel.evaluation.plan import FINAL
 from raysel.evaluation.records import ChooseN, InnerTrace, PathRecord, RefitRecord, TrialRecord
 
@@ -286,6 +287,16 @@ def _check_inner(fits: Iterable[InnerTrace], n: int, *, complete: bool) -> None:
             _check(len(scores) == n, f"an inner fit has {len(scores)} scores, not {n}")
 
 
+def _check_outputs(record: RefitRecord, n_classes: int) -> None:
+    outputs = TestOutputs.from_json(record.outputs)
+    n, n_labels = outputs.truth.shape
+    codes = 2 if n_labels > 1 else n_classes
+    _check(n <= record.n_test and n_labels in (1, n_classes), "'outputs' is of other samples or labels")
+    _check(bool(((outputs.truth >= 0) & (outputs.truth < codes)).all()), "'outputs' is of other classes")
+    widths = {values.shape[1] for values in outputs.values.values()}
+    _check(widths <= {1 if n_classes == 2 and n_labels == 1 else n_classes}, "'outputs' has other columns")
+
+
 def _check_refit(record: RefitRecord, study: StudyRecord, n: int) -> None:
     d, n_classes = len(study.feature_names), len(study.classes)
     lists: dict[str, tuple[Sequence[Any] | None, tuple[int, ...]]] = {
@@ -302,6 +313,8 @@ def _check_refit(record: RefitRecord, study: StudyRecord, n: int) -> None:
     for name, (values, lengths) in lists.items():
         if values is not None and len(values) not in lengths:
             raise ValueError(f"'{name}' has {len(values)} values, not {' or '.join(map(str, lengths))}")
+    if record.outputs:
+        _check_outputs(record, n_classes)
     widths = {len(row) for row in record.confusion}
     _check(widths <= {4} or widths == {n_classes}, "a row of 'confusion' has another length")
     positions = [record.position or 0, *record.reference_positions.values()]

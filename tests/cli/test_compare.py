@@ -129,7 +129,7 @@ def test_what_makes_ranks_doubtful_is_said(comparison, tmp_path, capsys):
     out = said()
     assert "parts of one data set" not in out
     assert "SMR, rank 1 has different solvers: smr in few; linear_svm in other. Its ranks are not those" in out
-    assert "SMR, rank 1 has different classifiers: knn in few; native in other." in out
+    assert "SMR, rank 1 has different estimators: knn in few; native in other." in out
     assert "SMR *one* has different solvers: linear_svm in few; smr in other." in out
     assert "all pixels is left out: it is no member of other." in out
     assert "SMR is left out: it is no member of few." in out

@@ -67,7 +67,7 @@ def test_the_headline_says_of_what_over_what_and_at_which_number(finished, at_ei
     one = changed(at_eight, {"choose_n": "mean", "n_features": [8]}, position=[None] * 3, **one)
     refits = {**at_eight.stored.refits, FINAL: dataclasses.replace(at_eight.final, n_features=4)}
     other_model = StudyResult(dataclasses.replace(at_eight.stored, refits=refits))
-    native = changed(finished, {"classifier": "native"}, position=[None] * 3, n_features=[None] * 3)
+    native = changed(finished, {"estimator": "native"}, position=[None] * 3, n_features=[None] * 3)
     chosen = (
         "with the 4 to 8 best of 64 features, chosen on each outer fold by its inner scores; the final model uses 8"
     )

@@ -10,6 +10,7 @@ from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays.agreement import FoldRanks, StabilityCurve
 from raysel.results.displays.confusion import Confusion, LabelErrors
 from raysel.results.displays.convergence import ObjectiveCurves
+from raysel.results.displays.curves import Calibration, PrecisionRecallCurves, RocCurves
 from raysel.results.displays.data import MeanImages, ModalityRanges
 from raysel.results.displays.display import Display, StudyDisplay, write_figure
 from raysel.results.displays.preview_data import DataPreview
@@ -28,6 +29,9 @@ DISPLAYS: tuple[type[StudyDisplay], ...] = (
     SearchSurface,
     Confusion,
     LabelErrors,
+    RocCurves,
+    PrecisionRecallCurves,
+    Calibration,
     Profile,
     ObjectiveCurves,
     FoldRanks,

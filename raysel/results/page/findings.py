@@ -36,7 +36,8 @@ def answer(result: StudyResult) -> Section:
         blocks.append(Table(caption, heads, rows, (0,), (0,), data))
     else:
         blocks.append(Text(["The study has no references to compare with: evaluation.references is off."], "note"))
-    notes = [texts.missing_references_sentence(result.facts), texts.interval_footnote(result.facts)]
+    positive = texts.positive_sentence(result.facts.evaluation, result.facts.classes)
+    notes = [texts.missing_references_sentence(result.facts), texts.interval_footnote(result.facts), positive]
     blocks.append(Text([note for note in notes if note], "note"))
     return Section("answer", "The answer", blocks)
 

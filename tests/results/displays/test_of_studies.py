@@ -112,7 +112,7 @@ def test_the_curve_is_the_journals(confused):
 
 
 def test_scores_of_the_models_own_predictions_are_rows(finished):
-    evaluation = dict(finished.config["evaluation"], classifier="native", n_features=[4, 8])
+    evaluation = dict(finished.config["evaluation"], estimator="native", n_features=[4, 8])
     study = dataclasses.replace(finished.stored.study, config=dict(finished.config, evaluation=evaluation))
     native = {"test_scores": [0.5], "inner_curve": [0.6], "references": {}, "position": None}
     refits = {name: dataclasses.replace(refit, **native) for name, refit in finished.stored.refits.items()}

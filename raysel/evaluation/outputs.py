@@ -1,0 +1,89 @@
+"""Outputs of a fold's model for its test samples, from which curves are drawn, as compact plain data."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+import numpy as np
+
+from raysel.core.arrays import FloatArray, LabelArray
+from raysel.data.task_blocks import Samples
+from raysel.numerics.classification import decision, gives_class_scores, probabilities
+
+#: Values of an output that are recorded at most, of 5.3 bytes each: a journal must stay small.
+MOST_VALUES: Final = 2**16
+_NAMES: Final = ("truth", "decision_function", "predict_proba")
+
+
+@dataclass(frozen=True)
+class TestOutputs:
+    """True labels of test samples and a model's outputs for them, in single precision."""
+
+    __test__ = False  # no test of pytest
+
+    #: Numbers of the true classes, shape (n_samples, 1), or an indicator, shape (n_samples, n_labels).
+    truth: FloatArray
+    #: ``decision_function`` and ``predict_proba``, those that the model has: of two classes the column of the second,
+    #: shape (n_samples, 1); else one column for each class or label.
+    values: Mapping[str, FloatArray]
+
+    @classmethod
+    def of(cls, model: Any, X: Samples, y: LabelArray) -> Self | None:
+        """Compute the outputs of a fitted classifier; None if it has none, or too many to be recorded.
+
+        `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels).
+        """
+        classes = np.asarray(getattr(model, "classes_", ()))
+        if not gives_class_scores(model) or not len(y) or len(y) * max(len(classes), 1) > MOST_VALUES:
+            return None
+        if y.ndim == 1 and not np.isin(y, classes).all():
+            return None
+        truth = y if y.ndim == 2 else np.searchsorted(classes, y)[:, None]
+        given = {"decision_function": decision(model, X)} if hasattr(model, "decision_function") else {}
+        given |= {"predict_proba": probabilities(model, X)} if hasattr(model, "predict_proba") else {}
+        columns = y.shape[1] if y.ndim == 2 else 1 if len(classes) == 2 else len(classes)
+        shaped = {name: _shaped(value, len(y), columns) for name, value in given.items()}
+        known = {name: value for name, value in shaped.items() if value is not None}
+        return cls(truth.astype(np.float64), known) if known else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data as the journal holds them."""
+        arrays = {"truth": self.truth, **self.values}
+        return {"n": len(self.truth), **{name: _packed(array) for name, array in arrays.items()}}
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """Read the outputs from what `to_json` returned; a ValueError if they are damaged."""
+        n = raw.get("n")
+        if type(n) is not int or n < 1 or set(raw) - {"n", *_NAMES} or "truth" not in raw:
+            raise ValueError("'outputs' has other keys than those of the outputs")
+        arrays = {name: _unpacked(raw[name], n) for name in _NAMES if name in raw}
+        return cls(arrays.pop("truth"), arrays)
+
+
+def _shaped(values: FloatArray, n: int, columns: int) -> FloatArray | None:
+    """An output as (n_samples, n_columns), that of two classes as one column; None if it has another shape."""
+    values = values.reshape(n, -1)
+    if columns == 1 and values.shape[1] == 2:
+        values = values[:, 1:]
+    return values if values.shape[1] == columns and not np.isnan(values).any() else None
+
+
+def _packed(values: FloatArray) -> str:
+    with np.errstate(over="ignore"):
+        single = np.nan_to_num(values.astype("<f4"))  # infinite ones are the largest
+    return base64.b64encode(np.ascontiguousarray(single).tobytes()).decode()
+
+
+def _unpacked(text: Any, n: int) -> FloatArray:
+    try:
+        values = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4").astype(np.float64)
+    except (binascii.Error, TypeError) as error:
+        raise ValueError("'outputs' holds no numbers") from error
+    if not len(values) or len(values) % n or not np.isfinite(values).all():
+        raise ValueError(f"'outputs' holds {len(values)} values of {n} samples, or some are not finite")
+    return values.reshape(n, -1)
