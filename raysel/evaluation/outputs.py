@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
@@ -82,7 +81,7 @@ def _packed(values: FloatArray) -> str:
 def _unpacked(text: Any, n: int) -> FloatArray:
     try:
         values = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4").astype(np.float64)
-    except (binascii.Error, TypeError) as error:
+    except (ValueError, TypeError) as error:
         raise ValueError("'outputs' holds no numbers") from error
     if not len(values) or len(values) % n or not np.isfinite(values).all():
         raise ValueError(f"'outputs' holds {len(values)} values of {n} samples, or some are not finite")

@@ -132,7 +132,8 @@ class _ClassCurves(StudyDisplay):
         thin = "thin lines are the folds, bold ones" if self.draws_folds else "the lines are of"
         return (
             f"{what}, on the test samples of {n_folds} outer folds, which neither fit nor choice has seen: {thin} all "
-            f"{n} samples, as if the {self._output} of the folds' models were of one scale. {self.summary}, mean and SD over the folds: {self._figures()}.{left_out}"
+            f"{n} samples, as if the {self._output} of the folds' models were of one scale. {self.summary}, mean ± SD "
+            f"over the folds: {self._figures()}.{left_out}"
         )
 
     def _figures(self) -> str:
