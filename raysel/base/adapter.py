@@ -178,8 +178,17 @@ def feature_scores(fitted: Any, constant: BoolArray) -> FloatArray | None:
 def wrapped_capabilities(cls: type) -> Capabilities:
     """Determine the capabilities of a class in scikit-learn's style before it is fitted."""
     try:
-        tags = get_tags(cls())
+        estimator = cls()
+    except Exception:  # the class needs parameters  # noqa: BLE001
+        estimator = None
+    return capabilities_of(cls if estimator is None else estimator)
+
+
+def capabilities_of(estimator: Any) -> Capabilities:
+    """Determine the capabilities of an estimator in scikit-learn's style, or of its class, before it is fitted."""
+    try:
+        tags = get_tags(estimator)
         multilabel = bool(tags.classifier_tags and tags.classifier_tags.multi_label)
-    except Exception:  # the class needs parameters or has no tags  # noqa: BLE001
+    except Exception:  # it has no tags  # noqa: BLE001
         multilabel = False
-    return Capabilities(ranks=None, predicts=hasattr(cls, "predict"), iterates=False, multilabel=multilabel)
+    return Capabilities(ranks=None, predicts=hasattr(estimator, "predict"), iterates=False, multilabel=multilabel)

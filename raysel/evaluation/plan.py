@@ -85,8 +85,8 @@ class NestedPlan:
         cls,
         y: LabelArray,
         *,
-        outer: int,
-        inner: int,
+        outer: Any,
+        inner: Any,
         repeats: int,
         groups: LabelArray | None,
         seed: int,
@@ -94,10 +94,16 @@ class NestedPlan:
         blocks: Blocks | None = None,
         final: bool = True,
     ) -> NestedPlan:
-        """Draw the folds. `y` is (n_samples,) or (n_samples, n_labels), `groups` (n_samples,)."""
+        """Draw the folds; ``outer`` and ``inner`` are numbers of folds, or splitters of scikit-learn.
+
+        `y` is (n_samples,) or (n_samples, n_labels), `groups` (n_samples,).
+        """
         everything = np.arange(len(y), dtype=np.int64)
 
-        def parted(rows: IntArray, n_splits: int, state: int, where: str) -> list[tuple[IntArray, IntArray]]:
+        def parted(rows: IntArray, n_splits: Any, state: int, where: str) -> list[tuple[IntArray, IntArray]]:
+            if not isinstance(n_splits, int):
+                members = None if groups is None else groups[rows]
+                return [(np.asarray(a), np.asarray(b)) for a, b in n_splits.split(rows, y[rows], members)]
             if blocks is not None:
                 return blocks.split(rows, y[rows], n_splits, random_state=state, where=where)
             members = None if groups is None else groups[rows]
@@ -181,7 +187,7 @@ class NestedPlan:
     def read(cls, path: Path) -> NestedPlan:
         """Read the folds from a file and check them against each other: no sample is on both sides of a split."""
         plan = cls._parsed(path)
-        plan.check_splits(str(path))
+        plan.check_splits(f"cv.plan: {path}")
         return plan
 
     @classmethod
@@ -191,7 +197,7 @@ class NestedPlan:
         `y` is (n_samples,) or (n_samples, n_labels), `groups` (n_samples,).
         """
         plan = cls._parsed(path)
-        plan.check(y, groups, str(path))
+        plan.check(y, groups, f"cv.plan: {path}")
         if final and plan.final is None:
             raise ConfigError(
                 f"cv.plan: {path}: the plan lacks the fold `final`, as those of studies with cv.final: false do. Set "
@@ -225,7 +231,7 @@ class NestedPlan:
         """Check that no test or validation sample is in a training set, and that inner folds lie inside outer ones."""
 
         def refuse(what: str) -> None:
-            raise ConfigError(f"cv.plan: {origin}: {what}")
+            raise ConfigError(f"{origin}: {what}")
 
         names = [fold.name for fold in self.folds]
         if len(self.outer) < 2 or FINAL in names[:-1] or len(set(names)) < len(names):
@@ -255,13 +261,13 @@ class NestedPlan:
         """
         if self.n_samples != len(y):
             raise ConfigError(
-                f"cv.plan: {origin}: the plan was made for {self.n_samples} samples, but the data set has {len(y)}."
+                f"{origin}: the plan was made for {self.n_samples} samples, but the data set has {len(y)}."
             )
         self.check_splits(origin)
         for fold in self.folds:
             for train, held_out, label in _splits(fold):
                 if fault := _fault_of_labels(train, held_out, y, groups):
-                    raise ConfigError(f"cv.plan: {origin}: {label}: {fault}")
+                    raise ConfigError(f"{origin}: {label}: {fault}")
 
 
 def _splits(fold: OuterFold) -> Iterator[tuple[IntArray, IntArray, str]]:

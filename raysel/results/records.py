@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
@@ -34,6 +34,8 @@ class StudyRecords:
 
     #: The study as restored from its journal.
     stored: StoredStudy
+    #: Fitted pipelines of a study that is held in memory, by fold; those of one with a directory are read from it.
+    models: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
@@ -64,13 +66,29 @@ class StudyRecords:
 
     @property
     def directory(self) -> StudyDirectory:
-        """Directory of the study with the paths of its files."""
+        """Directory of the study with the paths of its files.
+
+        Raises
+        ------
+        StudyError
+            If the study is held in memory.
+        """
         return self.stored.directory
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the study has no directory, as that of a `raysel.NestedSearch` without ``path``."""
+        return self.stored.read_from is None
+
+    @property
+    def has_model(self) -> bool:
+        """Whether `model` can be had: from the directory, or from memory."""
+        return FINAL in self.models or (not self.in_memory and self.directory.model.exists())
 
     @property
     def path(self) -> Path:
         """Path of the study's directory."""
-        return self.stored.directory.path
+        return self.directory.path
 
     @property
     def name(self) -> str:
@@ -288,7 +306,7 @@ class StudyRecords:
 
         None if it has not run, or if the final model has changed since then.
         """
-        if not self.has_final:
+        if not self.has_final or self.in_memory:
             return None
         selection = read_stability_selection(self.path / FOLDER, self.constant)
         now = {"winner": dict(self.final.params), "data_hash": self.stored.study.data_hash}
@@ -300,7 +318,7 @@ class StudyRecords:
 
         None if it has not run, or if a winner has changed since then.
         """
-        if self.status != "finished":
+        if self.status != "finished" or self.in_memory:
             return None
         now = identity(self.refits, self.stored.study.data_hash)
         return read_permutation_test(self.path / PERMUTATION, self.feature_names, now)
@@ -378,6 +396,8 @@ class StudyRecords:
         known = [refit.fold for refit in self.refits]
         if fold not in known:
             raise ConfigError(f"fold={fold!r} is not a fold of the study {self.name}: give one of {', '.join(known)}.")
+        if fold in self.models:
+            return self.models[fold]
         path = self.directory.fold_model(fold)
         if not path.exists():
             untrusted = self.stored.study.untrusted

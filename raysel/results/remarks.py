@@ -51,9 +51,9 @@ def limitations(result: StudyRecords, top: int | None = None) -> Iterator[Remark
         yield Remark("no_ranking", {"folds": [] if everywhere else result.unranked_folds})
     if not result.has_final:
         yield Remark("no_final_model")
-    elif not result.directory.model.exists():
+    elif not result.has_model:
         yield Remark("no_model_file", {"untrusted": list(untrusted)})
-    elif untrusted:
+    elif untrusted and not result.in_memory:
         yield Remark("model_without_method", {"untrusted": list(untrusted)})
     yield from _selection_remarks(result.n_scored, top or result.default_top)
     if tied := {refit.fold: refit.n_tied for refit in refits if refit.n_tied > 1}:

@@ -6,7 +6,7 @@ import json
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -23,22 +23,19 @@ from raysel.data.dataset import Dataset
 from raysel.data.loading import save_dataset
 from raysel.data.task_blocks import dense
 from raysel.evaluation.judges import LINEAR_SVM
-from raysel.evaluation.nested_search import select_winner
 from raysel.evaluation.pipeline import FeaturePipeline
-from raysel.evaluation.plan import NestedPlan, OuterFold, derived_seed
+from raysel.evaluation.plan import NestedPlan, OuterFold
 from raysel.evaluation.ranking_files import csv_content
 from raysel.evaluation.records import RefitRecord, TrialRecord
-from raysel.evaluation.references import PERMUTATIONS, noise_stability
 from raysel.execution.executor import Executor
 from raysel.execution.signals import sigterm_as_interrupt, was_terminated
-from raysel.execution.trial_plan import trial_plan
-from raysel.numerics.permutation import LabelPermutations
 from raysel.numerics.rankings import selection_ranks
 from raysel.results.description import Preview
 from raysel.results.export import export_result
 from raysel.results.result import StudyResult
 from raysel.results.tables import trace_table
 from raysel.run.recording import end_record, mlflow_uri, resumed_record, study_record
+from raysel.run.steps import noise_record, search, winners
 from raysel.study.background import write_image, write_mean_sample
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
@@ -47,7 +44,7 @@ from raysel.tracking.journal import Journal
 from raysel.tracking.locks import FileLock
 from raysel.tracking.log import Listener, Progress, StudyLog
 from raysel.tracking.places import check_store, missing_credentials, note_places
-from raysel.tracking.records import NoiseRecord, SearchRecord, StudyRecord
+from raysel.tracking.records import StudyRecord
 from raysel.tracking.upload_process import MLflowUploader, Upload
 
 #: Number of samples that are stored as an example of what the model takes.
@@ -78,8 +75,10 @@ def run(
     listeners: Sequence[Listener] = (),
     start_upload: StartUpload = MLflowUploader,
     show: ShowResult | None = None,
+    *,
+    keep_models: bool = False,
 ) -> StudyResult:
-    """Run a study in a new directory."""
+    """Run a study in a new directory; the result holds the models in memory as well if they are to be kept."""
     own, uri = study.own, mlflow_uri(study.config)
     check_store(uri)
     directory, lock = StudyDirectory.create(path, _needed_bytes(study), data=own is not None)
@@ -87,7 +86,8 @@ def run(
     record = study_record(study, id_=uuid.uuid4().hex, uri=uri, started=now())
     note_places(study.config, record.uri, record.id)
     with lock, _new_journal(study, directory, record, own, lock) as journal:
-        return _Course(study, directory, executor, None, record).run(journal, listeners, start_upload, show)
+        course = _Course(study, directory, executor, None, record, keep_models)
+        return course.run(journal, listeners, start_upload, show)
 
 
 def resume(
@@ -134,6 +134,8 @@ class _Course:
     executor: Executor
     stored: StoredStudy | None
     record: StudyRecord
+    keep_models: bool = False
+    models: dict[str, FeaturePipeline] = field(default_factory=dict)
 
     def run(
         self, journal: Journal, listeners: Sequence[Listener], start_upload: StartUpload, show: ShowResult | None
@@ -157,9 +159,10 @@ class _Course:
     def _compute(self, log: StudyLog, show: ShowResult | None) -> StudyResult:
         """Compute what is missing, write all files of the result, and return it."""
         with self.executor:
-            self._refit_winners(self._search(log), log)
-        self._record_noise(log)
-        result = StudyResult(replace(StoredStudy.read(self.directory), status="finished"))
+            self._refit_winners(search(self.study, self.executor, log, self.stored), log)
+        if self.study.findings.ranks and (self.stored is None or self.stored.noise is None):
+            log.record(noise_record(self.study))
+        result = StudyResult(replace(StoredStudy.read(self.directory), status="finished"), self.models)
         if show is not None:
             show(result)
         log.enter_phase("writing the results")
@@ -170,56 +173,31 @@ class _Course:
         self._write_report(result, log)
         return result
 
-    def _search(self, log: StudyLog) -> list[TrialRecord]:
-        """Run the remaining trials and return the records of all configurations."""
-        study, stored = self.study, self.stored
-        plan = trial_plan(study, [*stored.trials, *stored.paths] if stored else ())
-        log.begin(plan.records, plan.best, plan.waiting)
-        cut = self.executor.run_trials(plan, log) if plan.n_left else False
-        if cut:
-            log.message(f"search.time_budget is used up: {plan.n_left} of {study.n_trials} trials were not run")
-        log.record(SearchRecord(len(plan.records), study.n_trials, cut))
-        return plan.finish(log)
-
     def _refit_winners(self, records: list[TrialRecord], log: StudyLog) -> None:
         """Refit each outer fold's winner, and write traces, models, fold rankings and records."""
         study, directory = self.study, self.directory
         log.enter_phase("refitting the winners")
-        winners, n_tied = self._winners(records)
+        chosen = self._to_refit(records)
+        n_tied = {fold.name: n for fold, _, n in chosen}
         try:
             pa.parquet.write_table(trace_table(records, study.evaluation.labels), directory.traces)
             directory.folds.mkdir(exist_ok=True)
-            for number, (record, model) in enumerate(self.executor.run_refits(winners) if winners else (), start=1):
+            pairs = [(fold, winner) for fold, winner, _ in chosen]
+            for number, (record, model) in enumerate(self.executor.run_refits(pairs) if pairs else (), start=1):
                 self._save_model(record.fold, model, log)
+                if self.keep_models:
+                    self.models[record.fold] = model
                 if record.feature_scores is not None:
                     table = _fold_table(study, record.feature_scores)
                     write_result(directory.fold_table(record.fold), csv_content(table))
                 record.n_tied = n_tied[record.fold]
                 log.record(record)
-                log.enter_phase(f"refitting the winners: {number} of {len(winners)}")
+                log.enter_phase(f"refitting the winners: {number} of {len(chosen)}")
             if study.config.cv.final:
                 example = dense(study.dataset.X[:_N_EXAMPLES])  # NaN in the features of other tasks
                 np.save(directory.model_example, example, allow_pickle=False)
         except OSError as error:
             raise StudyError(f"{directory.path} cannot be written: {error.strerror}.") from error
-
-    def _record_noise(self, log: StudyLog) -> None:
-        """Record the stability with permuted labels, unless an earlier run of the study has."""
-        study = self.study
-        if not study.findings.ranks or (self.stored is not None and self.stored.noise is not None):
-            return
-        data = study.dataset
-        try:
-            permutations = LabelPermutations(data.y, data.groups, data.tasks, study.block_numbers)
-        except DataError:  # no permutation changes a label
-            log.record(NoiseRecord(PERMUTATIONS, "nothing", [], [], []))
-            return
-        seeds = (derived_seed(study.config.seed, "noise", number) for number in range(PERMUTATIONS))
-        labels = [data.y[permutations.draw(np.random.default_rng(seed))] for seed in seeds]
-        values = noise_stability(data.X, labels, [fold.train for fold in study.plan.outer])
-        curves = [values.mean(axis=0), values.min(axis=0), values.max(axis=0)]
-        plain = [[None if np.isnan(v) else round(v, 6) for v in curve.tolist()] for curve in curves]
-        log.record(NoiseRecord(PERMUTATIONS, permutations.kind, *plain))
 
     @property
     def _is_native(self) -> bool:
@@ -267,17 +245,16 @@ class _Course:
         except Exception as error:  # noqa: BLE001 - a figure that cannot be drawn must not fail a finished study
             log.message(f"report.html is not written: {type(error).__name__}: {error}")
 
-    def _winners(self, records: list[TrialRecord]) -> tuple[list[tuple[OuterFold, TrialRecord]], dict[str, int]]:
-        """Return the outer folds with their winners, except those whose refit is stored, and the ties of all."""
-        study, found, n_tied = self.study, [], {}
-        preference = study.preference(records)
-        for fold in study.plan.folds:
-            winner, n_tied[fold.name] = select_winner(records, fold.name, preference, study.evaluation.choose_n)
-            refit = self.stored.refits.get(fold.name) if self.stored else None
-            known = refit is not None and (refit.trial, refit.n_tied) == (winner.id, n_tied[fold.name])
-            if refit is None or not known or not all(f.exists() for f in self._files_of(refit)):
-                found.append((fold, winner))
-        return found, n_tied
+    def _to_refit(self, records: list[TrialRecord]) -> list[tuple[OuterFold, TrialRecord, int]]:
+        """Return the outer folds with their winners and ties, except those whose refit is stored."""
+        known = self.stored.refits if self.stored else {}
+        return [
+            (fold, winner, n_tied)
+            for fold, winner, n_tied in winners(self.study, records)
+            if (refit := known.get(fold.name)) is None
+            or (refit.trial, refit.n_tied) != (winner.id, n_tied)
+            or not all(file.exists() for file in self._files_of(refit))
+        ]
 
     def _files_of(self, refit: RefitRecord) -> list[Path]:
         """Return the files that a refit has written."""

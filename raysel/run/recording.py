@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from raysel.base.registry import solver_class
 from raysel.config import StudyConfig
 from raysel.config.schema import DatasetConfig
 from raysel.core.credentials import keep_credentials
@@ -24,7 +23,7 @@ from raysel.numerics.metrics import metric
 from raysel.results.export import markdown
 from raysel.results.result import StudyResult
 from raysel.study.definition import Study
-from raysel.study.identity import versions
+from raysel.study.identity import versions as versions_of
 from raysel.tracking.places import absolute_uri, check_place, is_same_place
 from raysel.tracking.records import EndRecord, StudyRecord
 
@@ -33,16 +32,16 @@ _FILES = ("path", "labels", "mask", "background")
 
 
 def study_record(
-    study: Study, *, id_: str, uri: str, started: float, data_remarks: Sequence[str] | None = None
+    study: Study,
+    *,
+    id_: str,
+    uri: str,
+    started: float,
+    data_remarks: Sequence[str] | None = None,
+    versions: Mapping[str, str] | None = None,
 ) -> StudyRecord:
     """Return the record of a study, which the journal gets first and again whenever the study is resumed."""
     config, data = study.config, study.dataset
-    # The class that the configuration names, the one that is fitted, which may wrap it, and the metric.
-    solver = type(study.solver(study.examples[0].params))
-    code: list[Callable[..., Any]] = [solver_class(config.solver.name), solver]
-    if "." in config.evaluation.estimator_name:
-        code.append(judge_class(config.evaluation.estimator_name))
-    code += [metric(name).function for name in (config.evaluation.metric, *config.evaluation.report)]
     return StudyRecord(
         id=id_,
         name=config.name,
@@ -52,7 +51,7 @@ def study_record(
         config=json.loads(json.dumps(config.to_dict())),
         config_hash=config.hash,
         data_hash=data.content_hash,
-        versions=versions(code, uses_optuna=config.search.method == "tpe"),
+        versions=code_versions(study) if versions is None else versions,
         metric=config.evaluation.metric,
         labels=list(study.evaluation.labels),
         folds=[fold.name for fold in study.plan.folds],
@@ -66,6 +65,17 @@ def study_record(
         data_remarks=[*study.data_remarks, *study.scale_remarks] if data_remarks is None else list(data_remarks),
         data_files=_data_files(config.dataset),
     )
+
+
+def code_versions(study: Study) -> dict[str, str]:
+    """Return the versions of the code that a study runs."""
+    config = study.config
+    # The class that the configuration names, the one that is fitted, which may wrap it, the judge and the metric.
+    code: list[Callable[..., Any]] = [*study.method_classes, type(study.solver(study.examples[0].params))]
+    if "." in config.evaluation.estimator_name:
+        code.append(judge_class(config.evaluation.estimator_name))
+    code += [metric(name).function for name in (config.evaluation.metric, *config.evaluation.report)]
+    return versions_of(code, uses_optuna=config.search.method == "tpe")
 
 
 def _data_files(config: DatasetConfig) -> dict[str, str]:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from raysel.base.estimator import TENSOR, Estimator
-from raysel.base.registry import able_solvers, imports_code, solver_capabilities, warn_of_name_clash
+from raysel.base.estimator import TENSOR, Capabilities, Estimator
+from raysel.base.registry import able_solvers, imports_code, warn_of_name_clash
 from raysel.config.schema import EvaluationConfig, JudgeConfig, StudyConfig
 from raysel.core.arrays import IntArray
 from raysel.core.errors import ConfigError, DataError
@@ -50,10 +50,9 @@ class Problems:
             )
 
 
-def check_method(config: StudyConfig) -> None:
+def check_method(config: StudyConfig, can: Capabilities) -> None:
     """Check the search and the evaluation against the capabilities of the method, without the data."""
     name, search, judge = config.solver.name, config.search, config.evaluation.estimator_name
-    can = solver_capabilities(name)
     warn_of_name_clash(name)
     if search.method == "path" and not can.path:
         able = able_solvers(lambda c: c.path)
@@ -115,11 +114,10 @@ def check_judge(judge: str, name: str, ranks: bool, predicts: bool) -> None:
         raise ConfigError(f"evaluation.estimator {judge}: {name} does not rank features; use native.")
 
 
-def check_data(config: StudyConfig, dataset: Dataset) -> None:
+def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None:
     """Check the values of the data, and the method, the metric and the scaling against the data."""
     _check_values(dataset)
     name = config.solver.name
-    can = solver_capabilities(name)
     if dataset.is_multilabel and not can.multilabel:
         able = able_solvers(lambda c: c.multilabel)
         raise ConfigError(
@@ -217,18 +215,20 @@ def _missing(dataset: Dataset, rows: IntArray) -> str:
     return f"{amount} with the label {dataset.classes[constant[0]]}"
 
 
-def check_parameters(config: StudyConfig, dataset: Dataset, solvers: Iterable[tuple[str, Estimator]]) -> None:
+def check_parameters(
+    config: StudyConfig, dataset: Dataset, can: Capabilities, solvers: Iterable[tuple[str, Estimator]]
+) -> None:
     """Check the parameters of a method against the number and the arrangement of the features."""
     for name, solver in solvers:
         try:
             solver.check(dataset.n_features)
         except ConfigError as error:
-            raise ConfigError(f"configuration {name}: {error}{_of_plain_columns(config, dataset)}") from error
+            raise ConfigError(f"configuration {name}: {error}{_of_plain_columns(config, dataset, can)}") from error
 
 
-def _of_plain_columns(config: StudyConfig, dataset: Dataset) -> str:
+def _of_plain_columns(config: StudyConfig, dataset: Dataset, can: Capabilities) -> str:
     """Return what to do about a method of matrices if the samples are plain columns."""
-    if len(dataset.layout.grid) != 1 or solver_capabilities(config.solver.name).max_axes is None:
+    if len(dataset.layout.grid) != 1 or can.max_axes is None:
         return ""
     return (
         f" The samples of {dataset.name} are plain columns, and {config.solver.name} is for matrices: if they are "

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import TransformerMixin
 
-from raysel.base.estimator import Estimator
-from raysel.base.registry import build_solver, solver_capabilities
+from raysel.base.estimator import Capabilities, Estimator
+from raysel.base.registry import build_solver, solver_capabilities, solver_class
+from raysel.base.template import Template
 from raysel.config.schema import StudyConfig
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import DataError
@@ -55,6 +56,8 @@ class Study:
     #: Image that pictures show below maps, the value of each cell of a sample's array; None: the mean sample;
     #: shape (n_cells,).
     background: FloatArray | None = None
+    #: Estimator that is given as an object; None: that of ``solver.name``.
+    template: Template | None = None
 
     @classmethod
     def prepare(
@@ -74,25 +77,48 @@ class Study:
             raise DataError(f"{dataset.name} has other labels than the data of {like.config.name}.")
         if plan is None and not (like and dataset is like.dataset):  # a resumed study goes on as it was started
             refuse_leaks(dataset, kept_columns(config))
-        check_method(config)
-        check_data(config, dataset)
-        problems = Problems()
+        study = cls(config, dataset, like.plan if like else NestedPlan(0, ()), (), own=own, background=background)
+        draw = (lambda: study.plan) if like else partial(draw_folds, config, dataset, plan)
+        return study.checked(draw, partial(list_configurations, config))
+
+    def checked(
+        self,
+        draw: Callable[[], NestedPlan],
+        configurations: Callable[[], tuple[Configuration, ...]],
+        *,
+        saved: bool = True,
+    ) -> Study:
+        """Return the study with folds and configurations, after it has checked all against each other.
+
+        Whether its models can be ``saved`` is not found out for a study that saves none.
+        """
+        config, dataset, can = self.config, self.dataset, self.capabilities
+        check_method(config, can)
+        check_data(config, dataset, can)
+        problems, study = Problems(), self
         with problems.collect():
             check_evaluation(config, dataset)
         with problems.collect():
-            tried = list_configurations(config)
-            examples = tried or corners(config.solver.params, config.solver.space)
-            name, layout = config.solver.name, dataset.layout
-            check_parameters(config, dataset, ((c.name, build_solver(name, layout, c.params)) for c in examples))
+            study = replace(study, configurations=configurations())
+            check_parameters(config, dataset, can, ((c.name, study.solver(c.params)) for c in study.examples))
         with problems.collect():
-            folds = like.plan if like else draw_folds(config, dataset, plan)
-            check_folds(config, dataset, folds)
+            study = replace(study, plan=draw())
+            check_folds(config, dataset, study.plan)
         problems.report(dataset.name)
-        study = cls(config, dataset, folds, tried, own=own, background=background)
         solvers = [(c.name, study.solver(c.params)) for c in study.examples]
         smallest, largest = study.extreme_training_sets
-        findings = check_configurations(config, dataset, solvers, smallest, largest, study.scaler())
+        findings = check_configurations(config, dataset, can, solvers, smallest, largest, study.scaler(), saved=saved)
         return replace(study, findings=findings)
+
+    @cached_property
+    def capabilities(self) -> Capabilities:
+        """Capabilities of the method."""
+        return self.template.capabilities if self.template else solver_capabilities(self.config.solver.name)
+
+    @property
+    def method_classes(self) -> list[type]:
+        """Class that the configuration names, or those of the estimator that is given."""
+        return self.template.classes if self.template else [solver_class(self.config.solver.name)]
 
     def with_data_at(self, path: Path) -> Study:
         """Return the study whose own data, if it has any, are read from a file."""
@@ -144,13 +170,15 @@ class Study:
         A transductive method holds the test samples as well.
         """
         smallest = min((train for train, _ in self.plan.training_sets()), key=len)
-        transductive = solver_capabilities(self.config.solver.name).transductive
+        transductive = self.capabilities.transductive
         folds = self.plan.folds
         sets = [np.concatenate([fold.train, fold.test]) if transductive else fold.train for fold in folds]
         return smallest, max(sets, key=len)
 
     def solver(self, params: Mapping[str, Any], random_state: int | None = None) -> Estimator:
         """Return an unfitted solver with the given parameters, for the layout of the study's data."""
+        if self.template is not None:
+            return self.template.solver(params, random_state)
         return build_solver(self.config.solver.name, self.dataset.layout, params, random_state)
 
     def preference(self, records: Iterable[TrialRecord]) -> dict[str, tuple[tuple[float, ...], int]]:
@@ -217,7 +245,7 @@ class Study:
 
     @cached_property
     def _prepare_parameters(self) -> frozenset[str]:
-        return solver_capabilities(self.config.solver.name).prepare_parameters
+        return self.capabilities.prepare_parameters
 
     @cached_property
     def prepared_examples(self) -> dict[str, Mapping[str, Any]]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from raysel.config import StudyConfig, config_from_dict
 from raysel.config.plain_data import flat
-from raysel.core.errors import DirectoryError
+from raysel.core.errors import DirectoryError, StudyError
 from raysel.evaluation.records import PathRecord, RefitRecord, TrialRecord
 from raysel.study.definition import Study
 from raysel.study.identity import MACHINE, changed_versions
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import read_records
-from raysel.tracking.records import NodeRecord, NoiseRecord, SearchRecord, StudyRecord
+from raysel.tracking.records import NodeRecord, NoiseRecord, Record, SearchRecord, StudyRecord
 
 #: Keys that are not compared: the data's hash, the stored folds and the list of configurations stand for them.
 #: `flat` yields `solver.params` itself if it is empty.
@@ -34,7 +34,8 @@ _COVERED = {
 class StoredStudy:
     """State of a study as recorded in its journal."""
 
-    directory: StudyDirectory
+    #: Directory that the study was read from; None if it is held in memory.
+    read_from: StudyDirectory | None
     study: StudyRecord
     trials: list[TrialRecord]
     paths: list[PathRecord]
@@ -47,14 +48,20 @@ class StoredStudy:
     @classmethod
     def read(cls, directory: StudyDirectory) -> StoredStudy:
         """Read the journal of a study, written by this or an earlier version of raysel."""
+        directory.check()
+        return cls.of(read_records(directory.journal, checked=True), directory)
+
+    @classmethod
+    def of(cls, records: Iterable[Record], directory: StudyDirectory | None = None) -> StoredStudy:
+        """Restore a study from the records of its journal, oldest first."""
+        place = "the study" if directory is None else directory.journal
         study: StudyRecord | None = None
         trials: dict[str, TrialRecord] = {}
         paths: list[PathRecord] = []
         refits: dict[str, RefitRecord] = {}
         mixed: list[str] = []
         search, noise, status = None, None, "killed"
-        directory.check()
-        for record in read_records(directory.journal, checked=True):
+        for record in records:
             status = "killed"
             if isinstance(record, StudyRecord):
                 mixed += _moved(study.versions, record.versions) if study and (trials or paths) else ()
@@ -65,7 +72,7 @@ class StoredStudy:
                 before = trials.pop(record.id, None)  # lost, and run again since, as a part of a path may be
                 if before is not None and before.status != "failed" and not paths:
                     raise DirectoryError(
-                        f"{directory.journal} has two records of the trial {record.id}; restore the file from a copy."
+                        f"{place} has two records of the trial {record.id}; restore the file from a copy."
                     )
                 trials[record.id] = record
             elif isinstance(record, PathRecord):
@@ -83,10 +90,19 @@ class StoredStudy:
                 status = record.status
         if study is None:
             raise DirectoryError(
-                f"{directory.journal} has no record of a study; restore the file from a copy, or use another directory."
+                f"{place} has no record of a study; restore the file from a copy, or use another directory."
             )
         unmixed = list(dict.fromkeys(mixed))
         return cls(directory, study, list(trials.values()), paths, refits, search, status, unmixed, noise)
+
+    @property
+    def directory(self) -> StudyDirectory:
+        """Directory of the study."""
+        if self.read_from is None:
+            raise StudyError(
+                f"the study {self.study.name} is held in memory and has no files; give path to write them."
+            )
+        return self.read_from
 
     @property
     def n_trials(self) -> int:

@@ -12,9 +12,9 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.utils import get_tags
 
 from raysel.base.adapter import ScikitLearnMethod
-from raysel.base.estimator import Estimator
+from raysel.base.estimator import Capabilities, Estimator
 from raysel.base.models import untrusted_types
-from raysel.base.registry import OWN, solver_capabilities
+from raysel.base.registry import OWN
 from raysel.config.schema import StudyConfig
 from raysel.core.arrays import IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
@@ -43,16 +43,19 @@ class Findings:
 def _find_out(
     config: StudyConfig,
     dataset: Dataset,
+    can: Capabilities,
     solvers: Sequence[tuple[str, Estimator]],
     train: IntArray,
     scaler: TransformerMixin,
+    *,
+    saved: bool,
 ) -> Findings:
     """Determine whether the study's method ranks features and whether its model can be saved."""
     # raysel's own methods have what they declare, which `raysel.testing` checks. Others are fitted to a few samples,
     # once for each combination of non-numeric parameter values; of those that iterate one iteration is computed.
     name = config.solver.name
     if name in OWN:
-        return Findings(solver_capabilities(name).ranks is not False)
+        return Findings(can.ranks is not False)
     _check_is_no_regressor(name, _wrapped(solvers[0][1]))
     tried: dict[str, Estimator] = {}
     error: BaseException | None = None
@@ -75,17 +78,18 @@ def _find_out(
         )
     ranks = {key: hasattr(solver, "scores_") for key, solver in tried.items()}
     for key, solver in tried.items():
-        _check_is_as_declared(name, solver, dataset.n_features)
+        _check_is_as_declared(name, can, solver, dataset.n_features)
         shown = f"{name} ({key})" if len(tried) > 1 else name
         check_judge(config.evaluation.estimator_name, shown, ranks[key], hasattr(solver, "predict"))
         if config.evaluation.is_native and _of_response(config, "class_scores"):
             n_classes = dataset.y.shape[1] if dataset.is_multilabel else len(np.unique(dataset.y[train]))
             class_scores(solver, X[:1], n_classes)  # raises where they are not one for each class
-    return Findings(all(ranks.values()), tuple(sorted({t for solver in tried.values() for t in _refused(solver)})))
+    refused = {name for solver in tried.values() for name in _refused(solver)} if saved else ()
+    return Findings(all(ranks.values()), tuple(sorted(refused)))
 
 
 def _untrusted_of_judge(
-    config: StudyConfig, dataset: Dataset, train: IntArray, scaler: TransformerMixin
+    config: StudyConfig, dataset: Dataset, train: IntArray, scaler: TransformerMixin, *, saved: bool
 ) -> tuple[str, ...]:
     """Fit what scores the best features to a few samples, with each setting, and return its untrusted types.
 
@@ -121,7 +125,7 @@ def _untrusted_of_judge(
             raise ConfigError(f"{where} cannot be fitted to the {len(train)} samples of a training set: {told}")
         for key, name in metrics_of(config):
             _check_output(model, X, y, metric(name, key), key, where)
-        untrusted.update(_refused(model))
+        untrusted.update(_refused(model) if saved else ())
     return tuple(sorted(untrusted))
 
 
@@ -145,9 +149,8 @@ def _check_output(model: Any, X: Any, y: LabelArray, measure: Metric, key: str, 
         raise ConfigError(f"{key}: {measure.name} cannot be computed of {where}: {told}") from error
 
 
-def _check_is_as_declared(name: str, solver: Estimator, n_features: int) -> None:
+def _check_is_as_declared(name: str, can: Capabilities, solver: Estimator, n_features: int) -> None:
     """Check what a fit has against the capabilities that its class declares."""
-    can = solver_capabilities(name)
     if can.predicts and not hasattr(solver, "predict"):
         raise ConfigError(f"solver.name: {name} declares capabilities.predicts, but has no `predict`; implement it.")
     if can.ranks is None:
@@ -203,10 +206,13 @@ def _of_each_kind(solvers: Sequence[tuple[str, Estimator]]) -> list[tuple[str, E
 def check_configurations(
     config: StudyConfig,
     dataset: Dataset,
+    can: Capabilities,
     solvers: Sequence[tuple[str, Estimator]],
     train: IntArray,
     largest: IntArray,
     scaler: TransformerMixin,
+    *,
+    saved: bool = True,
 ) -> Findings:
     """Check configurations against the data and the extreme training sets, and determine properties of the method."""
     if config.evaluation.estimator == KNN and config.evaluation.n_neighbors > len(train):
@@ -228,10 +234,10 @@ def check_configurations(
     _check_outputs(config, solvers)
     if config.search.method == "path":
         _check_path([solver for _, solver in solvers])
-    findings = _find_out(config, dataset, solvers, train, scaler)
+    findings = _find_out(config, dataset, can, solvers, train, scaler, saved=saved)
     if config.evaluation.is_native:
         findings = replace(findings, storable=not findings.untrusted)
-    elif of_judge := _untrusted_of_judge(config, dataset, train, scaler):
+    elif of_judge := _untrusted_of_judge(config, dataset, train, scaler, saved=saved):
         findings = replace(findings, untrusted=tuple(sorted({*findings.untrusted, *of_judge})), storable=False)
     if config.tracking.register and not findings.storable:
         other = ", or use evaluation.estimator knn or linear_svm, whose model needs no part of the method"

@@ -18,6 +18,7 @@ from raysel.core.errors import StudyError
 from raysel.evaluation.records import PathRecord, TrialRecord
 from raysel.tracking.journal import Journal
 from raysel.tracking.locks import LockedFile
+from raysel.tracking.records import Record
 
 #: Number of the last ended trials from which the pace is measured.
 _WINDOW = 30
@@ -168,12 +169,18 @@ class StudyLog:
     """Receiver of all events of a running study."""
 
     def __init__(
-        self, journal: Journal, progress: Progress, progress_file: Path, listeners: Sequence[Listener] = ()
+        self,
+        journal: Journal | list[Record],
+        progress: Progress,
+        progress_file: Path | None = None,
+        listeners: Sequence[Listener] = (),
     ) -> None:
+        """Write records to a journal, or append them to a list, for a study that is held in memory."""
         self._journal, self._progress = journal, progress
-        self._progress_file = LockedFile(progress_file, journal.lock)
+        lock = journal.lock if isinstance(journal, Journal) else None
+        self._progress_file = None if progress_file is None else LockedFile(progress_file, lock)
         self._listeners = listeners
-        self.folder = progress_file.parent
+        self.folder = None if progress_file is None else progress_file.parent
         self._stack = ExitStack()
 
     def __enter__(self) -> StudyLog:
@@ -238,5 +245,7 @@ class StudyLog:
         self.refresh()
 
     def _write_counts(self) -> None:
+        if self._progress_file is None:
+            return
         with suppress(OSError):  # the counts are for display only; a full disk raises an error in the journal
             self._progress_file.write(json.dumps(self._progress.counts()))

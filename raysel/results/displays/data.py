@@ -229,7 +229,7 @@ class MeanImages(DividedDisplay):
     @classmethod
     def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
         """Show the mean sample that the directory of a study keeps, if its samples are images."""
-        mean = read_image(result.directory.mean_sample, len(result.feature_names))
+        mean = None if result.in_memory else read_image(result.directory.mean_sample, len(result.feature_names))
         if mean is None:
             return None
         blocks = [(task, *block) for task, block in result.layout.blocks().items() if block[1].is_image]
@@ -261,7 +261,8 @@ class ModalityRanges(StudyDisplay):
     @classmethod
     def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
         """Show the ranges that the directory of a study keeps, if it has modalities."""
-        if (preview := Preview.read(result.directory.preview)) is None or not preview.ranges:
+        preview = None if result.in_memory else Preview.read(result.directory.preview)
+        if preview is None or not preview.ranges:
             return None
         return cls(result.name, preview.ranges, result.stored.study.n_samples)
 

@@ -47,6 +47,8 @@ class DataPreview(DividedDisplay):
     @classmethod
     def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
         """Show what the directory of a study keeps of its data; ranges of modalities have a figure of their own."""
+        if result.in_memory:
+            return None
         parts = [
             replace(part, key=f"closer{i}", table=f"{part.table}-{i}" if part.table else "")
             for i, part in enumerate(read_preview_parts(result.directory.preview_parts))

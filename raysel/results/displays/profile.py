@@ -52,7 +52,7 @@ class Profile(StudyDisplay):
     @classmethod
     def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
         """Show the coefficients of a study's final model, if it is linear in the features."""
-        if not result.is_ranked or result.layout.is_multitask or not result.directory.model.exists():
+        if not result.is_ranked or result.layout.is_multitask or not result.has_model:
             return None
         try:
             linear = linear_coefficients(result.model, len(result.feature_names))

@@ -159,6 +159,8 @@ def shares(n_selected: int, widths: Mapping[str, int]) -> dict[str, int]:
 
 def read_background_image(result: StudyNumbers) -> tuple[FloatArray | None, str]:
     """Return the image that is shown below the maps of a study, and what it is."""
+    if result.in_memory:
+        return None, ""
     layout, directory = result.layout, result.directory
     n_cells = int(np.prod(layout.shape))
     chosen = read_image(directory.background, n_cells)

@@ -1,0 +1,63 @@
+"""Estimator that is given as an object, of which a study fits clones, in place of a registered or dotted name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sklearn.base import clone
+
+from raysel.base.adapter import ScikitLearnMethod, capabilities_of
+from raysel.base.estimator import Capabilities, Estimator
+from raysel.core.errors import ConfigError
+
+
+@dataclass(frozen=True, eq=False)
+class Template:
+    """Unfitted estimator, and the values of its searched parameters that are no plain data."""
+
+    estimator: Any
+    #: By parameter, the values by the texts that stand for them in a configuration.
+    objects: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Capabilities of the estimator."""
+        if isinstance(self.estimator, Estimator):
+            return self.estimator.capabilities
+        return capabilities_of(self.estimator)
+
+    @property
+    def classes(self) -> list[type]:
+        """Class of the estimator, and of each estimator in it."""
+        parts = [self.estimator, *self.estimator.get_params(deep=True).values()]
+        parts += [value for values in self.objects.values() for value in values.values()]
+        return list(dict.fromkeys(type(part) for part in parts if hasattr(part, "get_params")))
+
+    def values(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters of a configuration with the objects that their texts stand for."""
+        known = {name: self.objects.get(name, {}) for name in params}
+        return {name: known[name].get(value, value) if known[name] else value for name, value in params.items()}
+
+    def clone(self, params: Mapping[str, Any], random_state: int | None = None) -> Any:
+        """Return a clone with these parameters; every ``random_state`` in it that is None becomes the given one."""
+        made = clone(self.estimator)
+        try:
+            # Cloned, as `GridSearchCV` does: a value that is an estimator must not be fitted itself.
+            made.set_params(**{name: clone(value, safe=False) for name, value in self.values(params).items()})
+        except ValueError as error:
+            raise ConfigError(f"space: {error}") from error
+        if random_state is not None:
+            states = {
+                name: random_state
+                for name, value in made.get_params(deep=True).items()
+                if value is None and (name == "random_state" or name.endswith("__random_state"))
+            }
+            made.set_params(**states)
+        return made
+
+    def solver(self, params: Mapping[str, Any], random_state: int | None = None) -> Estimator:
+        """Return a clone as one of raysel's methods."""
+        made = self.clone(params, random_state)
+        return made if isinstance(made, Estimator) else ScikitLearnMethod(made)
