@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
+from sklearn.base import OneToOneFeatureMixin, clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -33,7 +34,9 @@ class ScikitLearnMethod(OneShotEstimator):
 
     The score of a feature is the Euclidean norm over classes of its ``coef_``, or else its ``feature_importances_``,
     or else its ``scores_`` (NaN counts as 0, infinity as the largest finite score). A feature that is constant in the
-    training set has score 0. If the estimator has none of these attributes, ``scores_`` is not set.
+    training set has score 0. Of a Pipeline they are those of the last step that has some, as far as no step before it
+    mixes the features; a feature that a step leaves out has score 0. If the estimator has none of these attributes,
+    ``scores_`` is not set.
     """
 
     # Upper bound for all wrapped classes; the registry and the study check the actual class.
@@ -157,6 +160,8 @@ class ScikitLearnMethod(OneShotEstimator):
 
 def feature_scores(fitted: Any, constant: BoolArray) -> FloatArray | None:
     """Return the feature scores of a fitted estimator in scikit-learn's style."""
+    if isinstance(fitted, Pipeline):
+        return _pipeline_scores(fitted, constant)
     for name in ("coef_", "feature_importances_", "scores_"):
         values = getattr(fitted, name, None)
         if values is None:
@@ -173,6 +178,29 @@ def feature_scores(fitted: Any, constant: BoolArray) -> FloatArray | None:
             finite = scores[np.isfinite(scores)]
             return np.minimum(scores, finite.max(initial=0.0) or 1.0)
     return None
+
+
+def _pipeline_scores(pipeline: Pipeline, constant: BoolArray) -> FloatArray | None:
+    """Return the scores of the last step that has some, 0 for features that an earlier or later step leaves out.
+
+    None if a step before it mixes the features.
+    """
+    columns, scores = np.arange(len(constant)), None
+    for number, (_, step) in enumerate(pipeline.steps, start=1):
+        if step is None or step == "passthrough":
+            continue
+        own = feature_scores(step, np.zeros(len(columns), dtype=bool))
+        if own is not None:
+            scores = np.zeros(len(constant))
+            scores[columns] = own
+        if hasattr(step, "get_support"):
+            columns = columns[step.get_support()]
+        elif number < len(pipeline.steps) and not isinstance(step, OneToOneFeatureMixin):
+            return None
+    if scores is None:
+        return None
+    reaching = np.isin(np.arange(len(constant)), columns) & ~constant
+    return np.where(reaching, scores, 0.0)
 
 
 def wrapped_capabilities(cls: type) -> Capabilities:

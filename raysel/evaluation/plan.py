@@ -125,7 +125,8 @@ class NestedPlan:
             prefix = f"repeat{repeat}_" if repeats > 1 else ""
             folds += [nested(f"{prefix}outer{i}", repeat, i, *pair) for i, pair in enumerate(pairs)]
         if final:
-            folds.append(nested(FINAL, 0, outer, everything, everything[:0]))
+            index = outer if isinstance(outer, int) else len(folds)
+            folds.append(nested(FINAL, 0, index, everything, everything[:0]))
         return cls(len(y), tuple(folds))
 
     @property

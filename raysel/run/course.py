@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -73,14 +73,18 @@ def run(
     path: Path,
     executor: Executor,
     listeners: Sequence[Listener] = (),
-    start_upload: StartUpload = MLflowUploader,
+    start_upload: StartUpload | None = MLflowUploader,
     show: ShowResult | None = None,
     *,
     keep_models: bool = False,
 ) -> StudyResult:
-    """Run a study in a new directory; the result holds the models in memory as well if they are to be kept."""
+    """Run a study in a new directory; the result holds the models in memory as well if they are to be kept.
+
+    Nothing is uploaded if ``start_upload`` is None.
+    """
     own, uri = study.own, mlflow_uri(study.config)
-    check_store(uri)
+    if start_upload is not None:
+        check_store(uri)
     directory, lock = StudyDirectory.create(path, _needed_bytes(study), data=own is not None)
     study = study.with_data_at(directory.data)
     record = study_record(study, id_=uuid.uuid4().hex, uri=uri, started=now())
@@ -138,14 +142,15 @@ class _Course:
     models: dict[str, FeaturePipeline] = field(default_factory=dict)
 
     def run(
-        self, journal: Journal, listeners: Sequence[Listener], start_upload: StartUpload, show: ShowResult | None
+        self, journal: Journal, listeners: Sequence[Listener], start_upload: StartUpload | None, show: ShowResult | None
     ) -> StudyResult:
         """Compute trials, refits and result, and record the end of the run."""
         progress = Progress(self.study.n_trials, self.study.config.evaluation.metric)
         with sigterm_as_interrupt(), StudyLog(journal, progress, self.directory.progress, listeners) as log:
-            if lacking := missing_credentials(self.record.uri):
+            if start_upload is not None and (lacking := missing_credentials(self.record.uri)):
                 log.message(lacking)
-            with uploading(start_upload(self.directory), log.enter_phase):
+            upload = uploading(start_upload(self.directory), log.enter_phase) if start_upload else nullcontext()
+            with upload:
                 try:
                     result = self._compute(log, show)
                     log.record(end_record("finished", self.record.started, result))

@@ -150,7 +150,7 @@ def test_a_method_that_ranks_nothing_has_a_result_without_ranking(finished, tmp_
     refits = {fold: dataclasses.replace(refit, feature_scores=None) for fold, refit in finished.stored.refits.items()}
     shutil.copytree(finished.path, tmp_path / "study")
     directory = dataclasses.replace(finished.directory, path=tmp_path / "study")
-    result = StudyResult(dataclasses.replace(finished.stored, refits=refits, directory=directory))
+    result = StudyResult(dataclasses.replace(finished.stored, refits=refits, read_from=directory))
     assert not result.is_ranked
     assert result.summary().features_with_score.isna().all()
     assert "There is no ranking of the features: the method gives no feature scores." in result.remarks()

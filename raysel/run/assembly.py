@@ -1,0 +1,220 @@
+"""Study made of Python objects: an estimator, a space of its parameters, arrays, numbers of folds or splitters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from inspect import Parameter, signature
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from raysel.base.estimator import Estimator
+from raysel.base.registry import OWN
+from raysel.base.template import Template
+from raysel.config import config_from_dict
+from raysel.config.plain_data import OWN_DATA
+from raysel.config.schema import DatasetConfig
+from raysel.config.space import LogSpace, RandInt, Scalar, domain_from_yaml, scalar_from_yaml
+from raysel.core.arrays import FloatArray
+from raysel.core.errors import ConfigError
+from raysel.data.dataset import Dataset
+from raysel.evaluation.configurations import Configuration, configurations
+from raysel.evaluation.plan import NestedPlan
+from raysel.study.definition import Study
+from raysel.study.inputs import OwnData
+
+#: A parameter grid: values by parameter.
+Grid = dict[str, list[Any]]
+
+
+def assembled(
+    estimator: Any,
+    space: Any,
+    dataset: Dataset,
+    *,
+    outer: Any,
+    inner: Any,
+    evaluation: Mapping[str, Any],
+    scaling: str,
+    seed: int,
+    final: bool = True,
+    saved: bool = False,
+    sections: Mapping[str, Any] | None = None,
+) -> Study:
+    """Make and check the study of an estimator; `sections` are further ones of its configuration."""
+    check_estimator_object(estimator)
+    texts, objects = _plain(grids(space))
+    named = None if len(texts) > 1 or any(objects.values()) else _by_name(estimator)
+    names = dict.fromkeys(name for grid in texts for name in grid)
+    union = {name: list(dict.fromkeys(value for grid in texts for value in grid.get(name, ()))) for name in names}
+    method, params = named or (f"{type(estimator).__module__}.{_described(estimator)}", {})
+    fixed = {key: value for key, value in params.items() if key not in union}
+    raw = {
+        "name": "nested-search",
+        "seed": seed,
+        "dataset": {"path": OWN_DATA, "scaling": scaling},
+        "solver": {"name": method, "params": fixed, "space": union},
+        "evaluation": dict(evaluation),
+        "cv": {"outer": _count(outer), "inner": _count(inner), "final": final},
+        **(sections or {}),
+    }
+    config = config_from_dict(raw, "NestedSearch")
+
+    def draw() -> NestedPlan:
+        plan = NestedPlan.make(
+            dataset.y, outer=outer, inner=inner, repeats=1, groups=dataset.groups, seed=seed, final=final
+        )
+        plan.check(dataset.y, dataset.groups, "the folds of outer and inner")
+        return plan
+
+    def listed() -> tuple[Configuration, ...]:
+        by_id: dict[str, Configuration] = {}
+        for grid in texts:
+            space_of_grid = {key: domain_from_yaml(values) for key, values in grid.items()}
+            for one in configurations(config.solver.params, space_of_grid, method="grid", num_samples=None, seed=seed):
+                by_id.setdefault(one.id, one)
+        return tuple(by_id.values())
+
+    template = None if named else Template(estimator, objects)
+    study = Study(config, dataset, NestedPlan(0, ()), (), own=dataset, template=template)
+    study = study.checked(draw, listed, saved=saved)
+    folds = {"outer": len(study.plan.outer), "inner": min(len(fold.inner) for fold in study.plan.folds)}
+    return replace(study, config=config.model_copy(update={"cv": config.cv.model_copy(update=folds)}))
+
+
+def _count(folds: Any) -> int:
+    """Number of folds for the configuration; that of a splitter is put in once it has split."""
+    return int(folds) if isinstance(folds, Integral) else 2
+
+
+def checked_folds(name: str, folds: Any) -> Any:
+    """Return a number of folds, or a splitter of scikit-learn."""
+    if isinstance(folds, Integral) and not isinstance(folds, bool) and folds >= 2:
+        return int(folds)
+    if callable(getattr(folds, "split", None)) and not isinstance(folds, str):
+        return folds
+    raise ConfigError(
+        f"{name}={folds!r}: give a number of folds of at least 2, or a splitter of scikit-learn, e.g. "
+        "StratifiedKFold(5, shuffle=True, random_state=0)."
+    )
+
+
+def seed_of(random_state: Any) -> int:
+    """Return the seed of a study: 0 for None, so that a second fit gives the same numbers."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31))
+
+
+def check_estimator_object(estimator: Any) -> None:
+    """Check that an estimator is an object in scikit-learn's style."""
+    if isinstance(estimator, type) or not all(hasattr(estimator, name) for name in ("fit", "get_params", "set_params")):
+        raise ConfigError(
+            f"estimator={estimator!r} is no estimator: give an object with fit, get_params and set_params, e.g. "
+            "sklearn.svm.LinearSVC()."
+        )
+
+
+def data_of(estimator: Any, X: FloatArray, y: Any, groups: Any = None, names: Sequence[str] = ()) -> Dataset:
+    """Make the data set of validated samples, arranged as the estimator's parameters say; `X` is (n_samples, d)."""
+    arrangement: dict[str, Any] = {}
+    if isinstance(estimator, Estimator):
+        if getattr(estimator, "tasks", None) is not None:
+            raise ConfigError(
+                f"{type(estimator).__name__}(tasks=...) learns several tasks, which no single X and y hold: use "
+                "run_study with the Dataset that join_tasks makes."
+            )
+        given = {name: getattr(estimator, name) for name in ("shape", "modalities") if hasattr(estimator, name)}
+        arrangement = {name: value for name, value in given.items() if value is not None}
+    dataset = OwnData(X, y, groups=groups).dataset(DatasetConfig(path=OWN_DATA, **arrangement), None)
+    return replace(dataset, feature_names=tuple(names)) if len(names) else dataset
+
+
+def grids(space: Any) -> list[Grid]:
+    """Return the grids of a space: lists of values by parameter, as a mapping or several in a list."""
+    several = [space or {}] if isinstance(space, Mapping) or space is None else space
+    if not isinstance(several, Sequence) or not several or not all(isinstance(grid, Mapping) for grid in several):
+        raise ConfigError(f"space={space!r}: give lists of values by parameter, e.g. {{'C': [0.01, 0.1, 1]}}.")
+    return [{str(name): _values(str(name), given) for name, given in grid.items()} for grid in several]
+
+
+def _values(name: str, given: Any) -> list[Any]:
+    if isinstance(given, Mapping):
+        try:
+            domain = domain_from_yaml(dict(given))
+        except ValueError as error:
+            raise ConfigError(f"space: {name}: {error}") from error
+        if isinstance(domain, LogSpace):
+            return list(domain.values)
+        if isinstance(domain, RandInt):
+            return list(range(domain.low, domain.high + 1))
+    if hasattr(given, "rvs") or isinstance(given, Mapping):
+        raise ConfigError(f"space: {name}: {given!r} has no grid; give a list of values.")
+    if isinstance(given, str) or not hasattr(given, "__iter__"):
+        raise ConfigError(f"space: {name}: {given!r} is one value; give a list of values, e.g. [{given!r}].")
+    values = list(given)
+    if not values:
+        raise ConfigError(f"space: {name}: the list is empty; give at least one value.")
+    return values
+
+
+def _plain(given: Sequence[Grid]) -> tuple[list[Grid], dict[str, dict[str, Any]]]:
+    """Replace values that are no plain data by texts, and return those with the objects that they stand for."""
+    objects: dict[str, dict[str, Any]] = {}
+
+    def text(name: str, value: Any) -> Scalar:
+        value = value.item() if isinstance(value, np.generic) else value
+        try:
+            return scalar_from_yaml(value)
+        except ValueError:
+            shown = getattr(value, "__qualname__", None) or " ".join(repr(value).split())
+            if objects.setdefault(name, {}).setdefault(shown, value) is not value:
+                shown = f"{shown} ({len(objects[name])})"
+                objects[name][shown] = value
+            return shown
+
+    return [{name: [text(name, value) for value in values] for name, values in grid.items()} for grid in given], objects
+
+
+def _by_name(estimator: Any) -> tuple[str, dict[str, Any]] | None:
+    """Name and parameters by which a configuration makes the same estimator; None if it cannot."""
+    cls = type(estimator)
+    if cls.__module__ == "__main__" or "<locals>" in cls.__qualname__:
+        return None
+    supplied = cls.layout_parameters if issubclass(cls, Estimator) else frozenset()
+    params: dict[str, Any] = {}
+    for key, parameter in signature(cls).parameters.items():
+        value = getattr(estimator, key, None)
+        if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
+            return None
+        if key == "random_state":
+            if value is not None:
+                return None  # a study would set it from its own seed
+        elif key not in supplied and not _is_default(value, parameter.default):
+            try:
+                params[key] = scalar_from_yaml(value)
+            except ValueError:
+                return None
+    place = f"{cls.__module__}:{cls.__qualname__}"
+    return next((name for name, target in OWN.items() if target == place), place.replace(":", ".")), params
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or (
+        isinstance(value, int | float | str) and type(value) is type(default) and value == default
+    )
+
+
+def _described(estimator: Any) -> str:
+    """Return an estimator with its parameters as one line."""
+    try:
+        text = estimator.__repr__(N_CHAR_MAX=math.inf)
+    except TypeError:  # of a class outside scikit-learn
+        text = repr(estimator)
+    return " ".join(text.split())

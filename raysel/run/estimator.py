@@ -1,0 +1,425 @@
+"""NestedSearch: a study as an estimator of scikit-learn, in memory unless files are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import ClassifierTags, Tags, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from raysel.core.errors import ConfigError
+from raysel.evaluation.scoring import ClassMetric, Evaluation
+from raysel.execution.executor import Executor
+from raysel.execution.serial import SerialExecutor
+from raysel.numerics.rankings import ranks
+from raysel.results.result import StudyResult
+from raysel.run.assembly import assembled, check_estimator_object, checked_folds, data_of, seed_of
+from raysel.run.in_memory import run_in_memory
+from raysel.run.launch import make_listeners
+from raysel.study.definition import Study
+
+
+def _model_has(name: str) -> Callable[[NestedSearch], bool]:
+    def has(search: NestedSearch) -> bool:
+        getattr(search._predictor(), name)  # noqa: SLF001 - AttributeError names the missing method
+        return True
+
+    return has
+
+
+def _may_rank(search: NestedSearch) -> bool:
+    if hasattr(search, "study_") and not search.study_.is_ranked:
+        raise AttributeError("the estimator gives no feature scores, so that no feature is selected.")
+    return True
+
+
+class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
+    """Search over an estimator's parameters in nested cross-validation, scored on samples that chose nothing.
+
+    Each outer fold chooses the best parameters by the inner folds of its training samples, fits them to all of these
+    and is scored once on its test samples. The same search on all samples gives the model, `best_estimator_`. It is
+    the search of `raysel.run_study`, with the same numbers, but in memory: no file is written unless ``path``,
+    ``tracking`` or ``executor="ray"`` asks for a directory.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Any of raysel's methods, or any classifier, selector or Pipeline in scikit-learn's style. It gets the samples as
+        an array of float64. Each ``random_state`` in it that is None is set from the search's own.
+    space : dict or list of dict, default=None
+        Values to try by parameter, ``step__name`` for one of a Pipeline's, as for `GridSearchCV`; or several such
+        grids. ``{"logspace": [low, high, n]}`` and ``{"randint": [low, high]}`` stand for lists, too. None: the
+        estimator as it is.
+    outer : int or splitter, default=5
+        Number of outer folds, stratified, shuffled, and of whole groups where there are groups; or a splitter of
+        scikit-learn.
+    inner : int or splitter, default=3
+        Number of inner folds of each outer training set, or a splitter of scikit-learn.
+    metric : str, default="accuracy"
+        Metric by which the parameters are chosen and the test samples are scored, larger is better.
+    n_features : int or list of int, default=None
+        Numbers of best features, by the estimator's feature scores, that ``judge`` is fitted to; the inner scores
+        choose one of them. None: the estimator predicts itself with all features.
+    judge : {"linear_svm", "knn"}, default="linear_svm"
+        Classifier that is fitted to the best features. Only used with ``n_features``.
+    choose_n : {"one_se", "best", "mean"}, default="one_se"
+        Rule that chooses the number of features: the smallest within one standard error of the best inner score, the
+        best, or none (the score is the mean over all of them).
+    scaling : {"none", "zscore", "unit", "minmax", "row_unit"}, default="none"
+        Scaling of the samples before the estimator, fitted on each training set.
+    n_jobs : int, default=1
+        Number of processes, by joblib; -1: all processors. The numbers do not depend on it.
+    path : str or Path, default=None
+        Directory, or its URI, that the study is written to, as `raysel.run_study` writes one and `raysel.open_study`
+        opens it. None: no file is written.
+    tracking : str, default=None
+        Address of the MLflow store that the study is uploaded to. None: nothing is uploaded.
+    executor : {"ray"}, default=None
+        "ray": trials are computed by Ray. None: in this process, or in ``n_jobs`` of them.
+    random_state : int or RandomState, default=None
+        Seed of the folds and of the estimator. None: 0, so that a second fit gives the same numbers.
+    verbose : bool, default=False
+        Whether to show the progress.
+
+    Attributes
+    ----------
+    score_ : float
+        Mean test score over the outer folds.
+    scores_ : ndarray of shape (n_outer,)
+        Test score of each outer fold.
+    interval_ : tuple of float
+        95 % interval of the mean test score, corrected for the training samples that the folds share (Nadeau and
+        Bengio); NaN if there is none. ``study_.interval`` says why.
+    best_estimator_ : estimator
+        Model with the parameters that the whole search chooses, fitted to all samples: a clone of ``estimator``; the
+        pipeline of scaler, selector and judge with ``n_features``, or of the scaler and the estimator with ``scaling``.
+    best_params_ : dict
+        Parameters of ``space`` that `best_estimator_` has.
+    ranking_ : ndarray of int64, shape (n_features,)
+        Rank of each feature in `best_estimator_`, 1 is best; only if the estimator ranks features.
+    fold_results_ : dict of list
+        By outer fold: ``test_score``, ``train_score``, ``inner_score``, ``params``, ``estimator`` (fitted to the
+        training samples) and ``train`` and ``test`` (indices of the samples).
+    study_ : StudyResult
+        The whole result: summary, trials, facts, ranking with stability, references, plots.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels; only if y holds one label a sample.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the features; only if X had names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import LinearSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = NestedSearch(LinearSVC(), {"C": [0.01, 1.0]}, outer=3).fit(X, y)
+    >>> search.scores_.shape, search.best_params_
+    ((3,), {'C': 1.0})
+    >>> search.predict(X[:2])
+    array([0, 0])
+    """
+
+    classes_: LabelArray
+
+    def __init__(
+        self,
+        estimator: Any,
+        space: Any = None,
+        *,
+        outer: Any = 5,
+        inner: Any = 3,
+        metric: str = "accuracy",
+        n_features: int | Sequence[int] | None = None,
+        judge: str = "linear_svm",
+        choose_n: str = "one_se",
+        scaling: str = "none",
+        n_jobs: int = 1,
+        path: str | Path | None = None,
+        tracking: str | None = None,
+        executor: str | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.space = space
+        self.outer = outer
+        self.inner = inner
+        self.metric = metric
+        self.n_features = n_features
+        self.judge = judge
+        self.choose_n = choose_n
+        self.scaling = scaling
+        self.n_jobs = n_jobs
+        self.path = path
+        self.tracking = tracking
+        self.executor = executor
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
+        """Search, score and fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,), or a 0/1 indicator of shape (n_samples, n_labels)
+            Labels.
+        groups : array-like of shape (n_samples,), default=None
+            Group of each sample, e.g. its subject; groups stay whole in all folds.
+
+        Returns
+        -------
+        self
+            The fitted search.
+
+        Raises
+        ------
+        ConfigError, DataError
+            If a parameter or the data cannot be used; raised before the search.
+        StudyError
+            If no parameters have a score, or a fit of the chosen ones fails.
+        """
+        study = self._study(X, y, groups)
+        self._keep(study, self._run(study), np.asarray(y))
+        return self
+
+    def _study(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None) -> Study:
+        """Validate the samples, and make and check the study."""
+        check_estimator_object(self.estimator)
+        several = np.ndim(y) == 2 and np.shape(y)[1] > 1
+        features, labels = validate_data(
+            self, X, y, dtype=np.float64, ensure_min_samples=2, multi_output=several, order="C"
+        )
+        check_classification_targets(labels)
+        return assembled(
+            self.estimator,
+            self.space,
+            data_of(self.estimator, features, labels, groups, getattr(self, "feature_names_in_", ())),
+            outer=checked_folds("outer", self.outer),
+            inner=checked_folds("inner", self.inner),
+            evaluation=evaluation_of(self.estimator, self.metric, self.n_features, self.judge, self.choose_n),
+            scaling=self.scaling,
+            seed=seed_of(self.random_state),
+            saved=self._has_files,
+            sections={
+                "tracking": {"uri": self.tracking} if self.tracking else {},
+                "search": {"executor": self.executor or "serial"},
+            },
+        )
+
+    def _run(self, study: Study) -> StudyResult:
+        """Run the study, in memory or in a directory."""
+        listeners = make_listeners(self.verbose)
+        if not self._has_files:
+            return run_in_memory(study, self._executor(study), listeners)
+        # Loads what reads and writes files.
+        from raysel.run.course import run  # noqa: PLC0415
+        from raysel.run.launch import check_resources, make_executor, output_directory, working_folder  # noqa: PLC0415
+        from raysel.tracking.upload_process import MLflowUploader  # noqa: PLC0415
+
+        check_resources(study, None)
+        upload = MLflowUploader if self.tracking else None
+        with working_folder(output_directory(study, self.path), listeners, new=True) as folder:
+            executor = make_executor(study, None) if self.executor == "ray" else self._executor(study)
+            return run(study, folder, executor, listeners, upload, keep_models=True)
+
+    def _executor(self, study: Study) -> Executor:
+        study, n_jobs = replace(study, own=None), effective_n_jobs(self.n_jobs)
+        if n_jobs == 1:
+            return SerialExecutor(study)
+        from raysel.execution.processes import ProcessExecutor  # noqa: PLC0415
+
+        return ProcessExecutor(study, n_jobs)
+
+    @property
+    def _has_files(self) -> bool:
+        return self.path is not None or self.tracking is not None or self.executor == "ray"
+
+    def _keep(self, study: Study, result: StudyResult, y: LabelArray) -> None:
+        """Set the fitted attributes."""
+        for name in ("classes_", "ranking_"):
+            self.__dict__.pop(name, None)
+        self.study_, outer, template = result, result.outer, study.template
+
+        def params(values: Any) -> dict[str, Any]:
+            searched = {name: values[name] for name in study.config.solver.space if name in values}
+            return template.values(searched) if template else searched
+
+        self.score_, self.scores_ = result.test_mean, np.array(result.test_scores)
+        lower, upper = result.interval.lower, result.interval.upper
+        self.interval_ = (np.nan if lower is None else lower, np.nan if upper is None else upper)
+        self.best_estimator_, self.best_params_ = self._own_model(result.model), params(result.final.params)
+        if result.is_ranked:
+            self.ranking_: IntArray = ranks(self._feature_scores)
+        if not study.dataset.is_multilabel:
+            self.classes_ = np.unique(y)  # in the order of the data set's classes, which are numbers or text
+            self._codes = study.dataset.classes
+        self.fold_results_ = {
+            "test_score": [refit.test_score for refit in outer],
+            "train_score": [refit.training_score for refit in outer],
+            "inner_score": [refit.inner_score for refit in outer],
+            "params": [params(refit.params) for refit in outer],
+            "estimator": [self._own_model(result.fold_model(refit.fold)) for refit in outer],
+            "train": [fold.train for fold in study.plan.outer],
+            "test": [fold.test for fold in study.plan.outer],
+        }
+
+    def _own_model(self, model: Any) -> Any:
+        """Return the fitted estimator itself where the study adds neither scaling nor a judge to it."""
+        if self.n_features is not None or self.scaling != "none":
+            return model
+        return getattr(model.method, "estimator_", model.method)
+
+    def _predictor(self) -> Any:
+        """Return the fitted model, or an unfitted one with the same methods."""
+        if hasattr(self, "best_estimator_"):
+            return self.best_estimator_
+        if self.n_features is None:
+            return self.estimator
+        return Evaluation(self.judge).make_classifier(np.zeros(1), 0)
+
+    def _checked(self, X: ArrayLike) -> FloatArray:
+        check_is_fitted(self, "study_")
+        return validate_data(self, X, dtype=np.float64, order="C", reset=False)
+
+    @available_if(_model_has("predict"))
+    def predict(self, X: ArrayLike) -> LabelArray:
+        """Predict by the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Labels.
+        """
+        samples = self._checked(X)
+        predicted: LabelArray = self.best_estimator_.predict(samples)
+        return self.classes_[np.searchsorted(self._codes, predicted)] if hasattr(self, "classes_") else predicted
+
+    @available_if(_model_has("predict_proba"))
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Compute class probabilities by the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, in the order of ``classes_``.
+        """
+        samples = self._checked(X)
+        return self.best_estimator_.predict_proba(samples)
+
+    @available_if(_model_has("decision_function"))
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Compute the scores of the classes by the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Scores, in the order of ``classes_``.
+        """
+        samples = self._checked(X)
+        return self.best_estimator_.decision_function(samples)
+
+    @available_if(_model_has("predict"))
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """Score the model on other samples by ``metric``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Labels.
+
+        Returns
+        -------
+        float
+            Value of the metric, larger is better.
+        """
+        samples, labels = self._checked(X), np.asarray(y)
+        metric = ClassMetric.of(self.metric)
+        output = metric.output(self.best_estimator_, samples, labels) if metric.of_scores else self.predict(X)
+        return float(metric(labels, output, getattr(self, "classes_", None)))
+
+    @available_if(_may_rank)
+    def transform(self, X: ArrayLike) -> Any:
+        """Select the columns of the features that the model ranks best, as many as it has chosen.
+
+        Without ``n_features`` they are the best tenth, or as many as have a score.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_selected)
+            Columns of the selected features, in the order of the data.
+        """
+        check_is_fitted(self, "study_")
+        return super().transform(X)
+
+    @property
+    def _feature_scores(self) -> FloatArray:
+        return np.array(self.study_.final.feature_scores)
+
+    def _get_support_mask(self) -> BoolArray:
+        check_is_fitted(self, "study_")
+        scores = self._feature_scores
+        mask: BoolArray = (scores > 0) & (ranks(scores) <= self.study_.default_top)
+        return mask
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = inner.classifier_tags or ClassifierTags()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = inner.target_tags.multi_output
+        tags.input_tags.positive_only = inner.input_tags.positive_only
+        tags.input_tags.sparse = False
+        return tags
+
+
+def evaluation_of(
+    estimator: Any, metric: str, n_features: int | Sequence[int] | None, judge: str, choose_n: str
+) -> dict[str, Any]:
+    """Return the section ``evaluation`` of the study's configuration."""
+    if n_features is not None:
+        sizes = [int(n) for n in np.atleast_1d(n_features)]
+        return {"classifier": judge, "n_features": sizes, "choose_n": choose_n, "metric": metric}
+    if not hasattr(estimator, "predict"):
+        raise ConfigError(
+            f"estimator={type(estimator).__name__}: it does not predict; give n_features, e.g. n_features=[10, 20], so "
+            "that a judge is fitted to the features that it ranks best."
+        )
+    return {"classifier": "native", "metric": metric}
