@@ -1,6 +1,8 @@
 """raysel: which features matter, and how far to trust the answer."""
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from raysel.core import __version__
@@ -34,6 +36,7 @@ _HOME = {
     "permutation_test": "raysel.run.permutation",
     "stability_selection": "raysel.run.stability",
     "NestedSearch": "raysel.run.estimator",
+    "audit": "raysel.run.audit",
     "FeatureRanking": "raysel.evaluation.feature_ranking",
     "FeatureSelector": "raysel.results.feature_selector",
     "load_model": "raysel.base.models",
@@ -57,6 +60,7 @@ __all__ = [
     "Tasks",
     "Tensor",
     "__version__",
+    "audit",
     "init_study",
     "join_tasks",
     "load_dataset",
@@ -72,6 +76,17 @@ __all__ = [
     "smml_path",
     "stability_selection",
 ]
+
+
+class _Package(ModuleType):
+    """Package whose function `audit` is not hidden by the module of the command ``python -m raysel.audit``."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

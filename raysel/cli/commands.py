@@ -147,6 +147,19 @@ def _permute(parser: ArgumentParser) -> None:
     _add_resampling(parser)
 
 
+def _audit(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("file", metavar="FILE", help="data file or folder, its URI, or the name of one of scikit-learn's data sets")
+    add("--label", metavar="NAME", help="column or array of the labels (default: recognised by its name or values)")
+    add("--labels", metavar="FILE", help="file of the labels, where FILE holds the samples only")
+    add("--groups", metavar="NAME", help="column or array with the group of each sample, e.g. its subject")
+    add("--drop", action="append", default=[], metavar="NAME", help="column that is no feature; may be repeated")
+    add("--metric", default="accuracy", metavar="NAME", help="metric, larger is better (default: accuracy)")
+    add("--permutations", type=int, default=5, metavar="N", help="number of permutations of the labels (default: 5)")
+    add("--processes", type=int, default=1, metavar="N", help="number of processes (default: 1); -1: all processors")
+    add("-o", "--output", metavar="FILE", help="also write the picture, *.png, *.svg or *.pdf, or the table, *.csv")
+
+
 def _upload(parser: ArgumentParser) -> None:
     parser.add_argument("directory", metavar="STUDY_DIR", help="directory to copy")
     parser.add_argument("uri", metavar="URI", help="folder to write: s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH")
@@ -235,6 +248,15 @@ COMMANDS = {
         "resampling:permute",
         "Test a finished study by permuted labels: p value of its honest score, and of each feature's score. "
         "Permutations that were computed before are used again.",
+        computes=True,
+    ),
+    "audit": Command(
+        "compare careless with honest scores on a data file, and both on permuted labels",
+        _audit,
+        "audit:run",
+        "Compare what careless use (scaling, selection and tuning on all data, the best kept) says of a data file with "
+        "what nested cross-validation says, and both on permuted labels. The method is scaling, the F-test's best "
+        "features and a linear SVM, each tuned; raysel.audit in Python takes any other.",
         computes=True,
     ),
     "upload": Command(

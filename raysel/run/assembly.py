@@ -48,9 +48,10 @@ def assembled(
     """Make and check the study of an estimator; `sections` are further ones of its configuration."""
     check_estimator_object(estimator)
     texts, objects = _plain(grids(space))
-    named = None if len(texts) > 1 or any(objects.values()) else _by_name(estimator)
     names = dict.fromkeys(name for grid in texts for name in grid)
     union = {name: list(dict.fromkeys(value for grid in texts for value in grid.get(name, ()))) for name in names}
+    by_text = len(texts) > 1 or any(objects.values()) or "random_state" in names
+    named = None if by_text else _by_name(estimator)
     method, params = named or (f"{type(estimator).__module__}.{_described(estimator)}", {})
     fixed = {key: value for key, value in params.items() if key not in union}
     raw = {

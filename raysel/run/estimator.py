@@ -193,39 +193,15 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         StudyError
             If no parameters have a score, or a fit of the chosen ones fails.
         """
-        study = self._study(X, y, groups)
+        study = study_of(self, X, y, groups)
         self._keep(study, self._run(study), np.asarray(y))
         return self
-
-    def _study(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None) -> Study:
-        """Validate the samples, and make and check the study."""
-        check_estimator_object(self.estimator)
-        several = np.ndim(y) == 2 and np.shape(y)[1] > 1
-        features, labels = validate_data(
-            self, X, y, dtype=np.float64, ensure_min_samples=2, multi_output=several, order="C"
-        )
-        check_classification_targets(labels)
-        return assembled(
-            self.estimator,
-            self.space,
-            data_of(self.estimator, features, labels, groups, getattr(self, "feature_names_in_", ())),
-            outer=checked_folds("outer", self.outer),
-            inner=checked_folds("inner", self.inner),
-            evaluation=evaluation_of(self.estimator, self.metric, self.n_features, self.judge, self.choose_n),
-            scaling=self.scaling,
-            seed=seed_of(self.random_state),
-            saved=self._has_files,
-            sections={
-                "tracking": {"uri": self.tracking} if self.tracking else {},
-                "search": {"executor": self.executor or "serial"},
-            },
-        )
 
     def _run(self, study: Study) -> StudyResult:
         """Run the study, in memory or in a directory."""
         listeners = make_listeners(self.verbose)
-        if not self._has_files:
-            return run_in_memory(study, self._executor(study), listeners)
+        if not has_files(self):
+            return run_in_memory(study, executor_of(study, self.n_jobs), listeners)
         # Loads what reads and writes files.
         from raysel.run.course import run  # noqa: PLC0415
         from raysel.run.launch import check_resources, make_executor, output_directory, working_folder  # noqa: PLC0415
@@ -234,20 +210,8 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         check_resources(study, None)
         upload = MLflowUploader if self.tracking else None
         with working_folder(output_directory(study, self.path), listeners, new=True) as folder:
-            executor = make_executor(study, None) if self.executor == "ray" else self._executor(study)
+            executor = make_executor(study, None) if self.executor == "ray" else executor_of(study, self.n_jobs)
             return run(study, folder, executor, listeners, upload, keep_models=True)
-
-    def _executor(self, study: Study) -> Executor:
-        study, n_jobs = replace(study, own=None), effective_n_jobs(self.n_jobs)
-        if n_jobs == 1:
-            return SerialExecutor(study)
-        from raysel.execution.processes import ProcessExecutor  # noqa: PLC0415
-
-        return ProcessExecutor(study, n_jobs)
-
-    @property
-    def _has_files(self) -> bool:
-        return self.path is not None or self.tracking is not None or self.executor == "ray"
 
     def _keep(self, study: Study, result: StudyResult, y: LabelArray) -> None:
         """Set the fitted attributes."""
@@ -423,3 +387,44 @@ def evaluation_of(
             "that a judge is fitted to the features that it ranks best."
         )
     return {"classifier": "native", "metric": metric}
+
+
+def has_files(search: NestedSearch) -> bool:
+    """Return whether the parameters of a search ask for a directory."""
+    return search.path is not None or search.tracking is not None or search.executor == "ray"
+
+
+def study_of(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None) -> Study:
+    """Validate samples for a search, and make and check its study."""
+    check_estimator_object(search.estimator)
+    shape = np.asarray(y).shape
+    several = len(shape) == 2 and shape[1] > 1
+    features, labels = validate_data(
+        search, X, y, dtype=np.float64, ensure_min_samples=2, multi_output=several, order="C"
+    )
+    check_classification_targets(labels)
+    return assembled(
+        search.estimator,
+        search.space,
+        data_of(search.estimator, features, labels, groups, getattr(search, "feature_names_in_", ())),
+        outer=checked_folds("outer", search.outer),
+        inner=checked_folds("inner", search.inner),
+        evaluation=evaluation_of(search.estimator, search.metric, search.n_features, search.judge, search.choose_n),
+        scaling=search.scaling,
+        seed=seed_of(search.random_state),
+        saved=has_files(search),
+        sections={
+            "tracking": {"uri": search.tracking} if search.tracking else {},
+            "search": {"executor": search.executor or "serial"},
+        },
+    )
+
+
+def executor_of(study: Study, n_jobs: int) -> Executor:
+    """Return an executor in this process, or in several."""
+    study, n_processes = replace(study, own=None), effective_n_jobs(n_jobs)
+    if n_processes == 1:
+        return SerialExecutor(study)
+    from raysel.execution.processes import ProcessExecutor  # noqa: PLC0415
+
+    return ProcessExecutor(study, n_processes)

@@ -1,0 +1,91 @@
+"""Figure of an audit: careless and honest score on true labels, and beside them on permuted ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from raysel.results.audit import Audit
+from raysel.results.displays import drawing
+from raysel.results.displays.display import Display
+
+_ROWS = ("careless", "honest", "careless, permuted labels", "honest, permuted labels")
+
+
+@dataclass(frozen=True, eq=False)
+class AuditScores(Display):
+    """Careless and honest score, each on true and on permuted labels, as one row each."""
+
+    key = "audit"
+    size = (5.6, 2.4)
+
+    metric: str
+    careless: float
+    #: Mean honest score, and the ends of its interval if it has one.
+    honest: float
+    interval: tuple[float, float] | None
+    #: Honest test score of each outer fold.
+    folds: Sequence[float]
+    careless_permuted: Sequence[float]
+    honest_permuted: Sequence[float]
+    chance: float | None
+    #: Sentence on the difference.
+    sentence: str
+
+    @classmethod
+    def of(cls, audit: Audit) -> Self:
+        """Show an audit."""
+        ends = audit.honest.lower, audit.honest.upper
+        return cls(
+            drawing.readable(audit.metric),
+            audit.careless,
+            audit.honest.mean,
+            None if ends[0] is None or ends[1] is None else (ends[0], ends[1]),
+            audit.study.test_scores,
+            audit.careless_permuted,
+            audit.honest_permuted,
+            audit.chance,
+            audit.sentences()[0],
+        )
+
+    @property
+    def title(self) -> str:
+        return f"Careless and honest {self.metric}"
+
+    @property
+    def caption(self) -> str:
+        return (
+            f"{self.sentence} Thin marks: outer folds, and single permutations; thick ones their means; bar: 95 % "
+            "interval of the honest score; dotted line: chance."
+        )
+
+    def frame(self) -> pd.DataFrame:
+        values = [[self.careless], self.folds, self.careless_permuted, self.honest_permuted]
+        means = [self.careless, self.honest, *(float(np.mean(v)) if len(v) else np.nan for v in values[2:])]
+        table = {
+            "scores": _ROWS,
+            "mean": means,
+            "lowest": [min(v, default=np.nan) for v in values],
+            "highest": [max(v, default=np.nan) for v in values],
+            "n": [len(v) for v in values],
+        }
+        return pd.DataFrame(table)
+
+    def draw(self, ax: Axes) -> None:
+        colours = (drawing.OUTLINE, drawing.BLUE, drawing.OUTLINE, drawing.BLUE)
+        singles: list[Sequence[float]] = [(), self.folds, self.careless_permuted, self.honest_permuted]
+        for row, (colour, values, mean) in enumerate(zip(colours, singles, self.frame()["mean"], strict=True)):
+            ax.plot(values, [row] * len(values), "|", color=colour, markersize=9, alpha=0.6)
+            ax.plot([mean], [row], "o" if row < 2 else "D", color=colour, markersize=7)
+        if self.interval is not None:
+            ax.hlines(1, *self.interval, color=drawing.BLUE, linewidth=2)
+        if self.chance is not None:
+            ax.axvline(self.chance, color="0.45", linestyle=":", linewidth=1.2)
+        drawing.name_rows(ax, _ROWS)
+        drawing.clean_axes(ax, "x")
+        ax.set_xlabel(self.metric)

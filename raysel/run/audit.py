@@ -1,0 +1,275 @@
+"""Audit of a method: how far careless use lifts its score above the honest one, on true and on permuted labels."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from raysel.base.adapter import ScikitLearnMethod
+from raysel.base.estimator import Estimator
+from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.core.errors import ConfigError, DataError, StudyError
+from raysel.data.dataset import Dataset
+from raysel.data.scaling import scale_training
+from raysel.data.task_blocks import constant_features
+from raysel.evaluation.plan import derived_seed
+from raysel.evaluation.splitters import split
+from raysel.execution.executor import TaskEnd
+from raysel.numerics.inference import corrected_interval
+from raysel.numerics.permutation import LabelPermutations
+from raysel.results.audit import Audit
+from raysel.results.scores import fold_ratio
+from raysel.run.estimator import NestedSearch, executor_of, study_of
+from raysel.run.in_memory import run_in_memory
+from raysel.run.launch import make_listeners
+from raysel.run.permutation import permuted_scores, permuted_study
+from raysel.study.definition import Study
+from raysel.study.inspection.leaks import inspect, leaking_columns
+
+
+def audit(
+    estimator: Any,
+    X: ArrayLike,
+    y: ArrayLike,
+    groups: ArrayLike | None = None,
+    space: Any = None,
+    *,
+    outer: Any = 5,
+    inner: Any = 3,
+    metric: str = "accuracy",
+    n_features: int | Sequence[int] | None = None,
+    judge: str = "linear_svm",
+    scaling: str = "none",
+    n_permutations: int = 5,
+    n_jobs: int = 1,
+    random_state: Any = None,
+    verbose: bool = False,
+) -> Audit:
+    """Compare the score of careless use of a method with its honest one, on true and on permuted labels.
+
+    The **careless** score: all steps of a Pipeline but the last (scaling, imputation, selection), or ``scaling`` and
+    the ranking by the estimator where ``n_features`` is given, are fitted once to all samples with their labels. For
+    each configuration of ``space``, and each number of features, the last step or the judge is then scored by plain
+    cross-validation: as many stratified, shuffled folds as the honest score has outer ones, which ignore groups. The
+    best of these means is the score. All columns are used.
+
+    The **honest** score is that of `raysel.NestedSearch`: everything is fitted and chosen within the training samples,
+    groups stay whole, and columns that number the samples, or hold the label in other words, are held at 0.
+
+    On **permuted labels** there is nothing to learn: what a protocol scores above chance there is optimism.
+
+    What the honest score cannot know: that samples belong together, as copies, samples of one subject, site or day do,
+    unless ``groups`` says so; that a column was measured after the label; and that the table, the estimator or its
+    space was chosen by a look at these labels before.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Classifier, selector or Pipeline in scikit-learn's style, or one of raysel's methods.
+    X : array-like of shape (n_samples, n_features)
+        Samples.
+    y : array-like of shape (n_samples,)
+        Labels.
+    groups : array-like of shape (n_samples,), default=None
+        Group of each sample, e.g. its subject, or the sample that it is a copy of.
+    space : dict or list of dict, default=None
+        Values to try by parameter, as for `NestedSearch`.
+    outer, inner : int or splitter, default=5 and 3
+        Folds of the honest score, as for `NestedSearch`.
+    metric : str, default="accuracy"
+        Metric, larger is better.
+    n_features : int or list of int, default=None
+        Numbers of best features that ``judge`` is fitted to, as for `NestedSearch`.
+    judge : {"linear_svm", "knn"}, default="linear_svm"
+        Classifier that is fitted to the best features.
+    scaling : {"none", "zscore", "unit", "minmax", "row_unit"}, default="none"
+        Scaling before the estimator.
+    n_permutations : int, default=5
+        Number of permutations of the labels.
+    n_jobs : int, default=1
+        Number of processes, by joblib; the numbers do not depend on it.
+    random_state : int or RandomState, default=None
+        Seed of folds, permutations and estimator; None: 0.
+    verbose : bool, default=False
+        Whether to show the progress.
+
+    Returns
+    -------
+    Audit
+        The scores: ``frame()``, ``plot()``, ``sentences()``, ``difference``, ``exceeds_interval`` and ``study``, the
+        result of the honest search.
+
+    Raises
+    ------
+    ConfigError, DataError
+        If a parameter or the data cannot be used; raised before anything is computed.
+    StudyError
+        If no configuration has a score.
+
+    Examples
+    --------
+    Labels that the features do not tell, and a selection by all samples:
+
+    >>> import numpy as np
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.standard_normal((40, 500)), np.arange(40) % 2
+    >>> found = audit(make_pipeline(SelectKBest(k=10), KNeighborsClassifier()), X, y, n_permutations=1)
+    >>> found.exceeds_interval, found.difference > 0.2
+    (True, True)
+    """
+    search = NestedSearch(
+        estimator,
+        space,
+        outer=outer,
+        inner=inner,
+        metric=metric,
+        n_features=n_features,
+        judge=judge,
+        choose_n="best",
+        scaling=scaling,
+        random_state=random_state,
+    )
+    if not isinstance(n_permutations, Integral) or isinstance(n_permutations, bool) or n_permutations < 0:
+        raise ConfigError(f"n_permutations={n_permutations!r} must be a whole number of at least 0.")
+    study = study_of(search, X, y, groups)
+    if study.dataset.is_multilabel:
+        raise DataError("y is an indicator, and the folds of an audit are of one label a sample; give y of shape (n,).")
+    return _audited(study, int(n_permutations), n_jobs, verbose)
+
+
+def _audited(study: Study, n_permutations: int, n_jobs: int, verbose: bool) -> Audit:
+    dataset, left_out = without_leaks(study.dataset)
+    honest = replace(study, dataset=dataset, own=None)
+    result = run_in_memory(honest, executor_of(honest, n_jobs), make_listeners(verbose))
+    careless, n_careless = careless_score(study)
+    seed, numbers = study.config.seed, list(range(1, n_permutations + 1))
+    try:
+        LabelPermutations(dataset.y, dataset.groups)
+    except DataError:  # no permutation changes a label
+        numbers = []
+    scored = partial(permuted_scores, seed=seed, chosen=None, ranks=False)
+    with executor_of(honest, n_jobs) as executor:
+        honest_ends = _values(executor.run_tasks(scored, numbers))
+    with executor_of(study, n_jobs) as executor:
+        careless_ends = _values(executor.run_tasks(partial(_careless_of_permuted, seed=seed), numbers))
+    return Audit(
+        metric=study.config.evaluation.metric,
+        careless=careless,
+        n_careless=n_careless,
+        study=result,
+        honest=corrected_interval(result.test_scores, fold_ratio(result.outer)),
+        careless_permuted=tuple(careless_ends),
+        honest_permuted=tuple(float(np.mean(list(values["scores"].values()))) for values in honest_ends),
+        left_out=left_out,
+        n_groups=None if dataset.groups is None else len(np.unique(dataset.groups)),
+    )
+
+
+def _values(ends: Iterator[TaskEnd]) -> list[Any]:
+    """Values of tasks by their arguments."""
+    ended = sorted(ends, key=lambda end: end.argument)
+    if failed := next((end for end in ended if end.error), None):
+        raise StudyError(f"permutation {failed.argument} failed: {failed.error}")
+    return [end.value for end in ended]
+
+
+def without_leaks(dataset: Dataset) -> tuple[Dataset, tuple[str, ...]]:
+    """Hold the columns that number the samples or hold the label at 0, and say which.
+
+    They stay where they are, because an estimator may name columns by their positions.
+    """
+    (findings,) = inspect(dataset)
+    leaks = leaking_columns(findings, dataset)
+    if not leaks or len(leaks) == dataset.n_features:
+        return dataset, ()
+    X = np.array(dataset.X)
+    X[:, list(leaks)] = 0.0
+    X.flags.writeable = False
+    sentences = (
+        f"Column '{findings.part.own_name(column)}' {words}: the honest score does without it."
+        for column, words in leaks.items()
+    )
+    return replace(dataset, X=X), tuple(sentences)
+
+
+def careless_score(study: Study) -> tuple[float, int]:
+    """Return the best score of plain cross-validation after preprocessing and selection on all samples.
+
+    Also returns the number of scores of which it is the best.
+    """
+    X, y, seed = study.dataset.X, study.dataset.y, study.config.seed
+    state = derived_seed(seed, "refit", 0, 0)
+    n_folds = min(len(study.plan.outer), int(np.unique(y, return_counts=True)[1].min()))
+    folds = split(y, n_folds, groups=None, random_state=derived_seed(seed, "outer split", 0), where="outer")
+    scaled = scale_training(study.scaler(), np.array(X))
+    best: list[FloatArray] = []
+    with warnings.catch_warnings(action="ignore"):
+        for configuration in study.configurations:
+            solver = study.solver(configuration.params, state)
+            if study.evaluation.classifier == "native":
+                best.append(_of_model(study, *_without_last(solver, scaled, y), y, folds, state))
+            else:
+                solver.fit(scaled, y)
+                best += [_of_judge(study, solver, scaled, y, folds, state, C) for C in study.evaluation.C]
+    values = np.concatenate(best)
+    return float(values.max()), len(values)
+
+
+def _careless_of_permuted(study: Study, number: int, *, seed: int) -> float:
+    return careless_score(permuted_study(study, number, seed))[0]
+
+
+def _without_last(solver: Estimator, X: FloatArray, y: LabelArray) -> tuple[Estimator, FloatArray]:
+    """Return the last step of a Pipeline, and the samples after its other steps, which are fitted to all samples."""
+    pipeline = solver.estimator if isinstance(solver, ScikitLearnMethod) else None
+    if not isinstance(pipeline, Pipeline) or len(pipeline.steps) == 1:
+        return solver, X
+    transformed = clone(pipeline[:-1]).fit_transform(X, y)
+    values = transformed.toarray() if hasattr(transformed, "toarray") else transformed
+    return ScikitLearnMethod(clone(pipeline.steps[-1][1])), np.ascontiguousarray(values, dtype=np.float64)
+
+
+def _of_model(
+    study: Study,
+    model: Estimator,
+    X: FloatArray,
+    y: LabelArray,
+    folds: Sequence[tuple[IntArray, IntArray]],
+    state: int,
+) -> FloatArray:
+    """Mean score of a model over folds, shape (1,)."""
+    values = []
+    for train, test in folds:
+        fitted = clone(model).fit(X[train], y[train])
+        values.append(study.evaluation.scorer(X[train], y[train], X[test], y[test], state)(fitted).mean())
+    return np.array([np.mean(values)])
+
+
+def _of_judge(
+    study: Study,
+    solver: Estimator,
+    X: FloatArray,
+    y: LabelArray,
+    folds: Sequence[tuple[IntArray, IntArray]],
+    state: int,
+    C: float,
+) -> FloatArray:
+    """Mean score of the judge over folds for each number of features that a method ranks best, shape (n_sizes,)."""
+    constant = constant_features(X)
+    scores = [
+        study.evaluation.scorer(X[train], y[train], X[test], y[test], state, constant, C)(solver)
+        for train, test in folds
+    ]
+    return np.mean(scores, axis=0)
