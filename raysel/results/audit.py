@@ -101,7 +101,8 @@ class Audit:
             ("careless", self.careless, self.careless_permuted),
             ("honest", self.honest.mean, self.honest_permuted),
         ):
-            ends = (self.honest.lower, self.honest.upper) if name == "honest" else (None, None)
+            shown = self.study.interval
+            ends = (shown.lower, shown.upper) if name == "honest" else (None, None)
             values = np.array(permuted) if permuted else np.array([np.nan])
             rows.append([name, score, *ends, values.mean(), values.min(), values.max(), len(permuted)])
         columns = ["protocol", f"{self.metric}", "lower", "upper", "permuted_mean", "permuted_lowest"]
@@ -118,7 +119,7 @@ class Audit:
         return "\n".join([self.frame().to_string(index=False, float_format="%.3f", na_rep=""), *self.sentences()])
 
     def _repr_html_(self) -> str:
-        table = self.frame().to_html(index=False, float_format="%.3f", na_rep="")
+        table = self.frame().round(3).to_html(index=False, na_rep="")
         return table + "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences())
 
 

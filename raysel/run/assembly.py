@@ -94,7 +94,7 @@ def _count(folds: Any) -> int:
 
 def checked_folds(name: str, folds: Any) -> Any:
     """Return a number of folds, or a splitter of scikit-learn."""
-    if isinstance(folds, Integral) and not isinstance(folds, bool) and folds >= 2:
+    if isinstance(folds, Integral) and not isinstance(folds, bool) and int(folds) >= 2:
         return int(folds)
     if callable(getattr(folds, "split", None)) and not isinstance(folds, str):
         return folds

@@ -40,7 +40,7 @@ class AuditScores(Display):
     @classmethod
     def of(cls, audit: Audit) -> Self:
         """Show an audit."""
-        ends = audit.honest.lower, audit.honest.upper
+        ends = audit.study.interval.lower, audit.study.interval.upper
         return cls(
             drawing.readable(audit.metric),
             audit.careless,
