@@ -66,7 +66,6 @@ def _write(found: Audit, path: Path) -> None:
     if path.suffix == ".csv":
         write_result(path, found.frame().to_csv(index=False).encode())
         return
-    from raysel.results.displays.audit import AuditScores
     from raysel.results.displays.display import write_figure
 
-    write_figure(AuditScores.of(found).headed_figure(), path)
+    write_figure(found.display().headed_figure(), path)

@@ -14,6 +14,8 @@ from raysel.results.result import StudyResult
 if TYPE_CHECKING:
     import pandas as pd
 
+    from raysel.results.displays.audit import AuditScores
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit:
@@ -111,9 +113,24 @@ class Audit:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the scores on matplotlib's axes, by default new ones, and return the axes."""
+        return self.display().plot(ax)
+
+    def display(self) -> AuditScores:
+        """Return the picture, whose `headed_figure` has title and caption."""
         from raysel.results.displays.audit import AuditScores  # noqa: PLC0415 - loads matplotlib
 
-        return AuditScores.of(self).plot(ax)
+        ends = self.study.interval.lower, self.study.interval.upper
+        return AuditScores(
+            self.metric.replace("_", " "),
+            self.careless,
+            self.honest.mean,
+            None if ends[0] is None or ends[1] is None else (ends[0], ends[1]),
+            self.study.test_scores,
+            self.careless_permuted,
+            self.honest_permuted,
+            self.chance,
+            self.sentences()[0],
+        )
 
     def __repr__(self) -> str:
         return "\n".join([self.frame().to_string(index=False, float_format="%.3f", na_rep=""), *self.sentences()])

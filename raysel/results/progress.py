@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from importlib.util import find_spec
 
 from rich.console import Console
 from rich.live import Live
@@ -14,7 +15,7 @@ _LOG_EVERY_SECONDS = 15.0
 
 
 class ProgressLine:
-    """Listener that shows the progress of a study as one line, which is updated on a terminal.
+    """Listener that shows the progress of a study as one line, which is updated on a terminal or in a notebook.
 
     Elsewhere, e.g. in a log file, it prints a line for each phase, and every 15 seconds one for the trials.
     """
@@ -23,7 +24,9 @@ class ProgressLine:
         self._console = console
         self._progress: Progress | None = None
         self._phase, self._logged = "", time.monotonic()
-        self._live = Live(console=console, get_renderable=self._text, transient=True) if console.is_terminal else None
+        # In a notebook, rich updates a line by ipywidgets.
+        lively = console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
+        self._live = Live(console=console, get_renderable=self._text, transient=True) if lively else None
 
     def __enter__(self) -> ProgressLine:
         if self._live:

@@ -83,8 +83,10 @@ def audit(
         Group of each sample, e.g. its subject, or the sample that it is a copy of.
     space : dict or list of dict, default=None
         Values to try by parameter, as for `NestedSearch`.
-    outer, inner : int or splitter, default=5 and 3
-        Folds of the honest score, as for `NestedSearch`.
+    outer : int or splitter, default=5
+        Outer folds of the honest score, as for `NestedSearch`.
+    inner : int or splitter, default=3
+        Inner folds of the honest score.
     metric : str, default="accuracy"
         Metric, larger is better.
     n_features : int or list of int, default=None

@@ -72,6 +72,7 @@ def _simd() -> str:
 
 #: Modules that compute the numbers of every study, besides the module of the solver.
 _ROOTS = (
+    "raysel.base.template",
     "raysel.data.loading",
     "raysel.data.scaling",
     "raysel.evaluation.configurations",

@@ -1,9 +1,10 @@
-"""Every executor meets the suite of executors: in this process and on Ray a study gives the same numbers."""
+"""Every executor meets the suite of executors: in this process, in several and on Ray a study gives the same numbers."""
 
 from __future__ import annotations
 
 import pytest
 
+from raysel.execution.processes import ProcessExecutor
 from raysel.execution.ray.executor import RayExecutor
 from raysel.execution.serial import SerialExecutor
 from raysel.testing import executor_checks, parametrize
@@ -11,6 +12,14 @@ from raysel.testing import executor_checks, parametrize
 
 @parametrize(executor_checks("serial", SerialExecutor))
 def test_serial(check):
+    check()
+
+
+@parametrize(
+    executor_checks("processes", lambda study: ProcessExecutor(study, 2)),
+    slow=lambda check: not check.name.endswith("[grid]"),
+)
+def test_processes(check):
     check()
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from raysel.results.audit import Audit
 from raysel.results.displays import drawing
 from raysel.results.displays.display import Display
 
@@ -24,6 +22,7 @@ class AuditScores(Display):
     key = "audit"
     size = (5.6, 2.4)
 
+    #: Name of the metric as text.
     metric: str
     careless: float
     #: Mean honest score, and the ends of its interval if it has one.
@@ -36,22 +35,6 @@ class AuditScores(Display):
     chance: float | None
     #: Sentence on the difference.
     sentence: str
-
-    @classmethod
-    def of(cls, audit: Audit) -> Self:
-        """Show an audit."""
-        ends = audit.study.interval.lower, audit.study.interval.upper
-        return cls(
-            drawing.readable(audit.metric),
-            audit.careless,
-            audit.honest.mean,
-            None if ends[0] is None or ends[1] is None else (ends[0], ends[1]),
-            audit.study.test_scores,
-            audit.careless_permuted,
-            audit.honest_permuted,
-            audit.chance,
-            audit.sentences()[0],
-        )
 
     @property
     def title(self) -> str:

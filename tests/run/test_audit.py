@@ -1,0 +1,143 @@
+"""Audit: known leaks lift the careless score only, clean data agree, permuted labels give chance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.feature_selection import SelectKBest
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+import raysel
+from raysel.core.errors import ConfigError
+
+TWO = np.arange(80) % 2
+
+
+def selection(rng):
+    """Labels that no feature tells; the best of many features by all labels."""
+    return make_pipeline(SelectKBest(k=10), KNeighborsClassifier()), rng.standard_normal((80, 1000)), TWO, {}
+
+
+def scaling(rng):
+    """An outlier in a column of its own for each sample.
+
+    Scaled by all samples, the columns are one indicator each, equally far from all samples; by the training samples,
+    the noise of the others in the column of a test sample's outlier decides who is near.
+    """
+    noise = rng.standard_normal((80, 80))
+    np.fill_diagonal(noise, 1e4)
+    informative = 2.0 * TWO + 0.1 * rng.standard_normal(80)
+    return make_pipeline(StandardScaler(), KNeighborsClassifier(1)), np.column_stack([informative, noise]), TWO, {}
+
+
+def tuning(rng):
+    """Labels that no feature tells, and many configurations of equal worth."""
+    space = {"random_state": list(range(40))}
+    return DecisionTreeClassifier(max_features=1), rng.standard_normal((80, 5)), TWO, {"space": space}
+
+
+def duplicates(rng):
+    """Every sample twice, with labels that no feature tells."""
+    X, y = rng.standard_normal((50, 10)), rng.permutation(TWO[:50])
+    groups = np.tile(np.arange(50), 2)
+    return KNeighborsClassifier(1), np.vstack([X, X]), np.tile(y, 2), {"groups": groups}
+
+
+def index(rng):
+    """A column that numbers the samples of a file that stands class by class."""
+    X = np.column_stack([np.arange(80.0), rng.standard_normal((80, 5))])
+    return DecisionTreeClassifier(random_state=0), X, np.sort(TWO), {}
+
+
+def group(rng):
+    """Subjects that look like themselves, with labels that no feature tells."""
+    groups = np.repeat(np.arange(30), 5)
+    X = 3 * rng.standard_normal((30, 10))[groups] + rng.standard_normal((150, 10))
+    return KNeighborsClassifier(1), X, rng.permutation(np.arange(30) % 2)[groups], {"groups": groups}
+
+
+@pytest.mark.parametrize(
+    "leak", [selection, scaling, pytest.param(tuning, marks=pytest.mark.slow), duplicates, index, group]
+)
+def test_a_leak_lifts_the_careless_score_only(leak):
+    estimator, X, y, settings = leak(np.random.default_rng(1))
+    found = raysel.audit(estimator, X, y, **settings, n_permutations=3, outer=4, inner=2)
+    assert found.difference > (0.1 if leak is tuning else 0.2)
+    assert found.honest.mean == pytest.approx(0.5, abs=0.15)  # 80 to 150 samples, SD of a guess up to .056
+    assert np.mean(found.honest_permuted) == pytest.approx(0.5, abs=0.15)
+    assert found.honest.lower <= 0.5 + 0.15
+    if leak in (selection, duplicates, group, tuning):  # there it needs no true label
+        assert np.mean(found.careless_permuted) > np.mean(found.honest_permuted) + 0.1
+    if leak is index:
+        assert "numbers the samples" in found.left_out[0]
+    else:
+        assert not found.left_out
+
+
+def test_clean_data_agree_within_the_interval():
+    X, y = load_breast_cancer(return_X_y=True)
+    estimator = make_pipeline(StandardScaler(), SelectKBest(k=10), LinearSVC(random_state=0))
+    found = raysel.audit(estimator, X, y, space={"linearsvc__C": [0.01, 1.0]}, n_permutations=1, outer=4, inner=2)
+    assert abs(found.difference) <= found.margin
+    assert not found.exceeds_interval
+    search = raysel.NestedSearch(estimator, {"linearsvc__C": [0.01, 1.0]}, outer=4, inner=2).fit(X, y)
+    assert found.honest.mean == search.score_
+
+
+def test_the_careless_score_is_that_of_the_few_lines_that_make_the_mistake():
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((60, 200)), np.arange(60) % 2
+    pipeline = make_pipeline(StandardScaler(), SelectKBest(), LinearSVC(random_state=0))
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+
+    def careless(k, C):
+        chosen = SelectKBest(k=k).fit_transform(StandardScaler().fit_transform(X), y)
+        return cross_val_score(LinearSVC(C=C, random_state=0), chosen, y, cv=folds).mean()
+
+    by_hand = max(careless(k, C) for k in (5, 20) for C in (0.1, 1.0))
+    space = {"selectkbest__k": [5, 20], "linearsvc__C": [0.1, 1.0]}
+    found = raysel.audit(pipeline, X, y, space=space, n_permutations=0)
+    assert found.n_careless == 4
+    assert found.careless == pytest.approx(by_hand, abs=0.1)  # of other folds
+    assert found.careless_permuted == ()
+
+
+def test_a_ranking_by_all_samples_with_a_judge_is_careless_too():
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal((60, 300)), np.arange(60) % 2
+    found = raysel.audit(SelectKBest(), X, y, n_features=[5, 20], judge="knn", n_permutations=1, outer=3, inner=2)
+    assert found.n_careless == 2
+    assert found.difference > 0.15
+
+
+def test_the_result_is_shown_as_a_table_a_sentence_and_a_picture():
+    estimator, X, y, settings = group(np.random.default_rng(0))
+    found = raysel.audit(estimator, X, y, **settings, n_permutations=2, outer=3, inner=2)
+    frame = found.frame()
+    assert frame["protocol"].tolist() == ["careless", "honest"]
+    assert frame["accuracy"].tolist() == [found.careless, found.honest.mean]
+    assert "it is not what the method will score on new samples" in repr(found)
+    assert "No groups were given" not in repr(found)
+    assert "<table" in found._repr_html_()
+    drawn = {tuple(np.atleast_1d(line.get_xdata()).tolist()) for line in found.plot().get_lines()}
+    assert {(found.careless,), (found.honest.mean,), tuple(found.honest_permuted)} <= drawn
+
+
+@pytest.mark.slow
+def test_the_numbers_do_not_depend_on_the_number_of_processes():
+    estimator, X, y, settings = selection(np.random.default_rng(0))
+    one, two = (
+        raysel.audit(estimator, X[:, :50], y, **settings, n_permutations=2, outer=2, inner=2, n_jobs=n) for n in (1, 2)
+    )
+    assert one.frame().equals(two.frame())
+
+
+def test_several_labels_a_sample_and_wrong_numbers_are_refused():
+    with pytest.raises(ConfigError, match="n_permutations=-1"):
+        raysel.audit(LinearSVC(), np.eye(4), [0, 1, 0, 1], n_permutations=-1)

@@ -1,0 +1,273 @@
+"""NestedSearch: scikit-learn's own nested search fold for fold, the numbers of run_study, and an estimator's contract."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_selection import SelectKBest, f_classif
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold, cross_validate
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import raysel
+from raysel import NestedSearch
+from raysel.core.errors import ConfigError, StudyError
+from raysel.execution.serial import SerialExecutor
+from raysel.run import course
+from raysel.run.api import prepare_study
+
+X, Y = load_wine(return_X_y=True)
+SCALED = (X - X.mean(axis=0)) / X.std(axis=0)
+OUTER = StratifiedKFold(4, shuffle=True, random_state=1)
+INNER = StratifiedKFold(3, shuffle=True, random_state=2)
+
+
+def selecting(last):
+    return Pipeline([("scale", StandardScaler()), ("select", SelectKBest()), ("last", last)])
+
+
+CASES = {
+    "pipeline of scaling, selection and svm": (
+        selecting(LinearSVC(random_state=0)),
+        {"select__k": [2, 6], "last__C": [0.01, 1.0]},
+    ),
+    "steps that are searched": (
+        selecting(KNeighborsClassifier()),
+        [
+            {"scale": [StandardScaler(), MinMaxScaler(), "passthrough"], "last__n_neighbors": [1, 5]},
+            {"last": [GaussianNB()], "select__score_func": [f_classif], "select__k": [4]},
+        ],
+    ),
+    "tree": (DecisionTreeClassifier(random_state=3), {"max_depth": [1, 3], "min_samples_leaf": [1, 5]}),
+    "logistic regression": (
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        {"logisticregression__C": [0.01, 1]},
+    ),
+    "svm": (SVC(), {"C": [1, 100], "gamma": ["scale", 0.001]}),
+    "neighbours": (KNeighborsClassifier(), {"n_neighbors": [1, 3, 9], "weights": ["uniform", "distance"]}),
+    "forest": (RandomForestClassifier(15, random_state=5), {"max_features": [1, 4], "max_depth": [2, None]}),
+    "naive bayes": (GaussianNB(), {"var_smoothing": np.logspace(-9, -1, 3)}),
+    "ridge": (make_pipeline(StandardScaler(), RidgeClassifier()), {"ridgeclassifier__alpha": [0.1, 1e3]}),
+    "discriminant": (LinearDiscriminantAnalysis(solver="lsqr"), {"shrinkage": [None, "auto", 0.9]}),
+}
+QUICK = list(CASES)[:3]
+
+
+def first_of_the_best(results):
+    """The first configuration of those whose means differ by rounding only, which scikit-learn takes for different."""
+    return int(np.argmax(np.round(results["mean_test_score"], 10)))
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
+)
+def test_each_fold_is_that_of_scikit_learns_nested_search(name):
+    estimator, space = CASES[name]
+    search = NestedSearch(estimator, space, outer=OUTER, inner=INNER).fit(X, Y)
+    reference = GridSearchCV(estimator, space, cv=INNER, refit=first_of_the_best)
+    found = cross_validate(reference, X, Y, cv=OUTER, return_estimator=True, return_indices=True)
+    assert search.scores_.tolist() == found["test_score"].tolist()
+    for i, theirs in enumerate(found["estimator"]):
+        np.testing.assert_array_equal(search.fold_results_["test"][i], found["indices"]["test"][i])
+        assert shown(search.fold_results_["params"][i]) == shown(theirs.best_params_)
+        best = np.max(theirs.cv_results_["mean_test_score"])
+        assert search.fold_results_["inner_score"][i] == pytest.approx(best, abs=1e-12)
+    whole = reference.fit(X, Y)
+    assert shown(search.best_params_) == shown(whole.best_params_)
+    assert type(search.best_estimator_) is type(estimator)
+    np.testing.assert_array_equal(search.predict(X), whole.predict(X))
+
+
+def shown(params):
+    return {name: repr(value) for name, value in params.items()}
+
+
+def test_the_numbers_are_those_of_run_study(tmp_path):
+    groups = np.arange(len(Y)) // 2
+    space = {"C": [0.01, 1.0]}
+    config = {
+        "seed": 7,
+        "name": "same",
+        "solver": {"name": "sklearn.svm.LinearSVC", "params": {"dual": False}, "space": space},
+        "dataset": {"scaling": "none"},
+        "cv": {"outer": 3, "inner": 2},
+        "search": {"executor": "serial"},
+        "pictures": [],
+    }
+    prepared = prepare_study(config, X=SCALED, y=Y, groups=groups)
+    study = course.run(prepared, tmp_path / "study", SerialExecutor(prepared), start_upload=None)
+    search = NestedSearch(LinearSVC(dual=False), space, outer=3, inner=2, random_state=7).fit(SCALED, Y, groups)
+    assert search.scores_.tolist() == study.test_scores
+    assert search.score_ == study.test_mean
+    assert (search.interval_) == (study.interval.lower, study.interval.upper)
+    assert search.study_.final.feature_scores == study.final.feature_scores
+    np.testing.assert_array_equal(search.best_estimator_.coef_, study.model.method.estimator_.coef_)
+    strip = [r.trial for r in study.refits], [r.references for r in study.refits], [r.inner_score for r in study.refits]
+    ours = search.study_.refits
+    assert ([r.trial for r in ours], [r.references for r in ours], [r.inner_score for r in ours]) == strip
+    assert search.study_.facts.to_json()["scores"] == study.facts.to_json()["scores"]
+
+
+def test_processes_give_the_same_numbers():
+    estimator, space = CASES["pipeline of scaling, selection and svm"]
+    one = NestedSearch(estimator, space, outer=2, inner=2).fit(X, Y)
+    two = NestedSearch(estimator, space, outer=2, inner=2, n_jobs=2).fit(X, Y)
+    assert one.scores_.tolist() == two.scores_.tolist()
+    frames = [search.study_.trials().drop(columns="seconds") for search in (one, two)]
+    pd.testing.assert_frame_equal(*(frame.sort_values("trial", ignore_index=True) for frame in frames))
+
+
+def test_a_method_of_matrices_ranks_and_its_judge_is_chosen():
+    rng = np.random.default_rng(0)
+    y = np.repeat(["no", "yes"], 20)
+    images = rng.standard_normal((40, 12))
+    images[:, 5] += 4 * (y == "yes")
+    search = NestedSearch(
+        raysel.SMR(shape=(3, 4), max_iter=5), {"alpha": [0.01, 0.1]}, outer=2, inner=2, n_features=[1, 3], judge="knn"
+    ).fit(images, y)
+    assert search.ranking_[5] == 1
+    assert search.study_.layout.grid == (3, 4)
+    assert set(search.predict(images)) <= {"no", "yes"}
+    assert search.get_support()[5]
+    assert search.transform(images).shape == (40, search.study_.final.n_features)
+    assert [step for step, _ in search.best_estimator_.steps] == ["scaler", "selector", "classifier"]
+
+
+def test_scores_reach_through_the_steps_of_a_pipeline():
+    pipeline = selecting(LinearSVC(random_state=0)).set_params(select__k=3)
+    search = NestedSearch(pipeline, outer=2, inner=2).fit(X, Y)
+    fitted = search.best_estimator_
+    scores = np.zeros(X.shape[1])
+    scores[fitted["select"].get_support()] = np.linalg.norm(fitted["last"].coef_, axis=0)
+    np.testing.assert_allclose(search.study_.final.feature_scores, scores)
+    assert search.ranking_.argmin() == scores.argmax()
+
+
+def test_frames_names_and_set_output():
+    frame = pd.DataFrame(X, columns=[f"column {i}" for i in range(X.shape[1])])
+    search = NestedSearch(LinearSVC(random_state=0), {"C": [0.01]}, outer=2, inner=2, scaling="zscore")
+    search.fit(frame, pd.Series(Y).map({0: "a", 1: "b", 2: "c"}))
+    assert search.classes_.tolist() == ["a", "b", "c"]
+    assert set(search.predict(frame)) == {"a", "b", "c"}
+    assert search.score(frame, pd.Series(Y).map({0: "a", 1: "b", 2: "c"})) > 0.9
+    selected = search.set_output(transform="pandas").transform(frame)
+    assert list(selected.columns) == search.get_feature_names_out().tolist()
+    assert set(selected.columns) <= set(frame.columns)
+    copied = clone(search).set_params(estimator__C=3.0)
+    assert copied.estimator.C == 3.0
+    assert not hasattr(copied, "study_")
+    again = pickle.loads(pickle.dumps(search))
+    assert again.predict(frame).tolist() == search.predict(frame).tolist()
+
+
+def test_the_study_is_whole_and_has_no_files():
+    search = NestedSearch(LinearSVC(random_state=0), {"C": [0.01, 1.0]}, outer=3, inner=2).fit(SCALED, Y)
+    study = search.study_
+    assert study.in_memory
+    assert len(study.summary()) == 3
+    assert study.facts.agreement is not None
+    assert study.references["chance"].mean < search.score_
+    assert study.ranking(top=3).to_frame().shape[0] == X.shape[1]
+    assert study.remarks() == study.remarks()
+    for plot in (study.plot_scores, study.plot_confusion, study.plot_ranking, study.plot_profile, study.plot_search):
+        assert plot() is not None
+    assert study._repr_html_()
+    with pytest.raises(StudyError, match="held in memory"):
+        _ = study.path
+
+
+def test_a_path_makes_a_study_that_opens(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("raysel.run.course._Course._write_report", lambda *_: None)  # draws for ten seconds
+    monkeypatch.setattr("raysel.run.course.export_result", lambda *_: None)
+    estimator, space = CASES["pipeline of scaling, selection and svm"]
+    search = NestedSearch(estimator, space, outer=2, inner=2, path="study").fit(X, Y)
+    memory = NestedSearch(estimator, space, outer=2, inner=2).fit(X, Y)
+    opened = raysel.open_study(tmp_path / "study")
+    assert opened.test_scores == memory.scores_.tolist() == search.scores_.tolist()
+    assert not (tmp_path / "mlflow.db").exists()
+    assert "SelectKBest" in opened.config["solver"]["name"]
+    np.testing.assert_array_equal(search.predict(X), memory.predict(X))
+
+
+def test_nothing_is_written_in_memory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    NestedSearch(GaussianNB(), outer=2, inner=2).fit(X, Y)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_outer_test_samples_change_nothing_that_is_fitted():
+    estimator, space = CASES["pipeline of scaling, selection and svm"]
+    one = NestedSearch(estimator, space, outer=OUTER, inner=INNER).fit(X, Y)
+    test = one.fold_results_["test"][0]
+    scrambled = X.copy()
+    scrambled[test] = np.random.default_rng(0).permuted(X[test], axis=0) * 3
+    other = NestedSearch(estimator, space, outer=OUTER, inner=INNER).fit(scrambled, Y)
+    assert one.fold_results_["params"][0] == other.fold_results_["params"][0]
+    mine, theirs = (search.fold_results_["estimator"][0] for search in (one, other))
+    np.testing.assert_array_equal(mine["last"].coef_, theirs["last"].coef_)
+    np.testing.assert_array_equal(mine["scale"].mean_, theirs["scale"].mean_)
+
+
+def test_groups_stay_whole_and_a_splitter_that_divides_them_is_refused():
+    groups = np.arange(len(Y)) % 30
+    search = NestedSearch(GaussianNB(), outer=GroupKFold(3), inner=GroupKFold(2)).fit(X, Y, groups)
+    for train, test in zip(search.fold_results_["train"], search.fold_results_["test"], strict=True):
+        assert not set(groups[train]) & set(groups[test])
+    with pytest.raises(ConfigError, match="the folds of outer and inner: outer0: group .* is on both sides"):
+        NestedSearch(GaussianNB(), outer=KFold(3, shuffle=True, random_state=0), inner=2).fit(X, Y, groups)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"space": {"c": [1]}}, "Invalid parameter 'c'|no parameter `c`"),
+        ({"space": {"C": 1}}, "space: C: 1 is one value; give a list"),
+        ({"space": {"C": []}}, "space: C: the list is empty"),
+        ({"space": {"C": {"uniform": [0, 1]}}}, "has no grid"),
+        ({"space": 3}, "space=3: give lists of values by parameter"),
+        ({"outer": 1}, "outer=1: give a number of folds of at least 2, or a splitter"),
+        ({"inner": "three"}, "inner='three'"),
+        ({"estimator": LinearSVC}, "is no estimator: give an object"),
+        ({"estimator": SelectKBest()}, "does not predict; give n_features"),
+        ({"n_features": [50]}, "evaluation.n_features: 50 exceeds the 13 features"),
+        ({"metric": "acuracy"}, "did you mean `accuracy`"),
+    ],
+)
+def test_bad_input_is_refused_before_a_fit(change, told):
+    settings = {"estimator": LinearSVC(), "space": {"C": [1.0]}, "outer": 2, "inner": 2, **change}
+    with pytest.raises(ConfigError, match=told):
+        NestedSearch(**settings).fit(X, Y)
+
+
+def expected_failures(search):
+    """One of the three classes of its ten samples has one sample in a training set: the inner folds need two."""
+    return {"check_fit2d_1feature": expected_failures.__doc__}
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        NestedSearch(LogisticRegression(), {"C": [0.1, 1.0]}, outer=2, inner=2),
+        NestedSearch(LinearSVC(), {"C": [0.1, 1.0]}, outer=2, inner=2, n_features=[1, 2], judge="knn"),
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_it_follows_scikit_learn(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
