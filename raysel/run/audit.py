@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -21,6 +21,7 @@ from raysel.core.errors import ConfigError, DataError, StudyError
 from raysel.data.dataset import Dataset
 from raysel.data.scaling import scale_training
 from raysel.data.task_blocks import constant_features
+from raysel.evaluation.judges import Setting
 from raysel.evaluation.plan import derived_seed
 from raysel.evaluation.splitters import split
 from raysel.execution.executor import TaskEnd
@@ -47,7 +48,7 @@ def audit(
     inner: Any = 3,
     metric: str = "accuracy",
     n_features: int | Sequence[int] | None = None,
-    judge: str = "linear_svm",
+    judge: str | Mapping[str, Any] = "linear_svm",
     scaling: str = "none",
     n_permutations: int = 5,
     n_jobs: int = 1,
@@ -91,8 +92,8 @@ def audit(
         Metric, larger is better.
     n_features : int or list of int, default=None
         Numbers of best features that ``judge`` is fitted to, as for `NestedSearch`.
-    judge : {"linear_svm", "knn"}, default="linear_svm"
-        Classifier that is fitted to the best features.
+    judge : {"linear_svm", "knn"}, dotted name or dict, default="linear_svm"
+        Classifier that is fitted to the best features, as for `NestedSearch`.
     scaling : {"none", "zscore", "unit", "minmax", "row_unit"}, default="none"
         Scaling before the estimator.
     n_permutations : int, default=5
@@ -220,11 +221,11 @@ def careless_score(study: Study) -> tuple[float, int]:
     with warnings.catch_warnings(action="ignore"):
         for configuration in study.configurations:
             solver = study.solver(configuration.params, state)
-            if study.evaluation.classifier == "native":
+            if study.evaluation.is_native:
                 best.append(_of_model(study, *_without_last(solver, scaled, y), y, folds, state))
             else:
                 solver.fit(scaled, y)
-                best += [_of_judge(study, solver, scaled, y, folds, state, C) for C in study.evaluation.C]
+                best += [_of_judge(study, solver, scaled, y, folds, state, one) for one in study.evaluation.settings]
     values = np.concatenate(best)
     return float(values.max()), len(values)
 
@@ -266,12 +267,12 @@ def _of_judge(
     y: LabelArray,
     folds: Sequence[tuple[IntArray, IntArray]],
     state: int,
-    C: float,
+    setting: Setting,
 ) -> FloatArray:
     """Mean score of the judge over folds for each number of features that a method ranks best, shape (n_sizes,)."""
     constant = constant_features(X)
     scores = [
-        study.evaluation.scorer(X[train], y[train], X[test], y[test], state, constant, C)(solver)
+        study.evaluation.scorer(X[train], y[train], X[test], y[test], state, constant, (setting,))(solver)
         for train, test in folds
     ]
     return np.mean(scores, axis=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -18,10 +18,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
-from raysel.core.errors import ConfigError
-from raysel.evaluation.scoring import ClassMetric, Evaluation
+from raysel.core.errors import ConfigError, DataError
+from raysel.evaluation.judges import Judge, judge_class
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
+from raysel.numerics.metrics import metric
 from raysel.numerics.rankings import ranks
 from raysel.results.result import StudyResult
 from raysel.run.assembly import assembled, check_estimator_object, checked_folds, data_of, seed_of
@@ -67,12 +68,14 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     inner : int or splitter, default=3
         Number of inner folds of each outer training set, or a splitter of scikit-learn.
     metric : str, default="accuracy"
-        Metric by which the parameters are chosen and the test samples are scored, larger is better.
+        Metric by which the parameters are chosen and the test samples are scored, larger is better: one of raysel's,
+        any scorer name of scikit-learn, or the dotted name of a function of y_true and y_pred.
     n_features : int or list of int, default=None
         Numbers of best features, by the estimator's feature scores, that ``judge`` is fitted to; the inner scores
         choose one of them. None: the estimator predicts itself with all features.
-    judge : {"linear_svm", "knn"}, default="linear_svm"
-        Classifier that is fitted to the best features. Only used with ``n_features``.
+    judge : {"linear_svm", "knn"}, dotted name or dict, default="linear_svm"
+        Classifier that is fitted to the best features: one of these, a class by its dotted name, or ``{"name": dotted
+        name, "params": {...}, "space": {...}}``, of whose space the inner scores choose. Only used with ``n_features``.
     choose_n : {"one_se", "best", "mean"}, default="one_se"
         Rule that chooses the number of features: the smallest within one standard error of the best inner score, the
         best, or none (the score is the mean over all of them).
@@ -143,7 +146,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         inner: Any = 3,
         metric: str = "accuracy",
         n_features: int | Sequence[int] | None = None,
-        judge: str = "linear_svm",
+        judge: str | Mapping[str, Any] = "linear_svm",
         choose_n: str = "one_se",
         scaling: str = "none",
         n_jobs: int = 1,
@@ -254,7 +257,9 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             return self.best_estimator_
         if self.n_features is None:
             return self.estimator
-        return Evaluation(self.judge).make_classifier(np.zeros(1), 0)
+        if isinstance(self.judge, str) and "." not in self.judge:
+            return Judge(self.judge).make(np.zeros(1), 0)
+        return judge_class(self.judge["name"] if isinstance(self.judge, Mapping) else str(self.judge))
 
     def _checked(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self, "study_")
@@ -328,10 +333,13 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         float
             Value of the metric, larger is better.
         """
-        samples, labels = self._checked(X), np.asarray(y)
-        metric = ClassMetric.of(self.metric)
-        output = metric.output(self.best_estimator_, samples, labels) if metric.of_scores else self.predict(X)
-        return float(metric(labels, output, getattr(self, "classes_", None)))
+        samples, labels, measure = self._checked(X), np.asarray(y), metric(self.metric)
+        if not hasattr(self, "classes_"):
+            return float(measure(labels, measure.output(self.best_estimator_, samples, labels)))
+        if unknown := [str(label) for label in np.setdiff1d(labels, self.classes_)]:
+            raise DataError(f"y holds {unknown[0]}, which is no class of the samples that the search was fitted to.")
+        labels = self._codes[np.searchsorted(self.classes_, labels)]
+        return float(measure(labels, measure.output(self.best_estimator_, samples, labels), self._codes))
 
     @available_if(_may_rank)
     def transform(self, X: ArrayLike) -> Any:
@@ -375,18 +383,18 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
 
 def evaluation_of(
-    estimator: Any, metric: str, n_features: int | Sequence[int] | None, judge: str, choose_n: str
+    estimator: Any, metric: str, n_features: int | Sequence[int] | None, judge: Any, choose_n: str
 ) -> dict[str, Any]:
     """Return the section ``evaluation`` of the study's configuration."""
     if n_features is not None:
         sizes = [int(n) for n in np.atleast_1d(n_features)]
-        return {"classifier": judge, "n_features": sizes, "choose_n": choose_n, "metric": metric}
+        return {"estimator": judge, "n_features": sizes, "choose_n": choose_n, "metric": metric}
     if not hasattr(estimator, "predict"):
         raise ConfigError(
             f"estimator={type(estimator).__name__}: it does not predict; give n_features, e.g. n_features=[10, 20], so "
             "that a judge is fitted to the features that it ranks best."
         )
-    return {"classifier": "native", "metric": metric}
+    return {"estimator": "native", "metric": metric}
 
 
 def has_files(search: NestedSearch) -> bool:

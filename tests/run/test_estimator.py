@@ -1,4 +1,4 @@
-"""NestedSearch: scikit-learn's own nested search fold for fold, the numbers of run_study, and an estimator's contract."""
+"""NestedSearch: scikit-learn's own nested search fold for fold, the numbers of run_study, the estimators' contract."""
 
 from __future__ import annotations
 
@@ -157,6 +157,17 @@ def test_scores_reach_through_the_steps_of_a_pipeline():
     assert search.ranking_.argmin() == scores.argmax()
 
 
+@pytest.mark.parametrize("name", ["roc_auc", "neg_log_loss", "f1", "average_precision", "matthews_corrcoef"])
+def test_a_scorer_of_scikit_learn_chooses_and_scores(name):
+    two = Y > 0
+    model, space = make_pipeline(StandardScaler(), LogisticRegression()), {"logisticregression__C": [0.001, 1.0]}
+    reference = GridSearchCV(model, space, cv=INNER, refit=first_of_the_best, scoring=name)
+    found = cross_validate(reference, X[:, :4], two, cv=OUTER, scoring=name)["test_score"]
+    search = NestedSearch(model, space, outer=OUTER, inner=INNER, metric=name).fit(X[:, :4], two)
+    np.testing.assert_allclose(search.scores_, found, rtol=1e-12)
+    assert search.score(X[:, :4], two) == pytest.approx(reference.fit(X[:, :4], two).score(X[:, :4], two))
+
+
 def test_frames_names_and_set_output():
     frame = pd.DataFrame(X, columns=[f"column {i}" for i in range(X.shape[1])])
     search = NestedSearch(LinearSVC(random_state=0), {"C": [0.01]}, outer=2, inner=2, scaling="zscore")
@@ -228,7 +239,7 @@ def test_groups_stay_whole_and_a_splitter_that_divides_them_is_refused():
     search = NestedSearch(GaussianNB(), outer=GroupKFold(3), inner=GroupKFold(2)).fit(X, Y, groups)
     for train, test in zip(search.fold_results_["train"], search.fold_results_["test"], strict=True):
         assert not set(groups[train]) & set(groups[test])
-    with pytest.raises(ConfigError, match="the folds of outer and inner: outer0: group .* is on both sides"):
+    with pytest.raises(ConfigError, match=r"the folds of outer and inner: outer0: group .* is on both sides"):
         NestedSearch(GaussianNB(), outer=KFold(3, shuffle=True, random_state=0), inner=2).fit(X, Y, groups)
 
 
@@ -254,7 +265,7 @@ def test_bad_input_is_refused_before_a_fit(change, told):
         NestedSearch(**settings).fit(X, Y)
 
 
-def expected_failures(search):
+def expected_failures(_):
     """One of the three classes of its ten samples has one sample in a training set: the inner folds need two."""
     return {"check_fit2d_1feature": expected_failures.__doc__}
 

@@ -1,4 +1,4 @@
-"""Every executor meets the suite of executors: in this process, in several and on Ray a study gives the same numbers."""
+"""Every executor meets the suite of executors: in one process, in several and on Ray a study gives equal numbers."""
 
 from __future__ import annotations
 
