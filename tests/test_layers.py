@@ -48,7 +48,7 @@ BY_NAME = {
     "raysel.base.registry": {"solvers", "baselines"},  # methods
     "raysel.core.plugins": set(),  # classes and functions that the user names
     # Versions of libraries; it reads, and does not import, the modules that it names.
-    "raysel.study.identity": {"raysel", "config", "data", "evaluation", "execution"},
+    "raysel.study.identity": {"raysel", "base", "config", "data", "evaluation", "execution"},
 }
 
 
