@@ -21,7 +21,8 @@ from raysel.data.loading import load_dataset
 from raysel.select import main
 from raysel.tracking.journal import read_journal
 
-PICTURES = {f"{name}.png" for name in ("ranking", "scores", "stability", "search", "confusion", "profile")}
+CURVES = ("roc", "precision_recall", "calibration")
+PICTURES = {f"{name}.png" for name in ("ranking", "scores", "stability", "search", "confusion", *CURVES, "profile")}
 FILES = PICTURES | {"ranking.csv", "ranking.parquet", "model.skops", "manifest.json"}
 #: What a folder of a selection holds: of the pictures only that of its ranking.
 SELECTED = (FILES - PICTURES) | {"ranking.png"}

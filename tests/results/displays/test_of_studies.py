@@ -62,7 +62,17 @@ def test_a_study_that_asks_for_no_pictures_has_none(finished):
 
 @pytest.mark.slow
 def test_every_picture_is_written_in_every_format(confused, tmp_path):
-    names = ["ranking", "scores", "stability", "search", "confusion", "profile"]
+    names = [
+        "ranking",
+        "scores",
+        "stability",
+        "search",
+        "confusion",
+        "roc",
+        "precision_recall",
+        "calibration",
+        "profile",
+    ]
     paths = write_displays(confused, tmp_path, confused.ranking(), ("png", "svg", "pdf"), only_ranking=False)
     assert [path.name for path in paths] == [f"{name}.{kind}" for name in names for kind in ("png", "svg", "pdf")]
     for name in names:
