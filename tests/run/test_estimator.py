@@ -93,7 +93,7 @@ def test_each_fold_is_that_of_scikit_learns_nested_search(name):
 
 
 def shown(params):
-    return {name: repr(value) for name, value in params.items()}
+    return {name: str(value) for name, value in params.items()}
 
 
 def test_the_numbers_are_those_of_run_study(tmp_path):
