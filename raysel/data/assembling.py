@@ -56,7 +56,8 @@ def arrange(
         X, names = _columns(X, names, chosen)
     if not isinstance(X, TaskBlocks):
         X.flags.writeable = False  # not shared with other code, so that Dataset need not copy it
-    return replace(raw, X=X, layout=layout, feature_names=names)
+    categories = {name: texts for name, texts in raw.categories.items() if name in names}
+    return replace(raw, X=X, layout=layout, feature_names=names, categories=categories)
 
 
 def _columns(X: Samples, names: tuple[str, ...], columns: IntArray) -> tuple[Any, tuple[str, ...]]:

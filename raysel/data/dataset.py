@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +19,7 @@ from raysel.data.assembling import arrange
 from raysel.data.dataset_checks import validated_parts
 from raysel.data.formats.files import RawData
 from raysel.data.layouts import SEPARATOR, Layout, Tasks
-from raysel.data.task_blocks import Samples, TaskBlocks, blocks_of, constant_features, dense
+from raysel.data.task_blocks import Samples, TaskBlocks, blocks_of, constant_features, dense, filled_columns
 
 #: Number of float64 values that are padded at once for the hash: 8 MiB.
 _HASHED_VALUES = 2**20
@@ -51,12 +51,17 @@ class Dataset:
         Name of the column or array that the labels come from; not part of ``content_hash``.
     notes : tuple of str, default=()
         Sentences on what was recognised or left out when the data were read; not part of ``content_hash``.
+    categories : mapping of str to sequence of str, default={}
+        Texts of the columns that hold categories, by the column's name; X holds their positions, counted from 0.
+    unprepared : bool, default=False
+        Whether X may hold NaN for cells without a value, and categories. A study fills and encodes them by the steps
+        of ``dataset.prepare``, fitted on each training set. False again for data that hold neither.
 
     Raises
     ------
     DataError
-        If the shapes do not match, X holds NaN, infinity or values that are not numbers, a name is repeated, or
-        y or one of its tasks has fewer than two classes.
+        If the shapes do not match, X holds infinity, values that are not numbers, or NaN unless ``unprepared``, a name
+        is repeated, or y or one of its tasks has fewer than two classes.
 
     Examples
     --------
@@ -78,10 +83,12 @@ class Dataset:
     label_names: tuple[str, ...] = ()
     label: str | None = None
     notes: tuple[str, ...] = ()
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unprepared: bool = False
 
     def __post_init__(self) -> None:
-        for field, value in validated_parts(**vars(self)).items():
-            object.__setattr__(self, field, value)  # the dataclass is frozen
+        for name, value in validated_parts(**vars(self)).items():
+            object.__setattr__(self, name, value)  # the dataclass is frozen
 
     @classmethod
     def from_frame(
@@ -100,6 +107,8 @@ class Dataset:
         classes: Collection[str | int] | None = None,
         exclude_classes: Collection[str | int] = (),
         exclude_labels: Collection[str] = (),
+        unprepared: bool = False,
+        drop_unlabelled: bool = False,
     ) -> Dataset:
         """Make a data set of a data frame; the names of its columns become the names of the features.
 
@@ -117,7 +126,7 @@ class Dataset:
             Columns that are neither features nor labels.
         name : str, default="data"
             Name of the data set.
-        shape, order, modalities, only, classes, exclude_classes, exclude_labels
+        shape, order, modalities, only, classes, exclude_classes, exclude_labels, unprepared, drop_unlabelled
             As for `load_dataset`.
 
         Returns
@@ -127,7 +136,8 @@ class Dataset:
         Raises
         ------
         DataError
-            If a name is unknown, no column is that of the labels, or a feature is no number or has missing values.
+            If a name is unknown, no column is that of the labels, or a feature is no number or has missing values,
+            unless ``unprepared``.
 
         Examples
         --------
@@ -140,7 +150,7 @@ class Dataset:
         from raysel.data.formats.tables import SOURCE, frame_data  # noqa: PLC0415 - loads pandas and PyArrow
 
         return cls.from_raw(
-            frame_data(frame, label, y, groups, drop, name),
+            frame_data(frame, label, y, groups, drop, name, unprepared=unprepared, drop_unlabelled=drop_unlabelled),
             SOURCE,
             shape=shape,
             order=order,
@@ -214,6 +224,21 @@ class Dataset:
         """Task of each sample, as a position in the layout's tasks; None for data of one task."""
         return self.X.tasks if isinstance(self.X, TaskBlocks) else None
 
+    @cached_property
+    def filled(self) -> Samples:
+        """X with the median of its column in place of NaN, and for categories one more; X itself where nothing lacks.
+
+        It is looked at by what describes the data, and no model is fitted to it.
+        """
+        if not self.unprepared:
+            return self.X
+        widths = np.cumsum([0, *(block.shape[1] for block in blocks_of(self.X))]).tolist()
+        blocks = tuple(
+            filled_columns(block, [len(self.categories.get(name, ())) for name in self.feature_names[start:stop]])
+            for block, start, stop in zip(blocks_of(self.X), widths, widths[1:], strict=False)
+        )
+        return TaskBlocks(blocks, self.X.tasks) if isinstance(self.X, TaskBlocks) else blocks[0]
+
     def parts(self) -> dict[str, FloatArray]:
         """Values of each modality, or of each task on its samples, by name; empty if the columns form no parts."""
         if self.layout.is_multitask:
@@ -230,7 +255,7 @@ class Dataset:
     def content_hash(self) -> str:
         """SHA-256 of all but the names of data set and label, and notes; independent of the format of the file."""
         digest = hashlib.sha256()
-        described = {
+        described: dict[str, Any] = {
             "layout": self.layout.to_json(),
             "feature_names": self.feature_names,
             "label_names": self.label_names,
@@ -238,11 +263,16 @@ class Dataset:
             "y": self.y.tolist(),
             "groups": None if self.groups is None else self.groups.tolist(),
         }
+        if self.categories:
+            described["categories"] = dict(self.categories)
         digest.update(json.dumps(described, sort_keys=True).encode())
         # For several tasks the padded array is hashed in pieces, because it may be much larger than the blocks.
         rows = max(1, _HASHED_VALUES // self.n_features)
         for start in range(0, self.n_samples, rows):
-            digest.update(dense(self.X[start : start + rows]).astype("<f8", copy=False).data)
+            values = dense(self.X[start : start + rows])
+            if self.unprepared:  # NaN has many bit patterns
+                values = np.where(np.isnan(values), np.nan, values)
+            digest.update(values.astype("<f8", copy=False).data)
         return digest.hexdigest()
 
 
@@ -300,6 +330,10 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
         else None,
         feature_names=tuple(f"{key}{SEPARATOR}{f}" for key, data in tasks.items() for f in data.feature_names),
         notes=tuple(f"task {key}: {note}" for key, data in tasks.items() for note in data.notes),
+        categories={
+            f"{key}{SEPARATOR}{name}": texts for key, data in tasks.items() for name, texts in data.categories.items()
+        },
+        unprepared=any(data.unprepared for data in tasks.values()),
     )
 
 

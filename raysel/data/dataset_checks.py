@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,8 @@ def validated_parts(
     groups: ArrayLike | None,
     feature_names: Sequence[str],
     label_names: Sequence[str],
+    categories: Mapping[str, Sequence[str]],
+    unprepared: bool,
     **_: Any,
 ) -> dict[str, Any]:
     """Check the parts of a data set against each other, and convert them."""
@@ -52,9 +54,17 @@ def validated_parts(
         )
     if isinstance(X, TaskBlocks):
         _check_tasks(as_task_blocks(X, layout), y, layout, where)
-    _check_finite(X, names, where)
-    labels = _checked_label_names(label_names, y, where)
-    return {"X": X, "y": y, "groups": groups, "feature_names": names, "label_names": labels}
+    incomplete = _check_finite(X, names, where, unprepared=unprepared)
+    texts = _checked_categories(categories, X, names, where, unprepared=unprepared)
+    return {
+        "X": X,
+        "y": y,
+        "groups": groups,
+        "feature_names": names,
+        "label_names": _checked_label_names(label_names, y, where),
+        "categories": texts,
+        "unprepared": incomplete or bool(texts),
+    }
 
 
 def _checked_features(X: np.ndarray, where: str) -> FloatArray:
@@ -147,16 +157,49 @@ def _check_tasks(X: TaskBlocks, y: LabelArray, layout: Layout, where: str) -> No
             )
 
 
-def _check_finite(X: Samples, names: tuple[str, ...], where: str) -> None:
+def _check_finite(X: Samples, names: tuple[str, ...], where: str, *, unprepared: bool) -> bool:
+    """Check that X is finite, or NaN if it is unprepared; return whether it holds NaN."""
+    infinite, what = (np.isinf, "infinite") if unprepared else (_is_not_finite, "NaN or infinite")
     places = [
         np.stack([rows[i], columns.start + j], axis=1)
         for rows, columns, block in parts_of(X)
-        for i, j in [np.nonzero(~np.isfinite(block))]
+        for i, j in [np.nonzero(infinite(block))]
     ]
     bad = np.concatenate(places)
     if len(bad):
         row, column = min(bad.tolist())
         raise DataError(
-            f"{where}: X holds {len(bad)} values that are NaN or infinite, the first in row {row}, "
-            f"column {column} (feature '{names[column]}', counted from 0); impute them or remove these samples."
+            f"{where}: X holds {len(bad)} values that are {what}, the first in row {row}, column {column} (feature "
+            f"'{names[column]}', counted from 0); remove these samples, or let a study fill NaN within its folds, by "
+            "dataset.prepare: [{impute: median}]."
         )
+    return unprepared and any(bool(np.isnan(block).any()) for _, _, block in parts_of(X))
+
+
+def _is_not_finite(block: FloatArray) -> np.ndarray:
+    return ~np.isfinite(block)
+
+
+def _checked_categories(
+    categories: Mapping[str, Sequence[str]], X: Samples, names: tuple[str, ...], where: str, *, unprepared: bool
+) -> dict[str, tuple[str, ...]]:
+    texts = {str(name): tuple(map(str, values)) for name, values in categories.items()}
+    if not texts:
+        return {}
+    if not unprepared:
+        raise DataError(
+            f"{where}: '{next(iter(texts))}' holds categories, which only data with unprepared=True may have."
+        )
+    for rows, columns, block in parts_of(X):
+        for name in set(names[columns]) & set(texts):
+            column = block[:, names.index(name) - columns.start]
+            codes = column[~np.isnan(column)]
+            n = len(texts[name])
+            if len(set(texts[name])) < n or (codes.size and not np.isin(codes, np.arange(n)).all()):
+                raise DataError(
+                    f"{where}: column '{name}' of {len(rows)} samples has {n} categories; give different texts, and "
+                    "for each sample the position of its own, or NaN."
+                )
+    if unknown := texts.keys() - set(names):
+        raise DataError(f"{where}: categories are given for '{min(unknown)}', which is no feature.")
+    return texts

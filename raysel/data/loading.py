@@ -74,6 +74,8 @@ def load_dataset(
     classes: Collection[str | int] | None = None,
     exclude_classes: Collection[str | int] = (),
     exclude_labels: Collection[str] = (),
+    unprepared: bool = False,
+    drop_unlabelled: bool = False,
 ) -> Dataset:
     """Load a data set by name or from a file.
 
@@ -132,6 +134,11 @@ def load_dataset(
         Classes whose samples are left out.
     exclude_labels : collection of str, default=()
         Names of the columns of an indicator to exclude.
+    unprepared : bool, default=False
+        Whether to keep cells without a value, as NaN, and columns of text of few values, as `Dataset.categories`, which
+        a study fills and encodes by ``dataset.prepare``. They are refused otherwise.
+    drop_unlabelled : bool, default=False
+        Whether to leave out the rows of a table without a value in the column ``label``, which are refused otherwise.
 
     Returns
     -------
@@ -162,7 +169,7 @@ def load_dataset(
             "copy the folder to this machine and give its path."
         )
     place = local_data(path_or_name)
-    options = ReadOptions(label, groups, tuple(drop), delimiter)
+    options = ReadOptions(label, groups, tuple(drop), delimiter, unprepared=unprepared, drop_unlabelled=drop_unlabelled)
     beside = {key: file for key, file in (("labels", labels), ("mask", mask)) if file is not None}
     if mask is not None and (shape is not None or order == "F" or modalities is not None):
         raise DataError(f"{place}: the mask gives the shape of the samples; leave shape, order, modalities out.")
@@ -170,7 +177,7 @@ def load_dataset(
         read = _read_builtin if place in BUILTIN_NAMES else _read_file
         source, raw = read(place, options, beside)
         return Dataset.from_raw(
-            raw,
+            replace(raw, unprepared=unprepared),
             source,
             shape=shape,
             order=order,
@@ -330,12 +337,14 @@ def _table(dataset: Dataset) -> Any:
         columns["X"] = pa.FixedShapeTensorArray.from_numpy_ndarray(dataset.X.reshape(-1, *sides))
     if dataset.groups is not None:
         columns["groups"] = pa.array(dataset.groups)
-    described = {
+    described: dict[str, Any] = {
         "name": dataset.name,
         "layout": layout.to_json(),
         "feature_names": dataset.feature_names,
         "label_names": dataset.label_names,
     }
+    if dataset.categories:
+        described["categories"] = dict(dataset.categories)
     if dataset.label is not None:
         described["label"] = dataset.label
     if dataset.notes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
@@ -166,15 +166,26 @@ def as_task_blocks(X: Samples, layout: Layout) -> TaskBlocks:
 
 
 def constant_features(X: Samples) -> BoolArray:
-    """Mask of the features with one value only over all samples of their task."""
+    """Mask of the features with one value at most, beside NaN, over all samples of their task."""
     return np.concatenate(
         [
-            np.fmax.reduce(block, axis=0) <= np.fmin.reduce(block, axis=0)
+            ~(np.fmax.reduce(block, axis=0) > np.fmin.reduce(block, axis=0))
             if len(block)
             else np.ones(block.shape[1], dtype=bool)
             for block in blocks_of(X)
         ]
     )
+
+
+def filled_columns(X: FloatArray, n_categories: Sequence[int]) -> FloatArray:
+    """Replace NaN by the column's median, 0 where it has no value, or by a category more than a column has."""
+    filled = X.copy()
+    for column in np.flatnonzero(np.isnan(X).any(axis=0)).tolist():
+        missing = np.isnan(X[:, column])
+        present = X[~missing, column]
+        filled[missing, column] = n_categories[column] or (np.median(present) if len(present) else 0.0)
+    filled.flags.writeable = False
+    return filled
 
 
 def read_only(array: np.ndarray, given: np.ndarray) -> np.ndarray:

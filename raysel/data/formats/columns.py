@@ -19,6 +19,7 @@ from raysel.data.formats.recognition import decoded, is_in_other_words, is_numbe
 UNNAMED = "Unnamed: "
 
 _QUANTITY = "; raysel classifies, and predicts no quantity, which could be cut into ranges"
+_UNLABELLED = ", or leave such rows out by drop_unlabelled (dataset.drop_unlabelled: true)"
 _COUNTED = "(counted from 0, without the header)"
 
 
@@ -53,21 +54,41 @@ def tensor(column: Any) -> LabelArray:
     return array
 
 
-def numbers(table: Any, positions: Sequence[int], source: str, y: LabelArray | None = None) -> FloatArray:
-    """Return columns of numbers as one array."""
+def features(
+    table: Any, positions: Sequence[int], source: str, y: LabelArray | None = None, *, unprepared: bool = False
+) -> tuple[FloatArray, dict[str, tuple[str, ...]]]:
+    """Return columns as one array of numbers; of unprepared ones with NaN, and with the texts of categories by name."""
     known, kinds = table.schema.names, table.schema.types  # which make lists at each access
     names = [known[i] for i in positions]
     texts = [i for i in positions if not (is_number(kinds[i]) or pa.types.is_null(kinds[i]))]
-    if texts:
-        raise _not_numeric(table, texts, source, y)
+    if wrong := [i for i in texts if not (unprepared and is_text(kinds[i]))]:
+        raise _not_numeric(table, wrong, source, y)
     what = f"its table of {table.num_rows} rows and {len(names)} columns"
     check_data_bytes(source, BYTES_OF_A_NUMBER * table.num_rows * len(names), what)
     X = np.empty((table.num_rows, len(names)))
+    categories: dict[str, tuple[str, ...]] = {}
     for i, position in enumerate(positions):
-        X[:, i] = table.column(position).cast(pa.float64(), safe=False).to_numpy()
-    if np.isnan(X).any():
+        if position in texts:
+            X[:, i], categories[names[i]] = _categories(table.column(position), names[i], source)
+        else:
+            X[:, i] = table.column(position).cast(pa.float64(), safe=False).to_numpy()
+    if not unprepared and np.isnan(X).any():
         raise _without_values(X, names, source)
-    return X
+    return X, categories
+
+
+def _categories(column: Any, name: str, source: str) -> tuple[FloatArray, tuple[str, ...]]:
+    """Return the position of each cell's text among the different ones in alphabetical order, and these."""
+    texts: list[str | None] = decoded(column).to_pylist()
+    different = tuple(sorted({text for text in texts if text is not None}))
+    n_present = sum(text is not None for text in texts)
+    if 2 * len(different) > n_present:
+        raise DataError(
+            f"{source}: column '{name}' holds {len(different)} different texts in {n_present} cells, too many for "
+            "categories; leave it out by drop, or name it by cv.groups if it tells which samples are of one origin."
+        )
+    position = {text: float(i) for i, text in enumerate(different)}
+    return np.array([np.nan if text is None else position[text] for text in texts]), different
 
 
 def labels(table: Any, name: str, source: str, role: str = "label") -> LabelArray:
@@ -79,7 +100,8 @@ def labels(table: Any, name: str, source: str, role: str = "label") -> LabelArra
     if column.null_count:
         row = pc.index(column.is_null(), True).as_py()
         raise DataError(
-            f"{source}: column '{name}' has no value in row {row} {_COUNTED}; fill it in or remove the sample."
+            f"{source}: column '{name}' has no value in row {row} {_COUNTED}; fill it in or remove the sample"
+            f"{_UNLABELLED if role == 'label' else ''}."
         )
     if is_text(kind):
         longest = pc.max(pc.utf8_length(column)).as_py() or 0
@@ -116,7 +138,8 @@ def _not_numeric(table: Any, positions: Sequence[int], source: str, y: LabelArra
     others = f" So do {len(names) - 1} others: {listed(names[1:], 5)}." if len(names) > 1 else ""
     return DataError(
         f"{source}: column '{names[0]}' holds {str(values[row])!r} in row {row} {_COUNTED}, which is not a number; "
-        f"name the column by label if it holds the classes, leave it out by drop, or encode it as numbers.{others}"
+        f"name the column by label if it holds the classes, leave it out by drop, or let a study encode it, by "
+        f"dataset.prepare: [encode].{others}"
     )
 
 
@@ -141,5 +164,6 @@ def _without_values(X: FloatArray, names: Sequence[str], source: str) -> DataErr
     where = f"rows with missing values: {n_rows}; columns: {len(columns)}, most in {most}"
     return DataError(
         f"{source}: {what} (empty, NA, NaN or ?), the first in row {row} {_COUNTED}, column '{names[column]}' "
-        f"({where}). Leave such columns out by drop, remove the rows, or fill the values in without use of the labels."
+        f"({where}). Leave such columns out by drop, remove the rows, or let a study fill the values in within its "
+        "folds, by dataset.prepare: [{impute: median}]."
     )

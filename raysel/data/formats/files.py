@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,10 @@ class ReadOptions:
         File that holds the labels, where the data file holds the samples only.
     mask : Path, default=None
         NIfTI file of the voxels that are features, where the data file is a table of NIfTI files.
+    unprepared : bool, default=False
+        Whether to return columns with empty cells, as NaN, and columns of text, as `RawData.categories`.
+    drop_unlabelled : bool, default=False
+        Whether to leave out the rows of a table that have no label.
     """
 
     label: str | None = None
@@ -80,6 +84,8 @@ class ReadOptions:
     delimiter: str | None = None
     labels: Path | None = None
     mask: Path | None = None
+    unprepared: bool = False
+    drop_unlabelled: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,6 +112,10 @@ class RawData:
         Name of the column or array that holds the labels; None if the source has no name for it.
     notes : tuple of str, default=()
         Sentences on what the reader recognised or left out by itself, e.g. the delimiter of a text table.
+    categories : mapping of str to sequence of str, default={}
+        Texts of the columns of X that hold categories, by the column's name; the column holds their positions.
+    unprepared : bool, default=False
+        Whether X may hold NaN and categories, as for `load_dataset`, which sets it.
     """
 
     X: LabelArray | TaskBlocks
@@ -117,6 +127,8 @@ class RawData:
     label_names: tuple[str, ...] = ()
     label: str | None = None
     notes: tuple[str, ...] = ()
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unprepared: bool = False
 
 
 def find_data_file(path: str | Path, expected: str = _FORMATS, *, folder: bool = False) -> Path:

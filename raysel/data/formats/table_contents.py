@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError, suggestion
 from raysel.core.files import parse_json
 from raysel.core.printing import listed
-from raysel.data.formats.columns import UNNAMED, labels, numbers, tensor
+from raysel.data.formats.columns import UNNAMED, features, labels, tensor
 from raysel.data.formats.files import RawData, ReadOptions, as_labels
 from raysel.data.formats.recognition import INDICATOR, PANDAS_INDEX, likely_labels, taken_names
 from raysel.data.layouts import Layout, Modalities, layout_from_json
@@ -45,6 +46,9 @@ def raw_data(
             apart = {options.groups, *drop, *filter(PANDAS_INDEX.fullmatch, index)}
             label, indicator = _labels_of(table, [name for name in names if name not in apart], source)
         if label is not None:
+            if options.drop_unlabelled:
+                table, left_out = labelled_rows(table, label)
+                notes += left_out
             y = as_labels(labels(table, label, source))
         else:
             y = np.stack([labels(table, name, source) for name in indicator], axis=1)
@@ -64,13 +68,14 @@ def raw_data(
             feature_names=tuple(stored.get("feature_names", ())),
             name=stored.get("name"),
             label_names=tuple(stored.get("label_names", ())),
+            categories={str(name): tuple(texts) for name, texts in stored.get("categories", {}).items()},
             label=None if stored.get("label") is None else str(stored["label"]),
             notes=(*map(str, stored.get("notes", ())), *notes),
         )
     used = {label, options.groups, *drop}
     others = {*used, *indicator, *index}
-    features = [i for i, name in enumerate(names) if name not in others]
-    feature_names = tuple(names[i] for i in features)
+    positions = [i for i, name in enumerate(names) if name not in others]
+    feature_names = tuple(names[i] for i in positions)
     modalities = _modalities(feature_names)
     if unused := [name for name in index if name not in used]:
         known = " and ".join(name for name in unused if not PANDAS_INDEX.fullmatch(name))
@@ -78,14 +83,30 @@ def raw_data(
     if modalities is not None:
         widths = ", ".join(f"{name} ({width})" for name, width in modalities.modalities.items())
         notes += (f"the columns are named as those of {len(modalities.modalities)} modalities: {widths}",)
+    X, categories = features(table, positions, source, y, unprepared=options.unprepared)
     return replace(
         raw,
-        X=numbers(table, features, source, y),
+        X=X,
+        categories=categories,
         layout=modalities,
         feature_names=feature_names,
         label_names=tuple(name.removeprefix(INDICATOR) for name in indicator),
         notes=notes,
     )
+
+
+def labelled_rows(table: Any, label: str) -> tuple[Any, tuple[str, ...]]:
+    """Return the rows of a table that have a label, and what to note if others are left out."""
+    column = table.column(label)
+    if isinstance(column.type, pa.FixedShapeTensorType):
+        return table, ()
+    lacking = pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
+    rows = np.flatnonzero(lacking.to_numpy())
+    if not len(rows) or len(rows) == table.num_rows:
+        return table, ()
+    what = "1 row has no label and is" if len(rows) == 1 else f"{len(rows)} rows have no label and are"
+    places = f"row{'s' * (len(rows) > 1)} {listed(map(str, rows.tolist()), 5)}, counted from 0"
+    return table.filter(pc.invert(lacking)), (f"{what} left out ({places})",)
 
 
 def named_columns(table: Any, options: ReadOptions, source: str) -> frozenset[str]:

@@ -93,7 +93,17 @@ def frame_table(frame: Any) -> Any:
     return table
 
 
-def frame_data(frame: Any, label: str | None, y: Any, groups: Any, drop: Collection[str], name: str) -> RawData:
+def frame_data(
+    frame: Any,
+    label: str | None,
+    y: Any,
+    groups: Any,
+    drop: Collection[str],
+    name: str,
+    *,
+    unprepared: bool = False,
+    drop_unlabelled: bool = False,
+) -> RawData:
     """Content of a data frame."""
     if y is not None and label is not None:
         raise DataError(f"label={label!r} and y are both given; give the labels once.")
@@ -107,7 +117,11 @@ def frame_data(frame: Any, label: str | None, y: Any, groups: Any, drop: Collect
         label=None if label is None else str(label),
         groups=None if apart or groups is None else str(groups),
         drop=tuple(map(str, [drop] if isinstance(drop, (str, int)) else drop)),
+        unprepared=unprepared,
+        drop_unlabelled=drop_unlabelled,
     )
+    if apart and drop_unlabelled:
+        raise DataError("drop_unlabelled leaves rows out, and groups are given apart; give them as a column.")
     raw = raw_data(table, options, SOURCE, notes, None if y is None else _aligned(y, frame, "y"))
     if apart:
         raw = replace(raw, groups=_aligned(groups, frame, "groups"))
@@ -115,7 +129,7 @@ def frame_data(frame: Any, label: str | None, y: Any, groups: Any, drop: Collect
         columns, title = getattr(y, "columns", None), getattr(y, "name", None)
         names = () if columns is None else tuple(map(str, columns))
         raw = replace(raw, label=None if title is None else str(title), label_names=names)
-    return replace(raw, name=name)
+    return replace(raw, name=name, unprepared=unprepared)
 
 
 def _aligned(values: Any, frame: Any, role: str) -> LabelArray:
