@@ -35,6 +35,9 @@ _CLASSES = {
     "feature_selection._variance_threshold": "VarianceThreshold",
     "gaussian_process._gpc": "GaussianProcessClassifier _BinaryGaussianProcessClassifierLaplace",
     "gaussian_process.kernels": "ConstantKernel Product RBF",
+    "impute._base": "MissingIndicator SimpleImputer",
+    "impute._knn": "KNNImputer",
+    "linear_model._base": "LinearRegression",
     "linear_model._logistic": "LogisticRegression LogisticRegressionCV",
     "linear_model._ridge": "RidgeClassifier RidgeClassifierCV",
     "multiclass": "OneVsOneClassifier OneVsRestClassifier _ConstantPredictor",
@@ -45,7 +48,9 @@ _CLASSES = {
     "neural_network._stochastic_optimizers": "AdamOptimizer SGDOptimizer",
     "pipeline": "Pipeline",
     "preprocessing._function_transformer": "FunctionTransformer",
-    "preprocessing._data": "MaxAbsScaler MinMaxScaler RobustScaler StandardScaler",
+    "preprocessing._data": "Binarizer MaxAbsScaler MinMaxScaler PowerTransformer QuantileTransformer RobustScaler "
+    "StandardScaler",
+    "preprocessing._encoders": "OneHotEncoder OrdinalEncoder",
     "preprocessing._label": "LabelBinarizer",
     "svm._classes": "LinearSVC NuSVC SVC",
     "tree._classes": "DecisionTreeClassifier ExtraTreeClassifier",
@@ -63,6 +68,7 @@ FUNCTIONS = frozenset(
 #: Names that a node of each kind may have; None: any, because skops makes the same of all. ObjectNode is not listed.
 _KINDS: dict[str, frozenset[str] | None] = {
     "DictNode": frozenset({"builtins.dict"}),
+    "DTypeNode": frozenset({"numpy.dtype"}),
     "FunctionNode": FUNCTIONS,
     "JsonNode": None,
     "ListNode": frozenset({"builtins.list"}),
@@ -73,7 +79,9 @@ _KINDS: dict[str, frozenset[str] | None] = {
     "SetNode": frozenset({"builtins.set"}),
     "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
     "TupleNode": frozenset({"builtins.tuple"}),
-    "TypeNode": frozenset({"builtins.bool", "builtins.float", "builtins.int", "builtins.str", "numpy.int64"}),
+    "TypeNode": frozenset(
+        {"builtins.bool", "builtins.float", "builtins.int", "builtins.str", "numpy.float64", "numpy.int64"}
+    ),
 }
 
 
@@ -191,6 +199,12 @@ _PARTS = (
     "raysel.evaluation.pipeline.FeaturePipeline",
     "raysel.evaluation.selectors.RankedClassifier",
     "raysel.evaluation.selectors.RankedSelector",
+    "raysel.data.preparation.combat.SiteHarmoniser",
+    "raysel.data.preparation.preparation.Preparation",
+    "raysel.data.preparation.steps.Log1p",
+    "raysel.data.preparation.steps.NearConstantFilter",
+    "raysel.data.preparation.steps.QuantileClipper",
+    "raysel.data.preparation.steps.Residualiser",
     "raysel.data.scaling.UnitScaler",
     "raysel.data.scaling.ModalityScaler",
     "raysel.data.scaling.TaskScaler",
@@ -215,7 +229,8 @@ def trusted_types() -> frozenset[str]:
     True
     """
     methods = (target.replace(":", ".") for target in OWN.values())
-    return frozenset([*methods, *plugin_targets(GROUP), *_PARTS, *SKLEARN, *FUNCTIONS, "sklearn.tree._tree.Tree"])
+    others = ("sklearn.tree._tree.Tree", "numpy.dtype")
+    return frozenset([*methods, *plugin_targets(GROUP), *_PARTS, *SKLEARN, *FUNCTIONS, *others])
 
 
 def untrusted_types(model: BaseEstimator) -> list[str]:

@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from raysel.config.comparison import ComparisonConfig, MemberKeys
-from raysel.config.schema import ClassLabel, JudgeChoice, Parameter, SpaceDomain, StudyConfig
+from raysel.config.schema import ClassLabel, JudgeChoice, Parameter, SpaceDomain, Step, StudyConfig
 from raysel.core.errors import suggestion
 
 _TYPES = {str: "text", int: "integer", float: "number", bool: "true | false"}
@@ -22,6 +22,7 @@ _NAMED = (
     (MemberKeys, "keys of a study"),
     (ClassLabel, "text or integer"),
     (JudgeChoice, "native, knn, linear_svm, dotted name or mapping"),
+    (Step, "step"),
 )
 _BOUNDS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
 

@@ -18,6 +18,7 @@ from pydantic import (
     model_validator,
 )
 
+from raysel.config.preparation import name_of, step_from_yaml
 from raysel.config.space import MOST_CONFIGURATIONS, Domain, Scalar, domain_from_yaml, scalar_from_yaml
 from raysel.config.values import (
     class_label,
@@ -57,6 +58,7 @@ NonEmpty = Annotated[str, Field(min_length=1)]
 #: Path or URI; credentials in a URI are remembered by this process only, and are in no configuration that is written.
 Place = Annotated[str, Field(min_length=1), AfterValidator(set_credentials_aside)]
 ClassLabel = Annotated[str | int, PlainValidator(class_label)]
+Step = Annotated[dict[str, Any], BeforeValidator(step_from_yaml)]
 SpaceDomain = Annotated[Domain, BeforeValidator(domain_from_yaml), PlainSerializer(lambda domain: domain.to_yaml())]
 
 
@@ -80,6 +82,20 @@ class _SamplesConfig(_Section):
     """Columns of a table that are neither features nor labels, e.g. an identifier."""
     keep: tuple[str, ...] = ()
     """Columns that are features although they look like an index or like the label, which is refused otherwise."""
+    drop_unlabelled: Annotated[bool, Field(strict=True)] = False
+    """Whether rows of a table that have no label are left out, which are refused otherwise."""
+    prepare: tuple[Step, ...] = ()
+    """Steps that prepare the columns, in this order and before `scaling`, each fitted on the training samples of each
+    fold and stored in the model file: `{impute: median}` fills empty cells (median, mean, most_frequent, or knn with
+    n_neighbors; indicator: true adds whether a cell was empty); `encode` makes text of few values an indicator a
+    value (values of less than min_frequency, 0.01 of the samples, are joined); `log1p`; `{clip: [0.01, 0.99]}` cuts at
+    quantiles; `{drop_near_constant: 0.95}` leaves out what has one value in so many samples; `residualise` takes out
+    the least-squares fit on `confounds`; `{harmonise: SITE}` gives the columns one location and scale at all sites
+    (ComBat). Or a scikit-learn transformer by its dotted name, {sklearn.preprocessing.PowerTransformer: {}}.
+    `columns` beside the name chooses by names or patterns, numbers, categories, or {modality: NAME}; by default those
+    of the kind that the step is for."""
+    confounds: tuple[str, ...] = ()
+    """Columns whose linear effect the step `residualise` takes out of the others; they are no features."""
     classes: Annotated[tuple[ClassLabel, ...], Field(min_length=2)] | None = None
     """Classes whose samples are used; all by default."""
     exclude_classes: tuple[ClassLabel, ...] = ()
@@ -91,6 +107,17 @@ class _SamplesConfig(_Section):
     order: Literal["C", "F"] | None = None
     """Order in which the columns run through the cells of a sample: C, row by row, by default; F, column by column, as
     MATLAB stores matrices."""
+
+    @model_validator(mode="after")
+    def _confounds_are_used(self) -> _SamplesConfig:
+        residualises = any(name_of(step) == "residualise" for step in self.prepare)
+        if residualises and not self.confounds:
+            raise ValueError("`prepare` has the step residualise, which needs `confounds`, e.g. confounds: [age, sex]")
+        if self.confounds and not residualises:
+            raise ValueError(
+                "`confounds` are for the step residualise; add it, prepare: [residualise], or leave them out"
+            )
+        return self
 
 
 class TaskConfig(_SamplesConfig):
@@ -474,7 +501,7 @@ class StudyConfig(_Section):
         if self.pictures == type(self).model_fields["pictures"].default:
             del described["pictures"]
         for samples in (described["dataset"], *described["dataset"].get("tasks", ())):
-            for key in ("drop", "keep", "exclude_classes"):
+            for key in ("drop", "keep", "exclude_classes", "drop_unlabelled", "prepare", "confounds"):
                 if not samples[key]:
                     del samples[key]
         if self.evaluation.is_native:

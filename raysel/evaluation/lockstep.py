@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
@@ -12,15 +12,17 @@ from sklearn.base import TransformerMixin
 
 from raysel.base.estimator import Estimator
 from raysel.core.arrays import BoolArray, IntArray, LabelArray
-from raysel.data.scaling import scale_in_place, scale_training
-from raysel.data.task_blocks import Samples, constant_features
+from raysel.data.preparation.outputs import Outputs
+from raysel.data.preparation.preparation import Preparation
+from raysel.data.task_blocks import Samples
 from raysel.evaluation.records import FoldTrace, InnerTrace, convergence_of
 from raysel.evaluation.scoring import Evaluation, KnownScores
+from raysel.evaluation.training import TrainingSet, set_parameters
 
 
 @dataclass(frozen=True)
 class FoldData:
-    """A training set and the samples held out of it, both scaled by the statistics of the training set."""
+    """A training set and the samples held out of it, prepared and scaled by the statistics of the training set."""
 
     #: Scaled training samples; shape (n_train, d).
     X_train: Any
@@ -31,8 +33,12 @@ class FoldData:
     #: Labels of the samples that are held out; shape (n_test,) or (n_test, n_labels).
     y_test: LabelArray
     prepared: Any
-    #: Mask of the features that are constant in the unscaled training samples; shape (d,).
+    #: Mask of the columns that are constant in the unscaled training samples; shape (d,).
     constant: BoolArray
+    #: Columns of each feature; None where each is one.
+    outputs: Outputs | None = None
+    #: Parameters of the solver that hold the arrangement of the prepared columns, where it is another.
+    parameters: Mapping[str, Any] = field(default_factory=dict)
     #: Scores on these samples that are known to this process.
     known: KnownScores = field(default_factory=dict)
 
@@ -63,17 +69,25 @@ def make_fold_data(
     *,
     scaler: TransformerMixin,
     solver: Estimator,
+    preparation: Preparation | None = None,
 ) -> FoldData:
-    """Fit the scaler on a training set, transform both sets, and run the solver's preparation.
+    """Fit preparation and scaler on a training set, transform both sets, and run the solver's own preparation.
 
     `X` is (n_samples, d), `y` (n_samples,) or (n_samples, n_labels).
     """
-    unscaled = X[train]
-    constant = constant_features(unscaled)
-    X_train = scale_training(scaler, unscaled)
-    del unscaled  # not held beside the scaled samples during the preparation
-    X_test = scale_in_place(scaler, X[held_out]) if len(held_out) else X[held_out]
-    return FoldData(X_train, y[train], X_test, y[held_out], solver.prepare(X_train, y[train]), constant)
+    training = TrainingSet.of(X[train], y[train], scaler, preparation)
+    set_parameters(solver, training.parameters)
+    prepared = solver.prepare(training.X, y[train])
+    return FoldData(
+        training.X,
+        y[train],
+        training.transform(X[held_out]),
+        y[held_out],
+        prepared,
+        training.constant,
+        training.outputs,
+        training.parameters,
+    )
 
 
 def run_in_lockstep(
@@ -117,13 +131,23 @@ def _advance(
     # A solution that is proved to be zero takes one iteration and is scored by its prediction, the most frequent class.
     trace.null = all(solver.is_zero_solution(fold.prepared) for solver, fold in zip(solvers, folds, strict=True))
     trace.inner = [InnerTrace() for _ in folds]
+    for solver, fold in zip(solvers, folds, strict=True):
+        set_parameters(solver, fold.parameters)
     running = [
         (
             solver,
             solver.iterate(fold.X_train, fold.y_train, fold.prepared),
             [
                 evaluation.scorer(
-                    fold.X_train, fold.y_train, fold.X_test, fold.y_test, state, fold.constant, [setting], fold.known
+                    fold.X_train,
+                    fold.y_train,
+                    fold.X_test,
+                    fold.y_test,
+                    state,
+                    fold.constant,
+                    [setting],
+                    fold.known,
+                    fold.outputs,
                 )
                 for setting in evaluation.settings
             ],

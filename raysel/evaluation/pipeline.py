@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import ConfigError
+from raysel.data.preparation.preparation import Preparation
 from raysel.data.task_blocks import TaskBlocks
 from raysel.evaluation.selectors import RankedSelector, ScoredSelector, column_names, has_names
 
@@ -32,14 +33,14 @@ def _contiguous(X: Any) -> Any:
 
 
 class FeaturePipeline(TransformerMixin, Pipeline):
-    """Pipeline of a scaler, a selector of the best features and a classifier, the model of a study.
+    """Pipeline of a preparation, a scaler, a selector of the best features and a classifier, the model of a study.
 
-    The steps are ``scaler``, ``selector`` (`RankedSelector`) and ``classifier``; without ``selector`` where the method
-    itself classifies by all features (``evaluation.classifier: native``), and then ``classifier`` is a
-    `RankedClassifier`, or the method if it does not rank features.
+    The steps are ``preparation``, if the study has one, ``scaler``, ``selector`` (`RankedSelector`) and ``classifier``;
+    without ``selector`` where the method itself classifies by all features (``evaluation.classifier: native``), and
+    then ``classifier`` is a `RankedClassifier`, or the method if it does not rank features.
 
     Samples in an array are taken by position. A table (pandas, polars) must have the columns ``feature_names_in_`` in
-    this order.
+    this order. With a preparation they are as they were read: cells may be empty, and categories are text.
     """
 
     @classmethod
@@ -61,12 +62,20 @@ class FeaturePipeline(TransformerMixin, Pipeline):
     def _name(self, names: LabelArray) -> None:
         self.feature_names_in_ = names
         if self.selector is not None:
-            self.selector.feature_names_in_ = names
+            prepared = self.preparation
+            columns = names if prepared is None else prepared.get_feature_names_out()
+            self.selector.feature_names_in_ = columns.astype(np.str_)
 
     @property
     def selector(self) -> ScoredSelector | None:
         """Step that selects features; None if the method does not rank them."""
         return next((step for _, step in reversed(self.steps) if isinstance(step, ScoredSelector)), None)
+
+    @property
+    def preparation(self) -> Preparation | None:
+        """Step that prepares the columns; None if the study has none."""
+        first = self.steps[0][1]
+        return first if isinstance(first, Preparation) else None
 
     @property
     def method(self) -> Any:
@@ -77,7 +86,7 @@ class FeaturePipeline(TransformerMixin, Pipeline):
         """Return a copy without the fitted method, which predicts and transforms alike but cannot be fitted again."""
         if type(self.selector) is not RankedSelector:
             raise ConfigError("this pipeline classifies by the method itself, which cannot be left out.")
-        selector = RankedSelector(None, self.selector.n_features_to_select)
+        selector = RankedSelector(None, self.selector.n_features_to_select, self.selector.origin)
         selector.scores_, selector.n_features_in_ = self.selector.scores_, self.selector.n_features_in_
         steps = [(name, selector if step is self.selector else step) for name, step in self.steps]
         return type(self).of(steps, vars(self).get("_feature_names", ()))
@@ -104,7 +113,11 @@ class FeaturePipeline(TransformerMixin, Pipeline):
         if not has_names(X):
             return X
         validate_data(self, X, reset=False, skip_check_array=True)
-        return _contiguous(X)
+        return self._values(X)
+
+    def _values(self, X: Any) -> Any:
+        """A table as an array of numbers."""
+        return _contiguous(X) if self.preparation is None else self.preparation.numbers(X)
 
     def fit(self, X: ArrayLike | TaskBlocks, y: ArrayLike | None = None, **params: Any) -> Self:
         """Fit the steps one after the other.
@@ -114,7 +127,15 @@ class FeaturePipeline(TransformerMixin, Pipeline):
         self._pin()
         if "_feature_names" in vars(self):
             del self.feature_names_in_
-        super().fit(_contiguous(X) if has_names(X) else X, y, **params)
+        samples = self._values(X) if has_names(X) else X
+        if self.preparation is None:
+            super().fit(samples, y, **params)
+        else:  # the selector has to know the columns of each feature
+            prepared = self.preparation.fit_transform(samples, y)
+            if self.selector is not None:
+                outputs = self.preparation.outputs
+                self.selector.origin = None if outputs is None else outputs.origin
+            Pipeline(self.steps[1:]).fit(prepared, y, **params)
         names = column_names(X)
         if names and all(isinstance(name, str) for name in names):  # scikit-learn ignores other names
             self._name(np.array(names, dtype=np.str_))

@@ -9,10 +9,13 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.feature_selection import f_classif
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray, column_blocks
+from raysel.data.preparation.outputs import Outputs
+from raysel.data.preparation.preparation import Preparation
 from raysel.data.task_blocks import Samples, TaskBlocks, constant_features, parts_of
 from raysel.evaluation.judges import KNN, Setting
 from raysel.evaluation.records import choose_n, choose_setting
@@ -43,8 +46,8 @@ _EQUAL = 1e-9
 class Sets(NamedTuple):
     """Scaled training samples and samples that are scored, with the classifier's seed.
 
-    ``constant`` is the mask of the features that are constant in the unscaled training samples, which ``variance`` and
-    ``f_test`` never select, as the method does not.
+    ``constant`` is the mask of the columns that are constant in the unscaled training samples, which ``variance`` and
+    ``f_test`` never select, as the method does not; ``outputs`` the columns of each feature, if it may be several.
     """
 
     X_train: Any
@@ -53,6 +56,7 @@ class Sets(NamedTuple):
     y_test: LabelArray
     random_state: int
     constant: BoolArray | None = None
+    outputs: Outputs | None = None
 
 
 @dataclass
@@ -138,13 +142,14 @@ def _ranked(name: str, sets: Sets, evaluation: Evaluation, settings: Sequence[Se
     """Scores of a ranking, for each number of features."""
     d, constant = sets.X_train.shape[1], sets.constant
     if name == ALL_FEATURES:
-        scores, constant, evaluation = np.ones(d), None, replace(evaluation, n_features=(d,))
+        n = d if sets.outputs is None else sets.outputs.n_features
+        scores, constant, evaluation = np.ones(d), None, replace(evaluation, n_features=(n,))
     else:
         scores = _variances(sets.X_train) if name == VARIANCE else _f_values(sets.X_train, sets.y_train)
     if not len(scores):
         return []
     selector: Any = _Ranked(scores)
-    return evaluation.scorer(*sets[:5], constant, settings)(selector).tolist()
+    return evaluation.scorer(*sets[:5], constant, settings, prepared=sets.outputs)(selector).tolist()
 
 
 def _variances(X: FloatArray) -> FloatArray:
@@ -215,16 +220,27 @@ PERMUTATIONS: Final = 20
 _CELLS = 2**22
 
 
-def noise_stability(X: Samples, labels: Sequence[LabelArray], training_sets: Sequence[IntArray]) -> FloatArray:
+def noise_stability(
+    X: Samples,
+    labels: Sequence[LabelArray],
+    training_sets: Sequence[IntArray],
+    preparation: Preparation | None = None,
+    y: LabelArray | None = None,
+) -> FloatArray:
     """Return the stability at every N of the F-test's rankings over the training sets, for each labelling.
 
-    Shape (n_labellings, n_features).
+    A preparation is fitted to each training set, with the labels `y` as they are. Shape (n_labellings, n_features).
     """
     shape = len(labels), len(training_sets)
     ranks, n_scored = np.empty((*shape, X.shape[1]), dtype=np.float32), np.empty(shape, dtype=np.int64)
     for fold, train in enumerate(training_sets):
-        X_train = X[train]
-        scores = usable_scores(f_values(X_train, [y[train] for y in labels]), constant_features(X_train))
+        X_train: Any = X[train]
+        outputs = None
+        if preparation is not None:
+            fitted = clone(preparation)
+            X_train, outputs = fitted.fit_transform(X_train, None if y is None else y[train]), fitted.outputs
+        values, constant = f_values(X_train, [y[train] for y in labels]), constant_features(X_train)
+        scores = np.array([usable_scores(row, constant, outputs) for row in values])
         n_scored[:, fold] = (scores > 0).sum(axis=1)
         ranks[:, fold] = [selection_ranks(row) for row in scores]
     return np.array(

@@ -17,16 +17,18 @@ from sklearn.metrics import confusion_matrix, multilabel_confusion_matrix
 from raysel.base.estimator import Estimator
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.machine import now
-from raysel.data.scaling import scale_in_place, scale_training
-from raysel.data.task_blocks import Samples, TaskBlocks, constant_features
+from raysel.data.preparation.outputs import Outputs
+from raysel.data.preparation.preparation import Preparation
+from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.evaluation.judges import Setting
 from raysel.evaluation.outputs import TestOutputs
 from raysel.evaluation.pipeline import FeaturePipeline
-from raysel.evaluation.plan import InnerFold, OuterFold
+from raysel.evaluation.plan import OuterFold
 from raysel.evaluation.records import RefitRecord, TrialRecord, convergence_of
 from raysel.evaluation.references import ReferenceScores, Sets, reference_scores
 from raysel.evaluation.scoring import Evaluation, Outcome
 from raysel.evaluation.selectors import RankedClassifier, RankedSelector, usable_scores
+from raysel.evaluation.training import TrainingSet, set_parameters
 from raysel.numerics.rankings import descending_order, redundancy
 
 
@@ -45,16 +47,19 @@ class FoldModels:
     random_state: int
     n_shown: int
     settings: Sequence[Setting] = ()
+    outputs: Outputs | None = None
     _trained: dict[tuple[int, Setting], tuple[RankedSelector, Any]] = field(default_factory=dict)
 
-    def pipeline(self, n: int | None, scaler: TransformerMixin, feature_names: Sequence[str]) -> FeaturePipeline:
+    def pipeline(self, n: int | None, training: TrainingSet, feature_names: Sequence[str]) -> FeaturePipeline:
         """Return the model with a number of features."""
-        steps: list[tuple[str, Any]] = [("scaler", scaler)]
+        steps: list[tuple[str, Any]] = [("scaler", training.scaler)]
+        if training.preparation is not None:
+            steps.insert(0, ("preparation", training.preparation))
         if n is not None and self.scores is not None:
-            steps.append(("selector", RankedSelector.of(self.solver, self.scores, n)))
+            steps.append(("selector", RankedSelector.of(self.solver, self.scores, n, self.outputs)))
             steps.append(("classifier", self._at(n)[1]))
         elif self.scores is not None:
-            steps.append(("classifier", RankedClassifier.of(self.solver, self.scores, self.n_shown)))
+            steps.append(("classifier", RankedClassifier.of(self.solver, self.scores, self.n_shown, self.outputs)))
         else:
             steps.append(("classifier", self.solver))
         return FeaturePipeline.of(steps, feature_names)
@@ -93,7 +98,7 @@ class FoldModels:
         setting = self.settings[self.evaluation.n_features.index(n)] if self.settings else first
         key = min(n, n_scored), setting
         if key not in self._trained:
-            selector = RankedSelector.of(self.solver, self.scores, n)
+            selector = RankedSelector.of(self.solver, self.scores, n, self.outputs)
             X = selector.transform(self.X)
             classifier = (
                 self.evaluation.judge.make(self.y, self.random_state, setting)
@@ -124,7 +129,12 @@ def confusion(y: LabelArray, predicted: LabelArray, classes: LabelArray) -> list
 
 
 def other_start(
-    solver: Estimator, X: FloatArray, y: LabelArray, scores: FloatArray | None, n: int
+    solver: Estimator,
+    X: FloatArray,
+    y: LabelArray,
+    scores: FloatArray | None,
+    n: int,
+    outputs: Outputs | None = None,
 ) -> dict[str, float] | None:
     """Fit from another start, and compare the best features; None if the optimum depends on no start.
 
@@ -137,7 +147,9 @@ def other_start(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         other.fit(X, y)
-    shared = np.intersect1d(descending_order(scores)[:n], descending_order(other.scores_)[:n])
+    shared = np.intersect1d(
+        descending_order(scores)[:n], descending_order(usable_scores(other.scores_, None, outputs))[:n]
+    )
     reached = float(solver.objective_path_[-1])
     excess = (float(other.objective_path_[-1]) - reached) / abs(reached) if reached else 0.0
     return {"n": n, "shared": len(shared), "excess": excess, "n_iter": int(other.n_iter_)}
@@ -158,8 +170,9 @@ def refit_winner(
     classes: LabelArray | None = None,
     n_shown: int | None = None,
     inner_states: Sequence[int] = (),
+    preparation: Preparation | None = None,
 ) -> tuple[RefitRecord, FeaturePipeline]:
-    """Fit scaler, solver and classifier on an outer training set and score them once on its test set.
+    """Fit preparation, scaler, solver and classifier on an outer training set and score them once on its test set.
 
     The recorded scores are those of the model itself: its predictions of the test samples, and for the other numbers
     of features those of the same pipeline with another selection.
@@ -168,10 +181,10 @@ def refit_winner(
     """
     started = now()
     y_train = y[fold.train]
-    unscaled = X[fold.train]
-    constant = constant_features(unscaled)
-    X_train = scale_training(scaler, unscaled)
-    del unscaled  # not held beside the scaled samples during the fit
+    unfitted = preparation and clone(preparation)
+    fitted_set = TrainingSet.of(X[fold.train], y_train, scaler, preparation)
+    X_train, constant, outputs = fitted_set.X, fitted_set.constant, fitted_set.outputs
+    set_parameters(solver, fitted_set.parameters)
     with warnings.catch_warnings(record=True) as caught:  # recorded, and shown with the result
         warnings.simplefilter("always")
         before = time.process_time()
@@ -181,10 +194,10 @@ def refit_winner(
     chosen, inner_scores = trace.choice(evaluation.choose_n), trace.last_scores
     assert chosen is not None and inner_scores is not None  # noqa: PT018, S101 - a winner has a score
     n_features = evaluation.n_features[chosen.position] if not evaluation.is_native else None
-    scores = usable_scores(solver.scores_, constant) if hasattr(solver, "scores_") else None
-    n_shown = n_shown or len(constant)
+    scores = usable_scores(solver.scores_, constant, outputs) if hasattr(solver, "scores_") else None
+    n_shown = n_shown or X.shape[1]
     settings = [tuple(setting.items()) for setting in trace.settings]
-    models = FoldModels(evaluation, solver, scores, X_train, y_train, random_state, n_shown, settings)
+    models = FoldModels(evaluation, solver, scores, X_train, y_train, random_state, n_shown, settings, outputs)
     training = joined_scores(models.outcomes(X_train, y_train))
     test_scores: list[float] = []
     report: dict[str, list[float | None]] = {}
@@ -193,7 +206,7 @@ def refit_winner(
     outputs: dict[str, Any] = {}
     references = ReferenceScores()
     if len(fold.test):
-        X_test, y_test = scale_in_place(scaler, X[fold.test]), y[fold.test]
+        X_test, y_test = fitted_set.transform(X[fold.test]), y[fold.test]
         outcomes = models.outcomes(X_test, y_test)
         test_scores = evaluation.finite(joined_scores(outcomes), y_test).tolist()
         report = {name: _with_none(joined_scores(outcomes, name)) for name in evaluation.report}
@@ -202,16 +215,20 @@ def refit_winner(
         counts = confusion(y_test[known], predicted[known], np.unique(y) if classes is None else classes)
         outputs = models.outputs(X_test[known], y_test[known], n_features)
         if evaluation.references:
-            sets = Sets(X_train, y_train, X_test, y_test, random_state, constant)
+            sets = Sets(X_train, y_train, X_test, y_test, random_state, constant, outputs)
             labelled = solver.labelled(y_train)
             # The solver's own score is of the samples with a label; nothing is copied where all have one.
             if n_features is None and not (labelled.all() and known.all()):
                 sets = Sets(X_train[labelled], y_train[labelled], X_test[known], y_test[known], random_state)
-            references = reference_scores(sets, _inner_sets(X, y, fold, scaler, inner_states), evaluation=evaluation)
+            inner_sets = _inner_sets(X, y, fold, scaler, unfitted, inner_states)
+            references = reference_scores(sets, inner_sets, evaluation=evaluation)
         # Features of several tasks are of different samples, so they have no correlation.
         if redundancy_sizes and scores is not None and not isinstance(X, TaskBlocks):
             order = descending_order(scores)[: int((scores > 0).sum())]
-            redundant = _with_none(redundancy(X, order, redundancy_sizes))
+            sizes = redundancy_sizes
+            if outputs is not None:
+                order, sizes = outputs.columns(order), outputs.sizes(order, np.minimum(sizes, len(order)).tolist())
+            redundant = _with_none(redundancy(fitted_set.prepared(X), order, sizes))
     converged, gap = convergence_of(solver)
     record = RefitRecord(
         fold=fold.name,
@@ -244,24 +261,27 @@ def refit_winner(
         reference_positions=references.positions,
         reference_settings=references.settings,
         local_optimum=solver.capabilities.local_optimum,
-        other_start=None if len(fold.test) else other_start(solver, X_train, y_train, scores, n_features or n_shown),
+        other_start=None
+        if len(fold.test)
+        else other_start(solver, X_train, y_train, scores, n_features or n_shown, outputs),
     )
-    return record, models.pipeline(n_features, scaler, feature_names)
+    return record, models.pipeline(n_features, fitted_set, feature_names)
 
 
 def _inner_sets(
-    X: Samples, y: LabelArray, fold: OuterFold, scaler: TransformerMixin, states: Sequence[int]
+    X: Samples,
+    y: LabelArray,
+    fold: OuterFold,
+    scaler: TransformerMixin,
+    preparation: Preparation | None,
+    states: Sequence[int],
 ) -> Iterator[Sets]:
     """Yield the scaled samples of each inner fold, without holding them beside those of the next."""
     for inner, state in zip(fold.inner, states, strict=True):
-        yield _inner_set(X, y, inner, clone(scaler), state)
-
-
-def _inner_set(X: Samples, y: LabelArray, inner: InnerFold, scaler: TransformerMixin, state: int) -> Sets:
-    unscaled = X[inner.train]
-    constant = constant_features(unscaled)
-    X_train, X_test = scale_training(scaler, unscaled), scale_in_place(scaler, X[inner.validation])
-    return Sets(X_train, y[inner.train], X_test, y[inner.validation], state, constant)
+        training = TrainingSet.of(X[inner.train], y[inner.train], clone(scaler), preparation and clone(preparation))
+        X_test = training.transform(X[inner.validation])
+        yield Sets(training.X, y[inner.train], X_test, y[inner.validation], state, training.constant, training.outputs)
+        del training, X_test  # not held beside the next
 
 
 def _with_none(values: FloatArray) -> list[float | None]:

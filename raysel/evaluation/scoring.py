@@ -13,6 +13,7 @@ from sklearn.dummy import DummyClassifier
 
 from raysel.base.estimator import Estimator
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from raysel.data.preparation.outputs import Outputs
 from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.evaluation.judges import KNN, NATIVE, Judge, Setting
 from raysel.evaluation.neighbours import knn_path, knn_scores, knn_shares, set_decides
@@ -75,6 +76,7 @@ class Evaluation:
         constant: BoolArray | None = None,
         settings: Sequence[Setting] = (),
         known: KnownScores | None = None,
+        prepared: Outputs | None = None,
     ) -> Callable[[Estimator], FloatArray]:
         """Return a function that scores a fitted selector on the given samples.
 
@@ -84,7 +86,8 @@ class Evaluation:
         ``settings`` are one for all numbers of features, or one for each; the first of the evaluation's by default.
 
         `X_train` is (n_train, d), `y_train` (n_train,) or (n_train, n_labels), `X_test` (n_test, d),
-        `y_test` (n_test,) or (n_test, n_labels), `constant` (d,).
+        `y_test` (n_test,) or (n_test, n_labels), `constant` (d,). ``prepared`` tells the columns of each feature, if
+        a feature may be several; numbers of features are of features then too.
         """
         measure = metric(self.metric)
         if self.is_native:
@@ -92,7 +95,8 @@ class Evaluation:
         classes = np.unique(y_train)
         settings = settings or self.settings[:1]
         by_set = self.estimator != KNN or (
-            measure.response == "predict" and set_decides(y_train, self.n_features[-1], self.n_neighbors)
+            measure.response == "predict"
+            and set_decides(y_train, self.n_features[-1] if prepared is None else X_train.shape[1], self.n_neighbors)
         )
         last: list[tuple[IntArray, FloatArray]] = []
 
@@ -101,17 +105,20 @@ class Evaluation:
             if not len(order):
                 yield measure.output(DummyClassifier(strategy="prior").fit(X_train, y_train), X_test, y_test)
             elif self.estimator == KNN:
-                arguments = X_train, y_train, X_test, order, [size for size, _ in cases]
+                sizes = [size for size, _ in cases]
+                if prepared is not None:
+                    order, sizes = prepared.columns(order), prepared.sizes(order, sizes)
+                arguments = X_train, y_train, X_test, order, sizes
                 yield from self._of_neighbours(measure, *arguments)
             else:
                 # In the order of the data, as a selector gives the features to the classifier of the final pipeline.
                 for n, setting in cases:
-                    best = np.sort(order[:n])
+                    best = np.sort(order[:n]) if prepared is None else prepared.columns(np.sort(order[:n]))
                     model = self.judge.make(y_train, random_state, setting).fit(X_train[:, best], y_train)
                     yield measure.output(model, X_test[:, best], y_test)
 
         def score(selector: Estimator) -> FloatArray:
-            values = selector.scores_ if constant is None else usable_scores(selector.scores_, constant)
+            values = usable_scores(selector.scores_, constant, prepared)
             order = descending_order(values)[: min(self.n_features[-1], int((values > 0).sum()))]
             if not last or not np.array_equal(order, last[0][0]):
                 used = np.minimum(self.n_features, len(order)).tolist()

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, Interval, LabelArray, validate_params
 from raysel.core.errors import ConfigError, DataError
+from raysel.data.preparation.outputs import Outputs
 from raysel.data.task_blocks import TaskBlocks, as_samples, constant_features
 from raysel.numerics.rankings import ranks
 
@@ -30,15 +31,17 @@ def column_names(X: Any) -> list[Any]:
     return list(X.column_names if hasattr(X, "column_names") else getattr(X, "columns", ()))
 
 
-def usable_scores(scores: FloatArray, constant: BoolArray) -> FloatArray:
-    """Return a method's scores, 0 for features that are constant in the unscaled training samples.
+def usable_scores(scores: FloatArray, constant: BoolArray | None, outputs: Outputs | None = None) -> FloatArray:
+    """Return a method's scores of the features, 0 for those that are constant in the unscaled training samples.
 
     No method may decide this by itself: rows of unit length make a constant feature vary with the norm of the row, and
-    a projection leaves it the score that rounding gives. All records of scores are made by this function.
+    a projection leaves it the score that rounding gives. All records of scores are made by this function. The score of
+    a feature that was prepared as several columns is the length of theirs.
 
-    `scores` and `constant` are (n_features,).
+    `scores` and `constant` are (n_columns,); returns (n_features,).
     """
-    return np.where(constant, 0.0, scores)
+    usable = scores if constant is None else np.where(constant, 0.0, scores)
+    return usable if outputs is None else outputs.lengths(usable)
 
 
 class ScoredSelector(SelectorMixin, BaseEstimator):
@@ -51,9 +54,9 @@ class ScoredSelector(SelectorMixin, BaseEstimator):
     scores_ : ndarray of shape (n_features,)
         Score of each feature, larger is better; features with score 0 are never selected.
     n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str, shape (n_features,)
-        Names of the features, if they are known.
+        Number of columns, each of which is a feature unless ``origin`` says which one it comes from.
+    feature_names_in_ : ndarray of str, shape (n_columns,)
+        Names of the columns, if they are known.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -61,6 +64,7 @@ class ScoredSelector(SelectorMixin, BaseEstimator):
     }
 
     n_features_to_select: int | None
+    origin: IntArray | None = None
 
     scores_: FloatArray
     n_features_in_: int
@@ -74,7 +78,9 @@ class ScoredSelector(SelectorMixin, BaseEstimator):
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
         mask: BoolArray = self.scores_ > 0
-        return mask if self.n_features_to_select is None else mask & (self.ranking_ <= self.n_features_to_select)
+        if self.n_features_to_select is not None:
+            mask &= self.ranking_ <= self.n_features_to_select
+        return mask if self.origin is None else mask[self.origin]
 
     def transform(self, X: ArrayLike | TaskBlocks) -> Any:
         """Select the columns of the best features, in the order of the data.
@@ -147,19 +153,23 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
 
     estimator_: Any
 
-    def __init__(self, estimator: Any, n_features_to_select: int | None = None) -> None:
+    def __init__(self, estimator: Any, n_features_to_select: int | None = None, origin: IntArray | None = None) -> None:
         self.estimator = estimator
         self.n_features_to_select = n_features_to_select
+        self.origin = origin
 
     @classmethod
-    def of(cls, fitted: Any, scores: FloatArray, n_features_to_select: int | None) -> Self:
+    def of(
+        cls, fitted: Any, scores: FloatArray, n_features_to_select: int | None, outputs: Outputs | None = None
+    ) -> Self:
         """Make the selector of a method that is fitted already. `scores` are its `usable_scores`, (n_features,)."""
-        selector = cls(clone(fitted), n_features_to_select)
+        selector = cls(clone(fitted), n_features_to_select, None if outputs is None else outputs.origin)
         selector._keep(fitted, scores)
         return selector
 
     def _keep(self, fitted: Any, scores: FloatArray) -> None:
-        self.estimator_, self.scores_, self.n_features_in_ = fitted, scores, len(scores)
+        self.estimator_, self.scores_ = fitted, scores
+        self.n_features_in_ = len(scores) if self.origin is None else len(self.origin)
 
     def fit(self, X: ArrayLike | TaskBlocks, y: ArrayLike) -> Self:
         """Fit the method and keep its scores.
@@ -180,7 +190,8 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
             del self.feature_names_in_
         if hasattr(fitted, "feature_names_in_"):
             self.feature_names_in_ = fitted.feature_names_in_
-        self._keep(fitted, usable_scores(fitted.scores_, constant_features(values)))
+        outputs = None if self.origin is None else Outputs(self.origin, int(self.origin.max()) + 1)
+        self._keep(fitted, usable_scores(fitted.scores_, constant_features(values), outputs))
         return self
 
     def __sklearn_tags__(self) -> Tags:

@@ -80,6 +80,7 @@ def refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitReco
             classes=study.dataset.classes,
             n_shown=study.default_top,
             inner_states=[fold.random_state(study.config.seed, i) for i in range(len(fold.inner))],
+            preparation=study.preparation(),
         )
 
 

@@ -18,6 +18,7 @@ from raysel.evaluation.lockstep import FoldData, run_in_lockstep, run_in_turn
 from raysel.evaluation.nested_search import empty_record
 from raysel.evaluation.plan import OuterFold
 from raysel.evaluation.records import FoldTrace, InnerTrace, PathRecord, TrialRecord, convergence_of
+from raysel.evaluation.training import set_parameters
 from raysel.study.definition import Study
 
 
@@ -195,9 +196,12 @@ class PathTrial(Trial):
         sets = data.X_train, data.y_train, data.X_test, data.y_test
         evaluation = study.evaluation
         scorers = [
-            evaluation.scorer(*sets, state, data.constant, [setting], data.known) for setting in evaluation.settings
+            evaluation.scorer(*sets, state, data.constant, [setting], data.known, data.outputs)
+            for setting in evaluation.settings
         ]
         solvers = [study.solver(configuration.params, state) for configuration in self._configurations]
+        for solver in solvers:
+            set_parameters(solver, data.parameters)
         self._start_clock()
         fitted = type(solvers[0]).fit_path(solvers, data.X_train, data.prepared)
         for number, (position, source) in enumerate(fitted):

@@ -15,12 +15,11 @@ import numpy as np
 from raysel.base.registry import solver_capabilities
 from raysel.core.arrays import FloatArray, IntArray
 from raysel.core.errors import ConfigError
-from raysel.data.scaling import scale_in_place, scale_training
-from raysel.data.task_blocks import constant_features
 from raysel.evaluation.nested_search import select_winner
 from raysel.evaluation.plan import FINAL, InnerFold, NestedPlan, OuterFold, derived_seed
 from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.evaluation.selectors import usable_scores
+from raysel.evaluation.training import TrainingSet, set_parameters
 from raysel.execution.serial import PreparedFolds
 from raysel.execution.trial_plan import TrainingSetPlan, trial_plan
 from raysel.execution.trials import trial_records
@@ -120,18 +119,18 @@ def permuted_scores(
 def _refit(study: Study, fold: OuterFold, chosen: Chosen) -> tuple[float | None, FloatArray]:
     """Test score of a configuration at the chosen number of features, None for the final fold, and feature scores."""
     X, y, state = study.dataset.X, study.dataset.y, fold.random_state(study.config.seed)
-    scaler, solver = study.scaler(), study.solver(chosen.params, state)
-    unscaled = X[fold.train]
-    constant, X_train = constant_features(unscaled), scale_training(scaler, unscaled)
-    solver.fit(X_train, y[fold.train])
+    solver = study.solver(chosen.params, state)
+    training = TrainingSet.of(X[fold.train], y[fold.train], study.scaler(), study.preparation())
+    set_parameters(solver, training.parameters)
+    solver.fit(training.X, y[fold.train])
     if not len(fold.test):
-        return None, usable_scores(solver.scores_, constant)
+        return None, usable_scores(solver.scores_, training.constant, training.outputs)
     evaluation, settings = study.evaluation, [tuple(setting.items()) for setting in chosen.settings]
     if chosen.position is not None:
         last = chosen.position + 1
         evaluation, settings = replace(evaluation, n_features=evaluation.n_features[:last]), settings[:last]
-    sets = X_train, y[fold.train], scale_in_place(scaler, X[fold.test]), y[fold.test]
-    scores = evaluation.scorer(*sets, state, constant, settings)(solver)
+    sets = training.X, y[fold.train], training.transform(X[fold.test]), y[fold.test]
+    scores = evaluation.scorer(*sets, state, training.constant, settings, prepared=training.outputs)(solver)
     return float(scores.mean() if chosen.position is None else scores[-1]), np.empty(0)
 
 

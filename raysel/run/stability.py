@@ -11,11 +11,11 @@ import numpy as np
 
 from raysel.core.arrays import BoolArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
-from raysel.data.task_blocks import as_samples
 from raysel.evaluation.plan import derived_seed
 from raysel.evaluation.records import convergence_of
 from raysel.evaluation.selectors import usable_scores
 from raysel.evaluation.splitters import split
+from raysel.evaluation.training import TrainingSet, set_parameters
 from raysel.numerics.rankings import descending_order, threshold_on_grid
 from raysel.results.stability import FOLDER, StabilitySelection, write_stability_selection
 from raysel.run.launch import make_listeners
@@ -228,8 +228,11 @@ def rank_on_half(params: Mapping[str, Any], kept: int, study: Study, number: int
     dataset, (pair, side) = study.dataset, divmod(number, 2)
     half = draw_halves(dataset.y, study.kept_whole, derived_seed(study.config.seed, "halves", pair))[side]
     solver = study.solver(params, derived_seed(study.config.seed, "half fit", pair, side))
-    solver.fit(as_samples(study.scaler().fit_transform(dataset.X[half])), dataset.y[half])
-    scores = usable_scores(solver.scores_, dataset.constant)
+    training = TrainingSet.of(dataset.X[half], dataset.y[half], study.scaler(), study.preparation())
+    set_parameters(solver, training.parameters)
+    solver.fit(training.X, dataset.y[half])
+    constant = dataset.constant if training.preparation is None else training.constant
+    scores = usable_scores(solver.scores_, constant, training.outputs)
     if not np.isfinite(scores).all():
         raise DataError("the solver gave scores that are NaN or infinite.")
     n_scored = int((scores > 0).sum())

@@ -26,7 +26,7 @@ def write_mean_sample(dataset: Dataset, path: str | Path) -> None:
     It is drawn below maps and used for nothing else.
     """
     if dataset.layout.has_images:
-        write_image(np.concatenate([block.mean(axis=0) for block in blocks_of(dataset.X)]), path)
+        write_image(np.concatenate([block.mean(axis=0) for block in blocks_of(dataset.filled)]), path)
 
 
 def write_image(values: FloatArray, path: str | Path) -> None:

@@ -14,10 +14,12 @@ from raysel.core.arrays import IntArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
 from raysel.data.formats.nifti import load_nibabel
+from raysel.data.preparation.preparation import Preparation
 from raysel.data.scaling import make_scaler
 from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE, Judge, judge_class
 from raysel.evaluation.judges import is_imported as is_imported_judge
 from raysel.evaluation.plan import NestedPlan
+from raysel.evaluation.training import set_parameters
 from raysel.numerics.metrics import check_metric, metric
 from raysel.numerics.metrics import is_imported as is_imported_metric
 from raysel.study.inspection.parts import parts
@@ -216,12 +218,19 @@ def _missing(dataset: Dataset, rows: IntArray) -> str:
 
 
 def check_parameters(
-    config: StudyConfig, dataset: Dataset, can: Capabilities, solvers: Iterable[tuple[str, Estimator]]
+    config: StudyConfig,
+    dataset: Dataset,
+    can: Capabilities,
+    solvers: Iterable[tuple[str, Estimator]],
+    preparation: Preparation | None = None,
 ) -> None:
-    """Check the parameters of a method against the number and the arrangement of the features."""
+    """Check the parameters of a method against the number and the arrangement of the features, as prepared."""
+    n_columns = dataset.n_features if preparation is None else len(preparation.origin_)
     for name, solver in solvers:
         try:
-            solver.check(dataset.n_features)
+            if preparation is not None:
+                set_parameters(solver, preparation.parameters)
+            solver.check(n_columns)
         except ConfigError as error:
             raise ConfigError(f"configuration {name}: {error}{_of_plain_columns(config, dataset, can)}") from error
 

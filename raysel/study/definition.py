@@ -19,6 +19,7 @@ from raysel.config.schema import StudyConfig
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
+from raysel.data.preparation.preparation import Preparation
 from raysel.data.scaling import make_scaler
 from raysel.evaluation.configurations import Configuration, corners
 from raysel.evaluation.feature_ranking import default_n_selected
@@ -40,6 +41,7 @@ from raysel.study.checks import (
 from raysel.study.inputs import blocks_of, draw_folds, kept_columns, list_configurations, load_data
 from raysel.study.inspection.leaks import refuse_leaks
 from raysel.study.inspection.remarks import data_remarks, scale_remarks
+from raysel.study.preparation import check_sites, preparation_of, tried_preparation
 from raysel.study.trial_fits import Findings, check_configurations
 
 
@@ -94,20 +96,27 @@ class Study:
         """
         config, dataset, can = self.config, self.dataset, self.capabilities
         check_method(config, can)
+        preparation = self.preparation()
+        tried_out = None if preparation is None else tried_preparation(preparation, dataset)
         check_data(config, dataset, can)
         problems, study = Problems(), self
         with problems.collect():
             check_evaluation(config, dataset)
         with problems.collect():
             study = replace(study, configurations=configurations())
-            check_parameters(config, dataset, can, ((c.name, study.solver(c.params)) for c in study.examples))
+            made = ((c.name, study.solver(c.params)) for c in study.examples)
+            check_parameters(config, dataset, can, made, tried_out)
         with problems.collect():
             study = replace(study, plan=draw())
             check_folds(config, dataset, study.plan)
+            check_sites(config, dataset, study.plan)
         problems.report(dataset.name)
         solvers = [(c.name, study.solver(c.params)) for c in study.examples]
         smallest, largest = study.extreme_training_sets
-        findings = check_configurations(config, dataset, can, solvers, smallest, largest, study.scaler(), saved=saved)
+        scaler = study.scaler()
+        findings = check_configurations(
+            config, dataset, can, solvers, smallest, largest, scaler, preparation, saved=saved
+        )
         return replace(study, findings=findings)
 
     @cached_property
@@ -207,6 +216,10 @@ class Study:
         """Return an unfitted scaler as the configuration names it."""
         return make_scaler(str(self.config.dataset.scaling), self.dataset.layout)
 
+    def preparation(self) -> Preparation | None:
+        """Return an unfitted preparation of the columns; None without ``dataset.prepare``."""
+        return preparation_of(self.config, self.dataset)
+
     @cached_property
     def evaluation(self) -> Evaluation:
         """Settings by which fitted selectors are scored."""
@@ -264,6 +277,7 @@ class Study:
             inner.validation,
             scaler=self.scaler(),
             solver=self.solver(params),
+            preparation=self.preparation(),
         )
 
     @property

@@ -74,6 +74,7 @@ def _simd() -> str:
 _ROOTS = (
     "raysel.base.template",
     "raysel.data.loading",
+    "raysel.data.preparation.making",
     "raysel.data.scaling",
     "raysel.evaluation.configurations",
     "raysel.evaluation.lockstep",
@@ -88,6 +89,7 @@ _ROOTS = (
 )
 #: Modules that connect the others; hashed alone, because their imports reach all methods and what computes no number.
 _WIRING = (
+    "raysel.config.preparation",
     "raysel.config.space",
     "raysel.execution.trial_plan",
     "raysel.study.definition",

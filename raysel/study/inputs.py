@@ -29,7 +29,7 @@ _OF_FILES = ("labels", "delimiter", "mask")
 #: Keys of ``dataset`` that arrange the columns and choose samples and labels.
 ARRANGEMENT = ("shape", "order", "modalities", "classes", "exclude_classes", "exclude_labels")
 #: Keys of ``dataset`` that `OwnData.dataset` applies, and that must not be applied again to the written file.
-_APPLIED = ("label", "drop", *ARRANGEMENT)
+_APPLIED = ("label", "drop", "drop_unlabelled", *ARRANGEMENT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +91,18 @@ class OwnData:
         if self.data is None and _is_frame(self.X):
             label = self.label if self.y is not None else self.label or config.label
             kept_whole = groups if self.groups is None else self.groups
-            return Dataset.from_frame(self.X, label, y=self.y, groups=kept_whole, drop=config.drop, **arrangement)
-        return Dataset.from_raw(self._without_columns(config, groups), "X", **arrangement)
+            return Dataset.from_frame(
+                self.X,
+                label,
+                y=self.y,
+                groups=kept_whole,
+                drop=config.drop,
+                drop_unlabelled=config.drop_unlabelled,
+                unprepared=bool(config.prepare),
+                **arrangement,
+            )
+        raw = self._without_columns(config, groups)
+        return Dataset.from_raw(replace(raw, unprepared=raw.unprepared or bool(config.prepare)), "X", **arrangement)
 
     def _without_columns(self, config: DatasetConfig, groups: str | None) -> RawData:
         named = {"dataset.label": config.label, "dataset.drop": config.drop, "cv.groups": groups}
@@ -125,8 +135,8 @@ def grouped_by_values(dataset: Dataset) -> Dataset:
 
 def raw_data(dataset: Dataset) -> RawData:
     """Return the content of a data set, as a reader returns that of a file."""
-    names = ("X", "y", "groups", "layout", "feature_names", "name", "label_names", "label", "notes")
-    return RawData(**{name: getattr(dataset, name) for name in names})
+    names = ("X", "y", "groups", "layout", "feature_names", "name", "label_names", "label", "notes", "categories")
+    return RawData(**{name: getattr(dataset, name) for name in names}, unprepared=dataset.unprepared)
 
 
 def with_data_at(path: str | Path, config: StudyConfig | ComparisonConfig, *, written: bool = True) -> Any:
@@ -195,8 +205,9 @@ def load_data(config: StudyConfig, own: Dataset | None = None) -> Dataset:
 
 
 def _load(source: DatasetConfig | TaskConfig, groups: str | None) -> Dataset:
-    keys = ("label", "labels", "drop", "delimiter", "mask", "only", *ARRANGEMENT)
-    return load_dataset(source.path or source.source or "", groups=groups, **given(source, keys))
+    keys = ("label", "labels", "drop", "delimiter", "mask", "only", "drop_unlabelled", *ARRANGEMENT)
+    place, options = source.path or source.source or "", given(source, keys)
+    return load_dataset(place, groups=groups, unprepared=bool(source.prepare), **options)
 
 
 def kept_columns(config: StudyConfig) -> list[str]:

@@ -19,8 +19,9 @@ from raysel.config.schema import StudyConfig
 from raysel.core.arrays import IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
-from raysel.data.task_blocks import as_samples
+from raysel.data.preparation.preparation import Preparation
 from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE
+from raysel.evaluation.training import TrainingSet, set_parameters
 from raysel.numerics.classification import class_scores, gives_class_scores
 from raysel.numerics.metrics import Metric, metric
 from raysel.study.checks import check_judge, judge_of, metrics_of
@@ -47,6 +48,7 @@ def _find_out(
     solvers: Sequence[tuple[str, Estimator]],
     train: IntArray,
     scaler: TransformerMixin,
+    preparation: Preparation | None,
     *,
     saved: bool,
 ) -> Findings:
@@ -62,7 +64,10 @@ def _find_out(
     few = train[_few(dataset.y[train])]
     for key, solver in _of_each_kind(solvers):
         for rows in (few, train):  # a fit that fails on few samples is repeated on the whole training set
-            X, y = as_samples(scaler.fit_transform(dataset.X[rows])), dataset.y[rows]
+            y = dataset.y[rows]
+            training = TrainingSet.of(dataset.X[rows], y, clone(scaler), preparation and clone(preparation))
+            X = training.X
+            set_parameters(solver, training.parameters)
             try:
                 with warnings.catch_warnings(action="ignore"):
                     next(solver.iterate(X, y, solver.prepare(X, y)))
@@ -78,7 +83,7 @@ def _find_out(
         )
     ranks = {key: hasattr(solver, "scores_") for key, solver in tried.items()}
     for key, solver in tried.items():
-        _check_is_as_declared(name, can, solver, dataset.n_features)
+        _check_is_as_declared(name, can, solver, X.shape[1])
         shown = f"{name} ({key})" if len(tried) > 1 else name
         check_judge(config.evaluation.estimator_name, shown, ranks[key], hasattr(solver, "predict"))
         if config.evaluation.is_native and _of_response(config, "class_scores"):
@@ -89,7 +94,13 @@ def _find_out(
 
 
 def _untrusted_of_judge(
-    config: StudyConfig, dataset: Dataset, train: IntArray, scaler: TransformerMixin, *, saved: bool
+    config: StudyConfig,
+    dataset: Dataset,
+    train: IntArray,
+    scaler: TransformerMixin,
+    preparation: Preparation | None,
+    *,
+    saved: bool,
 ) -> tuple[str, ...]:
     """Fit what scores the best features to a few samples, with each setting, and return its untrusted types.
 
@@ -112,7 +123,8 @@ def _untrusted_of_judge(
             raise ConfigError(f"{where} is a {kind}; use a classifier.")
         failure: BaseException | None = None
         for rows in (few, train):  # a fit that fails on few samples is repeated on the whole training set
-            X, y = as_samples(scaler.fit_transform(dataset.X[rows]))[:, used], dataset.y[rows]
+            y = dataset.y[rows]
+            X = TrainingSet.of(dataset.X[rows], y, clone(scaler), preparation and clone(preparation)).X[:, used]
             try:
                 with warnings.catch_warnings(action="ignore"):
                     model = clone(model).fit(X, y)
@@ -211,6 +223,7 @@ def check_configurations(
     train: IntArray,
     largest: IntArray,
     scaler: TransformerMixin,
+    preparation: Preparation | None = None,
     *,
     saved: bool = True,
 ) -> Findings:
@@ -234,10 +247,10 @@ def check_configurations(
     _check_outputs(config, solvers)
     if config.search.method == "path":
         _check_path([solver for _, solver in solvers])
-    findings = _find_out(config, dataset, can, solvers, train, scaler, saved=saved)
+    findings = _find_out(config, dataset, can, solvers, train, scaler, preparation, saved=saved)
     if config.evaluation.is_native:
         findings = replace(findings, storable=not findings.untrusted)
-    elif of_judge := _untrusted_of_judge(config, dataset, train, scaler, saved=saved):
+    elif of_judge := _untrusted_of_judge(config, dataset, train, scaler, preparation, saved=saved):
         findings = replace(findings, untrusted=tuple(sorted({*findings.untrusted, *of_judge})), storable=False)
     if config.tracking.register and not findings.storable:
         other = ", or use evaluation.estimator knn or linear_svm, whose model needs no part of the method"

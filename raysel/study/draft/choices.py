@@ -201,7 +201,7 @@ def feature_numbers(n_features: int) -> list[int]:
 
 def scaling_entry(dataset: Dataset) -> Entry:
     """Choose the scaling by the ranges of the values."""
-    X, layout = np.asarray(dataset.X), dataset.layout
+    X, layout = np.asarray(dataset.filled), dataset.layout
     low, high = X.min(axis=0), X.max(axis=0)
     shown = f"the values lie in {low.min():.4g} to {high.max():.4g}"
     value, why = "zscore", "mean 0 and variance 1 a column, learned on each training set: columns differ in unit"

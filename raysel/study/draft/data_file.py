@@ -241,7 +241,7 @@ def _arrange(result: Recognised) -> None:
         return
     if len(layout.grid) != 1 or dataset.is_multilabel:
         return
-    arranged = find_arrangement(np.asarray(dataset.X), dataset.y, column_major=result.suffix == ".mat")
+    arranged = find_arrangement(np.asarray(dataset.filled), dataset.y, column_major=result.suffix == ".mat")
     if arranged is None:
         return
     order = {"order": "F"} if arranged.order == "F" else {}

@@ -164,7 +164,7 @@ def arrangement_remark(dataset: Dataset) -> str | None:
     sides = dataset.layout.grid
     if len(sides) != 2 or min(sides) < SHORTEST_SIDE:
         return None
-    samples, rows = chosen_samples(np.asarray(dataset.X))
+    samples, rows = chosen_samples(np.asarray(dataset.filled))
     if len(samples) < FEWEST_SAMPLES:
         return None
     return _remark(samples, None if dataset.is_multilabel else dataset.y[rows], *sides)

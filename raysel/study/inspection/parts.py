@@ -175,6 +175,6 @@ class Part:
 def parts(dataset: Dataset) -> Iterator[Part]:
     """Yield the tasks of a data set, or the data set as the only part."""
     blocks = dataset.layout.blocks().items()
-    for (task, (_, layout)), (rows, columns, block) in zip(blocks, parts_of(dataset.X), strict=True):
+    for (task, (_, layout)), (rows, columns, block) in zip(blocks, parts_of(dataset.filled), strict=True):
         names = dataset.feature_names[columns]
         yield Part(block, dataset.y[rows], names, rows, len(layout.grid) > 1, task or None)

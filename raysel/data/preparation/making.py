@@ -1,0 +1,194 @@
+"""Preparation of a data set, made from the steps of a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from inspect import isclass
+from typing import Any, Final
+
+import numpy as np
+from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.preprocessing import OneHotEncoder
+
+from raysel.config.preparation import SHORT_NAMES, name_of
+from raysel.core.arrays import IntArray
+from raysel.core.errors import ConfigError, suggestion
+from raysel.core.plugins import import_dotted
+from raysel.data.layouts import Layout
+from raysel.data.preparation.combat import SiteHarmoniser
+from raysel.data.preparation.preparation import Preparation
+from raysel.data.preparation.steps import Log1p, NearConstantFilter, QuantileClipper, Residualiser
+
+_KEY: Final = "dataset.prepare"
+_EXAMPLE = "write a dotted name such as sklearn.preprocessing.PowerTransformer."
+
+
+def make_preparation(
+    steps: Sequence[Mapping[str, Any]],
+    feature_names: Sequence[str],
+    layout: Layout,
+    categories: Mapping[str, Sequence[str]],
+    confounds: Sequence[str] = (),
+) -> Preparation | None:
+    """Make the unfitted preparation of steps, as `raysel.config` returns them; None without steps.
+
+    Raises
+    ------
+    ConfigError
+        If a step names no column or an unknown class, or one that is not for its columns.
+    """
+    if not steps:
+        return None
+    chooser = _Chooser(feature_names, layout, categories, steps, confounds)
+    made = []
+    for number, step in enumerate(steps, start=1):
+        name = name_of(step)
+        try:
+            features = chooser.chosen(step)
+            if name == "residualise":
+                if len(encoded := np.setdiff1d(chooser.confounds[chooser.is_text[chooser.confounds]], chooser.encoded)):
+                    made.append(("encode", _one_hot({}), encoded, np.empty(0, dtype=np.int64)))
+                made.append((name, Residualiser(), features, chooser.confounds))
+            elif name == "harmonise":
+                made.append((name, SiteHarmoniser(), features, chooser.named([step[name]["site"]])))
+            else:
+                made.append((name, _transformer(name, step[name]), features, np.empty(0, dtype=np.int64)))
+        except ConfigError as error:
+            raise ConfigError(f"{_KEY}: step {number}, {name}: {str(error).removeprefix(f'{_KEY}: ')}") from error
+    chooser.check_encoded()
+    texts = {name: list(values) for name, values in categories.items()}
+    return Preparation(
+        made,
+        np.array(feature_names, dtype=np.str_),
+        texts or None,
+        chooser.no_features,
+        layout.parameters().get("modalities"),
+        keeps_shape=layout.has_images or len(layout.grid) > 1,
+    )
+
+
+class _Chooser:
+    """Choice of the features of each step."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        layout: Layout,
+        categories: Mapping[str, Sequence[str]],
+        steps: Sequence[Mapping[str, Any]],
+        confounds: Sequence[str],
+    ) -> None:
+        self._names, self._layout = {name: i for i, name in enumerate(names)}, layout
+        self.is_text = np.array([name in categories for name in names])
+        self.confounds = self.named(confounds)
+        sites = [step["harmonise"]["site"] for step in steps if "harmonise" in step]
+        self._sites = self.named(sites)
+        self.no_features = np.union1d(self.confounds, self._sites)
+        self.encoded: IntArray = np.empty(0, dtype=np.int64)
+        if both := set(sites) & set(confounds):
+            raise ConfigError(
+                f"{_KEY}: {min(both)} is a confound and the site of harmonise, which takes it out; keep one."
+            )
+
+    def chosen(self, step: Mapping[str, Any]) -> IntArray:
+        """Features that a step is for, by its ``columns`` or those of the kind that it is for."""
+        name, columns = name_of(step), step.get("columns")
+        everything = np.arange(len(self._names))
+        numbers, texts = np.flatnonzero(~self.is_text), np.flatnonzero(self.is_text)
+        if columns is None and name == "impute":
+            features = everything if step[name].get("strategy") == "most_frequent" else numbers
+            return np.setdiff1d(features, self._sites)
+        if columns is None and name == "encode":
+            features = np.setdiff1d(texts, self._sites)
+        elif columns is None:
+            features = np.setdiff1d(everything if name == "drop_near_constant" else numbers, self.no_features)
+        elif isinstance(columns, Mapping):
+            features = self._of_modalities(columns["modality"])
+        elif isinstance(columns, str):
+            features = np.setdiff1d(numbers if columns == "numbers" else texts, self._sites)
+        else:
+            features = self.named(columns)
+        still_text = np.setdiff1d(features[self.is_text[features]], self.encoded)
+        if name in SHORT_NAMES and len(still_text) and name not in ("encode", "drop_near_constant"):
+            if name != "impute" or step[name].get("strategy") != "most_frequent":
+                raise ConfigError(
+                    f"column '{list(self._names)[still_text[0]]}' holds text; encode it before, or fill it by "
+                    "{impute: most_frequent}."
+                )
+        elif name not in ("impute", "drop_near_constant"):
+            self.encoded = np.union1d(self.encoded, still_text)
+        return features
+
+    def named(self, patterns: Sequence[str]) -> IntArray:
+        """Features that have a name, or that a pattern of ``*``, ``?`` and ``[...]`` fits, in their order."""
+        found: set[int] = set()
+        for pattern in patterns:
+            fitting = (
+                [self._names[pattern]]
+                if pattern in self._names
+                else [i for name, i in self._names.items() if fnmatchcase(name, pattern)]
+            )
+            if not fitting:
+                raise ConfigError(f"{_KEY}: the data have no column {pattern}; {suggestion(pattern, self._names)}")
+            found.update(fitting)
+        return np.array(sorted(found), dtype=np.int64)
+
+    def _of_modalities(self, names: Sequence[str]) -> IntArray:
+        slices = self._layout.slices()
+        if unknown := [name for name in names if name not in slices]:
+            known = suggestion(unknown[0], slices) if slices else "they form no modalities."
+            raise ConfigError(f"the data have no modality {unknown[0]}; {known}")
+        return np.sort(np.concatenate([np.arange(slices[name].start, slices[name].stop) for name in names]))
+
+    def check_encoded(self) -> None:
+        """Check that no feature is text at the end."""
+        left = np.setdiff1d(np.flatnonzero(self.is_text), np.union1d(self.encoded, self.no_features))
+        if len(left):
+            name = list(self._names)[left[0]]
+            raise ConfigError(
+                f"{_KEY}: column '{name}' holds text; add encode to the steps, or list the column in dataset.drop."
+            )
+
+
+def _one_hot(values: Mapping[str, Any]) -> OneHotEncoder:
+    # One column for two categories: both would tell the same twice.
+    return OneHotEncoder(
+        min_frequency=values.get("min_frequency"),
+        handle_unknown="infrequent_if_exist",
+        drop="if_binary",
+        sparse_output=False,
+    )
+
+
+def _transformer(name: str, parameters: Mapping[str, Any]) -> Any:
+    if name not in SHORT_NAMES:
+        return _dotted(name, parameters)
+    values = {key: parameter.default for key, parameter in SHORT_NAMES[name].parameters.items()} | dict(parameters)
+    make: dict[str, Callable[[], Any]] = {
+        "impute": lambda: _imputer(**values),
+        "encode": lambda: _one_hot(values),
+        "log1p": Log1p,
+        "clip": lambda: QuantileClipper(tuple(values["quantiles"])),
+        "drop_near_constant": lambda: NearConstantFilter(values["share"]),
+    }
+    return make[name]()
+
+
+def _imputer(strategy: str, n_neighbors: int, indicator: bool) -> KNNImputer | SimpleImputer:
+    # A column without a value in the training samples becomes 0, so that its place stays.
+    if strategy == "knn":
+        return KNNImputer(n_neighbors=n_neighbors, add_indicator=indicator, keep_empty_features=True)
+    return SimpleImputer(strategy=strategy, add_indicator=indicator, keep_empty_features=True)
+
+
+def _dotted(name: str, parameters: Mapping[str, Any]) -> Any:
+    """Make a transformer of another package; lists are given as tuples, which scikit-learn takes for both."""
+    cls = import_dotted(name, _KEY, _EXAMPLE, list(SHORT_NAMES), isclass)
+    if not isclass(cls) or not all(hasattr(cls, method) for method in ("fit", "transform", "get_params")):
+        raise ConfigError(f"{name} is no transformer, a class with fit and transform; {_EXAMPLE}")
+    given = {key: tuple(value) if isinstance(value, list) else value for key, value in parameters.items()}
+    try:
+        return cls(**given)
+    except Exception as error:  # a constructor of another package may raise anything
+        raise ConfigError(f"{name} cannot be made with these parameters: {error}.") from error

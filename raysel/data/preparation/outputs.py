@@ -1,0 +1,85 @@
+"""Columns that a preparation makes of the features, and scores of features from scores of columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from raysel.core.arrays import BoolArray, FloatArray, IntArray
+from raysel.core.errors import ConfigError
+
+_TOKEN = re.compile(r"<(\d+)>")
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """Columns of prepared samples, each of which comes from one feature of the data."""
+
+    #: Feature of each column; shape (n_columns,), in increasing order.
+    origin: IntArray
+    #: Number of features of the data.
+    n_features: int
+
+    @cached_property
+    def is_identity(self) -> bool:
+        """Whether each feature is one column."""
+        return np.array_equal(self.origin, np.arange(self.n_features))
+
+    @cached_property
+    def _counts(self) -> IntArray:
+        return np.bincount(self.origin, minlength=self.n_features)
+
+    def lengths(self, scores: FloatArray) -> FloatArray:
+        """Score of each feature from those of its columns: their Euclidean length; 0 of a feature without columns.
+
+        `scores` is (n_columns,); returns (n_features,).
+        """
+        squares = np.bincount(self.origin, np.maximum(scores, 0.0) ** 2, self.n_features)
+        lengths: FloatArray = np.sqrt(squares)
+        single = self._counts[self.origin] == 1
+        lengths[self.origin[single]] = scores[single]  # not rounded by squares
+        return lengths
+
+    def columns(self, features: IntArray) -> IntArray:
+        """Columns of some features, in the order of the features."""
+        starts = np.concatenate([[0], np.cumsum(self._counts)])
+        return np.concatenate(
+            [np.arange(starts[f], starts[f + 1]) for f in features.tolist()] or [np.empty(0, np.int64)]
+        )
+
+    def sizes(self, features: IntArray, n_features: Sequence[int]) -> list[int]:
+        """Numbers of columns of the first of some features, for each number of features."""
+        totals = np.concatenate([[0], np.cumsum(self._counts[features])])
+        return [int(totals[n]) for n in n_features]
+
+    def mask(self, features: BoolArray) -> BoolArray:
+        """Mask of the columns of the features in a mask."""
+        return features[self.origin]
+
+
+def sources(transformer: Any, n_in: int, n_out: int) -> IntArray:
+    """Return the input column that each output of a fitted transformer comes from, as the names of its outputs tell.
+
+    Refused are transformers of which an output comes from several columns, or does not tell from which.
+    """
+    name = type(transformer).__name__
+    try:
+        names = transformer.get_feature_names_out(np.array([f"<{i}>" for i in range(n_in)], dtype=object))
+    except Exception as error:  # a class of another package may raise anything
+        raise ConfigError(
+            f"{name} does not tell which column each of its outputs comes from ({type(error).__name__}: {error}); use "
+            "a transformer whose get_feature_names_out(names) names each output after one column."
+        ) from error
+    found = [sorted(set(_TOKEN.findall(str(output)))) for output in names]
+    if len(found) != n_out or any(len(columns) != 1 for columns in found):
+        raise ConfigError(
+            f"{name} mixes columns, or does not tell which one each of its outputs comes from, so that no "
+            "feature would have a score of its own. Use steps that make each output of one column, or let the"
+            " solver mix them."
+        )
+    return np.array([int(columns[0]) for columns in found], dtype=np.int64)

@@ -1,0 +1,238 @@
+"""Preparation: steps that are fitted one after the other, each to some columns of the training samples."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.core.errors import ConfigError, DataError
+from raysel.data.preparation.outputs import Outputs, sources
+from raysel.data.preparation.steps import BesideTransformer
+
+#: Cells of text columns that stand for no value.
+_NO_VALUE = ("", "nan", "NaN", "<NA>", "NaT", "None")
+
+
+class _Columns(NamedTuple):
+    """Samples between two steps, and the feature that each column comes from."""
+
+    values: FloatArray
+    origin: IntArray
+
+
+class Preparation(TransformerMixin, BaseEstimator):
+    """Steps that fill, encode and transform columns, fitted to training samples.
+
+    Parameters
+    ----------
+    steps : list of (str, transformer, ndarray of int, ndarray of int)
+        Name of each step, its transformer, the features that it transforms, and those that it reads beside them.
+    feature_names : ndarray of str, shape (n_features,)
+        Names of the features.
+    categories : dict of str to list of str, default=None
+        Texts of the features that hold categories, by name.
+    no_features : ndarray of int, default=()
+        Features that only steps read: none of their columns is left at the end.
+    modalities : dict of str to int, default=None
+        Number of features of each modality.
+    keeps_shape : bool, default=False
+        Whether each feature must stay one column, as the cells of a matrix.
+
+    Attributes
+    ----------
+    origin_ : ndarray of shape (n_columns,)
+        Feature that each prepared column comes from.
+    """
+
+    origin_: IntArray
+    n_features_in_: int
+
+    def __init__(
+        self,
+        steps: list[tuple[str, Any, IntArray, IntArray]],
+        feature_names: LabelArray,
+        categories: dict[str, list[str]] | None = None,
+        no_features: IntArray | tuple[()] = (),
+        modalities: dict[str, int] | None = None,
+        keeps_shape: bool = False,
+    ) -> None:
+        self.steps = steps
+        self.feature_names = feature_names
+        self.categories = categories
+        self.no_features = no_features
+        self.modalities = modalities
+        self.keeps_shape = keeps_shape
+
+    @property
+    def outputs(self) -> Outputs | None:
+        """Columns that the fitted preparation makes; None where each feature is one column."""
+        check_is_fitted(self)
+        outputs = Outputs(self.origin_, self.n_features_in_)
+        return None if outputs.is_identity else outputs
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Parameters of estimators that hold the arrangement of the prepared columns, where it is another."""
+        outputs = self.outputs
+        if outputs is None or self.modalities is None:
+            return {}
+        owner = np.repeat(np.arange(len(self.modalities)), list(self.modalities.values()))
+        counts = np.bincount(owner[outputs.origin], minlength=len(self.modalities)).tolist()
+        return {"modalities": dict(zip(self.modalities, counts, strict=True))}
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Fit the steps to training samples, (n_samples, n_features)."""
+        self.fit_transform(X, y)
+        return self
+
+    def fit_transform(self, X: ArrayLike, y: Any = None) -> FloatArray:
+        """Fit the steps to training samples, and return these prepared, (n_samples, n_columns)."""
+        values = self.numbers(X)
+        self.n_features_in_ = values.shape[1]
+        self.transformers_: list[Any] = []
+        self.sources_: list[IntArray] = []
+        return self._run(values, y)
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Prepare samples by the fitted steps; returns (n_samples, n_columns)."""
+        check_is_fitted(self)
+        values = self.numbers(X)
+        if values.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {values.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input."
+            )
+        return self._run(values)
+
+    def numbers(self, X: ArrayLike) -> FloatArray:
+        """Return samples as numbers: texts of categories as their positions, cells without a value as NaN."""
+        array = np.asarray(X)
+        if array.dtype.kind in "biuf":
+            return np.asarray(array, dtype=np.float64)
+        if array.ndim != 2 or array.shape[1] != len(self.feature_names):
+            raise ValueError(f"X has the shape {array.shape}; give {len(self.feature_names)} columns.")
+        columns = [self._column(array[:, i], name) for i, name in enumerate(self.feature_names.tolist())]
+        return np.stack(columns, axis=1)
+
+    def get_feature_names_out(self, input_features: Any = None) -> LabelArray:
+        """Return a name for each prepared column: that of its feature, numbered where it has several."""
+        check_is_fitted(self)
+        counts = np.bincount(self.origin_, minlength=self.n_features_in_)
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        return np.array(
+            [
+                self.feature_names[f] if counts[f] == 1 else f"{self.feature_names[f]}[{place - starts[f]}]"
+                for place, f in enumerate(self.origin_.tolist())
+            ],
+            dtype=object,
+        )
+
+    def _column(self, cells: LabelArray, name: str) -> FloatArray:
+        texts = {text: float(i) for i, text in enumerate((self.categories or {}).get(name, ()))}
+        numbers = np.empty(len(cells))
+        for row, cell in enumerate(cells.tolist()):
+            if cell is None or str(cell) in _NO_VALUE:
+                numbers[row] = np.nan
+            elif isinstance(cell, str) and texts:
+                numbers[row] = texts.get(cell.strip(), float(len(texts)))  # a category that no sample of the data had
+            else:
+                try:
+                    numbers[row] = float(cell)
+                except (TypeError, ValueError) as error:
+                    raise ValueError(f"column '{name}' holds {cell!r} in row {row}, which is no number.") from error
+        return numbers
+
+    def _run(self, values: FloatArray, y: Any = None) -> FloatArray:
+        """Apply the steps, which are fitted first unless all are."""
+        columns = _Columns(values, np.arange(values.shape[1]))
+        fitting = len(self.transformers_) < len(self.steps)
+        for number, (name, transformer, features, beside) in enumerate(self.steps):
+            try:
+                with warnings.catch_warnings():
+                    # Of categories that no training sample has: their columns are 0.
+                    warnings.filterwarnings("ignore", message="Found unknown categories")
+                    columns = self._step(columns, number, transformer, features, beside, y, fitting=fitting)
+            except ConfigError as error:
+                raise ConfigError(f"dataset.prepare: step {number + 1}, {name}: {error}") from error
+            except ValueError as error:
+                first = str(error).partition("\n")[0].rstrip(".")
+                mend = ". Put {impute: median} before it" if "NaN" in first else ""
+                raise DataError(f"dataset.prepare: step {number + 1}, {name}: {first}{mend}.") from error
+        kept = ~np.isin(columns.origin, self.no_features)
+        if not kept.all():
+            columns = _Columns(columns.values[:, kept], columns.origin[kept])
+        if fitting or not self.steps:
+            self.origin_ = columns.origin
+            if self.keeps_shape and self.outputs is not None:
+                raise ConfigError(
+                    "dataset.prepare: the samples are arrays, whose cells must stay as many as they are; leave out "
+                    "what adds or removes columns: encode, indicator, drop_near_constant, confounds and selectors."
+                )
+        self._check_finite(columns)
+        return np.ascontiguousarray(columns.values)
+
+    def _step(
+        self,
+        columns: _Columns,
+        number: int,
+        transformer: Any,
+        features: IntArray,
+        beside: IntArray,
+        y: Any,
+        *,
+        fitting: bool,
+    ) -> _Columns:
+        places = np.flatnonzero(np.isin(columns.origin, features))
+        if not len(places):
+            if fitting:
+                self.transformers_.append(None)
+                self.sources_.append(places)
+            return columns
+        taken = columns.values if len(places) == columns.values.shape[1] else columns.values[:, places]
+        read = {"beside": columns.values[:, np.isin(columns.origin, beside)]} if len(beside) else {}
+        if fitting:
+            fitted = clone(transformer)
+            if hasattr(fitted, "set_output"):
+                fitted.set_output(transform="default")  # whatever scikit-learn's global output is
+            made = (
+                fitted.fit(taken, y, **read).transform(taken, **read)
+                if isinstance(fitted, BesideTransformer)
+                else fitted.fit_transform(taken, y)
+            )
+        else:
+            fitted = self.transformers_[number]
+            made = fitted.transform(taken, **read)
+        made = np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64)
+        if fitting:
+            self.transformers_.append(fitted)
+            self.sources_.append(sources(fitted, len(places), made.shape[1]))
+        source = self.sources_[number]
+        origin = columns.origin[places][source]
+        if len(places) == len(columns.origin) and len(source) == len(places) and (np.diff(source) > 0).all():
+            return _Columns(made, origin)
+        others = np.setdiff1d(np.arange(len(columns.origin)), places)
+        origin = np.concatenate([columns.origin[others], origin])
+        order = np.argsort(origin, kind="stable")
+        return _Columns(np.hstack([columns.values[:, others], made])[:, order], origin[order])
+
+    def _check_finite(self, columns: _Columns) -> None:
+        lacking = ~np.isfinite(columns.values).all(axis=0)
+        if lacking.any():
+            names = list(dict.fromkeys(self.feature_names[f] for f in columns.origin[lacking].tolist()))
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            raise DataError(
+                f"column '{names[0]}'{more} {'have' if more else 'has'} cells without a value that no step fills; add "
+                "{impute: median} to dataset.prepare, or {impute: most_frequent} for text."
+            )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
