@@ -50,6 +50,24 @@ _CIRCUMSTANCE = frozenset(
         *("fold", "split", "index", "row", "name"),
     )
 )
+#: Those of them, and of origins, that tell which samples were measured together.
+_TOGETHER = frozenset(
+    (
+        "session",
+        "run",
+        "block",
+        "batch",
+        "site",
+        "scanner",
+        "center",
+        "centre",
+        "plate",
+        "lane",
+        "chip",
+        "hospital",
+        "lab",
+    )
+)
 #: Words of the names of columns that tell when a sample was measured.
 _TIME = frozenset(("timestamp", "datetime", "date"))
 #: Words that make a name one of identifiers, and words that do so only beside each other or those of origins.
@@ -103,6 +121,11 @@ def names_identifier(name: str) -> bool:
 def names_circumstance(name: str) -> bool:
     """Return whether a column may tell by its name how a sample was measured, and be no property of it."""
     return any(words & _CIRCUMSTANCE for words in _words(name))
+
+
+def names_batch(name: str) -> bool:
+    """Return whether a column may tell by its name which samples were measured together, e.g. in which batch."""
+    return names_origin(name) or any(words & _TOGETHER for words in _words(name))
 
 
 def names_time(name: str) -> bool:

@@ -6,17 +6,18 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from raysel.core.arrays import FloatArray
-from raysel.data.preparation.steps import BesideTransformer
+from raysel.core.arrays import FloatArray, LabelArray
+from raysel.data.preparation.steps import names_of_input
 
 #: Largest relative change of an estimate at which the iterations end, and most iterations.
 _CHANGE, _MOST = 1e-4, 1000
 
 
-class SiteHarmoniser(BesideTransformer):
-    r"""Remove the location :math:`\gamma` and scale :math:`\delta` of each site from each column.
+class SiteHarmoniser(TransformerMixin, BaseEstimator):
+    r"""Remove the location :math:`\gamma` and scale :math:`\delta` of each site from all but the last column, the site.
 
     Standardised by the mean over the sites and the variance within them, the values of site i have the mean
     :math:`\hat\gamma_{ig}` and the variance :math:`\hat\delta^2_{ig}` in column g. Over the columns these have a
@@ -33,15 +34,14 @@ class SiteHarmoniser(BesideTransformer):
     mean_: FloatArray
     deviation_: FloatArray
 
-    def fit(self, X: ArrayLike, y: Any = None, *, beside: FloatArray) -> Self:
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Estimate location and scale of each site from the training samples; a site is a number."""
-        values: FloatArray = validate_data(self, X, dtype=np.float64)
-        sites = beside[:, 0]
+        values, sites = self._checked(X, reset=True)
         self.sites_, code = np.unique(sites, return_inverse=True)
         counts = np.bincount(code)
-        if np.isnan(sites).any() or counts.min() < 2:
-            what = "samples have no site" if np.isnan(sites).any() else "a site has one training sample"
-            raise ValueError(f"{what}, and the scale of a site needs two")
+        if counts.min() < 2:
+            what = f"site {self.sites_[counts.argmin()]:g} has one training sample"
+            raise ValueError(f"{what}, and the scale of a site needs two samples")
         means = np.array([values[code == i].mean(axis=0) for i in range(len(counts))])
         self.mean_ = counts @ means / len(values)
         self.deviation_ = np.sqrt(((values - means[code]) ** 2).mean(axis=0))
@@ -53,11 +53,10 @@ class SiteHarmoniser(BesideTransformer):
             self.location_[i, varies], self.scale_[i, varies] = _posterior(standard[code == i][:, varies])
         return self
 
-    def transform(self, X: ArrayLike, *, beside: FloatArray) -> FloatArray:
+    def transform(self, X: ArrayLike) -> FloatArray:
         """Remove location and scale of each sample's site."""
         check_is_fitted(self)
-        values: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
-        sites = beside[:, 0]
+        values, sites = self._checked(X, reset=False)
         code = np.minimum(np.searchsorted(self.sites_, sites), len(self.sites_) - 1)
         if (unknown := np.flatnonzero(self.sites_[code] != sites)).size:
             raise ValueError(
@@ -66,6 +65,14 @@ class SiteHarmoniser(BesideTransformer):
             )
         standard = (values - self.mean_) / self.deviation_
         return (standard - self.location_[code]) / self.scale_[code] * self.deviation_ + self.mean_
+
+    def _checked(self, X: ArrayLike, *, reset: bool) -> tuple[FloatArray, FloatArray]:
+        values: FloatArray = validate_data(self, X, dtype=np.float64, reset=reset, ensure_min_features=2)
+        return values[:, :-1], values[:, -1]
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> LabelArray:
+        """Return the names of all but the site."""
+        return names_of_input(self, input_features)[:-1]
 
 
 def _posterior(standard: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.preparation.outputs import Outputs, sources
-from raysel.data.preparation.steps import BesideTransformer
 
 #: Cells of text columns that stand for no value.
 _NO_VALUE = ("", "nan", "NaN", "<NA>", "NaT", "None")
@@ -190,32 +189,31 @@ class Preparation(TransformerMixin, BaseEstimator):
         fitting: bool,
     ) -> _Columns:
         places = np.flatnonzero(np.isin(columns.origin, features))
+        read = np.flatnonzero(np.isin(columns.origin, beside))
         if not len(places):
             if fitting:
                 self.transformers_.append(None)
                 self.sources_.append(places)
             return columns
-        taken = columns.values if len(places) == columns.values.shape[1] else columns.values[:, places]
-        read = {"beside": columns.values[:, np.isin(columns.origin, beside)]} if len(beside) else {}
+        everything = len(places) == len(columns.origin)
+        taken = columns.values if everything else columns.values[:, np.concatenate([places, read])]
         if fitting:
             fitted = clone(transformer)
             if hasattr(fitted, "set_output"):
                 fitted.set_output(transform="default")  # whatever scikit-learn's global output is
-            made = (
-                fitted.fit(taken, y, **read).transform(taken, **read)
-                if isinstance(fitted, BesideTransformer)
-                else fitted.fit_transform(taken, y)
-            )
+            if "n_beside" in fitted.get_params(deep=False):
+                fitted.set_params(n_beside=len(read))
+            made = fitted.fit_transform(taken, y)
         else:
             fitted = self.transformers_[number]
-            made = fitted.transform(taken, **read)
+            made = fitted.transform(taken)
         made = np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64)
         if fitting:
             self.transformers_.append(fitted)
-            self.sources_.append(sources(fitted, len(places), made.shape[1]))
+            self.sources_.append(sources(fitted, taken.shape[1], made.shape[1]))
         source = self.sources_[number]
         origin = columns.origin[places][source]
-        if len(places) == len(columns.origin) and len(source) == len(places) and (np.diff(source) > 0).all():
+        if everything and len(source) == len(places) and (np.diff(source) > 0).all():
             return _Columns(made, origin)
         others = np.setdiff1d(np.arange(len(columns.origin)), places)
         origin = np.concatenate([columns.origin[others], origin])

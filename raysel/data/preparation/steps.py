@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from raysel.core.arrays import BoolArray, FloatArray
+from raysel.core.arrays import BoolArray, FloatArray, LabelArray
 
 
 class Log1p(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -100,28 +100,32 @@ class NearConstantFilter(SelectorMixin, BaseEstimator):
         return tags
 
 
-class BesideTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Base class of transformers that also read columns beside those that they transform."""
+class Residualiser(TransformerMixin, BaseEstimator):
+    """Residuals of the least-squares fit, with an intercept, of all but the last columns on these, the confounds."""
 
-    def fit(self, X: ArrayLike, y: Any = None, *, beside: FloatArray) -> Self:
-        """Fit to samples and the values of the other columns, (n_samples, n_beside)."""
-        raise NotImplementedError
+    def __init__(self, n_beside: int = 1) -> None:
+        self.n_beside = n_beside
 
-    def transform(self, X: ArrayLike, *, beside: FloatArray) -> FloatArray:
-        """Transform samples by the values of the other columns, (n_samples, n_beside)."""
-        raise NotImplementedError
-
-
-class Residualiser(BesideTransformer):
-    """Residuals of the least-squares fit, with an intercept, of each column on the confounds."""
-
-    def fit(self, X: ArrayLike, y: Any = None, *, beside: FloatArray) -> Self:
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Fit the columns to the confounds of the training samples."""
-        self.regression_ = LinearRegression().fit(beside, validate_data(self, X, dtype=np.float64))
+        values: FloatArray = validate_data(self, X, dtype=np.float64, ensure_min_features=self.n_beside + 1)
+        self.regression_ = LinearRegression().fit(values[:, -self.n_beside :], values[:, : -self.n_beside])
         return self
 
-    def transform(self, X: ArrayLike, *, beside: FloatArray) -> FloatArray:
+    def transform(self, X: ArrayLike) -> FloatArray:
         """Subtract what the confounds of samples tell by the fit to the training samples."""
         check_is_fitted(self)
         values: FloatArray = validate_data(self, X, dtype=np.float64, reset=False)
-        return values - self.regression_.predict(beside).reshape(values.shape)
+        told = self.regression_.predict(values[:, -self.n_beside :])
+        return values[:, : -self.n_beside] - told.reshape(len(values), -1)
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> LabelArray:
+        """Return the names of all but the confounds."""
+        return names_of_input(self, input_features)[: -self.n_beside]
+
+
+def names_of_input(transformer: Any, input_features: ArrayLike | None) -> LabelArray:
+    """Return the names of the columns that a transformer was fitted to, as scikit-learn's transformers name them."""
+    check_is_fitted(transformer)
+    names: LabelArray = OneToOneFeatureMixin.get_feature_names_out(transformer, input_features)
+    return names

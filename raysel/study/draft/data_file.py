@@ -33,6 +33,8 @@ _LABEL_SUFFIXES = (".npy", ".csv", ".txt")
 _NARROW = 4
 #: Fewer samples make scores that depend much on the folds.
 _FEW_SAMPLES = 30
+#: Columns that a comment names.
+_NAMED = 3
 
 
 @dataclass
@@ -63,7 +65,35 @@ class Recognised:
         """Set options, keep the comment for each, and read the data with them."""
         self.options.update(options)
         self.comments.update(dict.fromkeys(options, comment))
-        self.dataset = load_dataset(self.path, **self.options)
+        self.read()
+
+    def read(self) -> None:
+        """Read the data with the options; cells without a value and text are prepared by the study."""
+        self.dataset = load_dataset(self.path, unprepared=True, **self.options)
+
+    @property
+    def preparation(self) -> tuple[list[Any], str]:
+        """Steps that the data need, and why."""
+        dataset = self.dataset
+        if not dataset.unprepared:
+            return [], ""
+        X = np.asarray(dataset.X)
+        empty = np.isnan(X).sum(axis=0)
+        texts = [name in dataset.categories for name in dataset.feature_names]
+        steps: list[Any] = []
+        why = []
+        if numbers := np.flatnonzero((empty > 0) & ~np.array(texts)).tolist():
+            steps.append({"impute": "median"})
+            worst = sorted(numbers, key=lambda column: -empty[column])[:_NAMED]
+            shown = ", ".join(f"{dataset.feature_names[i]} ({empty[i]} of {dataset.n_samples})" for i in worst)
+            n_empty = int(empty[numbers].sum())
+            cells = f"{n_empty} {'cell' if n_empty == 1 else 'cells'} ({100 * n_empty / X.size:.2g} % of all)"
+            columns = f"{len(numbers)} {'column' if len(numbers) == 1 else 'columns'}"
+            why.append(f"the median of the training samples fills {cells} of {columns}, most in {shown}")
+        if dataset.categories:
+            steps.append("encode")
+            why.append(f"text becomes an indicator of each value: {listed(dataset.categories)}")
+        return steps, "; ".join(why)
 
 
 def recognise(
@@ -88,7 +118,7 @@ def recognise(
         _recognise_volumes(result, table, label, mask)
     elif table is not None and labels is None:
         _recognise_columns(result, table, label)
-    result.dataset = load_dataset(result.path, **options)
+    result.read()
     if result.dataset.layout.is_multitask:
         raise DataError(
             f"{path} holds several tasks, and a study of one is drafted; see the built-in study faces-mtda."
@@ -171,14 +201,17 @@ def _recognise_columns(result: Recognised, table: Any, label: str | None) -> Non
     options = {"label": roles.label, "groups": roles.groups, "drop": list(roles.drop)}
     result.options |= {name: value for name, value in options.items() if value}
     result.comments["label"] = "column of the labels"
+    if roles.unlabelled:
+        result.options["drop_unlabelled"] = True
+        result.comments["drop_unlabelled"] = roles.unlabelled
+        result.doubts.append(f"drop_unlabelled: {roles.unlabelled}.")
     result.reasons |= roles.drop
     result.doubts += roles.doubts
     if len({roles.label, roles.groups, *roles.drop} - {None}) == table.num_columns:
         why = listed(f"{name or repr(name)} ({reason})" for name, reason in roles.drop.items())
         raise DataError(
-            f"{result.path}: no column of numbers without empty cells is left as a feature: {why}. Encode text as "
-            "numbers; remove samples that lack values, or fill the empty cells in without use of the labels; and "
-            "remove lines above the names of the columns."
+            f"{result.path}: no column is left as a feature: {why}. A feature is a column of numbers or of text of few "
+            "values, with few empty cells; remove lines above the names of the columns."
         )
 
 
@@ -239,7 +272,7 @@ def _arrange(result: Recognised) -> None:
                 "names, are modalities."
             )
         return
-    if len(layout.grid) != 1 or dataset.is_multilabel:
+    if len(layout.grid) != 1 or dataset.is_multilabel or dataset.categories:
         return
     arranged = find_arrangement(np.asarray(dataset.filled), dataset.y, column_major=result.suffix == ".mat")
     if arranged is None:

@@ -147,12 +147,15 @@ def _dataset_entries(data: Recognised, target: Path | None) -> list[Entry]:
         entries.insert(0, Entry("dataset.source", NIFTI, "the data file names volumes"))
     for name, value in data.options.items():
         if name == "drop" and value:
-            why = (f"{column or repr(column)}, {reason}" for column, reason in data.reasons.items())
-            entries.append(Entry("dataset.drop", value, f"no features: {listed(why)}"))
+            reasons = (f"{column or repr(column)}, {reason}" for column, reason in data.reasons.items())
+            entries.append(Entry("dataset.drop", value, f"no features: {listed(reasons)}"))
         elif name in ("labels", "mask"):
             entries.append(Entry(f"dataset.{name}", _stated_path(value, target), data.comments.get(name, "")))
         elif name not in ("drop", "groups"):
             entries.append(Entry(f"dataset.{name}", value, data.comments.get(name, "")))
+    steps, why = data.preparation
+    if steps:
+        entries.append(Entry("dataset.prepare", steps, f"fitted on the training samples of each fold: {why}"))
     return entries
 
 

@@ -23,6 +23,7 @@ from raysel.data.formats.recognition import (
     is_text,
     is_unnamed,
     likely_labels,
+    names_batch,
     names_circumstance,
     names_identifier,
     names_origin,
@@ -30,6 +31,7 @@ from raysel.data.formats.recognition import (
     rank_of_label_name,
     taken_names,
 )
+from raysel.data.formats.table_contents import labelled_rows
 from raysel.study.draft.choices import FEWEST, class_counts
 
 #: Names that programs give to the number of a row.
@@ -39,7 +41,13 @@ _MEASURED = r"^[\W_]*\d"
 #: Longest text of a cell that is shown.
 _LONGEST = 20
 #: What makes a feature of a column that is left out, by what is the matter.
-_ENCODE = "text is not a feature; encode it as numbers to use it, e.g. 0 and 1 in a column for each value"
+_MANY = "text of many values is not a feature; to use it, take it out of drop if half of the values or more repeat"
+_WHICH = (
+    "cv.groups keeps the samples of one value in one fold, so that the score is one for values that were never seen; "
+    "dataset.confounds, with residualise in dataset.prepare, takes its linear effect out of the other columns; "
+    "{harmonise: NAME} in dataset.prepare gives the columns one location and scale at all values"
+)
+_CHOICE = f"tells which samples were measured together, and is no feature unless taken out of drop. {_WHICH}"
 _TURN = "no numbers, and no features; turn them into numbers to use them"
 _TIME = (
     "tells when a sample was measured, and is no feature; if samples near each other in time are alike, sort the rows "
@@ -48,9 +56,10 @@ _TIME = (
 _LABEL = "the label in other words, which is no feature and not to be encoded"
 _BARE = "text that begins with a number is not a feature; leave numbers only in the cells to use it"
 _FILL = (
-    "a column with empty cells is not a feature; to use it, remove the samples if only few lack a value, or fill the "
-    "cells in without use of the labels"
+    "too many cells are empty to be filled; take the column out of drop to have dataset.prepare fill them all the same"
 )
+#: Largest share of empty cells of a feature, and most different texts of one, each in two rows on average.
+_MOST_EMPTY, _MOST_TEXTS = 0.4, 50
 #: Fewest different values of a column that is a group and no property of the sample such as its sex.
 _FEWEST_GROUPS = 5
 #: Most columns that are proposed for the label beside the chosen one.
@@ -66,6 +75,8 @@ class Roles:
     #: Columns that are no features, each with the reason.
     drop: Mapping[str, str] = field(default_factory=dict)
     doubts: tuple[str, ...] = ()
+    #: What rows without a label are left out, as text; empty if all have one.
+    unlabelled: str = ""
 
 
 def table_roles(table: Any, label: str | None = None) -> Roles:
@@ -76,6 +87,9 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
     if label is not None or len(indicator) < 2 or taken_names(names):
         label, doubts = _label(table, label)
         indicator = []
+    unlabelled: tuple[str, ...] = ()
+    if label is not None:
+        table, unlabelled = labelled_rows(table, label)
     y = None if label is None else codes(table.column(label))
     drop: dict[str, str] = {}
     mends: dict[str, list[str]] = {}
@@ -100,10 +114,14 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
     if circumstances:
         which = "is a feature" if len(circumstances) == 1 else "are features"
         doubts.append(f"drop: {listed(circumstances)} {which}; list in drop what only numbers the measurements.")
+        if batches := [name for name in circumstances if names_batch(name)]:
+            doubts.append(
+                f"groups or confounds: {listed(batches)} may tell which samples were measured together: {_WHICH}."
+            )
     groups = usable_groups(related, y, doubts)
     if groups is not None:
         del drop[groups]
-    return Roles(label, groups, drop, tuple(doubts))
+    return Roles(label, groups, drop, tuple(doubts), "; ".join(unlabelled))
 
 
 def _label(table: Any, label: str | None) -> tuple[str, list[str]]:
@@ -141,21 +159,43 @@ def _why_no_feature(name: str, column: Any, values: LabelArray | None, y: LabelA
         return "it is empty", ""
     if pa.types.is_temporal(kind) or names_time(name):
         return "dates or times", _TIME
-    if values is not None and len(np.unique(values)) == len(values):
-        reason, mend = _unique_column(name, column, values)
-    elif is_text(kind):
-        if values is not None:
-            reason = f"text, {len(np.unique(values))} different values"
-        else:
-            reason = f"text, {_empty_cells(n_missing, len(column))}"
-        mend = _BARE if _all_measured(column) else _ENCODE
-    elif not is_number(kind):
+    if is_text(kind):
+        return _why_no_category(name, column, n_missing, y)
+    if not is_number(kind):
         return "several values a cell" if pa.types.is_nested(kind) else f"values of type {kind}", _TURN
-    else:
-        return (_empty_cells(n_missing, len(column)), _FILL) if n_missing else ("", "")
-    if mend == _ENCODE and values is not None and y is not None and is_in_other_words(values, y):
+    if n_missing:
+        identifier = names_identifier(name) or names_origin(name)
+        many = n_missing > _MOST_EMPTY * len(column)
+        return ("an identifier", "") if identifier else (_empty_cells(n_missing, len(column)) * many, _FILL * many)
+    unique = values is not None and len(np.unique(values)) == len(values)
+    return _unique_column(name, column, values) if unique and values is not None else ("", "")
+
+
+def _why_no_category(name: str, column: Any, n_missing: int, y: LabelArray | None) -> tuple[str, str]:
+    """The same for a column of text, which is a feature if it has few values."""
+    present = pc.is_valid(column)
+    values = codes(column.filter(present))
+    assert values is not None  # noqa: S101 - text without empty cells has codes
+    n_texts, n_present = len(np.unique(values)), len(values)
+    if y is not None and n_texts < n_present and is_in_other_words(values, y[present.to_numpy()]):
         return "the label in other words", _LABEL
-    return reason, mend
+    few = 1 < n_texts <= min(_MOST_TEXTS, n_present // 2)
+    found = f"text, {n_texts} different values"
+    if n_missing > _MOST_EMPTY * len(column):
+        found, mend = _empty_cells(n_missing, len(column)), _FILL
+    elif n_texts == n_present:
+        return _unique_column(name, column.filter(present), values)
+    elif n_texts == 1:
+        found, mend = "one text in all rows", ""
+    elif _all_measured(column):
+        mend = _BARE
+    elif names_batch(name):
+        mend = _CHOICE
+    elif few:
+        found, mend = "", ""
+    else:
+        mend = _MANY
+    return found, mend
 
 
 def _empty_cells(n_missing: int, n_rows: int) -> str:
