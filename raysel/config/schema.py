@@ -173,7 +173,9 @@ class DatasetConfig(_SamplesConfig):
     def _for_one_file(self) -> DatasetConfig:
         if self.tasks is not None:
             own = {"tasks", "scaling"}
-            given = [key for key in type(self).model_fields if key not in own and getattr(self, key) not in (None, ())]
+            given = [
+                key for key in type(self).model_fields if key not in own and getattr(self, key) not in (None, (), False)
+            ]
             if given:
                 raise ValueError(f"`{given[0]}` is for one file and cannot stand beside `tasks`; give it in the tasks")
         if twice := repeated(self.only or ()):

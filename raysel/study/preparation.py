@@ -10,6 +10,7 @@ from raysel.base.models import untrusted_types
 from raysel.config.schema import StudyConfig
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
+from raysel.data.preparation.combat import SiteHarmoniser
 from raysel.data.preparation.making import make_preparation
 from raysel.data.preparation.preparation import Preparation
 from raysel.evaluation.plan import NestedPlan
@@ -33,6 +34,10 @@ def preparation_of(config: StudyConfig, dataset: Dataset) -> Preparation | None:
 def tried_preparation(preparation: Preparation, dataset: Dataset) -> Preparation:
     """Fit a preparation to some samples, and refuse one that leaves gaps, mixes columns, or cannot be stored."""
     X = np.asarray(dataset.X)
+    for name, transformer, _, beside in preparation.steps:
+        if isinstance(transformer, SiteHarmoniser) and np.isnan(X[:, beside]).any():
+            site = dataset.feature_names[beside[0]]
+            raise ConfigError(f"dataset.prepare: {name}: '{site}' has empty cells, and each sample is of a site.")
     rows = _some_rows(dataset)
     tried = X[rows]
     # Each column that lacks values somewhere lacks one here, for its gaps must be filled whatever the rows.
@@ -62,18 +67,13 @@ def check_sites(config: StudyConfig, dataset: Dataset, plan: NestedPlan) -> None
             continue
         site = step["harmonise"]["site"]
         values = np.asarray(dataset.X)[:, dataset.feature_names.index(site)]
-        sites = np.unique(values)
-        smallest = min(
-            (min((values[train] == one).sum() for one in sites) for train, _ in plan.training_sets()), default=2
+        fewest = min(
+            (int((values[train] == one).sum()) for train, _ in plan.training_sets() for one in np.unique(values)),
+            default=2,
         )
-        if np.isnan(values).any() or smallest < 2:
-            what = (
-                "has empty cells"
-                if np.isnan(values).any()
-                else "has a value with fewer than 2 samples in a training set"
-            )
+        if fewest < 2:
             raise ConfigError(
-                f"dataset.prepare: harmonise learns location and scale of each site from its training samples, and "
-                f"'{site}' {what}; set fewer folds, leave such samples out, or use residualise with "
-                f"dataset.confounds: [{site}]."
+                "dataset.prepare: harmonise learns location and scale of each site from its training samples, and a "
+                f"training set has {fewest} of a value of '{site}', where two are needed; set fewer folds, leave such "
+                f"samples out, or use residualise with dataset.confounds: [{site}]."
             )

@@ -298,6 +298,8 @@ seed=4  dataset={path: a.npz}  dataset={tasks: [{name: a, source: iris}, {name: 
 dataset={tasks: [{name: a, source: iris}, {name: b, source: iris}]}  dataset.scaling=unit  dataset.shape=[8, 8]
 dataset.modalities={hog: 4, lbp: 60}  dataset.modalities={lbp: 60, hog: 4}  dataset.exclude_labels=null
 dataset.label=class  dataset.labels=y.npy  dataset.drop=[id]  dataset.classes=[0, 1]  dataset.exclude_classes=[0]
+dataset.drop_unlabelled=true  dataset.prepare=[impute]  dataset.prepare=[{impute: mean}]
+dataset.prepare=[{impute: median, columns: numbers}]  dataset.prepare=[impute, encode]
 dataset.delimiter=;  dataset.order=F  dataset.only=[hog]  dataset.only=[hog, lbp]
 solver.name=smml  solver.params.tol=1e-5  solver.params.max_iter=21  solver.params.p=1
 solver.space.alpha={logspace: [0.01, 1, 4]}  solver.space.alpha={loguniform: [0.01, 1]}
@@ -348,6 +350,7 @@ def test_the_two_lists_above_name_every_key(tmp_path):
         "dataset.path",
         "dataset.tasks",
         "dataset.mask",
+        "dataset.confounds",  # beside a step that uses them
         "tracking.experiment",
         "cv.blocks",
     }  # replaced with their section above
@@ -366,9 +369,34 @@ def test_keys_at_their_defaults_are_not_part_of_the_hash_nor_of_what_is_stored(t
     }
 
 
+def test_each_form_of_a_step_is_the_same(tmp_path):
+    for forms in (
+        ["impute", "{impute: median}", "{impute: {strategy: median, n_neighbors: 5}}", "{impute: true}"],
+        ["encode", "{encode: 0.01}", "{encode: {min_frequency: 0.01}}"],
+        ["clip", "{clip: [0.01, 0.99]}", "{clip: {quantiles: [0.01, 0.99]}}"],
+        ["{impute: mean, columns: age}", "{impute: {strategy: mean}, columns: [age]}"],
+    ):
+        read_forms = [read(tmp_path, STUDY, f"dataset.prepare=[{form}]") for form in forms]
+        assert len({config.hash for config in read_forms}) == 1
+        assert read(tmp_path, dump_config(read_forms[-1])) == read_forms[0]
+
+
 @pytest.mark.parametrize(
     ("override", "message"),
     [
+        ("dataset.prepare=[imptue]", "unknown step `imptue`; did you mean `impute`?"),
+        ("dataset.prepare=[{impute: modus}]", "strategy of impute is 'modus': give one of median, mean"),
+        ("dataset.prepare=[{impute: {k: 3}}]", "impute has no parameter k; known: strategy"),
+        ("dataset.prepare=[{impute: {n_neighbors: 3}}]", "n_neighbors of impute is for strategy knn"),
+        ("dataset.prepare=[{encode: 2.5}]", "min_frequency of encode is 2.5"),
+        ("dataset.prepare=[{clip: [0.9, 0.1]}]", "quantiles of clip is [0.9, 0.1]: give a lower and an upper"),
+        ("dataset.prepare=[{log1p: 3}]", "log1p has no parameter 3; it takes none"),
+        ("dataset.prepare=[harmonise]", "harmonise needs the column that names the site"),
+        ("dataset.prepare=[{impute: mean, clip: [0, 1]}]", "a step names impute and clip: give one name a step"),
+        ("dataset.prepare=[{impute: mean, columns: {task: a}}]", "give names, or {modality: NAME}"),
+        ("dataset.prepare=[{sklearn.impute.KNNImputer: [1]}]", "the parameters of sklearn.impute.KNNImputer are [1]"),
+        ("dataset.prepare=[residualise]", "needs `confounds`, e.g. confounds: [age, sex]"),
+        ("dataset.confounds=[age]", "`confounds` are for the step residualise"),
         ("dataset.only=[hog, hog]", "`only` names the modality hog twice"),
         ("dataset.only=[]", "dataset.only: list should have at least 1 item"),
         ("dataset={tasks: [{name: a, source: iris}, {name: b, source: wine}], only: [hog]}", "is for one file"),

@@ -31,13 +31,7 @@ def make_preparation(
     categories: Mapping[str, Sequence[str]],
     confounds: Sequence[str] = (),
 ) -> Preparation | None:
-    """Make the unfitted preparation of steps, as `raysel.config` returns them; None without steps.
-
-    Raises
-    ------
-    ConfigError
-        If a step names no column or an unknown class, or one that is not for its columns.
-    """
+    """Make the unfitted preparation of steps, as `raysel.config` returns them; None without steps."""
     if not steps:
         return None
     chooser = _Chooser(feature_names, layout, categories, steps, confounds)

@@ -29,27 +29,10 @@ class _Columns(NamedTuple):
 class Preparation(TransformerMixin, BaseEstimator):
     """Steps that fill, encode and transform columns, fitted to training samples.
 
-    Parameters
-    ----------
-    steps : list of (str, transformer, ndarray of int, ndarray of int)
-        Name of each step, its transformer, the features that it transforms, and those that it reads beside them.
-    feature_names : ndarray of str, shape (n_features,)
-        Names of the features.
-    categories : dict of str to list of str, default=None
-        Texts of the features that hold categories, by name.
-    no_features : ndarray of int, default=()
-        Features that only steps read: none of their columns is left at the end.
-    modalities : dict of str to int, default=None
-        Number of features of each modality.
-    keeps_shape : bool, default=False
-        Whether each feature must stay one column, as the cells of a matrix.
-
-    Attributes
-    ----------
-    origin_ : ndarray of shape (n_columns,)
-        Feature that each prepared column comes from.
+    A step is its name, its transformer, the features that it transforms, and those that it reads beside them.
     """
 
+    #: Feature that each prepared column comes from; shape (n_columns,).
     origin_: IntArray
     n_features_in_: int
 
@@ -63,11 +46,11 @@ class Preparation(TransformerMixin, BaseEstimator):
         keeps_shape: bool = False,
     ) -> None:
         self.steps = steps
-        self.feature_names = feature_names
-        self.categories = categories
-        self.no_features = no_features
+        self.feature_names = feature_names  # shape (n_features,)
+        self.categories = categories  # texts by the name of the feature
+        self.no_features = no_features  # only read by steps: none of their columns is left at the end
         self.modalities = modalities
-        self.keeps_shape = keeps_shape
+        self.keeps_shape = keeps_shape  # whether each feature must stay one column, as the cells of a matrix
 
     @property
     def outputs(self) -> Outputs | None:

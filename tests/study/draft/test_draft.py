@@ -143,9 +143,9 @@ def test_points_in_names_as_r_writes_them_make_no_modalities():
     assert any(doubt.startswith("shape") and "Sepal, Petal" in doubt for doubt in draft.doubts)
 
 
-def test_a_table_without_numbers_is_refused_and_so_are_several_tasks(here):
-    pd.DataFrame({"colour": ["red", "blue"] * 10, "y": [0, 0, 1, 1] * 5}).to_csv(here / "words.csv", index=False)
-    with pytest.raises(DataError, match=r"colour \(text"):
+def test_a_table_without_features_is_refused_and_so_are_several_tasks(here):
+    pd.DataFrame({"site": ["red", "blue"] * 10, "y": [0, 0, 1, 1] * 5}).to_csv(here / "words.csv", index=False)
+    with pytest.raises(DataError, match=r"site \(text"):
         init_study("words.csv")
     tasks = {name: raysel.load_dataset(name) for name in ("iris", "wine")}
     raysel.save_dataset(join_tasks(tasks, "both"), here / "both.arrow")

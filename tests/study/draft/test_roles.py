@@ -37,9 +37,14 @@ SHUFFLED = np.random.default_rng(1)
         ("record_id", SHUFFLED.permutation(5 * N)[:N], "an identifier: unique in each row", False),
         ("Unnamed: 32", [np.nan] * N, "it is empty", False),
         ("comment", [f"seen {i}" for i in range(N)], "text, unique in each row", False),
+        ("town", ["here"] * N, "one text in all rows", False),
+        ("patient_no", [np.nan, *range(20, 19 + N)], "an identifier", False),
         # What could be a feature
-        ("sex", ["m", "f"] * (N // 2), "text, 2 different values", True),
-        ("age", [np.nan, *range(20, 19 + N)], "1 of 60 cells is empty", True),
+        ("ticket", [f"a{i // 2}" for i in range(N - 4)] + list("bcde"), "text, 32 different values", True),
+        ("age", [np.nan] * 25 + [*range(20, N - 5)], "25 of 60 cells are empty", True),
+        ("cabin", [None] * 25 + ["a", "b", "c", "d", "e"] * 7, "25 of 60 cells are empty", True),
+        ("batch", SHUFFLED.permutation(["b1", "b2", "b3"] * (N // 3)), "text, 3 different values", True),
+        ("Plate", ["p1", "p2", None, "p2", "p1"] * (N // 5), "text, 2 different values", True),
         ("day", pd.date_range("2024-01-01", periods=N), "dates or times", True),
         ("position", [[1.0, 2.0]] * N, "several values a cell", True),
         ("share", [f"{i} %" for i in range(N)], "text, e.g. '0 %'", True),
@@ -52,17 +57,32 @@ def test_a_column_that_is_no_feature_is_left_out_with_a_doubt_if_it_could_be_one
 
 
 def test_columns_of_one_defect_share_a_doubt():
-    empty = {f"m{i}": [np.nan, *range(1, N)] for i in range(3)}
-    result = roles(**empty, sex=["m", "f"] * (N // 2), crp=["<0.5", "0.71", "2.3 mg"] * (N // 3))
-    columns, mends = zip(*(doubt.removeprefix("drop: ").split(": ") for doubt in result.doubts), strict=True)
-    assert columns == ("m0, m1, m2", "sex", "crp")
+    empty = {f"m{i}": [np.nan] * 30 + [*range(30, N)] for i in range(3)}
+    result = roles(**empty, site=["m", "f"] * (N // 2), crp=SHUFFLED.permutation(["<0.5", "0.71", "2.3 mg"] * (N // 3)))
+    columns, mends = zip(*(doubt.removeprefix("drop: ").split(": ", 1) for doubt in result.doubts), strict=True)
+    assert columns == ("m0, m1, m2", "site", "crp")
+    assert all(word in mends[1] for word in ("cv.groups", "dataset.confounds", "harmonise"))
     assert mends[2].startswith("text that begins with a number")
+
+
+def test_columns_that_a_study_can_prepare_are_features():
+    gap, text = [np.nan, *range(20, 19 + N)], SHUFFLED.permutation(["m", "f", None] * (N // 3))
+    assert roles(age=gap, sex=["m", "f"] * (N // 2), smoker=text) == Roles("y")
+
+
+def test_rows_without_a_label_are_left_out_and_the_other_columns_judged_without_them():
+    words = np.array(["no", "yes"])[np.arange(N) % 2].astype(object)
+    label = np.where(np.arange(N) == 7, np.nan, np.arange(N) % 2)
+    result = roles("kind", kind=label, words=words)
+    assert result.unlabelled == "1 row has no label and is left out (row 7, counted from 0)"
+    assert result.drop == {"words": "the label in other words"}
 
 
 def test_columns_that_number_the_measurements_remain_features_with_a_doubt():
     result = roles(trial=np.arange(N) % 10, session=np.arange(N) // 30, brain=np.arange(N) % 7)
     assert not result.drop
     assert [doubt for doubt in result.doubts if "trial, session are features" in doubt]
+    assert [doubt for doubt in result.doubts if doubt.startswith("groups or confounds: session")]
     assert not [doubt for doubt in result.doubts if "brain" in doubt]
 
 
@@ -129,9 +149,10 @@ def test_a_text_that_is_the_label_in_other_words_is_named_and_not_to_be_encoded(
     texts = {"a": "benign", "b": "malignant"}
     label = ["a", "b"] * (N // 2)
     other = ["m", "f", "f"] * (N // 3)
-    result = roles("kind", words=[texts[name] for name in label], sex=other, kind=label)
+    gaps = [None, *(texts[name] for name in label[1:])]
+    result = roles("kind", words=[texts[name] for name in label], sex=other, gaps=gaps, kind=label)
     assert result.drop["words"] == "the label in other words"
     assert [doubt for doubt in result.doubts if "words" in doubt] == [
-        "drop: words: the label in other words, which is no feature and not to be encoded."
+        "drop: words, gaps: the label in other words, which is no feature and not to be encoded."
     ]
-    assert any("sex" in doubt and "encode" in doubt for doubt in result.doubts)
+    assert "sex" not in result.drop
