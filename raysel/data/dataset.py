@@ -240,10 +240,11 @@ class Dataset:
         return TaskBlocks(blocks, self.X.tasks) if isinstance(self.X, TaskBlocks) else blocks[0]
 
     def parts(self) -> dict[str, FloatArray]:
-        """Values of each modality, or of each task on its samples, by name; empty if the columns form no parts."""
+        """Values of each modality, or of each task on its samples, by name, with gaps `filled`; empty without parts."""
+        blocks = blocks_of(self.filled)
         if self.layout.is_multitask:
-            return dict(zip(self.layout.task_names, blocks_of(self.X), strict=True))
-        (X,) = blocks_of(self.X)
+            return dict(zip(self.layout.task_names, blocks, strict=True))
+        (X,) = blocks
         return {name: X[:, columns] for name, columns in self.layout.slices().items()}
 
     @cached_property

@@ -13,7 +13,7 @@ import numpy as np
 from raysel.config.plain_data import OWN_DATA
 from raysel.core.arrays import FloatArray
 from raysel.core.files import instance_of, parse_json, write_text_atomically
-from raysel.core.printing import quoted
+from raysel.core.printing import listed, quoted
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import SEPARATOR, Layout
 from raysel.data.task_blocks import blocks_of
@@ -62,7 +62,7 @@ class Preview:
         """Return the preview of a data set."""
         counts = data.y.sum(axis=0) if data.is_multilabel else np.unique(data.y, return_counts=True)[1]
         sizes = None if data.groups is None else np.unique(data.groups, return_counts=True)[1]
-        blocks = blocks_of(data.X)
+        blocks = blocks_of(data.filled)
         named = data.parts()
         return cls(
             classes=[str(name) for name in data.classes],
@@ -166,6 +166,10 @@ def method_facts(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "searched", ", ".join(space) if space else "nothing"
     if fixed:
         yield "fixed", ", ".join(fixed)
+    sections = config["dataset"].get("tasks") or [config["dataset"]]
+    if any(section.get("prepare") for section in sections):
+        shown = [_prepared(section) for section in sections if section.get("prepare")]
+        yield "prepared", f"{'; '.join(shown)}; fitted on the training samples of each fold"
     scaling = config["dataset"]["scaling"]
     fitted = "" if scaling in ("none", "row_unit") else "; fitted on the training samples of each fold"
     yield "scaling", f"{scaling} ({_SCALINGS.get(scaling, scaling)}){fitted}"
@@ -180,6 +184,22 @@ def method_facts(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         references = "all features, the rankings by variance and by F-test, and chance"
     off = "none (evaluation.references: false)"
     yield "references", references if evaluation.get("references", True) else off
+
+
+def _prepared(section: Mapping[str, Any]) -> str:
+    """Return the steps of ``dataset.prepare`` as text, with the columns of each if they are named."""
+    steps = []
+    for step in section["prepare"]:
+        name = next(key for key in step if key != "columns")
+        given = ", ".join(f"{key} {_value(value)}" for key, value in step[name].items())
+        columns = step.get("columns")
+        if isinstance(columns, Mapping):
+            columns = columns["modality"]
+        of = f" of {columns if isinstance(columns, str) else listed(columns, 5)}" if columns else ""
+        steps.append(f"{name}{f' ({given})' if given else ''}{of}")
+    confounds = f"; confounds {listed(section['confounds'])}" if section.get("confounds") else ""
+    task = f"{section['name']}: " if "name" in section else ""
+    return f"{task}{', '.join(steps)}{confounds}"
 
 
 def format_domain(domain: Any) -> str:

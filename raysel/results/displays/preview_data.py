@@ -73,11 +73,11 @@ def preview_parts(data: Dataset, orders: Mapping[str, str] | None = None) -> lis
     if data.layout.is_multimodal:
         return [_modalities(data.parts())]
     if not data.layout.is_multitask:
-        (X,) = blocks_of(data.X)
+        (X,) = blocks_of(data.filled)
         return list(_of_one(X, _members(data.y, data.classes), data.layout, data.feature_names, "", orders.get("")))
     parts: list[Images | Ranges] = []
     n_tasks = len(data.layout.task_names)
-    blocks = list(zip(data.layout.blocks().items(), parts_of(data.X), strict=True))
+    blocks = list(zip(data.layout.blocks().items(), parts_of(data.filled), strict=True))
     for (task, (_, layout)), (rows, columns, block) in blocks[:_MOST_TASKS]:
         y = np.array([str(label).removeprefix(f"{task}{SEPARATOR}") for label in data.y[rows]])
         y = y.astype(np.int64) if all(map(str.isdecimal, np.unique(y).tolist())) else y  # 2 comes before 10
