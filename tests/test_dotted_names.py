@@ -59,3 +59,11 @@ def test_a_class_of_ones_own_is_searched_and_the_result_says_why_its_model_lacks
     assert why in " ".join(capsys.readouterr().out.split())
     assert main(["own.yaml", "--resume", "own", "--quiet"]) == 0
     sys.modules.pop("own_code", None)
+
+
+def test_a_step_that_only_the_directory_names_is_not_imported(folder, capsys):
+    data = {"path": str(folder / "few.npz"), "prepare": [{"foreign_code.LinearSVC": {}}]}
+    write_yaml(folder / "study/config.yaml", dataset=data)
+    assert main(["--resume", "study", "--dry-run"]) == 2
+    assert "dataset.prepare: foreign_code.LinearSVC imports code" in capsys.readouterr().err
+    assert not (folder / "ran").exists()

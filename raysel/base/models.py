@@ -201,6 +201,7 @@ _PARTS = (
     "raysel.evaluation.selectors.RankedSelector",
     "raysel.data.preparation.combat.SiteHarmoniser",
     "raysel.data.preparation.preparation.Preparation",
+    "raysel.data.preparation.tasks.TaskPreparation",
     "raysel.data.preparation.steps.Log1p",
     "raysel.data.preparation.steps.NearConstantFilter",
     "raysel.data.preparation.steps.QuantileClipper",

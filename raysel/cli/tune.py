@@ -23,6 +23,7 @@ from raysel.cli.plan import announce, describe
 from raysel.cli.reference import print_references
 from raysel.cli.summary import print_answer, print_files
 from raysel.config import is_comparison, load_comparison
+from raysel.config.preparation import dotted_steps
 from raysel.core.credentials import bare_uri, keep_credentials
 from raysel.core.errors import ConfigError, DirectoryError, HeadLostError, StudyError
 from raysel.core.files import result_path
@@ -265,7 +266,9 @@ def _names(config: Mapping[str, Any]) -> list[str]:
     """Return the names in a configuration that may be those of code."""
     evaluation, judge = config["evaluation"], config["evaluation"]["estimator"]
     judge = judge if isinstance(judge, str) else judge["name"]
-    return [config["solver"]["name"], judge, evaluation["metric"], *evaluation.get("report", ())]
+    sections = config["dataset"].get("tasks") or [config["dataset"]]
+    steps = [name for section in sections for name in dotted_steps(section.get("prepare", ()))]
+    return [config["solver"]["name"], judge, evaluation["metric"], *evaluation.get("report", ()), *steps]
 
 
 def _state(member: StudyDirectory) -> StoredStudy | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,6 +109,11 @@ def step_from_yaml(raw: Any) -> dict[str, Any]:
 def name_of(step: Mapping[str, Any]) -> str:
     """Return the name of a step as `step_from_yaml` returns it."""
     return next(key for key in step if key != "columns")
+
+
+def dotted_steps(steps: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the dotted names among steps."""
+    return [name for step in steps if "." in (name := name_of(step))]
 
 
 def _parameters(name: str, raw: Any) -> dict[str, Any]:

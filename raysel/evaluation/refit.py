@@ -47,7 +47,7 @@ class FoldModels:
     random_state: int
     n_shown: int
     settings: Sequence[Setting] = ()
-    outputs: Outputs | None = None
+    prepared: Outputs | None = None
     _trained: dict[tuple[int, Setting], tuple[RankedSelector, Any]] = field(default_factory=dict)
 
     def pipeline(self, n: int | None, training: TrainingSet, feature_names: Sequence[str]) -> FeaturePipeline:
@@ -56,10 +56,10 @@ class FoldModels:
         if training.preparation is not None:
             steps.insert(0, ("preparation", training.preparation))
         if n is not None and self.scores is not None:
-            steps.append(("selector", RankedSelector.of(self.solver, self.scores, n, self.outputs)))
+            steps.append(("selector", RankedSelector.of(self.solver, self.scores, n, self.prepared)))
             steps.append(("classifier", self._at(n)[1]))
         elif self.scores is not None:
-            steps.append(("classifier", RankedClassifier.of(self.solver, self.scores, self.n_shown, self.outputs)))
+            steps.append(("classifier", RankedClassifier.of(self.solver, self.scores, self.n_shown, self.prepared)))
         else:
             steps.append(("classifier", self.solver))
         return FeaturePipeline.of(steps, feature_names)
@@ -98,7 +98,7 @@ class FoldModels:
         setting = self.settings[self.evaluation.n_features.index(n)] if self.settings else first
         key = min(n, n_scored), setting
         if key not in self._trained:
-            selector = RankedSelector.of(self.solver, self.scores, n, self.outputs)
+            selector = RankedSelector.of(self.solver, self.scores, n, self.prepared)
             X = selector.transform(self.X)
             classifier = (
                 self.evaluation.judge.make(self.y, self.random_state, setting)
@@ -183,7 +183,7 @@ def refit_winner(
     y_train = y[fold.train]
     unfitted = preparation and clone(preparation)
     fitted_set = TrainingSet.of(X[fold.train], y_train, scaler, preparation)
-    X_train, constant, outputs = fitted_set.X, fitted_set.constant, fitted_set.outputs
+    X_train, constant, prepared = fitted_set.X, fitted_set.constant, fitted_set.outputs
     set_parameters(solver, fitted_set.parameters)
     with warnings.catch_warnings(record=True) as caught:  # recorded, and shown with the result
         warnings.simplefilter("always")
@@ -194,10 +194,10 @@ def refit_winner(
     chosen, inner_scores = trace.choice(evaluation.choose_n), trace.last_scores
     assert chosen is not None and inner_scores is not None  # noqa: PT018, S101 - a winner has a score
     n_features = evaluation.n_features[chosen.position] if not evaluation.is_native else None
-    scores = usable_scores(solver.scores_, constant, outputs) if hasattr(solver, "scores_") else None
+    scores = usable_scores(solver.scores_, constant, prepared) if hasattr(solver, "scores_") else None
     n_shown = n_shown or X.shape[1]
     settings = [tuple(setting.items()) for setting in trace.settings]
-    models = FoldModels(evaluation, solver, scores, X_train, y_train, random_state, n_shown, settings, outputs)
+    models = FoldModels(evaluation, solver, scores, X_train, y_train, random_state, n_shown, settings, prepared)
     training = joined_scores(models.outcomes(X_train, y_train))
     test_scores: list[float] = []
     report: dict[str, list[float | None]] = {}
@@ -215,7 +215,7 @@ def refit_winner(
         counts = confusion(y_test[known], predicted[known], np.unique(y) if classes is None else classes)
         outputs = models.outputs(X_test[known], y_test[known], n_features)
         if evaluation.references:
-            sets = Sets(X_train, y_train, X_test, y_test, random_state, constant, outputs)
+            sets = Sets(X_train, y_train, X_test, y_test, random_state, constant, prepared)
             labelled = solver.labelled(y_train)
             # The solver's own score is of the samples with a label; nothing is copied where all have one.
             if n_features is None and not (labelled.all() and known.all()):
@@ -224,11 +224,7 @@ def refit_winner(
             references = reference_scores(sets, inner_sets, evaluation=evaluation)
         # Features of several tasks are of different samples, so they have no correlation.
         if redundancy_sizes and scores is not None and not isinstance(X, TaskBlocks):
-            order = descending_order(scores)[: int((scores > 0).sum())]
-            sizes = redundancy_sizes
-            if outputs is not None:
-                order, sizes = outputs.columns(order), outputs.sizes(order, np.minimum(sizes, len(order)).tolist())
-            redundant = _with_none(redundancy(fitted_set.prepared(X), order, sizes))
+            redundant = _with_none(_redundancy(fitted_set.prepared(X), scores, redundancy_sizes, prepared))
     converged, gap = convergence_of(solver)
     record = RefitRecord(
         fold=fold.name,
@@ -263,9 +259,18 @@ def refit_winner(
         local_optimum=solver.capabilities.local_optimum,
         other_start=None
         if len(fold.test)
-        else other_start(solver, X_train, y_train, scores, n_features or n_shown, outputs),
+        else other_start(solver, X_train, y_train, scores, n_features or n_shown, prepared),
     )
     return record, models.pipeline(n_features, fitted_set, feature_names)
+
+
+def _redundancy(X: FloatArray, scores: FloatArray, sizes: Sequence[int], prepared: Outputs | None) -> FloatArray:
+    """Redundancy of the best features, or of all of their columns, for each number of features."""
+    order = descending_order(scores)[: int((scores > 0).sum())]
+    if prepared is not None:
+        sizes = prepared.sizes(order, np.minimum(sizes, len(order)).tolist())
+        order = prepared.columns(order)
+    return redundancy(X, order, sizes)
 
 
 def _inner_sets(

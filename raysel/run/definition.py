@@ -148,7 +148,7 @@ def _stored(directory: StudyDirectory, overrides: Overrides, *, compared: bool, 
         raise DirectoryError(f"{directory.path} holds no study to resume; give the directory of a study.")
     stored = load(directory.config, compared=compared)
     for member in stored.members.values():
-        for key, name in imported_code(member).items():
+        for key, name in imported_code(member):
             if not _names_one_of(overrides, key.partition(".")[0], key):
                 raise ConfigError(
                     f"{key}: {name} imports code, and for security it is not imported if only the configuration in "

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from raysel.config import StudyConfig
+from raysel.config.preparation import dotted_steps
 from raysel.config.schema import DatasetConfig
 from raysel.core.credentials import keep_credentials
 from raysel.core.errors import DataError
 from raysel.core.machine import now
 from raysel.core.storage.location import as_uri
 from raysel.data.formats.files import find_data_file
+from raysel.data.preparation.making import step_class
 from raysel.evaluation.judges import judge_class
 from raysel.numerics.metrics import metric
 from raysel.results.export import markdown
@@ -74,6 +76,8 @@ def code_versions(study: Study) -> dict[str, str]:
     code: list[Callable[..., Any]] = [*study.method_classes, type(study.solver(study.examples[0].params))]
     if "." in config.evaluation.estimator_name:
         code.append(judge_class(config.evaluation.estimator_name))
+    for section in (config.dataset, *(config.dataset.tasks or ())):
+        code += [step_class(name) for name in dotted_steps(section.prepare)]
     code += [metric(name).function for name in (config.evaluation.metric, *config.evaluation.report)]
     return versions_of(code, uses_optuna=config.search.method == "tpe")
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from raysel.base.estimator import TENSOR, Capabilities, Estimator
 from raysel.base.registry import able_solvers, imports_code, warn_of_name_clash
+from raysel.config.preparation import dotted_steps
 from raysel.config.schema import EvaluationConfig, JudgeConfig, StudyConfig
 from raysel.core.arrays import IntArray
 from raysel.core.errors import ConfigError, DataError
@@ -86,15 +87,18 @@ def judge_of(settings: EvaluationConfig) -> Judge:
     return Judge(settings.estimator)
 
 
-def imported_code(config: StudyConfig) -> dict[str, str]:
-    """Return the dotted names of code of the user's own that a study imports, by the key that gives each.
+def imported_code(config: StudyConfig) -> list[tuple[str, str]]:
+    """Return the key and the dotted name of all code of the user's own that a study imports.
 
     They are imported only if the user gives them, not if only a study's directory does.
     """
-    names = {"solver.name": config.solver.name} if imports_code(config.solver.name) else {}
+    names = [("solver.name", config.solver.name)] if imports_code(config.solver.name) else []
     if is_imported_judge(config.evaluation.estimator_name):
-        names["evaluation.estimator"] = config.evaluation.estimator_name
-    return names | {key: name for key, name in metrics_of(config) if is_imported_metric(name)}
+        names.append(("evaluation.estimator", config.evaluation.estimator_name))
+    names += [("dataset.prepare", name) for name in dotted_steps(config.dataset.prepare) if imports_code(name)]
+    for task in config.dataset.tasks or ():
+        names += [("dataset.tasks", name) for name in dotted_steps(task.prepare) if imports_code(name)]
+    return [*names, *((key, name) for key, name in metrics_of(config) if is_imported_metric(name))]
 
 
 def metrics_of(config: StudyConfig) -> list[tuple[str, str]]:

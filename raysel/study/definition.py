@@ -109,7 +109,8 @@ class Study:
         with problems.collect():
             study = replace(study, plan=draw())
             check_folds(config, dataset, study.plan)
-            check_sites(config, dataset, study.plan)
+            if preparation is not None:
+                check_sites(preparation, dataset, study.plan)
         problems.report(dataset.name)
         solvers = [(c.name, study.solver(c.params)) for c in study.examples]
         smallest, largest = study.extreme_training_sets

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 
 import numpy as np
 
 from raysel.base.models import untrusted_types
-from raysel.config.schema import StudyConfig
+from raysel.config.schema import DatasetConfig, StudyConfig, TaskConfig
+from raysel.core.arrays import FloatArray, IntArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
+from raysel.data.layouts import SEPARATOR
 from raysel.data.preparation.combat import SiteHarmoniser
 from raysel.data.preparation.making import make_preparation
 from raysel.data.preparation.preparation import Preparation
+from raysel.data.preparation.tasks import TaskPreparation
+from raysel.data.task_blocks import parts_of
 from raysel.evaluation.plan import NestedPlan
 
 #: Number of samples of each class, or in all of several labels, that a preparation is tried out on.
@@ -20,60 +25,86 @@ _TRIED = 25
 
 
 def preparation_of(config: StudyConfig, dataset: Dataset) -> Preparation | None:
-    """Return the unfitted preparation of ``dataset.prepare``; None without steps."""
-    source = config.dataset
-    if dataset.unprepared and not source.prepare:
-        columns = [name for name, texts in dataset.categories.items() if texts]
-        what, mend = (
-            (f"column '{columns[0]}' holds text", "encode") if columns else ("cells have no value", "{impute: median}")
-        )
-        raise DataError(f"{dataset.name}: {what}; set dataset.prepare: [{mend}].")
-    return make_preparation(source.prepare, dataset.feature_names, dataset.layout, dataset.categories, source.confounds)
+    """Return the unfitted preparation of ``dataset.prepare``, of each task its own; None without steps."""
+    sections: dict[str, DatasetConfig | TaskConfig] = {task.name: task for task in config.dataset.tasks or ()}
+    blocks = dataset.layout.blocks()
+    made: dict[str, Preparation | None] = {}
+    for task, (columns, layout) in blocks.items():
+        # Data in memory hold tasks that the configuration does not know.
+        section = sections.get(task, config.dataset)
+        start = f"{task}{SEPARATOR}" if task else ""
+        names = dataset.feature_names[columns]
+        texts = {name.removeprefix(start): dataset.categories[name] for name in names if name in dataset.categories}
+        plain = [name.removeprefix(start) for name in names]
+        made[task] = make_preparation(section.prepare, plain, layout, texts, section.confounds)
+        block = next(block for _, part, block in parts_of(dataset.X) if part.start == columns.start)
+        if made[task] is None and dataset.unprepared and (texts or np.isnan(block).any()):
+            what, mend = (f"column '{min(texts)}' holds text", "encode") if texts else ("cells have no value", _IMPUTE)
+            where = f"{dataset.name}, task {task}" if task else dataset.name
+            raise DataError(f"{where}: {what}; set dataset.prepare: [{mend}].")
+    if "" in made:
+        return made[""]
+    return TaskPreparation(made, dataset.layout.parameters()["tasks"]) if any(made.values()) else None
+
+
+_IMPUTE = "{impute: median}"
+
+
+def _parts(preparation: Preparation, dataset: Dataset) -> Iterator[tuple[Preparation, IntArray, FloatArray]]:
+    """Yield the preparation of each task that has one with its samples: their positions and values."""
+    own: list[Preparation | None] = [preparation]
+    if isinstance(preparation, TaskPreparation):
+        own = list(preparation.preparations.values())
+    for part, (rows, _, block) in zip(own, parts_of(dataset.X), strict=True):
+        if part is not None:
+            yield part, rows, block
 
 
 def tried_preparation(preparation: Preparation, dataset: Dataset) -> Preparation:
     """Fit a preparation to some samples, and refuse one that leaves gaps, mixes columns, or cannot be stored."""
-    X = np.asarray(dataset.X)
-    for name, transformer, _, beside in preparation.steps:
-        if isinstance(transformer, SiteHarmoniser) and np.isnan(X[:, beside]).any():
-            site = dataset.feature_names[beside[0]]
-            raise ConfigError(f"dataset.prepare: {name}: '{site}' has empty cells, and each sample is of a site.")
-    rows = _some_rows(dataset)
-    tried = X[rows]
-    # Each column that lacks values somewhere lacks one here, for its gaps must be filled whatever the rows.
-    lacking = np.isnan(X).any(axis=0) & ~np.isnan(tried).any(axis=0)
-    tried[0, lacking] = np.nan
-    with warnings.catch_warnings(action="ignore"):
-        preparation.fit_transform(tried, dataset.y[rows])
-    if untrusted := untrusted_types(preparation):
-        raise ConfigError(
-            f"dataset.prepare: a model file must not name {', '.join(untrusted)}, and it must prepare new samples; "
-            "use a transformer of scikit-learn in raysel's list, or one of a package that registers it under "
-            "raysel.estimators."
-        )
+    for part, rows, X in _parts(preparation, dataset):
+        for name, transformer, _, beside in part.steps:
+            if isinstance(transformer, SiteHarmoniser) and np.isnan(X[:, beside]).any():
+                site = part.feature_names[beside[0]]
+                raise ConfigError(f"dataset.prepare: {name}: '{site}' has empty cells, and each sample is of a site.")
+        y = dataset.y[rows]
+        few = _few(y)
+        tried = X[few]
+        # Each column that lacks values somewhere lacks one here, for its gaps must be filled whatever the rows.
+        tried[0, np.isnan(X).any(axis=0) & ~np.isnan(tried).any(axis=0)] = np.nan
+        with warnings.catch_warnings(action="ignore"):
+            part.fit(tried, y[few])
+        if untrusted := untrusted_types(part):
+            raise ConfigError(
+                f"dataset.prepare: a model file must not name {', '.join(untrusted)}, and it must prepare new samples; "
+                "use a transformer of scikit-learn in raysel's list, or one of a package that registers it under "
+                "raysel.estimators."
+            )
+    if isinstance(preparation, TaskPreparation):
+        with warnings.catch_warnings(action="ignore"):
+            preparation.fit(dataset.X, dataset.y)
     return preparation
 
 
-def _some_rows(dataset: Dataset) -> np.ndarray:
-    if dataset.is_multilabel:
-        return np.arange(min(4 * _TRIED, dataset.n_samples))
-    return np.sort(np.concatenate([np.flatnonzero(dataset.y == label)[:_TRIED] for label in dataset.classes]))
+def _few(y: np.ndarray) -> IntArray:
+    if y.ndim == 2:
+        return np.arange(min(4 * _TRIED, len(y)))
+    return np.sort(np.concatenate([np.flatnonzero(y == label)[:_TRIED] for label in np.unique(y)]))
 
 
-def check_sites(config: StudyConfig, dataset: Dataset, plan: NestedPlan) -> None:
+def check_sites(preparation: Preparation, dataset: Dataset, plan: NestedPlan) -> None:
     """Check that each training set has two samples of every site that ``harmonise`` knows."""
-    for step in config.dataset.prepare:
-        if "harmonise" not in step:
-            continue
-        site = step["harmonise"]["site"]
-        values = np.asarray(dataset.X)[:, dataset.feature_names.index(site)]
-        fewest = min(
-            (int((values[train] == one).sum()) for train, _ in plan.training_sets() for one in np.unique(values)),
-            default=2,
-        )
-        if fewest < 2:
-            raise ConfigError(
-                "dataset.prepare: harmonise learns location and scale of each site from its training samples, and a "
-                f"training set has {fewest} of a value of '{site}', where two are needed; set fewer folds, leave such "
-                f"samples out, or use residualise with dataset.confounds: [{site}]."
-            )
+    for part, rows, X in _parts(preparation, dataset):
+        for _, transformer, _, beside in part.steps:
+            if not isinstance(transformer, SiteHarmoniser):
+                continue
+            site, values = part.feature_names[beside[0]], np.full(dataset.n_samples, np.nan)
+            values[rows] = X[:, beside[0]]
+            sites = np.unique(values[rows])
+            counts = (int((values[train] == one).sum()) for train, _ in plan.training_sets() for one in sites)
+            if (fewest := min(counts, default=2)) < 2:
+                raise ConfigError(
+                    "dataset.prepare: harmonise learns location and scale of each site from its training samples, and "
+                    f"a training set has {fewest} of a value of '{site}', where two are needed; set fewer folds, leave "
+                    f"such samples out, or use residualise with dataset.confounds: [{site}]."
+                )

@@ -385,3 +385,32 @@ def test_each_modality_is_prepared_by_its_own_steps(tmp_path):
         expected = np.log1p(X[:, 4:])
         np.testing.assert_allclose(refit.model.preparation.transform(X)[:, widths["a"] :], expected)
         assert len(refit.record.feature_scores) == 9
+
+
+def test_each_task_is_prepared_by_its_own_steps(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    columns = ["g0", "g1", "g2", "deck", "y"]
+    FRAME[columns].to_csv("a.csv", index=False)
+    FRAME[["g0", "g1", "g2", "g3", "y"]].fillna(0).to_csv("b.csv", index=False)
+    tasks = [{"name": "a", "path": "a.csv", "prepare": ["impute", "encode"]}, {"name": "b", "path": "b.csv"}]
+    raw = {
+        "name": "tasks",
+        "dataset": {"tasks": tasks},
+        "solver": {"name": "mtda", "params": {"n_components": 1, "max_iter": 5}},
+        "evaluation": {"classifier": "native"},
+        "cv": {"outer": 2, "inner": 2},
+        "search": {"executor": "serial"},
+        "pictures": [],
+    }
+    study = Study.prepare(config_from_dict(raw))
+    result = run_offline(raw, tmp_path / "study")
+    model = load_model(result.path / "model.skops")
+    counts = np.bincount(model.preparation.origin_)
+    assert (counts != 1).nonzero()[0].tolist() == [3]
+    assert counts[3] == 5  # u, v, w, rare and an empty cell
+    assert len(result.ranking().scores) == 8
+    table = pd.DataFrame(None, index=range(4), columns=study.dataset.feature_names, dtype=object)
+    table.iloc[:2, :4] = FRAME[columns[:-1]].iloc[:2].to_numpy()
+    table.iloc[2:, 4:] = FRAME[["g0", "g1", "g2", "g3"]].fillna(0).iloc[:2].to_numpy()
+    rows = np.array([0, 1, N, N + 1])
+    np.testing.assert_array_equal(model.predict(table), model.predict(study.dataset.X[rows]))

@@ -176,11 +176,17 @@ def _imputer(strategy: str, n_neighbors: int, indicator: bool) -> KNNImputer | S
     return SimpleImputer(strategy=strategy, add_indicator=indicator, keep_empty_features=True)
 
 
-def _dotted(name: str, parameters: Mapping[str, Any]) -> Any:
-    """Make a transformer of another package; lists are given as tuples, which scikit-learn takes for both."""
-    cls = import_dotted(name, _KEY, _EXAMPLE, list(SHORT_NAMES), isclass)
+def step_class(name: str) -> type[Any]:
+    """Import the class of a dotted name, a transformer."""
+    cls: type[Any] = import_dotted(name, _KEY, _EXAMPLE, list(SHORT_NAMES), isclass)
     if not isclass(cls) or not all(hasattr(cls, method) for method in ("fit", "transform", "get_params")):
         raise ConfigError(f"{name} is no transformer, a class with fit and transform; {_EXAMPLE}")
+    return cls
+
+
+def _dotted(name: str, parameters: Mapping[str, Any]) -> Any:
+    """Make a transformer of another package; lists are given as tuples, which scikit-learn takes for both."""
+    cls = step_class(name)
     given = {key: tuple(value) if isinstance(value, list) else value for key, value in parameters.items()}
     try:
         return cls(**given)

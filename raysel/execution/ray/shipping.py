@@ -89,7 +89,7 @@ def shipped_code(studies: Sequence[Study]) -> ShippedCode:
     for a dotted name: nodes need the same.
     """
     modules = {"raysel": Path(__file__).resolve().parents[2]}
-    dotted = {name for study in studies for name in imported_code(study.config).values()}
+    dotted = {name for study in studies for _, name in imported_code(study.config)}
     for name in sorted(name.partition(".")[0] for name in dotted):
         source = _source(name)
         if source is not None and not _is_installed(source):

@@ -1,0 +1,102 @@
+"""Preparation of the samples of several tasks, each by the steps of its own task."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.data.preparation.preparation import Preparation
+from raysel.data.task_blocks import TaskBlocks, blocks_of
+
+
+class TaskPreparation(Preparation):
+    """A preparation for each task.
+
+    Samples are `TaskBlocks`, or an array or table with NaN in the columns of other tasks.
+    """
+
+    def __init__(self, preparations: dict[str, Preparation | None], shapes: dict[str, int | tuple[int, ...]]) -> None:
+        self.preparations = preparations
+        self.shapes = shapes  # number of columns, or shape of the samples, of each task
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Number of columns, or shape of the samples, of each task, where it is another."""
+        if self.outputs is None:
+            return {}
+        widths = zip(self.shapes.items(), self._widths, self.widths_, strict=True)
+        return {"tasks": {name: shape if before == now else now for (name, shape), before, now in widths}}
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit the preparation of each task to its training samples, and return these prepared."""
+        samples = self.numbers(X)
+        self.n_features_in_ = sum(self._widths)
+        self.fitted_ = [preparation and clone(preparation) for preparation in self.preparations.values()]
+        blocks, origin, start = [], [], 0
+        for number, (fitted, block) in enumerate(zip(self.fitted_, blocks_of(samples), strict=True)):
+            own = None if y is None else np.asarray(y)[samples.tasks == number]
+            blocks.append(block if fitted is None else fitted.fit_transform(block, own))
+            origin.append(start + (np.arange(block.shape[1]) if fitted is None else fitted.origin_))
+            start += block.shape[1]
+        self.origin_: IntArray = np.concatenate(origin)
+        self.widths_ = [block.shape[1] for block in blocks]
+        return self._as_given(X, blocks, samples.tasks)
+
+    def transform(self, X: Any) -> Any:
+        """Prepare samples by the fitted preparation of their task."""
+        check_is_fitted(self)
+        samples = self.numbers(X)
+        pairs = zip(self.fitted_, blocks_of(samples), strict=True)
+        blocks = [block if fitted is None or not len(block) else fitted.transform(block) for fitted, block in pairs]
+        blocks = [
+            block if len(block) else np.empty((0, width)) for block, width in zip(blocks, self.widths_, strict=True)
+        ]
+        return self._as_given(X, blocks, samples.tasks)
+
+    def numbers(self, X: Any) -> Any:
+        """Return samples as blocks of the tasks; one is of the only task in whose columns it has a value."""
+        if isinstance(X, TaskBlocks):
+            return X
+        array = np.asarray(X)
+        parts = [
+            _numbers(preparation, array[:, columns])
+            for preparation, columns in zip(self.preparations.values(), self._columns(), strict=True)
+        ]
+        filled = np.stack([~np.isnan(part).all(axis=1) for part in parts], axis=1)
+        if (wrong := np.flatnonzero(filled.sum(axis=1) != 1)).size:
+            raise ValueError(
+                f"sample {wrong[0]} has values in the columns of {filled[wrong[0]].sum()} tasks; give values for one."
+            )
+        tasks = filled.argmax(axis=1)
+        return TaskBlocks(tuple(part[tasks == i] for i, part in enumerate(parts)), tasks)
+
+    def get_feature_names_out(self, input_features: Any = None) -> LabelArray:
+        """Return a name for each prepared column, behind that of its task."""
+        check_is_fitted(self)
+        names = []
+        for task, fitted, width in zip(self.preparations, self.fitted_, self._widths, strict=True):
+            own = [str(i) for i in range(width)] if fitted is None else fitted.get_feature_names_out().tolist()
+            names += [f"{task}/{name}" for name in own]
+        return np.array(names, dtype=object)
+
+    @property
+    def _widths(self) -> list[int]:
+        return [math.prod(shape) if isinstance(shape, tuple) else shape for shape in self.shapes.values()]
+
+    def _columns(self) -> Iterator[slice]:
+        stops = np.cumsum(self._widths).tolist()
+        return (slice(stop - width, stop) for stop, width in zip(stops, self._widths, strict=True))
+
+    def _as_given(self, X: Any, blocks: list[FloatArray], tasks: IntArray) -> Any:
+        made = TaskBlocks(tuple(blocks), tasks)
+        return made if isinstance(X, TaskBlocks) else made.dense()
+
+
+def _numbers(preparation: Preparation | None, array: LabelArray) -> FloatArray:
+    return np.asarray(array, dtype=np.float64) if preparation is None else preparation.numbers(array)
