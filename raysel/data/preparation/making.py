@@ -81,9 +81,7 @@ class _Chooser:
         self.no_features = np.union1d(self.confounds, self._sites)
         self.encoded: IntArray = np.empty(0, dtype=np.int64)
         if both := set(sites) & set(confounds):
-            raise ConfigError(
-                f"{_KEY}: {min(both)} is a confound and the site of harmonise, which takes it out; keep one."
-            )
+            raise ConfigError(f"{_KEY}: {min(both)} is both a confound and the site of harmonise; keep one.")
 
     def chosen(self, step: Mapping[str, Any]) -> IntArray:
         """Features that a step is for, by its ``columns`` or those of the kind that it is for."""

@@ -26,7 +26,7 @@ class _Columns(NamedTuple):
     origin: IntArray
 
 
-class Preparation(TransformerMixin, BaseEstimator):
+class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Steps that fill, encode and transform columns, fitted to training samples.
 
     A step is its name, its transformer, the features that it transforms, and those that it reads beside them.

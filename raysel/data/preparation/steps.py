@@ -31,7 +31,7 @@ class Log1p(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _checked(self, X: ArrayLike, *, reset: bool) -> FloatArray:
         values: FloatArray = validate_data(self, X, dtype=np.float64, reset=reset, ensure_all_finite="allow-nan")
         if (values <= -1).any():
-            raise ValueError(f"log1p takes values above -1, and one is {np.nanmin(values):g}")
+            raise ValueError(f"Negative values in data: log1p takes values above -1, and one is {np.nanmin(values):g}")
         return values
 
     def __sklearn_tags__(self) -> Tags:
