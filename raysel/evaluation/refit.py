@@ -50,11 +50,16 @@ class FoldModels:
     prepared: Outputs | None = None
     _trained: dict[tuple[int, Setting], tuple[RankedSelector, Any]] = field(default_factory=dict)
 
-    def pipeline(self, n: int | None, training: TrainingSet, feature_names: Sequence[str]) -> FeaturePipeline:
+    def pipeline(
+        self,
+        n: int | None,
+        scaler: TransformerMixin,
+        feature_names: Sequence[str],
+        preparation: Preparation | None = None,
+    ) -> FeaturePipeline:
         """Return the model with a number of features."""
-        steps: list[tuple[str, Any]] = [("scaler", training.scaler)]
-        if training.preparation is not None:
-            steps.insert(0, ("preparation", training.preparation))
+        steps: list[tuple[str, Any]] = [] if preparation is None else [("preparation", preparation)]
+        steps.append(("scaler", scaler))
         if n is not None and self.scores is not None:
             steps.append(("selector", RankedSelector.of(self.solver, self.scores, n, self.prepared)))
             steps.append(("classifier", self._at(n)[1]))
@@ -261,7 +266,7 @@ def refit_winner(
         if len(fold.test)
         else other_start(solver, X_train, y_train, scores, n_features or n_shown, prepared),
     )
-    return record, models.pipeline(n_features, fitted_set, feature_names)
+    return record, models.pipeline(n_features, scaler, feature_names, preparation)
 
 
 def _redundancy(X: FloatArray, scores: FloatArray, sizes: Sequence[int], prepared: Outputs | None) -> FloatArray:
