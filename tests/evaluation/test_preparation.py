@@ -246,7 +246,8 @@ def test_a_judge_gets_all_columns_of_the_chosen_features(judge, tmp_path):
             model.named_steps["scaler"].transform(model.preparation.transform(X[part]))[:, used]
             for part in (fold.train, fold.test)
         ]
-        again = study.evaluation.make_classifier(study.dataset.y, fold.random_state(3), 0.1)
+        evaluation = study.evaluation
+        again = evaluation.judge.make(study.dataset.y, fold.random_state(3), evaluation.settings[0])
         accuracy = again.fit(Z[0], study.dataset.y[fold.train]).score(Z[1], study.dataset.y[fold.test])
         position = study.evaluation.n_features.index(refit.record.n_features)
         assert refit.record.test_scores[position] == pytest.approx(accuracy)
