@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import os
 import signal
@@ -13,11 +14,52 @@ import hypothesis
 import pytest
 from small_studies import CommandRun, NoUpload, write_digits, write_yaml
 
+#: Files that use Ray or the finished study, which each process starts or runs for itself.
+SHARING = {
+    "tests/cli/test_select.py",
+    "tests/cli/test_summary.py",
+    "tests/cli/test_tune.py",
+    "tests/execution/ray/test_executor.py",
+    "tests/execution/test_resume.py",
+    "tests/run/test_course.py",
+    "tests/testing/test_executor_suite.py",
+    "tests/tracking/test_mlflow_runs.py",
+}
+#: Folders of files that share a finished comparison, or are short.
+TOGETHER = ("tests/run/", "raysel/")
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Draw the same examples in every quick run, and let none fail for its time."""
     hypothesis.settings.register_profile("tests", deadline=None, derandomize=config.option.markexpr == "not slow")
     hypothesis.settings.load_profile("tests")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Let one process run the files that share what takes long to make."""
+    from xdist.scheduler import LoadFileScheduling  # noqa: PLC0415 - where pytest-xdist is installed
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            if file in SHARING:
+                return "sharing"
+            return next((folder for folder in TOGETHER if file.startswith(folder)), file)
+
+    return Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """Collect no garbage while the tests are collected: to walk all the objects that stay takes half of the time."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Collect it again, but for what stays."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import pytest
+import ray
 from method_cases import CASES, QUICK
 from sklearn.base import ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
 
 from raysel.base.registry import solver_names
 from raysel.execution.ray.executor import RayExecutor
-from raysel.testing import estimator_checks, parametrize
+from raysel.execution.serial import SerialExecutor
+from raysel.testing import estimator_checks, method_suite, parametrize
+from raysel.testing.checks import require_same_study, run_by
 from raysel.testing.method_cases import samples_for
 from raysel.testing.method_suite import executors_agree
 
@@ -49,14 +52,22 @@ def test_conformance(check):
     check()
 
 
-#: The number of workers matters to no method by itself: one of each kind is tried on one worker too.
-WORKERS = [("linear_svm", 2), *((name, 1) for name in ("smr", "smml", "mtda")), *((name, 2) for name in BY_NAME)]
+#: The executor is the same for all methods, so one of each kind runs by it; the number of workers matters to none.
+WORKERS = [*((name, 1) for name in ("smr", "smml", "mtda")), *((name, 2) for name in QUICK)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ray_here")
-@pytest.mark.parametrize(
-    ("name", "workers"),
-    [pytest.param(*case, marks=[] if i == 0 else [pytest.mark.slow]) for i, case in enumerate(dict.fromkeys(WORKERS))],
-)
+@pytest.mark.parametrize(("name", "workers"), WORKERS)
 def test_ray_gives_the_numbers_of_the_serial_executor(name, workers):
     executors_agree(BY_NAME[name], lambda study: RayExecutor(study, None), max_concurrent=workers)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_here")
+@pytest.mark.parametrize("name", [name for name in BY_NAME if name not in QUICK])
+def test_a_worker_of_ray_gives_the_numbers_of_this_process(name, tmp_path):
+    samples = method_suite._samples(BY_NAME[name])
+    study = method_suite._study(BY_NAME[name], samples, samples.y, tmp_path)
+    there = ray.remote(run_by).remote(SerialExecutor(study), study, tmp_path / "there")
+    require_same_study(ray.get(there), run_by(SerialExecutor(study), study, tmp_path / "here"))
