@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from experiments.protocol import Experiment, read, unit_scaled
+from experiments.experiment import Experiment, read, unit_scaled
 from raysel.evaluation.splitters import draw_per_class
 
 TASKS = {"AR": "AR (MTDA)", "ORL": "ORL (MTDA)", "PIE": "PIE"}

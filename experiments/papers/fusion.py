@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.protocol import Experiment, Row, Verdict, joined_verdict
+from experiments.experiment import Experiment, Row
+from experiments.protocol import Verdict, joined_verdict
 from experiments.report import conclusion, cpu, digits, draw_scores, less, p_value, tried
 from raysel import load_dataset
 from raysel.core.errors import DataError

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.protocol import Experiment, Row, Verdict
+from experiments.experiment import Experiment, Row
+from experiments.protocol import Verdict
 from experiments.report import cpu, digits, less, p_value, tried
 from raysel import Dataset
 

@@ -10,8 +10,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from experiments import run as command
+from experiments.experiment import HERE, Experiment
 from experiments.page import SCORED, write_page
-from experiments.protocol import HERE, Experiment, Scores, Verdict, joined_verdict, verdict
+from experiments.protocol import Scores, Verdict, joined_verdict, verdict
 from experiments.report import read_results, write_report
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from experiments.experiment import Experiment, Row
 from experiments.papers import faces
 from experiments.papers.literal_mtda import iterate, task_of
-from experiments.protocol import Experiment, Row
 from experiments.report import Report, markdown
 from raysel import MTDA
 

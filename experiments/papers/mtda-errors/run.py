@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from sklearn.metrics import pairwise_distances_argmin
 
+from experiments.experiment import Experiment, Row, read
 from experiments.papers import faces
 from experiments.papers.literal_mtda import error, iterate, task_of
-from experiments.protocol import Experiment, Row, joined_verdict, read, triple, verdict
+from experiments.protocol import at_each, joined_verdict, triple, verdict
 from experiments.report import Report, conclusion, digits, draw_scores, markdown, p_value
 
 METHOD, RIVALS = "MTDA", ("PCA", "LDA-rt", "LDA-tr", "Aggregate")
@@ -30,12 +30,6 @@ def literal(*, files: Row, per_person: int, draw: int, size: int) -> Iterator[Ro
     _, bases = list(islice(iterate(tasks, WIDTH, size, rng), ITERATIONS))[-1]
     for name, U, (X, y, X_test, y_test) in zip(files, bases, sets, strict=True):
         yield {"at": name, "error": error(U, (X, y), (X_test, y_test))}
-
-
-def pixels(*, files: Row, per_person: int, draw: int) -> Iterator[Row]:
-    """Error of the nearest neighbour on all pixels."""
-    for name, (X, y, X_test, y_test) in zip(files, faces.splits(files, per_person, draw), strict=True):
-        yield {"at": name, "error": float(np.mean(y[pairwise_distances_argmin(X_test, X)] != y_test))}
 
 
 def measure(experiment: Experiment) -> pd.DataFrame:
@@ -56,21 +50,15 @@ def measure(experiment: Experiment) -> pd.DataFrame:
         pooled = sum(n_classes) * left - len(n_classes)
         changes["compare.Aggregate.solver.space.n_components"] = [n for n in (39, 79) if n <= pooled]
         comparison: Any = experiment.compare(f"p{p}", experiment.config("study"), changes)
-        tables.append(triple(experiment, f"p = {p}", comparison, METHOD))
-        units = [{"per_person": p, "draw": draw} for draw in range(draws)]
-        tables.append(_alone(experiment.measure(pixels, units, files=files), f"p = {p}", "pixels"))
+        tables.append(triple(experiment, f"p = {p}", comparison))
+        alone = {"pixels": np.array([refit.references["all features"] for refit in comparison.studies["PCA"].outer])}
         for size in LITERAL_SIZES[:1] if experiment.fast else LITERAL_SIZES:
-            rows = experiment.measure(literal, [unit | {"size": size} for unit in units], files=files)
-            tables.append(_alone(rows, f"p = {p}", f"MTDA literal, d = {size}"))
+            units = [{"per_person": p, "draw": draw, "size": size} for draw in range(draws)]
+            errors = experiment.measure(literal, units, files=files)["error"].to_numpy()
+            alone[f"MTDA literal, d = {size}"] = 1 - errors.reshape(draws, -1)
+        for method, scores in alone.items():  # without a choice the optimistic score is the honest one
+            tables.append(pd.DataFrame(at_each(method, list(files), 1, scores, scores)).assign(data=f"p = {p}"))
     return pd.concat(tables, ignore_index=True)
-
-
-def _alone(rows: pd.DataFrame, data: str, method: str) -> pd.DataFrame:
-    """Rows of a method without a choice: its optimistic figure is its honest one."""
-    table = rows.groupby("at", sort=False)["error"].agg(["mean", "std", "size"]).reset_index()
-    figures = {"optimistic": 1 - table["mean"], "optimistic_sd": table["std"], "runs": table["size"]}
-    figures |= {"honest": 1 - table["mean"], "honest_sd": table["std"], "configurations": 1}
-    return pd.DataFrame({"data": data, "method": method, "at": table["at"], **figures})
 
 
 def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:

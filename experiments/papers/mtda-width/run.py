@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from experiments.experiment import Experiment, Row
 from experiments.papers import faces
 from experiments.papers.literal_mtda import error, iterate, task_of
-from experiments.protocol import Experiment, Row
 from experiments.report import Report, digits, markdown
 
 WIDTHS, SIZES, ITERATIONS = (200, 300, 400, 500), (39, 99), 25

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.protocol import Experiment, Row, read, unit_scaled
+from experiments.experiment import Experiment, Row, read, unit_scaled
 from experiments.report import Report, markdown
 from raysel import SMR
 from raysel.evaluation.splitters import draw_per_class

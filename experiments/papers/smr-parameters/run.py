@@ -9,9 +9,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from sklearn.neighbors import KNeighborsClassifier
 
+from experiments.experiment import Experiment, Row, read, unit_scaled
 from experiments.papers.printed import printed_smr
 from experiments.papers.rivals import ALPHAS, fitted
-from experiments.protocol import Experiment, Row, read, unit_scaled
 from experiments.report import Report, digits, markdown
 from raysel.evaluation.splitters import draw_per_class, split
 from raysel.numerics.least_squares import least_squares_data

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from experiments.experiment import Experiment, read
 from experiments.papers.selection import METHOD, RIVALS
-from experiments.protocol import Experiment, joined_verdict, read
+from experiments.protocol import joined_verdict
 from experiments.report import Report, digits, markdown
 from raysel import open_comparison
 from raysel.numerics.rankings import redundancy

@@ -11,8 +11,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from sklearn.neighbors import KNeighborsClassifier
 
+from experiments.experiment import Experiment, Row, read, unit_scaled
 from experiments.papers.selection import METHOD, RIVALS, curves, few, sentence, table
-from experiments.protocol import Experiment, Row, joined_verdict, read, triple, unit_scaled, verdict
+from experiments.protocol import joined_verdict, triple, verdict
 from experiments.report import Report, conclusion, digits, markdown
 from raysel.evaluation.splitters import draw_per_class
 
@@ -73,7 +74,7 @@ def measure(experiment: Experiment) -> pd.DataFrame:
             }
             full |= few(experiment, dataset, full) if experiment.fast else {}
             comparison: Any = experiment.compare(data, experiment.config("study"), full)
-            tables.append(triple(experiment, data, comparison, METHOD))
+            tables.append(triple(experiment, data, comparison))
             units = [
                 {"path": str(path), "n_classes": n_classes, "per_class": per_class, "draw": draw}
                 for draw in range(2 if experiment.fast else 4)

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from experiments.experiment import Experiment, Row, read, unit_scaled
 from experiments.papers.rivals import PER_CLASS, fitted, selector
-from experiments.protocol import Experiment, Row, joined_verdict, read, unit_scaled
+from experiments.protocol import joined_verdict
 from experiments.report import Report, markdown
 from raysel import SMR
 from raysel.evaluation.splitters import draw_per_class

@@ -9,8 +9,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from sklearn.neighbors import KNeighborsClassifier
 
+from experiments.experiment import Experiment, Row, read, unit_scaled
 from experiments.papers.rivals import ALPHAS, order_of, selector
-from experiments.protocol import Experiment, Row, read, unit_scaled
 from experiments.report import Report, digits, markdown
 from raysel.evaluation.splitters import draw_per_class
 
