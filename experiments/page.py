@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
+from experiments.papers.selection import CONTROL
 from experiments.protocol import CHANCE
 from experiments.report import Report, digits, draw_scores, markdown, write_figure
 from raysel.numerics.inference import RankComparison, compare_over_data_sets
@@ -121,6 +122,7 @@ def rank_smr(results: Mapping[str, pd.DataFrame]) -> tuple[list[str], RankCompar
     if not {"smr-accuracy", "smr-scenes"} <= results.keys():
         return None
     sets = chosen(results["smr-accuracy"]) | {"LSP": chosen(results["smr-scenes"])["LSP"]}  # OT is a part of LSP
+    del sets[CONTROL]
     table = (
         pd.DataFrame({data: rows.set_index("method")["honest"] for data, rows in sets.items()}).dropna().drop(CHANCE)
     )

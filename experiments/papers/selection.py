@@ -14,10 +14,18 @@ from raysel import Dataset
 
 #: SMR with the settings of its paper, and the paper's selectors.
 METHOD = "SMR as printed"
+#: Data whose labels are permuted.
+CONTROL = "permuted labels"
 RIVALS = ("IG", "ReliefF", "Fisher", "RFS", "GLSPFS", "DFS")
 COLOURS = {METHOD: "#d95f02", "RFS": "#1b9e77", "GLSPFS": "#7570b3", "DFS": "#e7298a", "Fisher": "#66a61e"}
 COLOURS |= {"all features": "#222222"}
 MARKERS = {METHOD: "o", "RFS": "s", "GLSPFS": "^", "DFS": "v", "Fisher": "D", "all features": "x"}
+
+
+def sizes_of(dataset: Dataset) -> list[int]:
+    """Numbers of features: 50, 100, .. 600 as in the paper, or twelve smaller ones where there are not as many."""
+    step = max(1, min(50, dataset.n_features // 13))
+    return [n for n in range(step, 12 * step + 1, step) if n < dataset.n_features]
 
 
 def few(experiment: Experiment, dataset: Dataset, full: Row) -> Row:
@@ -35,7 +43,7 @@ def few(experiment: Experiment, dataset: Dataset, full: Row) -> Row:
     return shorter | {
         "cv.repeats": 2,
         "dataset.classes": [int(c) for c in classes[: max(2, len(classes) // 3)]],
-        "evaluation.n_features": [sizes[0], sizes[len(sizes) // 2], sizes[-1]],
+        "evaluation.n_features": sorted({sizes[0], sizes[len(sizes) // 2], sizes[-1]}),
     }
 
 

@@ -24,13 +24,14 @@ FALL = 1e-9
 def paths(*, files: Row, per_person: int, method: str, seed: int) -> Iterator[Row]:
     """Objective after each iteration."""
     sets = list(faces.splits(files, per_person, 0))
+    size, width = min(SIZE, faces.rank(files, per_person)), min(WIDTH, faces.n_pixels(files))
     if method == "literal":
         rng = np.random.default_rng(seed)
-        tasks = [task_of(X, y, WIDTH, rng) for X, y, _, _ in sets]
-        values = [ratio for ratio, _ in islice(iterate(tasks, WIDTH, SIZE, rng), ITERATIONS)]
+        tasks = [task_of(X, y, width, rng) for X, y, _, _ in sets]
+        values = [ratio for ratio, _ in islice(iterate(tasks, width, size, rng), ITERATIONS)]
     else:
         model = MTDA(
-            n_components=SIZE, method=method, task_weights="uniform", tol=0.0, max_iter=ITERATIONS, random_state=seed
+            n_components=size, method=method, task_weights="uniform", tol=0.0, max_iter=ITERATIONS, random_state=seed
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

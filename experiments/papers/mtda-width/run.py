@@ -30,11 +30,12 @@ def literal(*, files: Row, per_person: int, draw: int, seed: int, width: int, si
 def measure(experiment: Experiment) -> pd.DataFrame:
     """Errors of each task, p, d, d' and draw of the null directions, over the draws of the training sets."""
     files = faces.paths(experiment)
+    widths = [width for width in WIDTHS if width <= faces.n_pixels(files)] or [faces.n_pixels(files)]
     units = [
         {"per_person": p, "draw": draw, "seed": seed, "width": width, "size": size}
         for p in ((2,) if experiment.fast else (2, 3, 4, 5))
         for size in (SIZES[:1] if experiment.fast else SIZES)
-        for width in (WIDTHS[:2] if experiment.fast else WIDTHS)
+        for width in (widths[:2] if experiment.fast else widths)
         for seed in range(1 if experiment.fast else 3)
         for draw in range(2 if experiment.fast else 5)
     ]
@@ -63,7 +64,7 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
     text = (
         f"In the whole space every ratio is {results['ratio'].min():.4f} or above: directions without scatter cost the "
         f"ratio nothing, and tell nothing of test images. The least mean error is {digits(means.min())} (d' = {best}, "
-        f"d = {size}); between d' = {WIDTHS[0]} and {WIDTHS[-1]} the mean moves by "
+        f"d = {size}); between d' = {results['width'].min()} and {results['width'].max()} the mean moves by "
         f"{digits(np.ptp(means.groupby('width').mean()))}, "
         f"and which null directions are drawn moves a row by up to {digits(within.max())}. Mean over "
         f"{int(results['runs'].max())} draws of p training images a person, in brackets the range over "

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.experiment import Experiment, Row, read
-from experiments.papers.selection import METHOD, RIVALS, curves, few, sentence, table
+from experiments.papers.selection import CONTROL, METHOD, RIVALS, curves, few, sentence, sizes_of, table
 from experiments.protocol import CHANCE, Scores, at_each, joined_verdict, scores_of, triple, verdict
 from experiments.report import Report, conclusion, digits, markdown
 
@@ -22,8 +22,9 @@ SETTINGS = {
     "USPS": (4, 20, [*range(10, 101, 10), 150, 200]),
 }
 SIDES = (4, 7, 10, 12, 14, 17, 20, 24)
-#: Data that tell nothing: samples of each class, and methods.
-CONTROL, CONTROL_SIZE, CONTROLLED = "permuted labels", 100, (METHOD, "GLSPFS", "Fisher", "all features")
+#: Data that tell nothing: samples of each class, draws, and methods.
+CONTROL_SIZE, CONTROL_DRAWS = 100, 5
+CONTROLLED = (METHOD, "GLSPFS", "Fisher", "all features")
 
 
 def changes(path: Path, data: str) -> Row:
@@ -31,14 +32,14 @@ def changes(path: Path, data: str) -> Row:
     dataset = read(str(path))
     side = min(dataset.layout.shape)
     smallest = int(np.bincount(dataset.y).min())
-    per_class, draws, sizes = SETTINGS.get(data, (min(5, smallest // 2), 5, range(50, 601, 50)))
+    per_class, draws, sizes = SETTINGS.get(data, (min(5, smallest // 2), 5, sizes_of(dataset)))
     return {
         "dataset.path": str(path),
         "cv.train_per_class": per_class,
         "cv.repeats": draws,
-        "evaluation.n_features": [n for n in sizes if n < dataset.n_features],
+        "evaluation.n_features": list(sizes),
         "compare.LS21.solver.params.rank": side,
-        "compare.2DLDA.solver.space.n_components": [[k, k] for k in SIDES if k <= side],
+        "compare.2DLDA.solver.space.n_components": [[k, k] for k in SIDES if k <= side] or [[side, side]],
     }
 
 
@@ -65,7 +66,7 @@ def on_permuted_labels(experiment: Experiment, data: str) -> pd.DataFrame:
     changed = {
         name: value for name, value in changes(permuted(experiment, data), data).items() if "compare" not in name
     }
-    changed |= {"cv.repeats": 2} if experiment.fast else {}
+    changed["cv.repeats"] = 2 if experiment.fast else CONTROL_DRAWS
     return triple(experiment, CONTROL, experiment.compare(CONTROL, config, changed))
 
 

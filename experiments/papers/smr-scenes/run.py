@@ -12,14 +12,14 @@ from matplotlib.figure import Figure
 from sklearn.neighbors import KNeighborsClassifier
 
 from experiments.experiment import Experiment, Row, read, unit_scaled
-from experiments.papers.selection import METHOD, RIVALS, curves, few, sentence, table
+from experiments.papers.selection import METHOD, RIVALS, curves, few, sentence, sizes_of, table
 from experiments.protocol import joined_verdict, triple, verdict
 from experiments.report import Report, conclusion, digits, markdown
 from raysel.evaluation.splitters import draw_per_class
 
 #: Number of leading classes of each set; None: all.
 SETS = {"OT": 8, "LSP": None}
-PER_CLASS, SIZES = 50, range(50, 601, 50)
+PER_CLASS = 50
 
 
 def without_twins(experiment: Experiment, data: str) -> Path:
@@ -70,7 +70,7 @@ def measure(experiment: Experiment) -> pd.DataFrame:
                 "dataset.path": str(path),
                 "dataset.classes": [int(c) for c in classes[:n_classes]],
                 "cv.train_per_class": per_class,
-                "evaluation.n_features": [size for size in SIZES if size < dataset.n_features],
+                "evaluation.n_features": sizes_of(dataset),
             }
             full |= few(experiment, dataset, full) if experiment.fast else {}
             comparison: Any = experiment.compare(data, experiment.config("study"), full)
