@@ -79,8 +79,8 @@ class OuterFold:
         self.X_train, self.y_train = scaler.fit_transform(X[fold.train]), y[fold.train]
         self.X_test, self.y_test = scaler.transform(X[fold.test]), y[fold.test]
         self._solver = partial(study.solver, random_state=fold.random_state(study.config.seed))
-        by_features = study.config.evaluation.classifier != "native"
-        constant = np.ptp(X[fold.train], axis=0) == 0 if by_features else None  # such features are never selected
+        # Constant features are never selected.
+        constant = None if study.evaluation.is_native else np.ptp(X[fold.train], axis=0) == 0
         sets = self.X_train, self.y_train, self.X_test, self.y_test
         #: Scores of a fitted solver on the test samples, as the study computes them.
         self.score = study.evaluation.scorer(*sets, 0, constant, known={})
@@ -130,7 +130,7 @@ def scores_of(experiment: Experiment, label: str, study: Any) -> tuple[Scores, l
 
 def is_native(study: Any) -> bool:
     """Whether the method of a study classifies itself, so that there is no number of features."""
-    return bool(study.config["evaluation"]["classifier"] == "native")
+    return bool(study.facts.is_native)
 
 
 def places_of(study: Any) -> list[str]:

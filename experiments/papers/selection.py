@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from experiments.experiment import Experiment, Row
 from experiments.protocol import Verdict
-from experiments.report import cpu, digits, less, p_value, tried
+from experiments.report import cpu, digits, less, p_value, panels, tried
 from raysel import Dataset
 
 #: SMR with the settings of its paper, and the paper's selectors.
@@ -84,6 +86,17 @@ def sentence(data: str, rows: pd.DataFrame, verdict: Verdict) -> str:
     return f"{text}; {', '.join(beside)}."
 
 
+def draw_curves(of_each: Mapping[str, pd.DataFrame]) -> Figure:
+    """Draw accuracies over the number of features, a panel a data set; SMR's optimistic one is dashed."""
+    figure, axes = panels(len(of_each), 2, 2.3)
+    for ax, (data, rows) in zip(axes, of_each.items(), strict=True):
+        curves(ax, rows)
+        ax.set_title(data)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=7)
+    return figure
+
+
 def curves(ax: Any, rows: pd.DataFrame) -> None:
     """Draw the honest accuracy at each number of features, and SMR's optimistic one."""
     for method, colour in COLOURS.items():
@@ -98,4 +111,3 @@ def curves(ax: Any, rows: pd.DataFrame) -> None:
         if method == METHOD:
             ax.plot(at, own["optimistic"], "--", color=colour, linewidth=1, label=f"{method}, optimistic")
     ax.set(xlabel="number of features s", ylabel="test accuracy")
-    ax.spines[["top", "right"]].set_visible(False)

@@ -14,7 +14,7 @@ from experiments.experiment import Experiment, Row, read
 from experiments.papers import faces
 from experiments.papers.literal_mtda import error, iterate, task_of
 from experiments.protocol import joined_verdict, summary, triple, verdict
-from experiments.report import Report, conclusion, digits, draw_scores, markdown, p_value, tried
+from experiments.report import Report, compared, conclusion, digits, draw_scores, markdown, p_value, panels, tried
 
 METHOD, RIVALS = "MTDA", ("PCA", "LDA-rt", "LDA-tr", "Aggregate")
 SIZES = (9, 20, 39, 67)
@@ -102,26 +102,24 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         optimistic=", ".join(f"{data} {digits(1 - row['optimistic'])}" for data, row in means.items()),
         honest=", ".join(f"{data} {digits(1 - row['honest'])}" for data, row in means.items()),
         verdict=joined_verdict([one.holds for one in verdicts.values()]),
-        conclusion=conclusion(METHOD, verdicts, "accuracy, mean over tasks,"),
+        conclusion=conclusion(METHOD, verdicts, "With p training images a person (mean accuracy of the tasks)"),
+        compared=compared(METHOD, verdicts, pd.Series({data: row["optimistic"] for data, row in means.items()})),
         text="; ".join(sentences)
         + ". Errors of the nearest neighbour; a task's figures are those of the configuration "
         "that its own inner scores choose, the mean over tasks of one configuration for all. PIE is the frontal "
         "stand-in.",
         table="\n\n".join(parts),
-        figure=draw(of_each),
+        figure=lambda: draw(of_each),
     )
 
 
 def draw(of_each: dict[str, pd.DataFrame]) -> Figure:
     """Optimistic and honest mean error of each method, joined by a line, a panel each p."""
-    figure = Figure(figsize=(9, 2.7 * ((len(of_each) + 1) // 2)), layout="constrained")
-    axes = figure.subplots((len(of_each) + 1) // 2, min(2, len(of_each)), squeeze=False).ravel()
-    for ax, (data, rows) in zip(axes, of_each.items(), strict=False):
+    figure, axes = panels(len(of_each), 2, 2.4)
+    for ax, (data, rows) in zip(axes, of_each.items(), strict=True):
         chosen = rows[rows["at"] == "chosen"]
         draw_scores(ax, chosen.assign(**{name: 1 - chosen[name] for name in ("optimistic", "honest")}), METHOD)
         ax.invert_yaxis()
         ax.set(title=data, xlabel="mean error")
-    for ax in axes[len(of_each) :]:
-        ax.axis("off")
     axes[0].legend(frameon=False, fontsize=7)
     return figure

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from experiments.experiment import Experiment, Row
 from experiments.papers import faces
 from experiments.papers.literal_mtda import error, iterate, task_of
-from experiments.report import Report, digits, markdown
+from experiments.report import Report, digits, markdown, panels
 
 WIDTHS, SIZES, ITERATIONS = (200, 300, 400, 500), (39, 99), 25
 
@@ -79,22 +79,21 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
         verdict="holds" if insensitive and best in (400, 500) else "does not hold",
         text=text,
         table=markdown(pd.DataFrame(lines)),
-        figure=draw(results),
+        figure=lambda: draw(results),
     )
 
 
 def draw(results: pd.DataFrame) -> Figure:
     """Error by d', a panel a task, a line each p."""
     names = list(dict.fromkeys(results["data"]))
-    figure = Figure(figsize=(9, 3), layout="constrained")
-    for ax, name in zip(figure.subplots(1, len(names), sharey=True, squeeze=False)[0], names, strict=True):
+    figure, axes = panels(len(names), 3, 2.4, sharey=True)
+    for ax, name in zip(axes, names, strict=True):
         own = results[(results["data"] == name) & (results["size"] == results["size"].min())]
         for (p, rows), marker in zip(own.groupby("per_person"), "os^D", strict=False):
             of = rows.groupby("width")["mean"].agg(["mean", "min", "max"])
             spread = np.clip([of["mean"] - of["min"], of["max"] - of["mean"]], 0, None)
-            ax.errorbar(of.index, of["mean"], spread, marker=marker, capsize=2, label=f"p = {p}")
+            ax.errorbar(of.index, of["mean"], spread, marker=marker, markersize=4, capsize=2, label=f"p = {p}")
         ax.set(title=name, xlabel="d'", ylim=(0, 1))
-        ax.spines[["top", "right"]].set_visible(False)
-    figure.axes[0].set_ylabel("error on the test images")
-    figure.axes[0].legend(frameon=False, fontsize=8)
+    axes[0].set_ylabel("error on the test images")
+    axes[0].legend(frameon=False, fontsize=7)
     return figure

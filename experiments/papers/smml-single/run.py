@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.experiment import Experiment, Row, read
-from experiments.papers.fusion import BEYOND, METHOD, compared, drawn, members, sentence, table
+from experiments.papers.fusion import BEYOND, METHOD, common, drawn, members, sentence, table
 from experiments.protocol import triple, verdict
 from experiments.report import Report, markdown
 
@@ -46,5 +46,5 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         table="\n\n".join(
             f"## {data}\n\n{markdown(table(rows, published, data, ['accuracy']))}" for data, rows in of_each.items()
         ),
-        **compared(of_each, verdicts, printed, "MSRC-v1", "accuracy"),
+        **common(of_each, verdicts, printed, "MSRC-v1", "accuracy", "one label"),
     )

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from experiments.experiment import Experiment, Row, read
-from experiments.papers.selection import CONTROL, METHOD, RIVALS, curves, few, sentence, sizes_of, table
+from experiments.papers.selection import CONTROL, METHOD, RIVALS, draw_curves, few, sentence, sizes_of, table
 from experiments.protocol import CHANCE, Scores, at_each, joined_verdict, scores_of, triple, verdict
-from experiments.report import Report, conclusion, digits, markdown
+from experiments.report import Report, compared, conclusion, digits, markdown
 
 #: Training images a class, draws, numbers of pixels.
 SETTINGS = {
@@ -112,21 +111,9 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         optimistic=", ".join(f"{data} {digits(value)}" for data, value in own["optimistic"].items()),
         honest=", ".join(f"{data} {digits(value)}" for data, value in own["honest"].items()),
         verdict=joined_verdict([one.holds for one in verdicts.values()]),
-        conclusion=conclusion(METHOD, verdicts, "accuracy"),
+        conclusion=conclusion(METHOD, verdicts, "On faces and digits (accuracy)"),
+        compared=compared(METHOD, verdicts, own["optimistic"]),
         text=text + " ".join(sentence(data, rows, verdicts[data]) for data, rows in of_each.items()),
         table="\n\n".join(f"## {data}\n\n{markdown(table(rows))}" for data, rows in tables.items()),
-        figure=draw(of_each),
+        figure=lambda: draw_curves(of_each),
     )
-
-
-def draw(of_each: dict[str, pd.DataFrame]) -> Figure:
-    """Honest accuracy over the number of pixels, a panel a data set; SMR's optimistic one dashed."""
-    figure = Figure(figsize=(9, 2.9 * ((len(of_each) + 1) // 2)), layout="constrained")
-    axes = figure.subplots((len(of_each) + 1) // 2, min(2, len(of_each)), squeeze=False).ravel()
-    for ax, (data, rows) in zip(axes, of_each.items(), strict=False):
-        curves(ax, rows)
-        ax.set_title(data)
-    for ax in axes[len(of_each) :]:
-        ax.axis("off")
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside right center", frameon=False, fontsize=7)
-    return figure
