@@ -80,7 +80,7 @@ class Experiment:
         A unit is a mapping of plain values, the arguments of the function; ``constant`` are arguments that it takes
         besides. Each row has the values of its unit. The order is that of the units, whichever ends first.
         """
-        named = {_key(unit, constant): unit for unit in units}
+        named = {unit_key(unit, constant): unit for unit in units}
         file = self.output / f"{function.__name__}.jsonl"
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("a+", encoding="utf-8") as lines:
@@ -139,7 +139,7 @@ def _rows(function: Callable[..., Iterable[Row]], unit: Row) -> list[Row]:
     return list(function(**unit))
 
 
-def _key(unit: Row, constant: Row) -> str:
+def unit_key(unit: Row, constant: Row) -> str:
     """Unit as text; of data sets the bytes count, not the place."""
     files = [fingerprint(file) for file in constant.get("files", {}).values()]
     hashed = {"path": fingerprint(unit["path"])} if "path" in unit else {"files": files} if files else {}

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from experiments import run as command
-from experiments.experiment import HERE, Experiment
+from experiments.experiment import HERE, Experiment, unit_key
 from experiments.page import SCORED, write_page
 from experiments.protocol import Scores, Verdict, joined_verdict, verdict
 from experiments.report import read_results, write_report
@@ -208,6 +208,16 @@ def assert_permuted_labels_give_chance(results: pd.DataFrame) -> None:
     assert len(searched)
     assert (searched["optimistic"] > searched["honest"]).all()
     assert (searched["optimistic"] > 0.1).all()
+
+
+def test_units_are_told_apart_by_what_their_files_hold(tmp_path):
+    for name, text in (("a", "one"), ("same", "one"), ("b", "two")):
+        (tmp_path / name).write_text(text)
+    a, same, b = (str(tmp_path / name) for name in ("a", "same", "b"))
+    assert unit_key({"path": a, "draw": 0}, {}) == unit_key({"path": same, "draw": 0}, {})
+    assert unit_key({"path": a, "draw": 0}, {}) != unit_key({"path": b, "draw": 0}, {})
+    assert unit_key({"draw": 0}, {"files": {"task": a}}) == unit_key({"draw": 0}, {"files": {"task": same}})
+    assert unit_key({"draw": 0}, {"files": {"task": a}}) != unit_key({"draw": 0}, {"files": {"task": b}})
 
 
 @pytest.mark.slow

@@ -107,7 +107,7 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
     return Report(
         title="SMR against the selectors of its paper",
         claim="SMR's pixels give the best accuracy almost everywhere (Table I, Fig. 4).",
-        published=published["where"].iloc[0],
+        published=published["where"].iloc[0].partition(": ")[2].partition(";")[0],
         optimistic=", ".join(f"{data} {digits(value)}" for data, value in own["optimistic"].items()),
         honest=", ".join(f"{data} {digits(value)}" for data, value in own["honest"].items()),
         verdict=joined_verdict([one.holds for one in verdicts.values()]),

@@ -103,7 +103,7 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
     return Report(
         title="SMR on scenes",
         claim="SMR's features give the best accuracy and mean average precision on OT and LSP (Figs. 8, 9).",
-        published=published["where"].iloc[0],
+        published=published["where"].iloc[0].partition(": ")[2].partition(";")[0],
         optimistic=", ".join(f"{row.data} {digits(row.optimistic)}" for row in chosen.itertuples()),
         honest=", ".join(f"{row.data} {digits(row.honest)}" for row in chosen.itertuples()),
         verdict=joined_verdict([one.holds for one in verdicts.values()]),

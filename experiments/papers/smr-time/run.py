@@ -111,11 +111,12 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
                 line[data] += f" (paper {paper.loc[method, data] / paper.loc['IG', data]:.3g})"
         lines.append(line)
     ratios = now.loc[OURS] / now.loc["IG"]
+    span = f"{float(f'{ratios.min():.2g}'):.0f} to {float(f'{ratios.max():.2g}'):.0f}"
     literal = (now.loc[LITERAL] / now.loc[OURS]).dropna() if LITERAL in now.index else pd.Series(dtype=float)
     two = [set(now[data].drop(LITERAL, errors="ignore").nlargest(2).index) for data in now.columns]
     slower = [int((now.loc[OURS] > now.loc[method]).sum()) for method in PARAMS]
     text = (
-        f"SMR takes {ratios.min():.2g} to {ratios.max():.2g} times the CPU time of information gain; it is slower than "
+        f"SMR takes {span} times the CPU time of information gain; it is slower than "
         f"{sum(n == len(now.columns) for n in slower)} of {len(PARAMS)} rivals on all {len(now.columns)} data sets. "
         + (
             f"The literal form, with Kronecker products, takes {literal.min():.0f} to {literal.max():.0f} times SMR's. "
@@ -134,7 +135,7 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
             f"{paper.loc[OURS].div(paper.loc['IG']).max():.0f} times IG"
         ),
         optimistic="",
-        honest=f"SMR {ratios.min():.2g} to {ratios.max():.2g} times IG",
+        honest=f"SMR {span} times IG",
         verdict=joined_verdict([heaviest <= {OURS, "DFS"} for heaviest in two]),
         text=text,
         table="CPU seconds, the ratio to information gain, and that ratio in the paper.\n\n"
