@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+from experiments.papers.selection import CONTROL
 from experiments.protocol import CHANCE
-from experiments.report import Report, digits, draw_scores, markdown, write_figure
+from experiments.report import STYLE, Report, digits, draw_scores, markdown, panels, write_figure
 from raysel.numerics.inference import RankComparison, compare_over_data_sets
 from raysel.results.displays.critical_difference import RankDiagram
 
@@ -32,12 +34,23 @@ SCORED = {
 PLURAL = {"holds": "hold", "holds on some sets": "hold on some sets", "does not hold": "do not hold"}
 INTRODUCTION = """# What survives of three papers
 
-Every table and figure of the papers behind raysel's solvers, made again by one command. *Published* is the paper's
-figure. *Optimistic* is what careless tuning gives: the configuration with the best mean test score. *Honest* chooses by
-inner scores alone: what a user gets on new samples. A method *holds* if its honest figure is above every rival's and
-its difference to the best other, the rival with the best inner score, has P < .05 by Holm."""
-SCORES = """Honest score (filled) and optimistic score (hollow) of each method; the papers' own are orange diamonds.
-SMR and MTDA: accuracy of the nearest neighbour; SMML: accuracy, or macro F1 where samples have several labels."""
+Three papers propose the methods behind raysel's solvers: SMR and MTDA select or combine pixels, SMML weighs several
+descriptions of an image. Each claims to be better than its rivals. Every table and figure of theirs is made again here.
+
+Each result has three figures. *Published* is the paper's. *Optimistic* is the test score of the configuration whose
+mean test score is the best: the test samples have chosen it, so it is too high. *Honest* lets inner folds of the
+training samples choose: it is what a user gets on new samples. A claim to be the best *holds* on a data set if the
+method's honest score is above every rival's, and its difference to the *best other*, the rival with the best inner
+score, has P < .05 after Holm's correction."""
+SCORES = """## Optimistic and honest scores
+
+Honest score (filled) and optimistic score (hollow) of each method; the papers' own are orange diamonds. SMR and MTDA:
+accuracy of the nearest neighbour; SMML: accuracy, or macro F1 where samples have several labels. p: training images a
+person. In the first panel the labels are permuted, so that nothing can be learnt: honest scores are chance there,
+optimistic ones above it."""
+COMPARED = """## The papers' methods and the best other
+
+Scores as above; the last column is the P value of the difference of the two honest scores."""
 DIFFERENCES = """## What differs from the papers
 
 - A study chooses one configuration and one number of features by its inner scores; the papers draw the best
@@ -59,11 +72,14 @@ COMMANDS = """## Run it
 
 def write_page(folder: Path, reports: Mapping[str, Report], results: Mapping[str, pd.DataFrame]) -> None:
     """Write README.md, scores.svg and, from five independent sets on, ranks.svg."""
-    parts = [INTRODUCTION, "\n".join(_sentences(reports)), markdown(_table(reports))]
+    parts = [INTRODUCTION, "## What survives", "\n".join(_sentences(reports)), markdown(_table(reports))]
+    if listed := [one.compared for one in reports.values() if one.compared is not None]:
+        parts += [COMPARED, markdown(pd.concat(listed))]
     scored = {name: results[name] for name in SCORED if name in results}
     if scored:
         parts += [SCORES, "![scores](scores.svg)"]
-        write_figure(folder / "scores", _scores(scored))
+        with rc_context(STYLE):
+            write_figure(folder / "scores", _scores(scored))
     if (ranks := rank_smr(results)) is not None:
         labels, ranking = ranks
         figure, sentence = _ranks(labels, ranking)
@@ -79,18 +95,18 @@ def _sentences(reports: Mapping[str, Report]) -> list[str]:
         own = [one for name, one in reports.items() if name.startswith(start)]
         verdicts = Counter(one.verdict for one in own)
         counts = ", ".join(
-            f"{n} {PLURAL.get(verdict, verdict) if n > 1 else verdict}" for verdict, n in verdicts.items()
+            f"{n} {PLURAL.get(verdict, verdict) if n > 1 else verdict}" for verdict, n in sorted(verdicts.items())
         )
-        conclusion = " ".join(one.conclusion for one in own if one.conclusion)
+        conclusions = " ".join(one.conclusion for one in own if one.conclusion)
         if own:
-            lines.append(f"- **{paper}**: of {len(own)} claims, {counts}. {conclusion}".rstrip())
+            lines.append(f"- **{paper}**: of {len(own)} claims {counts}. {conclusions}".rstrip())
     return lines
 
 
 def _table(reports: Mapping[str, Report]) -> pd.DataFrame:
     return pd.DataFrame([
-        {"experiment": f"[{name}](papers/{name}/README.md)", "claim": one.claim, "published": one.published}
-        | {"optimistic": one.optimistic, "honest": one.honest, "verdict": f"**{one.verdict}**"}
+        {"claim": one.claim, "verdict": f"**{one.verdict}**", "published": one.published}
+        | {"optimistic": one.optimistic, "honest": one.honest, "details": f"[{name}](papers/{name}/README.md)"}
         for name, one in reports.items()
     ])  # fmt: skip
 
@@ -102,17 +118,16 @@ def chosen(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def _scores(scored: Mapping[str, pd.DataFrame]) -> Figure:
     """A panel a data set, with one line a method."""
-    panels = [(SCORED[name], data, rows) for name, table in scored.items() for data, rows in chosen(table).items()]
-    n_rows = -(-len(panels) // 3)
-    figure = Figure(figsize=(10, 3.2 * n_rows), layout="constrained")
-    axes = figure.subplots(n_rows, 3, squeeze=False).ravel()
-    for ax, (own, data, rows) in zip(axes, panels, strict=False):
+    shown = [(SCORED[name], data, rows) for name, table in scored.items() for data, rows in chosen(table).items()]
+    # Rows as high as their methods need.
+    longest = [max(len(rows) for _, _, rows in shown[i : i + 2]) + 4 for i in range(0, len(shown), 2)]
+    figure, axes = panels(len(shown), 2, 0.135 * sum(longest) / len(longest), height_ratios=longest)
+    for ax, (own, data, rows) in zip(axes, shown, strict=True):
         draw_scores(ax, rows, own)
         chance = rows.set_index("method")["honest"].get(CHANCE)
         named = f"MTDA, {data}" if data.startswith("p = ") else data
-        ax.set_title(named if chance is None else f"{named} (chance {digits(chance)})", fontsize=9, loc="right")
-    for ax in axes[len(panels) :]:
-        ax.axis("off")
+        ax.set_title(named if chance is None else f"{named} (chance {digits(chance)})", loc="right")
+    axes[0].legend(frameon=False, fontsize=7)
     return figure
 
 
@@ -121,6 +136,7 @@ def rank_smr(results: Mapping[str, pd.DataFrame]) -> tuple[list[str], RankCompar
     if not {"smr-accuracy", "smr-scenes"} <= results.keys():
         return None
     sets = chosen(results["smr-accuracy"]) | {"LSP": chosen(results["smr-scenes"])["LSP"]}  # OT is a part of LSP
+    del sets[CONTROL]
     table = (
         pd.DataFrame({data: rows.set_index("method")["honest"] for data, rows in sets.items()}).dropna().drop(CHANCE)
     )

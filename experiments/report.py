@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.protocol import CHANCE, LEVEL, Verdict
+
+#: Width of a figure in inches: its texts can be read in print, and on a phone, which scales it to its width.
+WIDTH = 6.4
+STYLE = {"font.size": 8, "axes.titlesize": 9, "axes.labelsize": 8, "svg.hashsalt": "raysel", "svg.fonttype": "none"}
 
 
 @dataclass(frozen=True)
@@ -31,9 +36,11 @@ class Report:
     #: Text of the README below the claim, in Markdown, and the whole table.
     text: str
     table: str
-    figure: Figure | None = None
-    #: Sentence on the method's main figures for the page; of the main experiments only.
+    #: Draws the figure.
+    figure: Callable[[], Figure] | None = None
+    #: Sentence on the method and the best other for the page, and their figures; of the main experiments only.
     conclusion: str = ""
+    compared: pd.DataFrame | None = None
 
 
 def write_results(folder: Path, results: pd.DataFrame) -> None:
@@ -53,7 +60,8 @@ def write_report(folder: Path, report: Report) -> None:
     lines = [f"# {report.title}", f"**Claim.** {report.claim}", f"**Verdict: {report.verdict}.** {report.text}"]
     if report.figure is not None:
         lines.append("![figure](figure.svg)")
-        write_figure(folder / "figure", report.figure)
+        with rc_context(STYLE):
+            write_figure(folder / "figure", report.figure())
     lines.append(report.table)
     (folder / "README.md").write_text("\n\n".join(lines) + "\n", encoding="utf-8")
 
@@ -61,21 +69,43 @@ def write_report(folder: Path, report: Report) -> None:
 def write_figure(path: Path, figure: Figure) -> None:
     """Write a figure as SVG and PNG, without the date."""
     for kind, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
-        with rc_context({"svg.hashsalt": "raysel", "svg.fonttype": "none"}):
+        with rc_context(STYLE):
             figure.savefig(path.with_suffix(f".{kind}"), metadata=metadata, dpi=130)
 
 
-def conclusion(method: str, verdicts: Mapping[str, Verdict], metric: str) -> str:
-    """Say how a method compares with the best other, data set by data set."""
-    compared = [
-        f"{data} {digits(one.method)} and {digits(one.other)} ({one.best_other})" for data, one in verdicts.items()
-    ]
+def panels(n: int, columns: int, height: float, **options: Any) -> tuple[Figure, list[Axes]]:
+    """Return a figure of n panels in rows of this height in inches; ``options`` are those of ``Figure.subplots``.
+
+    It is called and drawn with the parameters of STYLE.
+    """
+    columns = min(columns, n)
+    rows = -(-n // columns)
+    figure = Figure(figsize=(WIDTH, height * rows), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, **options).ravel()
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+    for ax in axes[n:]:
+        ax.axis("off")
+    return figure, list(axes[:n])
+
+
+def conclusion(method: str, verdicts: Mapping[str, Verdict], where: str) -> str:
+    """Say on how many data sets a method is better or worse than the best other."""
     better = sum(one.method > one.other and one.p < LEVEL for one in verdicts.values())
     worse = sum(one.method < one.other and one.p < LEVEL for one in verdicts.values())
     return (
-        f"Honest {metric} of {method} and of the best other: {', '.join(compared)}; {method} is better (P < "
-        f"{digits(LEVEL, 2)}) on {better} and worse on {worse} of {len(verdicts)}."
+        f"{where} {method} is better than the best other (P < {digits(LEVEL, 2)}) in {better} of {len(verdicts)} "
+        f"comparisons, and worse in {worse}."
     )
+
+
+def compared(method: str, verdicts: Mapping[str, Verdict], optimistic: pd.Series) -> pd.DataFrame:
+    """Return a line a data set: the method and the best other; ``optimistic`` scores of the method by data set."""
+    return pd.DataFrame([
+        {"method": method, "data": data, "optimistic": digits(optimistic[data]), "honest": digits(one.method)}
+        | {"best other": one.best_other, "its honest": digits(one.other), "difference": p_value(one.p)}
+        for data, one in verdicts.items()
+    ])  # fmt: skip
 
 
 def draw_scores(ax: Axes, rows: pd.DataFrame, own: str) -> None:
@@ -93,9 +123,8 @@ def draw_scores(ax: Axes, rows: pd.DataFrame, own: str) -> None:
         (shown[is_own], "#d95f02", "D", f"honest, {own}"),
     ):
         ax.scatter(some["honest"], some.index, color=colour, marker=marker, s=18, zorder=3, label=label)
-    ax.set_yticks(shown.index, shown["method"], fontsize=7)
+    ax.set_yticks(shown.index, [fill(method, 22) for method in shown["method"]], fontsize=7, linespacing=0.9)
     ax.tick_params(axis="x", labelsize=7)
-    ax.spines[["top", "right"]].set_visible(False)
 
 
 def markdown(table: pd.DataFrame) -> str:

@@ -14,8 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from experiments.experiment import HERE, Experiment
 from experiments.page import write_page
-from experiments.protocol import HERE, Experiment
 from experiments.report import read_results, write_report, write_results
 from raysel.core.errors import RayselError
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from experiments.protocol import Experiment, read, unit_scaled
+from experiments.experiment import Experiment, read, unit_scaled
 from raysel.evaluation.splitters import draw_per_class
 
 TASKS = {"AR": "AR (MTDA)", "ORL": "ORL (MTDA)", "PIE": "PIE"}
@@ -27,3 +27,13 @@ def splits(files: dict[str, str], per_person: int, draw: int) -> Iterator[Split]
         X = unit_scaled(data)
         train, test = draw_per_class(data.y, per_person, groups=None, random_state=draw)
         yield X[train], data.y[train], X[test], data.y[test]
+
+
+def n_pixels(files: dict[str, str]) -> int:
+    """Number of pixels of the task that has the fewest."""
+    return min(read(file).n_features for file in files.values())
+
+
+def rank(files: dict[str, str], per_person: int) -> int:
+    """Smallest rank of the tasks' total scatter of a training set."""
+    return min(min(read(file).n_features, len(np.unique(read(file).y)) * per_person - 1) for file in files.values())

@@ -10,8 +10,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.protocol import Experiment, Row, Verdict, joined_verdict
-from experiments.report import conclusion, cpu, digits, draw_scores, less, p_value, tried
+from experiments.experiment import Experiment, Row
+from experiments.protocol import Verdict, joined_verdict
+from experiments.report import compared, conclusion, cpu, digits, draw_scores, less, p_value, panels, tried
 from raysel import load_dataset
 from raysel.core.errors import DataError
 from raysel.data.layouts import Modalities
@@ -94,16 +95,21 @@ def table(rows: pd.DataFrame, published: pd.DataFrame, data: str, metrics: list[
 
 def draw(of_each: Mapping[str, pd.DataFrame], metric: str) -> Figure:
     """Draw the scores of every method, a panel a data set."""
-    figure = Figure(figsize=(9, 4.4), layout="constrained")
-    for ax, (data, rows) in zip(figure.subplots(1, len(of_each), squeeze=False)[0], of_each.items(), strict=True):
+    figure, axes = panels(len(of_each), 2, 3.8)
+    for ax, (data, rows) in zip(axes, of_each.items(), strict=True):
         draw_scores(ax, rows, METHOD)
         ax.set_title(f"{data}, {metric}")
-    figure.axes[0].legend(frameon=False, fontsize=7)
+    axes[0].legend(frameon=False, fontsize=7)
     return figure
 
 
-def compared(
-    of_each: Mapping[str, pd.DataFrame], verdicts: Mapping[str, Verdict], published: pd.Series, on: str, metric: str
+def common(
+    of_each: Mapping[str, pd.DataFrame],
+    verdicts: Mapping[str, Verdict],
+    published: pd.Series,
+    on: str,
+    metric: str,
+    labels: str,
 ) -> dict[str, Any]:
     """Return the parts of a report that every table of SMML has; ``published``: figures of the data set ``on``."""
     own = {data: rows.set_index("method").loc[METHOD] for data, rows in of_each.items()}
@@ -113,8 +119,9 @@ def compared(
         "optimistic": ", ".join(f"{data} {digits(row['optimistic'])}" for data, row in own.items()),
         "honest": ", ".join(f"{data} {digits(row['honest'])}" for data, row in own.items()),
         "verdict": joined_verdict([one.holds for one in verdicts.values()]),
-        "conclusion": conclusion(METHOD, verdicts, metric),
-        "figure": draw(of_each, metric),
+        "conclusion": conclusion(METHOD, verdicts, f"With {labels} a sample ({metric})"),
+        "compared": compared(METHOD, verdicts, pd.Series({data: row["optimistic"] for data, row in own.items()})),
+        "figure": lambda: draw(of_each, metric),
     }
 
 

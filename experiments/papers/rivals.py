@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from experiments.experiment import Row
 from experiments.papers.printed import printed_smr
-from experiments.protocol import Row
 from raysel import Dataset
 from raysel.base.registry import build_solver
 

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
-from experiments.protocol import Experiment, Row, Verdict
-from experiments.report import cpu, digits, less, p_value, tried
+from experiments.experiment import Experiment, Row
+from experiments.protocol import Verdict
+from experiments.report import cpu, digits, less, p_value, panels, tried
 from raysel import Dataset
 
 #: SMR with the settings of its paper, and the paper's selectors.
 METHOD = "SMR as printed"
+#: Data whose labels are permuted.
+CONTROL = "permuted labels"
 RIVALS = ("IG", "ReliefF", "Fisher", "RFS", "GLSPFS", "DFS")
 COLOURS = {METHOD: "#d95f02", "RFS": "#1b9e77", "GLSPFS": "#7570b3", "DFS": "#e7298a", "Fisher": "#66a61e"}
 COLOURS |= {"all features": "#222222"}
 MARKERS = {METHOD: "o", "RFS": "s", "GLSPFS": "^", "DFS": "v", "Fisher": "D", "all features": "x"}
+
+
+def sizes_of(dataset: Dataset) -> list[int]:
+    """Numbers of features: 50, 100, .. 600 as in the paper, or twelve smaller ones where there are not as many."""
+    step = max(1, min(50, dataset.n_features // 13))
+    return [n for n in range(step, 12 * step + 1, step) if n < dataset.n_features]
 
 
 def few(experiment: Experiment, dataset: Dataset, full: Row) -> Row:
@@ -34,7 +45,7 @@ def few(experiment: Experiment, dataset: Dataset, full: Row) -> Row:
     return shorter | {
         "cv.repeats": 2,
         "dataset.classes": [int(c) for c in classes[: max(2, len(classes) // 3)]],
-        "evaluation.n_features": [sizes[0], sizes[len(sizes) // 2], sizes[-1]],
+        "evaluation.n_features": sorted({sizes[0], sizes[len(sizes) // 2], sizes[-1]}),
     }
 
 
@@ -75,6 +86,17 @@ def sentence(data: str, rows: pd.DataFrame, verdict: Verdict) -> str:
     return f"{text}; {', '.join(beside)}."
 
 
+def draw_curves(of_each: Mapping[str, pd.DataFrame]) -> Figure:
+    """Draw accuracies over the number of features, a panel a data set; SMR's optimistic one is dashed."""
+    figure, axes = panels(len(of_each), 2, 2.3)
+    for ax, (data, rows) in zip(axes, of_each.items(), strict=True):
+        curves(ax, rows)
+        ax.set_title(data)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=7)
+    return figure
+
+
 def curves(ax: Any, rows: pd.DataFrame) -> None:
     """Draw the honest accuracy at each number of features, and SMR's optimistic one."""
     for method, colour in COLOURS.items():
@@ -89,4 +111,3 @@ def curves(ax: Any, rows: pd.DataFrame) -> None:
         if method == METHOD:
             ax.plot(at, own["optimistic"], "--", color=colour, linewidth=1, label=f"{method}, optimistic")
     ax.set(xlabel="number of features s", ylabel="test accuracy")
-    ax.spines[["top", "right"]].set_visible(False)

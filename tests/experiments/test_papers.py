@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from experiments import run as command
+from experiments.experiment import HERE, Experiment, unit_key
 from experiments.page import SCORED, write_page
-from experiments.protocol import HERE, Experiment, Scores, Verdict, joined_verdict, verdict
+from experiments.protocol import Scores, Verdict, joined_verdict, verdict
 from experiments.report import read_results, write_report
 
 
@@ -150,6 +152,72 @@ def test_the_toy_ends_alike_when_it_goes_on_from_half_of_its_units_and_a_cut_lin
     shares = pd.read_csv(results).query("measure == 'share of the best cells inside'")
     assert set(shares["method"]) == {"SMR", "RFS", "IG", "ReliefF", "Fisher"}
     assert shares["mean"].between(0, 1).all()
+
+
+def own_data(folder: Path) -> dict[str, list[str]]:
+    """Options --data of small files of each kind: images, two sets of images, types, types with several labels."""
+    rng = np.random.default_rng(0)
+    for name, n_classes, n, shape in (("faces", 6, 10, (14, 12)), ("others", 7, 9, (12, 11)), ("types", 5, 16, (20,))):
+        y = np.repeat(np.arange(n_classes), n)
+        X = rng.random((n_classes, *shape))[y] + rng.normal(0, 0.35, (len(y), *shape))
+        arrays = {"X": X} if len(shape) == 2 else {"view_0": X[:, :8], "view_1": X[:, 8:]}
+        np.savez(folder / f"{name}.npz", **arrays, y=y)
+    Y = (rng.random((80, 4)) < 0.4).astype(np.uint8)
+    views = [Y @ rng.normal(size=(4, d)) + rng.normal(0, 0.5, (80, d)) for d in (10, 7)]
+    np.savez(folder / "labels.npz", view_0=views[0], view_1=views[1], Y=Y)
+    kinds = {"smr": ["faces"], "mtda": ["faces", "others"], "smml-single": ["types"], "smml-labels": ["labels"]}
+    return {
+        kind: [part for name in names for part in ("--data", f"my {name}={folder / f'{name}.npz'}")]
+        for kind, names in kinds.items()
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in command.NAMES if name != "smr-redundancy"])
+def test_experiments_run_on_own_data(name, tmp_path, monkeypatch):
+    monkeypatch.delenv("RAYSEL_DATA", raising=False)
+    given = next(options for kind, options in own_data(tmp_path).items() if name.startswith(kind))
+    # The redundancy is that of the rankings of smr-accuracy.
+    for experiment in (name, "smr-redundancy") if name == "smr-accuracy" else (name,):
+        command.main([experiment, "--fast", "--output", str(tmp_path), *given])
+        assert (tmp_path / experiment / "README.md").exists()
+        results = read_results(tmp_path / experiment)
+        if "note" in results:
+            assert results["note"].isna().all()  # of members that failed
+
+
+@pytest.mark.slow
+def test_permuted_labels_give_chance_to_honest_scores_and_more_to_optimistic_ones(real_data, tmp_path):
+    path = real_data("USPS.npz")
+    module = command.module_of("smr-accuracy")
+    results = module.on_permuted_labels(Experiment("smr-accuracy", tmp_path, fast=True, data={"USPS": path}), "USPS")
+    assert_permuted_labels_give_chance(results)
+
+
+def test_committed_scores_of_permuted_labels_are_chance():
+    results = read_results(HERE / "papers" / "smr-accuracy")
+    assert_permuted_labels_give_chance(results[results["data"] == "permuted labels"])
+
+
+def assert_permuted_labels_give_chance(results: pd.DataFrame) -> None:
+    """Check a thousand samples of ten classes, 4 a class for training: of 960 the share that is right by chance."""
+    sd = np.sqrt(0.1 * 0.9 / 960)  # of the labels' permutation, which all draws share
+    chosen = results[results["at"] == "chosen"].set_index("method")
+    assert (np.abs(chosen["honest"] - 0.1) < 3 * sd).all()
+    searched = chosen[chosen["configurations"] > 1]
+    assert len(searched)
+    assert (searched["optimistic"] > searched["honest"]).all()
+    assert (searched["optimistic"] > 0.1).all()
+
+
+def test_units_are_told_apart_by_what_their_files_hold(tmp_path):
+    for name, text in (("a", "one"), ("same", "one"), ("b", "two")):
+        (tmp_path / name).write_text(text)
+    a, same, b = (str(tmp_path / name) for name in ("a", "same", "b"))
+    assert unit_key({"path": a, "draw": 0}, {}) == unit_key({"path": same, "draw": 0}, {})
+    assert unit_key({"path": a, "draw": 0}, {}) != unit_key({"path": b, "draw": 0}, {})
+    assert unit_key({"draw": 0}, {"files": {"task": a}}) == unit_key({"draw": 0}, {"files": {"task": same}})
+    assert unit_key({"draw": 0}, {"files": {"task": a}}) != unit_key({"draw": 0}, {"files": {"task": b}})
 
 
 @pytest.mark.slow

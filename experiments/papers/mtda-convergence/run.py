@@ -10,27 +10,30 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from experiments.experiment import Experiment, Row
 from experiments.papers import faces
 from experiments.papers.literal_mtda import iterate, task_of
-from experiments.protocol import Experiment, Row
-from experiments.report import Report, markdown
+from experiments.report import Report, markdown, panels
 from raysel import MTDA
 
 SIZE, WIDTH, ITERATIONS = 39, 300, 25
 #: A fall of the objective below this is rounding.
 FALL = 1e-9
+#: Less is drawn as this.
+LEAST = 1e-7
 
 
 def paths(*, files: Row, per_person: int, method: str, seed: int) -> Iterator[Row]:
     """Objective after each iteration."""
     sets = list(faces.splits(files, per_person, 0))
+    size, width = min(SIZE, faces.rank(files, per_person)), min(WIDTH, faces.n_pixels(files))
     if method == "literal":
         rng = np.random.default_rng(seed)
-        tasks = [task_of(X, y, WIDTH, rng) for X, y, _, _ in sets]
-        values = [ratio for ratio, _ in islice(iterate(tasks, WIDTH, SIZE, rng), ITERATIONS)]
+        tasks = [task_of(X, y, width, rng) for X, y, _, _ in sets]
+        values = [ratio for ratio, _ in islice(iterate(tasks, width, size, rng), ITERATIONS)]
     else:
         model = MTDA(
-            n_components=SIZE, method=method, task_weights="uniform", tol=0.0, max_iter=ITERATIONS, random_state=seed
+            n_components=size, method=method, task_weights="uniform", tol=0.0, max_iter=ITERATIONS, random_state=seed
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -81,27 +84,26 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
         verdict="holds" if max(printed) == 0 else "does not hold",
         text=text,
         table=markdown(pd.DataFrame(lines)),
-        figure=draw(results),
+        figure=lambda: draw(results),
     )
 
 
 def draw(results: pd.DataFrame) -> Figure:
-    """Objective by iteration, a panel each p."""
+    """What the objective lacks to 1 by iteration, a panel each p."""
     sizes = sorted(results["per_person"].unique())
     looks = {
-        "exact": ("#000000", "-"),
+        "exact": ("#000000", "x-"),
         "alternating": ("#009e73", "--"),
         "printed": ("#d95f02", "-"),
         "literal": ("#56b4e9", ":"),
     }
-    figure = Figure(figsize=(2.5 * len(sizes) + 1, 2.9), layout="constrained")
-    for ax, p in zip(figure.subplots(1, len(sizes), squeeze=False)[0], sizes, strict=True):
+    figure, axes = panels(len(sizes), 2, 2.1)
+    for ax, p in zip(axes, sizes, strict=True):
         for (method, seed), rows in results[results["per_person"] == p].groupby(["method", "seed"], sort=False):
             colour, dashes = looks[method]
             label = method if seed == 0 else None
-            ax.plot(rows["iteration"], rows["objective"], dashes, color=colour, linewidth=1, label=label)
-        ax.set(title=f"p = {p}", xlabel="iteration")
-        ax.spines[["top", "right"]].set_visible(False)
-    figure.axes[0].set_ylabel("objective")
-    figure.axes[-1].legend(frameon=False, fontsize=8)
+            left = (1 - rows["objective"]).clip(lower=LEAST)
+            ax.plot(rows["iteration"], left, dashes, color=colour, linewidth=1, label=label)
+        ax.set(title=f"p = {p}", xlabel="iteration", ylabel="1 - objective", yscale="log")
+    axes[0].legend(frameon=False, fontsize=7)
     return figure

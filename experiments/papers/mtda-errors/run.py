@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from sklearn.metrics import pairwise_distances_argmin
 
+from experiments.experiment import Experiment, Row, read
 from experiments.papers import faces
 from experiments.papers.literal_mtda import error, iterate, task_of
-from experiments.protocol import Experiment, Row, joined_verdict, read, triple, verdict
-from experiments.report import Report, conclusion, digits, draw_scores, markdown, p_value
+from experiments.protocol import joined_verdict, summary, triple, verdict
+from experiments.report import Report, compared, conclusion, digits, draw_scores, markdown, p_value, panels, tried
 
 METHOD, RIVALS = "MTDA", ("PCA", "LDA-rt", "LDA-tr", "Aggregate")
 SIZES = (9, 20, 39, 67)
@@ -25,17 +25,11 @@ WIDTH, LITERAL_SIZES, ITERATIONS = 300, (39, 99), 25
 def literal(*, files: Row, per_person: int, draw: int, size: int) -> Iterator[Row]:
     """Error of each task by the literal algorithm, with random directions of the null space."""
     sets = list(faces.splits(files, per_person, draw))
-    rng = np.random.default_rng([0, draw])
-    tasks = [task_of(X, y, WIDTH, rng) for X, y, _, _ in sets]
-    _, bases = list(islice(iterate(tasks, WIDTH, size, rng), ITERATIONS))[-1]
+    rng, width = np.random.default_rng([0, draw]), min(WIDTH, faces.n_pixels(files))
+    tasks = [task_of(X, y, width, rng) for X, y, _, _ in sets]
+    _, bases = list(islice(iterate(tasks, width, size, rng), ITERATIONS))[-1]
     for name, U, (X, y, X_test, y_test) in zip(files, bases, sets, strict=True):
         yield {"at": name, "error": error(U, (X, y), (X_test, y_test))}
-
-
-def pixels(*, files: Row, per_person: int, draw: int) -> Iterator[Row]:
-    """Error of the nearest neighbour on all pixels."""
-    for name, (X, y, X_test, y_test) in zip(files, faces.splits(files, per_person, draw), strict=True):
-        yield {"at": name, "error": float(np.mean(y[pairwise_distances_argmin(X_test, X)] != y_test))}
 
 
 def measure(experiment: Experiment) -> pd.DataFrame:
@@ -53,24 +47,22 @@ def measure(experiment: Experiment) -> pd.DataFrame:
         for label in ("MTDA", "MTDA printed, in the range", "PCA", "LDA-tr", "Aggregate, trace ratio in the range"):
             changes[f"compare.{label}.solver.space.n_components"] = [None, *(n for n in SIZES if n <= most)]
         changes["compare.LDA-rt.solver.space.n_components"] = [None, *(n for n in SIZES[:-1] if n < min(n_classes))]
-        pooled = sum(n_classes) * left - len(n_classes)
-        changes["compare.Aggregate.solver.space.n_components"] = [n for n in (39, 79) if n <= pooled]
+        pooled = max(n_classes) * left - 1
+        changes["compare.Aggregate.solver.space.n_components"] = [n for n in (39, 79) if n <= pooled] or [pooled]
         comparison: Any = experiment.compare(f"p{p}", experiment.config("study"), changes)
-        tables.append(triple(experiment, f"p = {p}", comparison, METHOD))
-        units = [{"per_person": p, "draw": draw} for draw in range(draws)]
-        tables.append(_alone(experiment.measure(pixels, units, files=files), f"p = {p}", "pixels"))
+        tables.append(triple(experiment, f"p = {p}", comparison))
+        alone = {"pixels": np.array([refit.references["all features"] for refit in comparison.studies["PCA"].outer])}
         for size in LITERAL_SIZES[:1] if experiment.fast else LITERAL_SIZES:
-            rows = experiment.measure(literal, [unit | {"size": size} for unit in units], files=files)
-            tables.append(_alone(rows, f"p = {p}", f"MTDA literal, d = {size}"))
+            units = [{"per_person": p, "draw": draw, "size": size} for draw in range(draws)]
+            errors = experiment.measure(literal, units, files=files)["error"].to_numpy()
+            alone[f"MTDA literal, d = {size}"] = 1 - errors.reshape(draws, -1)
+        rows = [
+            summary(method, task, 1, of_task, of_task)  # without a choice the optimistic score is the honest one
+            for method, scores in alone.items()
+            for task, of_task in zip(files, scores.T, strict=True)
+        ]
+        tables.append(pd.DataFrame(rows).assign(data=f"p = {p}"))
     return pd.concat(tables, ignore_index=True)
-
-
-def _alone(rows: pd.DataFrame, data: str, method: str) -> pd.DataFrame:
-    """Rows of a method without a choice: its optimistic figure is its honest one."""
-    table = rows.groupby("at", sort=False)["error"].agg(["mean", "std", "size"]).reset_index()
-    figures = {"optimistic": 1 - table["mean"], "optimistic_sd": table["std"], "runs": table["size"]}
-    figures |= {"honest": 1 - table["mean"], "honest_sd": table["std"], "configurations": 1}
-    return pd.DataFrame({"data": data, "method": method, "at": table["at"], **figures})
 
 
 def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
@@ -84,8 +76,8 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         lines = []
         for method, of_method in rows.groupby("method", sort=False):
             own = of_method.set_index("at")
-            line = {"method": method, "configurations": f"{own['configurations'].max():.0f}"}
-            for task in tasks:
+            line = {"method": method, "configurations": tried(own.iloc[-1])}
+            for task in tasks if tasks[0] in own.index else ():  # a method that failed has none
                 row = own.loc[task]
                 line[f"{task}: published"] = digits(printed.get((data, method, task), np.nan))
                 line["optimistic" + " " * len(line)] = digits(1 - row["optimistic"])
@@ -110,26 +102,24 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         optimistic=", ".join(f"{data} {digits(1 - row['optimistic'])}" for data, row in means.items()),
         honest=", ".join(f"{data} {digits(1 - row['honest'])}" for data, row in means.items()),
         verdict=joined_verdict([one.holds for one in verdicts.values()]),
-        conclusion=conclusion(METHOD, verdicts, "accuracy, mean over tasks,"),
+        conclusion=conclusion(METHOD, verdicts, "With p training images a person (mean accuracy of the tasks)"),
+        compared=compared(METHOD, verdicts, pd.Series({data: row["optimistic"] for data, row in means.items()})),
         text="; ".join(sentences)
         + ". Errors of the nearest neighbour; a task's figures are those of the configuration "
         "that its own inner scores choose, the mean over tasks of one configuration for all. PIE is the frontal "
         "stand-in.",
         table="\n\n".join(parts),
-        figure=draw(of_each),
+        figure=lambda: draw(of_each),
     )
 
 
 def draw(of_each: dict[str, pd.DataFrame]) -> Figure:
     """Optimistic and honest mean error of each method, joined by a line, a panel each p."""
-    figure = Figure(figsize=(9, 2.7 * ((len(of_each) + 1) // 2)), layout="constrained")
-    axes = figure.subplots((len(of_each) + 1) // 2, min(2, len(of_each)), squeeze=False).ravel()
-    for ax, (data, rows) in zip(axes, of_each.items(), strict=False):
+    figure, axes = panels(len(of_each), 2, 2.4)
+    for ax, (data, rows) in zip(axes, of_each.items(), strict=True):
         chosen = rows[rows["at"] == "chosen"]
         draw_scores(ax, chosen.assign(**{name: 1 - chosen[name] for name in ("optimistic", "honest")}), METHOD)
         ax.invert_yaxis()
         ax.set(title=data, xlabel="mean error")
-    for ax in axes[len(of_each) :]:
-        ax.axis("off")
     axes[0].legend(frameon=False, fontsize=7)
     return figure

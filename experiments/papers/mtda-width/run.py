@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from experiments.experiment import Experiment, Row
 from experiments.papers import faces
 from experiments.papers.literal_mtda import error, iterate, task_of
-from experiments.protocol import Experiment, Row
-from experiments.report import Report, digits, markdown
+from experiments.report import Report, digits, markdown, panels
 
 WIDTHS, SIZES, ITERATIONS = (200, 300, 400, 500), (39, 99), 25
 
@@ -30,11 +30,12 @@ def literal(*, files: Row, per_person: int, draw: int, seed: int, width: int, si
 def measure(experiment: Experiment) -> pd.DataFrame:
     """Errors of each task, p, d, d' and draw of the null directions, over the draws of the training sets."""
     files = faces.paths(experiment)
+    widths = [width for width in WIDTHS if width <= faces.n_pixels(files)] or [faces.n_pixels(files)]
     units = [
         {"per_person": p, "draw": draw, "seed": seed, "width": width, "size": size}
         for p in ((2,) if experiment.fast else (2, 3, 4, 5))
         for size in (SIZES[:1] if experiment.fast else SIZES)
-        for width in (WIDTHS[:2] if experiment.fast else WIDTHS)
+        for width in (widths[:2] if experiment.fast else widths)
         for seed in range(1 if experiment.fast else 3)
         for draw in range(2 if experiment.fast else 5)
     ]
@@ -63,7 +64,7 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
     text = (
         f"In the whole space every ratio is {results['ratio'].min():.4f} or above: directions without scatter cost the "
         f"ratio nothing, and tell nothing of test images. The least mean error is {digits(means.min())} (d' = {best}, "
-        f"d = {size}); between d' = {WIDTHS[0]} and {WIDTHS[-1]} the mean moves by "
+        f"d = {size}); between d' = {results['width'].min()} and {results['width'].max()} the mean moves by "
         f"{digits(np.ptp(means.groupby('width').mean()))}, "
         f"and which null directions are drawn moves a row by up to {digits(within.max())}. Mean over "
         f"{int(results['runs'].max())} draws of p training images a person, in brackets the range over "
@@ -78,22 +79,21 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
         verdict="holds" if insensitive and best in (400, 500) else "does not hold",
         text=text,
         table=markdown(pd.DataFrame(lines)),
-        figure=draw(results),
+        figure=lambda: draw(results),
     )
 
 
 def draw(results: pd.DataFrame) -> Figure:
     """Error by d', a panel a task, a line each p."""
     names = list(dict.fromkeys(results["data"]))
-    figure = Figure(figsize=(9, 3), layout="constrained")
-    for ax, name in zip(figure.subplots(1, len(names), sharey=True, squeeze=False)[0], names, strict=True):
+    figure, axes = panels(len(names), 3, 2.4, sharey=True)
+    for ax, name in zip(axes, names, strict=True):
         own = results[(results["data"] == name) & (results["size"] == results["size"].min())]
         for (p, rows), marker in zip(own.groupby("per_person"), "os^D", strict=False):
             of = rows.groupby("width")["mean"].agg(["mean", "min", "max"])
             spread = np.clip([of["mean"] - of["min"], of["max"] - of["mean"]], 0, None)
-            ax.errorbar(of.index, of["mean"], spread, marker=marker, capsize=2, label=f"p = {p}")
+            ax.errorbar(of.index, of["mean"], spread, marker=marker, markersize=4, capsize=2, label=f"p = {p}")
         ax.set(title=name, xlabel="d'", ylim=(0, 1))
-        ax.spines[["top", "right"]].set_visible(False)
-    figure.axes[0].set_ylabel("error on the test images")
-    figure.axes[0].legend(frameon=False, fontsize=8)
+    axes[0].set_ylabel("error on the test images")
+    axes[0].legend(frameon=False, fontsize=7)
     return figure

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.papers.fusion import BEYOND, METHOD, compared, drawn, members, sentence, table
-from experiments.protocol import Experiment, Row, read, triple, verdict
+from experiments.experiment import Experiment, Row, read
+from experiments.papers.fusion import BEYOND, METHOD, common, drawn, members, sentence, table
+from experiments.protocol import triple, verdict
 from experiments.report import Report, markdown
 
 #: Samples of each class that are drawn; None: all.
@@ -27,7 +28,7 @@ def measure(experiment: Experiment) -> pd.DataFrame:
             changes |= {"cv.outer": 2, "cv.inner": 2, "cv.repeats": 1}
             changes["dataset.classes"] = [int(c) for c in classes[: max(2, len(classes) // 3)]]
         comparison: Any = experiment.compare(data, config, changes)
-        tables.append(triple(experiment, data, comparison, METHOD))
+        tables.append(triple(experiment, data, comparison))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -45,5 +46,5 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         table="\n\n".join(
             f"## {data}\n\n{markdown(table(rows, published, data, ['accuracy']))}" for data, rows in of_each.items()
         ),
-        **compared(of_each, verdicts, printed, "MSRC-v1", "accuracy"),
+        **common(of_each, verdicts, printed, "MSRC-v1", "accuracy", "one label"),
     )

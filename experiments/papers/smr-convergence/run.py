@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.protocol import Experiment, Row, read, unit_scaled
-from experiments.report import Report, markdown
+from experiments.experiment import Experiment, Row, read, unit_scaled
+from experiments.report import Report, markdown, panels
 from raysel import SMR
 from raysel.evaluation.splitters import draw_per_class
 
@@ -102,15 +102,15 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
         table=f"After 30 iterations: excess over the objective of {LAST}, how many of the best {TOP} cells stay, the "
         f"iteration from which on the change is below 1e-6, and the last objective by the best start's.\n\n"
         + markdown(pd.DataFrame(lines)),
-        figure=draw(results),
+        figure=lambda: draw(results),
     )
 
 
 def draw(results: pd.DataFrame) -> Figure:
     """Excess of the objective and overlap of the best cells by iteration, a column each rank."""
     ranks = sorted(results["rank"].unique())
-    figure = Figure(figsize=(3 * len(ranks) + 1, 5), layout="constrained")
-    axes = figure.subplots(2, len(ranks), squeeze=False, sharex=True)
+    figure, listed = panels(2 * len(ranks), len(ranks), 2.2, sharex=True)
+    axes = np.array(listed).reshape(2, -1)
     looks = {"identity": ("#d95f02", "-"), "random": ("#56b4e9", "--"), "multistart": ("#08519c", ":")}
     for column, rank in enumerate(ranks):
         for (init, alpha), rows in results[results["rank"] == rank].groupby(["init", "alpha"], sort=False):
@@ -125,5 +125,5 @@ def draw(results: pd.DataFrame) -> Figure:
         axes[1, column].set(xlabel="iteration", ylim=(0, 1.02))
     axes[0, 0].set_ylabel(f"J above J of {LAST} iterations,\nas a share")
     axes[1, 0].set_ylabel(f"share of the best {TOP} cells\nthat stay to the last")
-    axes[0, 0].legend(frameon=False, fontsize=8)
+    axes[0, 0].legend(frameon=False, fontsize=7)
     return figure

@@ -9,10 +9,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 from sklearn.neighbors import KNeighborsClassifier
 
+from experiments.experiment import Experiment, Row, read, unit_scaled
 from experiments.papers.printed import printed_smr
 from experiments.papers.rivals import ALPHAS, fitted
-from experiments.protocol import Experiment, Row, read, unit_scaled
-from experiments.report import Report, digits, markdown
+from experiments.report import Report, digits, markdown, panels
 from raysel.evaluation.splitters import draw_per_class, split
 from raysel.numerics.least_squares import least_squares_data
 
@@ -111,16 +111,15 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
         verdict="holds" if flat and falling and not_always else "does not hold",
         text=text,
         table=markdown(pd.DataFrame(lines)),
-        figure=draw(results),
+        figure=lambda: draw(results),
     )
 
 
 def draw(results: pd.DataFrame) -> Figure:
     """Score over alpha and k at four training images a class, hatched where zero is the optimum; curves over k."""
     names = list(dict.fromkeys(results["data"]))
-    figure = Figure(figsize=(9, 2.9 * len(names)), layout="constrained")
-    axes = figure.subplots(len(names), 2, squeeze=False)
-    for (left, right), data in zip(axes, names, strict=True):
+    figure, axes = panels(2 * len(names), 2, 2.6)
+    for left, right, data in zip(axes[::2], axes[1::2], names, strict=True):
         own = results[results["data"] == data]
         grid = own[own["per_class"] == MIDDLE].pivot_table(index="alpha", columns="rank", values="score")
         null = own[own["per_class"] == MIDDLE].pivot_table(index="alpha", columns="rank", values="null")
@@ -138,15 +137,10 @@ def draw(results: pd.DataFrame) -> Figure:
             of = own[own["per_class"] == p]
             alpha = of.groupby("alpha")["score"].max().idxmax()
             curve = of[of["alpha"] == alpha].sort_values("rank")
-            right.plot(
-                curve["rank"],
-                curve["score"],
-                color=colour,
-                marker=marker,
-                markersize=3,
-                label=f"p = {p}, alpha = {alpha:g}",
-            )
-            right.plot(curve["rank"], 1 - curve["training_error"], "--", color=colour, linewidth=0.8)
-        right.set(title=f"{data}, best alpha; dashed: 1 - training error", xlabel="k", ylabel="inner accuracy")
-        right.legend(frameon=False, fontsize=8)
+            look = {"color": colour, "marker": marker, "markersize": 3}
+            right.plot(curve["rank"], curve["score"], label=f"p = {p}, alpha = {alpha:g}", **look)
+            right.plot(curve["rank"], 1 - curve["training_error"], "--", linewidth=0.8, mfc="white", **look)
+        right.set(title=f"{data}, best alpha", xlabel="k", ylabel="accuracy (dashed: training)", ylim=(None, 1.35))
+        right.xaxis.get_major_locator().set_params(integer=True)
+        right.legend(frameon=False, fontsize=7, loc="upper right")
     return figure

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.papers.selection import METHOD, RIVALS
-from experiments.protocol import Experiment, joined_verdict, read
+from experiments.experiment import Experiment, read
+from experiments.papers.selection import METHOD, RIVALS, sizes_of
+from experiments.protocol import joined_verdict
 from experiments.report import Report, digits, markdown
 from raysel import open_comparison
 from raysel.numerics.rankings import redundancy
@@ -35,7 +36,7 @@ def measure(experiment: Experiment) -> pd.DataFrame:
         if not (folder / "members.json").exists():
             sys.exit(f"{experiment.name} reads the rankings of smr-accuracy: run that first, with the same --output.")
         comparison: Any = open_comparison(folder)
-        sizes = [n for n in SIZES.get(data, range(50, 351, 50)) if n < dataset.n_features]
+        sizes = list(SIZES.get(data, sizes_of(dataset)))
         for method, study in comparison.studies.items():
             if method not in SHOWN:
                 continue

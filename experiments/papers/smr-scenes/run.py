@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from sklearn.neighbors import KNeighborsClassifier
 
-from experiments.papers.selection import METHOD, RIVALS, curves, few, sentence, table
-from experiments.protocol import Experiment, Row, joined_verdict, read, triple, unit_scaled, verdict
-from experiments.report import Report, conclusion, digits, markdown
+from experiments.experiment import Experiment, Row, read, unit_scaled
+from experiments.papers.selection import METHOD, RIVALS, draw_curves, few, sentence, sizes_of, table
+from experiments.protocol import joined_verdict, triple, verdict
+from experiments.report import Report, compared, conclusion, digits, markdown
 from raysel.evaluation.splitters import draw_per_class
 
 #: Number of leading classes of each set; None: all.
 SETS = {"OT": 8, "LSP": None}
-PER_CLASS, SIZES = 50, range(50, 601, 50)
+PER_CLASS = 50
 
 
 def without_twins(experiment: Experiment, data: str) -> Path:
@@ -69,11 +69,11 @@ def measure(experiment: Experiment) -> pd.DataFrame:
                 "dataset.path": str(path),
                 "dataset.classes": [int(c) for c in classes[:n_classes]],
                 "cv.train_per_class": per_class,
-                "evaluation.n_features": [size for size in SIZES if size < dataset.n_features],
+                "evaluation.n_features": sizes_of(dataset),
             }
             full |= few(experiment, dataset, full) if experiment.fast else {}
             comparison: Any = experiment.compare(data, experiment.config("study"), full)
-            tables.append(triple(experiment, data, comparison, METHOD))
+            tables.append(triple(experiment, data, comparison))
             units = [
                 {"path": str(path), "n_classes": n_classes, "per_class": per_class, "draw": draw}
                 for draw in range(2 if experiment.fast else 4)
@@ -103,24 +103,16 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
     return Report(
         title="SMR on scenes",
         claim="SMR's features give the best accuracy and mean average precision on OT and LSP (Figs. 8, 9).",
-        published=published["where"].iloc[0],
+        published=published["where"].iloc[0].partition(": ")[2].partition(";")[0],
         optimistic=", ".join(f"{row.data} {digits(row.optimistic)}" for row in chosen.itertuples()),
         honest=", ".join(f"{row.data} {digits(row.honest)}" for row in chosen.itertuples()),
         verdict=joined_verdict([one.holds for one in verdicts.values()]),
         conclusion=(
-            f"{conclusion(METHOD, verdicts, 'accuracy')} Column 0 alone, the whole image, has {', '.join(alone)}."
+            f"{conclusion(METHOD, verdicts, 'On scenes (accuracy)')} Without any selection the nearest neighbour on "
+            f"column 0 alone, which describes the whole image, has {', '.join(alone)}."
         ),
+        compared=compared(METHOD, verdicts, chosen.set_index("data")["optimistic"]),
         text=" ".join(sentences),
         table="\n\n".join(f"## {data}\n\n{markdown(table(rows))}" for data, rows in of_each.items()),
-        figure=draw(of_each),
+        figure=lambda: draw_curves(of_each),
     )
-
-
-def draw(of_each: dict[str, pd.DataFrame]) -> Figure:
-    """Honest accuracy over the number of features, a panel a data set."""
-    figure = Figure(figsize=(9, 3.2), layout="constrained")
-    for ax, (data, rows) in zip(figure.subplots(1, len(of_each), squeeze=False)[0], of_each.items(), strict=True):
-        curves(ax, rows)
-        ax.set_title(data)
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside right center", frameon=False, fontsize=7)
-    return figure

@@ -9,9 +9,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from sklearn.neighbors import KNeighborsClassifier
 
+from experiments.experiment import Experiment, Row, read, unit_scaled
 from experiments.papers.rivals import ALPHAS, order_of, selector
-from experiments.protocol import Experiment, Row, read, unit_scaled
-from experiments.report import Report, digits, markdown
+from experiments.report import Report, digits, markdown, panels
 from raysel.evaluation.splitters import draw_per_class
 
 #: Rows and columns of the noise, of a size that the paper does not say.
@@ -167,7 +167,7 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
         verdict="holds" if holds else "does not hold",
         text=text,
         table=markdown(table) + "\n\n" + markdown(accuracy),
-        figure=draw(results[results["measure"] == "cells"]),
+        figure=lambda: draw(results[results["measure"] == "cells"]),
     )
 
 
@@ -178,8 +178,8 @@ def draw(cells: pd.DataFrame) -> Figure:
     cells = cells[cells["block"] == block]
     shown = [("SMR", "alpha 0.1, rank 2"), ("SMR", "alpha 10, rank 2"), ("RFS", "alpha 0.1"), ("IG", "bins 5"),
              ("ReliefF", "n_neighbors 5"), ("Fisher", "")]  # fmt: skip
-    figure = Figure(figsize=(9, 2.1), layout="constrained")
-    for ax, (method, params) in zip(figure.subplots(1, len(shown)), shown, strict=True):
+    figure, axes = panels(len(shown), 3, 2.3)
+    for ax, (method, params) in zip(axes, shown, strict=True):
         own = cells[(cells["method"] == method) & (cells["params"] == params)]["cells"]
         shape, _, text = (own.iloc[0] if len(own) else "1x1:00").partition(":")
         height, width = map(int, shape.split("x"))
@@ -188,5 +188,6 @@ def draw(cells: pd.DataFrame) -> Figure:
         ax.plot([left - 0.5, right - 0.5, right - 0.5, left - 0.5, left - 0.5],
                 [top - 0.5, top - 0.5, bottom - 0.5, bottom - 0.5, top - 0.5], color="#d95f02", lw=1.5)  # fmt: skip
         ax.set(xticks=[], yticks=[])
-        ax.set_title(f"{method}\n{params or ' '}", fontsize=9)
+        ax.set_title(f"{method}\n{params or ' '}")
+        ax.spines[["top", "right"]].set_visible(True)
     return figure
