@@ -155,7 +155,7 @@ def test_lists_among_the_values_of_a_parameter_keep_their_brackets():
             "space": {"k": [[7, 7], [9, 9]], "C": [1, 0.5]},
         },
         "dataset": {"scaling": "none"},
-        "evaluation": {"classifier": "native", "metric": "accuracy"},
+        "evaluation": {"estimator": "native", "metric": "accuracy"},
     }
     facts = dict(method_facts(config))
     assert facts["searched"] == "k ([7, 7], [9, 9]), C (1, 0.5)"

@@ -15,7 +15,16 @@ from small_studies import make_study, run_serially, write_digits
 from raysel.config import config_from_dict
 from raysel.data.task_blocks import TaskBlocks
 from raysel.evaluation import references
-from raysel.evaluation.references import CHANCE_DRAWS, REFERENCES, Sets, f_values, noise_stability, reference_scores
+from raysel.evaluation.references import (
+    CHANCE_DRAWS,
+    MOST_FREQUENT,
+    RANKINGS,
+    STRATIFIED,
+    Sets,
+    f_values,
+    noise_stability,
+    reference_scores,
+)
 from raysel.evaluation.scoring import Evaluation
 from raysel.study.definition import Study
 
@@ -62,7 +71,7 @@ def test_they_are_scikit_learns_classifiers_on_scikit_learns_rankings(digits, ev
         return accuracy_score(y_test, classifier.fit(X[:, columns], y).predict(X_test[:, columns]))
 
     actual = scored(*digits, evaluation=evaluation)
-    assert list(actual) == list(REFERENCES)
+    assert list(actual) == [*RANKINGS, MOST_FREQUENT, STRATIFIED]
     # scikit-learn gives a tied vote of five neighbours to the nearest of them, so a sample may differ.
     slack = 2.1 / len(y_test) if evaluation.n_neighbors > 1 else 1e-12
     assert actual["all features"] == pytest.approx([score(np.arange(64))], abs=slack)
@@ -140,7 +149,7 @@ def test_what_is_undefined_is_left_out(digits):
     X, y, X_test, y_test = digits
     scaled = (X - X.mean(axis=0)) / X.std(axis=0), y, X_test, y_test
     actual = scored(*scaled, evaluation=Evaluation("knn", SIZES))
-    assert set(REFERENCES) - set(actual) == {"variance"}  # by variance all are equal
+    assert set(RANKINGS) - set(actual) == {"variance"}  # by variance all are equal
     unlabelled = X, np.stack([y == 0, y == 1], 1).astype(int), X_test, np.zeros((60, 2), dtype=int)
     evaluation = Evaluation("knn", SIZES, metric="mean_average_precision")
     assert scored(*unlabelled, evaluation=evaluation) == {}
@@ -153,7 +162,7 @@ def test_a_ranking_that_only_the_inner_folds_define_is_left_out():
     inner = [Sets(X[a], y[a], X[b], y[b], SEED) for a, b in ((slice(25), slice(25, 40)), (slice(15, 40), slice(15)))]
     evaluation = Evaluation("linear_svm", (2, 4), settings=((("C", 0.1),), (("C", 1.0),)))
     actual = reference_scores(Sets(X, y, X, y, SEED), inner, evaluation=evaluation)
-    assert set(REFERENCES) - set(actual.scores) == {"variance"}
+    assert set(RANKINGS) - set(actual.scores) == {"variance"}
     assert set(actual.settings) == {"all features", "f_test"}
 
 
