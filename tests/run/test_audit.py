@@ -37,9 +37,12 @@ def scaling(rng):
 
 
 def tuning(rng):
-    """Labels that no feature tells, and many configurations of equal worth."""
+    """Labels that no feature tells, and many configurations of equal worth.
+
+    The accuracy of one has the SD .079 over 40 samples, and the best of 40 lies about 2.2 SD above 0.5.
+    """
     space = {"random_state": list(range(40))}
-    return DecisionTreeClassifier(max_features=1), rng.standard_normal((80, 5)), TWO, {"space": space}
+    return DecisionTreeClassifier(max_features=1), rng.standard_normal((40, 5)), TWO[:40], {"space": space}
 
 
 def duplicates(rng):
@@ -62,22 +65,30 @@ def group(rng):
     return KNeighborsClassifier(1), X, rng.permutation(np.arange(30) % 2)[groups], {"groups": groups}
 
 
-@pytest.mark.parametrize(
-    "leak", [selection, scaling, pytest.param(tuning, marks=pytest.mark.slow), duplicates, index, group]
-)
+@pytest.mark.parametrize("leak", [selection, scaling, duplicates, index, group])
 def test_a_leak_lifts_the_careless_score_only(leak):
     estimator, X, y, settings = leak(np.random.default_rng(1))
     found = raysel.audit(estimator, X, y, **settings, n_permutations=3, outer=4, inner=2)
-    assert found.difference > (0.1 if leak is tuning else 0.2)
+    assert found.difference > 0.2
     assert found.honest.mean == pytest.approx(0.5, abs=0.15)  # 80 to 150 samples, SD of a guess up to .056
     assert np.mean(found.honest_permuted) == pytest.approx(0.5, abs=0.15)
     assert found.honest.lower <= 0.5 + 0.15
-    if leak in (selection, duplicates, group, tuning):  # there it needs no true label
+    if leak in (selection, duplicates, group):  # there it needs no true label
         assert np.mean(found.careless_permuted) > np.mean(found.honest_permuted) + 0.1
     if leak is index:
         assert "numbers the samples" in found.left_out[0]
     else:
         assert not found.left_out
+
+
+@pytest.mark.slow
+def test_tuning_on_the_test_samples_lifts_the_careless_score_only():
+    estimator, X, y, settings = tuning(np.random.default_rng(1))
+    found = raysel.audit(estimator, X, y, **settings, n_permutations=5, outer=4, inner=2)
+    # No feature tells the true labels either, so that there are six labellings.
+    honest = np.mean([found.honest.mean, *found.honest_permuted])
+    assert honest == pytest.approx(0.5, abs=0.1)
+    assert np.mean([found.careless, *found.careless_permuted]) > honest + 0.08
 
 
 def test_clean_data_agree_within_the_interval():
