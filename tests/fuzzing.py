@@ -221,7 +221,9 @@ def made(name: str, arguments: Any, state: Any) -> Iterator[tuple[str, Any]]:
 def changes(model: Any, most: int, random: np.random.Generator) -> list[list[Change]]:
     """Changes of each attribute of a model and of the estimators within it, and pairs of changes."""
     drawn: list[list[Change]] = []
-    for position, part in enumerate(estimators(model)):
+    # Of parts alike, as the trees of a forest, the last.
+    alike = {(type(part), *vars(part)): (position, part) for position, part in enumerate(estimators(model))}
+    for position, part in alike.values():
         for attribute, value in {**vars(part), "predict": "text", "_impl": "c_svc"}.items():
             every = [(position, attribute, name, other) for name, other in changed(value)]
             drawn += [[every[i]] for i in random.permutation(len(every))[:most]]

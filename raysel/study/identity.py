@@ -138,7 +138,7 @@ def numbers_hash(code: Sequence[Callable[..., Any]]) -> str:
     in_raysel = {name for name in names if name in _own_modules()}
     digest = hashlib.sha256()
     for name in sorted(source_modules([*_ROOTS, *in_raysel]) | set(_WIRING)):
-        digest.update(f"{name} {_source_hash(_own_modules()[name])}\n".encode())
+        digest.update(f"{name} {_own_hash(name)}\n".encode())
     for name in sorted(names - in_raysel - {"builtins", "abc", "typing"}):
         digest.update(f"{_foreign_identity(name)}\n".encode())
     return digest.hexdigest()[:16]
@@ -206,6 +206,12 @@ def _foreign_identity(name: str) -> str:
     path = Path(getattr(sys.modules.get(name), "__file__", None) or "")
     # An installation in editable mode changes without its version.
     return f"{name} {versions_of} {_source_hash(path) if path.suffix == '.py' else 'without source'}"
+
+
+@cache
+def _own_hash(name: str) -> str:
+    """Hash of the code of a module of raysel; that of all takes half a second, more than a small study."""
+    return _source_hash(_own_modules()[name])
 
 
 def _source_hash(path: Path) -> str:

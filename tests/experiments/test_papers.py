@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -49,11 +50,16 @@ def test_verdicts_over_data_sets_are_joined():
     assert joined_verdict([]) == "cannot be tested here"
 
 
+@cache
+def report_of(name):
+    results = read_results(HERE / "papers" / name)
+    return command.module_of(name).report(results, Experiment(name, HERE).published)
+
+
 @pytest.mark.parametrize("name", command.NAMES)
 def test_tables_follow_from_results_and_published_figures(name, tmp_path):
     folder = HERE / "papers" / name
-    experiment = Experiment(name, tmp_path)
-    write_report(tmp_path, command.module_of(name).report(read_results(folder), experiment.published))
+    write_report(tmp_path, report_of(name))
     for file in ("README.md", "table.md"):
         assert (tmp_path / file).read_text() == (folder / file).read_text()
 
@@ -62,9 +68,7 @@ def test_the_page_follows_from_results(tmp_path):
     names = [name for name in command.NAMES if (HERE / "papers" / name / "results.csv").exists()]
     assert names == list(command.NAMES)
     results = {name: read_results(HERE / "papers" / name) for name in names}
-    reports = {
-        name: command.module_of(name).report(results[name], Experiment(name, tmp_path).published) for name in names
-    }
+    reports = {name: report_of(name) for name in names}
     for kind in ("claims", "benchmarks"):
         (tmp_path / kind).symlink_to(HERE / kind)
     write_page(tmp_path, reports, results)
@@ -140,9 +144,12 @@ def test_published_figures_are_those_of_the_notes(real_data):
         assert not missing, (name, missing)
 
 
-def test_the_toy_ends_alike_when_it_goes_on_from_half_of_its_units_and_a_cut_line(real_data, tmp_path):
+@pytest.mark.slow
+def test_every_experiment_runs_in_its_short_form_and_goes_on_from_half_of_its_units_and_a_cut_line(real_data, tmp_path):
     real_data("ORL.npz")
-    command.main(["smr-toy", "--fast", "--output", str(tmp_path)])
+    command.main(["all", "--fast", "--output", str(tmp_path)])
+    for name in command.NAMES:
+        assert (tmp_path / name / "README.md").exists()
     file, results = tmp_path / "smr-toy" / "occlusion.jsonl", tmp_path / "smr-toy" / "results.csv"
     whole, lines = results.read_bytes(), file.read_text().splitlines(keepends=True)
     file.write_text("".join(lines[: len(lines) // 2]) + lines[-1][:20])
@@ -218,11 +225,3 @@ def test_units_are_told_apart_by_what_their_files_hold(tmp_path):
     assert unit_key({"path": a, "draw": 0}, {}) != unit_key({"path": b, "draw": 0}, {})
     assert unit_key({"draw": 0}, {"files": {"task": a}}) == unit_key({"draw": 0}, {"files": {"task": same}})
     assert unit_key({"draw": 0}, {"files": {"task": a}}) != unit_key({"draw": 0}, {"files": {"task": b}})
-
-
-@pytest.mark.slow
-def test_every_experiment_runs_in_its_short_form(real_data, tmp_path):
-    real_data("ORL.npz")
-    command.main(["all", "--fast", "--output", str(tmp_path)])
-    for name in command.NAMES:
-        assert (tmp_path / name / "README.md").exists()

@@ -17,13 +17,15 @@ ROOT = Path(__file__).parents[2]
 EXPERIMENTS = ROOT / "experiments"
 #: Of two folds, without Ray.
 TINY = "--set cv.outer=2 --set cv.inner=2 --set search.executor=serial"
-#: A comparison of two quick methods, beside the copied scripts.
+#: A comparison beside the copied scripts, the only one of the tests that is killed.
 COMPARISON = """
 name: two
 dataset: {path: few.npz, scaling: unit}
 evaluation: {classifier: knn, n_features: [8, 32]}
 pictures: []
-compare: {a: {solver: {name: variance}}, b: {solver: {name: t_test}}}
+compare:
+  a: {solver: {name: smr, params: {max_iter: 6}, space: {alpha: [0.01, 0.1], rank: [1, 2]}}}
+  b: {solver: {name: t_test}}
 """
 #: Arguments of the scripts that have some which shorten them.
 ARGUMENTS = {
@@ -48,7 +50,7 @@ ARGUMENTS = {
     "claims/smr-start/run.py": "0 2",
     "claims/stability-noise/run.py": "--draws 2",
     "claims/survival/fuzz_inputs.py": "--minutes 0.02",
-    "claims/survival/kill_comparison.py": f"--kills 1 compare.yaml {TINY}",
+    "claims/survival/kill_comparison.py": f"--kills 2 compare.yaml {TINY}",
 }
 ONE = {"N_PROCESSES = 2": "N_PROCESSES = 1"}
 GROWTH = {"(750, 1500, 3000, 6000)": "(100, 200)"}
@@ -118,7 +120,7 @@ SHORTER = {
         '"name": "short-trials",': '"name": "short-trials", "pictures": [],'
     },
     "benchmarks/search-overhead/nested_orl.py": {
-        "[2, 4, 8]}": '[2], "cv.outer": 2, "cv.inner": 2, "pictures": []}',
+        "[2, 4, 8]}": '[2], "dataset.classes": [1, 2, 3], "cv.outer": 2, "cv.inner": 2, "pictures": []}',
         **ONE,
     },
     "benchmarks/search-overhead/short_trials.py": {
@@ -127,7 +129,7 @@ SHORTER = {
     },
     "benchmarks/search-overhead/worker_memory.py": {
         '"name": "memory",': '"name": "memory", "pictures": [],',
-        "4, 2\n": "4, 1\n",
+        "(128, 100), 4, 2\n": "(16, 10), 4, 1\n",
     },
     "claims/smml-planted/planted.py": {
         "(0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.5)": "(0.03, 0.1)",

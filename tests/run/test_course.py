@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
-from small_studies import compute, make_study, run_on_ray, timeless, write_digits
+from small_studies import compute, make_study, run_on_ray, run_serially, timeless, write_digits
 
 from raysel.core.errors import DirectoryError, StudyError
 from raysel.data.loading import load_dataset
@@ -87,7 +87,7 @@ def test_scrambled_test_samples_leave_their_folds_choice_as_it_was(tmp_path, dig
 
 def test_no_test_score_exists_but_the_winners(tmp_path, digits):
     study = make_study(digits)
-    records, refits, kept = run_on_ray(study, tmp_path / "run")
+    records, refits, kept = run_serially(study, tmp_path / "run")
     for record in kept:
         assert record["kind"] == "trial"
         assert not [key for key in record if "test" in key]

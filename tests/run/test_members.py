@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 from unittest.mock import MagicMock
 
 import pytest
 from small_comparisons import found, members, raw_comparison, write_comparison_config
-from small_studies import ENDLESS, NoUpload, Watcher, write_digits
+from small_studies import ENDLESS, NoUpload, Watcher
 
 from raysel.config import load_comparison
 from raysel.core.errors import DirectoryError, RayStartError, StudyError
@@ -188,33 +184,6 @@ def test_ray_is_started_once_for_all_members(finished, here):
     assert done.stdout.split() == ["1", "False"], done.stderr
     for folder in FOLDERS:
         assert found(here / "ray" / folder) == found(finished.study / folder)
-
-
-@pytest.mark.slow
-def test_a_comparison_killed_at_random_moments_comes_to_the_same_end(finished, tmp_path):
-    write_digits(tmp_path / "few.npz")
-    write_comparison_config(tmp_path / "few.yaml")
-    path, kills = tmp_path / "compared", 0
-    for seconds in (None, 9, 6.5, 12):
-        how = ["--resume", str(path)] if (path / "members.json").exists() else ["few.yaml", "--output", str(path)]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "raysel.tune", *how], cwd=tmp_path, start_new_session=True, stdout=subprocess.DEVNULL
-        )
-        if seconds is None:  # as soon as the first member has begun
-            while not (path / "smr-small" / "journal.jsonl").exists() and process.poll() is None:
-                time.sleep(0.02)
-        else:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(seconds)
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            kills += 1
-        process.wait()
-    assert kills
-    end = subprocess.run([sys.executable, "-m", "raysel.tune", "--resume", str(path)], cwd=tmp_path, check=False)
-    assert end.returncode == 0
-    for folder in FOLDERS:
-        assert found(path / folder) == found(finished.study / folder)
 
 
 @pytest.mark.usefixtures("offline")

@@ -67,12 +67,12 @@ def copy(tmp_path_factory) -> Path:
 @contextmanager
 def source_in(package: Path) -> Iterator[None]:
     """Take raysel's source from a folder."""
-    for cached in (identity._own_modules, identity._imports):
+    for cached in (identity._own_modules, identity._imports, identity._own_hash):
         cached.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(identity, "_package", lambda: package)
         yield
-    for cached in (identity._own_modules, identity._imports):
+    for cached in (identity._own_modules, identity._imports, identity._own_hash):
         cached.cache_clear()
 
 
