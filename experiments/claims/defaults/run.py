@@ -3,8 +3,8 @@
 RAYSEL_DATA=<folder> OPENBLAS_NUM_THREADS=1 python experiments/claims/defaults/run.py [--half looked-at|held-back]
 [--data NAME ...] [--methods NAME ...]
 
-Each pair of data set and method becomes a row of results.csv beside this file, in place of an older one; then table.md is
-written of all rows.
+Each pair of data set and method becomes a row of results.csv beside this file, in place of an older one; then table.md
+is written of all rows.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ def filtered_svm(n_columns: int, metric: str) -> BaseEstimator:
     return script(steps, {"select__k": [*numbers, "all"], "model__C": [0.01, 0.1, 1.0]}, metric)
 
 
-def sparse_logistic(n_columns: int, metric: str) -> BaseEstimator:
+def sparse_logistic(_: int, metric: str) -> BaseEstimator:
     """Logistic regression with an l1 penalty, one class against the rest."""
     model = LogisticRegression(l1_ratio=1.0, solver="liblinear", random_state=0)
     return script([("model", OneVsRestClassifier(model))], {"model__estimator__C": [0.03, 0.1, 0.3, 1.0, 10.0]}, metric)
 
 
-def forest(n_columns: int, metric: str) -> BaseEstimator:
+def forest(_: int, metric: str) -> BaseEstimator:
     """Random forest of 300 trees."""
     return script([("model", RandomForestClassifier(300, random_state=0))], {"model__max_features": ["sqrt"]}, metric)
 
@@ -102,9 +102,8 @@ def scripted(name: str, samples: Samples, folds: list[Any], metric: str) -> Foun
     search, scorer = SCRIPTS[name](samples.X.shape[1], metric), get_scorer(metric)
     if len(search.param_grid) == 1 and len(next(iter(search.param_grid.values()))) == 1:
         search = search.estimator  # nothing to tune
-    scores, X, y = [], samples.X, samples.y
-    for fold in folds:
-        scores.append(float(scorer(search.fit(X[fold.train], y[fold.train]), X[fold.test], y[fold.test])))
+    X, y = samples.X, samples.y
+    scores = [float(scorer(search.fit(X[fold.train], y[fold.train]), X[fold.test], y[fold.test])) for fold in folds]
     if not samples.telling:
         return Found(scores, [])
     search.fit(X, y)

@@ -128,14 +128,13 @@ def fold_entries(dataset: Dataset, groups: str | None) -> list[Entry]:
 _RANKS = (2, 4, 8)
 #: Method for data that the others would take minutes a fit for.
 FOR_LARGE = "fisher_score"
-#: Largest number of equations, of samples or features, that each iteration of rfs may solve, and of samples and features
-#: for which an l1 penalty takes seconds.
+#: Largest number of equations, of samples or features, that each iteration of rfs may solve; with as many samples and
+#: features a fit with an l1 penalty takes seconds.
 _LARGEST_SYSTEM = 1500
 #: Most iterations of smml, by which the longest time of a study is estimated; on MSRC-v1, MSRC-v2, Scene and mfeat fits
 #: to the duality gap of a draft took 54 at most.
 _MOST_ITERATIONS = 200
-#: Tables are ranked by the loss that judges them, with an l1 penalty. On wide ones rfs scored as well or less at four
-#: times the cost, and a filter less: experiments/claims/defaults.
+#: Tables are ranked by the loss that judges them, with an l1 penalty, see experiments/claims/defaults.
 _OF_TABLES = "linear_svm"
 _REASONS = {
     "linear_svm": "linear SVM with an l1 penalty: a sparse model of all columns at once, without structure among them",
@@ -157,7 +156,7 @@ def method_entries(dataset: Dataset) -> list[Entry]:
     size = min(dataset.n_samples, dataset.n_features)
     if (effort == HUGE and name != "smml") or (name in ("rfs", _OF_TABLES) and size > _LARGEST_SYSTEM):
         why = (
-            f"ratio of the scatter between and within classes, a feature at a time: a fit of {name} would take minutes"
+            f"ratio of the scatter between and within classes, a feature at a time: the fits of {name} would take long"
         )
         return [Entry("solver.name", FOR_LARGE, why), Entry("search.method", "grid", "one configuration")]
     solver = Entry("solver.name", name, f"{why}; others: python -m raysel.tune --list-solvers")
@@ -189,10 +188,8 @@ def method_entries(dataset: Dataset) -> list[Entry]:
 #: Largest number of features that is scored: where many features tell a little each, a smaller one costs score.
 MOST_FEATURES = 1000
 _NUMBERS = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 200, 300, 500, MOST_FEATURES)
-#: The standard error of a few inner folds is large, so that one_se often halves the number and loses score.
-_BEST = (
-    "the number with the best inner score; one_se takes the fewest within one standard error of it, for a lower score"
-)
+#: A draft's score is compared with others', which are not of the fewest features within one standard error.
+_BEST = "the number with the best inner score; one_se takes the fewest within one standard error of it"
 #: n standardised features give samples of squared length n, so that C has to be the smaller the more there are.
 _C, _OF_C = (0.001, 0.01, 0.1, 1.0), "of linear_svm, smaller where many features are selected; inner folds choose one"
 #: The most numbers of features that are scored.
