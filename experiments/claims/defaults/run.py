@@ -37,7 +37,7 @@ from table import write_table
 
 import raysel
 from raysel.execution.serial import SerialExecutor
-from raysel.run import course
+from raysel.run.in_memory import run_in_memory
 from raysel.study.definition import Study
 
 HERE = Path(__file__).parent
@@ -111,16 +111,9 @@ def scripted(name: str, samples: Samples, folds: list[Any], metric: str) -> Foun
     return Found(scores, np.argsort(-values, kind="stable")[: len(samples.telling)].tolist(), "")
 
 
-class NotUploaded:
-    """Upload of nothing: MLflow takes ten seconds, which are none of the study's."""
-
-    def finish(self, patience: float = 0.0) -> None:
-        """Wait for nothing."""
-
-
 def drafted(samples: Samples, study: Study) -> Found:
-    """Run a drafted study unedited, in this process, without pictures and MLflow."""
-    result = course.run(study, Path("study").absolute(), SerialExecutor(study), start_upload=lambda _: NotUploaded())
+    """Run a drafted study unedited, in this process and in memory."""
+    result = run_in_memory(study, SerialExecutor(study))
     best = ranked(result, samples)
     chosen = [f"{refit.n_features} ({refit.name})" for refit in result.outer]
     return Found(result.test_scores, best, "; ".join(chosen))
@@ -159,7 +152,7 @@ def measure(data: str, methods: list[str]) -> Iterator[dict[str, Any]]:
         samples = write(data, Path(folder))
         started = cpu_seconds()
         draft = raysel.init_study(samples.source)
-        study = Study.prepare(draft.config.model_copy(update={"pictures": ()}))
+        study = Study.prepare(draft.config)
         folds, metric = list(study.plan.outer), draft.config.evaluation.metric
         drafting = cpu_seconds() - started
         ratio = float(np.mean([len(fold.test) / len(fold.train) for fold in folds]))
