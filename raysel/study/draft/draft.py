@@ -91,7 +91,7 @@ def init_study(
     --------
     >>> draft = init_study("wine")
     >>> draft.config.solver.name, draft.config.dataset.scaling, draft.config.evaluation.n_features
-    ('rfs', 'zscore', (1, 2, 3, 5, 8, 13))
+    ('linear_svm', 'zscore', (1, 2, 3, 5, 8, 13))
     >>> draft.findings["label"]
     '3 classes (0: 59, 1: 71, 2: 48)'
     """

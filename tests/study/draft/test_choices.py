@@ -76,7 +76,12 @@ def test_numbers_of_features_increase_up_to_all_or_a_few_hundred(d):
 
 def test_the_method_follows_layout_and_labels():
     X, y = np.random.default_rng(0).random((12, 12)), np.arange(12) % 2
-    layouts = {Tensor((12,)): "rfs", Tensor((12, 1)): "rfs", Tensor((3, 4)): "smr", Tensor((2, 2, 3)): "rfs"}
+    layouts = {
+        Tensor((12,)): "linear_svm",
+        Tensor((12, 1)): "linear_svm",
+        Tensor((3, 4)): "smr",
+        Tensor((2, 2, 3)): "rfs",
+    }
     for layout, solver in [*layouts.items(), (Modalities({"a": 5, "b": 7}), "smml")]:
         entries = {entry.key: entry.value for entry in method_entries(data(X, y, layout))}
         assert entries["solver.name"] == solver

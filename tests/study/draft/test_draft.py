@@ -106,7 +106,7 @@ def test_wide_tables_colour_images_and_indicators_get_methods_that_take_them():
     y = np.arange(40) % 2
     np.savez("genes.npz", X=rng.normal(size=(40, 900)) + y[:, None] * (np.arange(900) < 5), y=y)
     config = init_study("genes.npz").config
-    assert (config.solver.name, config.dataset.shape, config.evaluation.n_features[-1]) == ("rfs", None, 300)
+    assert (config.solver.name, config.dataset.shape, config.evaluation.n_features[-1]) == ("linear_svm", None, 900)
     np.savez("colour.npz", X=rng.random((30, 6, 6, 3)), y=np.arange(30) % 3)
     np.savez("labels.npz", X=rng.random((30, 6)), Y=rng.integers(0, 2, (30, 3)))
     assert init_study("colour.npz").config.solver.name == "rfs"
@@ -139,7 +139,7 @@ def test_points_in_names_as_r_writes_them_make_no_modalities():
     names = ["Sepal.Length", "Sepal.Width", "Petal.Length", "Petal.Width", "Species"]
     load_iris(as_frame=True).frame.set_axis(names, axis=1).to_csv("iris.csv")
     draft = init_study("iris.csv")
-    assert (draft.config.solver.name, draft.config.dataset.shape) == ("rfs", (4,))
+    assert (draft.config.solver.name, draft.config.dataset.shape) == ("linear_svm", (4,))
     assert any(doubt.startswith("shape") and "Sepal, Petal" in doubt for doubt in draft.doubts)
 
 

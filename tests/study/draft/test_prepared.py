@@ -92,7 +92,7 @@ def test_a_passenger_list_is_drafted_and_run_without_an_edit(here):
     assert "most in Age (" in " ".join(draft.text.replace("#", "").split())
     raw = load_config("study.yaml").to_dict()
     raw["search"]["executor"] = "serial"
-    raw["solver"]["space"] = {"alpha": [0.01]}
+    raw["solver"]["space"] = {"C": [0.1]}
     result = run_offline(raw | {"pictures": []}, here / "study")
     assert Study.prepare(draft.config).dataset.feature_names == ("Pclass", "Sex", "Age", "SibSp", "Fare", "Embarked")
     assert result.ranking().to_frame()["feature"].iloc[0] == "Sex"

@@ -43,7 +43,7 @@ class Content(NamedTuple):
     #: Keys of the drafted section ``dataset``, without path, scaling and comments.
     dataset: dict[str, Any] = {}  # noqa: RUF012 - not changed
     label: str | None = None
-    solver: str = "rfs"
+    solver: str = "linear_svm"
     groups: np.ndarray | None = None
     cv_groups: str | None = None
 
@@ -155,7 +155,7 @@ every_file = pytest.mark.parametrize("make", [*TABLES, *ARRAYS], ids=lambda make
 
 #: Few configurations, in this process.
 SPACES = {
-    "rfs": {"alpha": [0.03]},
+    "linear_svm": {"C": [0.03]},
     "smr": {"alpha": [0.03], "rank": [2]},
     "smml": {"gamma1": [0, 0.01], "gamma2": [0.01, 0.03]},
 }
