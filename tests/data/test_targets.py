@@ -74,7 +74,7 @@ def test_samples_without_a_quantity_are_left_out_of_all_and_said():
     by_label = Dataset.from_frame(frame, ["weight", "visits"], groups="who", drop_unlabelled=True)
     by_array = Dataset.from_frame(frame[list("abc")], y=frame[["weight", "visits"]], groups=frame.who)
     kept = frame.dropna()
-    assert "3 rows have no label and are left out (rows 3, 7 and 9, counted from 0)" in by_label.notes
+    assert "3 rows have no label and are left out (rows 3, 7, 9, counted from 0)" in by_label.notes
     assert "3 of 30 samples are left out, as their label is missing: rows 3, 7, 9 (counted from 0)" in by_array.notes
     for data in (by_label, by_array):
         np.testing.assert_array_equal(data.X, kept[list("abc")])
