@@ -84,6 +84,19 @@ CASES = [
     MethodCase("sklearn.linear_model.LogisticRegression", {"C": 0.5}, [{"C": 0.1}], tolerance=1e-3),
     MethodCase("sklearn.ensemble.RandomForestClassifier", {"n_estimators": 5}, expected_failures=BY_POSITION),
     MethodCase("sklearn.feature_selection.SelectKBest", {"k": 3}),
+    MethodCase(
+        "smr_regressor", {"max_iter": 30, "tol": 1e-6}, [{"alpha": 0.3}, {"p": 0.5}, {"init": "identity"}], {"alpha": 2}
+    ),
+    MethodCase("rfs_regressor", {}, [{"alpha": 0.3}, {"alpha": 0.5, "alpha_scale": "absolute"}], {"alpha": 2.0}),
+    MethodCase("glspfs_regressor", {}, [{"local": 0.0}, {"sparsity": 0.01}, {"n_neighbors": 3}], {"sparsity": 10.0}),
+    MethodCase("gbr_regressor", {}, [{"alpha": 1.0}]),
+    MethodCase("mlls_regressor", {}, [{"alpha": 0.1}, {"beta": 0.1}]),
+    MethodCase("f_test"),
+    MethodCase("mutual_information", {}, [{"n_neighbors": 5}]),
+    MethodCase("mrmr_quantities", {}, [{"criterion": "MIQ"}, {"bins": 3}, {"n_ranked": 2}]),
+    MethodCase("rrelieff", {}, [{"n_neighbors": 3}, {"sigma": 2.0}]),
+    MethodCase("sklearn.linear_model.Lasso", {"alpha": 0.1, "tol": 1e-9}, [{"alpha": 1.0}]),
+    MethodCase("sklearn.ensemble.RandomForestRegressor", {"n_estimators": 5}, expected_failures=BY_POSITION),
 ]
 
 
@@ -98,4 +111,7 @@ QUICK = {
     "variance": ("masked volumes, 3 classes", "matrices, 3 classes"),
     "sklearn.linear_model.LogisticRegression": ("matrices, 3 classes", "more features than samples"),
     "sklearn.feature_selection.SelectKBest": ("masked volumes, 3 classes", "modalities, 3 classes"),
+    "smr_regressor": ("vectors, 1 quantity", "matrices, 2 quantities"),
+    "f_test": ("more features than samples, 1 quantity", "modalities, 2 quantities"),
+    "sklearn.linear_model.Lasso": ("matrices, 1 quantity", "modalities, 1 quantity"),
 }

@@ -1,4 +1,4 @@
-"""Adapter of classifiers and feature selectors in scikit-learn's style to raysel's estimator interface."""
+"""Adapter of classifiers, regressors and feature selectors in scikit-learn's style to raysel's estimator interface."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import OneToOneFeatureMixin, clone
+from sklearn.base import OneToOneFeatureMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from raysel.base.estimator import Capabilities, OneShotEstimator
 from raysel.core.arrays import BoolArray, FloatArray, LabelArray, validate_params
 from raysel.core.errors import ConfigError, DataError
+from raysel.data.targets import CLASSES, LABELS, QUANTITIES, TARGETS
 
 
 def _wrapped_has(method: str) -> Callable[[ScikitLearnMethod], bool]:
@@ -30,17 +31,17 @@ def _wrapped_has(method: str) -> Callable[[ScikitLearnMethod], bool]:
 
 
 class ScikitLearnMethod(OneShotEstimator):
-    """Adapter of a classifier or selector in scikit-learn's style, fitted in one step.
+    """Adapter of a classifier, regressor or selector in scikit-learn's style, fitted in one step.
 
-    The score of a feature is the Euclidean norm over classes of its ``coef_``, or else its ``feature_importances_``,
-    or else its ``scores_`` (NaN counts as 0, infinity as the largest finite score). A feature that is constant in the
-    training set has score 0. Of a Pipeline they are those of the last step that has some, as far as no step before it
-    mixes the features; a feature that a step leaves out has score 0. If the estimator has none of these attributes,
-    ``scores_`` is not set.
+    The score of a feature is the Euclidean norm over classes or quantities of its ``coef_``, or else its
+    ``feature_importances_``, or else its ``scores_`` (NaN counts as 0, infinity as the largest finite score). A feature
+    that is constant in the training set has score 0. Of a Pipeline they are those of the last step that has some, as
+    far as no step before it mixes the features; a feature that a step leaves out has score 0. If the estimator has none
+    of these attributes, ``scores_`` is not set.
     """
 
     # Upper bound for all wrapped classes; the registry and the study check the actual class.
-    capabilities: ClassVar[Capabilities] = Capabilities(ranks=None, predicts=True, multilabel=True)
+    capabilities: ClassVar[Capabilities] = Capabilities(ranks=None, predicts=True, targets=frozenset(TARGETS))
 
     estimator_: Any
     classes_: LabelArray
@@ -66,8 +67,13 @@ class ScikitLearnMethod(OneShotEstimator):
         features, target = validate_data(
             self, X, y, dtype=np.float64, order="C", ensure_min_samples=2, multi_output=several
         )
-        check_classification_targets(target)
+        if not self._is_regressor:
+            check_classification_targets(target)
         return features, target
+
+    @property
+    def _is_regressor(self) -> bool:
+        return tagged_type(self.estimator) == "regressor"
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: Any) -> Iterator[float]:
         for name in ("scores_", "classes_"):
@@ -87,8 +93,12 @@ class ScikitLearnMethod(OneShotEstimator):
         scores = feature_scores(fitted, (X[0] == X).all(axis=0))
         if scores is not None:
             self.scores_ = scores
-        wrong = (self._predicted(X) != y).reshape(len(y), -1).any(axis=1) if hasattr(fitted, "predict") else [0.0]
-        yield float(np.mean(wrong))
+        if not hasattr(fitted, "predict"):
+            yield 0.0
+        elif self._is_regressor:
+            yield float(np.mean((self._predicted(X) - y) ** 2))
+        else:
+            yield float(np.mean((self._predicted(X) != y).reshape(len(y), -1).any(axis=1)))
 
     def _has_converged(self, path: FloatArray) -> bool:
         """Return whether the estimator was fitted without a ConvergenceWarning."""
@@ -152,6 +162,7 @@ class ScikitLearnMethod(OneShotEstimator):
         if hasattr(self.estimator, "__sklearn_tags__"):
             wrapped = get_tags(self.estimator)
             tags.estimator_type, tags.classifier_tags = wrapped.estimator_type, wrapped.classifier_tags
+            tags.regressor_tags = wrapped.regressor_tags
             tags.transformer_tags, tags.non_deterministic = wrapped.transformer_tags, wrapped.non_deterministic
             tags.target_tags.multi_output = wrapped.target_tags.multi_output
             tags.input_tags.positive_only = wrapped.input_tags.positive_only
@@ -217,6 +228,17 @@ def capabilities_of(estimator: Any) -> Capabilities:
     try:
         tags = get_tags(estimator)
         multilabel = bool(tags.classifier_tags and tags.classifier_tags.multi_label)
+        kind = tags.estimator_type
     except Exception:  # it has no tags  # noqa: BLE001
-        multilabel = False
-    return Capabilities(ranks=None, predicts=hasattr(estimator, "predict"), iterates=False, multilabel=multilabel)
+        cls = estimator if isinstance(estimator, type) else type(estimator)
+        multilabel, kind = False, "regressor" if issubclass(cls, RegressorMixin) else None
+    targets = {QUANTITIES} if kind == "regressor" else {CLASSES}
+    if multilabel:
+        targets.add(LABELS)
+    predicts = hasattr(estimator, "predict")
+    return Capabilities(ranks=None, predicts=predicts, iterates=False, targets=frozenset(targets))
+
+
+def tagged_type(estimator: Any) -> str | None:
+    """Return "classifier", "regressor", "transformer", ... as the estimator's tags say; None if it has none."""
+    return get_tags(estimator).estimator_type if hasattr(estimator, "__sklearn_tags__") else None

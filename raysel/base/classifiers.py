@@ -19,7 +19,9 @@ from raysel.base.estimator import TENSOR, Capabilities, Estimator
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray, validate_samples
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Layout
+from raysel.data.targets import CLASSES, LABELS
 from raysel.numerics.classification import distinct_classes
+from raysel.numerics.least_squares import one_hot
 
 
 class Selector(SelectorMixin, Estimator):
@@ -56,6 +58,11 @@ class LinearSelector(ClassifierMixin, Selector):
     coef_: FloatArray
     intercept_: FloatArray
     classes_: LabelArray
+
+    @staticmethod
+    def _targets(y: LabelArray) -> tuple[LabelArray, FloatArray]:
+        """Return the sorted class labels and the one-hot targets, (n_samples, n_classes)."""
+        return one_hot(y)
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Compute the scores of the classes, ``X coef_' + intercept_``.
@@ -99,14 +106,13 @@ class LinearSelector(ClassifierMixin, Selector):
         self.coef_, self.intercept_, self.classes_ = coef, intercept, classes
 
 
-class MatrixSelector(LinearSelector):
-    """Base class of linear selectors of matrix-shaped samples, with the parameter ``shape``.
+class MatrixShaped(Estimator):
+    """Base class of methods of matrix-shaped samples, with the parameter ``shape``.
 
     ``shape`` is the height and width of the samples whose cells, in C order, are the columns of X; None stands for
     (n_features, 1), plain vectors. It is set from the data set's layout.
     """
 
-    capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, layouts=frozenset({TENSOR}), max_axes=2)
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"shape"})
     _parameter_constraints: ClassVar[dict[str, Any]] = {"shape": [tuple, list, None]}
 
@@ -126,7 +132,7 @@ class MatrixSelector(LinearSelector):
 
         Returns
         -------
-        MatrixSelector
+        MatrixShaped
             The unfitted estimator.
 
         Raises
@@ -166,6 +172,12 @@ class MatrixSelector(LinearSelector):
 
     def _sides(self, n_features: int) -> tuple[int, ...]:
         return (n_features, 1) if self.shape is None else tuple(self.shape)
+
+
+class MatrixSelector(MatrixShaped, LinearSelector):
+    """Base class of linear classifiers of matrix-shaped samples that rank their cells."""
+
+    capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, layouts=frozenset({TENSOR}), max_axes=2)
 
 
 @dataclass(frozen=True)
@@ -225,7 +237,9 @@ class OneAgainstRestClassifier(ClassifierMixin, Estimator):
         Whether the target was multi-label.
     """
 
-    capabilities: ClassVar[Capabilities] = Capabilities(ranks=False, predicts=True, multilabel=True)
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        ranks=False, predicts=True, targets=frozenset({CLASSES, LABELS})
+    )
 
     classes_: LabelArray
     class_count_: IntArray
@@ -300,6 +314,6 @@ class OneAgainstRestClassifier(ClassifierMixin, Estimator):
 class OneAgainstRest(OneAgainstRestClassifier, LinearSelector):
     """Base class of linear classifiers of one class against the rest, which rank the features by their coefficients."""
 
-    capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, multilabel=True)
+    capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, targets=frozenset({CLASSES, LABELS}))
 
     decision_function = LinearSelector.decision_function

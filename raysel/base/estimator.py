@@ -30,6 +30,7 @@ from raysel.core.arrays import (
 )
 from raysel.core.errors import ConfigError
 from raysel.data.layouts import Layout
+from raysel.data.targets import CLASSES, LABELS, QUANTITIES
 from raysel.data.task_blocks import as_samples
 from raysel.numerics.rankings import ranks
 
@@ -59,8 +60,9 @@ class Capabilities:
         Whether the method has ``predict``.
     iterates : bool, default=True
         Whether the method iterates, so that early stopping can be applied; otherwise it is solved in one step.
-    multilabel : bool, default=False
-        Whether y may be an indicator of shape (n_samples, n_labels).
+    targets : frozenset of {"classes", "labels", "quantities"}, default={"classes"}
+        Kinds of y that the method supports: one class for each sample, an indicator of shape (n_samples, n_labels), or
+        one or several numbers for each sample.
     transductive : bool, default=False
         Whether the prediction for a sample depends on the other samples passed to ``predict``.
     path : bool, default=False
@@ -87,7 +89,7 @@ class Capabilities:
     ranks: bool | None = True
     predicts: bool = False
     iterates: bool = True
-    multilabel: bool = False
+    targets: frozenset[str] = frozenset({CLASSES})
     transductive: bool = False
     path: bool = False
     reconstructed: bool = False
@@ -95,6 +97,11 @@ class Capabilities:
     layouts: frozenset[str] = frozenset({TENSOR, MODALITIES, VOLUME})
     max_axes: int | None = None
     prepare_parameters: frozenset[str] = frozenset()
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether y may be an indicator."""
+        return LABELS in self.targets
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator):
@@ -310,8 +317,19 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """Return the warning message of a fit that ended without convergence."""
 
     def _validate_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, LabelArray]:
-        features, target = validate_samples(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
-        check_classification_targets(target)
+        quantities = QUANTITIES in self.capabilities.targets
+        features, target = validate_samples(
+            self,
+            X,
+            y,
+            dtype=np.float64,
+            order="C",
+            ensure_min_samples=2,
+            multi_output=quantities,
+            y_numeric=self.capabilities.targets == {QUANTITIES},
+        )
+        if not quantities:
+            check_classification_targets(target)
         return features, target
 
     def iterate(self, X: Any, y: ArrayLike, prepared: Any = None) -> Iterator[float]:

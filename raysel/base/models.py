@@ -25,10 +25,10 @@ _CLASSES = {
     "calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration",
     "decomposition._pca": "PCA",
     "discriminant_analysis": "LinearDiscriminantAnalysis QuadraticDiscriminantAnalysis",
-    "dummy": "DummyClassifier",
-    "ensemble._bagging": "BaggingClassifier",
-    "ensemble._forest": "ExtraTreesClassifier RandomForestClassifier",
-    "ensemble._weight_boosting": "AdaBoostClassifier",
+    "dummy": "DummyClassifier DummyRegressor",
+    "ensemble._bagging": "BaggingClassifier BaggingRegressor",
+    "ensemble._forest": "ExtraTreesClassifier ExtraTreesRegressor RandomForestClassifier RandomForestRegressor",
+    "ensemble._weight_boosting": "AdaBoostClassifier AdaBoostRegressor",
     "feature_selection._from_model": "SelectFromModel",
     "feature_selection._rfe": "RFE",
     "feature_selection._univariate_selection": "SelectFdr SelectFpr SelectFwe SelectKBest SelectPercentile",
@@ -38,13 +38,18 @@ _CLASSES = {
     "impute._base": "MissingIndicator SimpleImputer",
     "impute._knn": "KNNImputer",
     "linear_model._base": "LinearRegression",
+    "linear_model._coordinate_descent": "ElasticNet ElasticNetCV Lasso LassoCV MultiTaskElasticNet "
+    "MultiTaskElasticNetCV MultiTaskLasso MultiTaskLassoCV",
+    "linear_model._huber": "HuberRegressor",
     "linear_model._logistic": "LogisticRegression LogisticRegressionCV",
-    "linear_model._ridge": "RidgeClassifier RidgeClassifierCV",
+    "linear_model._ridge": "Ridge RidgeCV RidgeClassifier RidgeClassifierCV",
+    "multioutput": "MultiOutputRegressor",
     "multiclass": "OneVsOneClassifier OneVsRestClassifier _ConstantPredictor",
     "naive_bayes": "BernoulliNB ComplementNB GaussianNB MultinomialNB",
     "neighbors._classification": "KNeighborsClassifier",
     "neighbors._nearest_centroid": "NearestCentroid",
-    "neural_network._multilayer_perceptron": "MLPClassifier",
+    "neighbors._regression": "KNeighborsRegressor",
+    "neural_network._multilayer_perceptron": "MLPClassifier MLPRegressor",
     "neural_network._stochastic_optimizers": "AdamOptimizer SGDOptimizer",
     "pipeline": "Pipeline",
     "preprocessing._function_transformer": "FunctionTransformer",
@@ -52,16 +57,18 @@ _CLASSES = {
     "StandardScaler",
     "preprocessing._encoders": "OneHotEncoder OrdinalEncoder",
     "preprocessing._label": "LabelBinarizer",
-    "svm._classes": "LinearSVC NuSVC SVC",
-    "tree._classes": "DecisionTreeClassifier ExtraTreeClassifier",
+    "svm._classes": "LinearSVC LinearSVR NuSVC NuSVR SVC SVR",
+    "tree._classes": "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor",
 }
 SKLEARN = frozenset(f"sklearn.{module}.{name}" for module, names in _CLASSES.items() for name in names.split())
 #: Functions of scikit-learn that a model file may name.
 FUNCTIONS = frozenset(
     {
         "sklearn.feature_selection._mutual_info.mutual_info_classif",
+        "sklearn.feature_selection._mutual_info.mutual_info_regression",
         "sklearn.feature_selection._univariate_selection.chi2",
         "sklearn.feature_selection._univariate_selection.f_classif",
+        "sklearn.feature_selection._univariate_selection.f_regression",
     }
 )
 

@@ -18,6 +18,7 @@ from raysel.base.estimator import Capabilities, Estimator
 from raysel.core.errors import ConfigError, suggestion
 from raysel.core.plugins import import_dotted, load_plugin, plugin_names, warn_of_clash
 from raysel.data.layouts import Layout
+from raysel.data.targets import QUANTITIES
 
 
 def summary(cls: type) -> str:
@@ -80,6 +81,22 @@ OWN: dict[str, str] = {
     "ml_knn": "raysel.baselines.nearest_neighbours:MLkNN",
     "mcgf": "raysel.baselines.mcgf:MCGF",
     "mlls": "raysel.baselines.least_squares:MLLS",
+    "smr_regressor": "raysel.solvers.smr.smr:SMRRegressor",
+    "rfs_regressor": "raysel.baselines.rfs:RFSRegressor",
+    "glspfs_regressor": "raysel.baselines.glspfs:GLSPFSRegressor",
+    "gbr_regressor": "raysel.baselines.least_squares:BilinearRegressor",
+    "mlls_regressor": "raysel.baselines.least_squares:MLLSRegressor",
+    "f_test": "raysel.baselines.quantity_filters:FTest",
+    "mutual_information": "raysel.baselines.quantity_filters:MutualInformation",
+    "mrmr_quantities": "raysel.baselines.quantity_filters:MRMRQuantities",
+    "rrelieff": "raysel.baselines.quantity_filters:RReliefF",
+}
+
+#: Methods of quantities that stand in for those of classes: ``solver.name: smr`` is smr_regressor for a quantity.
+OF_QUANTITIES = {
+    **{name: f"{name}_regressor" for name in ("smr", "rfs", "glspfs", "gbr", "mlls")},
+    "mrmr": "mrmr_quantities",
+    "relieff": "rrelieff",
 }
 
 _EXAMPLE = "write a dotted name such as sklearn.svm.LinearSVC."
@@ -113,10 +130,15 @@ def solver_class(name: str) -> type[Any]:
     missing = [method for method in ("fit", "get_params") if not callable(getattr(cls, method, None))]
     if missing:
         raise ConfigError(
-            f"solver.name: {name} has no {' and no '.join(missing)}; give a classifier or selector in scikit-learn's "
-            "style."
+            f"solver.name: {name} has no {' and no '.join(missing)}; give a classifier, regressor or selector in "
+            "scikit-learn's style."
         )
     return cls
+
+
+def method_of_target(name: str, target: str) -> str:
+    """Return the name of the method that a name stands for where y is of this kind."""
+    return OF_QUANTITIES.get(name, name) if target == QUANTITIES else name
 
 
 def imports_code(name: str) -> bool:

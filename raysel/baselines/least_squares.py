@@ -2,24 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.linalg
 from sklearn.base import clone
 
-from raysel.base.classifiers import MatrixSelector, OneAgainstRest, SignedTarget, signed_target
+from raysel.base.classifiers import (
+    MatrixSelector,
+    MatrixShaped,
+    OneAgainstRest,
+    Selector,
+    SignedTarget,
+    signed_target,
+)
 from raysel.base.estimator import COUNT, NOT_NEGATIVE, POSITIVE, Capabilities, IterativeEstimator, OneShotEstimator
+from raysel.base.regressors import LinearRegressor, MatrixRegressor
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray
 from raysel.core.errors import ConfigError
-from raysel.numerics.least_squares import LeastSquaresData, least_squares_data, left_factors, orthonormal
+from raysel.numerics.least_squares import (
+    LeastSquaresData,
+    QuantityScale,
+    least_squares_data,
+    left_factors,
+    orthonormal,
+    standardised,
+)
 from raysel.numerics.linear_algebra import EPS, centre
 
 
-class BilinearRegression(IterativeEstimator, MatrixSelector):
+class _Bilinear(IterativeEstimator, MatrixShaped):
+    """Parameters and iterations of bilinear regression, whatever the targets."""
+
+    # Of the base class that says what the targets are.
+    _targets: Callable[[LabelArray], tuple[Any, FloatArray]]
+    _keep_linear: Callable[..., None]
+
+    _random_start = False
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "alpha": [POSITIVE],
+    }
+
+    simpler_first = ("-alpha",)
+
+    def __init__(
+        self,
+        shape: tuple[int, int] | None = None,
+        alpha: float = 0.01,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        n_features_to_select: int | None = None,
+    ) -> None:
+        self.shape = shape
+        self.alpha = alpha
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_features_to_select = n_features_to_select
+
+    def another_start(self) -> Self | None:
+        """Return a copy that starts from a random v; None for samples of one row or column, where it is convex."""
+        if min(self._sides(self.n_features_in_)) == 1:
+            return None
+        other: Self = clone(self)
+        other._random_start = True
+        return other
+
+    def prepare(self, X: FloatArray, y: LabelArray) -> LeastSquaresData:
+        """Centre and reduce the training set."""
+        return least_squares_data(X, y, self._targets)
+
+    def _updates(self, X: FloatArray, y: LabelArray, prepared: LeastSquaresData) -> Iterator[float]:
+        c = len(prepared.Y)
+        m, n = self._sides(prepared.X.shape[0])
+        samples, sums, ones = prepared.X.reshape(m, n, -1), prepared.XY.reshape(c, m, n), np.ones((m, n))
+        alpha = self.alpha / prepared.scale**2
+        turned, turned_sums = samples.transpose(1, 0, 2), sums.transpose(0, 2, 1)  # views: the samples are kept once
+        V = np.linalg.svd(sums, full_matrices=False)[2][:, :1].transpose(0, 2, 1)
+        if self._random_start:
+            V = np.random.default_rng(0).standard_normal(V.shape)
+        while True:
+            try:
+                # Of a factor only the direction matters, as the other one is solved for; a zero one gets any.
+                U = orthonormal(left_factors(samples, orthonormal(V), ones, prepared.Y, sums, alpha))
+                V = left_factors(turned, U, ones.T, prepared.Y, turned_sums, alpha)
+            except np.linalg.LinAlgError as error:
+                raise np.linalg.LinAlgError(
+                    f"alpha={self.alpha:g} vanishes in rounding beside the squares of features that deviate from their"
+                    f" means by up to {prepared.scale:g}: raise alpha, or divide the features by {prepared.scale:g}."
+                ) from error
+            P = (U @ V.transpose(0, 2, 1)).reshape(c, -1)
+            self._keep(P, prepared)
+            yield float(((P @ prepared.X - prepared.Y) ** 2).sum() + prepared.residual + alpha * (P**2).sum())
+
+    def _keep(self, P: FloatArray, prepared: LeastSquaresData) -> None:
+        """Set the fitted attributes to these coefficients (n_classes, n_features) of the stored features."""
+        coef = P / prepared.scale
+        self.scores_ = np.where(prepared.constant, 0.0, np.sqrt((coef**2).sum(axis=0)))
+        self._keep_linear(coef, prepared.Y_mean - coef @ prepared.X_mean, prepared.classes)
+
+
+class BilinearRegression(_Bilinear, MatrixSelector):
     """Bilinear regression: ranks the cells of matrix-shaped samples and classifies them.
 
         min  sum_i (u'X_i v + b - t_i)^2  +  alpha ||u||^2 ||v||^2
@@ -85,76 +172,48 @@ class BilinearRegression(IterativeEstimator, MatrixSelector):
 
     capabilities: ClassVar[Capabilities] = replace(MatrixSelector.capabilities, local_optimum=True)
 
-    _random_start = False
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": [POSITIVE],
-    }
+class BilinearRegressor(_Bilinear, MatrixRegressor):
+    """Bilinear regression of quantities: ranks the cells of matrix-shaped samples and predicts numbers.
 
-    simpler_first = ("-alpha",)
+    The problem of `BilinearRegression` with each standardised quantity in place of a class's one-hot target.
 
-    def __init__(
-        self,
-        shape: tuple[int, int] | None = None,
-        alpha: float = 0.01,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        n_features_to_select: int | None = None,
-    ) -> None:
-        self.shape = shape
-        self.alpha = alpha
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_features_to_select = n_features_to_select
+    Parameters
+    ----------
+    shape, alpha, max_iter, tol, n_features_to_select : default as in `BilinearRegression`
+        See `BilinearRegression`.
 
-    def another_start(self) -> BilinearRegression | None:
-        """Return a copy that starts from a random v; None for samples of one row or column, where it is convex."""
-        if min(self._sides(self.n_features_in_)) == 1:
-            return None
-        other: BilinearRegression = clone(self)
-        other._random_start = True
-        return other
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_quantities, n_features)
+        Coefficients, in units of y and of the features; of one dimension if y is.
+    intercept_ : float or ndarray of shape (n_quantities,)
+        Intercepts, in units of y.
+    scores_ : ndarray of shape (n_features,)
+        ``sqrt(sum_r u_ra^2 v_rb^2)`` over the standardised quantities r for the cell (a, b); 0 for features that are
+        constant in the training set.
+    ranking_, objective_path_, n_iter_, converged_
+        See `BilinearRegression`.
 
-    def prepare(self, X: FloatArray, y: LabelArray) -> LeastSquaresData:
-        """Centre and reduce the training set."""
-        return least_squares_data(X, y)
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> gbr = BilinearRegressor(shape=(5, 2), n_features_to_select=3).fit(X, y)
+    >>> gbr.transform(X).shape
+    (442, 3)
+    """
 
-    def _updates(self, X: FloatArray, y: LabelArray, prepared: LeastSquaresData) -> Iterator[float]:
-        c = len(prepared.Y)
-        m, n = self._sides(prepared.X.shape[0])
-        samples, sums, ones = prepared.X.reshape(m, n, -1), prepared.XY.reshape(c, m, n), np.ones((m, n))
-        alpha = self.alpha / prepared.scale**2
-        turned, turned_sums = samples.transpose(1, 0, 2), sums.transpose(0, 2, 1)  # views: the samples are kept once
-        V = np.linalg.svd(sums, full_matrices=False)[2][:, :1].transpose(0, 2, 1)
-        if self._random_start:
-            V = np.random.default_rng(0).standard_normal(V.shape)
-        while True:
-            try:
-                # Of a factor only the direction matters, as the other one is solved for; a zero one gets any.
-                U = orthonormal(left_factors(samples, orthonormal(V), ones, prepared.Y, sums, alpha))
-                V = left_factors(turned, U, ones.T, prepared.Y, turned_sums, alpha)
-            except np.linalg.LinAlgError as error:
-                raise np.linalg.LinAlgError(
-                    f"alpha={self.alpha:g} vanishes in rounding beside the squares of features that deviate from their"
-                    f" means by up to {prepared.scale:g}: raise alpha, or divide the features by {prepared.scale:g}."
-                ) from error
-            P = (U @ V.transpose(0, 2, 1)).reshape(c, -1)
-            self._keep(P, prepared)
-            yield float(((P @ prepared.X - prepared.Y) ** 2).sum() + prepared.residual + alpha * (P**2).sum())
-
-    def _keep(self, P: FloatArray, prepared: LeastSquaresData) -> None:
-        """Set the fitted attributes to these coefficients (n_classes, n_features) of the stored features."""
-        coef = P / prepared.scale
-        self.scores_ = np.where(prepared.constant, 0.0, np.sqrt((coef**2).sum(axis=0)))
-        self._keep_linear(coef, prepared.Y_mean - coef @ prepared.X_mean, prepared.classes)
+    capabilities: ClassVar[Capabilities] = replace(MatrixRegressor.capabilities, local_optimum=True)
 
 
 @dataclass(frozen=True)
 class PreparedLeastSquares:
     """Singular value decomposition P diag(s) Q' of the centred samples, and the signs in it."""
 
-    target: SignedTarget
-    #: Centred signs of the c classes or labels, for two classes of both; shape (n_samples, c).
+    target: Any  # SignedTarget, or QuantityScale
+    #: Centred signs of the c classes or labels, for two classes of both, or standardised quantities;
+    #: shape (n_samples, c).
     signs: FloatArray
     #: Mean of each column of the signs; shape (c,).
     sign_means: FloatArray
@@ -171,7 +230,105 @@ class PreparedLeastSquares:
     rotated: FloatArray
 
 
-class MLLS(OneShotEstimator, OneAgainstRest):
+class _SharedSubspace(OneShotEstimator, Selector):
+    """Parameters and solution of least squares with a subspace that the targets share, whatever these are."""
+
+    @staticmethod
+    @abstractmethod
+    def _columns(y: LabelArray) -> tuple[Any, FloatArray, FloatArray]:
+        """Return what the targets stand for, the centred targets (n_samples, c), and what was subtracted, (c,)."""
+
+    @abstractmethod
+    def _keep_columns(self, coef: FloatArray, prepared: PreparedLeastSquares) -> None:
+        """Set the fitted attributes to these coefficients, (c, n_features)."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "alpha": [NOT_NEGATIVE],
+        # Below, rounding of the Gram matrix, about 1e-16 of its largest eigenvalue, would be felt.
+        "beta": [Interval(Real, 1e-8, None, closed="left")],
+        "rank": [COUNT, None],
+    }
+
+    shared_subspace_: FloatArray
+
+    simpler_first = ("rank", "-beta", "-alpha")
+
+    def __init__(
+        self,
+        alpha: float = 0.01,
+        beta: float = 0.001,
+        rank: int | None = None,
+        n_features_to_select: int | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.beta = beta
+        self.rank = rank
+        self.n_features_to_select = n_features_to_select
+
+    def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
+        """Check that ``rank`` is below the number of labels, classes or quantities.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
+            Labels or quantities of the training set.
+        tasks : ndarray of int, shape (n_samples,), default=None
+            Task of each sample; not used.
+
+        Raises
+        ------
+        ConfigError
+            If ``rank`` is too large.
+        """
+        target, Y, _ = self._columns(y)
+        self._check_rank(Y.shape[1], target)
+
+    def _check_rank(self, c: int, target: Any) -> None:
+        if self.rank is not None and self.rank >= c:
+            quantities = isinstance(target, QuantityScale)
+            what = "quantities" if quantities else "labels" if target.multilabel else "classes"
+            raise ConfigError(
+                f"rank={self.rank} makes MLLS plain ridge regression, because a subspace of that dimension contains the"
+                f" coefficients of all {c} {what}: {f'give at most {c - 1}' if c > 1 else 'leave rank out'}."
+            )
+
+    def prepare(self, X: FloatArray, y: LabelArray) -> PreparedLeastSquares:
+        """Decompose the centred samples, by the eigenvectors of the smaller Gram matrix."""
+        target, Y, sign_means = self._columns(y)
+        n, d = X.shape
+        mean, centred = centre(X)
+        dual = n < d
+        gram = centred @ centred.T if dual else centred.T @ centred
+        values, vectors = scipy.linalg.eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
+        kept = values > max(n, d) * EPS * values[-1]
+        values, vectors = values[kept][::-1], np.ascontiguousarray(vectors[:, kept][:, ::-1])
+        s = np.sqrt(values)
+        left = vectors if dual else (centred @ vectors) / s
+        right = np.empty((0, len(s))) if dual else vectors
+        return PreparedLeastSquares(
+            target, Y, sign_means, mean, values / n, left, dual, right, (s / n)[:, None] * (left.T @ Y)
+        )
+
+    def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedLeastSquares) -> Iterator[float]:
+        c = prepared.signs.shape[1]
+        self._check_rank(c, prepared.target)
+        rank = max(1, c // 2) if self.rank is None else self.rank
+        # With constant features only there is nothing to weigh.
+        scale = float(prepared.squares[0]) if len(prepared.squares) else 1.0
+        a, b = self.alpha * scale, self.beta * scale
+        theta, U = shared_solution(prepared.squares, prepared.rotated, a, b, rank)
+        coef, shared = lifted(prepared, X, U).T, lifted(prepared, X, theta)
+        n = len(X)
+        residual = prepared.signs - prepared.left @ (np.sqrt(n * prepared.squares)[:, None] * U)
+        objective = (residual**2).sum() / n + a * ((U**2).sum() - ((theta.T @ U) ** 2).sum()) + b * (U**2).sum()
+        constant = (X[0] == X).all(axis=0)
+        coef[:, constant] = 0.0
+        self.shared_subspace_ = shared
+        self._keep_columns(coef, prepared)
+        yield float(objective)
+
+
+class MLLS(_SharedSubspace, OneAgainstRest):
     """Linear classifier of all labels by least squares, with a subspace of the features that the labels share.
 
         min_{U, V, Theta}  ||X U - Y||^2 / n  +  a ||U - Theta V||^2  +  b ||U||^2,    Theta' Theta = I
@@ -229,94 +386,70 @@ class MLLS(OneShotEstimator, OneAgainstRest):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": [NOT_NEGATIVE],
-        # Below, rounding of the Gram matrix, about 1e-16 of its largest eigenvalue, would be felt.
-        "beta": [Interval(Real, 1e-8, None, closed="left")],
-        "rank": [COUNT, None],
-    }
+    capabilities: ClassVar[Capabilities] = OneAgainstRest.capabilities
 
-    shared_subspace_: FloatArray
-
-    simpler_first = ("rank", "-beta", "-alpha")
-
-    def __init__(
-        self,
-        alpha: float = 0.01,
-        beta: float = 0.001,
-        rank: int | None = None,
-        n_features_to_select: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.rank = rank
-        self.n_features_to_select = n_features_to_select
-
-    def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
-        """Check that ``rank`` is below the number of labels or classes.
-
-        Parameters
-        ----------
-        y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-            Labels of the training set.
-        tasks : ndarray of int, shape (n_samples,), default=None
-            Task of each sample; not used.
-
-        Raises
-        ------
-        ConfigError
-            If ``rank`` is too large.
-        """
-        multilabel = y.ndim == 2 and y.shape[1] > 1
-        self._check_rank(y.shape[1] if multilabel else len(np.unique(y)), "labels" if multilabel else "classes")
-
-    def _check_rank(self, c: int, what: str) -> None:
-        if self.rank is not None and self.rank >= c:
-            raise ConfigError(
-                f"rank={self.rank} makes MLLS plain ridge regression, because a subspace of that dimension contains the"
-                f" coefficients of all {c} {what}: give at most {c - 1}."
-            )
-
-    def prepare(self, X: FloatArray, y: LabelArray) -> PreparedLeastSquares:
-        """Decompose the centred samples, by the eigenvectors of the smaller Gram matrix."""
+    @staticmethod
+    def _columns(y: LabelArray) -> tuple[SignedTarget, FloatArray, FloatArray]:
         target = signed_target(y)
         signs = np.vstack([-target.signs, target.signs]) if len(target.signs) == 1 else target.signs
         sign_means = signs.mean(axis=1)
-        Y = np.ascontiguousarray((signs - sign_means[:, None]).T)
-        n, d = X.shape
-        mean, centred = centre(X)
-        dual = n < d
-        gram = centred @ centred.T if dual else centred.T @ centred
-        values, vectors = scipy.linalg.eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
-        kept = values > max(n, d) * EPS * values[-1]
-        values, vectors = values[kept][::-1], np.ascontiguousarray(vectors[:, kept][:, ::-1])
-        s = np.sqrt(values)
-        left = vectors if dual else (centred @ vectors) / s
-        right = np.empty((0, len(s))) if dual else vectors
-        return PreparedLeastSquares(
-            target, Y, sign_means, mean, values / n, left, dual, right, (s / n)[:, None] * (left.T @ Y)
-        )
+        return target, np.ascontiguousarray((signs - sign_means[:, None]).T), sign_means
 
-    def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedLeastSquares) -> Iterator[float]:
-        target, c = prepared.target, prepared.signs.shape[1]
-        self._check_rank(c, "labels" if target.multilabel else "classes")
-        rank = max(1, c // 2) if self.rank is None else self.rank
-        # With constant features only there is nothing to weigh.
-        scale = float(prepared.squares[0]) if len(prepared.squares) else 1.0
-        a, b = self.alpha * scale, self.beta * scale
-        theta, U = shared_solution(prepared.squares, prepared.rotated, a, b, rank)
-        coef, shared = lifted(prepared, X, U).T, lifted(prepared, X, theta)
-        n = len(X)
-        residual = prepared.signs - prepared.left @ (np.sqrt(n * prepared.squares)[:, None] * U)
-        objective = (residual**2).sum() / n + a * ((U**2).sum() - ((theta.T @ U) ** 2).sum()) + b * (U**2).sum()
-        constant = (X[0] == X).all(axis=0)
-        coef[:, constant] = 0.0
-        rows = slice(1, None) if len(target.signs) == 1 else slice(None)
-        self._keep_target(target)
-        self.coef_, self.shared_subspace_ = np.ascontiguousarray(coef[rows]), shared
+    def _keep_columns(self, coef: FloatArray, prepared: PreparedLeastSquares) -> None:
+        rows = slice(1, None) if len(prepared.target.signs) == 1 else slice(None)
+        self._keep_target(prepared.target)
+        self.coef_ = np.ascontiguousarray(coef[rows])
         self.intercept_ = prepared.sign_means[rows] - self.coef_ @ prepared.mean
         self.scores_ = np.linalg.norm(self.coef_, axis=0)
-        yield float(objective)
+
+
+class MLLSRegressor(_SharedSubspace, LinearRegressor):
+    """Linear regression of several quantities by least squares, with a subspace of the features that they share.
+
+    The problem of `MLLS` with the standardised quantities in place of the signs. For one quantity it is ridge
+    regression of weight ``beta``.
+
+    Parameters
+    ----------
+    alpha, beta : default as in `MLLS`
+        See `MLLS`.
+    rank : int, default=None
+        Dimension of the shared subspace, below the number of quantities. None: half of it, rounded down, at least 1.
+    n_features_to_select : int, default=None
+        Number of features that ``transform`` selects. None: half of them.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_quantities, n_features)
+        Coefficients, in units of y and of the features; of one dimension if y is.
+    intercept_ : float or ndarray of shape (n_quantities,)
+        Intercepts, in units of y.
+    shared_subspace_ : ndarray of shape (n_features, rank)
+        Basis of the shared subspace; fewer columns if fewer directions matter, none if ``alpha`` is 0.
+    scores_ : ndarray of shape (n_features,)
+        Euclidean norm of each feature's coefficients for the standardised quantities; 0 for features that are constant
+        in the training set.
+    objective_path_ : ndarray of shape (1,)
+        Minimum of the objective.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> X, Y = load_linnerud(return_X_y=True)
+    >>> MLLSRegressor(rank=2).fit(X, Y).predict(X).shape
+    (20, 3)
+    """
+
+    capabilities: ClassVar[Capabilities] = LinearRegressor.capabilities
+
+    @staticmethod
+    def _columns(y: LabelArray) -> tuple[QuantityScale, FloatArray, FloatArray]:
+        scale, targets = standardised(y)
+        return scale, targets, np.zeros(targets.shape[1])
+
+    def _keep_columns(self, coef: FloatArray, prepared: PreparedLeastSquares) -> None:
+        self.scores_ = np.linalg.norm(coef, axis=0)
+        self._keep_linear(coef, prepared.sign_means - coef @ prepared.mean, prepared.target)
 
 
 def shared_solution(

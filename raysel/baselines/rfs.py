@@ -17,17 +17,19 @@ With ``s = 1 / max(1, ||z_i||, ||X_j'Z|| / alpha)`` the dual point s Z is feasib
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.linalg import lapack
 
-from raysel.base.classifiers import LinearSelector
+from raysel.base.classifiers import LinearSelector, Selector
 from raysel.base.estimator import POSITIVE, IterativeEstimator
+from raysel.base.regressors import LinearRegressor
 from raysel.core.arrays import FloatArray, IntArray, LabelArray, StrOptions
-from raysel.numerics.least_squares import centre_and_scale, one_hot
+from raysel.numerics.least_squares import QuantityScale, centre_and_scale
 from raysel.numerics.linear_algebra import product
 from raysel.numerics.reweighting import BoundedStep, reweighted_steps
 
@@ -120,6 +122,64 @@ def null_model(counts: IntArray) -> tuple[FloatArray, FloatArray]:
     return b, differences / np.linalg.norm(differences, axis=1)[:, None]
 
 
+#: Largest number of steps to a spatial median.
+_MOST_STEPS = 1000
+
+
+def _unit_sum(T: FloatArray, b: FloatArray) -> tuple[FloatArray, int]:
+    """Sum of the unit vectors from a point to the targets that differ from it, and the number of the others."""
+    differences = T - b
+    lengths = np.linalg.norm(differences, axis=1)
+    apart = lengths > 0.0
+    return (differences[apart] / lengths[apart, None]).sum(axis=0), int(np.count_nonzero(~apart))
+
+
+def _newton_step(T: FloatArray, b: FloatArray, lengths: FloatArray) -> FloatArray:
+    """Newton's step for the total distance from a point to targets that all differ from it."""
+    units = (T - b) / lengths[:, None]
+    hessian = (1.0 / lengths).sum() * np.eye(T.shape[1]) - (units.T / lengths) @ units
+    hessian.flat[:: len(hessian) + 1] += 1e-12 * hessian.trace()  # targets on a line
+    step: FloatArray = np.linalg.solve(hessian, units.sum(axis=0))
+    return step
+
+
+def null_model_of_quantities(T: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Best intercept for W = 0 on any targets, and a subgradient of each sample's residual that proves it best.
+
+    The intercept is the spatial median of the targets, by Newton's method where it lowers the total distance, else by
+    Weiszfeld's in the form of Vardi and Zhang (PNAS 97(4), 2000), which does not stop at a target. Samples whose target
+    it is are given a common subgradient that makes the sum over all samples zero.
+
+    `T` is (n_samples, n_quantities); returns `b` (n_quantities,), `gradients` (n_samples, n_quantities).
+    """
+    b = np.median(T, axis=0)
+    for _ in range(_MOST_STEPS if T.shape[1] > 1 else 0):
+        lengths = np.linalg.norm(T - b, axis=1)
+        nearest = T[lengths.argmin()]
+        pull, here = _unit_sum(T, nearest)
+        if np.linalg.norm(pull) <= here:  # no other point has a smaller total distance
+            b = nearest
+            break
+        if lengths.min() == 0.0:
+            apart = lengths > 0.0
+            b = b + (1.0 - here / np.linalg.norm(pull)) * pull / (1.0 / lengths[apart]).sum()
+            continue
+        step = _newton_step(T, b, lengths)
+        if np.abs(step).max() <= 1e-13:
+            break
+        if np.linalg.norm(T - b - step, axis=1).sum() > lengths.sum():
+            step = (1.0 / lengths) @ (T - b) / (1.0 / lengths).sum()
+        b = b + step
+    differences = b - T
+    lengths = np.linalg.norm(differences, axis=1)
+    near = lengths <= 1e-10  # the targets are standardised
+    gradients = np.zeros_like(T)
+    gradients[~near] = differences[~near] / lengths[~near, None]
+    if near.any():
+        gradients[near] = -gradients.sum(axis=0) / np.count_nonzero(near)
+    return b, gradients
+
+
 def _spatial_median(counts: IntArray) -> FloatArray:
     """Point of least total distance to the unit vectors, each ``counts`` times, by Newton's method with halving."""
     identity = np.eye(len(counts))
@@ -149,19 +209,86 @@ class PreparedRFS:
 
     #: Centred features, divided by ``scale``; shape (n_samples, n_features).
     X: FloatArray
-    #: One-hot targets; shape (n_samples, n_classes).
+    #: One-hot targets, or standardised quantities; shape (n_samples, n_classes).
     T: FloatArray
     #: Mean of each feature, as given; shape (n_features,).
     X_mean: FloatArray
     scale: float
-    #: Sorted class labels; shape (n_classes,).
-    classes: LabelArray
+    #: What the columns of ``T`` stand for: sorted class labels, shape (n_classes,), or the scales of quantities.
+    classes: LabelArray | QuantityScale
     #: Best intercept for W = 0; shape (n_classes,).
     null_intercept: FloatArray
     alpha_max: float
 
 
-class RFS(IterativeEstimator, LinearSelector):
+class _RobustRegression(IterativeEstimator, Selector):
+    """Parameters and iterations of robust feature selection, whatever the targets."""
+
+    # Of the base class that says what the targets are.
+    _targets: Callable[[LabelArray], tuple[Any, FloatArray]]
+    _keep_linear: Callable[..., None]
+
+    @staticmethod
+    @abstractmethod
+    def _null_model(T: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the best intercept for W = 0, and a subgradient of each sample's residual that proves it best."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "alpha": [POSITIVE],
+        "alpha_scale": [StrOptions({"max", "absolute"})],
+    }
+
+    simpler_first = ("-alpha",)
+
+    def __init__(
+        self,
+        alpha: float = 0.1,
+        alpha_scale: Literal["max", "absolute"] = "max",
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        n_features_to_select: int | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.alpha_scale = alpha_scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_features_to_select = n_features_to_select
+
+    def prepare(self, X: FloatArray, y: LabelArray) -> PreparedRFS:
+        """Centre and scale the features and compute the zero solution."""
+        classes, T = self._targets(y)
+        features, X_mean, _, scale = centre_and_scale(X)
+        null_intercept, gradients = self._null_model(T)
+        alpha_max = scale * float(np.linalg.norm(product(features.T, gradients), axis=1).max())
+        return PreparedRFS(features, T, X_mean, scale, classes, null_intercept, alpha_max)
+
+    def is_zero_solution(self, prepared: PreparedRFS) -> bool:
+        """Return whether alpha is at least alpha_max, or no feature correlates with the classes."""
+        limit = 1.0 if self.alpha_scale == "max" else prepared.alpha_max
+        return prepared.alpha_max == 0.0 or self.alpha >= limit
+
+    def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: PreparedRFS) -> None:
+        """Set the fitted attributes to W = 0 and the spatial median of the targets."""
+        b = prepared.null_intercept
+        self._keep(np.zeros((X.shape[1], len(b))), b, np.zeros(X.shape[1]), prepared)
+        loss = np.sqrt(((prepared.T - b) ** 2).sum(axis=1) + EPS).sum()
+        self.objective_path_, self.n_iter_, self.converged_, self.dual_gap_ = np.array([loss]), 1, True, 0.0
+
+    def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedRFS) -> Iterator[float]:
+        unit = prepared.alpha_max if self.alpha_scale == "max" else 1.0
+        for step in l21_steps(prepared.X, prepared.T, self.alpha * unit / prepared.scale):
+            self.dual_gap_ = step.gap
+            self._keep(step.W, step.b, step.norms[: len(step.W)], prepared)
+            yield step.J
+
+    def _keep(self, W: FloatArray, b: FloatArray, norms: FloatArray, prepared: PreparedRFS) -> None:
+        """Set the fitted attributes to these coefficients of the centred and scaled features."""
+        coef = W.T / prepared.scale
+        self.scores_ = norms / prepared.scale
+        self._keep_linear(coef, b - coef @ prepared.X_mean, prepared.classes)
+
+
+class RFS(_RobustRegression, LinearSelector):
     """Robust feature selection: ranks features by the rows of a regression onto the classes, and classifies.
 
         min_W,b  sum_i ||x_i'W + b' - t_i||  +  alpha sum_j ||w_j||
@@ -228,56 +355,52 @@ class RFS(IterativeEstimator, LinearSelector):
     ((178, 3), True)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": [POSITIVE],
-        "alpha_scale": [StrOptions({"max", "absolute"})],
-    }
+    @staticmethod
+    def _null_model(T: FloatArray) -> tuple[FloatArray, FloatArray]:
+        b, gradients = null_model(T.sum(axis=0).astype(np.int64))
+        return b, T @ gradients
 
-    simpler_first = ("-alpha",)
 
-    def __init__(
-        self,
-        alpha: float = 0.1,
-        alpha_scale: Literal["max", "absolute"] = "max",
-        max_iter: int = 500,
-        tol: float = 1e-4,
-        n_features_to_select: int | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.alpha_scale = alpha_scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_features_to_select = n_features_to_select
+class RFSRegressor(_RobustRegression, LinearRegressor):
+    """Robust feature selection for quantities: ranks features by the rows of a robust regression, and predicts numbers.
 
-    def prepare(self, X: FloatArray, y: LabelArray) -> PreparedRFS:
-        """Centre and scale the features and compute the zero solution."""
-        classes, T = one_hot(y)
-        features, X_mean, _, scale = centre_and_scale(X)
-        null_intercept, gradients = null_model(T.sum(axis=0).astype(np.int64))
-        alpha_max = scale * float(np.linalg.norm(product(features.T, T @ gradients), axis=1).max())
-        return PreparedRFS(features, T, X_mean, scale, classes, null_intercept, alpha_max)
+        min_W,b  sum_i ||x_i'W + b' - t_i||  +  alpha sum_j ||w_j||
 
-    def is_zero_solution(self, prepared: PreparedRFS) -> bool:
-        """Return whether alpha is at least alpha_max, or no feature correlates with the classes."""
-        limit = 1.0 if self.alpha_scale == "max" else prepared.alpha_max
-        return prepared.alpha_max == 0.0 or self.alpha >= limit
+    as `RFS` with the standardised quantities t_i in place of the one-hot targets. For one quantity this is regression
+    by least absolute deviations with an l1 penalty.
 
-    def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: PreparedRFS) -> None:
-        """Set the fitted attributes to W = 0 and the spatial median, which predict the most frequent class."""
-        b = prepared.null_intercept
-        self._keep(np.zeros((X.shape[1], len(b))), b, np.zeros(X.shape[1]), prepared)
-        loss = np.sqrt(((prepared.T - b) ** 2).sum(axis=1) + EPS).sum()
-        self.objective_path_, self.n_iter_, self.converged_, self.dual_gap_ = np.array([loss]), 1, True, 0.0
+    Parameters
+    ----------
+    alpha : float, default=0.1
+        Strength of the penalty, above 0; see ``alpha_scale``.
+    alpha_scale : {"max", "absolute"}, default="max"
+        Unit of alpha. "max": alpha_max of the training set, from which on the solution is zero. It is
+        ``max_j ||sum_i x_ij r_i / ||r_i|| ||`` with the residuals r_i of W = 0, whose b is the spatial median of the
+        quantities, for one quantity their median; an upper bound where several samples have that value. "absolute":
+        alpha is used as given, for the standardised quantities.
+    max_iter, tol, n_features_to_select : default as in `RFS`
+        See `RFS`.
 
-    def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedRFS) -> Iterator[float]:
-        unit = prepared.alpha_max if self.alpha_scale == "max" else 1.0
-        for step in l21_steps(prepared.X, prepared.T, self.alpha * unit / prepared.scale):
-            self.dual_gap_ = step.gap
-            self._keep(step.W, step.b, step.norms[: len(step.W)], prepared)
-            yield step.J
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_quantities, n_features)
+        Coefficients, in units of y and of the features; of one dimension if y is.
+    intercept_ : float or ndarray of shape (n_quantities,)
+        Intercepts, in units of y.
+    scores_ : ndarray of shape (n_features,)
+        ``||w_j||`` for the standardised quantities; 0 for features that are constant in the training set.
+    ranking_, objective_path_, n_iter_, converged_, dual_gap_
+        See `RFS`.
 
-    def _keep(self, W: FloatArray, b: FloatArray, norms: FloatArray, prepared: PreparedRFS) -> None:
-        """Set the fitted attributes to these coefficients of the centred and scaled features."""
-        coef = W.T / prepared.scale
-        self.scores_ = norms / prepared.scale
-        self._keep_linear(coef, b - coef @ prepared.X_mean, prepared.classes)
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> rfs = RFSRegressor(alpha=0.2, n_features_to_select=3).fit(X, y)
+    >>> rfs.transform(X).shape, rfs.score(X, y) > 0.4
+    ((442, 3), True)
+    """
+
+    @staticmethod
+    def _null_model(T: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return null_model_of_quantities(T)

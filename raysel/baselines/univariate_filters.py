@@ -25,6 +25,7 @@ from raysel.baselines.filter import (
 )
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions, column_blocks
 from raysel.core.errors import DataError
+from raysel.data.targets import CLASSES, QUANTITIES
 from raysel.numerics.linear_algebra import centre
 
 
@@ -53,6 +54,8 @@ class Variance(Filter):
     >>> Variance().fit(np.array([[1.0, 5.0], [3.0, 5.0]]), [0, 1]).scores_
     array([1., 0.])
     """
+
+    capabilities: ClassVar[Capabilities] = replace(Filter.capabilities, targets=frozenset({CLASSES, QUANTITIES}))
 
     def __init__(self, n_features_to_select: int | None = None) -> None:
         self.n_features_to_select = n_features_to_select
@@ -427,6 +430,8 @@ class RandomRanking(Filter):
     >>> sorted(RandomRanking(random_state=0).fit(X, y).ranking_.tolist())
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]
     """
+
+    capabilities: ClassVar[Capabilities] = replace(Filter.capabilities, targets=frozenset({CLASSES, QUANTITIES}))
 
     def __init__(
         self, n_features_to_select: int | None = None, random_state: int | np.random.RandomState | None = None

@@ -73,6 +73,10 @@ def describe(comparison: Comparison, width: int | None = None, nodes: Nodes = No
     yield from notes_section([f"{note}{labels}" for note, labels in of_some.items()], width)
 
 
+#: Largest number of quantities whose means are shown for each fold.
+_SHOWN_QUANTITIES = 3
+
+
 class _Planned(NamedTuple):
     """Study with its cost on the slots that it would run in."""
 
@@ -158,11 +162,24 @@ def _folds_section(study: Study, width: int | None) -> Iterator[str]:
     rows = []
     for fold in folds:
         sets = [("train", fold.train), *([("test", fold.test)] if len(fold.test) else [])]
-        shown = [f"{len(index)} {name} ({_spread(study, index)} a {kind})" for name, index in sets]
+        of = "" if study.dataset.is_regression else f" a {kind}"
+        shown = [f"{len(index)} {name} ({_spread(study, index)}{of})" for name, index in sets]
         rows.append((fold.name, ", ".join(shown)))
+    how = _stratified(study)
     yield from section(
-        "folds", f"{len(study.plan.outer)} outer x {len(folds[0].inner)} inner{blocks}, {final}", rows, width
+        "folds", f"{len(study.plan.outer)} outer x {len(folds[0].inner)} inner{blocks}{how}, {final}", rows, width
     )
+
+
+def _stratified(study: Study) -> str:
+    """Return how the folds are divided by a quantity; empty for classes, whose counts are listed."""
+    blocks, plan = study.config.cv.blocks, study.config.cv.plan
+    if not study.dataset.is_regression or plan or blocks.forward:
+        return ""
+    of = "" if study.dataset.y.ndim == 1 else " (of the first principal component of several)"
+    whole = " of the means of blocks" if study.block_numbers is not None else ""
+    whole = " of the means of groups" if study.dataset.groups is not None and not whole else whole
+    return f", stratified by quantiles{whole or ' of the quantity'}{of}"
 
 
 def notes_section(found: Sequence[str], width: int | None) -> Iterator[str]:
@@ -291,6 +308,9 @@ def _notes_on_method(study: Study) -> Iterator[str]:
 
 def _spread(study: Study, index: IntArray) -> str:
     y = study.dataset.y[index]
+    if study.dataset.is_regression:
+        columns = y.reshape(len(y), -1).T
+        return "; ".join(f"mean {column.mean():.4g}, SD {column.std():.3g}" for column in columns[:_SHOWN_QUANTITIES])
     counts = y.sum(axis=0).tolist() if y.ndim == 2 else [int((y == c).sum()) for c in study.dataset.classes]
     return f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
 

@@ -21,6 +21,7 @@ from raysel.config.loading import read_raw
 from raysel.core.errors import ConfigError, DataError, suggestion
 from raysel.core.printing import Terminal
 from raysel.data.formats.files import find_data_file
+from raysel.data.targets import QUANTITIES
 from raysel.results.description import format_domain
 
 
@@ -104,6 +105,7 @@ def _solver_entry(name: str) -> tuple[str, str, str]:
         "predicts" if can.predicts else "",
         "iterates" if can.iterates else "one step",
         "several labels a sample" if can.multilabel else "",
+        "" if can.targets.isdisjoint({QUANTITIES}) else "quantities" + (" only" if len(can.targets) == 1 else " too"),
         TRANSDUCTIVE if can.transductive else "",
         "search.method path" if can.path else "",
         RECONSTRUCTED if can.reconstructed else "",

@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from raysel.config.comparison import ComparisonConfig, MemberKeys
-from raysel.config.schema import ClassLabel, JudgeChoice, Parameter, SpaceDomain, Step, StudyConfig
+from raysel.config.schema import ClassLabel, JudgeChoice, LabelColumns, Parameter, SpaceDomain, Step, StudyConfig
 from raysel.core.errors import suggestion
 
 _TYPES = {str: "text", int: "integer", float: "number", bool: "true | false"}
@@ -21,7 +21,8 @@ _NAMED = (
     (SpaceDomain, "domain"),
     (MemberKeys, "keys of a study"),
     (ClassLabel, "text or integer"),
-    (JudgeChoice, "native, knn, linear_svm, dotted name or mapping"),
+    (JudgeChoice, "native, knn, linear_svm, ridge, dotted name or mapping"),
+    (LabelColumns, "text or list of text"),
     (Step, "step"),
 )
 _BOUNDS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
@@ -60,7 +61,7 @@ def _keys_of(model: type[BaseModel], prefix: str) -> Iterator[ConfigKey]:
 def _without_none(annotation: Any) -> Any:
     """The annotation of an optional value where it is set; annotations around it are dropped."""
     inner = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
-    if get_origin(inner) not in (UnionType, Union) or annotation in (Parameter, SpaceDomain, JudgeChoice):
+    if get_origin(inner) not in (UnionType, Union) or annotation in (Parameter, SpaceDomain, JudgeChoice, LabelColumns):
         return annotation
     (value,) = (part for part in get_args(inner) if part is not NoneType)
     return value

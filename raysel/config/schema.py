@@ -23,6 +23,7 @@ from raysel.config.space import MOST_CONFIGURATIONS, Domain, Scalar, domain_from
 from raysel.config.values import (
     class_label,
     judge_from_yaml,
+    label_columns,
     renamed_judge,
     repeated,
     resources_from_yaml,
@@ -57,6 +58,7 @@ Parameter = Annotated[Scalar, PlainValidator(scalar_from_yaml)]
 NonEmpty = Annotated[str, Field(min_length=1)]
 #: Path or URI; credentials in a URI are remembered by this process only, and are in no configuration that is written.
 Place = Annotated[str, Field(min_length=1), AfterValidator(set_credentials_aside)]
+LabelColumns = Annotated[str | tuple[str, ...], PlainValidator(label_columns)]
 ClassLabel = Annotated[str | int, PlainValidator(class_label)]
 Step = Annotated[dict[str, Any], BeforeValidator(step_from_yaml)]
 SpaceDomain = Annotated[Domain, BeforeValidator(domain_from_yaml), PlainSerializer(lambda domain: domain.to_yaml())]
@@ -74,8 +76,9 @@ class _SamplesConfig(_Section):
     region, endpoint_override, scheme and anonymous in the query: it is copied once to $RAYSEL_CACHE, by default
     ~/.cache/raysel, and again when it has changed. Credentials come from the environment (AWS_ACCESS_KEY_ID,
     AWS_PROFILE, GOOGLE_APPLICATION_CREDENTIALS). Only this machine needs the file; workers get the samples by Ray."""
-    label: NonEmpty | None = None
-    """Column or array of the file that holds the labels; by default y, label, target or another usual name."""
+    label: LabelColumns | None = None
+    """Column or array of the file that holds the labels; by default y, label, target or another usual name. A list of
+    columns of a table: several quantities."""
     labels: Place | None = None
     """File that holds the labels, where `path` holds the samples only, e.g. X.npy; looked up as `path`."""
     drop: tuple[str, ...] = ()
@@ -140,6 +143,9 @@ class DatasetConfig(_SamplesConfig):
 
     tasks: Annotated[tuple[TaskConfig, ...], Field(min_length=2)] | None = None
     """Several data sets, each with features and classes of its own, that are learned together."""
+    task: Literal["regression", "classification"] | None = None
+    """Whether the label is a quantity, to be predicted as a number, or a class. Found by itself: fractions are
+    quantities, and so are more than ten whole numbers of which most occur once or twice."""
     mask: Place | None = None
     """NIfTI file whose voxels above 0 are the features, for `source: nifti`; looked up as `path`."""
     modalities: Annotated[dict[str, Count], Field(min_length=1)] | None = None
@@ -222,7 +228,7 @@ class JudgeConfig(_Section):
 
 #: What scores the best features, by its short name or as a section.
 JudgeChoice = Annotated[
-    Literal["native", "knn", "linear_svm"] | JudgeConfig,
+    Literal["native", "knn", "linear_svm", "ridge"] | JudgeConfig,
     BeforeValidator(judge_from_yaml),
     PlainSerializer(lambda judge: judge if isinstance(judge, str) else judge.model_dump(mode="json")),
 ]
@@ -233,9 +239,10 @@ class EvaluationConfig(_Section):
 
     estimator: JudgeChoice = "knn"
     """What gives the score: native is the model's own prediction, and the default where the whole section is left out;
-    others are fitted to the best n_features features: knn, linear_svm, or a classifier in scikit-learn's style by its
-    dotted name, or as {name: dotted name, params: {name: value}, space: {name: [values]}}, of whose space the inner
-    scores choose for each number of features, for the method and for each reference. The key was called classifier."""
+    others are fitted to the best n_features features: knn, linear_svm, ridge (of quantities, and their default), or a
+    classifier or regressor in scikit-learn's style by its dotted name, or as {name: dotted name, params: {name: value},
+    space: {name: [values]}}, of whose space the inner scores choose for each number of features, for the method and for
+    each reference. The key was called classifier."""
     n_neighbors: Count = 1
     """Number of neighbours of estimator knn."""
     C: Annotated[tuple[Positive, ...], BeforeValidator(several), Field(min_length=1)] = (0.01, 0.1, 1.0, 10.0)
@@ -248,9 +255,11 @@ class EvaluationConfig(_Section):
     n_features within one standard error of the best inner mean, best that with the best inner mean; mean scores by the
     mean over all of n_features instead, and its model has the best one. Not used by native."""
     metric: str = "accuracy"
-    """Metric, larger is better: accuracy, balanced_accuracy, macro_f1, mean_average_precision, ...; any scorer name of
-    scikit-learn, e.g. roc_auc, average_precision or neg_log_loss; or the dotted name of a function of y_true and y_pred
-    or of a scorer by sklearn.metrics.make_scorer. The positive class is the second in the order of the labels."""
+    """Metric, larger is better. Of classes: accuracy, balanced_accuracy, macro_f1, mean_average_precision, ...; of
+    quantities: out_of_sample_r2, R2 against the mean of the training samples, which is their default, neg_rmse,
+    neg_mae, pearson, spearman; any scorer name of scikit-learn, e.g. roc_auc, neg_log_loss or explained_variance; or
+    the dotted name of a function of y_true and y_pred or of a scorer by sklearn.metrics.make_scorer. The positive class
+    is the second in the order of the labels."""
     report: tuple[str, ...] = ()
     """Further metrics, of the winners on the outer test samples only; they choose nothing."""
     references: Annotated[bool, Field(strict=True)] = True

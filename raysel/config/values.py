@@ -106,6 +106,14 @@ def class_label(value: Any) -> str | int:
     )
 
 
+def label_columns(value: Any) -> str | tuple[str, ...]:
+    """Name of the labels' column or array, or names of several columns of quantities."""
+    names = value if isinstance(value, list | tuple) else (value,)
+    if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names) or not names:
+        raise ValueError(f"{value!r} is not the name of a column or array, nor a list of different names")
+    return tuple(names) if len(names) > 1 else names[0]
+
+
 def repeated(names: Sequence[str]) -> str | None:
     """First name that is repeated; None if all differ."""
     return next((name for name in names if names.count(name) > 1), None)
@@ -133,9 +141,9 @@ def judge_from_yaml(value: Any) -> Any:
     """What scores the best features: a short name, or a section, of which a dotted name alone is the shortest."""
     if isinstance(value, str) and "." in value:
         return {"name": value}
-    if isinstance(value, str) and value not in ("native", "knn", "linear_svm"):
+    if isinstance(value, str) and value not in ("native", "knn", "linear_svm", "ridge"):
         raise ValueError(
-            f"Input should be 'native', 'knn', 'linear_svm' or the dotted name of a class, e.g. "
+            f"Input should be 'native', 'knn', 'linear_svm', 'ridge' or the dotted name of a class, e.g. "
             f"sklearn.linear_model.LogisticRegression, not {value!r}"
         )
     return value

@@ -24,6 +24,12 @@ IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 LabelArray: TypeAlias = NDArray[Any]
 
+
+def is_quantity(y: LabelArray) -> bool:
+    """Return whether y, as a data set stores it, is one or several quantities: floating-point numbers."""
+    return y.dtype.kind == "f"
+
+
 #: Largest number of columns of a block.
 _WIDTH = 2**12
 

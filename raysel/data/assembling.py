@@ -12,8 +12,9 @@ import numpy as np
 from raysel.core.arrays import IntArray
 from raysel.core.errors import DataError, suggestion
 from raysel.core.printing import listed
-from raysel.data.formats.files import RawData
+from raysel.data.formats.files import RawData, without_label
 from raysel.data.layouts import Layout, Modalities, Tensor
+from raysel.data.targets import QUANTITIES, TASKS_OF_KEY
 from raysel.data.task_blocks import Samples, TaskBlocks
 
 
@@ -21,6 +22,7 @@ def arrange(
     raw: RawData,
     source: str,
     *,
+    task: str | None = None,
     shape: Sequence[int] | None = None,
     order: Literal["C", "F"] = "C",
     modalities: Mapping[str, int] | None = None,
@@ -32,6 +34,7 @@ def arrange(
     """Arrange the columns of a file's raw content, and choose samples and labels."""
     if order not in ("C", "F"):
         raise DataError(f"order={order!r} must be 'C', row by row, or 'F', column by column.")
+    raw = _without_missing_labels(_of_task(raw, task), source)
     raw = _exclude(_as_classes(raw, exclude_labels, source), exclude_labels, source)
     raw = _choose_classes(raw, classes, exclude_classes, source)
     X, names = raw.X, raw.feature_names
@@ -77,11 +80,41 @@ def _check_order(raw: RawData, shape: Sequence[int] | None, modalities: Mapping[
         )
 
 
+def _of_task(raw: RawData, task: str | None) -> RawData:
+    """Set the kind of the labels that a task is for."""
+    if task is None:
+        return raw
+    if task not in TASKS_OF_KEY:
+        raise DataError(f"task={task!r} must be {' or '.join(TASKS_OF_KEY)}.")
+    return replace(raw, target=TASKS_OF_KEY[task])
+
+
+def _without_missing_labels(raw: RawData, source: str) -> RawData:
+    """Leave out the samples of which a label or a quantity is missing, and say how many."""
+    y = np.asarray(raw.y)
+    missing = np.isnan(y).reshape(len(y), -1).any(axis=1) if y.dtype.kind == "f" and y.ndim else np.zeros(0, dtype=bool)
+    if not missing.any() or isinstance(raw.X, TaskBlocks) or len(raw.X) != len(y):
+        return raw
+    if missing.all():
+        raise DataError(f"{source}: no sample has a label; name the column or array of the labels by label.")
+    kept = ~missing
+    groups = None if raw.groups is None else raw.groups[kept]
+    note = without_label(np.flatnonzero(missing).tolist(), len(y))
+    return replace(raw, X=raw.X[kept], y=y[kept], groups=groups, notes=(*raw.notes, note))
+
+
 def _as_classes(raw: RawData, excluded: Collection[str], source: str) -> RawData:
     """Replace an indicator that has exactly one label for each sample by the classes."""
     # An indicator from a file by `save_dataset`, which stores the data set's name, remains as it is.
     y = np.asarray(raw.y)
-    if raw.name is not None or y.ndim != 2 or y.shape[1] < 2 or y.dtype.kind not in "biuf" or not y.size:
+    if (
+        raw.target == QUANTITIES
+        or raw.name is not None
+        or y.ndim != 2
+        or y.shape[1] < 2
+        or y.dtype.kind not in "biuf"
+        or not y.size
+    ):
         return raw
     ones = y == 1
     if not ((ones.sum(axis=1) == 1).all() and (np.isin(y, (0, 1)).all() or np.isin(y, (-1, 1)).all())):

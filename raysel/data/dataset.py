@@ -34,8 +34,9 @@ class Dataset:
     X : array of numbers, shape (n_samples, n_features), or TaskBlocks
         Samples, finite; `TaskBlocks` if and only if the layout is `Tasks`. Stored as read-only, C-contiguous
         float64; a writable array is copied.
-    y : array of shape (n_samples,), or a 0/1 indicator of shape (n_samples, n_labels)
-        Labels: integers (stored as int64) or text; ``task/label`` if the layout is `Tasks`.
+    y : array of shape (n_samples,), or a 0/1 indicator of shape (n_samples, n_labels), or quantities
+        Labels: integers (stored as int64) or text; ``task/label`` if the layout is `Tasks`. Quantities: finite numbers
+        of shape (n_samples,) or (n_samples, n_quantities), stored as float64.
     layout : Layout
         Arrangement of the columns, e.g. ``Matrix(32, 32)``.
     name : str, default="data"
@@ -46,7 +47,7 @@ class Dataset:
     feature_names : sequence of str, default=()
         Name of each column. Empty: the default names of the layout.
     label_names : sequence of str, default=()
-        Name of each column of an indicator. Empty: the column numbers. Ignored for single labels.
+        Name of each column of an indicator or of several quantities. Empty: the column numbers. Ignored for one label.
     label : str, default=None
         Name of the column or array that the labels come from; not part of ``content_hash``.
     notes : tuple of str, default=()
@@ -56,12 +57,15 @@ class Dataset:
     unprepared : bool, default=False
         Whether X may hold NaN for cells without a value, and categories. A study fills and encodes them by the steps
         of ``dataset.prepare``, fitted on each training set. False again for data that hold neither.
+    target : {"classes", "labels", "quantities"}, default=None
+        Kind of y: one class for each sample, an indicator of labels, or numbers that are predicted as such. None: found
+        from the values, see `raysel.data.targets`.
 
     Raises
     ------
     DataError
         If the shapes do not match, X holds infinity, values that are not numbers, or NaN unless ``unprepared``, a name
-        is repeated, or y or one of its tasks has fewer than two classes.
+        is repeated, y or one of its tasks has fewer than two classes, or a quantity is missing or has one value only.
 
     Examples
     --------
@@ -85,6 +89,7 @@ class Dataset:
     notes: tuple[str, ...] = ()
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unprepared: bool = False
+    target: str | None = None
 
     def __post_init__(self) -> None:
         for name, value in validated_parts(**vars(self)).items():
@@ -94,12 +99,13 @@ class Dataset:
     def from_frame(
         cls,
         frame: Any,
-        label: str | None = None,
+        label: str | Sequence[str] | None = None,
         *,
         y: ArrayLike | None = None,
         groups: str | ArrayLike | None = None,
         drop: Collection[str] = (),
         name: str = "data",
+        task: Literal["regression", "classification"] | None = None,
         shape: Sequence[int] | None = None,
         order: Literal["C", "F"] = "C",
         modalities: Mapping[str, int] | None = None,
@@ -116,17 +122,18 @@ class Dataset:
         ----------
         frame : pandas.DataFrame, polars.DataFrame, pyarrow.Table, or any object with ``__arrow_c_stream__``
             One row for each sample. The index of a pandas data frame is no feature.
-        label : str, default=None
-            Column of the labels. None: the column y, label, target or class, in any case.
+        label : str or sequence of str, default=None
+            Column of the labels, or columns of several quantities. None: the column y, label, target or class, in any
+            case.
         y : array-like of shape (n_samples,), or a 0/1 indicator of shape (n_samples, n_labels), default=None
-            Labels, if they are not in the frame.
+            Labels, or one or several quantities, if they are not in the frame.
         groups : str or array-like of shape (n_samples,), default=None
             Column of the groups (or a level of the index of a pandas data frame), or the groups themselves.
         drop : collection of str, default=()
             Columns that are neither features nor labels.
         name : str, default="data"
             Name of the data set.
-        shape, order, modalities, only, classes, exclude_classes, exclude_labels, unprepared, drop_unlabelled
+        task, shape, order, modalities, only, classes, exclude_classes, exclude_labels, unprepared, drop_unlabelled
             As for `load_dataset`.
 
         Returns
@@ -152,6 +159,7 @@ class Dataset:
         return cls.from_raw(
             frame_data(frame, label, y, groups, drop, name, unprepared=unprepared, drop_unlabelled=drop_unlabelled),
             SOURCE,
+            task=task,
             shape=shape,
             order=order,
             modalities=modalities,
@@ -173,8 +181,8 @@ class Dataset:
             Path or name of the source, for error messages and, without its folder and suffix, as the data set's name
             if the content has none.
         **arrangement
-            ``shape``, ``order``, ``modalities``, ``only``, ``classes``, ``exclude_classes`` and ``exclude_labels`` as
-            for `load_dataset`.
+            ``task``, ``shape``, ``order``, ``modalities``, ``only``, ``classes``, ``exclude_classes`` and
+            ``exclude_labels`` as for `load_dataset`.
 
         Returns
         -------
@@ -193,11 +201,16 @@ class Dataset:
             raise DataError(f"{source} is too large for the memory of this machine: {error}.") from error
 
     def __repr__(self) -> str:
-        kind = "labels" if self.is_multilabel else "classes"
         return (
             f"Dataset({self.name!r}, {self.n_samples} samples x {self.n_features} features, "
-            f"{len(self.classes)} {kind}, {self.layout!r})"
+            f"{self.describe_target()}, {self.layout!r})"
         )
+
+    def describe_target(self) -> str:
+        """Return the kind and number of what is predicted, e.g. ``"3 classes"`` or ``"1 quantity"``."""
+        if not self.is_regression:
+            return f"{len(self.classes)} {self.target}"
+        return f"{self.y.shape[1]} quantities" if self.y.ndim == 2 else "1 quantity"
 
     @property
     def n_samples(self) -> int:
@@ -212,12 +225,19 @@ class Dataset:
     @property
     def is_multilabel(self) -> bool:
         """Whether y is an indicator: any number of labels for each sample."""
-        return self.y.ndim == 2
+        return self.target == "labels"
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether y is one quantity or several."""
+        return self.target == "quantities"
 
     @cached_property
     def classes(self) -> LabelArray:
-        """Distinct labels, sorted; for an indicator the names of its columns."""
-        return np.array(self.label_names) if self.is_multilabel else np.unique(self.y)
+        """Distinct labels, sorted; for an indicator or several quantities the names of its columns; none for one."""
+        if self.y.ndim == 2:
+            return np.array(self.label_names)
+        return np.empty(0, dtype=np.str_) if self.is_regression else np.unique(self.y)
 
     @property
     def tasks(self) -> IntArray | None:
@@ -313,6 +333,8 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
     if multilabel := [key for key, data in tasks.items() if data.is_multilabel]:
         raise DataError(f"task {multilabel[0]} has an indicator as y; give one label for each sample.")
     grouped = [key for key, data in tasks.items() if data.groups is not None]
+    if quantities := [key for key, data in tasks.items() if data.is_regression]:
+        raise DataError(f"task {quantities[0]} has a quantity as y; several tasks take one class for each sample.")
     if grouped and len(grouped) < len(tasks):
         raise DataError(f"only {', '.join(grouped)} of the tasks have groups; give groups for all tasks or for none.")
     shapes = {key: data.layout.grid if len(data.layout.grid) > 1 else data.n_features for key, data in tasks.items()}

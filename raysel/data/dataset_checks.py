@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.data.layouts import SEPARATOR, Layout
+from raysel.data.targets import QUANTITIES, check_quantities, checked_labels, checked_target
 from raysel.data.task_blocks import Samples, TaskBlocks, as_task_blocks, parts_of, read_only
 
 
@@ -25,14 +26,16 @@ def validated_parts(
     label_names: Sequence[str],
     categories: Mapping[str, Sequence[str]],
     unprepared: bool,
+    notes: Sequence[str] = (),
+    target: str | None = None,
     **_: Any,
 ) -> dict[str, Any]:
     """Check the parts of a data set against each other, and convert them."""
     where = f"data set '{name}'"
     X = X if isinstance(X, TaskBlocks) else _checked_features(np.asarray(X), where)
     names = tuple(map(str, feature_names)) or tuple(layout.default_names())
-    y = _as_indicator(_checked_labels(np.asarray(y), f"{where}: y"))
-    groups = None if groups is None else _checked_labels(np.asarray(groups), f"{where}: groups")
+    y, kind, note = checked_target(np.asarray(y), target, where)
+    groups = None if groups is None else checked_labels(np.asarray(groups), f"{where}: groups")
     if layout.n_features != X.shape[1]:
         raise DataError(
             f"{where}: X has {X.shape[1]} columns, but the layout {layout!r} has {layout.n_features} features."
@@ -46,7 +49,10 @@ def validated_parts(
             )
     if groups is not None and groups.ndim != 1:
         raise DataError(f"{where}: groups has shape {groups.shape}; give one value for each sample.")
-    _check_classes(y, where)
+    if kind == QUANTITIES:
+        check_quantities(y, where)
+    else:
+        _check_classes(y, where)
     if isinstance(X, TaskBlocks) != layout.is_multitask:
         raise DataError(
             f"{where}: X is of type {type(X).__name__} and the layout is {layout!r}; the layout Tasks "
@@ -62,8 +68,10 @@ def validated_parts(
         "groups": groups,
         "feature_names": names,
         "label_names": _checked_label_names(label_names, y, where),
+        "notes": (*notes, note) if note and note not in notes else tuple(notes),
         "categories": texts,
         "unprepared": incomplete or bool(texts),
+        "target": kind,
     }
 
 
@@ -77,26 +85,6 @@ def _checked_features(X: np.ndarray, where: str) -> FloatArray:
     return read_only(np.ascontiguousarray(X, dtype=np.float64), X)
 
 
-def _checked_labels(values: np.ndarray, what: str) -> LabelArray:
-    """Convert labels to int64 or text, so that they compare equal for every file format."""
-    if values.ndim not in (1, 2):
-        raise DataError(f"{what} has shape {values.shape}; give one value for each sample.")
-    kind = values.dtype.kind
-    if kind in "biuf":
-        with np.errstate(invalid="ignore"):
-            integers = values.astype(np.int64)
-        if not np.array_equal(integers, values):
-            invalid = values[integers != values].flat[0]
-            raise DataError(
-                f"{what} holds {invalid}, which is no class: raysel classifies, and predicts no quantity. Give whole "
-                "numbers or text, e.g. the quantity cut into ranges."
-            )
-        return read_only(integers, values)
-    if kind in "UT":
-        return read_only(values.astype(np.str_), values)
-    raise DataError(f"{what} has dtype {values.dtype}; give whole numbers or text, e.g. y.astype(str).")
-
-
 def _check_names(names: tuple[str, ...], n_features: int, where: str) -> None:
     if len(names) != n_features:
         raise DataError(f"{where}: there are {len(names)} feature names for {n_features} columns of X; give one each.")
@@ -105,19 +93,13 @@ def _check_names(names: tuple[str, ...], n_features: int, where: str) -> None:
         raise DataError(f"{where}: {times} features are called '{name}'; give each feature a different name.")
 
 
-def _as_indicator(y: LabelArray) -> LabelArray:
-    """Convert an indicator of -1 and 1 to one of 0 and 1."""
-    if y.ndim == 2 and y.dtype.kind == "i" and y.size and y.min() == -1 and np.isin(y, (-1, 1)).all():
-        return (y + 1) // 2
-    return y
-
-
 def _checked_label_names(names: Sequence[str], y: LabelArray, where: str) -> tuple[str, ...]:
     if y.ndim == 1:
         return ()
+    what = "quantities" if y.dtype.kind == "f" else "labels"
     labels = tuple(map(str, names)) or tuple(str(i) for i in range(y.shape[1]))
     if len(labels) != y.shape[1] or len(set(labels)) < len(labels):
-        raise DataError(f"{where}: {y.shape[1]} labels need as many different names, not {', '.join(labels)}.")
+        raise DataError(f"{where}: {y.shape[1]} {what} need as many different names, not {', '.join(labels)}.")
     constant = np.flatnonzero(np.ptp(y, axis=0) == 0)
     if constant.size:
         which = ", ".join(labels[i] for i in constant)

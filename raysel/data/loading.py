@@ -28,12 +28,14 @@ from raysel.data.formats.named_arrays import read_arrays
 from raysel.data.formats.nifti import read_nifti_table
 from raysel.data.formats.table_contents import METADATA_KEY
 from raysel.data.formats.tables import TABLE_SUFFIXES, read_table
+from raysel.data.targets import QUANTITIES
 from raysel.data.task_blocks import TaskBlocks
 
 _LOADERS: dict[str, Callable[[], Any]] = {
     "digits": datasets.load_digits,
     "iris": datasets.load_iris,
     "wine": datasets.load_wine,
+    "diabetes": datasets.load_diabetes,
     "breast_cancer": datasets.load_breast_cancer,
 }
 
@@ -61,12 +63,13 @@ _NIFTI_FILES = (
 def load_dataset(
     path_or_name: str | Path,
     *,
-    label: str | None = None,
+    label: str | Sequence[str] | None = None,
     labels: str | Path | None = None,
     groups: str | None = None,
     drop: Collection[str] = (),
     delimiter: str | None = None,
     mask: str | Path | None = None,
+    task: Literal["regression", "classification"] | None = None,
     shape: Sequence[int] | None = None,
     order: Literal["C", "F"] = "C",
     modalities: Mapping[str, int] | None = None,
@@ -82,8 +85,8 @@ def load_dataset(
     Parameters
     ----------
     path_or_name : str or Path
-        Name of one of scikit-learn's data sets (digits, iris, wine or breast_cancer), or path of a file, relative
-        to the working directory or else to ``$RAYSEL_DATA``:
+        Name of one of scikit-learn's data sets (digits, iris, wine, breast_cancer or diabetes), or path of a file,
+        relative to the working directory or else to ``$RAYSEL_DATA``:
 
         - .npz, .mat, .h5 and .hdf5: arrays ``X``, (n, d) or (n, h, w), or an array for each modality, (n, width),
           under any names, or as ``view_0``, ``view_1``, ... with ``view_names``; and ``y``, (n,), or an indicator
@@ -103,8 +106,9 @@ def load_dataset(
 
         Or a URI of such a file or folder, s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH: it is copied to this
         machine unless an earlier copy is current, see `raysel.core.storage.transfer.fetch_data`.
-    label : str, default=None
-        Name of the column or array that holds the labels. None: that of the usual names which the file has.
+    label : str or sequence of str, default=None
+        Name of the column or array that holds the labels. None: that of the usual names which the file has. Several
+        columns of a table are several quantities.
     labels : str or Path, default=None
         File that holds the labels, where the data file, .npy, .npz, .mat, .h5 or .hdf5, holds the samples only: an
         array in a file of these formats, or a text, .csv or .txt, of one column, or of several with a line of names,
@@ -118,6 +122,8 @@ def load_dataset(
         Character between the cells of a text table. None: recognised from the file.
     mask : str or Path, default=None
         NIfTI file whose voxels above 0 are the features, where the data file is a table of NIfTI files.
+    task : {"regression", "classification"}, default=None
+        Whether the labels are quantities or classes. None: found from their values.
     shape : sequence of int, default=None
         Shape of a sample, e.g. [32, 32]. None: as stored in the file.
     order : {"C", "F"}, default="C"
@@ -169,7 +175,16 @@ def load_dataset(
             "copy the folder to this machine and give its path."
         )
     place = local_data(path_or_name)
-    options = ReadOptions(label, groups, tuple(drop), delimiter, unprepared=unprepared, drop_unlabelled=drop_unlabelled)
+    one = label if label is None or isinstance(label, str) else None
+    options = ReadOptions(
+        one,
+        groups,
+        tuple(drop),
+        delimiter,
+        unprepared=unprepared,
+        drop_unlabelled=drop_unlabelled,
+        quantities=() if label is None or isinstance(label, str) else tuple(label),
+    )
     beside = {key: file for key, file in (("labels", labels), ("mask", mask)) if file is not None}
     if mask is not None and (shape is not None or order == "F" or modalities is not None):
         raise DataError(f"{place}: the mask gives the shape of the samples; leave shape, order, modalities out.")
@@ -179,6 +194,7 @@ def load_dataset(
         return Dataset.from_raw(
             replace(raw, unprepared=unprepared),
             source,
+            task=task,
             shape=shape,
             order=order,
             modalities=modalities,
@@ -199,6 +215,7 @@ def _read_builtin(place: str | Path, options: ReadOptions, beside: Mapping[str, 
     if options.groups is not None:
         raise DataError(f"the built-in data set {name} has no array '{options.groups}' for the groups.")
     of_files = {**beside, **{key: getattr(options, key) for key in ("label", "drop", "delimiter")}}
+    of_files["label"] = options.label or options.quantities
     if given := [key for key, value in of_files.items() if value]:
         raise DataError(f"{given[0]} is for data files; leave it out for the built-in data set {name}.")
     bunch = _LOADERS[name]()
@@ -222,6 +239,8 @@ def _read_file(place: str | Path, options: ReadOptions, beside: Mapping[str, str
                 f"labels: {path} has its own labels; leave labels out. A file of labels stands beside one of "
                 f"{', '.join(ARRAY_SUFFIXES)}."
             )
+    if options.quantities and reader is not read_table:
+        raise DataError(f"label names several columns, which {path}, no table, does not have; give one name.")
     if reader in (read_arrays, read_image_folder):
         if options.drop:
             raise DataError(f"drop names columns of a table, and {path} is no table; leave drop out.")
@@ -329,7 +348,7 @@ def save_dataset(dataset: Dataset, path: str | Path) -> None:
 
 def _table(dataset: Dataset) -> Any:
     layout, y = dataset.layout, dataset.y
-    columns = {"y": pa.FixedShapeTensorArray.from_numpy_ndarray(y) if dataset.is_multilabel else pa.array(y)}
+    columns = {"y": pa.FixedShapeTensorArray.from_numpy_ndarray(y) if y.ndim == 2 else pa.array(y)}
     if isinstance(dataset.X, TaskBlocks):
         columns |= {"X": _task_values(dataset.X), "task": pa.array(dataset.X.tasks)}
     else:
@@ -345,6 +364,8 @@ def _table(dataset: Dataset) -> Any:
     }
     if dataset.categories:
         described["categories"] = dict(dataset.categories)
+    if dataset.is_regression:
+        described["target"] = QUANTITIES
     if dataset.label is not None:
         described["label"] = dataset.label
     if dataset.notes:

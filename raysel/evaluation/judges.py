@@ -1,4 +1,4 @@
-"""What scores the best features: nearest neighbours, a linear SVM, or another classifier, with its settings."""
+"""What scores the best features: nearest neighbours, a linear SVM, ridge regression, or another estimator."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from inspect import isclass, signature
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from sklearn.linear_model import Ridge
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 
-from raysel.core.arrays import LabelArray
+from raysel.core.arrays import LabelArray, is_quantity
 from raysel.core.errors import ConfigError
 from raysel.core.plugins import import_dotted
 from raysel.evaluation.neighbours import NearestNeighborsClassifier
 
 #: Judges without a dotted name.
-NATIVE, KNN, LINEAR_SVM = JUDGES = ("native", "knn", "linear_svm")
+NATIVE, KNN, LINEAR_SVM, RIDGE = JUDGES = ("native", "knn", "linear_svm", "ridge")
+#: Strengths of the penalty of ridge regression that the inner scores choose from.
+ALPHAS: Final = (0.1, 1.0, 10.0, 100.0, 1000.0)
 
 #: Parameters of a judge with their values, in the order in which they are written.
 Setting: TypeAlias = tuple[tuple[str, Any], ...]
@@ -49,17 +54,23 @@ class Judge:
     def make(self, y: LabelArray, random_state: int, setting: Setting = ()) -> Any:
         """Return the unfitted estimator that is trained on the best features.
 
-        `y` is (n_samples,) or (n_samples, n_labels).
+        `y` is (n_samples,), (n_samples, n_labels) or (n_samples, n_quantities).
         """
         values = {**dict(self.params), **dict(setting)}
+        if self.name == KNN and is_quantity(y):
+            return KNeighborsRegressor(algorithm="brute", **values)
         if self.name == KNN:
             return NearestNeighborsClassifier(**values)
+        if self.name == RIDGE:
+            return Ridge(**values)
         if self.name == LINEAR_SVM:
             model: Any = LinearSVC(random_state=random_state, max_iter=10_000, **values)
         else:
             judge = judge_class(self.name)
             seed = {"random_state": random_state} if "random_state" in signature(judge).parameters else {}
             model = judge(**{**seed, **values})
+        if is_quantity(y):
+            return model if y.ndim == 1 or get_tags(model).target_tags.multi_output else MultiOutputRegressor(model)
         tags = get_tags(model).classifier_tags
         takes_labels = y.ndim == 1 or (tags is not None and tags.multi_label)
         return model if takes_labels else OneVsRestClassifier(model)
@@ -73,7 +84,7 @@ def judge_class(name: str, key: str = "evaluation.estimator") -> type[Any]:
     missing = [method for method in ("fit", "predict", "get_params") if not callable(getattr(judge, method, None))]
     if missing:
         lacking = " and no ".join(missing)
-        raise ConfigError(f"{key}: {name} has no {lacking}; give a classifier in scikit-learn's style.")
+        raise ConfigError(f"{key}: {name} has no {lacking}; give a classifier or regressor in scikit-learn's style.")
     return judge
 
 

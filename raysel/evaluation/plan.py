@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from raysel.core.arrays import IntArray, LabelArray
+from raysel.core.arrays import IntArray, LabelArray, is_quantity
 from raysel.core.errors import ConfigError
 from raysel.core.files import read_json
 from raysel.evaluation.splitters import Blocks, draw_per_class, split
@@ -290,7 +290,7 @@ def _fault(train: IntArray, held_out: IntArray, n_samples: int) -> str | None:
 
 def _fault_of_labels(train: IntArray, held_out: IntArray, y: LabelArray, groups: LabelArray | None) -> str | None:
     """Describe the first label or group that a split must not have; None if there is none."""
-    if len(missing := np.setdiff1d(y, y[train])):
+    if not is_quantity(y) and len(missing := np.setdiff1d(y, y[train])):
         return f"class {missing[0]!s} is missing from its training set."
     if groups is not None and len(shared := np.intersect1d(groups[train], groups[held_out])):
         return f"group {shared[0]!s} is on both sides."

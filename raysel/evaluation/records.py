@@ -361,6 +361,8 @@ class RefitRecord:
     #: Outputs of the model with ``n_features`` for the test samples, `TestOutputs.to_json`; empty if it has none, if
     #: there are too many, for several tasks, and if they were not recorded.
     outputs: dict[str, Any] = field(default_factory=dict)
+    #: True and predicted quantity of each test sample, of several quantities a pair for each; empty for classes.
+    predictions: list[Any] = field(default_factory=list)
     #: Number of training and of test samples; 0 if it was not recorded.
     n_train: int = 0
     n_test: int = 0

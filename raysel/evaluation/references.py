@@ -10,18 +10,18 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.dummy import DummyClassifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.feature_selection import f_classif
 
-from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray, column_blocks
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray, column_blocks, is_quantity
 from raysel.data.preparation.outputs import Outputs
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.task_blocks import Samples, TaskBlocks, constant_features, parts_of
-from raysel.evaluation.judges import KNN, Setting
+from raysel.evaluation.judges import ALPHAS, KNN, RIDGE, Judge, Setting
 from raysel.evaluation.records import choose_n, choose_setting
 from raysel.evaluation.scoring import Evaluation
 from raysel.evaluation.selectors import usable_scores
-from raysel.numerics.metrics import METRICS, Metric, metric
+from raysel.numerics.metrics import METRICS, Metric, known_of, metric
 from raysel.numerics.rankings import selection_ranks, stability_at_every_n
 
 #: Guesses that read no feature, by their name in a record: the better of the constant one that fits the metric and the
@@ -32,6 +32,8 @@ MOST_FREQUENT, CONSTANT, SHARES, STRATIFIED = GUESSES = (
     "class shares",
     "stratified guess",
 )
+#: The guess of quantities, their mean over the training samples: chance.
+MEAN: Final = "mean"
 #: Names of the references, in the order in which they are shown.
 ALL_FEATURES, VARIANCE, F_TEST = RANKINGS = ("all features", "variance", "f_test")
 REFERENCES = (*RANKINGS, *GUESSES)
@@ -78,16 +80,22 @@ class _Ranked:
 def reference_scores(outer: Sets, inner: Iterable[Sets] = (), *, evaluation: Evaluation) -> ReferenceScores:
     """Score the references of a refit on its test samples.
 
-    ``all features`` is the classifier of the evaluation on all features; ``variance`` and ``f_test`` are the same on
-    the best features by their variance and by scikit-learn's ``f_classif`` (for an indicator, the mean of the labels' F
-    values).
+    ``all features`` is the estimator of the evaluation on all features; ``variance`` and ``f_test`` are the same on the
+    best features by their variance and by scikit-learn's ``f_classif`` or ``f_regression``, the mean of the F values of
+    several labels or quantities.
 
-    For the classifier ``native`` there is no number of features: ``all features`` is judged by the 1-nearest
-    neighbour, and ``variance`` and ``f_test`` are left out. Several tasks are scored separately.
+    For ``native`` there is no number of features: ``all features`` is judged by the 1-nearest neighbour, for quantities
+    by ridge regression whose alpha the inner folds choose, and ``variance`` and ``f_test`` are left out. Several tasks
+    are scored separately.
     """
     result = ReferenceScores()
     if not evaluation.is_native:
         _score_rankings(outer, inner, evaluation, result)
+        parts = [outer]
+    elif is_quantity(outer.y_train):
+        ridge = Judge.of(RIDGE, {}, {"alpha": ALPHAS})
+        plain = replace(evaluation, estimator=RIDGE, params=(), settings=ridge.settings, tasks=(), choose_n="mean")
+        _score_rankings(outer, inner, replace(plain, n_features=(outer.X_train.shape[1],)), result, [ALL_FEATURES])
         parts = [outer]
     else:
         nearest = replace(
@@ -95,16 +103,25 @@ def reference_scores(outer: Sets, inner: Iterable[Sets] = (), *, evaluation: Eva
         )
         parts = _by_task(outer)
         result.scores[ALL_FEATURES] = _scored(lambda: [_ranked(ALL_FEATURES, part, nearest)[0] for part in parts])
-    for name in (_constant_guess(metric(evaluation.metric), outer.y_train), STRATIFIED):
+    names = [MEAN]
+    if not is_quantity(outer.y_train):
+        names = [_constant_guess(metric(evaluation.metric), outer.y_train), STRATIFIED]
+    for name in names:
         result.scores[name] = _scored(lambda: [_guess(name, part, evaluation.metric) for part in parts])  # noqa: B023
     result.scores = {name: values for name, values in result.scores.items() if values}
     return result
 
 
-def _score_rankings(outer: Sets, inner: Iterable[Sets], evaluation: Evaluation, result: ReferenceScores) -> None:
+def _score_rankings(
+    outer: Sets,
+    inner: Iterable[Sets],
+    evaluation: Evaluation,
+    result: ReferenceScores,
+    rankings: Sequence[str] = RANKINGS,
+) -> None:
     """Choose number of features and setting of each ranking on the inner folds, and score it on the outer one."""
     chooses_n = len(evaluation.n_features) > 1 and evaluation.choose_n != "mean"
-    names = [] if len(evaluation.settings) == 1 and not chooses_n else list(RANKINGS)
+    names = [] if len(evaluation.settings) == 1 and not chooses_n else list(rankings)
     if len(evaluation.settings) == 1 and chooses_n:
         names.remove(ALL_FEATURES)
     validation: dict[str, list[list[list[float]]]] = {name: [] for name in names}
@@ -112,7 +129,7 @@ def _score_rankings(outer: Sets, inner: Iterable[Sets], evaluation: Evaluation, 
         for name, rows in validation.items():
             rows.append([_scored(partial(_ranked, name, sets, evaluation, [each])) for each in evaluation.settings])
         del sets  # not held beside the next
-    for name in RANKINGS:
+    for name in rankings:
         settings: Sequence[Setting] = evaluation.settings[:1]
         if name in validation:
             if not all(row for rows in validation[name] for row in rows):
@@ -163,6 +180,8 @@ def _variances(X: FloatArray) -> FloatArray:
 
 def _f_values(X: FloatArray, y: LabelArray) -> FloatArray:
     """F value of each feature, the mean over the labels of an indicator; 0 for features that are constant."""
+    if is_quantity(y):
+        return f_values(X, [y])[0]
     columns = [y] if y.ndim == 1 else [column for column in y.T if 0 < column.sum() < len(column)]
     if not columns:
         return np.empty(0)
@@ -191,6 +210,9 @@ def _guess(name: str, sets: Sets, metric_name: str) -> float:
     measure = metric(metric_name)
     # It reads no feature, so it needs no copy of the samples.
     nothing, tested = np.zeros((len(X_train), 1)), np.zeros((len(X_test), 1))
+    if name == MEAN:
+        mean = DummyRegressor().fit(nothing, y_train)
+        return measure(y_test, measure.output(mean, tested, y_test), known_of(y_train))
     strategies = {STRATIFIED: "stratified", MOST_FREQUENT: "most_frequent", SHARES: "prior", CONSTANT: "constant"}
     constant = _best_constant(measure, y_train) if name == CONSTANT else None
     dummy = DummyClassifier(strategy=strategies[name], constant=constant).fit(nothing, y_train)
@@ -277,6 +299,10 @@ def _of_columns(X: FloatArray, labels: Sequence[LabelArray]) -> FloatArray:
 def _mean_f(centred: FloatArray, total: FloatArray, columns: Sequence[LabelArray]) -> FloatArray:
     sums, n_known = np.zeros(len(total)), 0
     for column in columns:
+        if is_quantity(column):
+            sums += _f_of_quantity(centred, total, column)
+            n_known += 1
+            continue
         names, codes = np.unique(column, return_inverse=True)
         if not 1 < len(names) < len(column):
             continue
@@ -287,3 +313,10 @@ def _mean_f(centred: FloatArray, total: FloatArray, columns: Sequence[LabelArray
         sums += ratio * (len(column) - len(names)) / (len(names) - 1)
         n_known += 1
     return sums / max(n_known, 1)
+
+
+def _f_of_quantity(centred: FloatArray, total: FloatArray, y: FloatArray) -> FloatArray:
+    """F value of the regression of a quantity on each feature alone, as scikit-learn's ``f_regression``."""
+    errors = y - y.mean()
+    shared = np.divide((errors @ centred) ** 2, total * (errors @ errors), out=np.zeros_like(total), where=total > 0)
+    return shared / np.maximum(1.0 - shared, np.finfo(np.float64).eps) * (len(y) - 2)

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import TransformerMixin, clone
-from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import confusion_matrix, multilabel_confusion_matrix
 
 from raysel.base.estimator import Estimator
-from raysel.core.arrays import FloatArray, LabelArray
+from raysel.core.arrays import FloatArray, LabelArray, is_quantity
 from raysel.core.machine import now
 from raysel.data.preparation.outputs import Outputs
 from raysel.data.preparation.preparation import Preparation
@@ -26,7 +25,7 @@ from raysel.evaluation.pipeline import FeaturePipeline
 from raysel.evaluation.plan import OuterFold
 from raysel.evaluation.records import RefitRecord, TrialRecord, convergence_of
 from raysel.evaluation.references import ReferenceScores, Sets, reference_scores
-from raysel.evaluation.scoring import Evaluation, Outcome
+from raysel.evaluation.scoring import Evaluation, Outcome, best_guess
 from raysel.evaluation.selectors import RankedClassifier, RankedSelector, usable_scores
 from raysel.evaluation.training import TrainingSet, set_parameters
 from raysel.numerics.rankings import descending_order, redundancy
@@ -75,11 +74,11 @@ class FoldModels:
         `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels).
         """
         if self.evaluation.is_native:
-            return [self.evaluation.outcome(self.solver, X, y)]
+            return [self.evaluation.outcome(self.solver, X, y, self.y)]
         models = [self._at(n) for n in self.evaluation.n_features]
         distinct = {id(selector): (selector, classifier) for selector, classifier in models}
         results = {
-            key: self.evaluation.outcome(classifier, selector.transform(X), y)
+            key: self.evaluation.outcome(classifier, selector.transform(X), y, self.y)
             for key, (selector, classifier) in distinct.items()
         }
         return [results[id(selector)] for selector, _ in models]
@@ -106,9 +105,7 @@ class FoldModels:
             selector = RankedSelector.of(self.solver, self.scores, n, self.prepared)
             X = selector.transform(self.X)
             classifier = (
-                self.evaluation.judge.make(self.y, self.random_state, setting)
-                if n_scored
-                else DummyClassifier(strategy="prior")
+                self.evaluation.judge.make(self.y, self.random_state, setting) if n_scored else best_guess(self.y)
             )
             self._trained[key] = selector, classifier.fit(X, self.y)
         return self._trained[key]
@@ -120,10 +117,12 @@ def joined_scores(outcomes: Sequence[Outcome], name: str | None = None) -> Float
 
 
 def confusion(y: LabelArray, predicted: LabelArray, classes: LabelArray) -> list[list[int]]:
-    """Count samples by their true and their predicted class.
+    """Count samples by their true and their predicted class; nothing is counted of quantities.
 
     `y` and `predicted` are (n_samples,) or (n_samples, n_labels), `classes` (n_classes,).
     """
+    if is_quantity(y):
+        return []
     if y.ndim == 2:
         counts: list[list[int]] = multilabel_confusion_matrix(y, predicted).reshape(-1, 4).tolist()
         return counts
@@ -131,6 +130,14 @@ def confusion(y: LabelArray, predicted: LabelArray, classes: LabelArray) -> list
         return np.zeros((len(classes), len(classes)), dtype=int).tolist()
     matrix: list[list[int]] = confusion_matrix(y, predicted, labels=classes).tolist()
     return matrix
+
+
+def pairs_of(y: LabelArray, predicted: LabelArray | None) -> list[Any]:
+    """Pair the true and the predicted quantities of the test samples; empty for classes, and without test samples."""
+    if predicted is None or not is_quantity(y):
+        return []
+    pairs: list[Any] = np.stack([y, predicted], axis=-1).tolist()
+    return pairs
 
 
 def other_start(
@@ -209,7 +216,7 @@ def refit_winner(
     redundant: list[float | None] = []
     counts: list[list[int]] = []
     outputs: dict[str, Any] = {}
-    references = ReferenceScores()
+    references, predicted = ReferenceScores(), None
     if len(fold.test):
         X_test, y_test = fitted_set.transform(X[fold.test]), y[fold.test]
         outcomes = models.outcomes(X_test, y_test)
@@ -218,7 +225,7 @@ def refit_winner(
         predicted = outcomes[0 if n_features is None else chosen.position].predicted
         known = solver.labelled(y_test)
         counts = confusion(y_test[known], predicted[known], np.unique(y) if classes is None else classes)
-        outputs = models.outputs(X_test[known], y_test[known], n_features)
+        outputs = {} if is_quantity(y) else models.outputs(X_test[known], y_test[known], n_features)
         if evaluation.references:
             sets = Sets(X_train, y_train, X_test, y_test, random_state, constant, prepared)
             labelled = solver.labelled(y_train)
@@ -256,6 +263,7 @@ def refit_winner(
         training_scores=training.tolist() if np.isfinite(training).all() else [],
         confusion=counts,
         outputs=outputs,
+        predictions=pairs_of(y[fold.test], predicted),
         n_train=len(fold.train),
         n_test=len(fold.test),
         settings=trace.settings,

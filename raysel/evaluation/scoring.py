@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.dummy import DummyClassifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from raysel.base.estimator import Estimator
-from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray, is_quantity
 from raysel.data.preparation.outputs import Outputs
 from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.evaluation.judges import KNN, NATIVE, Judge, Setting
 from raysel.evaluation.neighbours import knn_path, knn_scores, knn_shares, set_decides
 from raysel.evaluation.records import ChooseN
 from raysel.evaluation.selectors import usable_scores
-from raysel.numerics.metrics import Metric, metric
+from raysel.numerics.metrics import Metric, known_of, metric
 from raysel.numerics.rankings import descending_order
 
 #: Scores by the settings and the set of features; a fold has one table for all configurations.
@@ -91,10 +91,12 @@ class Evaluation:
         """
         measure = metric(self.metric)
         if self.is_native:
-            return lambda selector: self.finite(self._of_model(measure, selector, X_test, y_test), y_test)
-        classes = np.unique(y_train)
+            mean = known_of(y_train) if is_quantity(y_train) else None
+            return lambda selector: self.finite(self._of_model(measure, selector, X_test, y_test, mean), y_test)
+        classes = known_of(y_train)
+        of_neighbours = self.estimator == KNN and not is_quantity(y_train)
         settings = settings or self.settings[:1]
-        by_set = self.estimator != KNN or (
+        by_set = not of_neighbours or (
             measure.response == "predict"
             and set_decides(y_train, self.n_features[-1] if prepared is None else X_train.shape[1], self.n_neighbors)
         )
@@ -103,8 +105,8 @@ class Evaluation:
         def outputs(order: IntArray, cases: Sequence[tuple[int, Setting]]) -> Iterator[LabelArray]:
             """Yield what the metric takes, for each number of features and setting."""
             if not len(order):
-                yield measure.output(DummyClassifier(strategy="prior").fit(X_train, y_train), X_test, y_test)
-            elif self.estimator == KNN:
+                yield measure.output(best_guess(y_train).fit(X_train, y_train), X_test, y_test)
+            elif of_neighbours:
                 sizes = [size for size, _ in cases]
                 if prepared is not None:
                     order, sizes = prepared.columns(order), prepared.sizes(order, sizes)
@@ -159,23 +161,31 @@ class Evaluation:
         classes = np.unique(y_train)
         return np.array([measure.of_two(of_size, classes) for of_size in values])
 
-    def outcome(self, model: Any, X: Samples, y: LabelArray) -> Outcome:
-        """Predict samples by a fitted classifier, and compute the metric and those of ``report``.
+    def outcome(self, model: Any, X: Samples, y: LabelArray, y_train: LabelArray | None = None) -> Outcome:
+        """Predict samples by a fitted model, and compute the metric and those of ``report``.
 
-        `X` is (n_samples, n_selected), `y` (n_samples,) or (n_samples, n_labels).
+        `X` is (n_samples, n_selected), `y` (n_samples,) or (n_samples, n_labels), `y_train` those of the training set,
+        which metrics of quantities may need.
         """
         predicted: LabelArray = model.predict(X)
-        values = self._of_model(metric(self.metric), model, X, y, predicted)
-        report = {name: self._of_model(metric(name), model, X, y, predicted) for name in self.report}
+        mean = known_of(y_train) if y_train is not None and is_quantity(y_train) else None
+        values = self._of_model(metric(self.metric), model, X, y, mean, predicted)
+        report = {name: self._of_model(metric(name), model, X, y, mean, predicted) for name in self.report}
         return Outcome(predicted, values, report)
 
     def _of_model(
-        self, measure: Metric, model: Any, X: Samples, y: LabelArray, predicted: LabelArray | None = None
+        self,
+        measure: Metric,
+        model: Any,
+        X: Samples,
+        y: LabelArray,
+        mean: FloatArray | None,
+        predicted: LabelArray | None = None,
     ) -> FloatArray:
-        """Compute a metric of a fitted classifier for each task; its predictions may be known."""
+        """Compute a metric of a fitted model for each task; its predictions, and means of quantities, may be known."""
         known = measure.response == "predict" and predicted is not None
         output: Any = predicted if known else measure.output(model, X, y)
-        classes = getattr(model, "classes_", None)
+        classes = getattr(model, "classes_", None) if mean is None else mean
         if not self.is_native:
             return np.array([measure(y, output, classes)])
         owners = X.tasks if isinstance(X, TaskBlocks) else np.zeros(len(y), dtype=np.int64)
@@ -189,6 +199,11 @@ class Evaluation:
             if not math.isfinite(value):
                 raise FloatingPointError(f"the metric {self.metric} gave {value} for {len(y)} samples")
         return values
+
+
+def best_guess(y: LabelArray) -> Any:
+    """Return the unfitted model that reads no feature: the shares of the classes, or the mean of quantities."""
+    return DummyRegressor() if is_quantity(y) else DummyClassifier(strategy="prior")
 
 
 def _set_key(features: IntArray) -> bytes:

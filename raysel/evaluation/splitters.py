@@ -1,4 +1,4 @@
-"""Splits stratified by class or label that keep groups together, and splits of consecutive samples."""
+"""Splits stratified by class, label or quantile that keep groups together, and splits of consecutive samples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from iterstrat.ml_stratifiers import MultilabelStratifiedKFold
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from raysel.core.arrays import IntArray, LabelArray
+from raysel.core.arrays import FloatArray, IntArray, LabelArray, is_quantity
 from raysel.core.errors import DataError
 
 #: Number of classes from which on most of them being rare means that they are no classes.
@@ -22,13 +22,16 @@ _MOST_NAMED = 20
 def split(
     y: LabelArray, n_splits: int, *, groups: LabelArray | None, random_state: int, where: str
 ) -> list[tuple[IntArray, IntArray]]:
-    """Split samples into folds, stratified by class or by label; the samples of a group stay in one fold.
+    """Split samples into folds, stratified by class, label or quantiles; the samples of a group stay in one fold.
 
     An indicator is stratified iteratively (Sechidis et al., ECML PKDD 2011), with groups by the labels that occur in
-    each group. A rare label can be missing from a fold: see `NestedPlan.lacking`.
+    each group. A rare label can be missing from a fold: see `NestedPlan.lacking`. Quantities, which are floats, are
+    stratified by `quantile_strata`.
 
-    `y` is (n_samples,) or (n_samples, n_labels), `groups` (n_samples,).
+    `y` is (n_samples,) or (n_samples, n_labels) or (n_samples, n_quantities), `groups` (n_samples,).
     """
+    if is_quantity(y):
+        return _quantile_folds(y, n_splits, groups=groups, random_state=random_state, where=where)
     if y.ndim == 2:
         return _multilabel_folds(y, n_splits, groups=groups, random_state=random_state, where=where)
     classes, counts = np.unique(y, return_counts=True)
@@ -99,6 +102,59 @@ def _multilabel_folds(
     return [(np.setdiff1d(everything, test), test.astype(np.int64)) for test in tests]
 
 
+def quantile_strata(y: LabelArray, n_splits: int) -> IntArray:
+    """Number the samples' strata: n_splits consecutive ones in the order of y each, the last up to twice as many.
+
+    Of several quantities the order is that of the first principal component of their standardised values, whose sign is
+    that of its largest coefficient.
+
+    `y` is (n_samples,) or (n_samples, n_quantities).
+    """
+    if y.ndim == 2:
+        spread = y.std(axis=0)
+        values = (y - y.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        axis = np.linalg.svd(values, full_matrices=False)[2][0]
+        y = values @ (axis * np.sign(axis[np.abs(axis).argmax()]))
+    ranks = np.empty(len(y), dtype=np.int64)
+    ranks[np.argsort(y, kind="stable")] = np.arange(len(y))
+    return np.minimum(ranks // n_splits, max(1, len(y) // n_splits) - 1)
+
+
+def unit_means(y: LabelArray, groups: LabelArray | None) -> tuple[IntArray, FloatArray]:
+    """Number the samples' groups, each sample its own without, and average the quantities of each.
+
+    Returns `member` (n_samples,), `means` (n_groups,) or (n_groups, n_quantities).
+    """
+    member = np.unique(np.arange(len(y)) if groups is None else groups, return_inverse=True)[1]
+    sizes = np.bincount(member)
+    means = np.stack([np.bincount(member, weights=column) / sizes for column in y.reshape(len(y), -1).T], axis=1)
+    return member, means if y.ndim == 2 else means[:, 0]
+
+
+def _quantile_folds(
+    y: LabelArray, n_splits: int, *, groups: LabelArray | None, random_state: int, where: str
+) -> list[tuple[IntArray, IntArray]]:
+    """Split samples with quantities; groups are stratified by the means of their samples."""
+    member, means = unit_means(y, groups)
+    kind = "samples" if groups is None else "groups"
+    if len(means) < n_splits:
+        raise DataError(
+            f"there are {len(means)} {kind}, too few for {where}={n_splits} folds; set at most {len(means)} folds."
+        )
+    columns = y.reshape(len(y), -1)
+    strata = quantile_strata(means, n_splits)
+    splitter = StratifiedKFold(n_splits, shuffle=True, random_state=random_state)
+    tests = [np.flatnonzero(np.isin(member, held_out)) for _, held_out in splitter.split(strata, strata)]
+    everything = np.arange(len(y), dtype=np.int64)
+    folds = [(np.setdiff1d(everything, test), test.astype(np.int64)) for test in tests]
+    for index, (train, _) in enumerate(folds):
+        if (np.ptp(columns[train], axis=0) == 0).any():
+            raise DataError(
+                f"{where}, fold {index}: a quantity has one value only in its training set; set fewer folds."
+            )
+    return folds
+
+
 def draw_per_class(
     y: LabelArray, train_per_class: int, *, groups: LabelArray | None, random_state: int
 ) -> tuple[IntArray, IntArray]:
@@ -106,6 +162,8 @@ def draw_per_class(
 
     `y` and `groups` are (n_samples,).
     """
+    if is_quantity(y):
+        raise DataError("cv.train_per_class draws samples of each class, and the label is a quantity; set cv.outer.")
     if groups is not None or y.ndim == 2:
         raise DataError(
             "cv.train_per_class cannot be used with groups or several labels per sample; set cv.outer instead."
@@ -141,9 +199,9 @@ class Blocks:
     ) -> list[tuple[IntArray, IntArray]]:
         """Split samples, given with their rows in the file, into pairs of indices of training and held-out ones.
 
-        Blocks are divided among the folds by their classes at random; with ``forward`` they are cut into n_splits + 1
-        spans, each but the first of which is held out once, from training on the rows before it. Training rows at most
-        ``gap`` rows from a held-out one are left out.
+        Blocks are divided among the folds at random by their classes, or by the means of a quantity; with ``forward``
+        they are cut into n_splits + 1 spans, each but the first of which is held out once, from training on the rows
+        before it. Training rows at most ``gap`` rows from a held-out one are left out.
         """
         numbers = rows // self.size
         present = np.unique(numbers)
@@ -159,11 +217,16 @@ class Blocks:
             pairs = split(y, n_splits, groups=numbers, random_state=random_state, where=where)
         pairs = [(self._apart(rows, train, test), test) for train, test in pairs]
         for index, (train, _) in enumerate(pairs):
-            if y.ndim == 1 and len(missing := np.setdiff1d(y, y[train])):
+            if not is_quantity(y) and y.ndim == 1 and len(missing := np.setdiff1d(y, y[train])):
                 earlier = "earlier " if self.forward else ""
                 raise DataError(
                     f"{where}, fold {index}: class {missing[0]!s} is missing from the {earlier}rows that it trains on; "
                     "set fewer folds" + (", a smaller cv.blocks.gap." if self.gap else ".")
+                )
+            if is_quantity(y) and len(train) and (np.ptp(y[train], axis=0) == 0).any():
+                raise DataError(
+                    f"{where}, fold {index}: a quantity has one value only in the rows that it trains on; set fewer "
+                    "folds."
                 )
             if not len(train):
                 raise DataError(f"{where}, fold {index}: no rows are left to train on; set a smaller cv.blocks.gap.")

@@ -1,11 +1,13 @@
-"""Least squares on one-hot targets: the reduced training set, its l2,p-penalised solution, low-rank coefficients."""
+"""Least squares on one-hot targets or quantities: the reduced training set, its solutions, low-rank coefficients."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import blas, lapack
 
 from raysel.core.arrays import BoolArray, FloatArray, LabelArray
@@ -15,12 +17,41 @@ from raysel.numerics.reweighting import Penalty, l2p_weights, weighted_ridge
 
 
 @dataclass(frozen=True)
+class QuantityScale:
+    """Means and standard deviations of quantities over a training set."""
+
+    #: Mean of each quantity; shape (n_quantities,).
+    mean: FloatArray
+    #: Standard deviation, with n; 1 for a quantity that does not vary; shape (n_quantities,).
+    deviation: FloatArray
+    #: Shape of y without that of the samples: () or (n_quantities,).
+    shape: tuple[int, ...]
+
+
+def standardised(y: ArrayLike) -> tuple[QuantityScale, FloatArray]:
+    """Subtract the mean of each quantity and divide by its standard deviation.
+
+    `y` is (n_samples,) or (n_samples, n_quantities); returns the scales and `targets` (n_samples, n_quantities).
+    """
+    values = np.asarray(y, dtype=np.float64)
+    columns = values.reshape(len(values), -1)
+    mean = columns.mean(axis=0)
+    targets: FloatArray = columns - mean
+    constant = columns.max(axis=0) == columns.min(axis=0)
+    targets[:, constant] = 0.0  # exactly, though the mean is rounded
+    deviation = np.sqrt((targets**2).mean(axis=0))
+    deviation[deviation == 0.0] = 1.0
+    targets /= deviation
+    return QuantityScale(mean, deviation, values.shape[1:]), targets
+
+
+@dataclass(frozen=True)
 class LeastSquaresData:
     """A training set reduced for least squares: ``||P X - Y||^2 + residual`` is the loss of any coefficients P."""
 
     #: Centred features divided by ``scale``, n_rows = min(n_samples, n_features); shape (n_features, n_rows).
     X: FloatArray
-    #: Centred one-hot targets, transformed alike; shape (n_classes, n_rows).
+    #: Centred targets, transformed alike; shape (n_classes, n_rows).
     Y: FloatArray
     #: ``Y X'``, exactly 0 where a feature tells nothing of a class; shape (n_classes, n_features).
     XY: FloatArray
@@ -28,12 +59,12 @@ class LeastSquaresData:
     residual: float
     #: Mean of each feature, as given; shape (n_features,).
     X_mean: FloatArray
-    #: Share of each class among the samples; shape (n_classes,).
+    #: Mean of each target, i.e. the share of each class among the samples; shape (n_classes,).
     Y_mean: FloatArray
     #: Whether each feature has one value over the training set; shape (n_features,).
     constant: BoolArray
-    #: Sorted class labels, in the order of the rows of ``Y``; shape (n_classes,).
-    classes: LabelArray
+    #: What the rows of ``Y`` stand for: sorted class labels, shape (n_classes,), or the scales of quantities.
+    classes: LabelArray | QuantityScale
     alpha_max: float
 
     def penalty_unit(self, p: float) -> float:
@@ -62,12 +93,15 @@ class LeastSquaresData:
         return self.penalty_unit(0.0) / unit if unit > 0.0 else 1.0
 
 
-def least_squares_data(X: FloatArray, y: LabelArray) -> LeastSquaresData:
+def least_squares_data(
+    X: FloatArray, y: LabelArray, encode: Callable[[LabelArray], tuple[Any, FloatArray]] | None = None
+) -> LeastSquaresData:
     """Centre and scale a training set, reduce it to at most n_features rows, and find alpha_max.
 
-    `X` is (n_samples, n_features), `y` (n_samples,).
+    `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_quantities); `encode` is `one_hot`, the
+    default, or `standardised`.
     """
-    classes, targets = one_hot(y)
+    classes, targets = (encode or one_hot)(y)
     n_samples, n_features = X.shape
     centred, X_mean, constant, scale = centre_and_scale(X)
     Y_mean = targets.mean(axis=0)

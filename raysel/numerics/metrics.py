@@ -14,9 +14,10 @@ import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import f1_score, get_scorer, get_scorer_names, precision_score
 
-from raysel.core.arrays import FloatArray, LabelArray
+from raysel.core.arrays import FloatArray, LabelArray, is_quantity
 from raysel.core.errors import ConfigError, DataError, suggestion
 from raysel.core.plugins import import_dotted, load_plugin, plugin_names, warn_of_clash
+from raysel.numerics import regression
 from raysel.numerics.classification import class_scores, decision, probabilities
 
 #: Output of a fitted model that a metric takes: its predictions; scores of the classes, one column a class; the
@@ -28,6 +29,7 @@ Target: TypeAlias = Literal["binary", "multiclass", "multilabel", "continuous"]
 
 _CLASSES: Final = frozenset[Target]({"binary", "multiclass"})
 _LABELS: Final = frozenset[Target]({"binary", "multiclass", "multilabel"})
+_QUANTITIES: Final = frozenset[Target]({"continuous"})
 _ALL: Final = frozenset[Target]({"binary", "multiclass", "multilabel", "continuous"})
 
 
@@ -45,7 +47,8 @@ class Metric:
     every_class: bool = False
     sign: int = 1
     options: Mapping[str, Any] = field(default_factory=dict)
-    #: Arguments by which the function gets the positive class (``pos_label``) and all classes (``labels``).
+    #: Arguments by which the function gets the positive class (``pos_label``), all classes (``labels``), or the mean of
+    #: the training samples (``mean``).
     takes: frozenset[str] = frozenset()
 
     def output(self, model: Any, X: Any, y: LabelArray) -> LabelArray:
@@ -74,8 +77,12 @@ class Metric:
     def __call__(self, y: LabelArray, output: LabelArray, classes: Any = None) -> float:
         """Compute the metric; `classes` are those of the model, without which scikit-learn takes those of y.
 
+        For quantities `classes` are their means over the training samples, see `known_of`.
+
         `y` is (n_samples,) or (n_samples, n_labels), `output` that of `output`, `classes` (n_classes,).
         """
+        if "mean" in self.takes:
+            return self.sign * float(self.function(y, output, mean=classes, **self.options))
         if self.response == "class_scores" and y.ndim == 1 and classes is not None:
             return self.function(y[:, None] == classes, output)
         if not self.takes or y.ndim != 1 or classes is None:
@@ -172,6 +179,14 @@ def _own(name: str, function: Callable[..., float], **properties: Any) -> Metric
     return Metric(name, function, **{"range": (0.0, 1.0), **properties})
 
 
+#: Metric of quantities where none is given.
+OUT_OF_SAMPLE_R2: Final = "out_of_sample_r2"
+
+
+def _of_quantities(name: str, function: Callable[..., float], bounds: tuple[float, float], **properties: Any) -> Metric:
+    return Metric(name, function, targets=_QUANTITIES, range=bounds, **properties)
+
+
 #: Macro metrics average the classes' values, micro metrics sum the counts first; an undefined value counts as 0.
 METRICS: dict[str, Metric] = {
     metric.name: metric
@@ -187,8 +202,22 @@ METRICS: dict[str, Metric] = {
         # A loss with scikit-learn's sign and name, so that larger is better here too.
         _own("neg_hamming_loss", _neg_hamming_loss, range=(-1.0, 0.0)),
         _own("mean_average_precision", mean_average_precision, response="class_scores"),
+        _of_quantities(OUT_OF_SAMPLE_R2, regression.out_of_sample_r2, (-math.inf, 1.0), takes=frozenset({"mean"})),
+        _of_quantities("neg_rmse", regression.neg_rmse, (-math.inf, 0.0)),
+        _of_quantities("neg_mae", regression.neg_mae, (-math.inf, 0.0)),
+        _of_quantities("pearson", regression.pearson, (-1.0, 1.0)),
+        _of_quantities("spearman", regression.spearman, (-1.0, 1.0)),
     )
 }
+
+
+def known_of(y: LabelArray) -> LabelArray:
+    """Return what a metric may know of the training labels: the classes, or the means of quantities.
+
+    `y` is (n_samples,), (n_samples, n_labels) or (n_samples, n_quantities).
+    """
+    return np.asarray(y.mean(axis=0)) if is_quantity(y) else np.unique(y)
+
 
 #: The entry point group in which other packages register metrics: functions of y_true and y_pred, larger is better, or
 #: scorers by ``sklearn.metrics.make_scorer``.
@@ -253,6 +282,13 @@ def has_positive_class(name: str) -> bool:
         return False
     measure = _of_scikit_learn(name)
     return "pos_label" in measure.takes or name.endswith("likelihood_ratio") or name == "roc_auc"
+
+
+def is_of_quantities(name: str) -> bool:
+    """Return whether a metric is one of quantities only, as far as is known without importing anything."""
+    if name in METRICS:
+        return METRICS[name].targets == _QUANTITIES
+    return name in get_scorer_names() and _of_scikit_learn(name).targets == _QUANTITIES
 
 
 def is_imported(name: str) -> bool:
@@ -327,6 +363,8 @@ def _targets(word: str, module: str, options: Mapping[str, Any]) -> frozenset[Ta
 
 def target_of(y: LabelArray) -> Target:
     """Kind of labels. `y` is (n_samples,) or (n_samples, n_labels)."""
+    if is_quantity(y):
+        return "continuous"
     if y.ndim == 2:
         return "multilabel"
     return "binary" if len(np.unique(y)) == 2 else "multiclass"
@@ -346,7 +384,7 @@ def check_metric(name: str, y: LabelArray, *, key: str = "evaluation.metric") ->
         )
     if name in METRICS:
         return
-    classes = np.unique(y)
+    classes = known_of(y)
     shape = "y itself as the predictions" if chosen.response == "predict" else f"y itself as its {chosen.response}"
     try:
         with warnings.catch_warnings(action="ignore", category=UndefinedMetricWarning):
@@ -383,6 +421,8 @@ def _listed(targets: frozenset[Target]) -> str:
 
 
 def _described(y: LabelArray) -> str:
+    if is_quantity(y):
+        return "y is a quantity" if y.ndim == 1 else f"y holds {y.shape[1]} quantities"
     if y.ndim == 2:
         return f"y is an indicator of {y.shape[1]} labels"
     return f"y has {len(np.unique(y))} classes"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -56,16 +56,20 @@ class Preview:
     n_by_task: tuple[int, ...] = ()
     n_unlabelled: int | None = None
     notes: tuple[str, ...] = ()
+    #: Name, smallest value, mean, largest value and standard deviation of each quantity.
+    quantities: list[tuple[str, float, float, float, float]] = field(default_factory=list)
 
     @classmethod
     def of(cls, data: Dataset) -> Preview:
         """Return the preview of a data set."""
         counts = data.y.sum(axis=0) if data.is_multilabel else np.unique(data.y, return_counts=True)[1]
+        if data.is_regression:
+            counts = np.empty(0, dtype=np.int64)
         sizes = None if data.groups is None else np.unique(data.groups, return_counts=True)[1]
         blocks = blocks_of(data.filled)
         named = data.parts()
         return cls(
-            classes=[str(name) for name in data.classes],
+            classes=[] if data.is_regression else [str(name) for name in data.classes],
             counts=counts.tolist(),
             is_multilabel=data.is_multilabel,
             n_groups=None if sizes is None else len(sizes),
@@ -76,6 +80,7 @@ class Preview:
             n_by_task=tuple(map(len, blocks)) if data.layout.is_multitask else (),
             n_unlabelled=int((data.y.sum(axis=1) == 0).sum()) if data.is_multilabel else None,
             notes=tuple(data.notes),
+            quantities=_quantities(data) if data.is_regression else [],
         )
 
     def write(self, path: Path) -> None:
@@ -113,7 +118,10 @@ def data_facts(
     if preview:
         if preview.label is not None:
             yield "label", quoted(preview.label)
-        yield "labels" if preview.is_multilabel else "classes", format_classes(preview)
+        if preview.quantities:
+            yield "quantity" if len(preview.quantities) == 1 else "quantities", format_quantities(preview)
+        else:
+            yield "labels" if preview.is_multilabel else "classes", format_classes(preview)
         if preview.n_groups is not None:
             yield "groups", _format_groups(preview, groups)
     first = ", ".join(quoted(name) for name in feature_names[:_FIRST_NAMES])
@@ -132,6 +140,25 @@ def data_name(dataset: Mapping[str, Any], default: str) -> str:
     paths = [task.get("path") or task.get("source") for task in dataset.get("tasks") or ()] or [dataset.get("path")]
     names = ", ".join(Path(path).name for path in paths if path)
     return "own samples" if names == OWN_DATA else names or dataset.get("source") or default
+
+
+def _quantities(data: Dataset) -> list[tuple[str, float, float, float, float]]:
+    columns = data.y.reshape(data.n_samples, -1).T
+    names = data.label_names or (data.label or "y",)
+    return [
+        (name, float(y.min()), float(y.mean()), float(y.max()), float(y.std()))
+        for name, y in zip(names, columns, strict=True)
+    ]
+
+
+def format_quantities(preview: Preview) -> str:
+    """Return range, mean and standard deviation of the quantities."""
+    several = len(preview.quantities) > 1
+    shown = [
+        f"{f'{quoted(name)} ' if several else ''}{low:.4g} to {high:.4g}, mean {mean:.4g}, SD {sd:.3g}"
+        for name, low, mean, high, sd in preview.quantities
+    ]
+    return _listed(shown)
 
 
 def format_classes(preview: Preview) -> str:

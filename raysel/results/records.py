@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from raysel.base.models import load_model
-from raysel.core.arrays import BoolArray, IntArray
+from raysel.core.arrays import BoolArray, FloatArray, IntArray
 from raysel.core.errors import ConfigError, DataError, StudyError, UnfinishedStudyError
 from raysel.data.layouts import Layout, layout_from_json
 from raysel.evaluation.agreement import FoldRanks
@@ -203,6 +203,18 @@ class StudyRecords:
         """
         counts = [refit.confusion for refit in self.outer]
         return np.sum(counts, axis=0) if counts and all(counts) else None
+
+    @cached_property
+    def predictions(self) -> FloatArray | None:
+        """True and predicted quantities of the test samples of all outer folds, at each fold's number of features.
+
+        Shape (n_samples, n_quantities, 2), fold by fold. None for classes.
+        """
+        pairs = [np.array(refit.predictions, dtype=np.float64) for refit in self.outer if refit.predictions]
+        if not pairs or len(pairs) < len(self.outer):
+            return None
+        joined: FloatArray = np.concatenate(pairs)
+        return joined[:, None] if joined.ndim == 2 else joined
 
     @property
     def has_labels(self) -> bool:

@@ -212,6 +212,46 @@ class StudyResult(StudyNumbers):
         """
         return self._plot("confusion", ax)
 
+    def plot_predictions(self, ax: Any = None) -> Any:
+        """Draw the predicted over the true quantities of the outer folds' test samples.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; new ones by default.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes with the plot.
+
+        Raises
+        ------
+        StudyError
+            If the study predicts classes.
+        """
+        return self._plot("predictions", ax)
+
+    def plot_residuals(self, ax: Any = None) -> Any:
+        """Draw what the predictions leave of the quantities of the outer folds' test samples.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; new ones by default.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes with the plot.
+
+        Raises
+        ------
+        StudyError
+            If the study predicts classes.
+        """
+        return self._plot("residuals", ax)
+
     def plot_profile(self, top: int | None = None, ax: Any = None) -> Any:
         """Draw the coefficients of the final model's best features by class.
 

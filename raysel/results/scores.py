@@ -14,7 +14,7 @@ from raysel.numerics.inference import MeanInterval, PairedComparison, TTest, cor
 from raysel.numerics.metrics import metric_range
 
 #: Names in the records of the guesses that read no feature; up to raysel 0.6 the stratified one is called ``chance``.
-GUESSES: Final = ("most frequent class", "best constant class", "class shares", "stratified guess", "chance")
+GUESSES: Final = ("most frequent class", "best constant class", "class shares", "stratified guess", "chance", "mean")
 
 
 @dataclass(frozen=True)

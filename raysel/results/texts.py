@@ -11,7 +11,7 @@ from raysel.core.printing import mean_and_sd, short
 from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
 from raysel.evaluation.records import ChooseN
 from raysel.numerics.inference import PairedComparison, TTest
-from raysel.numerics.metrics import has_positive_class
+from raysel.numerics.metrics import has_positive_class, is_of_quantities
 from raysel.results.agreement import GIVEN, Agreement
 from raysel.results.facts import Facts
 from raysel.results.progress import counted
@@ -129,6 +129,8 @@ def rule_sentence(evaluation: Mapping[str, Any], rule: ChooseN) -> str:
     scored = f"Scored by {classifier_name(evaluation)} on the best features."
     if evaluation["estimator"] == "linear_svm" and len(evaluation.get("C", ())) > 1:
         scored += " C is chosen by the inner scores."
+    if evaluation["estimator"] == "ridge":
+        scored += " Its alpha is chosen by the inner scores."
     if not isinstance(evaluation["estimator"], str) and (space := evaluation["estimator"].get("space")):
         verb = "is" if len(space) == 1 else "are"
         scored += (
@@ -163,6 +165,9 @@ def classifier_name(evaluation: Mapping[str, Any]) -> str:
         values = [f"{C:g}" for C in evaluation.get("C", [1.0])]
         many = len(values)
         return f"linear SVM (C = {values[0]})" if many == 1 else f"linear SVM (C of {join_and(values, many)})"
+    of_quantity = evaluation["estimator"] == "native" and is_of_quantities(evaluation["metric"])
+    if evaluation["estimator"] == "ridge" or of_quantity:
+        return "ridge regression"
     k = 1 if evaluation["estimator"] == "native" else evaluation.get("n_neighbors", 1)
     return "1-nearest neighbour" if k == 1 else f"{k} nearest neighbours"
 

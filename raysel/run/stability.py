@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from raysel.core.arrays import BoolArray, IntArray, LabelArray
+from raysel.core.arrays import BoolArray, IntArray, LabelArray, is_quantity
 from raysel.core.errors import ConfigError, DataError
 from raysel.evaluation.plan import derived_seed
 from raysel.evaluation.records import convergence_of
 from raysel.evaluation.selectors import usable_scores
-from raysel.evaluation.splitters import split
+from raysel.evaluation.splitters import quantile_strata, split, unit_means
 from raysel.evaluation.training import TrainingSet, set_parameters
 from raysel.numerics.rankings import descending_order, threshold_on_grid
 from raysel.results.stability import FOLDER, StabilitySelection, write_stability_selection
@@ -25,10 +25,14 @@ from raysel.tracking.log import Listener
 
 #: Largest number of divisions of the groups that are drawn for a pair with all classes in both halves.
 _MOST_DRAWS = 1000
+#: Number of parts of a quantity's values of which each half has as many samples.
+_STRATA = 5
 
 
 def check_halves(y: LabelArray, groups: LabelArray | None) -> None:
-    """Check that every class can be in both halves."""
+    """Check that every class can be in both halves; quantities are in both."""
+    if is_quantity(y):
+        return
     members = np.arange(len(y)) if groups is None else groups
     columns = y.T if y.ndim == 2 else [y == name for name in np.unique(y)]
     for number, column in enumerate(columns):
@@ -43,14 +47,19 @@ def check_halves(y: LabelArray, groups: LabelArray | None) -> None:
 def draw_halves(y: LabelArray, groups: LabelArray | None, random_state: int) -> tuple[IntArray, IntArray]:
     """Draw a complementary pair: two disjoint halves of the samples, or of the groups.
 
-    Both have floor(m / 2) of the m samples, or groups, and as many of each class, up to one; the class of a group is
-    the most frequent one of its samples. Without groups, samples of several labels are divided by the two folds of
-    `raysel.evaluation.splitters.split`, which leave no sample out and whose sizes can differ by more.
+    Both have floor(m / 2) of the m samples, or groups, and as many of each class, up to one, or of each fifth of a
+    quantity; the class of a group is the most frequent one of its samples. Without groups, samples of several labels
+    are divided by the two folds of `raysel.evaluation.splitters.split`, which leave no sample out and whose sizes can
+    differ by more.
 
     Groups are not divided by `split`: where their sizes differ, its folds hardly depend on the seed, so that all pairs
     would be the same.
     """
     generator = np.random.default_rng(random_state)
+    if is_quantity(y):
+        member, means = unit_means(y, groups)
+        first, second = _divided(quantile_strata(means, -(-len(means) // _STRATA)), generator)
+        return np.flatnonzero(np.isin(member, first)), np.flatnonzero(np.isin(member, second))
     if groups is None and y.ndim == 2:
         (_, first), (_, second) = split(y, 2, groups=None, random_state=random_state, where="pairs of halves")
         return first, second

@@ -17,7 +17,8 @@ from raysel.data.dataset import Dataset
 from raysel.data.formats.nifti import load_nibabel
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.scaling import make_scaler
-from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE, Judge, judge_class
+from raysel.data.targets import CLASSES, QUANTITIES
+from raysel.evaluation.judges import ALPHAS, KNN, LINEAR_SVM, NATIVE, RIDGE, Judge, judge_class
 from raysel.evaluation.judges import is_imported as is_imported_judge
 from raysel.evaluation.plan import NestedPlan
 from raysel.evaluation.training import set_parameters
@@ -82,6 +83,8 @@ def judge_of(settings: EvaluationConfig) -> Judge:
     """Return what scores the best features, with the settings that the inner scores choose from."""
     if settings.estimator == LINEAR_SVM:
         return Judge.of(LINEAR_SVM, {}, {"C": settings.C})
+    if settings.estimator == RIDGE:
+        return Judge.of(RIDGE, {}, {"alpha": ALPHAS})
     if isinstance(settings.estimator, JudgeConfig):
         return Judge.of(settings.estimator.name, settings.estimator.params, settings.estimator.space)
     return Judge(settings.estimator)
@@ -124,11 +127,28 @@ def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None
     """Check the values of the data, and the method, the metric and the scaling against the data."""
     _check_values(dataset)
     name = config.solver.name
+    if dataset.is_regression and QUANTITIES not in can.targets:
+        able = able_solvers(lambda c: QUANTITIES in c.targets)
+        raise ConfigError(
+            f"solver.name: {name} takes classes, and the label of {dataset.name} is a quantity; {able} and "
+            "scikit-learn's regressors take quantities; for classes set dataset.task: classification, or cut the "
+            "quantity into ranges."
+        )
+    if not dataset.is_regression and can.targets == {QUANTITIES}:
+        able = able_solvers(lambda c: CLASSES in c.targets)
+        raise ConfigError(
+            f"solver.name: {name} takes quantities, and the label of {dataset.name} is a class; {able} take classes; "
+            "if the label is a quantity, set dataset.task: regression."
+        )
     if dataset.is_multilabel and not can.multilabel:
         able = able_solvers(lambda c: c.multilabel)
         raise ConfigError(
             f"solver.name: {name} takes one label per sample, and y is an indicator; {able} take several."
         )
+    judge = config.evaluation.estimator_name
+    if judge == (LINEAR_SVM if dataset.is_regression else RIDGE):
+        what, other = ("a quantity", "ridge or knn") if dataset.is_regression else ("a class", "knn or linear_svm")
+        raise ConfigError(f"evaluation.estimator {judge}: the label of {dataset.name} is {what}; use {other}.")
     for key, measure in metrics_of(config):
         check_metric(measure, dataset.y, key=key)
         if dataset.layout.is_multitask and metric(measure, key).response in ("decision_function", "predict_proba"):

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import TransformerMixin
 
 from raysel.base.estimator import Capabilities, Estimator
-from raysel.base.registry import build_solver, solver_capabilities, solver_class
+from raysel.base.registry import build_solver, method_of_target, solver_capabilities, solver_class
 from raysel.base.template import Template
 from raysel.config.schema import StudyConfig
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
@@ -21,13 +21,16 @@ from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.scaling import make_scaler
+from raysel.data.targets import QUANTITIES
 from raysel.evaluation.configurations import Configuration, corners
 from raysel.evaluation.feature_ranking import default_n_selected
+from raysel.evaluation.judges import RIDGE
 from raysel.evaluation.lockstep import FoldData, make_fold_data
 from raysel.evaluation.nested_search import SuccessiveHalving
 from raysel.evaluation.plan import InnerFold, NestedPlan, OuterFold
 from raysel.evaluation.records import TrialRecord
 from raysel.evaluation.scoring import Evaluation
+from raysel.numerics.metrics import OUT_OF_SAMPLE_R2
 from raysel.study.background import read_background
 from raysel.study.checks import (
     Problems,
@@ -72,7 +75,11 @@ class Study:
         """Load the data, draw the folds, list the configurations, and check them against each other."""
         dataset = like.dataset if like and like.reads_alike(config) else load_data(config, own)
         scaling = config.dataset.scaling or dataset.layout.default_scaling
-        config = config.model_copy(update={"dataset": config.dataset.model_copy(update={"scaling": scaling})})
+        found: dict[str, Any] = {"scaling": scaling}
+        if dataset.is_regression:
+            found["task"] = "regression"
+            config = _of_quantities(config)
+        config = config.model_copy(update={"dataset": config.dataset.model_copy(update=found)})
         shown = config.dataset.background
         background = read_background(shown, dataset.layout) if shown is not None else None
         if like and not np.array_equal(like.dataset.y, dataset.y):
@@ -139,7 +146,10 @@ class Study:
 
     def reads_alike(self, config: StudyConfig) -> bool:
         """Return whether a configuration reads the same data as this study, whatever their scaling."""
-        scaled_alike = config.dataset.model_copy(update={"scaling": self.config.dataset.scaling})
+        same: dict[str, Any] = {"scaling": self.config.dataset.scaling}
+        if config.dataset.task is None:  # found in this study
+            same["task"] = self.config.dataset.task
+        scaled_alike = config.dataset.model_copy(update=same)
         return scaled_alike == self.config.dataset and config.cv.groups == self.config.cv.groups
 
     @cached_property
@@ -308,3 +318,19 @@ class Study:
         """Number of samples of all inner training sets together, relative to the largest one."""
         fold, number = self.largest
         return sum(len(f.inner[i].train) for f, i in self.training_sets) / len(fold.inner[number].train)
+
+
+def _of_quantities(config: StudyConfig) -> StudyConfig:
+    """Return a configuration with the method of quantities of its name, and with their defaults where none is given."""
+    given, name = config.evaluation.model_fields_set, config.solver.name
+    evaluation: dict[str, Any] = {}
+    if "metric" not in given:
+        evaluation["metric"] = OUT_OF_SAMPLE_R2
+    if not config.evaluation.is_native and not given & {"estimator", "classifier"}:
+        evaluation["estimator"] = RIDGE
+    return config.model_copy(
+        update={
+            "solver": config.solver.model_copy(update={"name": method_of_target(name, QUANTITIES)}),
+            "evaluation": config.evaluation.model_copy(update=evaluation),
+        }
+    )

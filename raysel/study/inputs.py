@@ -27,7 +27,7 @@ from raysel.study.inspection.parts import equal_rows
 #: Keys of ``dataset`` that a file is read by, which samples in memory have no use for.
 _OF_FILES = ("labels", "delimiter", "mask")
 #: Keys of ``dataset`` that arrange the columns and choose samples and labels.
-ARRANGEMENT = ("shape", "order", "modalities", "classes", "exclude_classes", "exclude_labels")
+ARRANGEMENT = ("task", "shape", "order", "modalities", "classes", "exclude_classes", "exclude_labels")
 #: Keys of ``dataset`` that `OwnData.dataset` applies, and that must not be applied again to the written file.
 _APPLIED = ("label", "drop", "drop_unlabelled", *ARRANGEMENT)
 
@@ -135,8 +135,10 @@ def grouped_by_values(dataset: Dataset) -> Dataset:
 
 def raw_data(dataset: Dataset) -> RawData:
     """Return the content of a data set, as a reader returns that of a file."""
-    names = ("X", "y", "groups", "layout", "feature_names", "name", "label_names", "label", "notes", "categories")
-    return RawData(**{name: getattr(dataset, name) for name in names}, unprepared=dataset.unprepared)
+    names = ("X", "y", "groups", "layout", "feature_names", "name", "label_names", "label", "notes")
+    return RawData(
+        **{name: getattr(dataset, name) for name in (*names, "categories", "target")}, unprepared=dataset.unprepared
+    )
 
 
 def with_data_at(path: str | Path, config: StudyConfig | ComparisonConfig, *, written: bool = True) -> Any:

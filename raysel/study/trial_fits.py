@@ -9,21 +9,20 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import TransformerMixin, clone
-from sklearn.utils import get_tags
 
-from raysel.base.adapter import ScikitLearnMethod
+from raysel.base.adapter import ScikitLearnMethod, tagged_type
 from raysel.base.estimator import Capabilities, Estimator
 from raysel.base.models import untrusted_types
 from raysel.base.registry import OWN
 from raysel.config.schema import StudyConfig
-from raysel.core.arrays import IntArray, LabelArray
+from raysel.core.arrays import IntArray, LabelArray, is_quantity
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
 from raysel.data.preparation.preparation import Preparation
 from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE
 from raysel.evaluation.training import TrainingSet, set_parameters
 from raysel.numerics.classification import class_scores, gives_class_scores
-from raysel.numerics.metrics import Metric, metric
+from raysel.numerics.metrics import Metric, known_of, metric
 from raysel.study.checks import check_judge, judge_of, metrics_of
 
 #: Number of samples of each class, or with and without each label, in a trial fit.
@@ -58,7 +57,7 @@ def _find_out(
     name = config.solver.name
     if name in OWN:
         return Findings(can.ranks is not False)
-    _check_is_no_regressor(name, _wrapped(solvers[0][1]))
+    _check_kind(name, _wrapped(solvers[0][1]))
     tried: dict[str, Estimator] = {}
     error: BaseException | None = None
     few = train[_few(dataset.y[train])]
@@ -118,9 +117,9 @@ def _untrusted_of_judge(
             model = judge.make(dataset.y, 0, setting)
         except Exception as error:  # a constructor of another package may raise anything
             raise ConfigError(f"{where} cannot be constructed: {error}") from error
-        kind = get_tags(model).estimator_type if hasattr(model, "__sklearn_tags__") else None
-        if kind not in (None, "classifier"):
-            raise ConfigError(f"{where} is a {kind}; use a classifier.")
+        kind, wanted = tagged_type(model), "regressor" if dataset.is_regression else "classifier"
+        if kind not in (None, wanted):
+            raise ConfigError(f"{where} is a {kind}; use a {wanted}.")
         failure: BaseException | None = None
         for rows in (few, train):  # a fit that fails on few samples is repeated on the whole training set
             y = dataset.y[rows]
@@ -155,7 +154,7 @@ def _check_output(model: Any, X: Any, y: LabelArray, measure: Metric, key: str, 
         )
     try:
         with warnings.catch_warnings(action="ignore"):
-            measure(y, measure.output(model, X, y), getattr(model, "classes_", None))
+            measure(y, measure.output(model, X, y), known_of(y) if is_quantity(y) else getattr(model, "classes_", None))
     except (Exception, SystemExit) as error:  # a class of another package may return anything
         told = f"{type(error).__name__}: {' '.join(str(error).split())}"
         raise ConfigError(f"{key}: {measure.name} cannot be computed of {where}: {told}") from error
@@ -192,14 +191,16 @@ def _refused(solver: Any) -> list[str]:
         return [f"{type(_wrapped(solver)).__name__} ({error})"]
 
 
-def _check_is_no_regressor(name: str, estimator: Any) -> None:
-    kind = get_tags(estimator).estimator_type if hasattr(estimator, "__sklearn_tags__") else None
-    if kind not in (None, "classifier", "transformer"):
-        raise ConfigError(f"solver.name: {name} is a {kind}; use a classifier or a selector.")
+def _check_kind(name: str, estimator: Any) -> None:
+    kind = tagged_type(estimator)
+    if kind not in (None, "classifier", "regressor", "transformer"):
+        raise ConfigError(f"solver.name: {name} is a {kind}; use a classifier, a regressor or a selector.")
 
 
 def _few(y: LabelArray) -> IntArray:
-    """Indices of the first samples of each class, or with and without each label."""
+    """Indices of the first samples of each class, or with and without each label, or of all."""
+    if is_quantity(y):
+        return np.arange(min(len(y), 2 * _TRIED_PER_CLASS))
     groups = [y == label for label in np.unique(y)] if y.ndim == 1 else [c == v for c in y.T for v in np.unique(c)]
     rows: IntArray = np.unique(np.concatenate([np.flatnonzero(group)[:_TRIED_PER_CLASS] for group in groups]))
     return rows

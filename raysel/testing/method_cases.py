@@ -15,8 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from raysel.base.estimator import MODALITIES, TASKS, TENSOR, VOLUME, Capabilities, Estimator
 from raysel.base.registry import build_solver, solver_capabilities, solver_class
-from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.core.arrays import FloatArray, IntArray, LabelArray, is_quantity
 from raysel.data.layouts import SEPARATOR, Layout, MaskedVolume, Modalities, Tasks, Tensor
+from raysel.data.targets import CLASSES, QUANTITIES
 from raysel.testing.checks import require, require_equal
 
 
@@ -118,7 +119,7 @@ class Samples:
     layout: Layout
     #: Samples; for several tasks NaN outside the columns of a sample's own task; shape (n_samples, n_features).
     X: FloatArray
-    #: Labels, or an indicator; shape (n_samples,) or (n_samples, n_labels).
+    #: Labels, an indicator, or quantities; shape (n_samples,), (n_samples, n_labels) or (n_samples, n_quantities).
     y: LabelArray
 
     def __post_init__(self) -> None:
@@ -128,7 +129,12 @@ class Samples:
     @property
     def single_label(self) -> bool:
         """Whether each sample has one label."""
-        return self.y.ndim == 1
+        return self.y.ndim == 1 and not self.of_quantities
+
+    @property
+    def of_quantities(self) -> bool:
+        """Whether y is one quantity or several."""
+        return is_quantity(self.y)
 
 
 #: Shapes of the two tasks' samples.
@@ -140,6 +146,10 @@ _WORDS = np.array(["ant", "bee", "cat"])
 def samples_for(case: MethodCase) -> Iterator[Samples]:
     """Generate a data set for each layout and kind of label that a method declares."""
     can: Capabilities = case.capabilities
+    if QUANTITIES in can.targets:
+        yield from _samples_of_quantities(case)
+    if CLASSES not in can.targets:
+        return
     if TENSOR in can.layouts:
         if can.max_axes is None or can.max_axes > 2:
             yield draw("tensors of order 3, 2 classes", Tensor((3, 4, 2)), 60, 2)
@@ -155,6 +165,31 @@ def samples_for(case: MethodCase) -> Iterator[Samples]:
         yield _tasks()
     if can.multilabel and not case.wrapped:  # classes in scikit-learn's style do not declare it
         yield multilabel_samples()
+
+
+def _samples_of_quantities(case: MethodCase) -> Iterator[Samples]:
+    """Generate data sets of quantities: one for a method that takes classes as well."""
+    can = case.capabilities
+    yield draw_quantities("vectors, 1 quantity", Tensor((8,)), 60, 1)
+    if CLASSES in can.targets:
+        return
+    # Classes in scikit-learn's style do not all take several.
+    several = 1 if case.wrapped else 2
+    shown = "1 quantity" if case.wrapped else "2 quantities"
+    yield draw_quantities(f"matrices, {shown}", Tensor((4, 3)), 60, several)
+    yield draw_quantities("more features than samples, 1 quantity", Tensor((30,)), 24, 1)
+    if MODALITIES in can.layouts:
+        yield draw_quantities(f"modalities, {shown}", Modalities({"a": 4, "b": 6}), 60, several)
+
+
+def draw_quantities(name: str, layout: Layout, n_samples: int, n_quantities: int, seed: int = 0) -> Samples:
+    """Draw normal samples and quantities that are linear in the first half of the columns, with noise."""
+    rng = np.random.default_rng(seed)
+    d = layout.n_features
+    X = rng.standard_normal((n_samples, d))
+    coefficients = rng.uniform(0.5, 1.5, size=((d + 1) // 2, n_quantities))
+    y = 30.0 + 7.0 * (X[:, : (d + 1) // 2] @ coefficients + 0.5 * rng.standard_normal((n_samples, n_quantities)))
+    return Samples(name, layout, X, y if n_quantities > 1 else y[:, 0].copy())
 
 
 def draw(name: str, layout: Layout, n_samples: int, n_classes: int, text: bool = False, seed: int = 0) -> Samples:

@@ -7,6 +7,7 @@ from inspect import signature
 import numpy as np
 from sklearn.feature_selection import SelectorMixin
 
+from raysel.data.targets import QUANTITIES
 from raysel.testing.checks import require, require_close, require_equal
 from raysel.testing.method_cases import MethodCase, Samples, SamplesCheck, fit, fitted
 
@@ -36,8 +37,11 @@ def scores_and_predictions_have_their_form(case: MethodCase, samples: Samples) -
     if hasattr(model, "predict"):
         predicted = model.predict(samples.X)
         require(predicted.shape == samples.y.shape, f"predict gives shape {predicted.shape}, not {samples.y.shape}.")
-        known = set(np.unique(samples.y).tolist())
-        require(set(np.unique(predicted).tolist()) <= known, f"predict gives labels beyond {sorted(known)}.")
+        if samples.of_quantities:
+            require(np.isfinite(predicted).all(), "predict gives NaN or infinity.")
+        else:
+            known = set(np.unique(samples.y).tolist())
+            require(set(np.unique(predicted).tolist()) <= known, f"predict gives labels beyond {sorted(known)}.")
     if hasattr(model, "get_feature_names_out"):
         shape, names = model.transform(samples.X).shape, model.get_feature_names_out()
         require(shape == (len(samples.X), len(names)), f"transform gives shape {shape} for {len(names)} names.")
@@ -69,7 +73,11 @@ def each_sample_by_itself(case: MethodCase, samples: Samples) -> None:
         return
     whole = model.predict(samples.X)
     alone = np.concatenate([model.predict(samples.X[i : i + 1]) for i in range(0, len(samples.X), 4)])
-    independent = case.capabilities.transductive or np.array_equal(whole[::4], alone)
+    if samples.of_quantities:  # a product with one sample rounds otherwise than one with many
+        same = np.allclose(whole[::4], alone, rtol=1e-9, atol=1e-9 * np.abs(whole).max())
+    else:
+        same = np.array_equal(whole[::4], alone)
+    independent = case.capabilities.transductive or same
     require(independent, "predictions depend on the other samples, but capabilities.transductive is False.")
 
 
@@ -97,7 +105,9 @@ def paths_as_declared(case: MethodCase, samples: Samples) -> None:
 
 def several_labels_as_declared(case: MethodCase, samples: Samples) -> None:
     """A method that does not declare ``multilabel`` refuses an indicator."""
-    if case.wrapped or case.capabilities.multilabel or samples.layout.is_multitask:
+    if case.wrapped or samples.of_quantities or case.capabilities.multilabel or samples.layout.is_multitask:
+        return
+    if QUANTITIES in case.capabilities.targets:  # to whom an indicator is two numbers
         return
     y = np.stack([samples.y == samples.y[0], samples.X[:, 0] > 0], axis=1).astype(np.int64)
     try:
@@ -107,6 +117,17 @@ def several_labels_as_declared(case: MethodCase, samples: Samples) -> None:
     raise AssertionError("an indicator is fitted, but capabilities.multilabel is False.")
 
 
+def quantities_as_declared(case: MethodCase, samples: Samples) -> None:
+    """A method that does not declare quantities refuses numbers that are no classes."""
+    if case.wrapped or QUANTITIES in case.capabilities.targets or samples.layout.is_multitask:
+        return
+    try:
+        fit(case.build(samples.layout), samples.X, samples.X[:, 0])
+    except ValueError:
+        return
+    raise AssertionError("a quantity is fitted, but capabilities.targets does not hold it.")
+
+
 CHECKS: tuple[SamplesCheck, ...] = (
     declares_what_it_has,
     scores_and_predictions_have_their_form,
@@ -114,4 +135,5 @@ CHECKS: tuple[SamplesCheck, ...] = (
     each_sample_by_itself,
     paths_as_declared,
     several_labels_as_declared,
+    quantities_as_declared,
 )

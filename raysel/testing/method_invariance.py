@@ -50,8 +50,11 @@ def class_names(case: MethodCase, samples: Samples) -> None:
 
 
 def class_order(case: MethodCase, samples: Samples) -> None:
-    """Classes, or labels, in another order give the same scores and predictions."""
+    """Classes, labels or quantities in another order, one quantity negated, give the same scores and predictions."""
     straight, what = fitted(case, samples), "classes in another order"
+    if samples.of_quantities:
+        _other_quantities(case, samples, straight)
+        return
     renamed = _renamed(samples, "zyx") if samples.single_label else samples.y[:, ::-1]
     turned = fit(case.build(samples.layout), samples.X, renamed)
     _compare(case, straight, turned, what)
@@ -109,12 +112,31 @@ def _renamed(samples: Samples, letters: str) -> LabelArray:
     return np.array([names[label] for label in samples.y])
 
 
+def _other_quantities(case: MethodCase, samples: Samples, straight: Estimator) -> None:
+    """Compare with a fit to the quantities in another order, or to one quantity negated, each in another unit."""
+    one = samples.y.ndim == 1
+
+    def changed(y: LabelArray) -> LabelArray:
+        return 5.0 - 2.0 * y if one else 5.0 + 2.0 * y[:, ::-1]
+
+    turned = fit(case.build(samples.layout), samples.X, changed(samples.y))
+    own_unit = case.wrapped  # whose penalties may be in units of y
+    if not own_unit:
+        _compare(case, straight, turned, "quantities in another order and unit")
+        if hasattr(straight, "predict"):
+            _compare_predictions(case, changed(straight.predict(samples.X)), turned.predict(samples.X), "the same")
+
+
 def _compare(case: MethodCase, straight: Estimator, turned: Estimator, what: str, order: Any = slice(None)) -> None:
     if hasattr(straight, "scores_"):
         require_close(turned.scores_, straight.scores_[order], case.tolerance, f"{what}: scores_ differ")
 
 
 def _compare_predictions(case: MethodCase, expected: LabelArray, predicted: LabelArray, what: str) -> None:
+    if predicted.dtype.kind == "f":
+        off = np.abs(predicted - expected).max() / np.abs(expected).max()
+        require(off <= case.tolerance, f"{what}: predictions differ by {off:.1e} of the largest.")
+        return
     same = float((predicted == expected).mean())
     require(same >= case.agreement, f"{what}: {same:.0%} of the predictions are the same.")
 

@@ -19,6 +19,7 @@ from raysel.base.adapter import ScikitLearnMethod
 from raysel.base.estimator import Estimator
 from raysel.data.dataset import Dataset
 from raysel.data.loading import save_dataset
+from raysel.data.targets import CLASSES
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
 from raysel.study.definition import Study
@@ -27,8 +28,10 @@ from raysel.testing import method_declarations as declarations
 from raysel.testing import method_invariance as invariance
 from raysel.testing import method_invariance as storage
 from raysel.testing.checks import Check, expecting, prepare_study, require, require_same_study, run_by
-from raysel.testing.method_cases import MethodCase, Samples, draw, samples_for
+from raysel.testing.method_cases import MethodCase, Samples, draw, draw_quantities, samples_for
 
+#: R2 that a method surpasses on the suite's quantities, and does not reach on permuted ones.
+_R2 = 0.1
 #: Standard deviations of the accuracy of guesses that a method may lie above chance.
 _BOUND = 4.0
 
@@ -36,6 +39,10 @@ _BOUND = 4.0
 def study_learns(case: MethodCase) -> None:
     """Nested cross-validation of the suite's data scores above what guesses would."""
     samples = _samples(case)
+    if samples.of_quantities:
+        score = _nested_r2(case, samples, samples.y)
+        require(not case.learns or score > _R2, f"nested R2 {score:.2f} is not above {_R2}.")
+        return
     score, n, chance = _nested_score(case, samples, samples.y)
     if case.learns:
         bound = chance + _BOUND * np.sqrt(chance * (1 - chance) / n)
@@ -45,6 +52,10 @@ def study_learns(case: MethodCase) -> None:
 def study_of_permuted_labels_finds_nothing(case: MethodCase) -> None:
     """Nested cross-validation of permuted labels scores as guesses would: nothing of a test sample is learnt."""
     samples = _samples(case)
+    if samples.of_quantities:
+        score = _nested_r2(case, samples, np.random.default_rng(9).permutation(samples.y))
+        require(score < _R2, f"nested R2 {score:.2f} of permuted quantities is above {_R2}.")
+        return
     score, n, chance = _nested_score(case, samples, np.random.default_rng(9).permutation(samples.y))
     bound = chance + _BOUND * np.sqrt(chance * (1 - chance) / n)
     require(score < bound, f"nested accuracy {score:.2f} of {n} permuted labels; guesses reach {bound:.2f}.")
@@ -64,9 +75,16 @@ def executors_agree(case: MethodCase, make: Callable[[Study], Executor], **searc
 
 def _samples(case: MethodCase) -> Samples:
     """Enough samples to tell learning from guessing, of the first layout that the method takes."""
-    layout = next(samples_for(case)).layout
+    first = next(
+        samples
+        for samples in samples_for(case)
+        if CLASSES not in case.capabilities.targets or not samples.of_quantities
+    )
+    layout = first.layout
     if layout.is_multitask:
-        return next(samples_for(case))
+        return first
+    if first.of_quantities:
+        return draw_quantities("study", layout, 90, 1, seed=8)
     return draw("study", layout, 90, 2, seed=8)
 
 
@@ -79,7 +97,11 @@ def _study(case: MethodCase, samples: Samples, y: Any, folder: Path, **search: A
     space = {key: [default[key], value] for key, value in changed.items() if isinstance(default.get(key), float)}
     params = {key: value for key, value in case.params.items() if key not in space}
     ranked = {"n_features": [d // 4, d // 2], "choose_n": "best"}
-    evaluation = {"estimator": "native"} if case.capabilities.predicts else ranked
+    evaluation: dict[str, Any] = {"estimator": "native"} if case.capabilities.predicts else ranked
+    if samples.of_quantities:
+        evaluation = evaluation | {"metric": "out_of_sample_r2"}
+        if not case.capabilities.predicts:
+            evaluation = evaluation | {"estimator": "ridge"}
     config = {
         "name": "suite",
         "seed": 1,
@@ -101,6 +123,14 @@ def _nested_score(case: MethodCase, samples: Samples, y: Any) -> tuple[float, in
     _, counts = np.unique(y, return_counts=True)
     largest = [part.max() for part in _by_task(y)] if samples.layout.is_multitask else [counts.max()]
     return float(np.mean(scores)), len(y), float(np.sum(largest)) / len(y)
+
+
+def _nested_r2(case: MethodCase, samples: Samples, y: Any) -> float:
+    """Mean R2 on the outer test samples."""
+    with tempfile.TemporaryDirectory() as folder:
+        study = _study(case, samples, y, Path(folder))
+        finished = run_by(SerialExecutor(study), study, Path(folder, "run"))
+    return float(np.mean([r.record.test_score for r in finished.refits if r.record.test_score is not None]))
 
 
 def _by_task(y: Any) -> list[Any]:

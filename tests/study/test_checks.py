@@ -74,7 +74,8 @@ REFUSED = [
     ("own_methods.Leaving", KNN, "cannot be fitted to the .* SystemExit: no licence"),
     ("own_methods.Nothing", NATIVE, "neither predicts nor ranks features"),
     ("own_methods.Nothing", KNN, "neither predicts nor ranks features"),
-    ("sklearn.linear_model.Lasso", KNN, "is a regressor; use a classifier or a selector"),
+    ("sklearn.linear_model.Lasso", KNN, "Lasso takes quantities, and the label of .* is a class; smr, .* take classes"),
+    ("f_test", KNN, r"f_test takes quantities, .* set dataset\.task: regression"),
     (
         "sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis",
         NATIVE,
@@ -144,8 +145,10 @@ def test_a_model_that_cannot_be_saved_cannot_be_registered(digits, own_module):
 def test_a_method_for_one_label_says_which_take_several(tmp_path):
     X = np.random.default_rng(0).random((40, 6))
     np.savez(tmp_path / "labels.npz", X=X, Y=(X[:, :3] > 0.5).astype(int))
-    for name in (name for name in OWN if not solver_capabilities(name).multilabel):
-        evaluation = NATIVE if solver_capabilities(name).predicts else KNN
+    for name, can in ((name, solver_capabilities(name)) for name in OWN):
+        if can.multilabel or "classes" not in can.targets:
+            continue
+        evaluation = NATIVE if can.predicts else KNN
         with pytest.raises(ConfigError, match=f"{name} takes one label per sample.*smml, linear_svm.* take several"):
             make_study(tmp_path / "labels.npz", solver={"name": name}, evaluation=evaluation)
 

@@ -144,7 +144,10 @@ def test_the_modules_are_there_and_of_the_counted_packages():
 
 
 #: Modules of baselines that others of their family import.
-FAMILIES = {f"raysel.baselines.{name}" for name in ("kernel_classifiers", "lp_boost", "mcgf")}
+FAMILIES = {
+    f"raysel.baselines.{name}"
+    for name in ("kernel_classifiers", "lp_boost", "mcgf", "multivariate_filters", "univariate_filters")
+}
 
 
 def test_no_solver_counts_for_another_but_those_of_a_family():

@@ -287,7 +287,6 @@ def test_unusable_samples_are_refused_with_the_mend():
         ({"X": [[1.0], [2.0, 3.0]], "y": Y}, "X is no array"),
         ({"X": X.astype(str), "y": Y}, "real numbers"),
         ({"X": X, "y": Y[:5]}, "X has 6 rows but y has 5"),
-        ({"X": X, "y": [0.5, 1.5] * 3}, "raysel classifies"),
         ({"X": X, "y": ["a", None] * 3}, "y has no value in row 1"),
         ({"X": X, "y": np.array(["a", 1] * 3, dtype=object)}, "y mixes text with other values"),
         ({"X": X, "y": Y, "groups": [1, None] * 3}, "groups has no value in row 1"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import ray
 from method_cases import CASES, QUICK
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.feature_selection import SelectorMixin
 
 from raysel.base.registry import solver_names
@@ -26,8 +26,9 @@ def test_every_registered_method_has_a_case():
 def bases(case):
     """Base classes of raysel, or roles of scikit-learn, of a method."""
     if case.wrapped:
-        return {ClassifierMixin, SelectorMixin} & set(case.cls.__mro__)
-    return {base for base in case.cls.__mro__[1:] if base.__module__.startswith("raysel.")}
+        return {ClassifierMixin, RegressorMixin, SelectorMixin} & set(case.cls.__mro__)
+    public = [base for base in case.cls.__mro__[1:] if not base.__name__.startswith("_")]
+    return {base for base in public if base.__module__.startswith("raysel.")}
 
 
 def test_the_quick_checks_take_every_base_class_and_every_kind_of_data():

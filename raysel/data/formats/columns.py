@@ -18,7 +18,6 @@ from raysel.data.formats.recognition import decoded, is_in_other_words, is_numbe
 #: Start of the name of a column without one, followed by its position: that of pandas.
 UNNAMED = "Unnamed: "
 
-_QUANTITY = "; raysel classifies, and predicts no quantity, which could be cut into ranges"
 _UNLABELLED = ", or leave such rows out by drop_unlabelled (dataset.drop_unlabelled: true)"
 _COUNTED = "(counted from 0, without the header)"
 
@@ -111,15 +110,15 @@ def labels(table: Any, name: str, source: str, role: str = "label") -> LabelArra
     if not is_number(kind):
         raise DataError(
             f"{source}: column '{name}' holds values of type {kind}, e.g. {column[0].as_py()!s}; {role} takes a "
-            "column of whole numbers or text."
+            f"column of {'numbers' if role == 'label' else 'whole numbers'} or text."
         )
     if pa.types.is_decimal(kind):
         column = column.cast(pa.float64(), safe=False)
     values: LabelArray = column.to_numpy(zero_copy_only=False)
-    if values.dtype.kind == "f" and (broken := np.flatnonzero(~(values == np.floor(values)))).size:
+    if role == "groups" and values.dtype.kind == "f" and (broken := np.flatnonzero(~(values == np.floor(values)))).size:
         raise DataError(
             f"{source}: column '{name}' holds {values[broken[0]]} in row {broken[0]} {_COUNTED}; {role} takes a column "
-            f"of whole numbers or text: name another column{_QUANTITY if role == 'label' else ''}."
+            "of whole numbers or text: name another column."
         )
     return values
 

@@ -76,6 +76,8 @@ class ReadOptions:
         Whether to return columns with empty cells, as NaN, and columns of text, as `RawData.categories`.
     drop_unlabelled : bool, default=False
         Whether to leave out the rows of a table that have no label.
+    quantities : tuple of str, default=()
+        Names of several columns of a table that are the label: several quantities.
     """
 
     label: str | None = None
@@ -86,6 +88,7 @@ class ReadOptions:
     mask: Path | None = None
     unprepared: bool = False
     drop_unlabelled: bool = False
+    quantities: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ class RawData:
     X : ndarray of shape (n_samples, ...), or TaskBlocks
         Samples.
     y : ndarray of shape (n_samples,) or (n_samples, n_labels)
-        Labels, or an indicator.
+        Labels, an indicator, or quantities; samples whose y is NaN are left out.
     groups : ndarray of shape (n_samples,), default=None
         Group of each sample; None if no groups were requested or stored.
     layout : Layout, default=None
@@ -116,6 +119,8 @@ class RawData:
         Texts of the columns of X that hold categories, by the column's name; the column holds their positions.
     unprepared : bool, default=False
         Whether X may hold NaN and categories, as for `load_dataset`, which sets it.
+    target : {"classes", "labels", "quantities"}, default=None
+        Kind of y as of `Dataset`; None: found from its values.
     """
 
     X: LabelArray | TaskBlocks
@@ -129,6 +134,7 @@ class RawData:
     notes: tuple[str, ...] = ()
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unprepared: bool = False
+    target: str | None = None
 
 
 def find_data_file(path: str | Path, expected: str = _FORMATS, *, folder: bool = False) -> Path:
@@ -191,6 +197,13 @@ def reading(path: Path, kind: str) -> Iterator[None]:
 def missing(path: Path, required: str, available: Collection[str], remedy: str = _FORMATS) -> DataError:
     """Make the error for a file that lacks a required array or column."""
     return DataError(f"{path} has no {required}; it holds {listed(available)}. {remedy}")
+
+
+def without_label(rows: list[int], n_samples: int) -> str:
+    """Return the note on samples that are left out because they have no label."""
+    where = f"row {rows[0]}" if len(rows) == 1 else f"rows {', '.join(map(str, rows[:3]))}{', ...' * (len(rows) > 3)}"
+    are, their = ("is", "its") if len(rows) == 1 else ("are", "their")
+    return f"{len(rows)} of {n_samples} samples {are} left out, as {their} label is missing: {where} (counted from 0)"
 
 
 def as_labels(values: LabelArray) -> LabelArray:

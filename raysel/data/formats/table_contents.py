@@ -21,6 +21,7 @@ from raysel.data.formats.columns import UNNAMED, features, labels, tensor
 from raysel.data.formats.files import RawData, ReadOptions, as_labels
 from raysel.data.formats.recognition import INDICATOR, PANDAS_INDEX, likely_labels, taken_names
 from raysel.data.layouts import Layout, Modalities, layout_from_json
+from raysel.data.targets import QUANTITIES
 from raysel.data.task_blocks import TaskBlocks
 
 #: Key of the schema's metadata under which `save_dataset` stores the layout and the names as JSON.
@@ -39,16 +40,18 @@ def raw_data(
     drop = named_columns(table, options, source)
     of_pandas = (table.schema.pandas_metadata or {}).get("index_columns", [])
     index = [name for name in dict.fromkeys(names) if name in of_pandas or PANDAS_INDEX.fullmatch(name)]
-    label = options.label
+    label, several = options.label, options.quantities
     indicator: tuple[str, ...] = ()
     if y is None:
-        if label is None:
+        if several:
+            indicator = several
+        elif label is None:
             apart = {options.groups, *drop, *filter(PANDAS_INDEX.fullmatch, index)}
             label, indicator = _labels_of(table, [name for name in names if name not in apart], source)
+        if options.drop_unlabelled:
+            table, left_out = labelled_rows(table, *([label] if label is not None else indicator))
+            notes += left_out
         if label is not None:
-            if options.drop_unlabelled:
-                table, left_out = labelled_rows(table, label)
-                notes += left_out
             y = as_labels(labels(table, label, source))
         else:
             y = np.stack([labels(table, name, source) for name in indicator], axis=1)
@@ -70,6 +73,7 @@ def raw_data(
             label_names=tuple(stored.get("label_names", ())),
             categories={str(name): tuple(texts) for name, texts in stored.get("categories", {}).items()},
             label=None if stored.get("label") is None else str(stored["label"]),
+            target=QUANTITIES if stored.get("target") == QUANTITIES else None,
             notes=(*map(str, stored.get("notes", ())), *notes),
         )
     used = {label, options.groups, *drop}
@@ -90,23 +94,24 @@ def raw_data(
         categories=categories,
         layout=modalities,
         feature_names=feature_names,
-        label_names=tuple(name.removeprefix(INDICATOR) for name in indicator),
+        label_names=indicator if several else tuple(name.removeprefix(INDICATOR) for name in indicator),
+        target=QUANTITIES if several else None,
         notes=notes,
     )
 
 
-def labelled_rows(table: Any, label: str) -> tuple[Any, tuple[str, ...]]:
-    """Return the rows of a table that have a label, and what to note if others are left out."""
-    column = table.column(label)
-    if isinstance(column.type, pa.FixedShapeTensorType):
-        return table, ()
-    lacking = pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
-    rows = np.flatnonzero(lacking.to_numpy())
+def labelled_rows(table: Any, *columns: str) -> tuple[Any, tuple[str, ...]]:
+    """Return the rows of a table that have all labels, and what to note if others are left out."""
+    lacking = np.zeros(table.num_rows, dtype=bool)
+    for column in map(table.column, columns):
+        if not isinstance(column.type, pa.FixedShapeTensorType):
+            lacking |= pc.is_null(column, nan_is_null=pa.types.is_floating(column.type)).to_numpy()
+    rows = np.flatnonzero(lacking)
     if not len(rows) or len(rows) == table.num_rows:
         return table, ()
     what = "1 row has no label and is" if len(rows) == 1 else f"{len(rows)} rows have no label and are"
     places = f"row{'s' * (len(rows) > 1)} {listed(map(str, rows.tolist()), 5)}, counted from 0"
-    return table.filter(pc.invert(lacking)), (f"{what} left out ({places})",)
+    return table.filter(pa.array(~lacking)), (f"{what} left out ({places})",)
 
 
 def named_columns(table: Any, options: ReadOptions, source: str) -> frozenset[str]:
@@ -115,8 +120,10 @@ def named_columns(table: Any, options: ReadOptions, source: str) -> frozenset[st
     drop = set(options.drop)
     if "" in drop and (unnamed := [name for name in names if not name or name.startswith(UNNAMED)]):
         drop = drop - {""} | {*unnamed}
-    roles = [(key, key if key == "groups" else "labels", getattr(options, key)) for key in ("label", "groups")]
-    roles = [role for role in roles if role[2] is not None]
+    labelled = options.quantities if options.label is None else (options.label,)
+    roles = [("label", "labels", name) for name in labelled]
+    if options.groups is not None:
+        roles.append(("groups", "groups", options.groups))
     for key, role, column in [*roles, *(("drop", "", name) for name in sorted(drop))]:
         if column not in names:
             purpose = f"for the {role}" if role else "to drop"

@@ -95,7 +95,7 @@ def frame_table(frame: Any) -> Any:
 
 def frame_data(
     frame: Any,
-    label: str | None,
+    label: Any,
     y: Any,
     groups: Any,
     drop: Collection[str],
@@ -107,14 +107,16 @@ def frame_data(
     """Content of a data frame."""
     if y is not None and label is not None:
         raise DataError(f"label={label!r} and y are both given; give the labels once.")
-    if not isinstance(label, (str, int, tuple, type(None))):
+    if not isinstance(label, (str, int, tuple, list, type(None))):
         raise DataError(
             f"label is the name of a column, not {type(label).__name__}; give labels apart from the frame as y."
         )
+    several = isinstance(label, list) or (isinstance(label, tuple) and label not in set(frame.columns))
     table, notes = prepared(frame_table(frame))
     apart = groups is not None and not isinstance(groups, (str, int))
     options = ReadOptions(
-        label=None if label is None else str(label),
+        label=None if several or label is None else str(label),
+        quantities=tuple(map(str, label)) if isinstance(label, list | tuple) and several else (),
         groups=None if apart or groups is None else str(groups),
         drop=tuple(map(str, [drop] if isinstance(drop, (str, int)) else drop)),
         unprepared=unprepared,
@@ -141,6 +143,8 @@ def _aligned(values: Any, frame: Any, role: str) -> LabelArray:
             f"{role}.loc[frame.index], or {role}.to_numpy() if the rows are in the same order."
         )
     array = np.asarray(values)
+    if role == "y" and array.dtype.kind == "f":  # samples without a label are left out
+        return array
     if (missing := np.argwhere(pd.isna(array))).size:
         raise DataError(
             f"{role} has no value in row {missing[0][0]} (counted from 0); fill it in or remove the sample."

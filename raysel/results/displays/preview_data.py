@@ -12,13 +12,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.core.arrays import FloatArray, IntArray, LabelArray, is_quantity
 from raysel.core.files import write_result
 from raysel.data.dataset import Dataset
 from raysel.data.formats.array_files import open_npz
 from raysel.data.layouts import SEPARATOR, Layout
 from raysel.data.task_blocks import blocks_of, parts_of
 from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.evaluation.splitters import quantile_strata
 from raysel.results.displays.data import Images, Ranges
 from raysel.results.displays.display import DividedDisplay
 from raysel.results.numbers import StudyNumbers
@@ -62,8 +63,7 @@ class DataPreview(DividedDisplay):
     @classmethod
     def of_data(cls, data: Dataset, config: Mapping[str, Any]) -> Self:
         """Show a data set as it was read by the section of a configuration."""
-        kinds = "labels" if data.is_multilabel else "classes"
-        facts = f"{data.n_samples} samples x {data.n_features} features, {len(data.classes)} {kinds}; before scaling."
+        facts = f"{data.n_samples} samples x {data.n_features} features, {data.describe_target()}; before scaling."
         return cls(data.name, preview_parts(data, preview_orders(config)), facts)
 
 
@@ -242,6 +242,9 @@ def _modalities(parts: Mapping[str, FloatArray]) -> Ranges:
 
 
 def _members(y: LabelArray, classes: LabelArray) -> dict[str, IntArray]:
-    """Samples of each class, or with each label."""
+    """Samples of each class, with each label, or of the lowest and highest third of a quantity."""
+    if is_quantity(y):
+        thirds = quantile_strata(y, -(-len(y) // 3))
+        return {"lowest third": np.flatnonzero(thirds == 0), "highest third": np.flatnonzero(thirds == thirds.max())}
     masks = y.T == 1 if y.ndim == 2 else (y == c for c in classes)
     return {str(name): np.flatnonzero(mask) for name, mask in zip(classes, masks, strict=True)}

@@ -48,6 +48,7 @@ class Profile(StudyDisplay):
     n_features: int
     #: Largest number of features that are drawn; None: all.
     most: int | None = None
+    of_quantities: bool = False
 
     @classmethod
     def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
@@ -62,10 +63,14 @@ class Profile(StudyDisplay):
         if linear is None or not len(shown):
             return None
         values, classes = linear
+        if result.predictions is not None:
+            classes = list(result.classes) or ["the quantity"]
         if result.classes and len(result.classes) in (len(classes), len(values)):
             classes = list(result.classes)
         names = [result.feature_names[i] for i in shown]
-        return cls(result.name, values[:, shown], names, list(map(str, classes)), len(result.feature_names))
+        of_quantities = result.predictions is not None
+        texts = list(map(str, classes))
+        return cls(result.name, values[:, shown], names, texts, len(result.feature_names), of_quantities=of_quantities)
 
     @property
     def in_report(self) -> bool:
@@ -84,10 +89,11 @@ class Profile(StudyDisplay):
 
     @property
     def caption(self) -> str:
-        return (
-            f"Coefficients of the {len(self._shown)} best features, of {self.n_features} in all, in the "
-            "final model (of the scaled features) by class: + favours it, \u2212 is against it."
+        shown = (
+            f"Coefficients of the {len(self._shown)} best features, of {self.n_features} in all, in the final model "
+            "(of the scaled features)"
         )
+        return f"{shown}." if self.of_quantities else f"{shown} by class: + favours it, \u2212 is against it."
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]
@@ -110,6 +116,9 @@ class Profile(StudyDisplay):
         ax.barh(range(len(values)), values[:, 0], color=colours, edgecolor="0.3", linewidth=0.5, height=0.7)
         ax.axvline(0, color="0", linewidth=0.8)
         drawing.clean_axes(ax, "x")
+        if self.of_quantities:
+            ax.set_xlabel("coefficient")
+            return
         other, one = ("the others", "the class")
         if len(self.classes) == 2:
             other, one = (short(name, 16) for name in self.classes)

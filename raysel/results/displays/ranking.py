@@ -198,6 +198,15 @@ _MEANINGS = {
     "fisher_score": "Fisher's ratio of scatter between and within classes, or place in the set",
     "t_test": "t statistic between classes",
     "mrmr": "order of selection, the first selected the highest",
+    "smr_regressor": _COEFFICIENTS,
+    "rfs_regressor": _COEFFICIENTS,
+    "glspfs_regressor": f"{_COEFFICIENTS}, of z-scores",
+    "gbr_regressor": _COEFFICIENTS,
+    "mlls_regressor": _COEFFICIENTS,
+    "f_test": "F statistic of the regression on the feature alone",
+    "mutual_information": "mutual information with the quantity in nats",
+    "mrmr_quantities": "order of selection, the first selected the highest",
+    "rrelieff": "(1 + W) / 2 with RReliefF's weight W",
 }
 
 

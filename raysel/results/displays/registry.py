@@ -13,6 +13,7 @@ from raysel.results.displays.convergence import ObjectiveCurves
 from raysel.results.displays.curves import Calibration, PrecisionRecallCurves, RocCurves
 from raysel.results.displays.data import MeanImages, ModalityRanges
 from raysel.results.displays.display import Display, StudyDisplay, write_figure
+from raysel.results.displays.predictions import Predictions, Residuals
 from raysel.results.displays.preview_data import DataPreview
 from raysel.results.displays.profile import Profile
 from raysel.results.displays.ranking import RankingFigure
@@ -32,6 +33,8 @@ DISPLAYS: tuple[type[StudyDisplay], ...] = (
     RocCurves,
     PrecisionRecallCurves,
     Calibration,
+    Predictions,
+    Residuals,
     Profile,
     ObjectiveCurves,
     FoldRanks,

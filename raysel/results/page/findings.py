@@ -75,8 +75,10 @@ def optimism(result: StudyResult) -> Section:
 
 
 def confusion(result: StudyResult) -> Section | None:
-    """Return the section on the errors by class or label; None if the study did not record them."""
+    """Return the section on the errors by class, label or quantity; None if the study did not record them."""
     title = "Which labels are found and missed" if result.has_labels else "Which classes are confused"
+    if result.predictions is not None:
+        title = "Predicted and true quantity"
     drawn = pictures(result, "confusion")
     return Section("confusion", title, drawn) if drawn else None
 

@@ -12,18 +12,19 @@ D again. J never rises. A cell's score is ``sqrt(sum_r P_r[a,b]^2)``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import repeat
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from raysel.base.classifiers import MatrixSelector
+from raysel.base.classifiers import MatrixSelector, MatrixShaped
 from raysel.base.estimator import COUNT, POSITIVE, Capabilities, IterativeEstimator
+from raysel.base.regressors import MatrixRegressor
 from raysel.core.arrays import FloatArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import ConfigError
 from raysel.numerics.least_squares import LeastSquaresData, least_squares_data, orthonormal
@@ -31,7 +32,139 @@ from raysel.numerics.reweighting import Penalty
 from raysel.solvers.smr.updates import identity, iterations, multistart_steps, objective, unit_weight, with_objective
 
 
-class SMR(IterativeEstimator, MatrixSelector):
+class _SparseMatrixRegression(IterativeEstimator, MatrixShaped):
+    """Parameters and iterations of sparse matrix regression, whatever the targets."""
+
+    # Of the base class that says what the targets are.
+    _targets: Callable[[LabelArray], tuple[Any, FloatArray]]
+    _keep_linear: Callable[..., None]
+
+    #: Which of the last two starts of "multistart" continues.
+    _place = 0
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [POSITIVE],
+        "rank": [COUNT],
+        "p": [Interval(Real, 0, 1, closed="right")],
+        "zeta": [POSITIVE],
+        "init": [StrOptions({"multistart", "identity", "random"})],
+        "alpha_scale": [StrOptions({"max", "absolute"})],
+    }
+
+    simpler_first = ("rank", "-alpha")
+
+    def __init__(
+        self,
+        shape: tuple[int, int] | None = None,
+        alpha: float = 0.1,
+        rank: int = 1,
+        p: float = 1.0,
+        zeta: float = 1e-10,
+        init: Literal["multistart", "identity", "random"] = "multistart",
+        alpha_scale: Literal["max", "absolute"] = "max",
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        n_features_to_select: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.shape = shape
+        self.alpha = alpha
+        self.rank = rank
+        self.p = p
+        self.zeta = zeta
+        self.init = init
+        self.alpha_scale = alpha_scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_features_to_select = n_features_to_select
+        self.random_state = random_state
+
+    def check(self, n_features: int) -> None:
+        """Check the parameters, alone and against the number of features.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of columns of X.
+
+        Raises
+        ------
+        ConfigError
+            If one is wrong; the message names it, its value and the values that are allowed.
+        """
+        super().check(n_features)
+        shape = self._sides(n_features)
+        if self.rank > min(shape):
+            raise ConfigError(
+                f"rank={self.rank} exceeds the smaller side of {shape[0]} x {shape[1]}: take at most {min(shape)}."
+            )
+
+    def another_start(self) -> Self | None:
+        """Return the second best start of "multistart", else a random one; None where the problem is convex."""
+        other: Self = clone(self)
+        if self.init != "multistart":
+            seed = self.random_state if isinstance(self.random_state, Integral) else 0
+            return other.set_params(init="random", random_state=int(np.random.RandomState(seed).randint(2**31 - 1)))
+        if self.p == 1 and self.rank == min(self._sides(self.n_features_in_)):
+            return None
+        other._place = 1
+        return other
+
+    def is_zero_solution(self, prepared: LeastSquaresData) -> bool:
+        """Return whether P = 0 is optimal: p = 1 and alpha >= alpha_max, or no cell correlates with the classes."""
+        alpha_max = prepared.alpha_max  # infinite or NaN where the data overflow, which proves nothing
+        alpha = self.alpha * (alpha_max if self.alpha_scale == "max" else 1.0)
+        return alpha_max == 0.0 or (self.p == 1 and np.isfinite(alpha_max) and alpha >= alpha_max)
+
+    def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: LeastSquaresData) -> None:
+        """Set the fitted attributes to the zero solution, which predicts the most frequent class or the mean."""
+        P = np.zeros((len(prepared.Y), X.shape[1]))
+        self._keep(P, prepared)
+        self.objective_path_ = np.array([objective(P, prepared, *self._penalty(prepared))])
+        self.n_iter_, self.converged_ = 1, True
+
+    def prepare(self, X: FloatArray, y: LabelArray) -> LeastSquaresData:
+        """Centre and reduce the training set, once for all parameters; see `LeastSquaresData`."""
+        return least_squares_data(X, y, self._targets)
+
+    def _penalty(self, prepared: LeastSquaresData) -> Penalty:
+        """Penalty on the coefficients of the features as ``prepared`` stores them."""
+        if self.alpha_scale == "absolute":
+            alpha, zeta = self.alpha / prepared.scale**self.p, self.zeta * prepared.scale**2
+        else:
+            # Where no feature is correlated with the classes the unit is 0 and any alpha gives the zero solution.
+            alpha = self.alpha * (prepared.penalty_unit(self.p) or 1.0)
+            zeta = self.zeta * prepared.coefficient_unit() ** 2
+        return Penalty(alpha, self.p, max(zeta, np.finfo(np.float64).tiny))
+
+    def _steps(self, data: LeastSquaresData, penalty: Penalty) -> Iterator[tuple[FloatArray, float]]:
+        """Yield the coefficients after each iteration and their objective."""
+        c, (m, n), k = len(data.Y), self._sides(data.X.shape[0]), self.rank
+        if self.init == "multistart":
+            return multistart_steps(data, (m, n), k, penalty, self._place)
+        if self.init == "identity":
+            V = identity(c, n, k)
+        else:
+            V = orthonormal(check_random_state(self.random_state).standard_normal((c, n, k)))
+        # D = 1 in the units of the features as given, or of the data.
+        weight = data.scale ** (self.p - 2.0) if self.alpha_scale == "absolute" else unit_weight(data, self.p)
+        return with_objective(iterations(data, V, np.full((m, n), weight), repeat(penalty)), data, penalty)
+
+    def _updates(self, X: FloatArray, y: LabelArray, prepared: LeastSquaresData) -> Iterator[float]:
+        for P, J in self._steps(prepared, self._penalty(prepared)):
+            self._keep(P, prepared)
+            yield J
+
+    def _keep(self, P: FloatArray, prepared: LeastSquaresData) -> None:
+        """Set the fitted attributes to these coefficients of the stored features."""
+        stored = P.reshape(len(P), -1)
+        self.scores_ = np.where(prepared.constant, 0.0, np.sqrt((stored**2).sum(axis=0)) / prepared.scale)
+        coef = stored / prepared.scale
+        intercept = prepared.Y_mean - coef @ prepared.X_mean
+        self._keep_linear(coef, intercept, prepared.classes)
+
+
+class SMR(_SparseMatrixRegression, MatrixSelector):
     """Sparse matrix regression: ranks the cells of matrix-shaped samples and classifies them.
 
     Minimises ``sum_r ||<P_r, X_i> + b_r - Y_ri||^2 + alpha sum_{a,b} (sum_r P_r[a,b]^2 + zeta)^(p/2)``
@@ -134,126 +267,40 @@ class SMR(IterativeEstimator, MatrixSelector):
 
     capabilities: ClassVar[Capabilities] = replace(MatrixSelector.capabilities, local_optimum=True)
 
-    #: Which of the last two starts of "multistart" continues.
-    _place = 0
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [POSITIVE],
-        "rank": [COUNT],
-        "p": [Interval(Real, 0, 1, closed="right")],
-        "zeta": [POSITIVE],
-        "init": [StrOptions({"multistart", "identity", "random"})],
-        "alpha_scale": [StrOptions({"max", "absolute"})],
-    }
+class SMRRegressor(_SparseMatrixRegression, MatrixRegressor):
+    """Sparse matrix regression of quantities: ranks the cells of matrix-shaped samples and predicts numbers.
 
-    simpler_first = ("rank", "-alpha")
+    The problem of `SMR` with the standardised quantities in place of the one-hot targets, one coefficient matrix a
+    quantity. For samples of one column (``shape=None``) it is least squares with an l2,p penalty on the rows, LS21; for
+    one quantity and p = 1 then the lasso.
 
-    def __init__(
-        self,
-        shape: tuple[int, int] | None = None,
-        alpha: float = 0.1,
-        rank: int = 1,
-        p: float = 1.0,
-        zeta: float = 1e-10,
-        init: Literal["multistart", "identity", "random"] = "multistart",
-        alpha_scale: Literal["max", "absolute"] = "max",
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        n_features_to_select: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.shape = shape
-        self.alpha = alpha
-        self.rank = rank
-        self.p = p
-        self.zeta = zeta
-        self.init = init
-        self.alpha_scale = alpha_scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_features_to_select = n_features_to_select
-        self.random_state = random_state
+    Parameters
+    ----------
+    shape, alpha, rank, p, zeta, init, alpha_scale : default as in `SMR`
+        See `SMR`. With ``alpha_scale="absolute"`` alpha and zeta are for the standardised quantities.
+    max_iter, tol, n_features_to_select, random_state : default as in `SMR`
+        See `SMR`.
 
-    def check(self, n_features: int) -> None:
-        """Check the parameters, alone and against the number of features.
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_quantities, n_features)
+        Coefficients, in units of y and of the features; of one dimension if y is.
+    intercept_ : float or ndarray of shape (n_quantities,)
+        Intercepts, in units of y.
+    scores_ : ndarray of shape (n_features,)
+        ``sqrt(sum_r P_r[a,b]^2)`` over the standardised quantities; 0 for features that are constant in the training
+        set.
+    ranking_, objective_path_, n_iter_, converged_, n_features_in_
+        See `SMR`.
 
-        Parameters
-        ----------
-        n_features : int
-            Number of columns of X.
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> smr = SMRRegressor(alpha=0.1, n_features_to_select=3).fit(X, y)
+    >>> smr.transform(X).shape, round(smr.score(X, y), 1)
+    ((442, 3), 0.5)
+    """
 
-        Raises
-        ------
-        ConfigError
-            If one is wrong; the message names it, its value and the values that are allowed.
-        """
-        super().check(n_features)
-        shape = self._sides(n_features)
-        if self.rank > min(shape):
-            raise ConfigError(
-                f"rank={self.rank} exceeds the smaller side of {shape[0]} x {shape[1]}: take at most {min(shape)}."
-            )
-
-    def another_start(self) -> SMR | None:
-        """Return the second best start of "multistart", else a random one; None where the problem is convex."""
-        other: SMR = clone(self)
-        if self.init != "multistart":
-            seed = self.random_state if isinstance(self.random_state, Integral) else 0
-            return other.set_params(init="random", random_state=int(np.random.RandomState(seed).randint(2**31 - 1)))
-        if self.p == 1 and self.rank == min(self._sides(self.n_features_in_)):
-            return None
-        other._place = 1
-        return other
-
-    def is_zero_solution(self, prepared: LeastSquaresData) -> bool:
-        """Return whether P = 0 is optimal: p = 1 and alpha >= alpha_max, or no cell correlates with the classes."""
-        alpha_max = prepared.alpha_max  # infinite or NaN where the data overflow, which proves nothing
-        alpha = self.alpha * (alpha_max if self.alpha_scale == "max" else 1.0)
-        return alpha_max == 0.0 or (self.p == 1 and np.isfinite(alpha_max) and alpha >= alpha_max)
-
-    def fit_zero_solution(self, X: FloatArray, y: LabelArray, prepared: LeastSquaresData) -> None:
-        """Set the fitted attributes to the zero solution, which predicts the most frequent class."""
-        P = np.zeros((len(prepared.classes), X.shape[1]))
-        self._keep(P, prepared)
-        self.objective_path_ = np.array([objective(P, prepared, *self._penalty(prepared))])
-        self.n_iter_, self.converged_ = 1, True
-
-    def prepare(self, X: FloatArray, y: LabelArray) -> LeastSquaresData:
-        """Centre and reduce the training set, once for all parameters; see `LeastSquaresData`."""
-        return least_squares_data(X, y)
-
-    def _penalty(self, prepared: LeastSquaresData) -> Penalty:
-        """Penalty on the coefficients of the features as ``prepared`` stores them."""
-        if self.alpha_scale == "absolute":
-            alpha, zeta = self.alpha / prepared.scale**self.p, self.zeta * prepared.scale**2
-        else:
-            # Where no feature is correlated with the classes the unit is 0 and any alpha gives the zero solution.
-            alpha = self.alpha * (prepared.penalty_unit(self.p) or 1.0)
-            zeta = self.zeta * prepared.coefficient_unit() ** 2
-        return Penalty(alpha, self.p, max(zeta, np.finfo(np.float64).tiny))
-
-    def _steps(self, data: LeastSquaresData, penalty: Penalty) -> Iterator[tuple[FloatArray, float]]:
-        """Yield the coefficients after each iteration and their objective."""
-        c, (m, n), k = len(data.Y), self._sides(data.X.shape[0]), self.rank
-        if self.init == "multistart":
-            return multistart_steps(data, (m, n), k, penalty, self._place)
-        if self.init == "identity":
-            V = identity(c, n, k)
-        else:
-            V = orthonormal(check_random_state(self.random_state).standard_normal((c, n, k)))
-        # D = 1 in the units of the features as given, or of the data.
-        weight = data.scale ** (self.p - 2.0) if self.alpha_scale == "absolute" else unit_weight(data, self.p)
-        return with_objective(iterations(data, V, np.full((m, n), weight), repeat(penalty)), data, penalty)
-
-    def _updates(self, X: FloatArray, y: LabelArray, prepared: LeastSquaresData) -> Iterator[float]:
-        for P, J in self._steps(prepared, self._penalty(prepared)):
-            self._keep(P, prepared)
-            yield J
-
-    def _keep(self, P: FloatArray, prepared: LeastSquaresData) -> None:
-        """Set the fitted attributes to these coefficients of the stored features."""
-        stored = P.reshape(len(P), -1)
-        self.scores_ = np.where(prepared.constant, 0.0, np.sqrt((stored**2).sum(axis=0)) / prepared.scale)
-        coef = stored / prepared.scale
-        intercept = prepared.Y_mean - coef @ prepared.X_mean
-        self._keep_linear(coef, intercept, prepared.classes)
+    capabilities: ClassVar[Capabilities] = replace(MatrixRegressor.capabilities, local_optimum=True)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from raysel.core.arrays import FloatArray, LabelArray
+from raysel.core.arrays import FloatArray, LabelArray, is_quantity
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.evaluation.plan import NestedPlan
@@ -32,7 +32,8 @@ SMALL, MEDIUM, LARGE, HUGE = range(4)
 
 def effort_of(dataset: Dataset) -> int:
     """Return the effort of fits to a data set, from its size alone, so that a draft is the same on every machine."""
-    return sum(dataset.n_samples * dataset.n_features * len(dataset.classes) > step for step in _STEPS)
+    n_targets = max(1, len(dataset.classes))
+    return sum(dataset.n_samples * dataset.n_features * n_targets > step for step in _STEPS)
 
 
 #: Fewest samples, or groups, of a class for two outer folds with two inner ones each: one to test, two to split.
@@ -56,10 +57,15 @@ class Folds:
 
 def fold_counts(y: LabelArray, groups: LabelArray | None = None, effort: int = SMALL) -> Folds:
     """Choose numbers of folds such that every class can be in each training set."""
-    outer = _FEW if y.ndim == 2 or effort >= LARGE else _USUAL
-    inner = _FEW if y.ndim == 2 or effort > SMALL or len(y) >= _MANY_SAMPLES else _USUAL
-    if y.ndim == 2:
+    of_labels = y.ndim == 2 and not is_quantity(y)
+    outer = _FEW if of_labels or effort >= LARGE else _USUAL
+    inner = _FEW if of_labels or effort > SMALL or len(y) >= _MANY_SAMPLES else _USUAL
+    if of_labels:
         return Folds(outer, inner)
+    if is_quantity(y):
+        n = len(y) if groups is None else len(np.unique(groups))
+        outer = max(2, min(outer, n // FEWEST))
+        return Folds(outer, max(2, min(inner, (n - -(-n // outer)) // FEWEST)))
     counts = class_counts(y, groups)
     smallest = min(counts, key=lambda name: counts[name])
     most = counts[smallest]
@@ -150,6 +156,8 @@ _FRACTION = "the value from which on nothing is selected"
 
 def method_entries(dataset: Dataset) -> list[Entry]:
     """Choose the solver, its parameters and the space that is searched."""
+    if dataset.is_regression:
+        return _regression_entries(dataset)
     layout, effort = dataset.layout, effort_of(dataset)
     name = "smml" if dataset.is_multilabel else _OF_TABLES if layout.noun == "table" else layout.default_solver
     why = _OF_LABELS if dataset.is_multilabel else _OF_ARRAYS if len(layout.grid) > 2 else _REASONS[name]
@@ -183,6 +191,32 @@ def method_entries(dataset: Dataset) -> list[Entry]:
         unit = f"what is searched: gamma1 weighs modalities, gamma2 features; fractions of {_FRACTION}"
         grid = Entry("search.method", "path", "all values of the space in one pass over each training set")
     return [solver, Entry("solver.params", params, comment), Entry("solver.space", space, unit), grid]
+
+
+def _regression_entries(dataset: Dataset) -> list[Entry]:
+    """Choose the solver of a quantity, and the space that is searched."""
+    layout, effort = dataset.layout, effort_of(dataset)
+    size = min(dataset.n_samples, dataset.n_features)
+    if effort == HUGE or size > _LARGEST_SYSTEM:
+        why = "F-test of the regression on each feature alone: a fit of rfs would take minutes"
+        return [Entry("solver.name", "f_test", why), Entry("search.method", "grid", "one configuration")]
+    name = "smr" if layout.default_solver == "smr" else "rfs"
+    why = "robust regression: one weight a column, no structure among them"
+    if name == "smr":
+        why = "sparse matrix regression: ranks the cells by a regression of low rank in rows and columns"
+    space: dict[str, Any] = {"alpha": {"logspace": [0.01, 0.5, 3 if effort >= LARGE else 5]}}
+    unit = f"what is searched: alpha is the sparsity, as a fraction of {_FRACTION}"
+    entries = [Entry("solver.name", name, f"{why}; others: python -m raysel.tune --list-solvers")]
+    if name == "smr":
+        side = min(layout.grid)
+        entries.append(Entry("solver.params", {"max_iter": 30, "tol": 0.0001}, "iterations at most, and when to stop"))
+        space["rank"] = [*[rank for rank in _RANKS if rank < side][: 3 - effort], side]
+        unit += f"; rank is that of the weights; {side} bounds nothing, so that low rank has to pay"
+    return [
+        *entries,
+        Entry("solver.space", space, unit),
+        Entry("search.method", "grid", "every combination of the space"),
+    ]
 
 
 #: Largest number of features that is scored: where many features tell a little each, a smaller one costs score.
@@ -247,6 +281,17 @@ def _like_pixels(X: FloatArray, low: FloatArray, high: FloatArray) -> bool:
 
 def evaluation_entries(dataset: Dataset) -> list[Entry]:
     """Choose the estimator, the numbers of features and the metric."""
+    if dataset.is_regression:
+        which = f"numbers of best features that are scored, of {dataset.n_features}; inner folds choose one"
+        return [
+            Entry("evaluation.estimator", "ridge", "fitted to the best n_features, its alpha by inner folds; or knn"),
+            Entry("evaluation.n_features", feature_numbers(dataset.n_features), which),
+            Entry(
+                "evaluation.metric",
+                "out_of_sample_r2",
+                "1 less the squared error over that of the training mean; or neg_rmse, neg_mae, spearman",
+            ),
+        ]
     if dataset.is_multilabel or dataset.layout.is_multimodal:
         why = "the model's own prediction from all features; knn and linear_svm are fitted to the best n_features"
         return [Entry("evaluation.estimator", "native", why), _metric(dataset)]

@@ -21,6 +21,7 @@ from raysel.data.formats.recognition import FURTHER_ARRAYS, names_origin
 from raysel.data.formats.table_contents import METADATA_KEY
 from raysel.data.formats.tables import TABLE_SUFFIXES, open_table
 from raysel.data.loading import BUILTIN_NAMES, load_dataset, local_data
+from raysel.data.targets import CLASSES
 from raysel.study.draft.choices import FEWEST, rare_labels, too_small_classes
 from raysel.study.draft.roles import table_roles, usable_groups
 from raysel.study.inspection.arrangement import find_arrangement
@@ -242,7 +243,7 @@ def _recognise_groups(result: Recognised) -> None:
                 values = as_labels(np.asarray(file.get(name)))
                 if values.shape == (n_samples,) and len(np.unique(values)) < n_samples:
                     related[name] = values
-    y = None if result.dataset.is_multilabel else result.dataset.y
+    y = result.dataset.y if result.dataset.target == CLASSES else None
     if (groups := usable_groups(related, y, result.doubts)) is not None:
         result.choose("array that tells which samples are of one origin", groups=groups)
 
@@ -250,6 +251,8 @@ def _recognise_groups(result: Recognised) -> None:
 def _leave_out_small(result: Recognised) -> None:
     """Leave out classes or labels that are too small for nested folds."""
     dataset = result.dataset
+    if dataset.is_regression:
+        return
     if dataset.is_multilabel:
         if rare := rare_labels(dataset.y, dataset.label_names):
             result.choose("too few samples have or lack them for the folds", exclude_labels=rare)
@@ -274,7 +277,8 @@ def _arrange(result: Recognised) -> None:
         return
     if len(layout.grid) != 1 or dataset.is_multilabel or dataset.categories:
         return
-    arranged = find_arrangement(np.asarray(dataset.filled), dataset.y, column_major=result.suffix == ".mat")
+    y = None if dataset.is_regression else dataset.y
+    arranged = find_arrangement(np.asarray(dataset.filled), y, column_major=result.suffix == ".mat")
     if arranged is None:
         return
     order = {"order": "F"} if arranged.order == "F" else {}

@@ -18,6 +18,7 @@ from raysel.core.errors import ConfigError
 from raysel.core.files import atomic_write
 from raysel.core.printing import listed
 from raysel.core.storage.location import as_uri, parse_location
+from raysel.data.dataset import Dataset
 from raysel.study.definition import Study
 from raysel.study.draft.choices import FOR_LARGE, Entry, evaluation_entries, fold_entries, method_entries, scaling_entry
 from raysel.study.draft.data_file import Recognised, recognise
@@ -156,6 +157,9 @@ def _dataset_entries(data: Recognised, target: Path | None) -> list[Entry]:
     steps, why = data.preparation
     if steps:
         entries.append(Entry("dataset.prepare", steps, f"fitted on the training samples of each fold: {why}"))
+    if data.dataset.is_regression:
+        comment = "the label is a quantity; classification would take each value as a class"
+        entries.append(Entry("dataset.task", "regression", comment))
     return entries
 
 
@@ -170,8 +174,7 @@ def _stated_path(given: str, target: Path | None) -> str:
 
 def _text(data: Recognised, entries: Sequence[Entry], target: Path | None) -> str:
     dataset, file = data.dataset, "STUDY.yaml" if target is None else shlex.quote(str(target))
-    kind = "labels" if dataset.is_multilabel else "classes"
-    size = f"{dataset.n_samples} samples x {dataset.n_features} features, {len(dataset.classes)} {kind}"
+    size = f"{dataset.n_samples} samples x {dataset.n_features} features, {dataset.describe_target()}"
     headline = [
         f"Study of {data.path} ({size}), drafted by python -m raysel.init.",
         f"To check it: python -m raysel.tune {file} --dry-run",
@@ -217,16 +220,10 @@ def _comment(text: str, indent: str = "", bullet: str = "") -> list[str]:
 def _findings(data: Recognised) -> dict[str, str]:
     """What was recognised."""
     dataset, layout, options = data.dataset, data.dataset.layout, data.options
-    if dataset.is_multilabel:
-        noun, kind = "several labels a sample", "labels"
-        counts = dict(zip(dataset.label_names, dataset.y.sum(axis=0).tolist(), strict=True))
-    else:
-        noun, kind = layout.noun, "classes"
-        counts = dict(zip(*(part.tolist() for part in np.unique(dataset.y, return_counts=True)), strict=True))
-    classes = f"{len(counts)} {kind} ({listed(f'{name}: {count}' for name, count in counts.items())})"
+    noun = "several labels a sample" if dataset.is_multilabel else layout.noun
     findings = {
         "data": f"{data.path}: {dataset.n_samples} samples x {dataset.n_features} features, {noun}",
-        "label": f"{dataset.label}, {classes}" if dataset.label else classes,
+        "label": f"{f'{dataset.label}, ' if dataset.label else ''}{dataset.describe_target()} ({_of_target(dataset)})",
     }
     if dataset.feature_names != tuple(layout.default_names()):
         findings["features"] = listed(dataset.feature_names)
@@ -251,6 +248,18 @@ def _findings(data: Recognised) -> dict[str, str]:
     if dataset.notes:
         findings["notes"] = "; ".join(dataset.notes)
     return findings
+
+
+def _of_target(dataset: Dataset) -> str:
+    """Number of samples of each class or label, or range and mean of each quantity."""
+    if dataset.is_regression:
+        columns = dataset.y.reshape(dataset.n_samples, -1).T
+        shown = [f"{y.min():.4g} to {y.max():.4g}, mean {y.mean():.4g}" for y in columns]
+        names = [f"{name}: " for name in dataset.label_names] or [""]
+        return listed(name + text for name, text in zip(names, shown, strict=True))
+    counts = dataset.y.sum(axis=0) if dataset.is_multilabel else np.unique(dataset.y, return_counts=True)[1]
+    pairs = zip(dataset.classes.tolist(), counts.tolist(), strict=True)
+    return listed(f"{name}: {count}" for name, count in pairs)
 
 
 def plain_name(path: str | Path) -> str:

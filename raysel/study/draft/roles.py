@@ -32,6 +32,7 @@ from raysel.data.formats.recognition import (
     taken_names,
 )
 from raysel.data.formats.table_contents import labelled_rows
+from raysel.data.targets import looks_like_quantity
 from raysel.study.draft.choices import FEWEST, class_counts
 
 #: Names that programs give to the number of a row.
@@ -90,7 +91,7 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
     unlabelled: tuple[str, ...] = ()
     if label is not None:
         table, unlabelled = labelled_rows(table, label)
-    y = None if label is None else codes(table.column(label))
+    y = None if label is None else _classes_of(table.column(label))
     drop: dict[str, str] = {}
     mends: dict[str, list[str]] = {}
     related: dict[str, LabelArray] = {}
@@ -134,11 +135,18 @@ def _label(table: Any, label: str | None) -> tuple[str, list[str]]:
     usual, likely = taken_names(names), likely_labels(table)
     if len(usual) == 1:
         return usual[0], []
+    quantity = _quantity(table)
+    if quantity is not None and not usual and (not likely or rank_of_label_name(likely[0]) is None):
+        if rank_of_label_name(quantity) is not None:
+            return quantity, [f"label: {listed([quantity])} was taken, a quantity, by its name; name another by label."]
+        if not likely:
+            doubt = f"label: {listed([quantity])} was taken, the last column of numbers; name another by label."
+            return quantity, [doubt]
     if not likely:
         raise DataError(
-            f"no column looks like labels, with few values that repeat: the columns are {listed(names)}. Name the "
-            "column by label; cut a quantity into ranges, which become the classes; and if the samples stand in "
-            "columns, exchange rows and columns."
+            "no column looks like labels, with few values that repeat, or like a quantity: the columns are "
+            f"{listed(names)}. Name the column by label; and if the samples stand in columns, exchange rows and "
+            "columns."
         )
     why = "one of several columns that are" if usual else "as no column is"
     doubt = f"label: {listed(likely[:1])} was taken, {why} called y, label, target or class."
@@ -147,8 +155,27 @@ def _label(table: Any, label: str | None) -> tuple[str, list[str]]:
         doubt += f" If it is another, such as {listed(others)}, name it by label."
     last = names[-1]
     if last not in likely and rank_of_label_name(likely[0]) is None and is_number(table.column(last).type):
-        doubt += f" The last column, {listed([last])}, is a quantity: cut it into ranges if that is what to predict."
+        doubt += f" The last column, {listed([last])}, is a quantity: name it by label if that is what to predict."
     return likely[0], [doubt]
+
+
+def _classes_of(column: Any) -> LabelArray | None:
+    """Number of each row's class; None for a quantity."""
+    y = codes(column)
+    return None if y is not None and is_number(column.type) and looks_like_quantity(y) else y
+
+
+def _quantity(table: Any) -> str | None:
+    """Column that may hold a quantity to predict: the one of a usual name for labels, else the last one of numbers."""
+    names = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        aside = names_identifier(name) or names_origin(name) or names_circumstance(name) or names_time(name)
+        if is_number(column.type) and not pa.types.is_boolean(column.type) and not aside and not is_unnamed(name):
+            values = column.drop_null().cast(pa.float64(), safe=False).to_numpy()
+            if looks_like_quantity(values[np.isfinite(values)]):
+                names.append(name)
+    named = [name for name in names if rank_of_label_name(name) is not None]
+    return (named if len(named) == 1 else names)[-1] if names else None
 
 
 def _why_no_feature(name: str, column: Any, values: LabelArray | None, y: LabelArray | None) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from scipy.ndimage import gaussian_filter
 
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.data.dataset import Dataset
+from raysel.data.targets import CLASSES
 from raysel.study.inspection.column_correlations import (
     ABOVE_ANY_TWO,
     NO_MORE,
@@ -167,7 +168,7 @@ def arrangement_remark(dataset: Dataset) -> str | None:
     samples, rows = chosen_samples(np.asarray(dataset.filled))
     if len(samples) < FEWEST_SAMPLES:
         return None
-    return _remark(samples, None if dataset.is_multilabel else dataset.y[rows], *sides)
+    return _remark(samples, None if dataset.target != CLASSES else dataset.y[rows], *sides)
 
 
 def _remark(samples: FloatArray, y: LabelArray | None, height: int, width: int) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.tree import DecisionTreeClassifier
 
-from raysel.core.arrays import BoolArray, FloatArray, IntArray
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, is_quantity
 from raysel.study.inspection.parts import Part
 
 #: Number of values, or of samples a value, that a column of few values may have whatever the judged one has.
@@ -104,7 +105,18 @@ _IN_ORDER, _MIXED = 3, 5
 #: - separates: a threshold between each two classes, on a column with many values or on one like the others.
 #: - owned: each value occurs in one class only; there are many values, in no order by class.
 #: - constant_in_class: one value in each class, and fewer values than classes.
-Kind: TypeAlias = Literal["copy", "recoding", "one_hot", "determines", "separates", "owned", "constant_in_class"]
+#: - linear, monotone: a quantity in another unit, or under another increasing or decreasing function.
+Kind: TypeAlias = Literal[
+    "copy",
+    "recoding",
+    "one_hot",
+    "determines",
+    "separates",
+    "owned",
+    "constant_in_class",
+    "linear",
+    "monotone",
+]
 
 
 @dataclass(frozen=True)
@@ -128,6 +140,8 @@ def label_columns(part: Part) -> dict[int, LabelColumn]:
     :math:`n! / \prod n_c!` arrangements of labels with class sizes :math:`n_c`, at most :math:`c^k` give each of k
     values one of c classes.
     """
+    if is_quantity(part.y):
+        return _quantity_columns(part)
     n_samples, n_features = part.X.shape
     counts = np.bincount(part.codes)
     if n_samples < FEWEST or len(counts) > n_samples // 2:
@@ -150,6 +164,58 @@ def label_columns(part: Part) -> dict[int, LabelColumn]:
     separable |= sum(r.kind == "recoding" and r.n_values > len(counts) for r in relations.values()) > 2
     judged = {c: _judged(r, part, few, separable) if c in suspects else r for c, r in relations.items()}
     return {column: relation for column, relation in judged.items() if relation is not None}
+
+
+#: Share of the variance that a linear function of a quantity leaves, at most, when it is written with few digits.
+_ROUNDED = 1e-6
+
+
+def _quantity_columns(part: Part) -> dict[int, LabelColumn]:
+    """Find the columns that are a quantity itself, in another unit or in the same order."""
+    found: dict[int, LabelColumn] = {}
+    columns = part.y.reshape(len(part.y), -1)
+    if len(columns) < FEWEST:
+        return {}
+    for number, y in enumerate(columns.T):
+        label = number if part.y.ndim == 2 else None
+        n_values = len(np.unique(y))
+        if n_values < FEWEST:  # so few values other columns may have too
+            continue
+        kinds: dict[Kind, BoolArray] = {
+            "copy": part.scan(partial(_is_equal, y=y)),
+            "linear": part.scan(partial(_is_linear, y=y)),
+            "monotone": part.scan(partial(_is_in_order, y=y)),
+        }
+        for kind, mask in kinds.items():
+            for column in np.flatnonzero(mask).tolist():
+                found.setdefault(column, LabelColumn(kind, n_values, label=label, in_order=True))
+    return found
+
+
+def _is_equal(block: FloatArray, y: FloatArray) -> BoolArray:
+    """Mask of the columns that are a quantity."""
+    return np.asarray((block == y[:, None]).all(axis=0))
+
+
+def _is_linear(block: FloatArray, y: FloatArray) -> BoolArray:
+    """Mask of the columns that are a linear function of a quantity, up to the rounding of what is written."""
+    largest = np.maximum(np.abs(block).max(axis=0), np.finfo(np.float64).tiny)  # so that no square overflows
+    values = block / largest
+    values -= values.mean(axis=0)
+    target = y / max(float(np.abs(y).max()), np.finfo(np.float64).tiny)
+    target = target - target.mean()
+    energies = (values**2).sum(axis=0) * (target**2).sum()
+    linear: BoolArray = (energies > 0) & ((target @ values) ** 2 >= (1.0 - _ROUNDED) * energies)
+    return linear
+
+
+def _is_in_order(block: FloatArray, y: FloatArray) -> BoolArray:
+    """Mask of the columns that rise, or fall, exactly where a quantity rises."""
+    order = np.argsort(y, kind="stable")
+    rises, steps = (np.diff(y[order]) > 0)[:, None], np.diff(block[order], axis=0)
+    in_order: BoolArray = ((steps > 0) == rises).all(axis=0) & ((steps == 0) == ~rises).all(axis=0)
+    reverse: BoolArray = ((steps < 0) == rises).all(axis=0) & ((steps == 0) == ~rises).all(axis=0)
+    return in_order | reverse
 
 
 def _judged(relation: LabelColumn, part: Part, few: FewValues, separable: bool) -> LabelColumn | None:
@@ -273,7 +339,7 @@ def near_labels(part: Part, known: set[int]) -> list[NearLabel]:
     0.1; or if it has few values, unlike most others, whatever the others tell. ``known`` columns are not named.
     """
     counts = np.bincount(part.codes)
-    if part.y.ndim == 2 or len(part.X) < _FEWEST_SAMPLES or counts.min() < _FEWEST_OF_CLASS:
+    if is_quantity(part.y) or part.y.ndim == 2 or len(part.X) < _FEWEST_SAMPLES or counts.min() < _FEWEST_OF_CLASS:
         return []
     rows = _drawn(len(part.X), _MOST_SAMPLES)
     codes = part.codes[rows]

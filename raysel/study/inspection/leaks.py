@@ -96,6 +96,8 @@ def leaking_columns(findings: Findings, dataset: Dataset) -> dict[int, str]:
 def _of_label(relation: LabelColumn, part: Part, dataset: Dataset) -> str | None:
     """Return what a column that holds the label is; None for any other."""
     named = "the label" if dataset.label is None else f"the label '{dataset.label}'"
+    if dataset.is_regression:
+        return _of_quantity(relation, named if relation.label is None else dataset.label_names[relation.label])
     if relation.kind == "copy":
         return (
             f"equals {named}" if relation.label is None else f"tells the label '{dataset.label_names[relation.label]}'"
@@ -108,6 +110,15 @@ def _of_label(relation: LabelColumn, part: Part, dataset: Dataset) -> str | None
     if relation.n_values == part.codes.max() + 1:
         return f"is {named} in other values, one for each of {relation.n_values} classes"
     return f"determines {named}: each of its {relation.n_values} values occurs in one class only"
+
+
+def _of_quantity(relation: LabelColumn, named: str) -> str | None:
+    """Return what a column that tells a quantity is."""
+    return {
+        "copy": f"equals {named}",
+        "linear": f"is {named} in another unit: a linear function of it",
+        "monotone": f"rises or falls exactly where {named} does: a function of it",
+    }.get(relation.kind)
 
 
 def _message(findings: Findings, dataset: Dataset, leaks: dict[int, str]) -> str:

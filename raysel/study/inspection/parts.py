@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from scipy.special import digamma
 from sklearn.neighbors import NearestNeighbors
 
-from raysel.core.arrays import FloatArray, IntArray, LabelArray
+from raysel.core.arrays import FloatArray, IntArray, LabelArray, is_quantity
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import SEPARATOR
 from raysel.data.task_blocks import parts_of
+from raysel.evaluation.splitters import quantile_strata
 
 #: Largest number of samples whose neighbours are searched; of more, as many are drawn.
 MOST_QUERIES = 5000
@@ -33,6 +34,8 @@ _COLUMNS = 512
 _NEAR = 0.05
 #: The same for many samples at once: their least share of all, and how many times as many as by chance.
 _NEAR_OF_MANY, _MANY, _TIMES = 0.4, 0.15, 10
+#: Number of parts of equal size into which the values of a quantity are divided where classes are compared.
+_FIFTHS = 5
 #: Expected number of samples that are as near by chance.
 _BY_CHANCE = 0.01
 
@@ -136,7 +139,9 @@ class Part:
 
     @cached_property
     def codes(self) -> IntArray:
-        """Class of each sample, or its combination of labels, counted from 0: shape (n_samples,)."""
+        """Class of each sample, its combination of labels, or the fifth of its quantity: shape (n_samples,)."""
+        if is_quantity(self.y):
+            return quantile_strata(self.y, -(-len(self.y) // _FIFTHS))
         axis = 0 if self.y.ndim == 2 else None
         codes: IntArray = np.unique(self.y, axis=axis, return_inverse=True)[1].ravel()
         return codes

@@ -95,12 +95,19 @@ def test_the_doubt_on_the_label_names_what_there_is():
     assert "as no column is called y" in table_roles(table).doubts[0]
 
 
-def test_a_quantity_in_the_last_column_is_named_as_no_label():
+def test_a_quantity_is_named_beside_classes_and_taken_where_there_are_none():
     rng = np.random.default_rng(0)
     table = pa.table({"street": ["a", "b"] * (N // 2), "area": rng.normal(size=N), "price": rng.normal(size=N)})
     assert any("price, is a quantity" in doubt for doubt in table_roles(table).doubts)
+    alone = table_roles(table.drop_columns("street"))
+    assert (alone.label, alone.doubts[0]) == (
+        "price",
+        "label: price was taken, the last column of numbers; name another by label.",
+    )
+    named = table.rename_columns(["street", "response", "price"])
+    assert table_roles(named).label == "response"
     with pytest.raises(DataError, match="exchange rows and columns"):
-        table_roles(table.drop_columns("street"))
+        table_roles(table.select(["street"]).append_column("id", pa.array(range(N))).drop_columns("street"))
 
 
 def test_measurements_remain_features_without_a_doubt():

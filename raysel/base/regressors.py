@@ -1,0 +1,83 @@
+"""Base classes of selectors that are linear regressions of one quantity or several."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from raysel.base.classifiers import MatrixShaped, Selector
+from raysel.base.estimator import TENSOR, Capabilities
+from raysel.core.arrays import FloatArray, LabelArray, validate_samples
+from raysel.data.targets import QUANTITIES
+from raysel.numerics.least_squares import QuantityScale, standardised
+
+
+class LinearRegressor(RegressorMixin, Selector):
+    """Base class of selectors that are linear regressions of quantities.
+
+    The quantities are standardised over the training samples, so that the unit of none of them matters; the predictions
+    are in the units of y.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_quantities, n_features)
+        Coefficients, in units of y and of the features; of one dimension if y is.
+    intercept_ : float or ndarray of shape (n_quantities,)
+        Intercepts, in units of y.
+    """
+
+    capabilities: ClassVar[Capabilities] = replace(
+        Selector.capabilities, predicts=True, targets=frozenset({QUANTITIES})
+    )
+
+    coef_: FloatArray
+    intercept_: FloatArray
+
+    def predict(self, X: ArrayLike) -> FloatArray:
+        """Predict the quantities, ``X coef_' + intercept_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_quantities)
+            Predicted quantities, in units of y.
+        """
+        check_is_fitted(self)
+        features: FloatArray = validate_samples(self, X, dtype=np.float64, reset=False)
+        predicted: FloatArray = features @ self.coef_.T + self.intercept_
+        return predicted
+
+    @staticmethod
+    def _targets(y: LabelArray) -> tuple[QuantityScale, FloatArray]:
+        """Return the means and deviations of the quantities, and the standardised ones, (n_samples, n_quantities)."""
+        return standardised(y)
+
+    def _keep_linear(self, coef: FloatArray, intercept: FloatArray, scale: QuantityScale) -> None:
+        """Set ``coef_`` and ``intercept_`` from the coefficients of the standardised quantities, one row for each."""
+        shape = scale.shape
+        self.coef_ = np.ascontiguousarray((coef * scale.deviation[:, None]).reshape(*shape, coef.shape[1]))
+        values = (intercept * scale.deviation + scale.mean).reshape(shape)
+        self.intercept_ = values if shape else values[()]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class MatrixRegressor(MatrixShaped, LinearRegressor):
+    """Base class of linear regressions of matrix-shaped samples, with the parameter ``shape`` of `MatrixShaped`."""
+
+    capabilities: ClassVar[Capabilities] = replace(
+        LinearRegressor.capabilities, layouts=frozenset({TENSOR}), max_axes=2
+    )

@@ -1,0 +1,82 @@
+"""Kinds of labels: what is found by itself, what the key says, and what is read back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_diabetes, load_linnerud
+
+from raysel.data.dataset import Dataset
+from raysel.data.layouts import Tensor
+from raysel.data.loading import load_dataset, save_dataset
+
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame(RNG.normal(size=(30, 3)), columns=list("abc")).assign(
+    weight=RNG.normal(70, 9, size=30), visits=RNG.integers(0, 4, size=30)
+)
+
+
+def kind(y, **keys):
+    return Dataset(RNG.normal(size=(len(y), 2)), y, Tensor((2,)), **keys).target
+
+
+@pytest.mark.parametrize(
+    ("y", "target"),
+    [
+        ([0, 1, 0, 1], "classes"),
+        ([0.0, 1.0, 2.0, 1.0], "classes"),
+        (["a", "b"], "classes"),
+        (np.repeat(np.arange(20), 2), "classes"),  # two images of each of twenty persons
+        ([[0, 1], [1, 0], [1, 1]], "labels"),
+        ([0.5, 1, 0, 1], "quantities"),
+        (load_diabetes().target, "quantities"),
+        (load_linnerud().target, "quantities"),
+        (np.arange(20), "quantities"),
+    ],
+)
+def test_the_kind_is_found_from_the_values(y, target):
+    assert kind(y) == target
+
+
+def test_the_key_overrides_what_is_found():
+    assert kind([0, 1, 2, 1], target="quantities") == "quantities"
+    assert kind(np.arange(20), target="classes") == "classes"
+    y = load_dataset("diabetes", task="classification")
+    assert (y.target, y.notes) == ("classes", ())
+    found, said = load_dataset("diabetes"), load_dataset("diabetes", task="regression")
+    assert "predicted as a quantity" in found.notes[0]
+    assert said.notes == ()
+    assert found.content_hash == said.content_hash != y.content_hash
+
+
+@pytest.mark.parametrize("label", ["weight", ["weight", "visits"]])
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", None])
+def test_quantities_are_read_and_come_back_from_a_file(tmp_path, monkeypatch, name, label):
+    monkeypatch.chdir(tmp_path)
+    if name is None:
+        data = Dataset.from_frame(FRAME, label)
+    else:
+        FRAME.to_csv(name, index=False) if name == "a.csv" else FRAME.to_parquet(name)
+        data = load_dataset(name, label=label)
+    np.testing.assert_allclose(data.y, FRAME[label], rtol=1e-15)
+    assert data.feature_names == tuple(name for name in FRAME if name not in np.atleast_1d(label))
+    assert data.label_names == (() if label == "weight" else tuple(label))
+    save_dataset(data, "kept.arrow")
+    again = load_dataset("kept.arrow")
+    assert (again.content_hash, again.target, again.label_names) == (data.content_hash, "quantities", data.label_names)
+
+
+def test_samples_without_a_quantity_are_left_out_of_all_and_said():
+    frame = FRAME.assign(who=np.arange(30) // 2)
+    frame.loc[3, "weight"] = np.nan
+    frame.loc[[7, 9], "visits"] = np.nan
+    by_label = Dataset.from_frame(frame, ["weight", "visits"], groups="who", drop_unlabelled=True)
+    by_array = Dataset.from_frame(frame[list("abc")], y=frame[["weight", "visits"]], groups=frame.who)
+    kept = frame.dropna()
+    assert "3 rows have no label and are left out (rows 3, 7, 9, counted from 0)" in by_label.notes
+    assert "3 of 30 samples are left out, as their label is missing: rows 3, 7, 9 (counted from 0)" in by_array.notes
+    for data in (by_label, by_array):
+        np.testing.assert_array_equal(data.X, kept[list("abc")])
+        np.testing.assert_array_equal(data.y, kept[["weight", "visits"]])
+        np.testing.assert_array_equal(data.groups, kept.who)
