@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.experiment import Experiment, Row
+from experiments.experiment import Experiment, Row, read
 from experiments.papers.fusion import METHOD, common, drawn, members, sentence, table
 from experiments.protocol import OuterFold, of_study, triple, verdict
 from experiments.report import Report, markdown
@@ -32,7 +32,10 @@ def measure(experiment: Experiment) -> pd.DataFrame:
     for data in experiment.sets(*SETS):
         path = drawn(experiment, data, SETS.get(data), None)
         config, _ = members(experiment, path)
+        n_labels = read(str(path)).y.shape[1]
         changes: Row = {"dataset.path": str(path)}
+        # A subspace of as many dimensions as there are labels is none.
+        changes["compare.MLLS.solver.space.rank"] = [rank for rank in (2, 5) if rank < n_labels] or [1]
         if data == "MSRC-v2":
             changes["dataset.exclude_labels"] = ["horse"]
         if experiment.fast:
