@@ -25,6 +25,7 @@ from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.feature_selection import chi2
+from sklearn.linear_model import Ridge
 from sklearn.preprocessing import LabelBinarizer, StandardScaler
 from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.tree._tree import Tree
@@ -51,18 +52,25 @@ _MORE = 2**33
 #: Parameters of scikit-learn's classes; the others have their defaults.
 PARAMETERS: dict[str, dict[str, Any]] = {
     "AdaBoostClassifier": {"n_estimators": 2},
+    "AdaBoostRegressor": {"n_estimators": 2},
     "BaggingClassifier": {"n_estimators": 2, "max_features": 2},
+    "BaggingRegressor": {"n_estimators": 2, "max_features": 2},
     "CalibratedClassifierCV": {"estimator": LinearSVC(), "cv": 2},
     "ExtraTreesClassifier": {"n_estimators": 2},
+    "ExtraTreesRegressor": {"n_estimators": 2},
     "KNeighborsClassifier": {"algorithm": "brute"},
+    "KNeighborsRegressor": {"algorithm": "brute"},
     "LogisticRegressionCV": {"Cs": 2, "cv": 2},
     "MLPClassifier": {"hidden_layer_sizes": (3,), "max_iter": 2},
+    "MLPRegressor": {"hidden_layer_sizes": (3,), "max_iter": 2},
+    "MultiOutputRegressor": {"estimator": Ridge()},
     "OneVsOneClassifier": {"estimator": LinearSVC()},
     "OneVsRestClassifier": {"estimator": SVC()},
     "PCA": {"n_components": 2},
     "Pipeline": {"steps": [("scaler", StandardScaler()), ("svm", NuSVC(probability=True))]},
     "RFE": {"estimator": LinearSVC()},
     "RandomForestClassifier": {"n_estimators": 2},
+    "RandomForestRegressor": {"n_estimators": 2},
     "SelectFromModel": {"estimator": ExtraTreesClassifier(2)},
     "SelectKBest": {"k": 2},
     "SelectPercentile": {"score_func": chi2},
@@ -103,6 +111,8 @@ def fitted(name: str) -> Any:
     if name == "TaskScaler":
         X = X.copy()
         X[::2, :2], X[1::2, 2:] = np.nan, np.nan
+    if name.startswith(("MultiTask", "MultiOutput")):
+        y = np.stack([y, X[:, 0]], axis=1)
     return copy.deepcopy(MODELS[name]).fit(X, y)
 
 

@@ -326,8 +326,8 @@ few.yaml:
     dataset.source=digits  dataset.path=few.npz  ->  dataset: give exactly one of `source`
     dataset.path=null  ->  dataset: give exactly one of `source`
     dataset.scaling=minimax  ->  dataset.scaling: ...'minmax'...not 'minimax'
-    dataset.label=3  ->  dataset.label: ...string, not 3
-    dataset.label=''  ->  dataset.label: ...at least 1 character
+    dataset.label=3  ->  dataset.label: 3 is not the name of a column or array
+    dataset.label=''  ->  dataset.label: '' is not the name of a column or array
     dataset.path=''  ->  dataset.path: ...at least 1 character
     dataset.drop=a  ->  dataset.drop: ...list, not 'a'
     dataset.keep=a  ->  dataset.keep: ...list, not 'a'
@@ -430,7 +430,11 @@ tasks.yaml:
     Fault(BAD, "X is of shape (64,); give a non-empty array", archive(X=np.arange(64.0))),
     Fault(BAD, "X is empty, of shape (0, 8, 8); give", archive(X=lambda X: X[:0], y=lambda y: y[:0])),
     Fault(BAD, "X has 80 rows but y has 79; X must be", archive(y=lambda y: y[:-1])),
-    Fault(BAD, "y holds 0.5, which is no class...Give whole numbers", archive(y=lambda y: y / 2)),
+    Fault(
+        few("dataset.path=bad.npz", "dataset.task=classification"),
+        "y holds 0.5, which is no class: give whole numbers",
+        archive(y=lambda y: y / 2),
+    ),
     Fault(BAD, "bad.npz is too large for the memory...256. MiB", larger_than_memory),
     Fault(BAD, "y holds one class only (0); at least two are needed", archive(y=lambda y: 0 * y)),
     Fault(BAD, "class 7 has 1 sample...exclude_classes: [7]", archive(y=lambda y: [7, *y[1:]])),
@@ -629,8 +633,8 @@ as typed:
     ),
     Fault(
         "--resume killed",
-        "line 1: written by a newer version of raysel (schema 3); update",
-        edited(lambda r: r.update(schema=3)),
+        "line 1: written by a newer version of raysel (schema 4); update",
+        edited(lambda r: r.update(schema=4)),
     ),
     Fault(few(arguments="--output killed"), "line 1: damaged", garbled),
     Fault("--replay killed", "running in killed: process ...Wait", held("killed")),

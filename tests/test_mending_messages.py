@@ -71,12 +71,14 @@ def test_a_label_with_a_value_a_row_is_said_to_be_none(wine, capsys, values):
     assert "dataset.label" in message
 
 
-def test_a_quantity_as_label_is_refused_by_what_raysel_does(wine, capsys):
+def test_a_quantity_as_label_is_refused_where_classes_are_asked_for(wine, capsys):
     quantity = np.linspace(0.5, 2, 178)
     wine.assign(y=quantity).to_csv("t.csv", index=False)
-    assert "raysel classifies, and predicts no quantity" in said(capsys, *dataset(), *TABLE)
     np.savez("t.npz", X=wine.to_numpy(), y=quantity)
-    assert "raysel classifies, and predicts no quantity" in said(capsys, *dataset("t.npz"), *TABLE)
+    for path in ("t.csv", "t.npz"):
+        message = said(capsys, *dataset(path, task="classification"), *TABLE)
+        assert "a quantity is predicted where dataset.task is regression or left out" in message
+        assert main([*dataset(path), *TABLE, "--dry-run"]) == 0
 
 
 def test_another_name_of_the_label_and_text_among_the_features_name_their_keys(wine, capsys):

@@ -94,9 +94,8 @@ class _SamplesConfig(_Section):
     value (values of less than min_frequency, 0.01 of the samples, are joined); `log1p`; `{clip: [0.01, 0.99]}` cuts at
     quantiles; `{drop_near_constant: 0.95}` leaves out what has one value in so many samples; `residualise` takes out
     the least-squares fit on `confounds`; `{harmonise: SITE}` gives the columns one location and scale at all sites
-    (ComBat). Or a scikit-learn transformer by its dotted name, {sklearn.preprocessing.PowerTransformer: {}}.
-    `columns` beside the name chooses by names or patterns, numbers, categories, or {modality: NAME}; by default those
-    of the kind that the step is for."""
+    (ComBat). Or a scikit-learn transformer, {DOTTED.NAME: {parameter: value}}. `columns` beside the name chooses by
+    names or patterns, numbers, categories, or {modality: NAME}; by default those of the kind that the step is for."""
     confounds: tuple[str, ...] = ()
     """Columns whose linear effect the step `residualise` takes out of the others; they are no features."""
     classes: Annotated[tuple[ClassLabel, ...], Field(min_length=2)] | None = None

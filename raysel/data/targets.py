@@ -40,6 +40,8 @@ def looks_like_quantity(y: LabelArray) -> bool:
         return False
     if (y != np.round(y)).any():
         return True
+    if y.ndim == 1 and (np.diff(y) == 1).all():  # the numbers of the rows
+        return False
     if y.ndim == 2:  # an indicator with a wrong value is no quantity
         return any(len(np.unique(column)) > _MOST_CLASSES for column in y.T)
     values, counts = np.unique(y, return_counts=True)

@@ -64,7 +64,7 @@ class FeaturePipeline(TransformerMixin, Pipeline):
         if self.selector is not None:
             prepared = self.preparation
             columns = names if prepared is None else prepared.get_feature_names_out()
-            self.selector.feature_names_in_ = columns.astype(np.str_)
+            self.selector.feature_names_in_ = columns.astype(np.str_, copy=False)
 
     @property
     def selector(self) -> ScoredSelector | None:

@@ -13,8 +13,10 @@ from raysel.evaluation.records import RefitRecord
 from raysel.numerics.inference import MeanInterval, PairedComparison, TTest, corrected_interval, paired_comparison
 from raysel.numerics.metrics import metric_range
 
-#: Names in the records of the guesses that read no feature; up to raysel 0.6 the stratified one is called ``chance``.
-GUESSES: Final = ("most frequent class", "best constant class", "class shares", "stratified guess", "chance", "mean")
+#: Names in the records of the guesses of classes, of which the better one is chance.
+BETTER_OF: Final = ("most frequent class", "best constant class", "class shares", "stratified guess")
+#: Names of all guesses that read no feature; up to raysel 0.6 the stratified one is called ``chance``.
+GUESSES: Final = (*BETTER_OF, "chance", "mean")
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,7 @@ def references(outer: Sequence[RefitRecord], metric: str, sizes: Sequence[int] =
 
 def guesses(outer: Sequence[RefitRecord]) -> dict[str, float]:
     """Return the mean scores of the guesses that read no feature, of which `references` names the better chance."""
-    scores = {name: _known(refit.reference(name) for refit in outer) for name in GUESSES[:-1]}
+    scores = {name: _known(refit.reference(name) for refit in outer) for name in BETTER_OF}
     return {name: float(np.mean(values)) for name, values in scores.items() if outer and len(values) == len(outer)}
 
 

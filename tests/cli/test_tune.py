@@ -112,7 +112,7 @@ def test_scores_stay_readable_beside_long_strange_names(finished_study, tmp_path
     directory.tracking.write_text('{"complete": false, "error": "[no] answer", "experiment_id": "1"}')
     renamed = dataclasses.replace(
         stored,
-        directory=directory,
+        read_from=directory,
         study=dataclasses.replace(stored.study, uri="http://somewhere:5000"),
         refits={fold: dataclasses.replace(refit, name=name) for fold, refit in stored.refits.items()},
         trials=[*stored.trials[:3], failed],

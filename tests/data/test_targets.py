@@ -32,7 +32,8 @@ def kind(y, **keys):
         ([0.5, 1, 0, 1], "quantities"),
         (load_diabetes().target, "quantities"),
         (load_linnerud().target, "quantities"),
-        (np.arange(20), "quantities"),
+        (np.arange(20)[::-1], "quantities"),
+        (np.arange(20), "classes"),  # the numbers of the rows, which are refused as such
     ],
 )
 def test_the_kind_is_found_from_the_values(y, target):

@@ -189,7 +189,7 @@ def test_scorers_of_ones_own_by_dotted_name(tmp_path, monkeypatch):
     study = study_of(tmp_path / "few.npz", "forest", metric=names[0], report=names[1:])
     scorers = dict(zip(names, [make_scorer(module.hits), module.twice, module.loss], strict=True))
     require_figures_of_the_models(study, run(study, tmp_path / "run"), names, X, y, scorers)
-    assert list(imported_code(study.config).values()) == ["own_scores.hits", "own_scores.loss"]
+    assert [name for _, name in imported_code(study.config)] == names
     with pytest.raises(ConfigError, match=r"own_scores.three takes estimator, X, y; write the dotted name of a func"):
         study_of(tmp_path / "few.npz", "forest", metric="own_scores.three")
 
@@ -405,4 +405,4 @@ def test_a_judge_that_cannot_be_stored_leaves_no_model_and_the_plan_says_so(tmp_
     assert not result.directory.model.exists()
     with pytest.raises(DataError, match=r"has no model of outer0: a model file must not name own_judge\.J"):
         result.fold_model("outer0")
-    assert imported_code(study.config) == {"evaluation.estimator": "own_judge.J"}
+    assert imported_code(study.config) == [("evaluation.estimator", "own_judge.J")]

@@ -164,7 +164,7 @@ def test_each_file_has_the_scores_that_are_recorded(kind, rule, tmp_path):
     assert all((refit.position is None) == (rule == "mean") for refit in result.refits)
 
 
-def test_a_lost_model_is_written_again_and_predictions_are_not_recorded(tmp_path):
+def test_a_lost_model_is_written_again(tmp_path):
     raw = {**SMALL, **small("table linear_svm", tmp_path)}
     study, result = run(raw, tmp_path / "study")
     with pytest.raises(
@@ -172,8 +172,6 @@ def test_a_lost_model_is_written_again_and_predictions_are_not_recorded(tmp_path
     ):
         result.fold_model("outer7")
     before = result.fold_model("outer1").predict(study.dataset.X)
-    for record in read_journal(result.directory.journal):
-        assert "predict" not in str(list(record))
     result.directory.fold_model("outer1").unlink()
     n_lines = len(list(read_journal(result.directory.journal)))
     _, again = run(raw, None, StoredStudy.read(result.directory))

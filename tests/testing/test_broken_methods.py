@@ -14,6 +14,7 @@ from raysel.base.estimator import MODALITIES, TENSOR
 from raysel.baselines.linear_projections import LDA, PCA
 from raysel.baselines.linear_svm import LinearSVM
 from raysel.data.loading import save_dataset
+from raysel.data.targets import CLASSES, LABELS
 from raysel.solvers.smml.smml import SMML
 from raysel.solvers.smr.smr import SMR
 from raysel.testing import MethodCase, estimator_checks, method_suite
@@ -58,8 +59,8 @@ ScoresByFirstClass = scoring("ScoresByFirstClass", by_first_class)
 SaysItDoesNotPredict = declaring("SaysItDoesNotPredict", PCA, predicts=False)
 SaysItIterates = made("SaysItIterates", PCA)
 SaysItIterates.capabilities = replace(PCA.capabilities, iterates=True)
-SaysItTakesLabels = declaring("SaysItTakesLabels", PCA, multilabel=True)
-HidesItsLabels = declaring("HidesItsLabels", LinearSVM, multilabel=False)
+SaysItTakesLabels = declaring("SaysItTakesLabels", PCA, targets=frozenset({CLASSES, LABELS}))
+HidesItsLabels = declaring("HidesItsLabels", LinearSVM, targets=frozenset({CLASSES}))
 SaysItTakesModalities = declaring("SaysItTakesModalities", SMR, layouts=frozenset({TENSOR, MODALITIES}))
 SaysItHasAPath = declaring("SaysItHasAPath", SMR, path=True)
 PreparesByAStranger = declaring("PreparesByAStranger", PCA, prepare_parameters=frozenset({"gamma"}))

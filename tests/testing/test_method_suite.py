@@ -27,7 +27,8 @@ def bases(case):
     """Base classes of raysel, or roles of scikit-learn, of a method."""
     if case.wrapped:
         return {ClassifierMixin, RegressorMixin, SelectorMixin} & set(case.cls.__mro__)
-    public = [base for base in case.cls.__mro__[1:] if not base.__name__.startswith("_")]
+    methods = {other.cls for other in CASES}
+    public = [base for base in case.cls.__mro__[1:] if not base.__name__.startswith("_") and base not in methods]
     return {base for base in public if base.__module__.startswith("raysel.")}
 
 
