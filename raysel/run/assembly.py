@@ -10,6 +10,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_random_state
 
 from raysel.base.estimator import Estimator
@@ -125,6 +126,8 @@ def check_estimator_object(estimator: Any) -> None:
 def data_of(estimator: Any, X: FloatArray, y: Any, groups: Any = None, names: Sequence[str] = ()) -> Dataset:
     """Make the data set of validated samples, arranged as the estimator's parameters say; `X` is (n_samples, d)."""
     arrangement: dict[str, Any] = {}
+    if is_regressor(estimator) or is_classifier(estimator):
+        arrangement["task"] = "regression" if is_regressor(estimator) else "classification"
     if isinstance(estimator, Estimator):
         if getattr(estimator, "tasks", None) is not None:
             raise ConfigError(
@@ -132,7 +135,7 @@ def data_of(estimator: Any, X: FloatArray, y: Any, groups: Any = None, names: Se
                 "run_study with the Dataset that join_tasks makes."
             )
         given = {name: getattr(estimator, name) for name in ("shape", "modalities") if hasattr(estimator, name)}
-        arrangement = {name: value for name, value in given.items() if value is not None}
+        arrangement |= {name: value for name, value in given.items() if value is not None}
     dataset = OwnData(X, y, groups=groups).dataset(DatasetConfig(path=OWN_DATA, **arrangement), None)
     return replace(dataset, feature_names=tuple(names)) if len(names) else dataset
 

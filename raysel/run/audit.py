@@ -75,11 +75,11 @@ def audit(
     Parameters
     ----------
     estimator : estimator
-        Classifier, selector or Pipeline in scikit-learn's style, or one of raysel's methods.
+        Classifier, regressor, selector or Pipeline in scikit-learn's style, or one of raysel's methods.
     X : array-like of shape (n_samples, n_features)
         Samples.
     y : array-like of shape (n_samples,)
-        Labels.
+        Labels, or a quantity.
     groups : array-like of shape (n_samples,), default=None
         Group of each sample, e.g. its subject, or the sample that it is a copy of.
     space : dict or list of dict, default=None
@@ -92,8 +92,8 @@ def audit(
         Metric, larger is better.
     n_features : int or list of int, default=None
         Numbers of best features that ``judge`` is fitted to, as for `NestedSearch`.
-    judge : {"linear_svm", "knn"}, dotted name or dict, default="linear_svm"
-        Classifier that is fitted to the best features, as for `NestedSearch`.
+    judge : {"linear_svm", "knn", "ridge"}, dotted name or dict, default="linear_svm"
+        Classifier, or regressor of quantities, that is fitted to the best features, as for `NestedSearch`.
     scaling : {"none", "zscore", "unit", "minmax", "row_unit"}, default="none"
         Scaling before the estimator.
     n_permutations : int, default=5
@@ -147,8 +147,10 @@ def audit(
     if not isinstance(n_permutations, Integral) or isinstance(n_permutations, bool) or n_permutations < 0:
         raise ConfigError(f"n_permutations={n_permutations!r} must be a whole number of at least 0.")
     study = study_of(search, X, y, groups)
-    if study.dataset.is_multilabel:
-        raise DataError("y is an indicator, and the folds of an audit are of one label a sample; give y of shape (n,).")
+    if study.dataset.y.ndim == 2:
+        raise DataError(
+            "y has several columns, and the folds of an audit are of one label a sample; give y of shape (n,)."
+        )
     return _audited(study, int(n_permutations), n_jobs, verbose)
 
 
@@ -214,7 +216,9 @@ def careless_score(study: Study) -> tuple[float, int]:
     """
     X, y, seed = study.dataset.X, study.dataset.y, study.config.seed
     state = derived_seed(seed, "refit", 0, 0)
-    n_folds = min(len(study.plan.outer), int(np.unique(y, return_counts=True)[1].min()))
+    n_folds = len(study.plan.outer)
+    if not study.dataset.is_regression:
+        n_folds = min(n_folds, int(np.unique(y, return_counts=True)[1].min()))
     folds = split(y, n_folds, groups=None, random_state=derived_seed(seed, "outer split", 0), where="outer")
     scaled = scale_training(study.scaler(), np.array(X))
     best: list[FloatArray] = []

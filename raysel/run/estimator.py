@@ -10,19 +10,20 @@ from typing import Any, Self
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_regressor
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import ClassifierTags, Tags, get_tags
+from sklearn.utils import ClassifierTags, RegressorTags, Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
+from raysel.data.targets import CLASSES
 from raysel.evaluation.judges import Judge, judge_class
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
-from raysel.numerics.metrics import metric
+from raysel.numerics.metrics import known_of, metric
 from raysel.numerics.rankings import ranks
 from raysel.results.result import StudyResult
 from raysel.run.assembly import assembled, check_estimator_object, checked_folds, data_of, seed_of
@@ -56,8 +57,10 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : estimator
-        Any of raysel's methods, or any classifier, selector or Pipeline in scikit-learn's style. It gets the samples as
-        an array of float64. Each ``random_state`` in it that is None is set from the search's own.
+        Any of raysel's methods, or any classifier, regressor, selector or Pipeline in scikit-learn's style. It gets the
+        samples as an array of float64. A regressor predicts quantities, for which ``metric`` and ``judge`` have to be
+        given too, e.g. ``metric="r2"``, ``judge="ridge"``. Each ``random_state`` in it that is None is set from the
+        search's own.
     space : dict or list of dict, default=None
         Values to try by parameter, ``step__name`` for one of a Pipeline's, as for `GridSearchCV`; or several such
         grids. ``{"logspace": [low, high, n]}`` and ``{"randint": [low, high]}`` stand for lists, too. None: the
@@ -73,9 +76,10 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     n_features : int or list of int, default=None
         Numbers of best features, by the estimator's feature scores, that ``judge`` is fitted to; the inner scores
         choose one of them. None: the estimator predicts itself with all features.
-    judge : {"linear_svm", "knn"}, dotted name or dict, default="linear_svm"
-        Classifier that is fitted to the best features: one of these, a class by its dotted name, or ``{"name": dotted
-        name, "params": {...}, "space": {...}}``, of whose space the inner scores choose. Only used with ``n_features``.
+    judge : {"linear_svm", "knn", "ridge"}, dotted name or dict, default="linear_svm"
+        Classifier, or regressor of quantities, that is fitted to the best features: one of these, a class by its dotted
+        name, or ``{"name": dotted name, "params": {...}, "space": {...}}``, of whose space the inner scores choose.
+        Only used with ``n_features``.
     choose_n : {"one_se", "best", "mean"}, default="one_se"
         Rule that chooses the number of features: the smallest within one standard error of the best inner score, the
         best, or none (the score is the mean over all of them).
@@ -179,8 +183,8 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples.
-        y : array-like of shape (n_samples,), or a 0/1 indicator of shape (n_samples, n_labels)
-            Labels.
+        y : array-like of shape (n_samples,), or (n_samples, n_labels)
+            Labels, a 0/1 indicator of labels, or quantities.
         groups : array-like of shape (n_samples,), default=None
             Group of each sample, e.g. its subject; groups stay whole in all folds.
 
@@ -232,7 +236,8 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         self.best_estimator_, self.best_params_ = self._own_model(result.model), params(result.final.params)
         if result.is_ranked:
             self.ranking_: IntArray = ranks(self._feature_scores)
-        if not study.dataset.is_multilabel:
+        self._known = known_of(study.dataset.y) if study.dataset.is_regression else None
+        if study.dataset.target == CLASSES:
             self.classes_ = np.unique(y)  # in the order of the data set's classes, which are numbers or text
             self._codes = study.dataset.classes
         self.fold_results_ = {
@@ -335,7 +340,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         """
         samples, labels, measure = self._checked(X), np.asarray(y), metric(self.metric)
         if not hasattr(self, "classes_"):
-            return float(measure(labels, measure.output(self.best_estimator_, samples, labels)))
+            return float(measure(labels, measure.output(self.best_estimator_, samples, labels), self._known))
         if unknown := [str(label) for label in np.setdiff1d(labels, self.classes_)]:
             raise DataError(f"y holds {unknown[0]}, which is no class of the samples that the search was fitted to.")
         labels = self._codes[np.searchsorted(self.classes_, labels)]
@@ -373,8 +378,10 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
-        tags.estimator_type = "classifier"
-        tags.classifier_tags = inner.classifier_tags or ClassifierTags()
+        if is_regressor(self.estimator):
+            tags.estimator_type, tags.regressor_tags = "regressor", inner.regressor_tags or RegressorTags()
+        else:
+            tags.estimator_type, tags.classifier_tags = "classifier", inner.classifier_tags or ClassifierTags()
         tags.target_tags.required = True
         tags.target_tags.multi_output = inner.target_tags.multi_output
         tags.input_tags.positive_only = inner.input_tags.positive_only
@@ -407,10 +414,12 @@ def study_of(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLike
     check_estimator_object(search.estimator)
     shape = np.asarray(y).shape
     several = len(shape) == 2 and shape[1] > 1
+    regression = is_regressor(search.estimator)
     features, labels = validate_data(
-        search, X, y, dtype=np.float64, ensure_min_samples=2, multi_output=several, order="C"
+        search, X, y, dtype=np.float64, ensure_min_samples=2, multi_output=several, y_numeric=regression, order="C"
     )
-    check_classification_targets(labels)
+    if not regression and hasattr(search.estimator, "predict"):
+        check_classification_targets(labels)
     return assembled(
         search.estimator,
         search.space,

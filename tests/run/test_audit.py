@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
-from sklearn.feature_selection import SelectKBest
+from sklearn.feature_selection import SelectKBest, f_regression
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -99,6 +100,14 @@ def test_clean_data_agree_within_the_interval():
     assert not found.exceeds_interval
     search = raysel.NestedSearch(estimator, {"linearsvc__C": [0.01, 1.0]}, outer=4, inner=2).fit(X, y)
     assert found.honest.mean == search.score_
+
+
+def test_selection_by_all_samples_lifts_the_careless_score_of_a_quantity_only():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 400)), rng.standard_normal(60)
+    found = raysel.audit(make_pipeline(SelectKBest(f_regression, k=5), Ridge()), X, y, metric="r2", n_permutations=3)
+    assert min(found.careless, *found.careless_permuted) > 0.1
+    assert max(found.honest.mean, *found.honest_permuted) < 0
 
 
 def test_the_careless_score_is_that_of_the_few_lines_that_make_the_mistake():

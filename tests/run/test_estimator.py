@@ -8,18 +8,18 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
-from sklearn.datasets import load_wine
+from sklearn.base import clone, is_regressor
+from sklearn.datasets import load_diabetes, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.feature_selection import SelectKBest, f_classif
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.feature_selection import SelectKBest, f_classif, f_regression
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC, SVR, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -90,6 +90,35 @@ def test_each_fold_is_that_of_scikit_learns_nested_search(name):
     assert shown(search.best_params_) == shown(whole.best_params_)
     assert type(search.best_estimator_) is type(estimator)
     np.testing.assert_array_equal(search.predict(X), whole.predict(X))
+
+
+REGRESSORS = {
+    "lasso": (Lasso(), {"alpha": [0.01, 0.1, 1.0]}, "r2"),
+    "pipeline of scaling, selection and svm": (
+        make_pipeline(StandardScaler(), SelectKBest(f_regression), SVR()),
+        {"svr__C": [1.0, 100.0], "selectkbest__k": [2, 6]},
+        "neg_root_mean_squared_error",
+    ),
+    "several quantities": (Ridge(), {"alpha": [0.1, 10.0]}, "r2"),
+}
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_each_fold_of_a_regressor_is_that_of_scikit_learns_nested_search(name):
+    estimator, space, metric = REGRESSORS[name]
+    X, y = load_diabetes(return_X_y=True)
+    y = np.stack([y, X[:, 2] ** 2 + X[:, 0]], axis=1) if name == "several quantities" else y
+    outer, inner = KFold(4, shuffle=True, random_state=1), KFold(3, shuffle=True, random_state=2)
+    search = NestedSearch(estimator, space, outer=outer, inner=inner, metric=metric).fit(X, y)
+    reference = GridSearchCV(estimator, space, cv=inner, scoring=metric)
+    found = cross_validate(reference, X, y, cv=outer, scoring=metric)
+    assert search.scores_.tolist() == pytest.approx(found["test_score"].tolist(), rel=1e-12)
+    whole = reference.fit(X, y)
+    assert search.best_params_ == whole.best_params_
+    np.testing.assert_allclose(search.predict(X), whole.predict(X), rtol=1e-12)
+    assert search.score(X, y) == pytest.approx(whole.score(X, y), rel=1e-12)
+    assert is_regressor(search)
+    assert not hasattr(search, "classes_")
 
 
 def shown(params):
@@ -275,6 +304,7 @@ def expected_failures(_):
     [
         NestedSearch(LogisticRegression(), {"C": [0.1, 1.0]}, outer=2, inner=2),
         NestedSearch(LinearSVC(), {"C": [0.1, 1.0]}, outer=2, inner=2, n_features=[1, 2], judge="knn"),
+        NestedSearch(Ridge(), {"alpha": [0.1, 1.0]}, outer=2, inner=2, metric="r2"),
     ],
     expected_failed_checks=expected_failures,
 )
