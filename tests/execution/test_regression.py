@@ -265,6 +265,7 @@ def test_a_column_that_is_the_quantity_is_refused(tmp_path, column, words):
         Study.prepare(config_from_dict(raw | {"evaluation": {"n_features": [2]}}))
 
 
+@pytest.mark.slow
 def test_a_table_with_dates_and_a_missing_label_needs_no_edit(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = pd.DataFrame(SEVERAL.round(4), columns=[f"sensor{i}" for i in range(12)])

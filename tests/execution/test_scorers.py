@@ -265,9 +265,8 @@ def test_a_class_that_is_missing_in_a_fold_is_named(metric, tmp_path):
 RESPONSES = {"predict": "f1_macro", "decision_function": "roc_auc", "predict_proba": "neg_log_loss"}
 
 
-@pytest.mark.parametrize(
-    "metric", [pytest.param(name, marks=[pytest.mark.slow] * (name != "roc_auc")) for name in RESPONSES.values()]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", RESPONSES.values())
 def test_permuted_labels_give_chance(metric, tmp_path):
     """The mean over six permutations lies no more than three standard errors above chance."""
     excess = []

@@ -151,6 +151,7 @@ def test_the_numbers_are_those_of_run_study(tmp_path):
     assert search.study_.facts.to_json()["scores"] == study.facts.to_json()["scores"]
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_numbers():
     estimator, space = CASES["pipeline of scaling, selection and svm"]
     one = NestedSearch(estimator, space, outer=2, inner=2).fit(X, Y)
@@ -186,7 +187,10 @@ def test_scores_reach_through_the_steps_of_a_pipeline():
     assert search.ranking_.argmin() == scores.argmax()
 
 
-@pytest.mark.parametrize("name", ["roc_auc", "neg_log_loss", "f1", "average_precision", "matthews_corrcoef"])
+@pytest.mark.parametrize(
+    "name",
+    ["roc_auc", *(pytest.param(name, marks=pytest.mark.slow) for name in ("neg_log_loss", "f1", "average_precision"))],
+)
 def test_a_scorer_of_scikit_learn_chooses_and_scores(name):
     two = Y > 0
     model, space = make_pipeline(StandardScaler(), LogisticRegression()), {"logisticregression__C": [0.001, 1.0]}

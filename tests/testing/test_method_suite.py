@@ -40,9 +40,15 @@ def test_the_quick_checks_take_every_base_class_and_every_kind_of_data():
     assert set().union(*QUICK.values()) == set().union(*names.values())
 
 
+#: Methods of which whole studies are run: one of classes, one of quantities.
+STUDIED = ("smr", "smr_regressor")
+
+
 def is_quick(check):
     method, _, label = check.name.partition(": ")
-    on_samples = check.kind not in ("study", "scikit-learn")
+    if check.kind == "study":
+        return method in STUDIED
+    on_samples = check.kind != "scikit-learn"
     return method in QUICK and (not on_samples or any(label.endswith(f"[{name}]") for name in QUICK[method]))
 
 

@@ -72,6 +72,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_passenger_list_is_drafted_and_run_without_an_edit(here):
     passengers().to_csv("titanic.csv", index=False)
     draft = init_study("titanic.csv", output="study.yaml")
