@@ -141,7 +141,9 @@ class _Pilot:
         middle = len(gaps) // 2
         if middle and gaps[-1] < gaps[middle - 1]:  # the gap falls by a constant factor an iteration
             rate = math.log(gaps[middle - 1] / gaps[-1]) / (len(gaps) - middle)
-            needed = self.n_iter + max(0.0, math.log(gaps[-1] / getattr(self.solver, "tol", gaps[-1])) / rate)
+            tol = getattr(self.solver, "tol", gaps[-1])
+            more = math.log(gaps[-1] / tol) / rate if tol > 0 else math.inf
+            needed = self.n_iter + max(0.0, more)
         elif n_other is not None:
             needed = max(n_other, self.n_iter)
         return None if needed is None else self.seconds / self.n_iter * min(needed, self.solver.max_steps)

@@ -167,3 +167,5 @@ def test_waiting_is_not_computing_and_iterations_are_extrapolated_by_the_gap_onl
     assert pilot.total(None) == pytest.approx(np.log2(1e3), rel=1e-9)
     assert replace(pilot, gaps=[]).total(20) == 20.0
     assert replace(pilot, gaps=[0.1] * 8).total(None) is None
+    solver.tol = 0.0  # which no gap meets
+    assert pilot.total(None) == 1000.0
