@@ -41,7 +41,12 @@ Each result has three figures. *Published* is the paper's. *Optimistic* is the t
 mean test score is the best: the test samples have chosen it, so it is too high. *Honest* lets inner folds of the
 training samples choose: it is what a user gets on new samples. A claim to be the best *holds* on a data set if the
 method's honest score is above every rival's, and its difference to the *best other*, the rival with the best inner
-score, has P < .05 after Holm's correction."""
+score, has P < .05 after Holm's correction.
+
+Rivals are the selectors, projections and kernels of the paper; the figures also show further methods and tuned forms,
+some of which score higher. *Does not hold* says that the claim was not seen here, whether the method is worse or cannot
+be told apart. Claims that compare no methods are judged by a rule that the page of the experiment gives. Below, p is a
+number of training images, and P a P value."""
 SCORES = """## Optimistic and honest scores
 
 Honest score (filled) and optimistic score (hollow) of each method; the papers' own are orange diamonds. SMR and MTDA:
