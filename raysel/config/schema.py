@@ -477,9 +477,9 @@ class StudyConfig(_Section):
     """Directory of the study; raysel-studies/<name>-<time> by default. Or a URI, s3://BUCKET/KEY, gs://BUCKET/KEY or
     file:///PATH, with options as for dataset.path: the study runs in a temporary folder below $TMPDIR, whose changed
     files are copied to the URI every 5 s or after 10 times what the last copy took, and all of them at the end."""
-    pictures: tuple[str, ...] = ("png", "svg", "pdf")
-    """Formats, of png, svg and pdf, of the pictures written at the end of a study with a final model; [] for neither
-    pictures nor report.html."""
+    pictures: tuple[str, ...] = ("png",)
+    """Formats, of png, svg and pdf, of the pictures written at the end of a study with a final model, beside those of
+    report.html; [] for neither pictures nor report.html."""
 
     @model_validator(mode="after")
     def _known_formats(self) -> StudyConfig:

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from raysel.config.schema import StudyConfig
 from raysel.core.errors import StudyError
 from raysel.core.printing import markdown_text
 from raysel.evaluation.feature_ranking import FeatureRanking
@@ -71,7 +72,7 @@ def _write_files(
     if result.has_final or ranking is not None:
         from raysel.results.displays.registry import write_displays  # noqa: PLC0415 - loads matplotlib
 
-        kinds = result.config.get("pictures", ("png", "svg", "pdf"))
+        kinds = result.config.get("pictures", StudyConfig.model_fields["pictures"].default)
         written += write_displays(result, folder, ranking, kinds, only_ranking=not all_pictures)
     model = result.directory.model if by == FINAL else result.directory.folds / f"{by}.skops"
     if model.exists():
