@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from raysel.core.arrays import FloatArray, IntArray
 from raysel.numerics.linear_algebra import EPS, centre, equilibrated_rank, rank_cut, thin_svd
@@ -34,6 +35,11 @@ SEPARATED = 1.0 - 1e-10
 
 #: An eigenvalue below this share of the largest has lost half of its digits to rounding.
 RESOLVED = EPS**0.5
+
+#: Dimension from which a few eigenvectors take Lanczos iterations on a low-rank form less time than LAPACK.
+LARGE = 384
+#: Number of restarts of these iterations, which where eigenvalues are close do not pay.
+_RESTARTS = 10
 
 
 @dataclass(frozen=True)
@@ -150,13 +156,58 @@ class Scatters:
         diagonal = self.total + self.overlap * (self.between**2).sum(axis=1)
         if diagonal.min() < RESOLVED * diagonal.max():
             return self._graded(ratio)[:, :size]
-        r, matrix = len(self.total), self.difference(ratio)
+        r = len(self.total)
+        if r >= LARGE and 16 * size <= r and (V := self._leading_few(ratio, size)) is not None:
+            return V
+        matrix = self.difference(ratio)
         if 4 * size > r:  # divide and conquer for all is then the faster
             _, vectors = scipy.linalg.eigh(matrix, driver="evd", check_finite=False, overwrite_a=True)
         else:
             few = (r - size, r - 1)
             _, vectors = scipy.linalg.eigh(matrix, subset_by_index=few, check_finite=False, overwrite_a=True)
         return np.ascontiguousarray(vectors[:, : -size - 1 : -1])
+
+    def _leading_few(self, ratio: float, size: int) -> FloatArray | None:
+        """``leading`` by Lanczos iterations on (shift I - B + ratio T)^-1; None where they do not end.
+
+        With E = shift I + ratio diag(total) and H H' = B (1 - ratio overlap) the inverse of the difference E - H H' is
+        E^-1 + E^-1 H (I - H'E^-1 H)^-1 H'E^-1 (Woodbury): a product costs O(rc). The largest eigenvalue is below the
+        shift where no eigenvalue of H'E^-1 H exceeds 1.
+        """
+        H, diagonal = np.sqrt(1.0 - ratio * self.overlap) * self.between, ratio * self.total
+
+        def inner(shift: float) -> FloatArray:
+            return H.T @ (H / (shift + diagonal)[:, None])
+
+        def exceeding(shift: float) -> int:
+            """Number of eigenvalues of B - ratio T above the shift, by Sylvester's law of inertia."""
+            values = scipy.linalg.eigvalsh(inner(shift), check_finite=False)
+            return int(np.count_nonzero(diagonal < -shift) + np.count_nonzero(values > 1))
+
+        low = -diagonal.min()
+        high = low + scipy.linalg.norm(H, 2) ** 2  # bounds of the largest eigenvalue (Weyl)
+        for _ in range(8):
+            middle = (low + high) / 2
+            low, high = (middle, high) if exceeding(middle) else (low, middle)
+        shift = 2 * high - low  # not so close that rounding errors of the largest eigenvalue hide the others
+        weighted = H / (shift + diagonal)[:, None]
+        factor = scipy.linalg.cho_factor(np.eye(H.shape[1]) - inner(shift), check_finite=False)
+
+        def solve(v: FloatArray) -> FloatArray:
+            v = v.ravel()
+            part = scipy.linalg.cho_solve(factor, weighted.T @ v, check_finite=False)
+            return v / (shift + diagonal) + weighted @ part
+
+        inverse = LinearOperator((len(H), len(H)), matvec=solve, dtype=np.float64)
+        start = np.random.RandomState(0).uniform(-1, 1, len(H))
+        try:
+            values, V = eigsh(inverse, size, which="LA", v0=start, ncv=max(2 * size + 1, 30), maxiter=_RESTARTS)
+        except ArpackNoConvergence:
+            return None
+        farthest = 1 / values[0]  # the distance of the smallest of the eigenvalues to the shift
+        if exceeding(shift - farthest * (1 - RESOLVED)) >= size:
+            return None  # of equal eigenvalues Lanczos iterations may find one only
+        return np.ascontiguousarray(scipy.linalg.qr(V[:, ::-1], mode="economic", check_finite=False)[0])
 
     def _graded(self, ratio: float) -> FloatArray:
         """All eigenvectors of B - ratio T, largest first, where some directions have next to no scatter."""

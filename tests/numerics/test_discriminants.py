@@ -7,8 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
+from scipy.sparse.linalg import eigsh
 
-from raysel.numerics.discriminants import LARGEST_RATIO, Scatters, maximize_trace_ratio, scatter_range, shared_ratio
+from raysel.numerics.discriminants import (
+    LARGE,
+    LARGEST_RATIO,
+    Scatters,
+    maximize_trace_ratio,
+    scatter_range,
+    shared_ratio,
+)
 
 
 def jacobi_singular_values(A):
@@ -182,6 +190,37 @@ def test_newton_finds_the_root(seed, overlap, count):
         B = problem.between @ problem.between.T
         np.testing.assert_allclose(between, np.trace(V.T @ B @ V), atol=1e-12)
         np.testing.assert_allclose(total, np.trace(V.T @ (np.diag(problem.total) + overlap * B) @ V), atol=1e-12)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.3, 0.9, LARGEST_RATIO])
+@pytest.mark.parametrize(("equal", "size"), [(False, 5), (False, 9), (True, 2), (True, 5)])
+def test_a_few_eigenvectors_of_a_large_problem_are_those_of_the_dense_form(ratio, equal, size):
+    """Also where more are wanted than B has, and where eigenvalues are equal, of which iterations may miss some."""
+    rng = np.random.default_rng(size)
+    H = np.linalg.qr(rng.standard_normal((LARGE, 6)))[0] * rng.uniform(0.5, 2, 6)
+    total = np.geomspace(3, 0.01, LARGE)
+    if equal:
+        H, total[:6] = np.eye(LARGE, 6) * [2, 2, 1.5, 1.5, 1.5, 1], 3
+    problem = Scatters(H, total, overlap=0.0 if equal else 0.2)
+    V = problem.leading(ratio, size)
+    matrix = problem.difference(ratio)
+    values = np.linalg.eigvalsh(matrix)[::-1][:size]
+    np.testing.assert_allclose(V.T @ V, np.eye(size), atol=1e-12)
+    np.testing.assert_allclose(V.T @ matrix @ V, np.diag(values), atol=1e-12 * np.abs(matrix).max() * LARGE)
+
+
+def test_an_eigenvector_that_iterations_miss_is_noticed(monkeypatch):
+    rng = np.random.default_rng(0)
+    problem = Scatters(rng.standard_normal((LARGE, 4)), rng.uniform(1, 2, LARGE))
+    expected = problem.leading(0.5, 2)
+
+    def without_the_first(operator, k, **options):
+        values, V = eigsh(operator, k + 1, **options)
+        return values[:-1], V[:, :-1]
+
+    monkeypatch.setattr("raysel.numerics.discriminants.eigsh", without_the_first)
+    V = problem.leading(0.5, 2)
+    np.testing.assert_allclose(V @ V.T, expected @ expected.T, atol=1e-10)
 
 
 def test_a_ratio_of_one_is_taken_as_the_limit_from_below():
