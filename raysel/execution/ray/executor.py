@@ -6,6 +6,7 @@ import gc
 import logging
 import os
 import tempfile
+import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,6 +47,8 @@ from raysel.tracking.records import NodeRecord
 
 #: Largest share of the object store for prepared folds; further folds are prepared again by each trial.
 _STORE_SHARE = 0.5
+#: Seconds of work that this process does itself without a cluster: a new worker needs as long for its imports.
+_SHORT = 2.0
 #: Number of times that tasks are cancelled, a second apart, if they do not end.
 _CANCELLATIONS = 10
 
@@ -62,6 +65,8 @@ class RayExecutor(Executor):
         self._watch: HeadWatch | None = None
         self._plan: TrialPlan | None = None
         self._log: StudyLog | None = None
+        #: Seconds in which this process prepared folds.
+        self._preparing = 0.0
 
     def __exit__(self, kind: object, *_: object) -> None:
         head_lost = self._watch.error if self._watch else None
@@ -224,25 +229,37 @@ class RayExecutor(Executor):
         """Prepare inner folds; return the reference to the data of each, and its bytes."""
         data: dict[int, Any] = {}
         sizes: dict[int, int] = {}
+        while self._here and len(data) < len(sets) and self._preparing < _SHORT:
+            started, (fold, i), n = time.monotonic(), sets[len(data)], len(data)
+            try:
+                made = prepare_fold(self._study, fold.inner[i], params)
+            except Exception as raised:
+                raise _unprepared(raised) from raised
+            data[n], sizes[n] = ray.put(made), made.nbytes
+            self._preparing += time.monotonic() - started
+
+        n_here = len(data)
 
         def submit(n: int, node: str) -> Any:
-            fold, i = sets[n]
+            fold, i = sets[n_here + n]
             # Elsewhere if Ray makes it again because its node is lost.
             anywhere = NodeAffinitySchedulingStrategy(node, soft=True)
             prepare = _prepare.options(**self._options, scheduling_strategy=anywhere, num_returns=2)
-            data[n], size = prepare.remote(self._study_ref, fold.inner[i], params)
+            data[n_here + n], size = prepare.remote(self._study_ref, fold.inner[i], params)
             return size
 
-        for n, size, error in self._node_tasks("preparation").run(submit, len(sets)):
+        for n, size, error in self._node_tasks("preparation").run(submit, len(sets) - n_here):
             if error is not None:
-                raise StudyError(f"the folds could not be prepared: {last_line(error)}") from error
-            sizes[n] = size
+                raise _unprepared(error) from error
+            sizes[n_here + n] = size
         return [(data[n], sizes[n]) for n in range(len(sets))]
 
     def run_refits(self, winners: Sequence[tuple[OuterFold, TrialRecord]]) -> Iterator[tuple[RefitRecord, Any]]:
         """Refit winners on their outer training sets, in parallel, and score each once."""
-        if self._instead:
-            yield from self._instead.run_refits(winners)
+        # A refit is one fit, and a trial has several of about that size.
+        short = self._here and sum(record.ended - record.started for _, record in winners) < _SHORT
+        if here := self._instead or (SerialExecutor(self._study) if short else None):
+            yield from here.run_refits(winners)
             return
 
         def submit(n: int, node: str) -> Any:
@@ -282,6 +299,11 @@ class RayExecutor(Executor):
         return check.records() if check else ()
 
     @property
+    def _here(self) -> bool:
+        """Whether this process may do what is short: no cluster is joined, and trials need CPUs alone."""
+        return self._address is None and not self._study.config.search.resources
+
+    @property
     def _options(self) -> dict[str, Any]:
         return task_options(self._study.config.search.needs)
 
@@ -292,6 +314,10 @@ class RayExecutor(Executor):
 
     def _node_tasks(self, what: str) -> NodeTasks:
         return NodeTasks(self._cluster, what, self._tasks)
+
+
+def _unprepared(error: Exception) -> StudyError:
+    return StudyError(f"the folds could not be prepared: {last_line(error)}")
 
 
 def _trial_name(trial: Any) -> str:
