@@ -12,7 +12,8 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-from small_studies import CommandRun, NoUpload, write_digits, write_yaml
+from _pytest.doctest import DoctestItem, DoctestModule
+from small_studies import CommandRun, upload_nothing, write_digits, write_yaml
 
 #: Files that use Ray or the finished study, which each process starts or runs for itself.
 SHARING = {
@@ -20,18 +21,40 @@ SHARING = {
     "tests/cli/test_summary.py",
     "tests/cli/test_tune.py",
     "tests/execution/ray/test_executor.py",
+    "tests/execution/ray/test_session.py",
     "tests/execution/test_resume.py",
     "tests/run/test_course.py",
     "tests/testing/test_executor_suite.py",
     "tests/tracking/test_mlflow_runs.py",
 }
+PACKAGE = Path(__file__).resolve().parent.parent / "raysel"
 #: Folders of files that share a finished comparison, or are short.
 TOGETHER = ("tests/run/", "raysel/")
 
 
+class Doctests:
+    """Plugin for the examples in docstrings, which stand elsewhere than the tests."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path) -> Iterator[None]:
+        """Look for examples in the package's files that have some: other files would be imported for nothing."""
+        collectors = yield
+        if file_path.is_relative_to(PACKAGE) and ">>> " in file_path.read_text(encoding="utf-8"):
+            return collectors
+        return [collector for collector in collectors if not isinstance(collector, DoctestModule)]
+
+    @pytest.fixture(autouse=True)
+    def _bare_studies(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Upload no studies of examples: that takes seconds, and has tests."""
+        if isinstance(request.node, DoctestItem):
+            upload_nothing(monkeypatch)
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw the same examples in every quick run, and let none fail for its time."""
-    hypothesis.settings.register_profile("tests", deadline=None, derandomize=config.option.markexpr == "not slow")
+    """Draw the same examples in every quick run, half as many as usual, and let none fail for its time."""
+    config.pluginmanager.register(Doctests(), "raysel-doctests")
+    quick = config.option.markexpr == "not slow"
+    hypothesis.settings.register_profile("tests", deadline=None, derandomize=quick, max_examples=50 if quick else 100)
     hypothesis.settings.load_profile("tests")
 
 
@@ -103,8 +126,7 @@ def ray_here() -> Iterator[None]:
 @pytest.fixture
 def without_mlflow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Upload nothing to MLflow from this process: each upload imports it for seconds."""
-    for name in ("__init__", "follow", "finish"):
-        monkeypatch.setattr(f"raysel.tracking.upload_process.MLflowUploader.{name}", vars(NoUpload)[name])
+    upload_nothing(monkeypatch)
 
 
 @pytest.fixture(scope="session")

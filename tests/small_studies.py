@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import yaml
 from sklearn.datasets import load_digits
 
@@ -57,6 +58,12 @@ class NoUpload:
 
     def finish(self, patience: float = 0.0) -> dict[str, Any]:
         return {}
+
+
+def upload_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Upload nothing to MLflow from this process."""
+    for name in ("__init__", "follow", "finish"):
+        monkeypatch.setattr(f"raysel.tracking.upload_process.MLflowUploader.{name}", vars(NoUpload)[name])
 
 
 class Watcher:

@@ -93,7 +93,7 @@ def run_study(
     >>> import tempfile
     >>> small = {
     ...     "solver.space": {"alpha": [0.1]}, "cv.outer": 2, "cv.inner": 2, "search.executor": "serial",
-    ...     "solver.params.max_iter": 3, "pictures": [],
+    ...     "solver.params.max_iter": 3, "evaluation.n_features": [16], "pictures": [],
     ... }
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     small["tracking.uri"] = f"sqlite:///{folder}/mlflow.db"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,7 +16,7 @@ from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
 from raysel.execution.trial_plan import trial_plan
 from raysel.study.definition import Study
-from raysel.testing.checks import Check, prepare_study, require, require_same_study, run_by, study_log
+from raysel.testing.checks import Check, FinishedStudy, prepare_study, require, require_same_study, run_by, study_log
 from raysel.tracking.journal import read_journal
 from raysel.tracking.log import Progress
 from raysel.tracking.records import record_from_line
@@ -101,21 +102,34 @@ def _study(folder: Path, sections: Mapping[str, Any], **search: Any) -> Study:
     return prepare_study(folder / "suite.npz", {**config, **sections, "search": limits})
 
 
+def _reference(sections: Mapping[str, Any]) -> tuple[FinishedStudy, str]:
+    """Return the study that the serial executor has run, and the text of its progress at the end."""
+    return _run_serially(json.dumps(sections, sort_keys=True))
+
+
+@cache
+def _run_serially(sections: str) -> tuple[FinishedStudy, str]:
+    with tempfile.TemporaryDirectory() as folder:
+        study = _study(Path(folder), json.loads(sections))
+        finished = run_by(SerialExecutor(study), study, Path(folder, "serial"))
+        return finished, Path(folder, "serial", "progress.json").read_text(encoding="utf-8")
+
+
 def _same_numbers(make: MakeExecutor, sections: Mapping[str, Any]) -> None:
     """Trials, refits and models are those of the serial executor, to the last bit."""
     with tempfile.TemporaryDirectory() as folder:
         study = _study(Path(folder), sections)
-        expected = run_by(SerialExecutor(study), study, Path(folder, "serial"))
+        expected, progress = _reference(sections)
         require_same_study(run_by(make(study), study, Path(folder, "other")), expected)
-        progress = [Path(folder, run, "progress.json").read_text(encoding="utf-8") for run in ("serial", "other")]
-        require(progress[0] == progress[1], f"the progress ends as {progress[1]}, not {progress[0]}.")
+        found = Path(folder, "other", "progress.json").read_text(encoding="utf-8")
+        require(found == progress, f"the progress ends as {found}, not {progress}.")
 
 
 def _resumed_anywhere(make: MakeExecutor, sections: Mapping[str, Any]) -> None:
     """A study that is resumed from any part of its journal has the same result, and computes nothing twice."""
     with tempfile.TemporaryDirectory() as folder:
         study = _study(Path(folder), sections)
-        expected = run_by(SerialExecutor(study), study, Path(folder, "serial"))
+        expected, _ = _reference(sections)
         lines = expected.journal
         for cut in sorted({1, len(lines) // 2, len(lines) - 1}):
             kept = [record_from_line(line) for line in lines[:cut]]
@@ -155,8 +169,7 @@ def _a_time_budget_ends_the_search(make: MakeExecutor) -> None:
         require(plan.n_left > 0, "all trials were made in a microsecond.")
         unlimited = _study(Path(folder), STUDIES["grid"])
         rest = run_by(make(unlimited), unlimited, Path(folder, "rest"), plan.records)
-        expected = run_by(SerialExecutor(unlimited), unlimited, Path(folder, "serial"))
-        require_same_study(rest, expected, journals=False)
+        require_same_study(rest, _reference(STUDIES["grid"])[0], journals=False)
 
 
 def _tasks_are_independent(make: MakeExecutor) -> None:
@@ -205,7 +218,7 @@ def _an_interrupt_leaves_whole_trials(make: MakeExecutor) -> None:
         except KeyboardInterrupt:
             passed = True
         require(passed, "run_trials continues after a KeyboardInterrupt.")
-        expected = run_by(SerialExecutor(study), study, Path(folder, "serial"))
+        expected, _ = _reference(STUDIES["grid"])
         lines = list(read_journal(Path(folder, "run", "journal.jsonl")))
         require(0 < len(lines) < len(expected.journal), f"the journal holds {len(lines)} records.")
         kept = [record for record in map(record_from_line, lines) if isinstance(record, TrialRecord)]

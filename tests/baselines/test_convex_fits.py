@@ -46,6 +46,7 @@ def test_a_converged_fit_is_within_tol_of_the_optimum(method, seed, size, tol):
     assert least * (1 - rounding) <= J <= least * (1 + tol + rounding)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [RFS(0.1), GLSPFS(sparsity=0.1, sparsity_scale="max")], ids=repr)
 def test_on_faces_a_converged_fit_ranks_as_the_optimum_does(method, orl_images):
     X, y, _ = orl_images

@@ -86,7 +86,7 @@ def check_dual(X, y, modalities, loss, norm, C=5.0, atol=1e-4):
         np.testing.assert_allclose(1.0 / model.regularization_, weights[-1], atol=atol)
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(st.integers(0, 10**6), st.sampled_from(["inf", 1, 2]), st.sampled_from(["hinge", "squared"]))
 def test_the_dual_of_random_problems(seed, norm, loss):
     """Weights move by the square root of the gap, which LIBSVM's single precision limits."""

@@ -31,9 +31,9 @@ COLUMNS = ["feature", "index", "row", "column", "score", "rank", "rank_outer0", 
 
 @pytest.fixture(scope="module")
 def exported(finished_study, tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("exported") / "out"
-    assert main([str(finished_study.study), "--top", "5", "--output", str(out)]) == 0
-    return out
+    study = shutil.copytree(finished_study.study, tmp_path_factory.mktemp("exported") / "study")
+    assert main([str(study), "--top", "5"]) == 0
+    return study / "selection-top5"
 
 
 def run(capsys, *arguments: object, status: int = 0) -> tuple[str, str]:
@@ -141,7 +141,8 @@ def test_the_manifest_is_the_journal_recomputed(finished_study, exported):
 
 
 def test_the_model_predicts_and_ranks_as_the_table_says(finished_study, exported):
-    assert {path.name for path in exported.iterdir()} == FILES
+    assert {path.name for path in (finished_study.study / "ranking").iterdir()} == FILES
+    assert {path.name for path in exported.iterdir()} == SELECTED
     assert (exported / "ranking.png").read_bytes().startswith(b"\x89PNG")
     model = raysel.load_model(exported / "model.skops")
     data = load_dataset(finished_study.study.parent / "few.npz")

@@ -256,7 +256,7 @@ def test_no_space_left_is_said_before_anything_starts(here, small_disk, capsys):
     assert set(contents(small_disk)) <= {"study/.lease"}
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("here", "without_mlflow")
 def test_a_disk_that_fills_up_meanwhile_ends_the_study_and_keeps_the_journal(small_disk, capsys):
     study = small_disk / "study"
 

@@ -71,10 +71,11 @@ def write(
     return X, y
 
 
-def study_of(path: Path, judge: str, **evaluation) -> Study:
-    sizes = {} if judge == "native" else {"n_features": [1, 2, 4]}
+def study_of(path: Path, judge: str, final: bool = False, **evaluation) -> Study:
+    sizes = {} if judge == "native" else {"n_features": [1, 4]}
     scored = {**JUDGES[judge], **sizes, "choose_n": "best", "references": False, **evaluation}
     raw = raw_config(path, solver={"name": "linear_svm"}, evaluation=scored, dataset__scaling="zscore")
+    raw["cv"]["final"] = final
     return Study.prepare(config_from_dict(raw))
 
 
@@ -313,7 +314,7 @@ def test_chance_is_the_better_of_the_constant_and_the_stratified_guess(tmp_path)
         )
 
 
-@pytest.mark.parametrize("judge", ["logistic", "forest"])
+@pytest.mark.parametrize("judge", ["logistic", pytest.param("forest", marks=pytest.mark.slow)])
 def test_the_judges_space_is_chosen_by_the_inner_folds_alone(judge, tmp_path):
     """By scikit-learn's grid search, and with scrambled test rows nothing that is chosen or fitted changes."""
     X, y = write(tmp_path / "few.npz", "two classes", shift=0.7)
@@ -322,13 +323,13 @@ def test_the_judges_space_is_chosen_by_the_inner_folds_alone(judge, tmp_path):
     estimator = JUDGES[judge]["estimator"]
     (parameter, values), *_ = estimator["space"].items()
     for fold, refit in zip(study.plan.outer, result.outer, strict=True):
-        scores = np.zeros((len(fold.inner), len(values), 3))
+        scores = np.zeros((len(fold.inner), len(values), 2))
         for i, inner in enumerate(fold.inner):
             scaler = StandardScaler().fit(X[inner.train])
             state = fold.random_state(study.config.seed, i)
             svm = study.solver({}, state).fit(scaler.transform(X[inner.train]), y[inner.train])
             for j, value in enumerate(values):
-                for k, n in enumerate((1, 2, 4)):
+                for k, n in enumerate((1, 4)):
                     best = np.sort(np.argsort(-svm.scores_, kind="stable")[:n])
                     model = judge_class(estimator["name"])(
                         **{**estimator.get("params", {}), parameter: value, "random_state": state}
@@ -397,7 +398,7 @@ def test_a_judge_that_cannot_be_stored_leaves_no_model_and_the_plan_says_so(tmp_
     )
     monkeypatch.syspath_prepend(tmp_path)
     write(tmp_path / "few.npz", "two classes")
-    study = study_of(tmp_path / "few.npz", "knn", estimator="own_judge.J")
+    study = study_of(tmp_path / "few.npz", "knn", final=True, estimator="own_judge.J")
     assert (study.findings.storable, study.findings.untrusted) == (False, ("own_judge.J",))
     assert "model.skops will not be written, because own_judge.J is not trusted" in " ".join(notes(study))
     result = run(study, tmp_path / "run")

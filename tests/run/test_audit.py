@@ -69,7 +69,7 @@ def group(rng):
 @pytest.mark.parametrize("leak", [selection, scaling, duplicates, index, group])
 def test_a_leak_lifts_the_careless_score_only(leak):
     estimator, X, y, settings = leak(np.random.default_rng(1))
-    found = raysel.audit(estimator, X, y, **settings, n_permutations=3, outer=4, inner=2)
+    found = raysel.audit(estimator, X, y, **settings, n_permutations=2, outer=3, inner=2)
     assert found.difference > 0.2
     assert found.honest.mean == pytest.approx(0.5, abs=0.15)  # 80 to 150 samples, SD of a guess up to .056
     assert np.mean(found.honest_permuted) == pytest.approx(0.5, abs=0.15)
@@ -95,17 +95,17 @@ def test_tuning_on_the_test_samples_lifts_the_careless_score_only():
 def test_clean_data_agree_within_the_interval():
     X, y = load_breast_cancer(return_X_y=True)
     estimator = make_pipeline(StandardScaler(), SelectKBest(k=10), LinearSVC(random_state=0))
-    found = raysel.audit(estimator, X, y, space={"linearsvc__C": [0.01, 1.0]}, n_permutations=1, outer=4, inner=2)
+    found = raysel.audit(estimator, X, y, space={"linearsvc__C": [0.01, 1.0]}, n_permutations=1, outer=3, inner=2)
     assert abs(found.difference) <= found.margin
     assert not found.exceeds_interval
-    search = raysel.NestedSearch(estimator, {"linearsvc__C": [0.01, 1.0]}, outer=4, inner=2).fit(X, y)
+    search = raysel.NestedSearch(estimator, {"linearsvc__C": [0.01, 1.0]}, outer=3, inner=2).fit(X, y)
     assert found.honest.mean == search.score_
 
 
 def test_selection_by_all_samples_lifts_the_careless_score_of_a_quantity_only():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 400)), rng.standard_normal(60)
-    found = raysel.audit(make_pipeline(SelectKBest(f_regression, k=5), Ridge()), X, y, metric="r2", n_permutations=3)
+    found = raysel.audit(make_pipeline(SelectKBest(f_regression, k=5), Ridge()), X, y, metric="r2", n_permutations=2)
     assert min(found.careless, *found.careless_permuted) > 0.1
     assert max(found.honest.mean, *found.honest_permuted) < 0
 
@@ -122,7 +122,7 @@ def test_the_careless_score_is_that_of_the_few_lines_that_make_the_mistake():
 
     by_hand = max(careless(k, C) for k in (5, 20) for C in (0.1, 1.0))
     space = {"selectkbest__k": [5, 20], "linearsvc__C": [0.1, 1.0]}
-    found = raysel.audit(pipeline, X, y, space=space, n_permutations=0)
+    found = raysel.audit(pipeline, X, y, space=space, n_permutations=0, outer=3, inner=2)
     assert found.n_careless == 4
     assert found.careless == pytest.approx(by_hand, abs=0.1)  # of other folds
     assert found.careless_permuted == ()

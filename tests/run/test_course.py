@@ -114,6 +114,7 @@ def test_no_test_score_exists_but_the_winners(tmp_path, digits):
             assert np.abs(np.array(refit.record.test_scores) - expected).max() <= 2.001 / len(fold.test)
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_the_study_with_the_journals_own_words(tmp_path, digits):
     if not Path("/dev/full").exists():
         pytest.skip("needs /dev/full, which refuses every byte as a full disk does")

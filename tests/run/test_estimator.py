@@ -32,8 +32,8 @@ from raysel.run.api import prepare_study
 
 X, Y = load_wine(return_X_y=True)
 SCALED = (X - X.mean(axis=0)) / X.std(axis=0)
-OUTER = StratifiedKFold(4, shuffle=True, random_state=1)
-INNER = StratifiedKFold(3, shuffle=True, random_state=2)
+OUTER = StratifiedKFold(3, shuffle=True, random_state=1)
+INNER = StratifiedKFold(2, shuffle=True, random_state=2)
 
 
 def selecting(last):
@@ -108,7 +108,7 @@ def test_each_fold_of_a_regressor_is_that_of_scikit_learns_nested_search(name):
     estimator, space, metric = REGRESSORS[name]
     X, y = load_diabetes(return_X_y=True)
     y = np.stack([y, X[:, 2] ** 2 + X[:, 0]], axis=1) if name == "several quantities" else y
-    outer, inner = KFold(4, shuffle=True, random_state=1), KFold(3, shuffle=True, random_state=2)
+    outer, inner = KFold(3, shuffle=True, random_state=1), KFold(2, shuffle=True, random_state=2)
     search = NestedSearch(estimator, space, outer=outer, inner=inner, metric=metric).fit(X, y)
     reference = GridSearchCV(estimator, space, cv=inner, scoring=metric)
     found = cross_validate(reference, X, y, cv=outer, scoring=metric)

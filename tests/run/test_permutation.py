@@ -133,7 +133,9 @@ def test_labels_move_within_groups_and_folds_do_not_move(tmp_path):
         assert set(before) == set(after)
 
 
-@pytest.mark.parametrize("kind", STUDIES)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.slow) if kind in ("linear svm", "asha") else kind for kind in STUDIES]
+)
 def test_the_true_labels_give_the_figures_of_the_study(kind, tmp_path):
     write_digits(tmp_path / "few.npz", classes=3, each=12)
     raw = raw_config(tmp_path / "few.npz", **STUDIES[kind])

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -81,21 +78,6 @@ def test_the_description_counts_what_will_be_done(digits):
         (line,) = (line for line in lines if line.strip().startswith(fold.name))
         counted = [int(n) for n in re.findall(r"(\d+) (?:train|test)", line)]
         assert counted == [len(index) for index in (fold.train, fold.test) if len(index)]
-
-
-def test_preparing_a_study_needs_neither_ray_nor_mlflow(digits):
-    script = f"""
-import sys
-sys.path.insert(0, {str(Path(__file__).parents[1])!r})
-from pathlib import Path
-from small_studies import make_study
-from raysel.study import cost
-from raysel.cli.plan import describe
-from raysel.run.definition import Comparison
-list(describe(Comparison.of_study(make_study(Path({str(digits)!r})))))
-assert not {{"ray", "mlflow"}} & set(sys.modules)
-"""
-    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_a_fit_of_one_step_is_not_priced_by_its_librarys_iterations(digits, monkeypatch):

@@ -14,7 +14,7 @@ from mlflow.tracking import MlflowClient
 from sklearn.datasets import load_digits
 from sklearn.metrics import average_precision_score, f1_score
 from sklearn.neighbors import KNeighborsClassifier
-from small_studies import make_study, run_serially, timeless, write_digits, write_yaml
+from small_studies import make_study, run_serially, timeless, upload_nothing, write_digits, write_yaml
 
 import raysel
 from raysel import select, tune
@@ -50,13 +50,14 @@ def write_views(path, names=("left", "middle", "right")):
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
-    """A study with all of the keys, run by the command: its folder and what was printed."""
+    """A study with all of the keys, run by the command without upload: its folder and what was printed."""
     folder = tmp_path_factory.mktemp("keys")
     write_views(folder / "few.npz")
     write_yaml(folder / "few.yaml", **CHANGES)
     out = io.StringIO()
     arguments = ["few.yaml", "--output", "study", "--set", "tracking.uri=sqlite:///runs.db"]
-    with contextlib.chdir(folder), contextlib.redirect_stdout(out):
+    with contextlib.chdir(folder), contextlib.redirect_stdout(out), pytest.MonkeyPatch.context() as patch:
+        upload_nothing(patch)
         assert tune.main([*arguments, "--dry-run"]) == 0
         planned = out.getvalue()
         assert tune.main([*arguments, "--verbose"]) == 0

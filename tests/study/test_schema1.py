@@ -91,14 +91,14 @@ def test_a_finished_study_is_read_and_exported(here):
     assert result.stored.study.labels == ["n4", "n8"]
     assert result.stored.study.versions["raysel"] == "0.1.0"
     assert not result.cut
-    assert select.main(["finished", "--output", "kept", "--top", "5"]) == 0
+    assert select.main(["finished", "--top", "5"]) == 0
     assert report.main(["finished"]) == 0
     assert result.plot_scores().get_legend_handles_labels()[1] == ["test ± SD over outer folds"]  # inner: no curve
     with pytest.raises(DataError, match="has no model of outer0: an earlier version of raysel ran the study, or"):
         result.fold_model("outer0")
-    rows = (here / "kept/ranking.csv").read_text().splitlines()
+    rows = (here / "finished/selection-top5/ranking.csv").read_text().splitlines()
     assert len(rows) == 1 + 64
-    manifest = json.loads((here / "kept/manifest.json").read_text())
+    manifest = json.loads((here / "finished/selection-top5/manifest.json").read_text())
     (end,) = (line for line in lines(STORED / "finished") if line["kind"] == "end")
     assert manifest["scores"]["test_mean"] == end["metrics"]["test_accuracy"]
 

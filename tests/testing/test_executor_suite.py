@@ -10,7 +10,11 @@ from raysel.execution.serial import SerialExecutor
 from raysel.testing import executor_checks, parametrize
 
 
-@parametrize(executor_checks("serial", SerialExecutor))
+# A study that is resumed after its first record is computed nearly whole once more, so it is the same numbers twice.
+@parametrize(
+    executor_checks("serial", SerialExecutor),
+    slow=lambda check: check.kind == "numbers" and not check.name.endswith("[grid]"),
+)
 def test_serial(check):
     check()
 

@@ -27,6 +27,12 @@ def lock(tmp_path, monkeypatch) -> Path:
     return tmp_path / ".lease"
 
 
+@pytest.fixture
+def short_lease(monkeypatch) -> None:
+    """For locks that one process at a time asks for, so that none is lost on a slow machine."""
+    monkeypatch.setattr(locks, "LEASE_SECONDS", 0.3)
+
+
 def claim(lock: Path, age: float, pid: int = 4711, host: str = "node7") -> None:
     """Write the lock of a process of another machine, which was last touched so long ago."""
     owner = {"pid": pid, "host": host, "mode": "lease", "token": "0" * 32, "duration": locks.LEASE_SECONDS}
@@ -119,6 +125,7 @@ def take_over(lock: Path) -> FileLock:
     return FileLock(lock)
 
 
+@pytest.mark.usefixtures("lock", "short_lease")
 def test_a_process_that_was_taken_over_writes_nothing_more_to_the_journal(lock):
     path = lock.with_name("journal.jsonl")
     journal = LineWriter(path, FileLock(lock))
@@ -131,6 +138,7 @@ def test_a_process_that_was_taken_over_writes_nothing_more_to_the_journal(lock):
     assert [line["number"] for line in read_journal(path)] == [1, 3]
 
 
+@pytest.mark.usefixtures("lock", "short_lease")
 @pytest.mark.parametrize("where", ["before the check", "after the check"])
 def test_a_process_that_was_taken_over_while_it_wrote_a_file_does_not_write_it(lock, monkeypatch, where):
     path = lock.with_name("progress.json")

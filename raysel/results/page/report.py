@@ -8,6 +8,7 @@ from pathlib import Path
 from raysel.base.registry import OWN, papers, solver_class
 from raysel.config.plain_data import dump_yaml
 from raysel.core import __version__
+from raysel.core.errors import StudyError
 from raysel.core.files import write_result
 from raysel.core.printing import short
 from raysel.results import description, texts
@@ -22,6 +23,8 @@ _LONGEST_REMARK = 600
 
 def write_report(result: StudyResult, path: str | Path | None = None) -> Path:
     """Write the report of a finished study as one HTML file that needs no network."""
+    if path is not None and not (folder := Path(path).absolute().parent).is_dir():  # before the figures are drawn
+        raise StudyError(f"{path} cannot be written: there is no folder {folder}; create it first.")
     html = contents.render_page(page_of(result))
     return write_result(result.directory.report if path is None else path, html.encode("utf-8", "replace"))
 

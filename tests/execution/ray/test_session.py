@@ -107,24 +107,16 @@ def test_other_versions_of_ray_start_as_they_do_by_themselves(monkeypatch):
         assert not hasattr(ray._private.node.Node, session.UNUSED_SERVERS[0])
 
 
-LIGHT = """
-import os
-import ray
-from ray.tune.execution.class_cache import _ActorClassCache
-from raysel.execution.ray.session import ray_session
+@pytest.mark.usefixtures("ray_here")
+def test_a_session_on_this_machine_starts_what_a_study_uses_and_its_actors_take_waiting_workers():
+    class Worker:
+        def environment(self):
+            return ray.get_runtime_context().runtime_env.get("env_vars")
 
-class Worker:
-    def environment(self):
-        return os.environ["MINE"], ray.get_runtime_context().runtime_env.get("env_vars")
-
-os.environ["MINE"] = "here"
-get = _ActorClassCache.get
-with ray_session(None):
-    print(*sorted(ray._private.worker._global_node.all_processes))
-    print(*ray.get(_ActorClassCache().get(Worker).remote().environment.remote()))
-print(_ActorClassCache.get is get)
-"""
-
-
-def test_a_session_on_this_machine_starts_what_a_study_uses_and_its_actors_take_waiting_workers(tmp_path):
-    assert run(tmp_path, LIGHT) == ["gcs_server", "raylet", "here", "None", "True"]
+    assert set(ray._private.worker._global_node.all_processes) == {"gcs_server", "raylet"}
+    get = class_cache._ActorClassCache.get
+    with session.ray_session(None):
+        worker = class_cache._ActorClassCache().get(Worker).remote()
+        assert ray.get(worker.environment.remote()) is None
+        ray.kill(worker)
+    assert class_cache._ActorClassCache.get is get

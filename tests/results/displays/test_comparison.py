@@ -48,7 +48,9 @@ def texts(figure):
     return boxes, ticks
 
 
-@pytest.mark.parametrize(("n_curves", "n_native"), [(12, 2), (3, 0), (0, 4), (1, 0)])
+@pytest.mark.parametrize(
+    ("n_curves", "n_native"), [(12, 2), pytest.param(3, 0, marks=pytest.mark.slow), (0, 4), (1, 0)]
+)
 def test_texts_are_inside_the_figure_and_do_not_overlap(n_curves, n_native):
     shown = of(members_of(n_curves, n_native), missing=["x"])
     for figure in (shown.figure(), shown.headed_figure()):

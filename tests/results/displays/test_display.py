@@ -7,9 +7,12 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 
+import numpy as np
+import pytest
 from matplotlib.figure import Figure
 from no_warnings import no_warnings
 
+from raysel.results.displays.confusion import Confusion
 from raysel.results.displays.display import write_figure
 
 KINDS = ("png", "svg", "pdf")
@@ -24,6 +27,7 @@ for kind in ("png", "svg", "pdf"):
 """
 
 
+@pytest.mark.slow
 def test_two_processes_write_the_same_bytes(tmp_path, monkeypatch):
     other = tmp_path / "other"
     other.mkdir()
@@ -35,7 +39,16 @@ def test_two_processes_write_the_same_bytes(tmp_path, monkeypatch):
         content = (tmp_path / f"confusion.{kind}").read_bytes()
         assert content.startswith(start)
         assert content == (other / f"confusion.{kind}").read_bytes()
-    root = ET.parse(tmp_path / "confusion.svg").getroot()
+
+
+def test_the_same_figure_has_the_same_bytes_and_its_text_is_text(tmp_path):
+    for name in ("one", "two"):
+        figure = Confusion("study", np.array([[9, 1], [2, 8]]), ["one", "two"], 3).headed_figure()
+        for kind in KINDS:
+            write_figure(figure, tmp_path / f"{name}.{kind}")
+    for kind in KINDS:
+        assert (tmp_path / f"one.{kind}").read_bytes() == (tmp_path / f"two.{kind}").read_bytes()
+    root = ET.parse(tmp_path / "one.svg").getroot()
     words = " ".join("".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text"))
     assert "predicted class" in words  # text, not outlines
     assert "study: confusion of the classes" in words

@@ -230,7 +230,7 @@ def test_the_tasks_that_are_not_shown_are_named():
 
 @no_warnings
 @pytest.mark.parametrize("layout", [Matrix(3, 3), Tensor((9,))])
-@pytest.mark.parametrize("n_folds", [1, 2, 30])
+@pytest.mark.parametrize("n_folds", [1, pytest.param(2, marks=pytest.mark.slow), 30])
 def test_extremes_are_drawn_without_a_warning(layout, n_folds):
     draw(figure_of(layout, 9, n_folds=n_folds).headed_figure())
     names = [f"${i}_$ {'long ' * 30}" for i in range(9)]
@@ -241,13 +241,15 @@ def test_extremes_are_drawn_without_a_warning(layout, n_folds):
 @pytest.mark.parametrize(
     ("layout", "n_selected"),
     [
-        (Matrix(8, 8), 64),
-        (Matrix(90, 3), 20),
+        *(pytest.param(Matrix(*shape), n, marks=pytest.mark.slow) for shape, n in (((8, 8), 64), ((90, 3), 20))),
         (Matrix(128, 85), 20),
         (Matrix(3, 90), 270),
-        *((Tensor((30, 1)), n) for n in (20, 30)),
-        *((Tasks({"a" * 50: (20, 9), "b": 3, "c": (2, 30)}), n) for n in (20, 243)),
-        *((Modalities({"a" * 50: 20, "b": 3}), n) for n in (20, 23)),
+        pytest.param(Tensor((30, 1)), 20, marks=pytest.mark.slow),
+        (Tensor((30, 1)), 30),
+        pytest.param(Tasks({"a" * 50: (20, 9), "b": 3, "c": (2, 30)}), 20, marks=pytest.mark.slow),
+        (Tasks({"a" * 50: (20, 9), "b": 3, "c": (2, 30)}), 243),
+        pytest.param(Modalities({"a" * 50: 20, "b": 3}), 20, marks=pytest.mark.slow),
+        (Modalities({"a" * 50: 20, "b": 3}), 23),
     ],
 )
 def test_no_words_leave_the_page(layout, n_selected):
