@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -80,6 +82,14 @@ def ranking(study: Path) -> bytes:
 def ends(study: Path) -> list[str]:
     """How the study's runs ended."""
     return [record["status"] for record in records(study) if record["kind"] == "end"]
+
+
+def runs_in_store(store: Path) -> tuple[Counter[str], set[str]]:
+    """How often MLflow holds each of a study's records, and in which states its runs are."""
+    with sqlite3.connect(store) as database:
+        keys = database.execute("select value from tags where key = 'raysel.key'").fetchall()
+        states = database.execute("select status from runs").fetchall()
+    return Counter(key for (key,) in keys), {state for (state,) in states}
 
 
 def wait_for(what: str | Callable[[], str], true: Callable[[], Any], seconds: float = 240) -> Any:

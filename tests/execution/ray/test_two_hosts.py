@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
-import sqlite3
 import subprocess
 import time
-from collections import Counter
 from pathlib import Path
 
 import pytest
 import yaml
+from cluster_studies import runs_in_store
 from hosts import REPOSITORY, Host, Network
 from small_studies import raw_config, write_digits
 
@@ -115,14 +114,6 @@ def numbers(journal: Path) -> dict:
     return actual
 
 
-def runs(store: Path) -> tuple[Counter, set]:
-    """How often MLflow holds each of the study's records, and in which states."""
-    with sqlite3.connect(store) as database:
-        keys = database.execute("select value from tags where key = 'raysel.key'").fetchall()
-        states = database.execute("select status from runs").fetchall()
-    return Counter(key for (key,) in keys), {state for (state,) in states}
-
-
 def test_hosts_that_come_go_and_die_change_no_number(tmp_path, capsys):
     write_digits(tmp_path / "few.npz")
     (tmp_path / "gated_code.py").write_text(GATED, encoding="utf-8")
@@ -212,7 +203,7 @@ def test_hosts_that_come_go_and_die_change_no_number(tmp_path, capsys):
     assert course.seen.count(" joined: ") == 2
     for noise in ("raylet", "Traceback", ".cc:", "ActorDied", "heartbeat"):
         assert noise not in course.seen
-    keys, states = runs(tmp_path / "mlflow.db")
+    keys, states = runs_in_store(tmp_path / "mlflow.db")
     assert set(keys.values()) == {1}
     assert len(keys) >= len(actual)
     assert states == {"FINISHED"}
