@@ -92,11 +92,11 @@ def runs_in_store(store: Path) -> tuple[Counter[str], set[str]]:
     return Counter(key for (key,) in keys), {state for (state,) in states}
 
 
-def wait_for(what: str | Callable[[], str], true: Callable[[], Any], seconds: float = 240) -> Any:
-    """Wait until something holds, and return it."""
+def wait_for(what: str | Callable[[], str], true: Callable[[], Any], seconds: float = 240, every: float = 0.2) -> Any:
+    """Wait until something holds, for which it looks every so many seconds, and return it."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if found := true():
             return found
-        time.sleep(0.05)
+        time.sleep(every)
     raise AssertionError(f"{what if isinstance(what, str) else what()}: not within {seconds} s")

@@ -1,4 +1,4 @@
-"""A study that the lines of README.md start on two machines and go on with gives the numbers of one, to the last bit."""
+"""A study that README.md's lines start on two machines and go on with gives the numbers of one, to the last bit."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_the_lines_of_the_readme_start_a_study_and_go_on_with_it(cluster, alone)
     assert f"kept; resume with: {command}" in " ".join(cluster.log.read_text().split())
     assert not (study.parent / "left-out").exists()
     # The launcher has started Ray on the worker; the head and it are all that `ray status` lists.
-    wait_for("the worker", lambda: "/2.0 CPU" in cluster.head.run("RAY_AUTH_MODE=token ray status").stdout)
+    wait_for("the worker", lambda: "/2.0 CPU" in cluster.head.run("RAY_AUTH_MODE=token ray status").stdout, every=3)
     hosts = (cluster.user, cluster.head, cluster.worker)
     told = {host.run("stat -c %a ~/.ray/auth_token && cat ~/.ray/auth_token").stdout for host in hosts}
     assert [text[:4] for text in told] == ["600\n"]  # the same on all
@@ -175,7 +175,7 @@ def test_the_lines_of_the_readme_start_a_study_and_go_on_with_it(cluster, alone)
     outside = subprocess.Popen(["sleep", "600"])
     cluster.user.run(in_work(f"ray down -y {CLUSTER}"), timeout=300)
     for host in (cluster.head, cluster.worker):
-        wait_for("the raylet's end", lambda host=host: not host.run("pgrep raylet", check=False).stdout, 90)
+        wait_for("the raylet's end", lambda host=host: not host.run("pgrep raylet", check=False).stdout, 90, every=1)
     assert outside.poll() is None
     outside.kill()
     outside.wait()

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from small_studies import ENDLESS, timeless, write_digits, write_yaml
+from small_studies import ENDLESS, raw_config, run_offline, timeless, write_digits, write_yaml
 
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_journal
@@ -83,12 +83,8 @@ def test_a_larger_sample_uses_what_is_there(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:///mlflow.db")
     write_digits(tmp_path / "few.npz")
     space = {"alpha": {"loguniform": [0.01, 0.5]}, "rank": {"randint": [1, 4]}}
-    write_yaml(
-        tmp_path / "few.yaml",
-        solver__space=space,
-        search={"method": "random", "num_samples": 3, "max_concurrent": 1},
-        pictures=["png"],
-    )
+    search = {"executor": "serial", "method": "random", "num_samples": 3, "max_concurrent": 1}
+    write_yaml(tmp_path / "few.yaml", solver__space=space, search=search, pictures=["png"])
     assert main(["few.yaml", "--output", "small"]) == 0
     small, before = journal(tmp_path / "small"), runs("sqlite:///mlflow.db")
     assert main(["few.yaml", "--resume", "small", "--set", "search.num_samples=7"]) == 0
@@ -101,9 +97,9 @@ def test_a_larger_sample_uses_what_is_there(tmp_path, monkeypatch, capsys):
     assert sum(key.startswith("trial") for key in after) == 7
     assert after["study"][1] == "FINISHED"
 
-    assert main(["few.yaml", "--output", "large", "--set", "search.num_samples=7"]) == 0
-    large, grew = numbers(tmp_path / "large"), numbers(tmp_path / "small")
-    assert grew == large
+    raw = raw_config(solver__space=space, search={**search, "num_samples": 7}, pictures=["png"])
+    run_offline(raw, tmp_path / "large")
+    assert numbers(tmp_path / "small") == numbers(tmp_path / "large")
     capsys.readouterr()
     assert main(["few.yaml", "--resume", "small", "--set", "search.num_samples=2"]) != 0
     assert "5 of the configurations that were tried are not in it" in capsys.readouterr().err

@@ -14,20 +14,19 @@ import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mlflow_servers import COMPOSE, Postgres, compose, composed_server, keys_of, local_study, runs_in
+from mlflow_servers import COMPOSE, Postgres, compose, composed_server, keys_of, local_study
 from small_studies import write_yaml
 
-from raysel.core.credentials import HIDDEN, changed_variables, keep_credentials
+from raysel.core.credentials import HIDDEN, changed_variables
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.journal import Journal, read_records
+from raysel.tracking.journal import read_records
 from raysel.tracking.journal_upload import replay, tracking_status
-from raysel.tracking.upload_process import MLflowUploader
 from raysel.tune import main
 
 #: MLflow checks the password, which takes a while, with each of the requests that a trial's run needs.
@@ -101,7 +100,7 @@ def watched(password: str, since: Path) -> Iterator[list[str]]:
     ended = threading.Event()
 
     def look() -> None:
-        while not ended.wait(0.2):
+        while not ended.wait(0.5):
             for number, arguments, environment in processes() if since.exists() else ():
                 ray = re.search(rb"raylet|gcs_server|ray::|default_worker|ray/_private", arguments)
                 if password.encode() in arguments or (ray and password.encode() in environment):
@@ -214,7 +213,7 @@ def test_a_server_with_users_gets_a_study_and_its_password_goes_nowhere_else(
 
 
 @pytest.mark.slow
-def test_a_database_is_used_directly_with_the_password_in_the_uri_or_in_the_environment(
+def test_studies_that_start_at_once_on_an_empty_database_all_get_it_with_either_form_of_the_password(
     postgres, finished_study, tmp_path
 ):
     postgres.run("createdb", "direct")
@@ -225,32 +224,21 @@ def test_a_database_is_used_directly_with_the_password_in_the_uri_or_in_the_envi
         "in-uri": {"MLFLOW_TRACKING_URI": uri},
         "in-environment": {"MLFLOW_TRACKING_URI": bare, "PGUSER": "mlflow", "PGPASSWORD": postgres.password},
     }
-    for experiment, variables in ways.items():
-        study = tmp_path / experiment
-        with changed_variables(environment_without_others()), watched(postgres.password, study / "config.yaml") as seen:
-            printed = run(folder, "few.yaml", "--output", str(study), "--set", f"name={experiment}", **variables)
-        assert not seen
-        assert "not all runs are uploaded" not in printed
-        assert_uploaded_once(uri, experiment, study, finished_study.study)
-        assert_nowhere(postgres.password, [study], [printed, postgres.run("pg_dump", "direct")])
-
-
-@pytest.mark.slow
-def test_studies_that_start_at_once_on_an_empty_database_all_get_it(postgres, finished_study, tmp_path):
-    postgres.run("createdb", "empty")
-    uri = postgres.uri("empty", password=True)
-    first, *rest = read_records(finished_study.study / "journal.jsonl")
-    uploaders = []
-    for name in "ab":
-        directory = StudyDirectory(tmp_path / name)
-        directory.path.mkdir()
-        with Journal(directory.journal) as journal:
-            for record in (replace(first, id=name, experiment=name, uri=keep_credentials(uri)), *rest):
-                journal.append(record)
-        uploaders.append(MLflowUploader(directory))
-    for uploader in uploaders:
-        assert uploader._process.wait() == 0, tracking_status(uploader._directory)
-    for name in "ab":
-        assert runs_in(uri, name) == keys_of([first, *rest])
-    wrong = replay(StudyDirectory(tmp_path / "a"), uri.replace(postgres.password, "wrong"))
+    with (
+        changed_variables(environment_without_others()),
+        watched(postgres.password, tmp_path / "in-uri/config.yaml") as seen,
+        ThreadPoolExecutor() as threads,
+    ):
+        running = [
+            threads.submit(run, folder, "few.yaml", "--output", str(tmp_path / name), "--set", f"name={name}", **way)
+            for name, way in ways.items()
+        ]
+        printed = [one.result() for one in running]
+    assert not seen
+    for name, text in zip(ways, printed, strict=True):
+        assert "not all runs are uploaded" not in text
+        assert_uploaded_once(uri, name, tmp_path / name, finished_study.study)
+    folders = [tmp_path / name for name in ways]
+    assert_nowhere(postgres.password, folders, [*printed, postgres.run("pg_dump", "direct")])
+    wrong = replay(StudyDirectory(folders[0]), uri.replace(postgres.password, "wrong"))
     assert "refused the user or the password; set PGUSER and PGPASSWORD" in wrong["error"]

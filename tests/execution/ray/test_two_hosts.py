@@ -98,7 +98,7 @@ class Course:
             assert self.process is not None
             assert self.process.poll() is None, self.seen
             assert time.monotonic() < began + seconds, self.seen
-            time.sleep(0.05)
+            time.sleep(0.2)
         return time.monotonic() - began
 
 
