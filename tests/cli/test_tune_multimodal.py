@@ -70,7 +70,7 @@ def test_labels_that_a_fold_lacks_are_noted(capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("here", "without_mlflow")
+@pytest.mark.usefixtures("here", "without_mlflow", "without_report")
 def test_a_study_selects_and_scores_by_the_metric_it_is_given(here, capsys):
     metric = "macro_precision"
     assert tune(f"evaluation.metric={metric}", arguments=["--output", "study"]) == 0

@@ -6,24 +6,22 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
-from mlflow.tracking import MlflowClient
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.metrics import recall_score
-from small_studies import make_study, raw_config, run_offline, run_serially, write_digits
+from small_studies import Watcher, make_study, raw_config, run_offline, run_serially, write_digits
 
+import raysel
 from raysel.base.models import load_model
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.loading import load_dataset
 from raysel.numerics.metrics import metric as named_metric
 from raysel.select import main as select_main
+from raysel.tune import main as tune_main
 
 NATIVE = {"classifier": "native"}
 
@@ -126,31 +124,16 @@ def tab(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_killed_study_of_another_package_s_method_is_resumed_tracked_exported_and_loaded(tab, installed):
-    space = {"floor": {"logspace": [0.01, 10.0, 40]}}
-    raw = raw_config("few.tab", dataset__shape=[8, 8], solver={"name": "class_spread", "space": space})
+@pytest.mark.usefixtures("without_mlflow", "without_report")
+def test_an_interrupted_study_of_another_package_s_method_is_resumed_exported_and_loaded(tab, installed, capsys):
+    raw = raw_config("few.tab", dataset__shape=[8, 8], solver={"name": "class_spread", **STUDIES["class_spread"]})
     raw["evaluation"]["metric"] = "worst_recall"
-    (tab / "few.yaml").write_text(yaml.safe_dump(raw))
-    paths = os.pathsep.join([str(installed), str(Path(__file__).parents[2])])
-    start = [sys.executable, "-m", "raysel.tune", "few.yaml", "--output", "study"]
-    arguments = [*start, "--set", "tracking.uri=sqlite:///own.db"]
-    with subprocess.Popen(arguments, cwd=tab, env={**os.environ, "PYTHONPATH": paths}) as process:
-        journal = tab / "study/journal.jsonl"
-        while process.poll() is None and not (journal.exists() and journal.read_bytes().count(b'"trial"') >= 2):
-            time.sleep(0.005)
-        process.kill()
-    assert not (tab / "study/ranking").exists()
-    resumed = command(tab, installed, "raysel.tune", "--resume", "study")
-    assert resumed.returncode == 0, resumed.stderr
-    assert "worst recall" in resumed.stdout
+    with pytest.raises(KeyboardInterrupt):
+        raysel.run_study(raw, output="study", progress=Watcher(2))
+    assert tune_main(["--resume", "study"]) == 0
+    assert "worst recall" in capsys.readouterr().out
     run_offline(raw, tab / "undisturbed")
     assert results(tab / "study") == results(tab / "undisturbed")
-
-    client = MlflowClient(f"sqlite:///{tab}/own.db")
-    runs = client.search_runs([client.get_experiment_by_name("few").experiment_id], max_results=1000)
-    kinds = Counter(run.data.tags["raysel.kind"] for run in runs)
-    assert kinds == {"study": 1, "trial": 40, "refit": 2, "final": 1}
-    assert {run.info.status for run in runs} == {"FINISHED"}
 
     assert select_main(["study", "--output", "kept", "--top", "5"]) == 0
     files = {"manifest.json", "model.skops", "ranking.csv", "ranking.parquet"}

@@ -87,7 +87,7 @@ def test_the_rivals_run_in_the_same_study(name, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_mlflow")
+@pytest.mark.usefixtures("without_mlflow", "without_report")
 def test_the_commands_print_and_write_each_task_beside_the_mean(tmp_path, monkeypatch, capsys):
     """tune and select on a joined file, with lists of numbers as values; every figure is one of the journal's."""
     monkeypatch.chdir(tmp_path)

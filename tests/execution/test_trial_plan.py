@@ -163,7 +163,7 @@ def trials(records):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_mlflow")
+@pytest.mark.usefixtures("without_mlflow", "without_report")
 def test_a_path_gives_the_scores_of_single_trials_and_grows_by_what_is_new(tune, tmp_path):
     small = tune("path", "--output", f"{tmp_path}/path", "--set", WHOLE.replace(", 2.0", ""))
     grown = tune("path", "--resume", f"{tmp_path}/path", "--set", WHOLE)
