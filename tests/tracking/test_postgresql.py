@@ -8,7 +8,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 import subprocess
 import sys
 import threading
@@ -21,7 +20,6 @@ from typing import Any
 
 import pytest
 from mlflow_servers import COMPOSE, Postgres, compose, composed_server, keys_of, local_study
-from small_studies import write_yaml
 
 from raysel.core.credentials import HIDDEN, changed_variables
 from raysel.tracking.directory import StudyDirectory
@@ -85,25 +83,23 @@ def served(postgres, tmp_path_factory) -> Iterator[tuple[str, str]]:
         yield address, password
 
 
-def processes() -> Iterator[tuple[str, bytes, bytes]]:
-    """Arguments and environment of each process."""
+def processes() -> Iterator[tuple[str, bytes]]:
+    """Arguments of each process."""
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            arguments = (path / "cmdline").read_bytes().replace(b"\0", b" ")
-            yield path.name, arguments, (path / "environ").read_bytes()
+            yield path.name, (path / "cmdline").read_bytes().replace(b"\0", b" ")
 
 
 @contextmanager
 def watched(password: str, since: Path) -> Iterator[list[str]]:
-    """Processes that show a password in their arguments, or Ray's that have it in their environment."""
+    """Processes that show a password in their arguments."""
     found: list[str] = []
     ended = threading.Event()
 
     def look() -> None:
         while not ended.wait(0.5):
-            for number, arguments, environment in processes() if since.exists() else ():
-                ray = re.search(rb"raylet|gcs_server|ray::|default_worker|ray/_private", arguments)
-                if password.encode() in arguments or (ray and password.encode() in environment):
+            for number, arguments in processes() if since.exists() else ():
+                if password.encode() in arguments:
                     found.append(f"{number}: {arguments.decode(errors='replace')[:200]}")
 
     thread = threading.Thread(target=look)
@@ -165,37 +161,30 @@ def test_a_server_with_users_gets_a_study_and_its_password_goes_nowhere_else(
     postgres, served, finished_study, tmp_path, capfd
 ):
     address, password = served
-    folder, study, ray = finished_study.study.parent, tmp_path / "study", Path(f"/tmp/raysel-ray-{os.getpid()}")
-    write_yaml(folder / "on-ray.yaml", search={"max_concurrent": 1}, name="on-ray", solver__space=FEW)
+    folder, study = finished_study.study.parent, tmp_path / "study"
     uri = f"http://ada:{password}@{address}"
     with changed_variables(environment_without_others()), watched(password, study / "journal.jsonl") as seen:
-        printed = run(
-            folder,
-            *("on-ray.yaml", "--output", str(study), "--set", f"tracking.uri={uri}"),
-            PGPASSWORD=password,
-            RAY_raylet_start_wait_time_s="120",  # on a busy machine
-            RAY_TMPDIR=str(ray),
-        )
+        changes = ("--set", "name=served", "--set", f"tracking.uri={uri}")
+        printed = run(folder, "few.yaml", "--output", str(study), *changes)
     assert not seen
     assert tracking_status(StudyDirectory(study))["complete"], tracking_status(StudyDirectory(study))
     assert f"http://{address}/#/experiments" in printed
     variables: dict[str, Any] = {"MLFLOW_TRACKING_USERNAME": "ada", "MLFLOW_TRACKING_PASSWORD": password}
     with changed_variables(environment_without_others() | variables):
-        assert_uploaded_once(f"http://{address}", "on-ray", study, finished_study.study)
+        assert_uploaded_once(f"http://{address}", "served", study, finished_study.study)
         from mlflow.artifacts import download_artifacts  # noqa: PLC0415 - takes seconds
         from mlflow.tracking import MlflowClient  # noqa: PLC0415
 
         client = MlflowClient(f"http://{address}")
-        experiment = client.get_experiment_by_name("on-ray").experiment_id
+        experiment = client.get_experiment_by_name("served").experiment_id
         (final,) = client.search_runs([experiment], "tags.`raysel.kind` = 'final'")
         there = {"tracking_uri": f"http://{address}", "dst_path": str(tmp_path)}
         ranking = Path(download_artifacts(run_id=final.info.run_id, artifact_path="ranking.csv", **there))
         assert ranking.read_bytes() == (study / "ranking" / "ranking.csv").read_bytes()
         assert final.info.artifact_uri.startswith("mlflow-artifacts:/")
     dumps = [postgres.run("pg_dump", name) for name in ("mlflow", "mlflow_auth")]
-    assert "on-ray" in dumps[0]
-    assert_nowhere(password, [study, ray], [printed, *dumps])
-    shutil.rmtree(ray)
+    assert "served" in dumps[0]
+    assert_nowhere(password, [study], [printed, *dumps])
     stored = (study / "config.yaml").read_text()
     assert f"http://{HIDDEN}@{address}" in stored
 
@@ -208,7 +197,7 @@ def test_a_server_with_users_gets_a_study_and_its_password_goes_nowhere_else(
     with changed_variables(environment_without_others() | {"MLFLOW_TRACKING_URI": uri}):
         assert main(["--replay", str(study)]) == 0
     with changed_variables(environment_without_others() | variables):
-        assert_uploaded_once(f"http://{address}", "on-ray", study, finished_study.study)
+        assert_uploaded_once(f"http://{address}", "served", study, finished_study.study)
     assert_nowhere(password, [study], [capfd.readouterr().out])
 
 

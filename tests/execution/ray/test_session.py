@@ -84,7 +84,9 @@ def test_other_versions_of_ray_start_as_they_do_by_themselves(monkeypatch):
 
 
 LIGHT = """
-import os
+import os, secrets
+from contextlib import suppress
+from pathlib import Path
 import ray
 from ray.tune.execution.class_cache import _ActorClassCache
 from raysel.execution.ray.session import ray_session
@@ -93,14 +95,23 @@ class Worker:
     def environment(self):
         return os.environ["MINE"], ray.get_runtime_context().runtime_env.get("env_vars")
 
-os.environ["MINE"] = "here"
+def holders(password):
+    # Other processes that have the password in their environment.
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if int(process.name) != os.getpid() and password in (process / "environ").read_text(errors="replace"):
+                yield (process / "cmdline").read_text()
+
+os.environ |= {"MINE": "here", "PGPASSWORD": secrets.token_hex(), "MLFLOW_TRACKING_PASSWORD": secrets.token_hex()}
 get = _ActorClassCache.get
 with ray_session(None):
     print(*sorted(ray._private.worker._global_node.all_processes))
     print(*ray.get(_ActorClassCache().get(Worker).remote().environment.remote()))
+    passwords = os.environ["PGPASSWORD"], os.environ["MLFLOW_TRACKING_PASSWORD"]
+    print([command for password in passwords for command in holders(password)])
 print(_ActorClassCache.get is get)
 """
 
 
-def test_a_session_on_this_machine_starts_what_a_study_uses_and_its_actors_take_waiting_workers(tmp_path):
-    assert run(tmp_path, LIGHT) == ["gcs_server", "raylet", "here", "None", "True"]
+def test_a_session_on_this_machine_starts_what_a_study_uses_tells_it_no_password_and_takes_waiting_workers(tmp_path):
+    assert run(tmp_path, LIGHT) == ["gcs_server", "raylet", "here", "None", "[]", "True"]

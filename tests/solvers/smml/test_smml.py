@@ -340,16 +340,17 @@ def check(seeds, **gammas):
 
 
 def test_every_random_problem_ends_within_tol():
-    check(range(40))
+    check(range(15))
 
 
 def test_small_gammas_end_within_tol():
-    check(range(1000, 1040), largest=1e-3)
+    check(range(1000, 1015), largest=1e-3)
 
 
 @pytest.mark.slow
 def test_many_random_problems_end_within_tol():
-    check(range(40, 80))
+    check(range(15, 80))
+    check(range(1015, 1040), largest=1e-3)
     check(range(1040, 1080), largest=1e-2)
 
 
