@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -82,11 +84,19 @@ def ends(study: Path) -> list[str]:
     return [record["status"] for record in records(study) if record["kind"] == "end"]
 
 
-def wait_for(what: str | Callable[[], str], true: Callable[[], Any], seconds: float = 240) -> Any:
-    """Wait until something holds, and return it."""
+def runs_in_store(store: Path) -> tuple[Counter[str], set[str]]:
+    """How often MLflow holds each of a study's records, and in which states its runs are."""
+    with sqlite3.connect(store) as database:
+        keys = database.execute("select value from tags where key = 'raysel.key'").fetchall()
+        states = database.execute("select status from runs").fetchall()
+    return Counter(key for (key,) in keys), {state for (state,) in states}
+
+
+def wait_for(what: str | Callable[[], str], true: Callable[[], Any], seconds: float = 240, every: float = 0.2) -> Any:
+    """Wait until something holds, for which it looks every so many seconds, and return it."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if found := true():
             return found
-        time.sleep(0.05)
+        time.sleep(every)
     raise AssertionError(f"{what if isinstance(what, str) else what()}: not within {seconds} s")

@@ -129,6 +129,12 @@ def without_mlflow(monkeypatch: pytest.MonkeyPatch) -> None:
     upload_nothing(monkeypatch)
 
 
+@pytest.fixture
+def without_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write no report.html of a study, whose figures take seconds: tests/results has the tests of reports."""
+    monkeypatch.setattr("raysel.results.page.report.write_final_report", lambda _: None)
+
+
 @pytest.fixture(scope="session")
 def finished_study(tmp_path_factory: pytest.TempPathFactory) -> CommandRun:
     """One study run by the command line in this process, in a folder of its own with its MLflow store."""

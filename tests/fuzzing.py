@@ -56,8 +56,10 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "BaggingClassifier": {"n_estimators": 2, "max_features": 2},
     "BaggingRegressor": {"n_estimators": 2, "max_features": 2},
     "CalibratedClassifierCV": {"estimator": LinearSVC(), "cv": 2},
-    "ExtraTreesClassifier": {"n_estimators": 2},
-    "ExtraTreesRegressor": {"n_estimators": 2},
+    "DecisionTreeClassifier": {"max_depth": 2},
+    "DecisionTreeRegressor": {"max_depth": 2},
+    "ExtraTreesClassifier": {"n_estimators": 2, "max_depth": 2},
+    "ExtraTreesRegressor": {"n_estimators": 2, "max_depth": 2},
     "KNeighborsClassifier": {"algorithm": "brute"},
     "KNeighborsRegressor": {"algorithm": "brute"},
     "LogisticRegressionCV": {"Cs": 2, "cv": 2},
@@ -69,9 +71,9 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "PCA": {"n_components": 2},
     "Pipeline": {"steps": [("scaler", StandardScaler()), ("svm", NuSVC(probability=True))]},
     "RFE": {"estimator": LinearSVC()},
-    "RandomForestClassifier": {"n_estimators": 2},
-    "RandomForestRegressor": {"n_estimators": 2},
-    "SelectFromModel": {"estimator": ExtraTreesClassifier(2)},
+    "RandomForestClassifier": {"n_estimators": 2, "max_depth": 2},
+    "RandomForestRegressor": {"n_estimators": 2, "max_depth": 2},
+    "SelectFromModel": {"estimator": ExtraTreesClassifier(2, max_depth=2)},
     "SelectKBest": {"k": 2},
     "SelectPercentile": {"score_func": chi2},
 }
@@ -94,7 +96,7 @@ def models() -> Iterator[Any]:
     yield FeatureSelector([3.0, 2.0, 0.0, 1.0], 2, ["a", "b", "c", "d"])
     yield ModalityScaler({"a": 1, "b": 3}, "zscore")
     yield RankedClassifier(method("smml"), 2)
-    yield ScikitLearnMethod(ExtraTreesClassifier(2, random_state=0))
+    yield ScikitLearnMethod(ExtraTreesClassifier(2, max_depth=2, random_state=0))
     yield TaskScaler({"a": 2, "b": 2})
 
 

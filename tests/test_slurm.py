@@ -105,14 +105,14 @@ def test_a_cancelled_study_is_submitted_again_and_gives_the_numbers_of_one_machi
     slurm.run(f"scancel --batch --signal=TERM {job}")  # as Slurm does before the end of the job's time
     wait_for(said, lambda: ends(study) == ["interrupted"])
     n_first = len(trials(study))
-    wait_for(said, lambda: not slurm.run("squeue --noheader"))
+    wait_for(said, lambda: not slurm.run("squeue --noheader"), every=1)
     assert "kept; resume with: sbatch conf/cluster/slurm.sh study.yaml --resume out\n" in said()
 
     slurm.hold.unlink()
     job = slurm.run("sbatch --parsable slurm.sh study.yaml --resume out").strip()
     slurm.run("python alone.py")
     # Not `sbatch --wait`, which asks ever more rarely, at last every ten seconds.
-    wait_for(said, lambda: "JobState=COMPLETED" in slurm.run(f"scontrol show job {job}"), 400)
+    wait_for(said, lambda: "JobState=COMPLETED" in slurm.run(f"scontrol show job {job}"), 400, every=1)
     assert 0 < n_first < len(trials(study))
     assert ends(study) == ["interrupted", "finished"]
     assert not list(slurm.work.glob(".ray-token-*"))

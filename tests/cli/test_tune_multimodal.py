@@ -25,7 +25,8 @@ STUDY = {
     "solver": {"name": "smml", "params": {"tol": 1e-6}, "space": {"gamma1": [0.02, 0.2], "gamma2": [0.02, 0.2]}},
     "evaluation": {"classifier": "native", "metric": "macro_f1"},
     "cv": {"outer": 2, "inner": 2},
-    "search": {"method": "path"},
+    "search": {"method": "path", "executor": "serial"},
+    "pictures": [],
     "tracking": {"uri": "sqlite:///mlflow.db"},
 }
 
@@ -69,7 +70,7 @@ def test_labels_that_a_fold_lacks_are_noted(capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("here", "ray_here")
+@pytest.mark.usefixtures("here", "without_mlflow", "without_report")
 def test_a_study_selects_and_scores_by_the_metric_it_is_given(here, capsys):
     metric = "macro_precision"
     assert tune(f"evaluation.metric={metric}", arguments=["--output", "study"]) == 0

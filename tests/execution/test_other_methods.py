@@ -6,22 +6,22 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
-from mlflow.tracking import MlflowClient
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.metrics import recall_score
-from small_studies import make_study, raw_config, run_serially, write_digits
+from small_studies import Watcher, make_study, raw_config, run_offline, run_serially, write_digits
 
+import raysel
+from raysel.base.models import load_model
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.loading import load_dataset
 from raysel.numerics.metrics import metric as named_metric
+from raysel.select import main as select_main
+from raysel.tune import main as tune_main
 
 NATIVE = {"classifier": "native"}
 
@@ -107,15 +107,6 @@ def command(folder, site, *arguments):
     )
 
 
-LONG = {
-    "class_spread": {"solver__space": {"floor": {"logspace": [0.01, 10.0, 80]}}},
-    "sklearn.neighbors.KNeighborsClassifier": {
-        "solver__space": {"n_neighbors": [1, 2, 3, 4, 5, 6, 7, 8], "p": [1.0, 1.5, 2.0, 3.0, 4.0]},
-        "evaluation": NATIVE,
-    },
-}
-
-
 def results(study: Path) -> list:
     """What the refits found."""
     lines = [json.loads(line) for line in (study / "journal.jsonl").read_text().splitlines()]
@@ -123,53 +114,46 @@ def results(study: Path) -> list:
     return sorted([line[key] for key in keys] for line in lines if line["kind"] == "refit")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", LONG)
-def test_a_killed_study_of_another_method_is_resumed_tracked_exported_and_loaded(name, site, tmp_path):
+@pytest.fixture
+def tab(tmp_path, monkeypatch):
+    """A working directory with a few digits in a file that the installed package reads."""
+    monkeypatch.chdir(tmp_path)
     X, y = load_digits(return_X_y=True)
     np.savetxt(tmp_path / "few.tab", np.column_stack([X, y])[:150], delimiter="\t")
-    raw = raw_config("few.tab", dataset__shape=[8, 8], solver={"name": name}, **LONG[name])
-    raw["evaluation"] = {**raw["evaluation"], "metric": "worst_recall"}
-    (tmp_path / "few.yaml").write_text(yaml.safe_dump(raw))
-    undisturbed = command(tmp_path, site, "raysel.tune", "few.yaml", "--output", "undisturbed")
-    assert undisturbed.returncode == 0, undisturbed.stderr
-    assert "worst recall" in undisturbed.stdout
-    paths = os.pathsep.join([str(site), str(Path(__file__).parents[2])])
-    start = [sys.executable, "-m", "raysel.tune", "few.yaml", "--output", "study"]
-    arguments = [*start, "--set", "tracking.uri=sqlite:///own.db"]
-    with subprocess.Popen(arguments, cwd=tmp_path, env={**os.environ, "PYTHONPATH": paths}) as process:
-        journal = tmp_path / "study/journal.jsonl"
-        while process.poll() is None and not (journal.exists() and journal.read_bytes().count(b'"trial"') >= 2):
-            time.sleep(0.005)
-        process.kill()
-    assert not (tmp_path / "study/ranking").exists()
-    resumed = command(tmp_path, site, "raysel.tune", "--resume", "study")
-    assert resumed.returncode == 0, resumed.stderr
-    assert results(tmp_path / "study") == results(tmp_path / "undisturbed")
+    return tmp_path
 
-    client = MlflowClient(f"sqlite:///{tmp_path}/own.db")
-    runs = client.search_runs([client.get_experiment_by_name("few").experiment_id], max_results=1000)
-    kinds = Counter(run.data.tags["raysel.kind"] for run in runs)
-    n_trials = sum(b'"kind":"trial"' in line for line in journal.read_bytes().splitlines())
-    assert kinds == {"study": 1, "trial": n_trials, "refit": 2, "final": 1}
-    assert {run.info.status for run in runs} == {"FINISHED"}
 
-    ranked = name not in RANKS_NOTHING
-    top = ["--top", "5"] if ranked else []
-    exported = command(tmp_path, site, "raysel.select", "study", "--output", "kept", *top)
-    assert exported.returncode == 0, exported.stderr
-    files = {"manifest.json", "model.skops", *(["ranking.csv", "ranking.parquet"] if ranked else [])}
-    assert {path.name for path in (tmp_path / "kept").iterdir()} == files
-    assert ("There is no ranking of the features" in exported.stdout) == (not ranked)
-    (tmp_path / "load.py").write_text(
-        "from raysel import load_dataset, load_model; model = load_model('kept/model.skops'); "
-        "data = load_dataset('few.tab', shape=[8, 8]); print((model.predict(data.X) == data.y).mean() > 0.7)"
-        if name != "class_spread"
-        else "from raysel import load_model; print(load_model('kept/model.skops').method.ranking_.min() == 1)"
+@pytest.mark.slow
+@pytest.mark.usefixtures("without_mlflow", "without_report")
+def test_an_interrupted_study_of_another_package_s_method_is_resumed_exported_and_loaded(tab, installed, capsys):
+    raw = raw_config("few.tab", dataset__shape=[8, 8], solver={"name": "class_spread", **STUDIES["class_spread"]})
+    raw["evaluation"]["metric"] = "worst_recall"
+    with pytest.raises(KeyboardInterrupt):
+        raysel.run_study(raw, output="study", progress=Watcher(2))
+    assert tune_main(["--resume", "study"]) == 0
+    assert "worst recall" in capsys.readouterr().out
+    run_offline(raw, tab / "undisturbed")
+    assert results(tab / "study") == results(tab / "undisturbed")
+
+    assert select_main(["study", "--output", "kept", "--top", "5"]) == 0
+    files = {"manifest.json", "model.skops", "ranking.csv", "ranking.parquet"}
+    assert {path.name for path in (tab / "kept").iterdir()} == files
+    (tab / "load.py").write_text(
+        "from raysel import load_model; print(load_model('kept/model.skops').method.ranking_.min() == 1)"
     )
-    done = command(tmp_path, site, "load")
+    done = command(tab, installed, "load")
     assert done.stdout.strip() == "True", done.stderr
-    if name == "class_spread":
-        done = command(tmp_path, tmp_path, "load")  # where the package is not installed, its class is a stranger
-        assert "raysel_sample.ClassSpread" in done.stderr
-        assert "classes that a package registers under raysel.estimators" in done.stderr
+    done = command(tab, tab, "load")  # where the package is not installed, its class is a stranger
+    assert "raysel_sample.ClassSpread" in done.stderr
+    assert "classes that a package registers under raysel.estimators" in done.stderr
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_method_that_ranks_nothing_is_exported_without_a_ranking(tab, capsys):
+    solver = {"name": "sklearn.neighbors.KNeighborsClassifier", "space": {"n_neighbors": [1, 3]}}
+    run_offline(raw_config("few.tab", dataset__shape=[8, 8], solver=solver, evaluation=NATIVE), tab / "study")
+    assert select_main(["study", "--output", "kept"]) == 0
+    assert {path.name for path in (tab / "kept").iterdir()} == {"manifest.json", "model.skops"}
+    assert "There is no ranking of the features" in capsys.readouterr().out
+    data = load_dataset("few.tab", shape=[8, 8])
+    assert (load_model("kept/model.skops").predict(data.X) == data.y).mean() > 0.7

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from small_studies import ENDLESS, timeless, write_digits, write_yaml
+from small_studies import ENDLESS, raw_config, run_offline, timeless, write_digits, write_yaml
 
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_journal
@@ -38,7 +38,7 @@ def numbers(study: Path) -> dict:
         "trials": sorted((timeless(r) for r in records if r["kind"] == "trial"), key=lambda r: r["id"]),
         "refits": {r["fold"]: timeless(r) for r in records if r["kind"] == "refit"},
         "ranking": (study / "ranking" / "ranking.csv").read_bytes(),
-        "picture": (study / "ranking" / "ranking.png").read_bytes(),
+        "pictures": [path.read_bytes() for path in sorted((study / "ranking").glob("*.png"))],
         "traces": (study / "traces.parquet").read_bytes(),
         "scores": json.loads((study / "ranking" / "manifest.json").read_text())["scores"],
         "noise": [r for r in records if r["kind"] == "noise"],  # once, whatever was cut
@@ -59,36 +59,45 @@ def cut(finished: Path, to: Path, share: float) -> Path:
     return to
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("ray_here")
-@pytest.mark.parametrize(("share", "executor"), [(0.5, "ray"), (0.97, "serial")])
-def test_wherever_the_journal_was_cut_the_end_is_the_same(finished_study, tmp_path, monkeypatch, share, executor):
-    monkeypatch.chdir(finished_study.study.parent)
-    study = cut(finished_study.study, tmp_path / "study", share)
+def resume_where_it_was_cut(finished, study, share, *changes):
+    """Cut a study's journal and resume it: what was there stays, and the numbers are those of the whole study."""
+    cut(finished, study, share)
     whole = (study / "journal.jsonl").read_bytes().split(b"\n")[:-1]
-    uri = f"tracking.uri=sqlite:///{tmp_path}/mlflow.db"
-    assert main(["--resume", str(study), "--set", uri, "--set", f"search.executor={executor}"]) == 0
-    assert (study / "journal.jsonl").read_bytes().split(b"\n")[: len(whole)] == whole  # what was there stays
-    assert numbers(study) == numbers(finished_study.study)
+    assert main(["--resume", str(study), *(part for change in changes for part in ("--set", change))]) == 0
+    assert (study / "journal.jsonl").read_bytes().split(b"\n")[: len(whole)] == whole
+    assert numbers(study) == numbers(finished)
     ids = [r["id"] for r in journal(study) if r["kind"] == "trial"]
     assert len(ids) == len(set(ids)) == 6
-    logged = runs(uri.partition("=")[2])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("without_mlflow", "without_report")
+def test_a_journal_that_was_cut_between_the_refits_ends_the_same(finished_study, tmp_path, monkeypatch):
+    monkeypatch.chdir(finished_study.study.parent)
+    resume_where_it_was_cut(finished_study.study, tmp_path / "study", 0.97)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("ray_here", "without_report")
+def test_a_journal_that_was_cut_between_the_trials_ends_the_same_on_ray(finished_study, tmp_path, monkeypatch):
+    monkeypatch.chdir(finished_study.study.parent)
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    changes = f"tracking.uri={uri}", "search.executor=ray"
+    resume_where_it_was_cut(finished_study.study, tmp_path / "study", 0.5, *changes)
+    logged = runs(uri)
     assert len(logged) == 10
     assert {status for _, status, _ in logged.values()} == {"FINISHED"}
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_report")
 def test_a_larger_sample_uses_what_is_there(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:///mlflow.db")
     write_digits(tmp_path / "few.npz")
     space = {"alpha": {"loguniform": [0.01, 0.5]}, "rank": {"randint": [1, 4]}}
-    write_yaml(
-        tmp_path / "few.yaml",
-        solver__space=space,
-        search={"method": "random", "num_samples": 3, "max_concurrent": 1},
-        pictures=["png"],
-    )
+    search = {"executor": "serial", "method": "random", "num_samples": 3, "max_concurrent": 1}
+    write_yaml(tmp_path / "few.yaml", solver__space=space, search=search)
     assert main(["few.yaml", "--output", "small"]) == 0
     small, before = journal(tmp_path / "small"), runs("sqlite:///mlflow.db")
     assert main(["few.yaml", "--resume", "small", "--set", "search.num_samples=7"]) == 0
@@ -101,9 +110,9 @@ def test_a_larger_sample_uses_what_is_there(tmp_path, monkeypatch, capsys):
     assert sum(key.startswith("trial") for key in after) == 7
     assert after["study"][1] == "FINISHED"
 
-    assert main(["few.yaml", "--output", "large", "--set", "search.num_samples=7"]) == 0
-    large, grew = numbers(tmp_path / "large"), numbers(tmp_path / "small")
-    assert grew == large
+    raw = raw_config(solver__space=space, search={**search, "num_samples": 7})
+    run_offline(raw, tmp_path / "large")
+    assert numbers(tmp_path / "small") == numbers(tmp_path / "large")
     capsys.readouterr()
     assert main(["few.yaml", "--resume", "small", "--set", "search.num_samples=2"]) != 0
     assert "5 of the configurations that were tried are not in it" in capsys.readouterr().err
@@ -149,7 +158,7 @@ def test_a_half_written_line_is_cut_before_the_next(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_mlflow")
+@pytest.mark.usefixtures("without_mlflow", "without_report")
 def test_a_time_budget_ends_the_trials_and_a_quiet_resume_makes_the_rest(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     write_digits(tmp_path / "few.npz")
@@ -162,7 +171,7 @@ def test_a_time_budget_ends_the_trials_and_a_quiet_resume_makes_the_rest(tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_mlflow")
+@pytest.mark.usefixtures("without_mlflow", "without_report")
 def test_too_many_failures_end_a_study(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_digits(tmp_path / "few.npz")
@@ -180,6 +189,7 @@ def test_too_many_failures_end_a_study(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_mlflow", "without_report")
 def test_a_trial_over_its_time_is_ended(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_digits(tmp_path / "few.npz")
@@ -190,11 +200,11 @@ def test_a_trial_over_its_time_is_ended(tmp_path, monkeypatch):
             "params": {"gamma1": 0.01, "gamma2": 0.01, "tol": 0.0},
             "space": {"max_iter": [2, ENDLESS["params"]["max_iter"]]},
         },
-        search={"trial_timeout": 20.0},
+        search__trial_timeout=20.0,
     )
-    assert main(["few.yaml", "--output", "study", "--set", "search.trial_timeout=4.0"]) == 0
+    assert main(["few.yaml", "--output", "study", "--set", "search.trial_timeout=1.0"]) == 0
     trials = {r["params"]["max_iter"]: r for r in journal(tmp_path / "study") if r["kind"] == "trial"}
     assert trials[2]["status"] == "finished"
     assert trials[10_000_000]["status"] == "failed"
     for fold in trials[10_000_000]["folds"].values():
-        assert "TimeoutError: over search.trial_timeout: 4 s" in fold["error"]
+        assert "TimeoutError: over search.trial_timeout: 1 s" in fold["error"]

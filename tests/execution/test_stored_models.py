@@ -206,12 +206,12 @@ REAL = {
     },
     "MSRCv1_6v.npz": {
         "dataset": {"scaling": "zscore_sqrt_width"},
-        "solver": {**SMML, "params": {"tol": 1e-3}},
+        "solver": SMML,
         "evaluation": NATIVE,
     },
     "MSRCv2_6v_multilabel.npz": {
         "dataset": {"exclude_labels": ["horse"], "scaling": "zscore_sqrt_width"},
-        "solver": {**SMML, "params": {"tol": 1e-3}},
+        "solver": SMML,
         "evaluation": {**KNN, "n_features": [50, 200], "metric": "micro_f1"},
     },
     "faces": {
@@ -231,7 +231,7 @@ REAL = {
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real data sets of RAYSEL_DATA")
 @pytest.mark.parametrize(("name", "rule"), [*((name, "one_se") for name in REAL), ("ORL.npz", "mean")])
 def test_real_models_have_the_scores_that_are_recorded(name, rule, tmp_path):
-    raw = {**SMALL, "cv": {"outer": 3, "inner": 2}, **REAL[name]}
+    raw = {**SMALL, **REAL[name]}
     if name.endswith(".npz"):
         raw["dataset"] = {"path": str(DATA / name), **raw.get("dataset", {})}
     if raw["evaluation"] != NATIVE:

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -30,15 +29,17 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess:
 
 def test_a_driver_killed_at_random_moments_comes_to_the_same_end(tmp_path):
     write_digits(tmp_path / "few.npz")
-    write_yaml(tmp_path / "few.yaml", solver__params={"max_iter": 60, "tol": 0.0}, search={}, pictures=["png"])
-    done = run(tmp_path, sys.executable, str(EXPERIMENTS / "kill_driver.py"), "--kills", "1", "few.yaml")
+    write_yaml(tmp_path / "few.yaml", solver__params={"max_iter": 60, "tol": 0.0}, pictures=["png"])
+    done = run(
+        tmp_path, sys.executable, str(EXPERIMENTS / "kill_driver.py"), *("--kills", "1", "--seed", "5"), "few.yaml"
+    )
     assert done.returncode == 0, done.stderr
     assert "1 kills: the same trials, refits, scores, ranking and picture to the last bit" in done.stdout
 
 
 def test_ten_seconds_of_grace_are_enough(tmp_path):
     write_digits(tmp_path / "few.npz")
-    write_yaml(tmp_path / "long.yaml", solver=ENDLESS, search={})
+    write_yaml(tmp_path / "long.yaml", solver=ENDLESS)
     study = tmp_path / "study"
     process = subprocess.Popen(
         [*TUNE, "long.yaml", "--output", str(study)], cwd=tmp_path, stderr=subprocess.PIPE, text=True
@@ -61,20 +62,7 @@ def test_ten_seconds_of_grace_are_enough(tmp_path):
     assert kinds == [("study", None), ("trial", "null"), ("end", "interrupted")]
 
 
-def test_two_studies_at_once_do_not_disturb_each_other(tmp_path):
-    write_digits(tmp_path / "few.npz")
-    write_yaml(tmp_path / "few.yaml")
-    both = [subprocess.Popen([*TUNE, "few.yaml", "--output", f"study{i}", "--quiet"], cwd=tmp_path) for i in range(2)]
-    assert [process.wait() for process in both] == [0, 0]
-    one, other = ((tmp_path / f"study{i}" / "ranking" / "ranking.csv").read_bytes() for i in range(2))
-    assert one == other
-    with sqlite3.connect(tmp_path / "mlflow.db") as store:
-        states = [state for (state,) in store.execute("select status from runs")]
-        tags = "select value from tags where run_uuid = runs.run_uuid and key = "
-        keys = store.execute(f"select ({tags}'raysel.study'), ({tags}'raysel.key') from runs").fetchall()
-    assert (len(states), set(states), len(set(keys))) == (20, {"FINISHED"}, 20)
-
-
+@pytest.mark.usefixtures("without_mlflow", "without_report")
 def test_a_full_disk_stops_a_study_that_goes_on_when_there_is_room(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     small = tmp_path / "small"
@@ -83,7 +71,7 @@ def test_a_full_disk_stops_a_study_that_goes_on_when_there_is_room(tmp_path, mon
         pytest.skip("needs the right to mount a small file system")
     try:
         write_digits(tmp_path / "few.npz")
-        space = {"alpha": [0.01, 0.02, 0.05, 0.1], "rank": [1, 2, 3]}
+        space = {"alpha": [0.01, 0.02, 0.05], "rank": [1, 2]}
         write_yaml(tmp_path / "few.yaml", solver__params={"max_iter": 200, "tol": 0.0}, solver__space=space)
         study, filler = small / "study", small / "filler"
         process = subprocess.Popen(
@@ -99,12 +87,12 @@ def test_a_full_disk_stops_a_study_that_goes_on_when_there_is_room(tmp_path, mon
         assert f"the journal {study}/journal.jsonl cannot be written: No space left on device" in err
         assert "Traceback" not in err
         before = trials(study)
-        assert 1 <= len(before) < 12
+        assert 1 <= len(before) < 6
 
         filler.unlink()
         assert main(["--resume", str(study)]) == 0
         assert trials(study)[: len(before)] == before
-        assert len(trials(study)) == 12
+        assert len(trials(study)) == 6
         assert (study / "ranking" / "ranking.csv").exists()
     finally:
         run(tmp_path, "umount", "--lazy", str(small))  # whatever still looks at it

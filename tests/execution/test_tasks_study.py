@@ -87,6 +87,7 @@ def test_the_rivals_run_in_the_same_study(name, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_mlflow", "without_report")
 def test_the_commands_print_and_write_each_task_beside_the_mean(tmp_path, monkeypatch, capsys):
     """tune and select on a joined file, with lists of numbers as values; every figure is one of the journal's."""
     monkeypatch.chdir(tmp_path)
@@ -98,7 +99,7 @@ def test_the_commands_print_and_write_each_task_beside_the_mean(tmp_path, monkey
         "solver": {"name": "mtda", "space": {"n_components": [[2, 9], [1, 2]]}},
         "cv": {"outer": 2, "inner": 2},
         "search": {"executor": "serial"},
-        "tracking": {"uri": "sqlite:///runs/mlflow.db"},
+        "pictures": [],
     }
     Path("joined.yaml").write_text(yaml.safe_dump(raw))
     assert tune.main(["joined.yaml", "--output", "study"]) == 0

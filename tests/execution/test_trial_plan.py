@@ -150,7 +150,6 @@ def tune(tmp_path):
             solver={"name": "smml", "params": {"tol": 1e-7}, "space": {"gamma1": [0.02], "gamma2": [0.02]}},
             evaluation={"classifier": "native"},
             search__method=method,
-            tracking={"uri": f"sqlite:///{tmp_path}/mlflow.db"},
         )
         (tmp_path / f"{method}.yaml").write_text(json.dumps(raw))
         assert main([str(tmp_path / f"{method}.yaml"), *arguments]) == 0
@@ -164,6 +163,7 @@ def trials(records):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_mlflow", "without_report")
 def test_a_path_gives_the_scores_of_single_trials_and_grows_by_what_is_new(tune, tmp_path):
     small = tune("path", "--output", f"{tmp_path}/path", "--set", WHOLE.replace(", 2.0", ""))
     grown = tune("path", "--resume", f"{tmp_path}/path", "--set", WHOLE)

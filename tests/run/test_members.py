@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -168,20 +169,32 @@ def test_a_directory_that_is_not_empty_is_left_alone(finished, here):
 
 
 ON_RAY = """
+import signal, sys
 import ray
 from raysel import run_comparison
+def own(*_): pass
+signal.signal(signal.SIGTERM, own)
 started, init = [], ray.init
 ray.init = lambda *a, **k: started.append(1) or init(*a, **k)
 run_comparison("ray.yaml", output="ray", progress=False)
-print(len(started), ray.is_initialized())
+print(len(started), ray.is_initialized(), signal.getsignal(signal.SIGTERM) is own)
+print("ray.air.integrations.mlflow" in sys.modules, "mlflow" in sys.modules)
 """
 
 
 @pytest.mark.slow
-def test_ray_is_started_once_for_all_members(finished, here):
+def test_ray_is_started_once_for_all_members_and_leaves_the_process_as_it_was(finished, here):
     write_comparison_config(here / "ray.yaml", search={"max_concurrent": 2})
-    done = subprocess.run([sys.executable, "-c", ON_RAY], cwd=here, capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["1", "False"], done.stderr
+    token = here / ".ray/auth_token"
+    token.parent.mkdir()
+    token.write_text("a" * 64)
+    token.chmod(0o644)  # as Ray made it in an earlier session
+    environment = {name: value for name, value in os.environ.items() if name != "RAY_AUTH_MODE"} | {"HOME": str(here)}
+    command = [sys.executable, "-c", ON_RAY]
+    done = subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["1", "False", "True", "False", "False"], done.stderr
+    assert token.read_text() == "a" * 64
+    assert token.stat().st_mode & 0o777 == 0o600
     for folder in FOLDERS:
         assert found(here / "ray" / folder) == found(finished.study / folder)
 

@@ -248,10 +248,10 @@ def test_a_comparison_is_prepared_again_from_its_directory_with_a_configuration_
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_mlflow")
 def test_a_comparison_of_arrays_runs_and_resumes_from_its_directory(tmp_path, digits):
     X, y, _ = digits
     raw = compared(without_data(), F=("fisher_score",), T=("t_test",))
-    raw |= {"tracking": {"uri": f"sqlite:///{tmp_path}/mlflow.db"}, "pictures": []}
     ran = raysel.run_comparison(raw, X=X, y=y, output=tmp_path / "both", progress=False)
     assert set(ran.studies) == {"F", "T"}
     shutil.move(tmp_path / "both", tmp_path / "moved")

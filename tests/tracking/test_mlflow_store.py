@@ -18,7 +18,7 @@ from raysel.tracking.places import check_store
 
 #: Makes a store in children, kills each at another moment, and opens the store again as raysel does.
 KILLS = """
-import os, random, signal, sys, time
+import os, signal, sys, time
 
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # loaded before the time is taken
 from mlflow.tracking import MlflowClient
@@ -52,12 +52,13 @@ def run(make, uri, seconds=None):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-folder, moments, make = sys.argv[2], random.Random(0), {"raysel": by_raysel, "mlflow": by_mlflow}[sys.argv[1]]
+folder, make = sys.argv[2], {"raysel": by_raysel, "mlflow": by_mlflow}[sys.argv[1]]
 started = time.monotonic()
 run(make, f"sqlite:///{folder}/whole.db")
 longest, killed, i = time.monotonic() - started, 0, 0
-while killed < 8:
-    i, moment = i + 1, moments.uniform(0, longest)
+shares = (0.2, 0.5, 0.85)  # MLflow makes tables all the time, raysel moves a whole store into place at the end
+while killed < len(shares):
+    i, moment = i + 1, shares[killed] * longest
     if run(make, f"sqlite:///{folder}/{i}.db", moment) == -signal.SIGKILL:
         killed += 1
     else:
@@ -95,7 +96,7 @@ def open_store(path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("maker", ["raysel", "mlflow"])
-def test_a_store_works_after_a_kill_at_any_moment_of_its_making(tmp_path, maker):
+def test_a_store_works_after_a_kill_early_or_late_in_its_making(tmp_path, maker):
     command = [sys.executable, "-c", KILLS, maker, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -8,26 +8,23 @@ import json
 import os
 import re
 import secrets
-import shutil
 import subprocess
 import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mlflow_servers import COMPOSE, Postgres, compose, composed_server, keys_of, local_study, runs_in
-from small_studies import write_yaml
+from mlflow_servers import COMPOSE, Postgres, compose, composed_server, keys_of, local_study
 
-from raysel.core.credentials import HIDDEN, changed_variables, keep_credentials
+from raysel.core.credentials import HIDDEN, changed_variables
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.journal import Journal, read_records
+from raysel.tracking.journal import read_records
 from raysel.tracking.journal_upload import replay, tracking_status
-from raysel.tracking.upload_process import MLflowUploader
 from raysel.tune import main
 
 #: MLflow checks the password, which takes a while, with each of the requests that a trial's run needs.
@@ -86,25 +83,23 @@ def served(postgres, tmp_path_factory) -> Iterator[tuple[str, str]]:
         yield address, password
 
 
-def processes() -> Iterator[tuple[str, bytes, bytes]]:
-    """Arguments and environment of each process."""
+def processes() -> Iterator[tuple[str, bytes]]:
+    """Arguments of each process."""
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            arguments = (path / "cmdline").read_bytes().replace(b"\0", b" ")
-            yield path.name, arguments, (path / "environ").read_bytes()
+            yield path.name, (path / "cmdline").read_bytes().replace(b"\0", b" ")
 
 
 @contextmanager
 def watched(password: str, since: Path) -> Iterator[list[str]]:
-    """Processes that show a password in their arguments, or Ray's that have it in their environment."""
+    """Processes that show a password in their arguments."""
     found: list[str] = []
     ended = threading.Event()
 
     def look() -> None:
-        while not ended.wait(0.2):
-            for number, arguments, environment in processes() if since.exists() else ():
-                ray = re.search(rb"raylet|gcs_server|ray::|default_worker|ray/_private", arguments)
-                if password.encode() in arguments or (ray and password.encode() in environment):
+        while not ended.wait(0.5):
+            for number, arguments in processes() if since.exists() else ():
+                if password.encode() in arguments:
                     found.append(f"{number}: {arguments.decode(errors='replace')[:200]}")
 
     thread = threading.Thread(target=look)
@@ -166,37 +161,30 @@ def test_a_server_with_users_gets_a_study_and_its_password_goes_nowhere_else(
     postgres, served, finished_study, tmp_path, capfd
 ):
     address, password = served
-    folder, study, ray = finished_study.study.parent, tmp_path / "study", Path(f"/tmp/raysel-ray-{os.getpid()}")
-    write_yaml(folder / "on-ray.yaml", search={"max_concurrent": 1}, name="on-ray", solver__space=FEW)
+    folder, study = finished_study.study.parent, tmp_path / "study"
     uri = f"http://ada:{password}@{address}"
     with changed_variables(environment_without_others()), watched(password, study / "journal.jsonl") as seen:
-        printed = run(
-            folder,
-            *("on-ray.yaml", "--output", str(study), "--set", f"tracking.uri={uri}"),
-            PGPASSWORD=password,
-            RAY_raylet_start_wait_time_s="120",  # on a busy machine
-            RAY_TMPDIR=str(ray),
-        )
+        changes = ("--set", "name=served", "--set", f"tracking.uri={uri}")
+        printed = run(folder, "few.yaml", "--output", str(study), *changes)
     assert not seen
     assert tracking_status(StudyDirectory(study))["complete"], tracking_status(StudyDirectory(study))
     assert f"http://{address}/#/experiments" in printed
     variables: dict[str, Any] = {"MLFLOW_TRACKING_USERNAME": "ada", "MLFLOW_TRACKING_PASSWORD": password}
     with changed_variables(environment_without_others() | variables):
-        assert_uploaded_once(f"http://{address}", "on-ray", study, finished_study.study)
+        assert_uploaded_once(f"http://{address}", "served", study, finished_study.study)
         from mlflow.artifacts import download_artifacts  # noqa: PLC0415 - takes seconds
         from mlflow.tracking import MlflowClient  # noqa: PLC0415
 
         client = MlflowClient(f"http://{address}")
-        experiment = client.get_experiment_by_name("on-ray").experiment_id
+        experiment = client.get_experiment_by_name("served").experiment_id
         (final,) = client.search_runs([experiment], "tags.`raysel.kind` = 'final'")
         there = {"tracking_uri": f"http://{address}", "dst_path": str(tmp_path)}
         ranking = Path(download_artifacts(run_id=final.info.run_id, artifact_path="ranking.csv", **there))
         assert ranking.read_bytes() == (study / "ranking" / "ranking.csv").read_bytes()
         assert final.info.artifact_uri.startswith("mlflow-artifacts:/")
     dumps = [postgres.run("pg_dump", name) for name in ("mlflow", "mlflow_auth")]
-    assert "on-ray" in dumps[0]
-    assert_nowhere(password, [study, ray], [printed, *dumps])
-    shutil.rmtree(ray)
+    assert "served" in dumps[0]
+    assert_nowhere(password, [study], [printed, *dumps])
     stored = (study / "config.yaml").read_text()
     assert f"http://{HIDDEN}@{address}" in stored
 
@@ -209,12 +197,12 @@ def test_a_server_with_users_gets_a_study_and_its_password_goes_nowhere_else(
     with changed_variables(environment_without_others() | {"MLFLOW_TRACKING_URI": uri}):
         assert main(["--replay", str(study)]) == 0
     with changed_variables(environment_without_others() | variables):
-        assert_uploaded_once(f"http://{address}", "on-ray", study, finished_study.study)
+        assert_uploaded_once(f"http://{address}", "served", study, finished_study.study)
     assert_nowhere(password, [study], [capfd.readouterr().out])
 
 
 @pytest.mark.slow
-def test_a_database_is_used_directly_with_the_password_in_the_uri_or_in_the_environment(
+def test_studies_that_start_at_once_on_an_empty_database_all_get_it_with_either_form_of_the_password(
     postgres, finished_study, tmp_path
 ):
     postgres.run("createdb", "direct")
@@ -225,32 +213,21 @@ def test_a_database_is_used_directly_with_the_password_in_the_uri_or_in_the_envi
         "in-uri": {"MLFLOW_TRACKING_URI": uri},
         "in-environment": {"MLFLOW_TRACKING_URI": bare, "PGUSER": "mlflow", "PGPASSWORD": postgres.password},
     }
-    for experiment, variables in ways.items():
-        study = tmp_path / experiment
-        with changed_variables(environment_without_others()), watched(postgres.password, study / "config.yaml") as seen:
-            printed = run(folder, "few.yaml", "--output", str(study), "--set", f"name={experiment}", **variables)
-        assert not seen
-        assert "not all runs are uploaded" not in printed
-        assert_uploaded_once(uri, experiment, study, finished_study.study)
-        assert_nowhere(postgres.password, [study], [printed, postgres.run("pg_dump", "direct")])
-
-
-@pytest.mark.slow
-def test_studies_that_start_at_once_on_an_empty_database_all_get_it(postgres, finished_study, tmp_path):
-    postgres.run("createdb", "empty")
-    uri = postgres.uri("empty", password=True)
-    first, *rest = read_records(finished_study.study / "journal.jsonl")
-    uploaders = []
-    for name in "ab":
-        directory = StudyDirectory(tmp_path / name)
-        directory.path.mkdir()
-        with Journal(directory.journal) as journal:
-            for record in (replace(first, id=name, experiment=name, uri=keep_credentials(uri)), *rest):
-                journal.append(record)
-        uploaders.append(MLflowUploader(directory))
-    for uploader in uploaders:
-        assert uploader._process.wait() == 0, tracking_status(uploader._directory)
-    for name in "ab":
-        assert runs_in(uri, name) == keys_of([first, *rest])
-    wrong = replay(StudyDirectory(tmp_path / "a"), uri.replace(postgres.password, "wrong"))
+    with (
+        changed_variables(environment_without_others()),
+        watched(postgres.password, tmp_path / "in-uri/config.yaml") as seen,
+        ThreadPoolExecutor() as threads,
+    ):
+        running = [
+            threads.submit(run, folder, "few.yaml", "--output", str(tmp_path / name), "--set", f"name={name}", **way)
+            for name, way in ways.items()
+        ]
+        printed = [one.result() for one in running]
+    assert not seen
+    for name, text in zip(ways, printed, strict=True):
+        assert "not all runs are uploaded" not in text
+        assert_uploaded_once(uri, name, tmp_path / name, finished_study.study)
+    folders = [tmp_path / name for name in ways]
+    assert_nowhere(postgres.password, folders, [*printed, postgres.run("pg_dump", "direct")])
+    wrong = replay(StudyDirectory(folders[0]), uri.replace(postgres.password, "wrong"))
     assert "refused the user or the password; set PGUSER and PGPASSWORD" in wrong["error"]

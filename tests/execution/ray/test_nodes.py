@@ -184,7 +184,11 @@ def test_an_autoscaler_starts_the_node_that_trials_have_no_place_without(tmp_pat
         wait_for(log.read_text, lambda: "joined: 2 slots now" in log.read_text(encoding="utf-8"))
         hold.unlink()
         assert study.wait(240) == 0, log.read_text(encoding="utf-8")
-        wait_for("a request is left", lambda: "no resource demands" in head.run("ray status", **environment).stdout)
+
+        def status() -> str:
+            return head.run("ray status", **environment).stdout
+
+        wait_for("a request is left", lambda: "no resource demands" in status(), every=3)
         head.run(f"cd {tmp_path} && python alone.py", timeout=240, **environment)
     assert ends(tmp_path / "study") == ["finished"]
     assert trials(tmp_path / "study") == trials(tmp_path / "alone")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
-import sqlite3
 import subprocess
 import time
-from collections import Counter
 from pathlib import Path
 
 import pytest
 import yaml
+from cluster_studies import runs_in_store
 from hosts import REPOSITORY, Host, Network
 from small_studies import raw_config, write_digits
 
@@ -99,7 +98,7 @@ class Course:
             assert self.process is not None
             assert self.process.poll() is None, self.seen
             assert time.monotonic() < began + seconds, self.seen
-            time.sleep(0.05)
+            time.sleep(0.2)
         return time.monotonic() - began
 
 
@@ -113,14 +112,6 @@ def numbers(journal: Path) -> dict:
             assert key not in actual
             actual[key] = {k: v for k, v in record.items() if k not in ("started", "ended", "cpu_seconds")}
     return actual
-
-
-def runs(store: Path) -> tuple[Counter, set]:
-    """How often MLflow holds each of the study's records, and in which states."""
-    with sqlite3.connect(store) as database:
-        keys = database.execute("select value from tags where key = 'raysel.key'").fetchall()
-        states = database.execute("select status from runs").fetchall()
-    return Counter(key for (key,) in keys), {state for (state,) in states}
 
 
 def test_hosts_that_come_go_and_die_change_no_number(tmp_path, capsys):
@@ -212,7 +203,7 @@ def test_hosts_that_come_go_and_die_change_no_number(tmp_path, capsys):
     assert course.seen.count(" joined: ") == 2
     for noise in ("raylet", "Traceback", ".cc:", "ActorDied", "heartbeat"):
         assert noise not in course.seen
-    keys, states = runs(tmp_path / "mlflow.db")
+    keys, states = runs_in_store(tmp_path / "mlflow.db")
     assert set(keys.values()) == {1}
     assert len(keys) >= len(actual)
     assert states == {"FINISHED"}

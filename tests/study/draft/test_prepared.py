@@ -114,6 +114,7 @@ def test_an_expression_table_loses_no_gene_and_finds_those_that_are_planted(here
     assert "fills 5 cells (0.0005 % of all) of 5 columns, most in" in text
     raw = load_config("study.yaml").to_dict()
     raw["search"]["executor"] = "serial"
+    raw["cv"] |= {"outer": 2, "inner": 2}
     result = run_offline(raw | {"pictures": []}, here / "study")
     names = Study.prepare(draft.config).dataset.feature_names
     assert len(names) == 5001
