@@ -261,13 +261,19 @@ def test_a_tree_with_more_features_than_its_estimator_is_refused(model, tmp_path
     ("arguments", "n_refused", "n_taken"),
     [
         (("linear_svm", "KNeighborsClassifier", "1"), 5, 0),
-        pytest.param((*fuzzing.MODELS, "2"), 100, 1000, marks=pytest.mark.slow, id="every class"),
+        pytest.param(("SVC", "DecisionTreeClassifier", "12"), 50, 200, marks=pytest.mark.slow, id="compiled code"),
+        pytest.param((*fuzzing.MODELS, "1"), 100, 1000, marks=pytest.mark.slow, id="every class"),
     ],
 )
 def test_changed_attributes_crash_nothing(arguments, n_refused, n_taken):
     script = Path(fuzzing.__file__)
     paths = os.pathsep.join([str(script.parents[1]), *filter(None, sys.path)])
-    environment = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    environment = os.environ | {
+        "PYTHONPATH": paths,
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        MAX_DATA_BYTES: "1e9",
+    }
     done = subprocess.run(
         [sys.executable, str(script), *arguments], env=environment, capture_output=True, text=True, check=False
     )
