@@ -56,21 +56,7 @@ def members(experiment: Experiment, path: Path) -> tuple[Row, list[str]]:
             compare |= {f"{name} alone": member | {"dataset.only": [name]} for name in names}
         else:
             compare[label] = member
-        if experiment.fast:
-            _shorten(member["solver"])
     return config | {"compare": compare}, names
-
-
-def _shorten(solver: Row) -> None:
-    """Keep at most four points of a grid."""
-    space: Row = solver.get("space", {})
-    most = 4 if len(space) == 1 else 2
-    for name, values in space.items():
-        listed = values
-        if isinstance(values, dict):
-            low, high, n = values["logspace"]
-            listed = np.geomspace(low, high, n)[n // 3 :].tolist()
-        space[name] = listed[:most]
 
 
 def table(rows: pd.DataFrame, published: pd.DataFrame, data: str, metrics: list[str]) -> pd.DataFrame:

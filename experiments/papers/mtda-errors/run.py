@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.experiment import Experiment, Row, read
+from experiments.experiment import Experiment, Row, read, short_grids
 from experiments.papers import faces
 from experiments.papers.literal_mtda import error, iterate, task_of
 from experiments.protocol import joined_verdict, summary, triple, verdict
@@ -49,7 +49,10 @@ def measure(experiment: Experiment) -> pd.DataFrame:
         changes["compare.LDA-rt.solver.space.n_components"] = [None, *(n for n in SIZES[:-1] if n < min(n_classes))]
         pooled = max(n_classes) * left - 1
         changes["compare.Aggregate.solver.space.n_components"] = [n for n in (39, 79) if n <= pooled] or [pooled]
-        comparison: Any = experiment.compare(f"p{p}", experiment.config("study"), changes)
+        config = experiment.config("study")
+        if experiment.fast:
+            changes |= short_grids(config["compare"], changes)
+        comparison: Any = experiment.compare(f"p{p}", config, changes)
         tables.append(triple(experiment, f"p = {p}", comparison))
         alone = {"pixels": np.array([refit.references["all features"] for refit in comparison.studies["PCA"].outer])}
         for size in LITERAL_SIZES[:1] if experiment.fast else LITERAL_SIZES:
