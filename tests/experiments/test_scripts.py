@@ -51,7 +51,7 @@ ARGUMENTS = {
     "claims/smr-start/run.py": "0 2",
     "claims/stability-noise/run.py": "--draws 2",
     "claims/survival/fuzz_inputs.py": "--minutes 0.02",
-    "claims/survival/kill_comparison.py": f"--kills 2 compare.yaml {TINY}",
+    "claims/survival/kill_comparison.py": f"--kills 1 compare.yaml {TINY}",
 }
 ONE = {"N_PROCESSES = 2": "N_PROCESSES = 1"}
 GROWTH = {"(750, 1500, 3000, 6000)": "(100, 200)"}
@@ -118,7 +118,8 @@ SHORTER = {
         ', "ORL": orl_half()': "",
     },
     "benchmarks/search-overhead/driver_memory.py": {
-        '"name": "short-trials",': '"name": "short-trials", "pictures": [],'
+        '"name": "short-trials",': '"name": "short-trials", "pictures": [],',
+        '"num_samples": trials}': '"num_samples": trials, "executor": "serial"}',
     },
     "benchmarks/search-overhead/nested_orl.py": {
         "[2, 4, 8]}": '[2], "dataset.classes": [1, 2, 3], "cv.outer": 2, "cv.inner": 2, "pictures": []}',

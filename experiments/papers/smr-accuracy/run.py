@@ -112,6 +112,7 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         optimistic=", ".join(f"{data} {digits(value)}" for data, value in own["optimistic"].items()),
         honest=", ".join(f"{data} {digits(value)}" for data, value in own["honest"].items()),
         verdict=joined_verdict([one.holds for one in verdicts.values()]),
+        other_data="PIE in five poses",
         conclusion=conclusion(METHOD, verdicts, "On faces and digits (accuracy)"),
         compared=compared(METHOD, verdicts, own["optimistic"]),
         text=text + " ".join(sentence(data, rows, verdicts[data]) for data, rows in of_each.items()),
