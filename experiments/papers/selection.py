@@ -102,4 +102,4 @@ def curves(ax: Any, rows: pd.DataFrame) -> None:
         ax.plot(at, own["honest"], marker=MARKERS[method], markersize=3, color=colour, linewidth=1, label=method)
         if method == METHOD:
             ax.plot(at, own["optimistic"], "--", color=colour, linewidth=1, label=f"{method}, optimistic")
-    ax.set(xlabel="number of features s", ylabel="test accuracy (axis not from 0)")
+    ax.set(xlabel="number of features s", ylabel="accuracy (axis not from 0)")
