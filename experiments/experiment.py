@@ -104,7 +104,7 @@ class Experiment:
         changes = {"name": f"{self.name}-{re.sub(r'[^A-Za-z0-9._-]', '-', name)}", **changes}
         changes["tracking.uri"] = f"sqlite:///{self.output.absolute()}/mlflow.db"
         if self.fast:
-            changes["search.executor"] = "serial"
+            changes |= {"search.executor": "serial", "pictures": []}
         if (path / "members.json").exists():
             return resume_comparison(path, config, changes, progress=not self.fast)
         return run_comparison(config, changes, output=path, progress=not self.fast)
@@ -133,6 +133,19 @@ def unit_scaled(data: Dataset) -> np.ndarray:
     """Return the pixels of all samples in [0, 1]: less the smallest, by the range; shape (n_samples, n_features)."""
     X = np.asarray(data.X, dtype=np.float64)
     return (X - X.min()) / np.ptp(X)
+
+
+def short_grids(members: Row, changes: Row) -> Row:
+    """Changes that leave two points of each member's grid: two values of its first parameter, one of the others."""
+    shorter = {}
+    for label, member in members.items():
+        for number, (name, values) in enumerate(member["solver"].get("space", {}).items()):
+            key = f"compare.{label}.solver.space.{name}"
+            listed = changes.get(key, values)
+            if isinstance(listed, dict):  # from a third on: the first values are the slowest, and the worst
+                listed = np.geomspace(*listed["logspace"])[listed["logspace"][2] // 3 :].tolist()
+            shorter[key] = listed[: 1 if number else 2]
+    return shorter
 
 
 def _rows(function: Callable[..., Iterable[Row]], unit: Row) -> list[Row]:

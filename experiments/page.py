@@ -41,7 +41,8 @@ Each result has three figures. *Published* is the paper's. *Optimistic* is the t
 mean test score is the best: the test samples have chosen it, so it is too high. *Honest* lets inner folds of the
 training samples choose: it is what a user gets on new samples. A claim to be the best *holds* on a data set if the
 method's honest score is above every rival's, and its difference to the *best other*, the rival with the best inner
-score, has P < .05 after Holm's correction.
+score, has P < .05 after Holm's correction. Scores are accuracies, or macro F1 where samples have several labels: higher
+is better; where a row says error, lower is better.
 
 Rivals are the selectors, projections and kernels of the paper; the figures also show further methods and tuned forms,
 some of which score higher. *Does not hold* says that the claim was not seen here, whether the method is worse or cannot
@@ -51,11 +52,16 @@ SCORES = """## Optimistic and honest scores
 
 Honest score (filled) and optimistic score (hollow) of each method; the papers' own are orange diamonds. SMR and MTDA:
 accuracy of the nearest neighbour; SMML: accuracy, or macro F1 where samples have several labels. p: training images a
-person. In the first panel the labels are permuted, so that nothing can be learnt: honest scores are chance there,
-optimistic ones above it."""
+person. Each panel has its own axis, which does not start at zero: compare positions within a panel only. In the first
+panel the labels are permuted, so that nothing can be learnt: honest scores are chance there, optimistic ones above
+it."""
 COMPARED = """## The papers' methods and the best other
 
-Scores as above; the last column is the P value of the difference of the two honest scores."""
+Accuracies, MTDA's too (1 - error, mean of the tasks), and macro F1 on MSRC-v2 and Scene; P is of the difference of the
+two honest scores. No test score chooses the best other: its honest score may be below other rivals', of which the
+highest is in the last column."""
+STARRED = r"""\* An honest score can be above the optimistic one: inner folds choose a configuration for each training
+set, while the optimistic score has one for all of them."""
 DIFFERENCES = """## What differs from the papers
 
 - A study chooses one configuration and one number of features by its inner scores; the papers draw the best
@@ -65,8 +71,8 @@ DIFFERENCES = """## What differs from the papers
 - MTDA's printed form stays in the range of the total scatter; the literal one, d' = 300, has a row of its own.
 - Chance is the better of two guesses that read no feature: the most frequent class, and labels drawn by their shares.
 - PIE has 68 persons in frontal pose, 68 x 42 pixels (the paper: five poses); mfeat stands for NUS-WIDE and Animal,
-  Scene for TRECVID; MSRC-v1's SIFT has 200 words, not 1230; MSRC-v2 is without the label horse. These differ from
-  the papers' data, so that published figures are beside ours for orientation only."""
+  Scene for TRECVID; MSRC-v1's SIFT has 200 words, not 1230; MSRC-v2 is without the label horse. Published figures of
+  other data are marked in the first table: they are beside ours for orientation only."""
 COMMANDS = """## Run it
 
     RAYSEL_DATA=<folder> python -m experiments.run all          # about six hours on two quiet cores; resumes
@@ -78,6 +84,8 @@ COMMANDS = """## Run it
 def write_page(folder: Path, reports: Mapping[str, Report], results: Mapping[str, pd.DataFrame]) -> None:
     """Write README.md, scores.svg and, from five independent sets on, ranks.svg."""
     parts = [INTRODUCTION, "## What survives", "\n".join(_sentences(reports)), markdown(_table(reports))]
+    if any("*" in one.honest for one in reports.values()):
+        parts.append(STARRED)
     if listed := [one.compared for one in reports.values() if one.compared is not None]:
         parts += [COMPARED, markdown(pd.concat(listed))]
     scored = {name: results[name] for name in SCORED if name in results}
@@ -86,8 +94,7 @@ def write_page(folder: Path, reports: Mapping[str, Report], results: Mapping[str
         with rc_context(STYLE):
             write_figure(folder / "scores", _scores(scored))
     if (ranks := rank_smr(results)) is not None:
-        labels, ranking = ranks
-        figure, sentence = _ranks(labels, ranking)
+        figure, sentence = _ranks(*ranks)
         write_figure(folder / "ranks", figure)
         parts += [sentence, "![ranks](ranks.svg)"]
     parts += [DIFFERENCES, COMMANDS, *_standing(folder)]
@@ -110,10 +117,15 @@ def _sentences(reports: Mapping[str, Report]) -> list[str]:
 
 def _table(reports: Mapping[str, Report]) -> pd.DataFrame:
     return pd.DataFrame([
-        {"claim": one.claim, "verdict": f"**{one.verdict}**", "published": one.published}
+        {"claim": one.claim, "verdict": f"**{one.verdict}**", "published": _published(one)}
         | {"optimistic": one.optimistic, "honest": one.honest, "details": f"[{name}](papers/{name}/README.md)"}
         for name, one in reports.items()
     ])  # fmt: skip
+
+
+def _published(report: Report) -> str:
+    """Published figure, marked where it is of other data."""
+    return f"{report.published} (*other data*: {report.other_data})" if report.other_data else report.published
 
 
 def chosen(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -136,8 +148,11 @@ def _scores(scored: Mapping[str, pd.DataFrame]) -> Figure:
     return figure
 
 
-def rank_smr(results: Mapping[str, pd.DataFrame]) -> tuple[list[str], RankComparison] | None:
-    """Rank the methods that SMR's independent sets have in common; None before both experiments are there."""
+def rank_smr(results: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, RankComparison] | None:
+    """Rank the methods that SMR's independent sets have in common; None before both experiments are there.
+
+    The first value has their honest scores, a row a method, a column a set.
+    """
     if not {"smr-accuracy", "smr-scenes"} <= results.keys():
         return None
     sets = chosen(results["smr-accuracy"]) | {"LSP": chosen(results["smr-scenes"])["LSP"]}  # OT is a part of LSP
@@ -145,16 +160,17 @@ def rank_smr(results: Mapping[str, pd.DataFrame]) -> tuple[list[str], RankCompar
     table = (
         pd.DataFrame({data: rows.set_index("method")["honest"] for data, rows in sets.items()}).dropna().drop(CHANCE)
     )
-    return list(table.index), compare_over_data_sets(table.T.to_numpy())
+    return table, compare_over_data_sets(table.T.to_numpy())
 
 
-def _ranks(labels: list[str], ranking: RankComparison) -> tuple[Figure, str]:
-    n = len(ranking.ranks)
+def _ranks(scores: pd.DataFrame, ranking: RankComparison) -> tuple[Figure, str]:
     sentence = (
-        f"Mean ranks of SMR and its rivals over {n} independent sets (honest scores; Friedman's test P = "
-        f"{ranking.p_value:.2g}; bars join methods that Nemenyi's test at .05 does not tell apart)."
+        f"Mean ranks of {len(scores)} methods over N = {scores.shape[1]} independent sets ({', '.join(scores)}; OT is "
+        "a part of LSP). On each set the method with the highest honest score has rank 1: further left is better. "
+        f"Friedman's test has P = {ranking.p_value:.2g}; bars join methods that Nemenyi's test at .05 does not tell "
+        "apart."
     )
-    short = [label.replace("as raysel sets it", "by raysel") for label in labels]  # the diagram cuts long ones
+    short = [label.replace("as raysel sets it", "by raysel") for label in scores.index]  # the diagram cuts long ones
     diagram = RankDiagram("", short, ranking.mean_ranks, ranking.critical_difference, ranking.groups)
     figure = Figure(figsize=diagram.size)
     diagram.draw(figure.add_axes((0, 0, 1, 1)))

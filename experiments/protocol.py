@@ -206,6 +206,9 @@ class Verdict:
     method: float
     p: float
     holds: bool
+    #: Rival with the best honest score, and that score.
+    highest: str
+    highest_score: float
 
 
 def verdict(results: pd.DataFrame, method: str, rivals: Sequence[str]) -> Verdict:
@@ -217,7 +220,9 @@ def verdict(results: pd.DataFrame, method: str, rivals: Sequence[str]) -> Verdic
     others = chosen.loc[[rival for rival in rivals if rival in chosen.index]].dropna(subset=["honest"])
     best, own = str(others["inner"].idxmax()), float(chosen.loc[method, "honest"])
     p = float(others.loc[best, "p"])
-    return Verdict(best, float(others.loc[best, "honest"]), own, p, bool(own > others["honest"].max() and p < LEVEL))
+    highest = str(others["honest"].idxmax())
+    top = float(others.loc[highest, "honest"])
+    return Verdict(best, float(others.loc[best, "honest"]), own, p, bool(own > top and p < LEVEL), highest, top)
 
 
 def joined_verdict(held: Sequence[bool]) -> str:

@@ -41,6 +41,8 @@ class Report:
     #: Sentence on the method and the best other for the page, and their figures; of the main experiments only.
     conclusion: str = ""
     compared: pd.DataFrame | None = None
+    #: Data of the published figures, where they differ from ours.
+    other_data: str = ""
 
 
 def write_results(folder: Path, results: pd.DataFrame) -> None:
@@ -58,6 +60,8 @@ def write_report(folder: Path, report: Report) -> None:
     """Write table.md, README.md and the figure as SVG and PNG; the same report gives the same bytes."""
     (folder / "table.md").write_text(report.table + "\n", encoding="utf-8")
     lines = [f"# {report.title}", f"**Claim.** {report.claim}", f"**Verdict: {report.verdict}.** {report.text}"]
+    if report.other_data:
+        lines.append(f"**Published figures are of other data**, here for orientation only: {report.other_data}.")
     if report.figure is not None:
         lines.append("![figure](figure.svg)")
         with rc_context(STYLE):
@@ -100,10 +104,16 @@ def conclusion(method: str, verdicts: Mapping[str, Verdict], where: str) -> str:
 
 
 def compared(method: str, verdicts: Mapping[str, Verdict], optimistic: pd.Series) -> pd.DataFrame:
-    """Return a line a data set: the method and the best other; ``optimistic`` scores of the method by data set."""
+    """Return a line a data set: the method, the best other by inner score, and the rival with the best honest score.
+
+    ``optimistic`` are the scores of the method by data set.
+    """
     return pd.DataFrame([
-        {"method": method, "data": data, "optimistic": digits(optimistic[data]), "honest": digits(one.method)}
-        | {"best other": one.best_other, "its honest": digits(one.other), "difference": p_value(one.p)}
+        {"method": method, "data": data, "optimistic": digits(optimistic[data])}
+        | {"honest": honest_score(one.method, optimistic[data])}
+        | {"best other, by inner score": one.best_other, "its honest": digits(one.other)}
+        | {"P of the difference": p_value(one.p)}
+        | {"highest honest of a rival": f"{digits(one.highest_score)} ({one.highest})"}
         for data, one in verdicts.items()
     ])  # fmt: skip
 
@@ -111,7 +121,7 @@ def compared(method: str, verdicts: Mapping[str, Verdict], optimistic: pd.Series
 def draw_scores(ax: Axes, rows: pd.DataFrame, own: str) -> None:
     """Draw the optimistic and the honest score of each method, joined by a line, the best above.
 
-    Own methods are diamonds. Chance is left out: it would take most of the axis.
+    Own methods are diamonds. The axis starts below the lowest score: from chance on it would show no differences.
     """
     shown = rows[rows["method"] != CHANCE].dropna(subset=["honest"]).sort_values("honest").reset_index(drop=True)
     ax.hlines(shown.index, shown["honest"], shown["optimistic"], color="#999999", linewidth=1)
@@ -144,7 +154,13 @@ def tried(row: Mapping[str, Any] | pd.Series) -> str:
 
 def p_value(p: float) -> str:
     """Return a P value as text."""
-    return "p < .001" if p < 0.001 else f"p = {digits(p)}"
+    return "P < .001" if p < 0.001 else f"P = {digits(p)}"
+
+
+def honest_score(honest: float, optimistic: float) -> str:
+    """Return an honest score as text, with a star where it is above the optimistic one."""
+    star = " \\*" if round(honest, 3) > round(optimistic, 3) else ""
+    return f"{digits(honest)}{star}"
 
 
 def less(row: Mapping[str, Any] | pd.Series) -> str:

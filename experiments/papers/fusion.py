@@ -12,7 +12,18 @@ from matplotlib.figure import Figure
 
 from experiments.experiment import Experiment, Row
 from experiments.protocol import Verdict, joined_verdict
-from experiments.report import compared, conclusion, cpu, digits, draw_scores, less, p_value, panels, tried
+from experiments.report import (
+    compared,
+    conclusion,
+    cpu,
+    digits,
+    draw_scores,
+    honest_score,
+    less,
+    p_value,
+    panels,
+    tried,
+)
 from raysel import load_dataset
 from raysel.core.errors import DataError
 from raysel.data.layouts import Modalities
@@ -56,21 +67,7 @@ def members(experiment: Experiment, path: Path) -> tuple[Row, list[str]]:
             compare |= {f"{name} alone": member | {"dataset.only": [name]} for name in names}
         else:
             compare[label] = member
-        if experiment.fast:
-            _shorten(member["solver"])
     return config | {"compare": compare}, names
-
-
-def _shorten(solver: Row) -> None:
-    """Keep at most four points of a grid."""
-    space: Row = solver.get("space", {})
-    most = 4 if len(space) == 1 else 2
-    for name, values in space.items():
-        listed = values
-        if isinstance(values, dict):
-            low, high, n = values["logspace"]
-            listed = np.geomspace(low, high, n)[n // 3 :].tolist()
-        space[name] = listed[:most]
 
 
 def table(rows: pd.DataFrame, published: pd.DataFrame, data: str, metrics: list[str]) -> pd.DataFrame:
@@ -98,7 +95,7 @@ def draw(of_each: Mapping[str, pd.DataFrame], metric: str) -> Figure:
     figure, axes = panels(len(of_each), 2, 3.8)
     for ax, (data, rows) in zip(axes, of_each.items(), strict=True):
         draw_scores(ax, rows, METHOD)
-        ax.set_title(f"{data}, {metric}")
+        ax.set(title=data, xlabel=f"{metric} (axis not from 0)")
     axes[0].legend(frameon=False, fontsize=7)
     return figure
 
@@ -117,7 +114,7 @@ def common(
     return {
         "published": f"{on} {digits(published['SMML'])}, best other {digits(best)}",
         "optimistic": ", ".join(f"{data} {digits(row['optimistic'])}" for data, row in own.items()),
-        "honest": ", ".join(f"{data} {digits(row['honest'])}" for data, row in own.items()),
+        "honest": ", ".join(f"{data} {honest_score(row['honest'], row['optimistic'])}" for data, row in own.items()),
         "verdict": joined_verdict([one.holds for one in verdicts.values()]),
         "conclusion": conclusion(METHOD, verdicts, f"With {labels} a sample ({metric})"),
         "compared": compared(METHOD, verdicts, pd.Series({data: row["optimistic"] for data, row in own.items()})),

@@ -15,8 +15,10 @@ from small_studies import write_digits
 
 ROOT = Path(__file__).parents[2]
 EXPERIMENTS = ROOT / "experiments"
-#: Of two folds, without Ray.
-TINY = "--set cv.outer=2 --set cv.inner=2 --set search.executor=serial"
+#: Of two folds, without a final model.
+SHORT = "--set cv.outer=2 --set cv.inner=2 --set cv.final=false"
+#: Without Ray besides.
+TINY = f"{SHORT} --set search.executor=serial"
 #: A comparison beside the copied scripts, the only one of the tests that is killed.
 COMPARISON = """
 name: two
@@ -29,7 +31,7 @@ compare:
 """
 #: Arguments of the scripts that have some which shorten them.
 ARGUMENTS = {
-    "claims/adaptive-search/asha.py": f"digits-smr --set solver.space.alpha=[0.1,0.3] --set cv.final=false {TINY}",
+    "claims/adaptive-search/asha.py": f"digits-smr --set solver.space.alpha=[0.1,0.3] {TINY}",
     "claims/adaptive-search/tpe.py": "--seeds 2 --budget 2",
     "claims/arrangement/run.py": "--draws 1",
     "benchmarks/cluster-scaling/run.py": "--workers 1 --methods sleeping --trials 2 --seconds 0.05 --repeats 1 "
@@ -44,14 +46,15 @@ ARGUMENTS = {
     "benchmarks/search-overhead/driver_memory.py": "--trials 2",
     "benchmarks/search-overhead/nested_orl.py": "--configurations 2 --iterations 2 --repeats 1",
     "benchmarks/search-overhead/short_trials.py": "--trials 3 --iterations 2 --repeats 1",
-    "benchmarks/search-overhead/start.py": "--repeats 1 digits-smr --set cv.outer=2 --set cv.inner=2",
+    "benchmarks/search-overhead/start.py": f"--repeats 1 digits-smr {SHORT} --set pictures=[] "
+    "--set solver.space.alpha=[0.1] --set solver.params.max_iter=3",
     "benchmarks/search-overhead/worker_memory.py": "--samples 24",
     "claims/smml-planted/planted.py": "2",
     "benchmarks/smml-speed/run.py": "solvers --limit 0.1",
     "claims/smr-start/run.py": "0 2",
     "claims/stability-noise/run.py": "--draws 2",
     "claims/survival/fuzz_inputs.py": "--minutes 0.02",
-    "claims/survival/kill_comparison.py": f"--kills 2 compare.yaml {TINY}",
+    "claims/survival/kill_comparison.py": f"--kills 1 compare.yaml {TINY}",
 }
 ONE = {"N_PROCESSES = 2": "N_PROCESSES = 1"}
 GROWTH = {"(750, 1500, 3000, 6000)": "(100, 200)"}
@@ -118,7 +121,8 @@ SHORTER = {
         ', "ORL": orl_half()': "",
     },
     "benchmarks/search-overhead/driver_memory.py": {
-        '"name": "short-trials",': '"name": "short-trials", "pictures": [],'
+        '"name": "short-trials",': '"name": "short-trials", "pictures": [],',
+        '"num_samples": trials}': '"num_samples": trials, "executor": "serial"}',
     },
     "benchmarks/search-overhead/nested_orl.py": {
         "[2, 4, 8]}": '[2], "dataset.classes": [1, 2, 3], "cv.outer": 2, "cv.inner": 2, "pictures": []}',

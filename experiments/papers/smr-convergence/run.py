@@ -51,7 +51,7 @@ def measure(experiment: Experiment) -> pd.DataFrame:
     units = [
         {"path": str(experiment.path(name)), "alpha": alpha, "rank": rank, "init": init}
         for name in experiment.sets("ORL")
-        for alpha in (SHARES[2:4] if experiment.fast else SHARES)
+        for alpha in (SHARES[3:4] if experiment.fast else SHARES)
         for rank in (RANKS[:1] if experiment.fast else RANKS)
         for init in STARTS
     ]

@@ -82,6 +82,7 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         f"rivals {digits(published[published['method'] != 'SMR']['value'].mean())} (mean over s and data)",
         optimistic="no parameter is tuned on it",
         honest=f"SMR {digits(own['mean'].mean())}, rivals {digits(best['mean'].mean())}",
+        other_data="PIE in five poses",
         verdict=joined_verdict(list(least.values())),
         text=text,
         table=markdown(pd.DataFrame(lines)) + "\n\n" + markdown(places.reset_index()),

@@ -136,6 +136,7 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         ),
         optimistic="",
         honest=f"SMR {span} times IG",
+        other_data="PIE in five poses",
         verdict=joined_verdict([heaviest <= {OURS, "DFS"} for heaviest in two]),
         text=text,
         table="CPU seconds, the ratio to information gain, and that ratio in the paper.\n\n"
