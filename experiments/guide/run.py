@@ -23,9 +23,8 @@ from raysel.cli.main import main as raysel
 
 HERE = Path(__file__).parent
 PAGES = tuple(sorted(path.stem for path in HERE.glob("*.md") if path.stem != "README"))
-#: The page that is about Ray and MLflow; the others' studies are computed without, and draw what their pages show.
+#: The page that is about Ray and MLflow; the studies of the others are computed without.
 ON_RAY = "cluster"
-_WITHOUT_RAY = ("--set", "search.executor=serial", "--set", "pictures=[]")
 _BLOCK = re.compile(r"^```(\w+)( cluster)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# ([\w-]+\.(?:py|yaml))\b")
 _PICTURE = re.compile(r"!\[[^\]]*\]\(([^)]+)\)")
@@ -70,12 +69,18 @@ def _run(page: str, kind: str, text: str, names: dict[str, Any]) -> str:
         elif kind == "sh":
             for line in text.splitlines():
                 program, *words = shlex.split(line, comments=True)
-                extra = _WITHOUT_RAY if words[0] == "tune" and page != ON_RAY else ()
-                if program != "raysel" or (status := raysel([*words, *extra])):
-                    raise AssertionError(f"{page}.md: {line}: status {status}\n{out.getvalue()}")
+                if program != "raysel" or raysel([*words, *_settings(page, words)]):
+                    raise AssertionError(f"{page}.md: {line} fails.\n{out.getvalue()}")
         else:
             raise AssertionError(f"{page}.md: a block of {kind} is neither run nor saved.")
     return out.getvalue()
+
+
+def _settings(page: str, words: list[str]) -> list[str]:
+    """Return what makes a study short: the pages draw what they show, so that no other picture is needed."""
+    if words[0] != "tune" or "--resume" in words:
+        return []
+    return ["--set", "pictures=[]", *([] if page == ON_RAY else ["--set", "search.executor=serial"])]
 
 
 def _compare(page: str, text: str, printed: str) -> None:
