@@ -1,6 +1,6 @@
 """Studies that `ray submit` and `ray job submit` start on two machines give the numbers of one, to the last bit.
 
-First the lines of README.md are typed, on a machine that nothing but a study on it has run on.
+First the lines of the guide's page are typed, on a machine that nothing but a study on it has run on.
 """
 
 from __future__ import annotations
@@ -120,15 +120,15 @@ def in_work(cluster: SimpleNamespace, command: str) -> str:
     return f"cd {shlex.quote(str(cluster.work))} && RAY_AUTH_MODE=token RAY_UP_enable_autoscaler_v2=1 {command}"
 
 
-def lines_of_the_readme() -> list[str]:
+def lines_of_the_guide() -> list[str]:
     """The commands for clusters, without their comments."""
-    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    block = text.partition("## On a cluster")[2].partition("\n[")[0]
-    return [re.sub(r"\s+# .*", "", line).strip() for line in block.splitlines() if line.startswith("    ")]
+    text = (REPOSITORY / "experiments/guide/cluster.md").read_text(encoding="utf-8")
+    block = text.partition("```sh cluster\n")[2].partition("```")[0]
+    return [re.sub(r"\s+# .*", "", line).strip() for line in block.splitlines()]
 
 
-def test_the_lines_of_the_readme_work_as_typed_in_their_order(cluster):
-    work, lines = cluster.work, lines_of_the_readme()
+def test_the_lines_of_the_guide_work_as_typed_in_their_order(cluster):
+    work, lines = cluster.work, lines_of_the_guide()
     for name in ("conf/cluster/local.yaml", "experiments/submit.py"):
         (work / name).parent.mkdir(parents=True)
         shutil.copy(work / "local.yaml" if name.endswith(".yaml") else SUBMIT, work / name)

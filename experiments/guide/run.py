@@ -1,9 +1,9 @@
 """Run the guide as it is written: ``python -m experiments.guide.run [PAGE ...]`` makes its pictures anew.
 
 A page is Markdown. Its blocks run in their order, in one folder: ``python`` in one namespace, or saved where the first
-line is ``# NAME.py``; ``yaml`` saved by its first line; the commands of ``sh``. Each line of a ``text`` block must be one
-of those that the block before it has printed, in their order. The blocks ``sh cluster`` need other machines and are left
-out here: ``tests/test_cluster_launch.py`` and ``tests/test_slurm.py`` run them.
+line is ``# NAME.py``; ``yaml`` saved by its first line; the commands of ``sh``. Each line of a ``text`` block must be
+one of those that the block before it has printed, in their order. The blocks ``sh cluster`` need other machines and
+are left out here: ``tests/test_cluster_launch.py`` and ``tests/test_slurm.py`` run them.
 """
 
 from __future__ import annotations

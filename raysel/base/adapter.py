@@ -223,14 +223,13 @@ def _pipeline_scores(pipeline: Pipeline, constant: BoolArray) -> FloatArray | No
 
 
 def _keeps_columns(step: Any, n_columns: int) -> bool:
-    """Return whether each output of a fitted step is the column at its place, as it says by the names of its outputs."""
+    """Return whether each output of a fitted step is the column at its place, as the names of the outputs say."""
     if isinstance(step, OneToOneFeatureMixin):
         return True
     try:
-        given = getattr(
-            step, "feature_names_in_", np.array([f"x{number}" for number in range(n_columns)], dtype=object)
-        )
-        return np.array_equal(step.get_feature_names_out(given), given)
+        places = np.array([f"x{number}" for number in range(n_columns)], dtype=object)
+        names = getattr(step, "feature_names_in_", places)
+        return np.array_equal(step.get_feature_names_out(names), names)
     except Exception:  # a step of another package may have no names, or raise anything  # noqa: BLE001
         return False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -40,7 +41,7 @@ class Cells:
                 values[:, number] = column
                 distinct.append(None)
                 continue
-            first, values[:, number] = _numbered(column, number)
+            first, values[:, number] = _numbered(column)
             distinct.append(column.iloc[first].array if is_frame else column[first])
         return cls(tuple(distinct), X[:0]), values
 
@@ -62,8 +63,8 @@ class Cells:
             return made
         import pandas as pd  # noqa: PLC0415 - takes half a second to import
 
-        frame = pd.DataFrame(dict(enumerate(columns)))
-        return frame.set_axis(self.empty.columns, axis=1)
+        typed = {number: pd.Series(column, dtype=self._dtype(number)) for number, column in enumerate(columns)}
+        return pd.DataFrame(typed).set_axis(self.empty.columns, axis=1)
 
     def _dtype(self, number: int) -> Any:
         return self.empty.dtypes.iloc[number] if hasattr(self.empty, "iloc") else self.empty.dtype
@@ -82,7 +83,7 @@ def _is_text(dtype: Any) -> bool:
     return getattr(dtype, "kind", "O") not in "biuf"
 
 
-def _numbered(column: Any, number: int) -> tuple[IntArray, IntArray]:
+def _numbered(column: Any) -> tuple[IntArray, IntArray]:
     """Return the row of the first of each distinct cell, in their order, and the number of each row's cell."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind == "f":
         _, first, numbers = np.unique(np.asarray(column), return_index=True, return_inverse=True, equal_nan=True)
@@ -105,7 +106,9 @@ def _key(cell: Any) -> tuple[Any, ...]:
 
 def _is_empty(cell: Any) -> bool:
     """Return whether a cell is None, NaN, or pandas' NA or NaT."""
-    return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and cell != cell)
+    return (
+        cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and math.isnan(cell))
+    )
 
 
 def own_cells(estimator: Any, X: Any) -> tuple[Cells | None, Any]:
@@ -114,7 +117,7 @@ def own_cells(estimator: Any, X: Any) -> tuple[Cells | None, Any]:
     None, and the samples themselves, where these are numbers, or whatever else they are. Raises DataError for cells
     without a value if the estimator's tags, or those of a Pipeline's first step, do not allow NaN.
     """
-    rows = X if hasattr(X, "iloc") or hasattr(X, "toarray") else np.asarray(X)
+    rows: Any = X if hasattr(X, "iloc") or hasattr(X, "toarray") else np.asarray(X)
     if hasattr(rows, "toarray") or rows.ndim != 2:
         return None, X
     first = _first_step(estimator)
@@ -139,8 +142,8 @@ def own_cells(estimator: Any, X: Any) -> tuple[Cells | None, Any]:
         )
     if isinstance(estimator, Estimator) and as_it_is:
         raise DataError(
-            f"X holds text, and {type(estimator).__name__} takes numbers: encode it first, or use raysel.run_study with "
-            "dataset.prepare."
+            f"X holds text, and {type(estimator).__name__} takes numbers: encode it first, or use raysel.run_study "
+            "with dataset.prepare."
         )
     return Cells.of(rows) if as_it_is or any(empty) else (None, X)
 

@@ -59,10 +59,10 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator : estimator
         Any of raysel's methods, or any classifier, regressor, selector or Pipeline in scikit-learn's style. It gets the
-        samples as an array of float64; as the array or data frame of pandas that they are where cells are text or
-        without a value, which its steps then have to take, or where it starts with a ColumnTransformer. A regressor predicts quantities, for which ``metric`` and ``judge`` have to be
-        given too, e.g. ``metric="r2"``, ``judge="ridge"``. Each ``random_state`` in it that is None is set from the
-        search's own.
+        samples as an array of float64. Where cells are text or without a value, or a Pipeline starts with a
+        ColumnTransformer, it gets the array or the data frame of pandas that they are, which its steps have to take. A
+        regressor predicts quantities, for which ``metric`` and ``judge`` have to be given too, e.g. ``metric="r2"``,
+        ``judge="ridge"``. Each ``random_state`` in it that is None is set from the search's own.
     space : dict or list of dict, default=None
         Values to try by parameter, ``step__name`` for one of a Pipeline's, as for `GridSearchCV`; or several such
         grids. ``{"logspace": [low, high, n]}`` and ``{"randint": [low, high]}`` stand for lists, too. None: the

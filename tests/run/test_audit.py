@@ -175,7 +175,7 @@ def test_text_and_gaps_are_audited_as_the_numbers_that_the_first_step_makes_of_t
     fill = SimpleImputer(strategy="constant", fill_value=0.0)
     first = ColumnTransformer([("numbers", fill, [str(i) for i in range(6)]), ("text", code, ["sex"])])
     coded = np.column_stack([np.where(np.arange(6) == 3, table[list("012345")].fillna(0.0), numbers), sex == "m"])
-    settings = {"space": {"selectkbest__k": [1, 3]}, "n_permutations": 2}
+    settings = {"outer": 3, "inner": 2, "n_permutations": 1}
     rest = (SelectKBest(), KNeighborsClassifier())
     of_table = raysel.audit(make_pipeline(first, *rest), table, TWO, **settings)
     of_numbers = raysel.audit(make_pipeline(*rest), coded, TWO, **settings)

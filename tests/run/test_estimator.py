@@ -297,7 +297,11 @@ PREPARED = ColumnTransformer(
 )
 BY_PLACE = ColumnTransformer([("number", SimpleImputer(), [0, 1]), ("text", FILLED, [2, 3])])
 OWN_CELLS = {
-    "frame by names": (make_pipeline(PREPARED, LogisticRegression()), TABLE, {"logisticregression__C": [0.01, 1]}),
+    "frame by names": (
+        make_pipeline(PREPARED, LogisticRegression(max_iter=5000)),
+        TABLE,
+        {"logisticregression__C": [0.01, 1]},
+    ),
     "array of objects": (
         make_pipeline(BY_PLACE, DecisionTreeClassifier(random_state=0)),
         TABLE.to_numpy(object),
