@@ -75,6 +75,8 @@ DIFFERENCES = """## What differs from the papers
   other data are marked in the first table: they are beside ours for orientation only."""
 COMMANDS = """## Run it
 
+For raysel on data of your own read the [guide](guide/README.md).
+
     RAYSEL_DATA=<folder> python -m experiments.run all          # about six hours on two quiet cores; resumes
     RAYSEL_DATA=<folder> python -m experiments.run smr-toy
     python -m experiments.run smr-accuracy --data mine=FILE.npz # any file with X (n, h, w) and y

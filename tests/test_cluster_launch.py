@@ -1,4 +1,4 @@
-"""A study that README.md's lines start on two machines and go on with gives the numbers of one, to the last bit."""
+"""A study that the guide's lines start on two machines and go on with gives the numbers of one, to the last bit."""
 
 from __future__ import annotations
 
@@ -83,19 +83,19 @@ def alone(cluster: SimpleNamespace) -> Iterator[Callable[[], Path]]:
     running.kill()
 
 
-def lines_of_the_readme(cluster: SimpleNamespace) -> dict[str, str]:
+def lines_of_the_guide(cluster: SimpleNamespace) -> dict[str, str]:
     """The commands for clusters by a word of each, as a user types them in the folder of the study."""
-    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    block = text.partition("## On a cluster")[2].partition("\n[")[0]
-    lines = [re.sub(r"\s+# .*", "", line).strip() for line in block.splitlines() if line.startswith("    ")]
+    text = (REPOSITORY / "experiments/guide/cluster.md").read_text(encoding="utf-8")
+    block = text.partition("```sh cluster\n")[2].partition("```")[0]
+    lines = [re.sub(r"\s+# .*", "", line).strip() for line in block.splitlines()]
     typed = [line.replace("CONFIG", "study").replace("HEAD", cluster.head.address) for line in lines]
     words = ("get-auth-token", "export", "ray submit", "ssh -N", "job submit", "--address HEAD:6379", "sbatch")
     assert all(word in line for word, line in zip(words, lines, strict=True))
     return dict(zip(words, typed, strict=True))
 
 
-def test_the_lines_of_the_readme_start_a_study_and_go_on_with_it(cluster, alone):
-    typed, folder, study = lines_of_the_readme(cluster), cluster.work, cluster.head.home / "raysel-work" / "study"
+def test_the_lines_of_the_guide_start_a_study_and_go_on_with_it(cluster, alone):
+    typed, folder, study = lines_of_the_guide(cluster), cluster.work, cluster.head.home / "raysel-work" / "study"
     store = cluster.network.folder / "mlflow.db"
     tracked = f"--set tracking.uri=sqlite:///{store}"
 

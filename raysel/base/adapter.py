@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from raysel.base.cells import Cells
 from raysel.base.estimator import Capabilities, OneShotEstimator
 from raysel.core.arrays import BoolArray, FloatArray, LabelArray, validate_params
 from raysel.core.errors import ConfigError, DataError
@@ -38,6 +39,8 @@ class ScikitLearnMethod(OneShotEstimator):
     that is constant in the training set has score 0. Of a Pipeline they are those of the last step that has some, as
     far as no step before it mixes the features; a feature that a step leaves out has score 0. If the estimator has none
     of these attributes, ``scores_`` is not set.
+
+    With ``cells`` the samples are the numbers of their cells, and the estimator gets the rows that these were.
     """
 
     # Upper bound for all wrapped classes; the registry and the study check the actual class.
@@ -47,8 +50,9 @@ class ScikitLearnMethod(OneShotEstimator):
     classes_: LabelArray
     n_outputs_: int
 
-    def __init__(self, estimator: Any) -> None:
+    def __init__(self, estimator: Any, cells: Cells | None = None) -> None:
         self.estimator = estimator
+        self.cells = cells
 
     def check(self, n_features: int) -> None:
         """Check the parameters by the estimator's own constraints."""
@@ -81,7 +85,7 @@ class ScikitLearnMethod(OneShotEstimator):
         fitted = clone(self.estimator)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            fitted.fit(X, y)
+            fitted.fit(self.restored(X), y)
         self._ended = not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
         for warning in caught:
             if not issubclass(warning.category, ConvergenceWarning):  # reported by converged_
@@ -107,6 +111,10 @@ class ScikitLearnMethod(OneShotEstimator):
     def _not_converged(self) -> str:
         return f"{type(self.estimator).__name__} did not converge: increase its number of iterations or its tolerance."
 
+    def restored(self, X: FloatArray) -> Any:
+        """Return samples as the estimator gets them."""
+        return X if self.cells is None else self.cells.restored(X)
+
     def _checked(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
         return validate_data(self, X, dtype=np.float64, reset=False)
@@ -118,7 +126,7 @@ class ScikitLearnMethod(OneShotEstimator):
 
     def _predicted(self, X: FloatArray) -> LabelArray:
         """Predict labels in the shape of the training labels; a single column is returned as one dimension."""
-        predicted: LabelArray = self.estimator_.predict(X)
+        predicted: LabelArray = self.estimator_.predict(self.restored(X))
         expected = (len(X),) if self.n_outputs_ == 1 else (len(X), self.n_outputs_)
         if np.shape(predicted) == (len(X), 1) and self.n_outputs_ == 1:
             predicted = np.ravel(predicted)
@@ -133,24 +141,24 @@ class ScikitLearnMethod(OneShotEstimator):
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Predict class probabilities by the wrapped estimator."""
         features = self._checked(X)
-        return self.estimator_.predict_proba(features)
+        return self.estimator_.predict_proba(self.restored(features))
 
     @available_if(_wrapped_has("decision_function"))
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Compute the decision function of the wrapped estimator."""
         features = self._checked(X)
-        return self.estimator_.decision_function(features)
+        return self.estimator_.decision_function(self.restored(features))
 
     @available_if(_wrapped_has("score"))
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """Compute the score of the wrapped estimator."""
-        return float(self.estimator_.score(self._checked(X), y))
+        return float(self.estimator_.score(self.restored(self._checked(X)), y))
 
     @available_if(_wrapped_has("transform"))
     def transform(self, X: ArrayLike) -> FloatArray:
         """Transform samples by the wrapped estimator."""
         features = self._checked(X)
-        return self.estimator_.transform(features)
+        return self.estimator_.transform(self.restored(features))
 
     @available_if(_wrapped_has("transform"))
     def fit_transform(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
@@ -206,12 +214,24 @@ def _pipeline_scores(pipeline: Pipeline, constant: BoolArray) -> FloatArray | No
             scores[columns] = own
         if hasattr(step, "get_support"):
             columns = columns[step.get_support()]
-        elif number < len(pipeline.steps) and not isinstance(step, OneToOneFeatureMixin):
+        elif number < len(pipeline.steps) and not _keeps_columns(step, len(columns)):
             return None
     if scores is None:
         return None
     reaching = np.isin(np.arange(len(constant)), columns) & ~constant
     return np.where(reaching, scores, 0.0)
+
+
+def _keeps_columns(step: Any, n_columns: int) -> bool:
+    """Return whether each output of a fitted step is the column at its place, as the names of the outputs say."""
+    if isinstance(step, OneToOneFeatureMixin):
+        return True
+    try:
+        places = np.array([f"x{number}" for number in range(n_columns)], dtype=object)
+        names = getattr(step, "feature_names_in_", places)
+        return np.array_equal(step.get_feature_names_out(names), names)
+    except Exception:  # a step of another package may have no names, or raise anything  # noqa: BLE001
+        return False
 
 
 def wrapped_capabilities(cls: type) -> Capabilities:

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import check_random_state
 
+from raysel.base.cells import Cells
 from raysel.base.estimator import Estimator
 from raysel.base.registry import OWN
 from raysel.base.template import Template
@@ -37,6 +38,7 @@ def assembled(
     space: Any,
     dataset: Dataset,
     *,
+    cells: Cells | None = None,
     outer: Any,
     inner: Any,
     evaluation: Mapping[str, Any],
@@ -46,12 +48,15 @@ def assembled(
     saved: bool = False,
     sections: Mapping[str, Any] | None = None,
 ) -> Study:
-    """Make and check the study of an estimator; `sections` are further ones of its configuration."""
+    """Make and check the study of an estimator; `sections` are further ones of its configuration.
+
+    With `cells`, which the estimator gets in place of the data set's numbers, no reference is computed of these.
+    """
     check_estimator_object(estimator)
     texts, objects = _plain(grids(space))
     names = dict.fromkeys(name for grid in texts for name in grid)
     union = {name: list(dict.fromkeys(value for grid in texts for value in grid.get(name, ()))) for name in names}
-    by_text = len(texts) > 1 or any(objects.values()) or "random_state" in names
+    by_text = len(texts) > 1 or any(objects.values()) or "random_state" in names or cells is not None
     named = None if by_text else _by_name(estimator)
     method, params = named or (f"{type(estimator).__module__}.{_described(estimator)}", {})
     fixed = {key: value for key, value in params.items() if key not in union}
@@ -60,7 +65,7 @@ def assembled(
         "seed": seed,
         "dataset": {"path": OWN_DATA, "scaling": scaling},
         "solver": {"name": method, "params": fixed, "space": union},
-        "evaluation": dict(evaluation),
+        "evaluation": dict(evaluation) | ({} if cells is None else {"references": False}),
         "cv": {"outer": _count(outer), "inner": _count(inner), "final": final},
         **(sections or {}),
     }
@@ -81,7 +86,7 @@ def assembled(
                 by_id.setdefault(one.id, one)
         return tuple(by_id.values())
 
-    template = None if named else Template(estimator, objects)
+    template = None if named else Template(estimator, objects, cells)
     study = Study(config, dataset, NestedPlan(0, ()), (), own=dataset, template=template)
     study = study.checked(draw, listed, saved=saved)
     folds = {"outer": len(study.plan.outer), "inner": min(len(fold.inner) for fold in study.plan.folds)}

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from raysel.base.adapter import ScikitLearnMethod
+from raysel.base.cells import own_cells
 from raysel.base.estimator import Estimator
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError, StudyError
@@ -243,9 +244,10 @@ def _without_last(solver: Estimator, X: FloatArray, y: LabelArray) -> tuple[Esti
     pipeline = solver.estimator if isinstance(solver, ScikitLearnMethod) else None
     if not isinstance(pipeline, Pipeline) or len(pipeline.steps) == 1:
         return solver, X
-    transformed = clone(pipeline[:-1]).fit_transform(X, y)
-    values = transformed.toarray() if hasattr(transformed, "toarray") else transformed
-    return ScikitLearnMethod(clone(pipeline.steps[-1][1])), np.ascontiguousarray(values, dtype=np.float64)
+    transformed = clone(pipeline[:-1]).fit_transform(solver.restored(X), y)
+    last = clone(pipeline.steps[-1][1])
+    cells, values = own_cells(last, transformed.toarray() if hasattr(transformed, "toarray") else transformed)
+    return ScikitLearnMethod(last, cells), np.ascontiguousarray(values, dtype=np.float64)
 
 
 def _of_model(

@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from raysel.base.cells import allows_nan, own_cells
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.targets import CLASSES
@@ -58,9 +59,10 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator : estimator
         Any of raysel's methods, or any classifier, regressor, selector or Pipeline in scikit-learn's style. It gets the
-        samples as an array of float64. A regressor predicts quantities, for which ``metric`` and ``judge`` have to be
-        given too, e.g. ``metric="r2"``, ``judge="ridge"``. Each ``random_state`` in it that is None is set from the
-        search's own.
+        samples as an array of float64. Where cells are text or without a value, or a Pipeline starts with a
+        ColumnTransformer, it gets the array or the data frame of pandas that they are, which its steps have to take. A
+        regressor predicts quantities, for which ``metric`` and ``judge`` have to be given too, e.g. ``metric="r2"``,
+        ``judge="ridge"``. Each ``random_state`` in it that is None is set from the search's own.
     space : dict or list of dict, default=None
         Values to try by parameter, ``step__name`` for one of a Pipeline's, as for `GridSearchCV`; or several such
         grids. ``{"logspace": [low, high, n]}`` and ``{"randint": [low, high]}`` stand for lists, too. None: the
@@ -225,6 +227,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         for name in ("classes_", "ranking_"):
             self.__dict__.pop(name, None)
         self.study_, outer, template = result, result.outer, study.template
+        self._takes_cells = template is not None and template.cells is not None
 
         def params(values: Any) -> dict[str, Any]:
             searched = {name: values[name] for name in study.config.solver.space if name in values}
@@ -266,8 +269,11 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             return Judge(self.judge).make(np.zeros(1), 0)
         return judge_class(self.judge["name"] if isinstance(self.judge, Mapping) else str(self.judge))
 
-    def _checked(self, X: ArrayLike) -> FloatArray:
+    def _checked(self, X: ArrayLike) -> Any:
         check_is_fitted(self, "study_")
+        if self._takes_cells:
+            rows = X if hasattr(X, "iloc") else np.asarray(X)
+            return validate_data(self, rows, skip_check_array=True, reset=False)
         return validate_data(self, X, dtype=np.float64, order="C", reset=False)
 
     @available_if(_model_has("predict"))
@@ -386,6 +392,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         tags.target_tags.multi_output = inner.target_tags.multi_output
         tags.input_tags.positive_only = inner.input_tags.positive_only
         tags.input_tags.sparse = False
+        tags.input_tags.allow_nan = self.n_features is None and self.scaling == "none" and allows_nan(self.estimator)
         return tags
 
 
@@ -412,18 +419,38 @@ def has_files(search: NestedSearch) -> bool:
 def study_of(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None) -> Study:
     """Validate samples for a search, and make and check its study."""
     check_estimator_object(search.estimator)
+    cells, numbers = own_cells(search.estimator, X)
+    of_numbers = search.n_features is not None or search.scaling != "none"
+    if cells is not None and of_numbers and cells.are_numbers:
+        cells, numbers = None, X
+    elif cells is not None and of_numbers:
+        given = "n_features" if search.n_features is not None else "scaling"
+        raise DataError(
+            f"X holds text or cells without a value, and {given} is for columns of numbers: let steps of a Pipeline "
+            "encode and fill them and leave it out, or use raysel.run_study with dataset.prepare."
+        )
     shape = np.asarray(y).shape
     several = len(shape) == 2 and shape[1] > 1
     regression = is_regressor(search.estimator)
     features, labels = validate_data(
-        search, X, y, dtype=np.float64, ensure_min_samples=2, multi_output=several, y_numeric=regression, order="C"
+        search,
+        numbers,
+        y,
+        dtype=np.float64,
+        ensure_min_samples=2,
+        multi_output=several,
+        y_numeric=regression,
+        order="C",
     )
+    if cells is not None:
+        validate_data(search, X, skip_check_array=True)  # the names of its columns
     if not regression and hasattr(search.estimator, "predict"):
         check_classification_targets(labels)
     return assembled(
         search.estimator,
         search.space,
         data_of(search.estimator, features, labels, groups, getattr(search, "feature_names_in_", ())),
+        cells=cells,
         outer=checked_folds("outer", search.outer),
         inner=checked_folds("inner", search.inner),
         evaluation=evaluation_of(search.estimator, search.metric, search.n_features, search.judge, search.choose_n),

@@ -160,6 +160,8 @@ class Study:
     @property
     def scale_remarks(self) -> list[str]:
         """Remarks on features whose different scales the study's scaling leaves."""
+        if self.template is not None and self.template.cells is not None:
+            return []  # numbers that stand for cells, which the estimator itself prepares
         return list(scale_remarks(self.dataset, self.config.dataset.scaling))
 
     @cached_property

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_breast_cancer
 from sklearn.feature_selection import SelectKBest, f_regression
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -161,3 +164,19 @@ def test_the_numbers_do_not_depend_on_the_number_of_processes():
 def test_several_labels_a_sample_and_wrong_numbers_are_refused():
     with pytest.raises(ConfigError, match="n_permutations=-1"):
         raysel.audit(LinearSVC(), np.eye(4), [0, 1, 0, 1], n_permutations=-1)
+
+
+def test_text_and_gaps_are_audited_as_the_numbers_that_the_first_step_makes_of_them():
+    rng = np.random.default_rng(3)
+    sex, numbers = rng.choice(["f", "m"], 80), rng.standard_normal((80, 6)) + TWO[:, None] * (np.arange(6) < 2)
+    table = pd.DataFrame(numbers).rename(columns=str).assign(sex=sex)
+    table.loc[::9, "3"] = np.nan
+    code = OrdinalEncoder(categories=[["f", "m"]])
+    fill = SimpleImputer(strategy="constant", fill_value=0.0)
+    first = ColumnTransformer([("numbers", fill, [str(i) for i in range(6)]), ("text", code, ["sex"])])
+    coded = np.column_stack([np.where(np.arange(6) == 3, table[list("012345")].fillna(0.0), numbers), sex == "m"])
+    settings = {"outer": 3, "inner": 2, "n_permutations": 1}
+    rest = (SelectKBest(), KNeighborsClassifier())
+    of_table = raysel.audit(make_pipeline(first, *rest), table, TWO, **settings)
+    of_numbers = raysel.audit(make_pipeline(*rest), coded, TWO, **settings)
+    pd.testing.assert_frame_equal(of_table.frame(), of_numbers.frame())

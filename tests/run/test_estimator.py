@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import pickle
+import re
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone, is_regressor
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_selection import SelectKBest, f_classif, f_regression
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import raysel
 from raysel import NestedSearch
-from raysel.core.errors import ConfigError, StudyError
+from raysel.core.errors import ConfigError, DataError, StudyError
 from raysel.execution.serial import SerialExecutor
 from raysel.run import course
 from raysel.run.api import prepare_study
@@ -276,6 +279,112 @@ def test_groups_stay_whole_and_a_splitter_that_divides_them_is_refused():
         NestedSearch(GaussianNB(), outer=KFold(3, shuffle=True, random_state=0), inner=2).fit(X, Y, groups)
 
 
+RNG = np.random.default_rng(0)
+TABLE = pd.DataFrame(
+    {
+        "alcohol": X[:, 0],
+        "hue": X[:, 10],
+        "colour": pd.Categorical(np.where(X[:, 9] > 6, "dark", np.where(X[:, 9] > 4, "red", "pale"))),
+        "cellar": RNG.choice(["north", "south"], len(Y)),
+    }
+)
+TABLE.loc[RNG.choice(len(Y), 30, replace=False), "alcohol"] = np.nan
+TABLE.loc[[3, 50, 90], "cellar"] = None
+NUMBERS = np.where(RNG.random((len(Y), 5)) < 0.1, np.nan, X[:, :5])
+FILLED = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore"))
+PREPARED = ColumnTransformer(
+    [
+        ("number", make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()), ["alcohol", "hue"]),
+        ("text", FILLED, ["colour", "cellar"]),
+    ]
+)
+BY_PLACE = ColumnTransformer([("number", SimpleImputer(), [0, 1]), ("text", FILLED, [2, 3])])
+OWN_CELLS = {
+    "frame by names": (
+        make_pipeline(PREPARED, LogisticRegression()),
+        TABLE,
+        {"logisticregression__C": [0.01, 1]},
+    ),
+    "array of objects": (
+        make_pipeline(BY_PLACE, DecisionTreeClassifier(random_state=0)),
+        TABLE.to_numpy(object),
+        {"columntransformer__number__strategy": ["mean", "median"]},
+    ),
+    "gaps": (
+        make_pipeline(SimpleImputer(), StandardScaler(), LinearSVC(random_state=0)),
+        NUMBERS,
+        {"simpleimputer__strategy": ["mean", "median"], "linearsvc__C": [0.01, 1]},
+    ),
+    "gaps and categories that a tree takes": (
+        HistGradientBoostingClassifier(max_iter=5, random_state=0, categorical_features="from_dtype"),
+        TABLE[["alcohol", "hue", "colour"]],
+        {"max_depth": [1, 3]},
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if isinstance(OWN_CELLS[name][1], pd.DataFrame) else [])
+        for name in OWN_CELLS
+    ],
+)
+def test_cells_without_a_value_and_text_go_to_the_estimator_as_they_are(name):
+    estimator, samples, space = OWN_CELLS[name]
+    search = NestedSearch(estimator, space, outer=OUTER, inner=INNER).fit(samples, Y)
+    expected = cross_validate(
+        GridSearchCV(estimator, space, cv=INNER), samples, Y, cv=OUTER, return_estimator=True, error_score="raise"
+    )
+    np.testing.assert_array_equal(search.scores_, expected["test_score"])
+    assert search.fold_results_["params"] == [fold.best_params_ for fold in expected["estimator"]]
+    whole = clone(estimator).set_params(**search.best_params_).fit(samples, Y)
+    np.testing.assert_array_equal(search.predict(samples), whole.predict(samples))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(search)).predict(samples), whole.predict(samples))
+    assert search.n_features_in_ == samples.shape[1]
+    if name == "gaps":
+        assert search.ranking_.argmin() == np.linalg.norm(whole[-1].coef_, axis=0).argmax()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "samples", "settings", "told"),
+    [
+        (LinearSVC(), NUMBERS, {}, "X holds NaN.*5 of 5 columns.*LinearSVC takes none: fill them first"),
+        (LinearSVC(), TABLE, {}, "2 of 4 columns, the first is 'alcohol'"),
+        (make_pipeline(StandardScaler(), LinearSVC()), NUMBERS, {}, "cannot be fitted.*Input X contains NaN"),
+        (make_pipeline(SimpleImputer(), LinearSVC()), TABLE, {}, "cannot be fitted.*non-numeric data"),
+        (OWN_CELLS["gaps"][0], NUMBERS, {"n_features": [2]}, "n_features is for columns of numbers"),
+        (OWN_CELLS["gaps"][0], NUMBERS, {"scaling": "zscore"}, "scaling is for columns of numbers"),
+        (raysel.SMR(shape=(1, 5)), NUMBERS, {"n_features": [2]}, "SMR takes none"),
+    ],
+)
+def test_cells_that_an_estimator_does_not_take_are_refused_before_the_search(estimator, samples, settings, told):
+    with pytest.raises((ConfigError, DataError), match=re.compile(told, re.DOTALL)):
+        NestedSearch(estimator, outer=2, inner=2, **settings).fit(samples, Y)
+
+
+@pytest.mark.slow
+def test_a_search_with_text_is_written_and_uploaded_with_the_numbers_of_one_in_memory(tmp_path, monkeypatch):
+    import mlflow  # noqa: PLC0415 - takes seconds
+
+    monkeypatch.chdir(tmp_path)
+    estimator, samples, space = OWN_CELLS["frame by names"]
+    alone = NestedSearch(estimator, space, outer=OUTER, inner=INNER).fit(samples, Y)
+    store = f"sqlite:///{tmp_path}/mlflow.db"
+    search = NestedSearch(estimator, space, outer=OUTER, inner=INNER, path="study", tracking=store).fit(samples, Y)
+    np.testing.assert_array_equal(search.scores_, alone.scores_)
+    np.testing.assert_array_equal(search.predict(samples), alone.predict(samples))
+    assert raysel.open_study("study").test_scores == alone.study_.test_scores
+    runs = mlflow.MlflowClient(store).search_runs(["1"])
+    by_kind = {
+        kind: [run for run in runs if run.data.tags["raysel.kind"] == kind] for kind in ("study", "refit", "trial")
+    }
+    assert [len(found) for found in by_kind.values()] == [1, 4, 2]
+    assert by_kind["study"][0].data.metrics["test_accuracy"] == pytest.approx(alone.score_, abs=5e-5)
+    uploaded = sorted(run.data.metrics["test_accuracy"] for run in by_kind["refit"])
+    assert uploaded == pytest.approx(sorted(alone.scores_), abs=5e-5)
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -309,6 +418,7 @@ def expected_failures(_):
         NestedSearch(LogisticRegression(), {"C": [0.1, 1.0]}, outer=2, inner=2),
         NestedSearch(LinearSVC(), {"C": [0.1, 1.0]}, outer=2, inner=2, n_features=[1, 2], judge="knn"),
         NestedSearch(Ridge(), {"alpha": [0.1, 1.0]}, outer=2, inner=2, metric="r2"),
+        NestedSearch(make_pipeline(SimpleImputer(), LogisticRegression()), outer=2, inner=2),
     ],
     expected_failed_checks=expected_failures,
 )

@@ -19,7 +19,7 @@ from raysel.core.printing import listed
 from raysel.data.formats.columns import labels
 from raysel.data.formats.files import RawData, ReadOptions, at_home, is_file, reading
 from raysel.data.formats.recognition import is_text, likely_labels, taken_names
-from raysel.data.formats.table_contents import named_columns
+from raysel.data.formats.table_contents import labelled_rows, named_columns
 from raysel.data.formats.tables import TABLE_SUFFIXES, open_table
 from raysel.data.layouts import Layout, MaskedVolume
 
@@ -147,10 +147,13 @@ def read_nifti_table(path: Path, options: ReadOptions) -> RawData:
     drop = named_columns(table, options, str(path))
     files = _file_column(path, table, {options.label, options.groups, *drop})
     label = options.label or _label(path, table, {files, options.groups, *drop})
+    left_out: tuple[str, ...] = ()
+    if options.drop_unlabelled:
+        table, left_out = labelled_rows(table, label, files, of="label or no volume")
     y = labels(table, label, str(path))
     groups = None if options.groups is None else labels(table, options.groups, str(path), "groups")
     others = [name for name in names if name not in {files, label, options.groups, *drop}]
-    notes = [*recognised, f"the samples are the files in column {files}"]
+    notes = [*recognised, *left_out, f"the samples are the files in column {files}"]
     if others:
         notes.append(f"columns that are not used: {listed(others)}")
     return RawData(

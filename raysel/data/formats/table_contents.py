@@ -100,8 +100,8 @@ def raw_data(
     )
 
 
-def labelled_rows(table: Any, *columns: str) -> tuple[Any, tuple[str, ...]]:
-    """Return the rows of a table that have all labels, and what to note if others are left out."""
+def labelled_rows(table: Any, *columns: str, of: str = "label") -> tuple[Any, tuple[str, ...]]:
+    """Return the rows with a value in each of some columns, of a kind, and what to note if others are left out."""
     lacking = np.zeros(table.num_rows, dtype=bool)
     for column in map(table.column, columns):
         if not isinstance(column.type, pa.FixedShapeTensorType):
@@ -109,7 +109,7 @@ def labelled_rows(table: Any, *columns: str) -> tuple[Any, tuple[str, ...]]:
     rows = np.flatnonzero(lacking)
     if not len(rows) or len(rows) == table.num_rows:
         return table, ()
-    what = "1 row has no label and is" if len(rows) == 1 else f"{len(rows)} rows have no label and are"
+    what = f"1 row has no {of} and is" if len(rows) == 1 else f"{len(rows)} rows have no {of} and are"
     places = f"row{'s' * (len(rows) > 1)} {listed(map(str, rows.tolist()), 5)}, counted from 0"
     return table.filter(pa.array(~lacking)), (f"{what} left out ({places})",)
 

@@ -18,7 +18,7 @@ from raysel.data.formats.files import as_labels, find_data_file, is_file
 from raysel.data.formats.named_arrays import likely_label_arrays
 from raysel.data.formats.nifti import is_nifti, volume_columns
 from raysel.data.formats.recognition import FURTHER_ARRAYS, names_origin
-from raysel.data.formats.table_contents import METADATA_KEY
+from raysel.data.formats.table_contents import METADATA_KEY, labelled_rows
 from raysel.data.formats.tables import TABLE_SUFFIXES, open_table
 from raysel.data.loading import BUILTIN_NAMES, load_dataset, local_data
 from raysel.data.targets import CLASSES
@@ -189,7 +189,12 @@ def _recognise_volumes(result: Recognised, table: Any, label: str | None, mask: 
     """Recognise the mask, the labels and the groups of a table of NIfTI files; other columns are not read."""
     roles = table_roles(table, label)
     place = shown_place(mask or Path(result.path).with_name(_mask_beside(result.file).name))
-    options = {"mask": place, "label": roles.label, "groups": roles.groups}
+    options: dict[str, Any] = {"mask": place, "label": roles.label, "groups": roles.groups}
+    columns = [name for name in (roles.label, *volume_columns(table)) if name]
+    _, unlabelled = labelled_rows(table, *columns, of="label or no volume")
+    if unlabelled:
+        options["drop_unlabelled"], result.comments["drop_unlabelled"] = True, "; ".join(unlabelled)
+        result.doubts.append(f"drop_unlabelled: {'; '.join(unlabelled)}.")
     result.options.clear()
     result.options |= {name: value for name, value in options.items() if value}
     result.comments |= {"mask": "NIfTI file whose voxels above 0 are the features", "label": "column of the labels"}

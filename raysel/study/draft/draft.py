@@ -220,7 +220,8 @@ def _comment(text: str, indent: str = "", bullet: str = "") -> list[str]:
 def _findings(data: Recognised) -> dict[str, str]:
     """What was recognised."""
     dataset, layout, options = data.dataset, data.dataset.layout, data.options
-    noun = "several labels a sample" if dataset.is_multilabel else layout.noun
+    noun = "volumes" if "mask" in options else layout.noun
+    noun = "several labels a sample" if dataset.is_multilabel else noun
     findings = {
         "data": f"{data.path}: {dataset.n_samples} samples x {dataset.n_features} features, {noun}",
         "label": f"{f'{dataset.label}, ' if dataset.label else ''}{dataset.describe_target()} ({_of_target(dataset)})",

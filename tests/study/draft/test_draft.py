@@ -52,6 +52,13 @@ def test_a_table_of_volumes_is_drafted_as_volumes_not_as_the_columns_beside_them
     draft = init_study("data/scans.csv", output="study.yaml")
     assert (draft.config.dataset.source, draft.config.dataset.mask) == ("nifti", "data/mask.nii.gz")
     assert Study.prepare(load_config("study.yaml")).dataset.n_features == planted.mask.sum()
+    assert draft.findings["data"].endswith("features, volumes")
+    lines = planted.table.read_text(encoding="utf-8").splitlines()
+    lines[3], lines[5] = f",{lines[3].split(',', 1)[1]}", lines[5].replace("control", "").replace("patient", "")
+    (here / "data/some.csv").write_text("\n".join(lines), encoding="utf-8")
+    draft = init_study("data/some.csv", output="some.yaml")
+    assert "drop_unlabelled: 2 rows have no label or no volume and are left out (rows 2, 4" in " ".join(draft.doubts)
+    assert Study.prepare(load_config("some.yaml")).dataset.n_samples == len(lines) - 3
     planted.mask_file.rename(here / "data/cortex.nii.gz")
     with pytest.raises(DataError, match="name the mask by --mask"):
         init_study("data/scans.csv")

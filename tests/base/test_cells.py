@@ -1,0 +1,106 @@
+"""Cells that are no numbers come back as they were, and estimators that take none are refused."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from raysel import SMR
+from raysel.base.cells import Cells, allows_nan, own_cells
+from raysel.core.errors import DataError
+
+FRAME = pd.DataFrame(
+    {
+        "age": [61.5, np.nan, 1e300, -0.0, 2.0**60],
+        "sex": ["w", None, "m", "w", ""],
+        "stage": pd.Categorical(["ii", "i", None, "i", "ii"], categories=["i", "ii", "iii"], ordered=True),
+        "visits": pd.array([3, None, 2**60 + 1, 0, 3], dtype="Int64"),
+        "day": pd.to_datetime(["2024-05-01", None, "2023-01-31", "2024-05-01", "2024-05-02"]),
+        "alive": [True, False, True, True, False],
+        "count": np.array([1, 2, 3, 4, 5], dtype=np.int32),
+        "mixed": [1, "1", 1.5, np.nan, None],
+    }
+)
+ARRAY = np.array([[1.5, "a", None], [np.nan, "b", 2], [1.5, np.nan, 2.5], [True, "a", None]], dtype=object)
+GAPS = np.array([[0.1, np.nan, np.nan], [np.nan, 2.0, np.nan], [0.1, -3.0, np.nan]])
+
+
+@pytest.mark.parametrize("rows", [[0, 1, 2, 3, 4], [4, 1], [2], []], ids=str)
+def test_the_rows_of_a_frame_come_back(rows):
+    cells, numbers = Cells.of(FRAME)
+    assert np.isfinite(numbers).all()
+    back = cells.restored(numbers[rows])
+    pd.testing.assert_frame_equal(back, FRAME.iloc[rows].reset_index(drop=True))
+    assert [type(cell) for cell in back["mixed"]] == [type(FRAME["mixed"][row]) for row in rows]
+    assert copy.deepcopy(cells) is cells
+
+
+@pytest.mark.parametrize("array", [ARRAY, GAPS, GAPS.astype(np.float32)], ids=["objects", "numbers", "single"])
+def test_the_rows_of_an_array_come_back(array):
+    cells, numbers = Cells.of(array)
+    assert np.isfinite(numbers).all()
+    back = cells.restored(numbers[::-1])[::-1]
+    assert back.dtype == array.dtype
+    for got, given in zip(back.flat, array.flat, strict=True):
+        assert type(got) is type(given)
+        assert got == given or (got is None and given is None) or (np.isnan(got) and np.isnan(given))
+
+
+def test_numbers_keep_their_order_with_the_empty_cells_last():
+    _, numbers = Cells.of(np.array([[3.0], [np.nan], [-1.0], [3.0], [2.0]]))
+    assert numbers.ravel().tolist() == [2, 3, 0, 2, 1]
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        np.eye(3),
+        np.eye(3).tolist(),
+        np.eye(3, dtype=object),
+        csr_array(np.eye(3)),
+        FRAME[["alive", "count"]],
+        np.ones(3),
+    ],
+    ids=["array", "list", "objects", "sparse", "frame", "one axis"],
+)
+def test_samples_of_numbers_stay_as_they_are(samples):
+    cells, same = own_cells(LinearSVC(), samples)
+    assert cells is None
+    assert same is samples
+
+
+@pytest.mark.parametrize(
+    ("estimator", "expected"),
+    [
+        (LinearSVC(), False),
+        (DecisionTreeClassifier(), True),
+        (make_pipeline(SimpleImputer(), LinearSVC()), True),
+        (make_pipeline("passthrough", make_pipeline(SimpleImputer(), StandardScaler()), LinearSVC()), True),
+        (make_pipeline(ColumnTransformer([("all", SimpleImputer(), [0])]), LinearSVC()), True),
+        (make_pipeline(SimpleImputer(missing_values=-1), LinearSVC()), False),
+        (SMR(shape=(1, 3)), False),
+    ],
+)
+def test_empty_cells_are_for_estimators_that_take_them(estimator, expected):
+    assert allows_nan(estimator) == expected
+    if expected:
+        assert own_cells(estimator, GAPS)[0] is not None
+        return
+    with pytest.raises(DataError, match=r"X holds NaN.*3 of 3 columns, the first is 0.* takes none: fill them first"):
+        own_cells(estimator, GAPS)
+
+
+def test_text_is_not_for_methods_of_numbers():
+    with pytest.raises(DataError, match="X holds text, and SMR takes numbers"):
+        own_cells(SMR(shape=(1, 1)), FRAME[["sex"]].dropna())
+    assert own_cells(make_pipeline(OneHotEncoder(), LinearSVC()), ARRAY[:, 1:2][[0, 1]])[0] is not None
