@@ -13,15 +13,15 @@ import scipy.linalg
 from sklearn.base import clone
 
 from raysel.base.classifiers import (
-    MatrixSelector,
-    MatrixShaped,
+    TensorSelector,
+    TensorShaped,
     OneAgainstRest,
     Selector,
     SignedTarget,
     signed_target,
 )
 from raysel.base.estimator import COUNT, NOT_NEGATIVE, POSITIVE, Capabilities, IterativeEstimator, OneShotEstimator
-from raysel.base.regressors import LinearRegressor, MatrixRegressor
+from raysel.base.regressors import LinearRegressor, TensorRegressor
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray
 from raysel.core.errors import ConfigError
 from raysel.numerics.least_squares import (
@@ -35,7 +35,7 @@ from raysel.numerics.least_squares import (
 from raysel.numerics.linear_algebra import EPS, centre
 
 
-class _Bilinear(IterativeEstimator, MatrixShaped):
+class _Bilinear(IterativeEstimator, TensorShaped):
     """Parameters and iterations of bilinear regression, whatever the targets."""
 
     # Of the base class that says what the targets are.
@@ -106,7 +106,7 @@ class _Bilinear(IterativeEstimator, MatrixShaped):
         self._keep_linear(coef, prepared.Y_mean - coef @ prepared.X_mean, prepared.classes)
 
 
-class BilinearRegression(_Bilinear, MatrixSelector):
+class BilinearRegression(_Bilinear, TensorSelector):
     """Bilinear regression: ranks the cells of matrix-shaped samples and classifies them.
 
         min  sum_i (u'X_i v + b - t_i)^2  +  alpha ||u||^2 ||v||^2
@@ -170,10 +170,10 @@ class BilinearRegression(_Bilinear, MatrixSelector):
     (1797, 20)
     """
 
-    capabilities: ClassVar[Capabilities] = replace(MatrixSelector.capabilities, local_optimum=True)
+    capabilities: ClassVar[Capabilities] = replace(TensorSelector.capabilities, local_optimum=True)
 
 
-class BilinearRegressor(_Bilinear, MatrixRegressor):
+class BilinearRegressor(_Bilinear, TensorRegressor):
     """Bilinear regression of quantities: ranks the cells of matrix-shaped samples and predicts numbers.
 
     The problem of `BilinearRegression` with each standardised quantity in place of a class's one-hot target.
@@ -204,7 +204,7 @@ class BilinearRegressor(_Bilinear, MatrixRegressor):
     (442, 3)
     """
 
-    capabilities: ClassVar[Capabilities] = replace(MatrixRegressor.capabilities, local_optimum=True)
+    capabilities: ClassVar[Capabilities] = replace(TensorRegressor.capabilities, local_optimum=True)
 
 
 @dataclass(frozen=True)

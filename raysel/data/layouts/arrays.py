@@ -107,8 +107,8 @@ class Tensor(Layout):
         return ["".join(f"{a}{i}" for a, i in zip(letters, cell, strict=True)) for cell in zip(*columns, strict=True)]
 
     def parameters(self) -> dict[str, Any]:
-        """Shape of a sample that has two axes."""
-        return {"shape": self.shape} if len(self.shape) == 2 else {}
+        """Shape of a sample that has two or more axes."""
+        return {"shape": self.shape} if len(self.shape) > 1 else {}
 
     def permutation(self, rng: np.random.Generator) -> IntArray:
         """Draw a permutation of the cells along each axis."""
