@@ -74,6 +74,7 @@ CASES = [
         objective="rises",
         expected_failures=POOLED,
     ),
+    MethodCase("multilinear_lda", {"shrinkage": 0.1}, [{"passes": 2}], expected_failures=FIRST_COLUMNS),
     MethodCase(
         "two_dimensional_lda", {"shrinkage": 0.1}, [{"shrinkage": 0.5}, {"passes": 2}], expected_failures=FIRST_COLUMNS
     ),

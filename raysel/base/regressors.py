@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from raysel.base.classifiers import TensorShaped, Selector
+from raysel.base.classifiers import Selector, TensorShaped
 from raysel.base.estimator import TENSOR, Capabilities
 from raysel.core.arrays import FloatArray, LabelArray, validate_samples
 from raysel.data.targets import QUANTITIES

@@ -1,9 +1,10 @@
 """Least squares for coefficient tensors of low rank: one factor a mode, each solved for in turn.
 
-A coefficient tensor of rank k is a sum of k outer products of vectors, ``P = sum_j a_j^1 o .. o a_j^N``, and its factors
-are the matrices ``A^q`` (m_q x k) of the vectors of each mode (CP decomposition; Kolda & Bader, SIAM Review 51(3), 2009).
-Unfolded along mode q it is ``A^q Z'`` with Z the Khatri-Rao product of the other factors, so that for fixed other factors
-A^q is the left factor of a matrix, as in `left_factors`. A matrix is the case N = 2.
+A coefficient tensor of rank k is a sum of k outer products of vectors, ``P = sum_j a_j^1 o .. o a_j^N``, and its
+factors are the matrices ``A^q`` (m_q x k) of the vectors of each mode (CP decomposition; Kolda & Bader, SIAM Review
+51(3), 2009). Unfolded along mode q it is ``A^q Z'`` with Z the Khatri-Rao product of the other factors, so that for
+fixed other factors A^q is the left factor of a matrix, as in `left_factors`. A matrix is the case N = 2. Z has a row
+for each cell of the other modes and k columns a class; no such product is formed for the samples.
 """
 
 from __future__ import annotations
@@ -58,6 +59,12 @@ def composed(factors: Sequence[FloatArray]) -> FloatArray:
     """Tensors of these factors, (c, m_q, k) each. Returns (c, m_1, .., m_N)."""
     P = factors[0] @ khatri_rao(factors[1:]).transpose(0, 2, 1)
     return P.reshape(len(P), *(A.shape[1] for A in factors))
+
+
+def with_first(start: Sequence[FloatArray], side: int) -> list[FloatArray]:
+    """Factors of all modes from those of all but the first, which is solved for first and so begins as zeros."""
+    c, _, k = start[0].shape
+    return [np.zeros((c, side, k)), *start]
 
 
 def mode_step(

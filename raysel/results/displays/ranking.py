@@ -189,6 +189,7 @@ _MEANINGS = {
     "lda": _PROJECTION,
     "trace_ratio_lda": _PROJECTION,
     "aggregate": _PROJECTION,
+    "multilinear_lda": _PROJECTION,
     "two_dimensional_lda": _PROJECTION,
     "dfs": "norm of the feature's row of the projection",
     "random_ranking": "place in a random order",

@@ -209,9 +209,9 @@ class SMR(_SparseMatrixRegression, TensorSelector):
         would rise), so that fewer of them reach the same J. Where the rank is the largest, which bounds nothing,
         the problem without a bound is solved instead; for p = 1 it is convex.
 
-        "identity" is the paper's start V = [I; 0], D = 1, and "random" a random V a class, orthonormal where it
-        has no more columns than rows, D = 1; both are followed by the paper's iterations. With ``alpha_scale="max"`` the 1 of D becomes ``(p/2) u^(p-2)``, u as
-        below.
+        "identity" is the paper's start V = [I; 0], D = 1, and "random" a random V a class, orthonormal where it has no
+        more columns than rows, D = 1; both are followed by the paper's iterations. With ``alpha_scale="max"`` the 1 of
+        D becomes ``(p/2) u^(p-2)``, u as below.
     alpha_scale : {"max", "absolute"}, default="max"
         Unit of alpha and zeta: "max" takes both from the training set, so that a constant factor of X does not
         change the ranking; "absolute" uses them as they are. Of a cell f let ``c_f`` be the length of

@@ -26,6 +26,7 @@ from raysel.numerics.tensor_factors import (
     mode_step,
     tensor_samples,
     unit_cells,
+    with_first,
 )
 
 
@@ -52,7 +53,7 @@ def alternating_steps(
     `start` has the factors of all modes but the first, (c, m_q, k) each; `D` is (m_1, .., m_N); yields `P`
     (c, m_1, .., m_N).
     """
-    P, factors = None, _all_factors(samples, start)
+    P, factors = None, with_first(start, samples.shape[0])
     for penalty in penalties:
         for mode in range(len(factors)):
             if P is not None:
@@ -75,7 +76,7 @@ def accelerated_steps(
     """
     penalties = iter(penalties)
     penalty = next(penalties)
-    before = now = _iteration(samples, _all_factors(samples, start), D, penalty)
+    before = now = _iteration(samples, with_first(start, samples.shape[0]), D, penalty)
     yield now.P, now.J
     t = 1
     for following in penalties:
@@ -92,12 +93,6 @@ def accelerated_steps(
                 step = now  # nearly dependent factors, whose product is no more exact than this
         before, now, t = now, step, t + 1
         yield now.P, now.J
-
-
-def _all_factors(samples: TensorSamples, start: Sequence[FloatArray]) -> list[FloatArray]:
-    """Factors of a start, with one for the first mode, which is solved for first."""
-    c, _, k = start[0].shape
-    return [np.zeros((c, samples.shape[0], k)), *start]
 
 
 def _iteration(samples: TensorSamples, factors: list[FloatArray], D: FloatArray, penalty: Penalty) -> _Iterate:

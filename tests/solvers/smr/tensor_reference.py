@@ -2,7 +2,7 @@
 
 Of class r, with P unfolded along mode q as A Z', rows of the unfolding one below the other:
 
-    vec P = (I kron Z) vec A,    (F L_c F' + alpha (I kron Z)' diag(vec D) (I kron Z)) vec A = F L_c y,    F = (I kron Z)' X
+    vec P = K vec A,    (F L_c F' + alpha K' diag(vec D) K) vec A = F L_c y,    K = I kron Z,    F = K' X
 """
 
 from itertools import product

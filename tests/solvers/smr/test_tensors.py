@@ -110,10 +110,10 @@ def test_permuted_axes_permute_the_coefficients_of_the_same_start():
 def test_the_start_of_an_exact_low_rank_tensor_has_its_factors():
     rng = np.random.default_rng(3)
     factors = [rng.standard_normal((2, side, 2)) for side in (5, 4, 3)]
-    for found, given in zip(leading_factors(composed(factors), 2), factors[1:], strict=True):
+    for found, true in zip(leading_factors(composed(factors), 2), factors[1:], strict=True):
         for r in range(2):  # the same columns but for order, sign and length
             cosines = np.abs(
-                (found[r] / np.linalg.norm(found[r], axis=0)).T @ (given[r] / np.linalg.norm(given[r], axis=0))
+                (found[r] / np.linalg.norm(found[r], axis=0)).T @ (true[r] / np.linalg.norm(true[r], axis=0))
             )
             assert_allclose(np.sort(cosines.max(axis=0)), 1.0, atol=1e-2)
     cells = composed([np.ones((1, 1, 7)), *unit_cells(1, (9, 3, 3), 7)])[0, 0]
