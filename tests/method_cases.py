@@ -28,7 +28,7 @@ ALTERNATING = {"method": "alternating"}
 #: 2DLDA starts at R = [I; 0], as its paper does.
 FIRST_COLUMNS = dict.fromkeys(
     ["feature_order[[]matrices*", "feature_order[[]tensors*"],
-    "the first pass starts at the first columns of the samples",
+    "starts at the first columns of the samples",
 )
 #: MCGF predicts on a graph of all samples that are given to predict.
 TRANSDUCTIVE = dict.fromkeys(["scikit-learn[[]check_methods_subset_invariance]"], "predictions depend on those beside")

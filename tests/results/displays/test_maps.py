@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raysel.data.layouts import MaskedVolume, Matrix, Modalities, Tensor
+from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays.maps import ScoreMaxima, has_maxima, make_plane
 
 
@@ -86,7 +87,9 @@ def test_maxima_show_each_two_axes_with_the_highest_score_over_the_others(shape)
     scores = np.random.default_rng(0).permutation(np.prod(shape)).astype(float) + 1
     layout = Tensor(shape)
     names = layout.default_names()
-    ranking = FeatureRanking(scores, names, 3, fold_scores=[scores], coordinates=layout.coordinates())
+    ranking = FeatureRanking.from_folds(
+        scores, [scores] * 2, feature_names=names, fold_names=["a", "b"], n_selected=3, coordinates=layout.coordinates()
+    )
     shown = ScoreMaxima(ranking, layout)
     plane, highest, best = shown._tiles
     pairs = [(i, j) for i in range(len(shape)) for j in range(i + 1, len(shape))]
