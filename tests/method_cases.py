@@ -16,7 +16,8 @@ BY_POSITION = dict.fromkeys(["sample_order*", "feature_order*"], "draws samples 
 
 #: A direction of matrices is one of rows times one of columns, which a constant cell does not turn.
 KRONECKER = dict.fromkeys(
-    ["constant_features[[]matrices*", "constant_features[[]tasks]"], "a constant cell shares its row and column"
+    ["constant_features[[]matrices*", "constant_features[[]tensors*", "constant_features[[]tasks]"],
+    "a constant cell shares its row and column",
 )
 #: From the 6 and 8 columns of the suite's tasks into a space of 5.
 MAPS = {"tasks": {"aligned": [np.random.default_rng(seed).standard_normal((d, 5)) for seed, d in enumerate((6, 8))]}}
@@ -25,7 +26,10 @@ MAPPED = dict.fromkeys(["feature_order[[]tasks]", "constant_features[[]tasks]"],
 #: The paper's updates of W_i and P in turn.
 ALTERNATING = {"method": "alternating"}
 #: 2DLDA starts at R = [I; 0], as its paper does.
-FIRST_COLUMNS = {"feature_order[[]matrices*": "the first pass starts at the first columns of the matrices"}
+FIRST_COLUMNS = dict.fromkeys(
+    ["feature_order[[]matrices*", "feature_order[[]tensors*"],
+    "starts at the first columns of the samples",
+)
 #: MCGF predicts on a graph of all samples that are given to predict.
 TRANSDUCTIVE = dict.fromkeys(["scikit-learn[[]check_methods_subset_invariance]"], "predictions depend on those beside")
 
@@ -74,6 +78,7 @@ CASES = [
         objective="rises",
         expected_failures=POOLED,
     ),
+    MethodCase("multilinear_lda", {"shrinkage": 0.1}, [{"passes": 2}], expected_failures=FIRST_COLUMNS),
     MethodCase(
         "two_dimensional_lda", {"shrinkage": 0.1}, [{"shrinkage": 0.5}, {"passes": 2}], expected_failures=FIRST_COLUMNS
     ),

@@ -28,7 +28,7 @@ SOMETIMES = re.compile(r"\bonly\b|if X had|if they are known|if it had any")
 #: What authors of a method, reader, sampler or executor derive from or call, beside the bases of raysel's own methods,
 #: and what public functions return.
 FOR_AUTHORS = [
-    *("raysel.base.estimator:Capabilities", "raysel.base.classifiers:MatrixSelector"),
+    *("raysel.base.estimator:Capabilities", "raysel.base.classifiers:TensorSelector"),
     *(f"raysel.base.models:{name}" for name in ("save_model", "load_model", "trusted_types", "untrusted_types")),
     *("raysel.data.formats.files:RawData", "raysel.data.formats.files:ReadOptions"),
     *("raysel.evaluation.samplers:Sampler", "raysel.execution.executor:Executor"),

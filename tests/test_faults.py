@@ -547,7 +547,6 @@ tasks.yaml:
     dataset.scaling=row_unit  ->  'row_unit' does not support several
     solver={name: linear_svm}  ->  linear_svm does not take the layout tasks
 """),
-    Fault(BAD, "at most 2 axes...2 x 4 x 8...set dataset.shape to", archive(X=lambda X: X.reshape(-1, 2, 4, 8))),
 ]
 
 SEARCH = [

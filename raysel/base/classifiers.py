@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -106,18 +107,18 @@ class LinearSelector(ClassifierMixin, Selector):
         self.coef_, self.intercept_, self.classes_ = coef, intercept, classes
 
 
-class MatrixShaped(Estimator):
-    """Base class of methods of matrix-shaped samples, with the parameter ``shape``.
+class TensorShaped(Estimator):
+    """Base class of methods of samples that are arrays, with the parameter ``shape``.
 
-    ``shape`` is the height and width of the samples whose cells, in C order, are the columns of X; None stands for
-    (n_features, 1), plain vectors. It is set from the data set's layout.
+    ``shape`` has the sides of the samples whose cells, in C order, are the columns of X; None stands for plain vectors.
+    It is set from the data set's layout.
     """
 
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"shape"})
     _parameter_constraints: ClassVar[dict[str, Any]] = {"shape": [tuple, list, None]}
 
     # Set by the constructors of the subclasses.
-    shape: tuple[int, int] | None
+    shape: tuple[int, ...] | None
 
     @classmethod
     def from_layout(cls, layout: Layout, **params: Any) -> Self:
@@ -125,27 +126,24 @@ class MatrixShaped(Estimator):
 
         Parameters
         ----------
-        layout : Tensor of order 1 or 2
+        layout : Tensor
             Layout of the samples, which sets ``shape``.
         **params
             All parameters but ``shape``.
 
         Returns
         -------
-        MatrixShaped
+        TensorShaped
             The unfitted estimator.
 
         Raises
         ------
         ConfigError
-            If the samples are neither vectors nor matrices.
+            If the samples are no arrays.
         """
-        if len(layout.grid) not in (1, 2):
-            raise ConfigError(
-                f"{cls.__name__} takes matrices or vectors, not {layout}: set dataset.shape to [height, width]."
-            )
-        height, width = (*layout.grid, 1)[:2]
-        return cls(shape=(height, width), **params)
+        if not layout.grid:
+            raise ConfigError(f"{cls.__name__} takes arrays or vectors, not {layout}: set dataset.shape.")
+        return cls(shape=(*layout.grid, 1) if len(layout.grid) == 1 else layout.grid, **params)
 
     def check(self, n_features: int) -> None:
         """Check that the parameters are valid and that ``shape`` has this number of cells.
@@ -161,23 +159,26 @@ class MatrixShaped(Estimator):
             If a parameter is invalid; the message names the parameter, its value and the valid values.
         """
         super().check(n_features)
-        shape = self._sides(n_features)
-        if len(shape) != 2 or any(not isinstance(side, Integral) or side < 1 for side in shape):
-            raise ConfigError(f"shape={self.shape} is not a height and a width, e.g. (32, 32).")
-        if shape[0] * shape[1] != n_features:
+        shape = () if self.shape is None else tuple(self.shape)
+        if self.shape is not None and (not shape or any(not isinstance(m, Integral) or m < 1 for m in shape)):
+            raise ConfigError(f"shape={self.shape} is not a list of sides, e.g. (32, 32).")
+        if self.shape is not None and math.prod(shape) != n_features:
             raise ConfigError(
-                f"shape={self.shape} has {shape[0]} x {shape[1]} = {shape[0] * shape[1]} cells, "
+                f"shape={self.shape} has {' x '.join(map(str, shape))} = {math.prod(shape)} cells, "
                 f"but there are {n_features} features."
             )
 
     def _sides(self, n_features: int) -> tuple[int, ...]:
-        return (n_features, 1) if self.shape is None else tuple(self.shape)
+        """Sides of the samples, at least two: a vector is a matrix of one column, and sides of 1 are left out."""
+        given = (n_features,) if self.shape is None else tuple(self.shape)
+        shape = given if len(given) == 2 else tuple(side for side in given if side > 1)
+        return (*shape, 1, 1)[:2] if len(shape) < 2 else shape
 
 
-class MatrixSelector(MatrixShaped, LinearSelector):
-    """Base class of linear classifiers of matrix-shaped samples that rank their cells."""
+class TensorSelector(TensorShaped, LinearSelector):
+    """Base class of linear classifiers of samples that are arrays, which rank their cells."""
 
-    capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, layouts=frozenset({TENSOR}), max_axes=2)
+    capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, layouts=frozenset({TENSOR}))
 
 
 @dataclass(frozen=True)

@@ -73,8 +73,6 @@ class Capabilities:
         Whether a fit ends at one of several local optima, which its start decides.
     layouts : frozenset of {"tensor", "modalities", "tasks", "volume"}, default={"tensor", "modalities", "volume"}
         Kinds of layouts that the method supports. A table without structure is a tensor of one axis.
-    max_axes : int, default=None
-        Largest number of axes of a sample, 2 for methods of matrices; None for any number.
     prepare_parameters : frozenset of str, default=frozenset()
         Constructor parameters that ``prepare`` depends on. Configurations with equal values of these share the
         prepared training sets.
@@ -95,7 +93,6 @@ class Capabilities:
     reconstructed: bool = False
     local_optimum: bool = False
     layouts: frozenset[str] = frozenset({TENSOR, MODALITIES, VOLUME})
-    max_axes: int | None = None
     prepare_parameters: frozenset[str] = frozenset()
 
     @property

@@ -76,6 +76,7 @@ OWN: dict[str, str] = {
     "fisher_score": "raysel.baselines.univariate_filters:FisherScore",
     "t_test": "raysel.baselines.univariate_filters:TTest",
     "mrmr": "raysel.baselines.multivariate_filters:MRMR",
+    "multilinear_lda": "raysel.baselines.two_dimensional_lda:MultilinearLDA",
     "two_dimensional_lda": "raysel.baselines.two_dimensional_lda:TwoDimensionalLDA",
     "nearest_neighbor": "raysel.baselines.nearest_neighbours:NearestNeighbor",
     "ml_knn": "raysel.baselines.nearest_neighbours:MLkNN",

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from raysel.base.classifiers import MatrixShaped, Selector
+from raysel.base.classifiers import Selector, TensorShaped
 from raysel.base.estimator import TENSOR, Capabilities
 from raysel.core.arrays import FloatArray, LabelArray, validate_samples
 from raysel.data.targets import QUANTITIES
@@ -75,9 +75,7 @@ class LinearRegressor(RegressorMixin, Selector):
         return tags
 
 
-class MatrixRegressor(MatrixShaped, LinearRegressor):
-    """Base class of linear regressions of matrix-shaped samples, with the parameter ``shape`` of `MatrixShaped`."""
+class TensorRegressor(TensorShaped, LinearRegressor):
+    """Base class of linear regressions of samples that are arrays, with the parameter ``shape`` of `TensorShaped`."""
 
-    capabilities: ClassVar[Capabilities] = replace(
-        LinearRegressor.capabilities, layouts=frozenset({TENSOR}), max_axes=2
-    )
+    capabilities: ClassVar[Capabilities] = replace(LinearRegressor.capabilities, layouts=frozenset({TENSOR}))

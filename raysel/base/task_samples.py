@@ -36,12 +36,16 @@ def component_numbers(wanted: Any, limits: Sequence[tuple[str, int]]) -> list[in
     return [int(size) for size in sizes]
 
 
-def pair_of_sides(name: str, given: Sequence[int] | None) -> tuple[int, int]:
-    """Convert a parameter to a pair of positive integers, one for the rows and one for the columns of matrices."""
+def whole_numbers(name: str, given: Sequence[int] | None, n: int | None = None) -> tuple[int, ...]:
+    """Convert a parameter to positive integers, one for each of the n axes of the samples."""
     sides = () if given is None else tuple(given)
-    if len(sides) != 2 or any(not isinstance(k, Integral) or isinstance(k, bool) or k < 1 for k in sides):
-        raise ConfigError(f"{name}={given!r} must be two positive whole numbers, e.g. (4, 3).")
-    return int(sides[0]), int(sides[1])
+    if (n or len(sides)) != len(sides) or any(
+        not isinstance(k, Integral) or isinstance(k, bool) or k < 1 for k in sides or (0,)
+    ):
+        number = {None: "", 2: "two "}.get(n, f"{n} ")
+        example = tuple(range((n or 2) + 2, 2, -1))
+        raise ConfigError(f"{name}={given!r} must be {number}positive whole numbers, e.g. {example}.")
+    return tuple(int(side) for side in sides)
 
 
 def warn_of_lost_directions(named: str, rank: int, varying: int) -> None:

@@ -13,29 +13,28 @@ import scipy.linalg
 from sklearn.base import clone
 
 from raysel.base.classifiers import (
-    MatrixSelector,
-    MatrixShaped,
     OneAgainstRest,
     Selector,
     SignedTarget,
+    TensorSelector,
+    TensorShaped,
     signed_target,
 )
 from raysel.base.estimator import COUNT, NOT_NEGATIVE, POSITIVE, Capabilities, IterativeEstimator, OneShotEstimator
-from raysel.base.regressors import LinearRegressor, MatrixRegressor
+from raysel.base.regressors import LinearRegressor, TensorRegressor
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray
 from raysel.core.errors import ConfigError
 from raysel.numerics.least_squares import (
     LeastSquaresData,
     QuantityScale,
     least_squares_data,
-    left_factors,
-    orthonormal,
     standardised,
 )
 from raysel.numerics.linear_algebra import EPS, centre
+from raysel.numerics.tensor_factors import composed, leading_factors, mode_step, tensor_samples, with_first
 
 
-class _Bilinear(IterativeEstimator, MatrixShaped):
+class _Bilinear(IterativeEstimator, TensorShaped):
     """Parameters and iterations of bilinear regression, whatever the targets."""
 
     # Of the base class that says what the targets are.
@@ -52,7 +51,7 @@ class _Bilinear(IterativeEstimator, MatrixShaped):
 
     def __init__(
         self,
-        shape: tuple[int, int] | None = None,
+        shape: tuple[int, ...] | None = None,
         alpha: float = 0.01,
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -65,7 +64,7 @@ class _Bilinear(IterativeEstimator, MatrixShaped):
         self.n_features_to_select = n_features_to_select
 
     def another_start(self) -> Self | None:
-        """Return a copy that starts from a random v; None for samples of one row or column, where it is convex."""
+        """Return a copy that starts from random factors; None for samples of one row or column: it is convex."""
         if min(self._sides(self.n_features_in_)) == 1:
             return None
         other: Self = clone(self)
@@ -77,25 +76,24 @@ class _Bilinear(IterativeEstimator, MatrixShaped):
         return least_squares_data(X, y, self._targets)
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: LeastSquaresData) -> Iterator[float]:
-        c = len(prepared.Y)
-        m, n = self._sides(prepared.X.shape[0])
-        samples, sums, ones = prepared.X.reshape(m, n, -1), prepared.XY.reshape(c, m, n), np.ones((m, n))
+        c, shape = len(prepared.Y), self._sides(prepared.X.shape[0])
+        samples, ones = tensor_samples(prepared, shape), np.ones(shape)
         alpha = self.alpha / prepared.scale**2
-        turned, turned_sums = samples.transpose(1, 0, 2), sums.transpose(0, 2, 1)  # views: the samples are kept once
-        V = np.linalg.svd(sums, full_matrices=False)[2][:, :1].transpose(0, 2, 1)
+        start = leading_factors(prepared.XY.reshape(c, *shape), 1)
         if self._random_start:
-            V = np.random.default_rng(0).standard_normal(V.shape)
+            rng = np.random.default_rng(0)
+            start = [rng.standard_normal(A.shape) for A in start]
+        factors = with_first(start, shape[0])
         while True:
             try:
-                # Of a factor only the direction matters, as the other one is solved for; a zero one gets any.
-                U = orthonormal(left_factors(samples, orthonormal(V), ones, prepared.Y, sums, alpha))
-                V = left_factors(turned, U, ones.T, prepared.Y, turned_sums, alpha)
+                for mode in range(len(shape)):
+                    factors = mode_step(samples, factors, mode, ones, alpha)
             except np.linalg.LinAlgError as error:
                 raise np.linalg.LinAlgError(
                     f"alpha={self.alpha:g} vanishes in rounding beside the squares of features that deviate from their"
                     f" means by up to {prepared.scale:g}: raise alpha, or divide the features by {prepared.scale:g}."
                 ) from error
-            P = (U @ V.transpose(0, 2, 1)).reshape(c, -1)
+            P = composed(factors).reshape(c, -1)
             self._keep(P, prepared)
             yield float(((P @ prepared.X - prepared.Y) ** 2).sum() + prepared.residual + alpha * (P**2).sum())
 
@@ -106,8 +104,8 @@ class _Bilinear(IterativeEstimator, MatrixShaped):
         self._keep_linear(coef, prepared.Y_mean - coef @ prepared.X_mean, prepared.classes)
 
 
-class BilinearRegression(_Bilinear, MatrixSelector):
-    """Bilinear regression: ranks the cells of matrix-shaped samples and classifies them.
+class BilinearRegression(_Bilinear, TensorSelector):
+    """Bilinear regression: ranks the cells of samples that are matrices or tensors and classifies them.
 
         min  sum_i (u'X_i v + b - t_i)^2  +  alpha ||u||^2 ||v||^2
 
@@ -115,16 +113,18 @@ class BilinearRegression(_Bilinear, MatrixSelector):
     [1]_ as [2]_, section II-C, uses it, with a penalty that makes it well-posed: sparse matrix regression of rank 1
     with a ridge penalty. Centring samples and targets replaces b. An iteration solves for all u given v, and for all
     v given u, each exactly. The problem is not convex; the start of v is the leading right singular vector of
-    ``sum_i t_i X_i`` over the centred samples. For samples of one column it is ridge regression.
+    ``sum_i t_i X_i`` over the centred samples. For samples of one column it is ridge regression. Samples of more than
+    two axes have one vector an axis (multilinear regression), which start at the best approximation of that sum by
+    an outer product that alternating least squares find.
 
     Parameters
     ----------
-    shape : tuple of (int, int), default=None
-        Height and width of the samples, whose cells in C order are the features. None: (n_features, 1).
+    shape : tuple of int, default=None
+        Sides of the samples, whose cells in C order are the features. None or one side: (n_features, 1).
     alpha : float, default=0.01
         Strength of the penalty, above 0, for the features as given: for s X it is s^2 alpha.
     max_iter : int, default=100
-        Maximum number of iterations; one solves for u and for v.
+        Maximum number of iterations; one solves for u and for v, or for the vectors of all axes.
     tol : float, default=1e-4
         Stop when an iteration lowers the objective by at most this share.
     n_features_to_select : int, default=None
@@ -133,7 +133,8 @@ class BilinearRegression(_Bilinear, MatrixSelector):
     Attributes
     ----------
     coef_ : ndarray of shape (n_classes, n_features)
-        The matrices u v', row by row; one row for two classes, the difference of both.
+        The matrices u v', row by row, or outer products of more vectors; one row for two classes, the difference of
+        both.
     intercept_ : ndarray of shape (n_classes,)
         b; one entry for two classes.
     classes_ : ndarray of shape (n_classes,)
@@ -170,11 +171,11 @@ class BilinearRegression(_Bilinear, MatrixSelector):
     (1797, 20)
     """
 
-    capabilities: ClassVar[Capabilities] = replace(MatrixSelector.capabilities, local_optimum=True)
+    capabilities: ClassVar[Capabilities] = replace(TensorSelector.capabilities, local_optimum=True)
 
 
-class BilinearRegressor(_Bilinear, MatrixRegressor):
-    """Bilinear regression of quantities: ranks the cells of matrix-shaped samples and predicts numbers.
+class BilinearRegressor(_Bilinear, TensorRegressor):
+    """Bilinear regression of quantities: ranks the cells of matrices or tensors and predicts numbers.
 
     The problem of `BilinearRegression` with each standardised quantity in place of a class's one-hot target.
 
@@ -204,7 +205,7 @@ class BilinearRegressor(_Bilinear, MatrixRegressor):
     (442, 3)
     """
 
-    capabilities: ClassVar[Capabilities] = replace(MatrixRegressor.capabilities, local_optimum=True)
+    capabilities: ClassVar[Capabilities] = replace(TensorRegressor.capabilities, local_optimum=True)
 
 
 @dataclass(frozen=True)

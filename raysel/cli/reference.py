@@ -109,7 +109,7 @@ def _solver_entry(name: str) -> tuple[str, str, str]:
         TRANSDUCTIVE if can.transductive else "",
         "search.method path" if can.path else "",
         RECONSTRUCTED if can.reconstructed else "",
-        f"data: {', '.join(sorted(can.layouts))}{f' of at most {can.max_axes} axes' if can.max_axes else ''}",
+        f"data: {', '.join(sorted(can.layouts))}",
     ]
     settable = ", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in _settable(cls))
     return name, "; ".join(ability for ability in abilities if ability), f"{summary(cls)}\n{settable}"

@@ -70,6 +70,9 @@ class _SamplesConfig(_Section):
     source: NonEmpty | None = None
     """Built-in data set, e.g. digits; or nifti, where `path` is a table of NIfTI files. Exactly one of source, path and
     tasks is needed otherwise."""
+    params: dict[str, Parameter] | None = None
+    """Parameters of a generated data set, `source: planted-tensor`: shape, block, n_classes, n_per_class, rank, noise
+    and seed."""
     path: Place | None = None
     """Data file, or folder with one folder of images for each class; a relative path is looked up from the working
     directory, then from $RAYSEL_DATA. Or its URI, s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH, with the options
@@ -105,7 +108,10 @@ class _SamplesConfig(_Section):
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
     """Character between the cells of a text table; recognised from the file by default."""
     shape: Annotated[tuple[Count, ...], Field(min_length=1)] | None = None
-    """Height and width of a sample, where the file does not hold them."""
+    """Height and width of a sample, or more sides, where the file does not hold them."""
+    modes: Annotated[tuple[NonEmpty, ...], Field(min_length=1)] | None = None
+    """Names of the axes of a sample, e.g. [band, row, column], in ranking.csv, sentences and pictures; by default row
+    and column, or axis0, axis1 and so on."""
     order: Literal["C", "F"] | None = None
     """Order in which the columns run through the cells of a sample: C, row by row, by default; F, column by column, as
     MATLAB stores matrices."""

@@ -25,6 +25,7 @@ def arrange(
     task: str | None = None,
     shape: Sequence[int] | None = None,
     order: Literal["C", "F"] = "C",
+    modes: Sequence[str] | None = None,
     modalities: Mapping[str, int] | None = None,
     only: Collection[str] | None = None,
     classes: Collection[str | int] | None = None,
@@ -39,8 +40,10 @@ def arrange(
     raw = _choose_classes(raw, classes, exclude_classes, source)
     X, names = raw.X, raw.feature_names
     if isinstance(X, TaskBlocks):
-        if shape is not None or modalities is not None or order == "F":
-            raise DataError(f"{source} holds several tasks and their shapes: leave shape, order and modalities out.")
+        if shape is not None or modalities is not None or modes is not None or order == "F":
+            raise DataError(
+                f"{source} holds several tasks and their shapes: leave shape, modes, order and modalities out."
+            )
         layout = raw.layout or Tensor(X.shape[1:])
     else:
         if X.ndim < 2 or X.size == 0:
@@ -51,6 +54,10 @@ def arrange(
         if order == "F":
             _check_order(raw, shape, modalities, source)
         layout = _layout(raw, shape, modalities, order, source)
+        if modes is not None:
+            if not isinstance(layout, Tensor):
+                raise DataError(f"modes name the axes of arrays, and {source} has {layout.noun}: leave modes out.")
+            layout = replace(layout, modes=tuple(modes))
         X = X.reshape(len(X), math.prod(X.shape[1:]))
         if order == "F":
             X, names = _columns(X, names, np.arange(layout.n_features).reshape(layout.shape, order="F").ravel())

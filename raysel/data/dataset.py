@@ -108,6 +108,7 @@ class Dataset:
         task: Literal["regression", "classification"] | None = None,
         shape: Sequence[int] | None = None,
         order: Literal["C", "F"] = "C",
+        modes: Sequence[str] | None = None,
         modalities: Mapping[str, int] | None = None,
         only: Collection[str] | None = None,
         classes: Collection[str | int] | None = None,
@@ -133,7 +134,8 @@ class Dataset:
             Columns that are neither features nor labels.
         name : str, default="data"
             Name of the data set.
-        task, shape, order, modalities, only, classes, exclude_classes, exclude_labels, unprepared, drop_unlabelled
+        task, shape, order, modes, modalities, only, classes, exclude_classes, exclude_labels, unprepared, \
+drop_unlabelled
             As for `load_dataset`.
 
         Returns
@@ -162,6 +164,7 @@ class Dataset:
             task=task,
             shape=shape,
             order=order,
+            modes=modes,
             modalities=modalities,
             only=only,
             classes=classes,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -28,6 +29,7 @@ from raysel.data.formats.named_arrays import read_arrays
 from raysel.data.formats.nifti import read_nifti_table
 from raysel.data.formats.table_contents import METADATA_KEY
 from raysel.data.formats.tables import TABLE_SUFFIXES, read_table
+from raysel.data.synthetic import make_tensor_classification
 from raysel.data.targets import QUANTITIES
 from raysel.data.task_blocks import TaskBlocks
 
@@ -39,8 +41,11 @@ _LOADERS: dict[str, Callable[[], Any]] = {
     "breast_cancer": datasets.load_breast_cancer,
 }
 
+#: Built-in data sets that are generated, with parameters.
+_GENERATORS: dict[str, Callable[..., tuple[Dataset, Any]]] = {"planted-tensor": make_tensor_classification}
+
 #: Names that `load_dataset` accepts in place of a file.
-BUILTIN_NAMES = tuple(_LOADERS)
+BUILTIN_NAMES = (*_LOADERS, *_GENERATORS)
 
 #: Function that reads a file.
 Reader: TypeAlias = Callable[[Path, ReadOptions], RawData]
@@ -72,6 +77,7 @@ def load_dataset(
     task: Literal["regression", "classification"] | None = None,
     shape: Sequence[int] | None = None,
     order: Literal["C", "F"] = "C",
+    modes: Sequence[str] | None = None,
     modalities: Mapping[str, int] | None = None,
     only: Collection[str] | None = None,
     classes: Collection[str | int] | None = None,
@@ -79,14 +85,16 @@ def load_dataset(
     exclude_labels: Collection[str] = (),
     unprepared: bool = False,
     drop_unlabelled: bool = False,
+    params: Mapping[str, Any] | None = None,
 ) -> Dataset:
     """Load a data set by name or from a file.
 
     Parameters
     ----------
     path_or_name : str or Path
-        Name of one of scikit-learn's data sets (digits, iris, wine, breast_cancer or diabetes), or path of a file,
-        relative to the working directory or else to ``$RAYSEL_DATA``:
+        Name of one of scikit-learn's data sets (digits, iris, wine, breast_cancer or diabetes) or of the generated one
+        (planted-tensor: classes that differ in a block of cells), or path of a file, relative to the working directory
+        or else to ``$RAYSEL_DATA``:
 
         - .npz, .mat, .h5 and .hdf5: arrays ``X``, (n, d) or (n, h, w), or an array for each modality, (n, width),
           under any names, or as ``view_0``, ``view_1``, ... with ``view_names``; and ``y``, (n,), or an indicator
@@ -129,6 +137,8 @@ def load_dataset(
     order : {"C", "F"}, default="C"
         Order in which the columns run through the cells of a sample: C row by row, F column by column, as MATLAB
         stores matrices. With F the columns are rearranged row by row.
+    modes : sequence of str, default=None
+        Names of the axes of a sample, e.g. [band, row, column]. None: row and column, or axis0, axis1, ...
     modalities : mapping of str to int, default=None
         Name of each modality and its number of columns, in column order. None: as stored in the file.
     only : collection of str, default=None
@@ -145,6 +155,9 @@ def load_dataset(
         a study fills and encodes by ``dataset.prepare``. They are refused otherwise.
     drop_unlabelled : bool, default=False
         Whether to leave out the rows of a table without a value in the column ``label``, which are refused otherwise.
+    params : mapping of str to object, default=None
+        Parameters of a generated data set; of planted-tensor shape, block, n_classes, n_per_class, rank, noise, and
+        seed (0 by default).
 
     Returns
     -------
@@ -189,14 +202,20 @@ def load_dataset(
     if mask is not None and (shape is not None or order == "F" or modalities is not None):
         raise DataError(f"{place}: the mask gives the shape of the samples; leave shape, order, modalities out.")
     try:
-        read = _read_builtin if place in BUILTIN_NAMES else _read_file
-        source, raw = read(place, options, beside)
+        if params and place not in _GENERATORS:
+            raise DataError(f"params is for generated data sets ({', '.join(_GENERATORS)}); leave it out for {place}.")
+        if place in _GENERATORS:
+            source, raw = _generate(str(place), options, beside, params or {})
+        else:
+            read = _read_builtin if place in BUILTIN_NAMES else _read_file
+            source, raw = read(place, options, beside)
         return Dataset.from_raw(
             replace(raw, unprepared=unprepared),
             source,
             task=task,
             shape=shape,
             order=order,
+            modes=modes,
             modalities=modalities,
             only=only,
             classes=classes,
@@ -212,16 +231,46 @@ def load_dataset(
 def _read_builtin(place: str | Path, options: ReadOptions, beside: Mapping[str, str | Path]) -> tuple[str, RawData]:
     """Read a built-in data set, which has no use for the options of files, and return its name too."""
     name = str(place)
+    _refuse_options_of_files(name, options, beside)
+    bunch = _LOADERS[name]()
+    if "images" in bunch:
+        return name, RawData(X=bunch.images, y=bunch.target, name=name)
+    return name, RawData(X=bunch.data, y=bunch.target, feature_names=tuple(bunch.feature_names), name=name)
+
+
+def _generate(
+    name: str, options: ReadOptions, beside: Mapping[str, str | Path], params: Mapping[str, Any]
+) -> tuple[str, RawData]:
+    """Generate a built-in data set, and return its name too."""
+    _refuse_options_of_files(name, options, beside)
+    make, given = _GENERATORS[name], {"seed": 0, **params}
+    known = {key: p.default for key, p in signature(make).parameters.items() if key != "random_state"} | {"seed": 0}
+    for key, value in given.items():
+        if key not in known:
+            raise DataError(f"params.{key}: {name} has no such parameter; it has {', '.join(known)}.")
+        sides = isinstance(known[key], tuple)
+        numbers = value if sides and isinstance(value, Sequence) else [value]
+        real = (int, float) if isinstance(known[key], float) else int
+        if sides != isinstance(value, list | tuple) or any(
+            not isinstance(n, real) or isinstance(n, bool) or n < 0 for n in numbers
+        ):
+            raise DataError(f"params.{key}: {value!r} is not like {known[key]!r}, the default.")
+    given["random_state"] = given.pop("seed")
+    try:
+        dataset, _ = make(**given)
+    except ConfigError as error:
+        raise DataError(f"params: {error}") from error
+    return name, RawData(X=np.asarray(dataset.X).reshape(-1, *dataset.layout.shape), y=dataset.y, name=name)
+
+
+def _refuse_options_of_files(name: str, options: ReadOptions, beside: Mapping[str, str | Path]) -> None:
+    """Refuse what a built-in data set has no use for."""
     if options.groups is not None:
         raise DataError(f"the built-in data set {name} has no array '{options.groups}' for the groups.")
     of_files = {**beside, **{key: getattr(options, key) for key in ("label", "drop", "delimiter")}}
     of_files["label"] = options.label or options.quantities
     if given := [key for key, value in of_files.items() if value]:
         raise DataError(f"{given[0]} is for data files; leave it out for the built-in data set {name}.")
-    bunch = _LOADERS[name]()
-    if "images" in bunch:
-        return name, RawData(X=bunch.images, y=bunch.target, name=name)
-    return name, RawData(X=bunch.data, y=bunch.target, feature_names=tuple(bunch.feature_names), name=name)
 
 
 def _read_file(place: str | Path, options: ReadOptions, beside: Mapping[str, str | Path]) -> tuple[str, RawData]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import reduce
 
 import numpy as np
 
 from raysel.core.arrays import BoolArray
 from raysel.core.errors import ConfigError
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import Matrix, Modalities
+from raysel.data.layouts import Matrix, Modalities, Tensor
 
 #: Number of factors of the noise that the features of a modality share.
 _FACTORS = 5
@@ -49,6 +50,39 @@ def make_matrix_classification(
     mask = np.zeros(shape, dtype=bool)
     mask[rows[:, None], columns] = True
     return Dataset(X.reshape(n_samples, -1), y, Matrix(height, width), name="planted"), mask.ravel()
+
+
+def make_tensor_classification(
+    shape: Sequence[int] = (8, 8, 6),
+    block: Sequence[int] = (3, 3, 2),
+    n_classes: int = 3,
+    n_per_class: int = 15,
+    rank: int = 1,
+    noise: float = 1.0,
+    random_state: int | None = None,
+) -> tuple[Dataset, BoolArray]:
+    """Make samples of any order whose class means differ only in a block of adjacent cells.
+
+    A sample of class r is ``B_r + noise * N(0, 1)``. B_r is a sum of ``rank`` outer products of normal vectors on the
+    block, scaled to a mean square of 1 there, and zero elsewhere. The place of the block is drawn.
+    """
+    if len(block) != len(shape) or any(not 1 <= b <= m for b, m in zip(block, shape, strict=False)):
+        raise ConfigError(f"block={list(block)} does not fit into shape={list(shape)}: give one side for each axis.")
+    for name, value, least in (("n_classes", n_classes, 2), ("n_per_class", n_per_class, 1), ("rank", rank, 1)):
+        if value < least:
+            raise ConfigError(f"{name}={value} must be at least {least}.")
+    rng = np.random.default_rng(random_state)
+    starts = [int(rng.integers(m - b + 1)) for b, m in zip(block, shape, strict=True)]
+    cells = (slice(None), *(slice(start, start + b) for start, b in zip(starts, block, strict=True)))
+    means = np.zeros((n_classes, *shape))
+    for r in range(n_classes):
+        drawn = sum(reduce(np.multiply.outer, [rng.standard_normal(b) for b in block]) for _ in range(rank))
+        means[r][cells[1:]] = drawn / np.sqrt(np.mean(np.square(drawn)))
+    y = np.repeat(np.arange(n_classes), n_per_class)
+    X = means[y] + noise * rng.standard_normal((len(y), *shape))
+    mask = np.zeros(shape, dtype=bool)
+    mask[cells[1:]] = True
+    return Dataset(X.reshape(len(y), -1), y, Tensor(tuple(shape)), name="planted-tensor"), mask.ravel()
 
 
 def make_multimodal_classification(

@@ -185,14 +185,15 @@ def inverse_cholesky(A: FloatArray) -> FloatArray:
 
     The matrices run along the last axis, so that each step is one array operation over all of them.
 
-    `A` is (k, k, n_matrices); returns `M` (k, k, n_matrices).
+    A zero row and column stand for a component that is left out. `A` is (k, k, n_matrices); returns `M`
+    (k, k, n_matrices).
     """
     k = len(A)
     inverse = np.zeros_like(A)
     diagonal = np.arange(k)
     inverse[diagonal, diagonal] = 1.0
     # Rounding must not turn a pivot negative when D spans more than a double's precision.
-    least = np.finfo(np.float64).eps * A[diagonal, diagonal]
+    least = np.maximum(np.finfo(np.float64).eps * A[diagonal, diagonal], np.finfo(np.float64).tiny)
     for j in range(k):
         pivot = np.maximum(A[j, j], least[j])
         factors = A[j + 1 :, j] / pivot

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 import scipy.linalg
 
@@ -86,3 +89,28 @@ def equilibrated_rank(centred: FloatArray, offset: FloatArray | float, rank: int
         for reach in (0.0, float(np.linalg.norm(moved)))
     )
     return max(rank, most if most in {least, rank} else len(thin_svd(scaled, moved)[1]))
+
+
+def mode_product(arrays: FloatArray, A: FloatArray, mode: int) -> FloatArray:
+    """Project one axis of several arrays on the columns of A: (n, m_1, .., m_N) and (m_q, k) to (n, .., k, ..)."""
+    shape = arrays.shape
+    if mode == len(shape) - 2:
+        return arrays @ A
+    product = A.T @ arrays.reshape(-1, shape[mode + 1], math.prod(shape[mode + 2 :]))
+    return product.reshape(*shape[: mode + 1], A.shape[1], *shape[mode + 2 :])
+
+
+def kronecker(factors: Iterable[FloatArray]) -> FloatArray:
+    """Kronecker product of matrices, from left to right."""
+    product, *others = factors
+    for A in others:
+        product = np.asarray(np.kron(product, A), dtype=np.float64)
+    return product
+
+
+def projected(arrays: FloatArray, factors: Sequence[FloatArray], but: int | None = None) -> FloatArray:
+    """Project all axes of several arrays, one matrix (m_q, k_q) each, all but one if it is named."""
+    for mode, A in enumerate(factors):
+        if mode != but:
+            arrays = mode_product(arrays, A, mode)
+    return arrays

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from raysel.base.estimator import TENSOR, Capabilities, Estimator
+from raysel.base.estimator import Capabilities, Estimator
 from raysel.base.registry import able_solvers, imports_code, warn_of_name_clash
 from raysel.config.preparation import dotted_steps
 from raysel.config.schema import EvaluationConfig, JudgeConfig, StudyConfig
@@ -165,17 +165,6 @@ def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None
         raise ConfigError(
             f"solver.name: {name} does not take the layout {layout} of {dataset.name} ({described}); {able} do."
         )
-    if can.max_axes and len(shape := dataset.layout.grid) > can.max_axes:
-        ranks = not config.evaluation.is_native
-        able = able_solvers(
-            lambda c: TENSOR in c.layouts and c.max_axes is None and (not ranks or c.ranks is not False)
-        )
-        colours = ", or give grey images if the last axis holds colours" if shape[-1] in (3, 4) else ""
-        raise ConfigError(
-            f"solver.name: {name} takes samples of at most {can.max_axes} axes, and those of {dataset.name} have "
-            f"{len(shape)}, {' x '.join(map(str, shape))}; {able} take any number; or set "
-            f"dataset.shape to a height and a width{colours}."
-        )
     make_scaler(str(config.dataset.scaling), dataset.layout)
 
 
@@ -244,7 +233,6 @@ def _missing(dataset: Dataset, rows: IntArray) -> str:
 def check_parameters(
     config: StudyConfig,
     dataset: Dataset,
-    can: Capabilities,
     solvers: Iterable[tuple[str, Estimator]],
     preparation: Preparation | None = None,
 ) -> None:
@@ -256,15 +244,15 @@ def check_parameters(
                 set_parameters(solver, preparation.parameters)
             solver.check(n_columns)
         except ConfigError as error:
-            raise ConfigError(f"configuration {name}: {error}{_of_plain_columns(config, dataset, can)}") from error
+            raise ConfigError(f"configuration {name}: {error}{_of_plain_columns(config, dataset, solver)}") from error
 
 
-def _of_plain_columns(config: StudyConfig, dataset: Dataset, can: Capabilities) -> str:
-    """Return what to do about a method of matrices if the samples are plain columns."""
-    if len(dataset.layout.grid) != 1 or can.max_axes is None:
+def _of_plain_columns(config: StudyConfig, dataset: Dataset, solver: Estimator) -> str:
+    """Return what to do about a method of arrays if the samples are plain columns."""
+    if len(dataset.layout.grid) != 1 or "shape" not in solver.layout_parameters:
         return ""
     return (
-        f" The samples of {dataset.name} are plain columns, and {config.solver.name} is for matrices: if they are "
+        f" The samples of {dataset.name} are plain columns, and {config.solver.name} is for arrays: if they are "
         "images, set dataset.shape to [height, width]; else use a solver for tables, e.g. solver: {name: rfs}, "
         "fisher_score or linear_svm."
     )

@@ -112,7 +112,7 @@ class Study:
         with problems.collect():
             study = replace(study, configurations=configurations())
             made = ((c.name, study.solver(c.params)) for c in study.examples)
-            check_parameters(config, dataset, can, made, tried_out)
+            check_parameters(config, dataset, made, tried_out)
         with problems.collect():
             study = replace(study, plan=draw())
             check_folds(config, dataset, study.plan)

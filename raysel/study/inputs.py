@@ -27,7 +27,7 @@ from raysel.study.inspection.parts import equal_rows
 #: Keys of ``dataset`` that a file is read by, which samples in memory have no use for.
 _OF_FILES = ("labels", "delimiter", "mask")
 #: Keys of ``dataset`` that arrange the columns and choose samples and labels.
-ARRANGEMENT = ("task", "shape", "order", "modalities", "classes", "exclude_classes", "exclude_labels")
+ARRANGEMENT = ("task", "shape", "order", "modes", "modalities", "classes", "exclude_classes", "exclude_labels")
 #: Keys of ``dataset`` that `OwnData.dataset` applies, and that must not be applied again to the written file.
 _APPLIED = ("label", "drop", "drop_unlabelled", *ARRANGEMENT)
 
@@ -207,7 +207,7 @@ def load_data(config: StudyConfig, own: Dataset | None = None) -> Dataset:
 
 
 def _load(source: DatasetConfig | TaskConfig, groups: str | None) -> Dataset:
-    keys = ("label", "labels", "drop", "delimiter", "mask", "only", "drop_unlabelled", *ARRANGEMENT)
+    keys = ("label", "labels", "drop", "delimiter", "mask", "only", "drop_unlabelled", "params", *ARRANGEMENT)
     place, options = source.path or source.source or "", given(source, keys)
     return load_dataset(place, groups=groups, unprepared=bool(source.prepare), **options)
 

@@ -151,10 +151,7 @@ def samples_for(case: MethodCase) -> Iterator[Samples]:
     if CLASSES not in can.targets:
         return
     if TENSOR in can.layouts:
-        if can.max_axes is None or can.max_axes > 2:
-            yield draw("tensors of order 3, 2 classes", Tensor((3, 4, 2)), 60, 2)
-        else:
-            yield draw("vectors, 2 classes", Tensor((8,)), 60, 2)
+        yield draw("tensors of order 3, 2 classes", Tensor((3, 4, 2)), 60, 2)
         yield draw("matrices, 3 classes", Tensor((4, 3)), 60, 3, text=True)
         yield draw("more features than samples", Tensor((30,)), 24, 3)
     if VOLUME in can.layouts:

@@ -250,3 +250,20 @@ def test_msrcv2_has_the_figures_of_another_implementation(msrcv2, figures):
         _, _, unit = problem(fold[0], fold[1])
         found.append(figures(MLLS(0.0013 / unit, 0.00013 / unit), [fold]))
     np.testing.assert_allclose(np.mean(found, axis=0), [0.846, 0.690, 0.839, 0.758], atol=0.02)
+
+
+def test_the_vectors_of_tensors_are_each_the_ridge_solution_for_the_others():
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal((40, 4, 3, 5)), np.arange(40) % 3
+    X += np.einsum("ra,rb,rc->rabc", *(rng.standard_normal((3, side)) for side in (4, 3, 5)))[y]
+    model = BilinearRegression((4, 3, 5), alpha=0.5, max_iter=2000, tol=1e-14).fit(X.reshape(40, -1), y)
+    assert (np.diff(model.objective_path_) <= 1e-12 * model.objective_path_[:-1]).all()
+    centred, targets = X - X.mean(axis=0), np.eye(3)[y] - np.eye(3)[y].mean(axis=0)
+    for P, t in zip(model.coef_.reshape(3, 4, 3, 5), targets.T, strict=True):
+        u, v, w = (np.linalg.svd(np.moveaxis(P, q, 0).reshape(P.shape[q], -1))[0][:, 0] for q in range(3))
+        length = np.einsum("abc,a,b,c", P, u, v, w)
+        np.testing.assert_allclose(P, length * np.einsum("a,b,c->abc", u, v, w), atol=1e-9)
+        for pattern, known in (("iabc,b,c->ia", (v, w)), ("iabc,a,c->ib", (u, w)), ("iabc,a,b->ic", (u, v))):
+            F = np.einsum(pattern, centred, *known)
+            best = np.linalg.solve(F.T @ F + 0.5 * np.eye(F.shape[1]), F.T @ t)
+            assert np.linalg.norm(best) == pytest.approx(abs(length), rel=1e-4)

@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from raysel.base.registry import build_solver
 from raysel.baselines.linear_projections import LDA
-from raysel.baselines.two_dimensional_lda import TwoDimensionalLDA
+from raysel.baselines.two_dimensional_lda import MultilinearLDA, TwoDimensionalLDA
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Matrix, Tensor
 
@@ -89,6 +89,37 @@ def test_vectors_are_lda_with_the_same_shrinkage(n, shrinkage):
     assert model.ranks_.tolist() == [[min(30, n - 1), 1]]
 
 
+def test_each_axis_of_tensors_solves_the_eigenproblem_of_the_kronecker_product_of_the_others():
+    shape, sizes, shrinkage = (4, 3, 3), (2, 2, 3), 0.1
+    X, y = draw(7, (12, 3), n=50, c=4)
+    A = X.reshape(-1, *shape)
+    means = np.array([A[y == r].mean(axis=0) for r in range(4)])
+    within, between = A - means[y], (means - A.mean(axis=0)) * np.sqrt(np.bincount(y))[:, None, None, None]
+    factors = [np.eye(side, size) for side, size in zip(shape, sizes, strict=True)]
+    for mode in (0, 1, 2, 0, 1, 2):
+        others = np.kron(*(factors[q] for q in range(3) if q != mode))
+        W, B = (
+            sum(
+                np.moveaxis(D, mode, 0).reshape(shape[mode], -1)
+                @ others
+                @ others.T
+                @ np.moveaxis(D, mode, 0).reshape(shape[mode], -1).T
+                for D in part
+            )
+            for part in (within, between)
+        )
+        W = (1 - shrinkage) * W + shrinkage * np.trace(W) / len(W) * np.eye(len(W))
+        values, vectors = scipy.linalg.eig(np.linalg.solve(W, B))
+        chosen = vectors[:, np.argsort(-values.real)[: sizes[mode]]].real
+        factors[mode] = chosen / np.linalg.norm(chosen, axis=0)
+    expected = np.kron(np.kron(factors[0], factors[1]), factors[2])
+    model = MultilinearLDA(shape, sizes, shrinkage, passes=2).fit(X, y)
+    U = model.projections_[0]
+    np.testing.assert_allclose(U * np.sign((U * expected).sum(axis=0)), expected, atol=1e-6)
+    flat = MultilinearLDA((*shape[:2], 1, 3), (2, 2, 1, 3), shrinkage, passes=2).fit(X, y)
+    np.testing.assert_allclose(flat.scores_, model.scores_, atol=1e-9)
+
+
 def test_all_components_are_a_rotation_if_the_within_class_scatter_is_the_identity():
     X, y = draw(2)
     model = TwoDimensionalLDA((5, 4), (5, 4), shrinkage=1.0).fit(X[:30], y[:30])
@@ -108,8 +139,9 @@ def test_too_many_components_and_wrong_shapes_are_refused():
             TwoDimensionalLDA((5, 4), wrong).fit(X, y)
     with pytest.raises(ConfigError, match="product of its sides must be 20"):
         TwoDimensionalLDA((5, 5)).fit(X, y)
-    with pytest.raises(ConfigError, match="needs matrices or vectors"):
-        build_solver("two_dimensional_lda", Tensor((2, 2, 5)), {})
+    for wrong, message in [((2, 2, 6), r"give at most \(2, 2, 5\)"), ((2, 2), "must be 3 positive whole numbers")]:
+        with pytest.raises(ConfigError, match=message):
+            build_solver("multilinear_lda", Tensor((2, 2, 5)), {"n_components": wrong}).check(20)
     assert build_solver("two_dimensional_lda", Matrix(5, 4), {"n_components": [2, 2]}).fit(X, y).shape == (5, 4)
     wide = np.random.default_rng(0).standard_normal((6, 20))
     with pytest.raises(ConfigError, match=r"vary in 5 directions of the rows and 1 of the columns: give at most"):

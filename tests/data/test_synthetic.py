@@ -10,9 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_selection import f_classif
 
-from raysel.core.errors import ConfigError
-from raysel.data.layouts import Matrix
-from raysel.data.synthetic import make_matrix_classification, make_multimodal_classification
+from raysel.core.errors import ConfigError, DataError
+from raysel.data.layouts import Matrix, Tensor
+from raysel.data.loading import load_dataset
+from raysel.data.synthetic import (
+    make_matrix_classification,
+    make_multimodal_classification,
+    make_tensor_classification,
+)
 
 
 @given(st.integers(2, 5), st.tuples(st.integers(1, 6), st.integers(1, 6)), st.integers(0, 2**32 - 1), st.data())
@@ -92,3 +97,52 @@ def test_shared_noise_correlates_features_of_one_modality_only():
 def test_refuses_what_it_cannot_plant(make, options, culprit):
     with pytest.raises(ConfigError, match=culprit):
         make(**options)
+
+
+@pytest.mark.parametrize(
+    ("shape", "block", "rank"), [((5, 4, 3), (2, 3, 2), 1), ((4, 6), (3, 3), 2), ((3, 2, 3, 2), (2, 1, 3, 2), 1)]
+)
+def test_class_means_of_tensors_are_of_the_rank_on_adjacent_cells_only(shape, block, rank):
+    dataset, mask = make_tensor_classification(shape, block, 3, 4, rank, 0.0, 7)
+    inside = [np.unique(cells) for cells in np.nonzero(mask.reshape(shape))]
+    assert [len(cells) for cells in inside] == list(block)
+    assert all((np.diff(cells) == 1).all() for cells in inside)
+    for label in dataset.classes:
+        mean = dataset.X[dataset.y == label].mean(axis=0).reshape(shape)
+        assert not mean[~mask.reshape(shape)].any()
+        assert (mean[mask.reshape(shape)] ** 2).mean() == pytest.approx(1)
+        for axis, side in enumerate(shape):
+            assert np.linalg.matrix_rank(np.moveaxis(mean, axis, 0).reshape(side, -1), tol=1e-8) <= rank
+
+
+def test_planted_tensors_are_a_built_in_data_set_with_parameters():
+    one = load_dataset(
+        "planted-tensor", params={"seed": 3, "shape": [4, 3, 3], "block": [2, 2, 1]}, modes=["band", "row", "column"]
+    )
+    assert one.layout == Tensor((4, 3, 3), ("band", "row", "column"))
+    assert one.feature_names[13] == "band1 row1 column1"
+    assert one.layout.axes() == ["band", "row", "column"]
+    assert one.layout.from_json(one.layout.to_json()) == one.layout
+    np.testing.assert_array_equal(one.X, make_tensor_classification((4, 3, 3), (2, 2, 1), random_state=3)[0].X)
+    for params, message in [
+        ({"noise": "x"}, r"params\.noise: 'x' is not like 1\.0"),
+        ({"sides": [2]}, r"params\.sides: .* has no such parameter; it has shape, block"),
+        ({"block": [9, 1, 1]}, r"block=\[9, 1, 1\] does not fit into shape=\[8, 8, 6\]"),
+    ]:
+        with pytest.raises(DataError, match=message):
+            load_dataset("planted-tensor", params=params)
+    with pytest.raises(DataError, match="params is for generated data sets"):
+        load_dataset("iris", params={"seed": 1})
+
+
+@pytest.mark.parametrize(
+    ("modes", "message"),
+    [
+        (["row"], "2 different names"),
+        (["a", "a"], "2 different names"),
+        (["score", "a"], "score is a column of every ranking"),
+    ],
+)
+def test_names_of_axes_that_do_not_fit_are_refused(modes, message):
+    with pytest.raises(DataError, match=message):
+        load_dataset("digits", modes=modes)

@@ -168,7 +168,10 @@ def test_a_joined_file_is_the_same_study_as_its_parts(tmp_path):
             "intermediate_dim=3 has no effect for method='exact'",
         ),
         ({"solver": {"name": "mtda", "params": {"task_weights": [1, 2, 3]}}}, "must be 2 non-negative numbers"),
-        ({"solver": {"name": "bilinear_mtda", "params": {"bilinear": [2, 2]}}}, "give the two sides of its matrices"),
+        (
+            {"solver": {"name": "bilinear_mtda", "params": {"bilinear": [5, 2]}}},
+            "must be positive whole|must be 1 positive whole",
+        ),
         ({"solver": {"name": "mtda", "params": {"tasks": 3}}}, "`tasks` is set from the data set"),
         ({"dataset": {"tasks": TASKS, "scaling": "row_unit"}}, "scaling 'row_unit' does not support several tasks"),
         ({"evaluation": {"classifier": "knn", "n_features": [2]}}, "several tasks take `native`"),

@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from raysel.numerics.least_squares import ls21_steps
 from raysel.numerics.reweighting import Penalty, l2p_weights
+from raysel.numerics.tensor_factors import largest_rank, leading_factors, tensor_samples
 from raysel.solvers.smr.smr import SMR
 from raysel.solvers.smr.updates import iterations, objective
 
@@ -58,11 +59,11 @@ def former_start(data, shape, rank, penalty):
     fitted = ((data.XY @ data.X) ** 2).sum()
     first = l2p_weights((((data.XY**2).sum() / fitted * data.XY) ** 2).sum(axis=0), penalty.p, penalty.zeta)
     steps = ls21_steps(data, first, repeat(penalty))
-    if rank >= min(shape):
+    if rank >= largest_rank(shape):
         return steps
     P = next(islice(steps, 7, None)).reshape(c, *shape)
-    V = np.linalg.svd(P, full_matrices=False)[2][:, :rank].transpose(0, 2, 1)
-    return iterations(data, V, l2p_weights((P**2).sum(axis=0), penalty.p, penalty.zeta), repeat(penalty))
+    D = l2p_weights((P**2).sum(axis=0), penalty.p, penalty.zeta)
+    return iterations(tensor_samples(data, shape), leading_factors(P, rank), D, repeat(penalty))
 
 
 def followed(objectives, n_iterations):

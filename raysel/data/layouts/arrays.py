@@ -15,8 +15,8 @@ from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.data.layouts.layout import Layout, permuted_cells
 
-#: A first or last axis of at most so many cells is one of channels.
-_MOST_CHANNELS = 4
+#: Names that no axis may have: words for what is ranked, and columns of ranking.csv.
+_TAKEN = frozenset(("sample", "feature", "index", "score", "rank", "selected", "constant", "task", "modality"))
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,14 @@ class Tensor(Layout):
     ----------
     shape : tuple of int
         Shape of a sample, e.g. (height, width) of an image.
+    modes : tuple of str, default=None
+        Names of the axes, e.g. (band, row, column). None: row and column, or axis0, axis1, ... of other orders.
 
     Raises
     ------
     DataError
-        If ``shape`` is empty or holds anything but positive integers.
+        If ``shape`` is empty or holds anything but positive integers, or ``modes`` are not as many different names,
+        or one of them is that of another column of a ranking.
 
     Examples
     --------
@@ -42,10 +45,20 @@ class Tensor(Layout):
     kind: ClassVar[str] = "tensor"
 
     shape: tuple[int, ...]
+    modes: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if not self.shape or any(not isinstance(side, int) or side < 1 for side in self.shape):
             raise DataError(f"shape {self.shape!r} is not a list of positive whole numbers, e.g. [32, 32].")
+        if self.modes is None:
+            return
+        if len(self.modes) != len(self.shape) or len(set(self.modes)) < len(self.modes) or "" in self.modes:
+            raise DataError(
+                f"modes {list(self.modes)} must be {len(self.shape)} different names, one for each axis of "
+                f"{' x '.join(map(str, self.shape))}."
+            )
+        if taken := [mode for mode in self.modes if mode in _TAKEN or mode.startswith(("rank_", "fold"))]:
+            raise DataError(f"modes: {taken[0]} is a column of every ranking; name the axis otherwise.")
 
     @property
     def n_features(self) -> int:
@@ -64,8 +77,8 @@ class Tensor(Layout):
 
     @property
     def slice_axis(self) -> int:
-        """Last axis, or the first if only that is one of channels."""
-        return next((axis for axis in (2, 0) if len(self.shape) == 3 and self.shape[axis] <= _MOST_CHANNELS), 2)
+        """Shortest axis, of equally short ones the last."""
+        return int(len(self.shape) - 1 - np.argmin(self.shape[::-1]))
 
     @property
     def noun(self) -> str:
@@ -89,7 +102,9 @@ class Tensor(Layout):
         return len(self.shape) == 2 and min(self.shape) > 1
 
     def axes(self) -> list[str]:
-        """Names of the axes: row and column, or axis0, axis1, ... for higher orders."""
+        """Names of the axes: those given, or row and column, or axis0, axis1, ... for higher orders."""
+        if self.modes is not None:
+            return list(self.modes) if len(self.modes) > 1 else [*self.modes, "column"]
         return ["row", "column"] if len(self.shape) <= 2 else [f"axis{i}" for i in range(len(self.shape))]
 
     def coordinates(self) -> dict[str, LabelArray]:
@@ -99,16 +114,19 @@ class Tensor(Layout):
         return {axis: index.astype(np.int64) for axis, index in zip(self.axes(), indices, strict=True)}
 
     def default_names(self) -> list[str]:
-        """Name the cells ``r0c0, r0c1, ...``; those of a vector ``x0, x1, ...``."""
+        """Name the cells ``r0c0, r0c1, ...``, or by the names of the axes; those of a vector ``x0, x1, ...``."""
         if len(self.shape) == 1:
             return [f"x{i}" for i in range(self.n_features)]
+        if self.modes is not None:
+            cells = np.ndindex(self.shape)
+            return [" ".join(f"{mode}{i}" for mode, i in zip(self.modes, cell, strict=True)) for cell in cells]
         letters = ["r", "c"] if len(self.shape) == 2 else [f"a{i}_" for i in range(len(self.shape))]
         columns = list(self.coordinates().values())
         return ["".join(f"{a}{i}" for a, i in zip(letters, cell, strict=True)) for cell in zip(*columns, strict=True)]
 
     def parameters(self) -> dict[str, Any]:
-        """Shape of a sample that has two axes."""
-        return {"shape": self.shape} if len(self.shape) == 2 else {}
+        """Shape of a sample that has two or more axes."""
+        return {"shape": self.shape} if len(self.shape) > 1 else {}
 
     def permutation(self, rng: np.random.Generator) -> IntArray:
         """Draw a permutation of the cells along each axis."""
@@ -127,13 +145,14 @@ class Tensor(Layout):
         return f"each sample is {size} ({sides}){f'; read in order {order}, {runs[order]}' if order else ''}"
 
     def to_json(self) -> dict[str, Any]:
-        """Describe kind and shape."""
-        return {"kind": self.kind, "shape": list(self.shape)}
+        """Describe kind, shape, and the axes if they have names."""
+        return {"kind": self.kind, "shape": list(self.shape)} | ({"modes": list(self.modes)} if self.modes else {})
 
     @classmethod
     def from_json(cls, description: Mapping[str, Any]) -> Self:
         """Make a layout of the described shape."""
-        return cls(tuple(description["shape"]))
+        modes = description.get("modes")
+        return cls(tuple(description["shape"]), modes and tuple(modes))
 
 
 def Matrix(height: int, width: int) -> Tensor:  # noqa: N802 - reads as the layout it makes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray
+from raysel.core.printing import short
 from raysel.data.layouts import Layout
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays import drawing
@@ -25,6 +27,7 @@ from raysel.results.displays.display import RankingPanel
 
 _FEW = 4  # so many slices are all shown, whatever their scores
 _MOST_SLICES = 12
+_MOST_TILES = 3  # maxima of two axes in a row
 _LARGEST = (3.9, 5.2)  # inches of a plane
 _TITLE, _GAP = 0.22, 0.1  # inches: height of the title of a slice, and width between two slices
 _LEAST = 1.1  # inches of the shorter side of a map
@@ -288,6 +291,72 @@ class SelectionMap(ScoreMap):
         self._draw_outline(ax)
         bar = drawing.add_fold_bar(ax, image, ranking.n_folds, self.size[1] - _LABELS[1])
         bar.ax.set_ylim(0.5, ranking.n_folds + 0.5)  # cells that none selects show the background
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreMaxima(RankingPanel):
+    """Highest score over all other axes at each pair of indices of two axes, for each two axes."""
+
+    what = "highest score over the other axes"
+    whole_table = "ranking/ranking.csv"
+
+    ranking: FeatureRanking
+    layout: Layout
+    task: str = ""
+    key: str = "score-maxima"
+    table: str = ""
+
+    @property
+    def size(self) -> tuple[float, float]:  # type: ignore[override]
+        return self._tiles[0].size
+
+    @property
+    def caption(self) -> str:
+        return (
+            f"Highest score of the features{self._of} in {self.ranking.source} at each place of two axes, over all "
+            "other axes; outlined: places of its best features."
+        )
+
+    @property
+    def _tiles(self) -> tuple[Plane, FloatArray, BoolArray]:
+        """Tiles of all pairs of axes, side by side in rows, with their highest scores and whether one is selected."""
+        names = self.layout.axes()
+        scores = np.asarray(self.layout.arranged(self.ranking.usable_scores), dtype=np.float64)
+        selected = self.layout.arranged(self.ranking.selected, outside=False)
+        pairs = list(combinations([axis for axis, side in enumerate(scores.shape) if side > 1], 2))
+        height, width = (max(scores.shape[pair[i]] for pair in pairs) for i in (0, 1))
+        across = min(len(pairs), _MOST_TILES)
+        above = max(2, math.ceil(_TITLE * across * (width + 1) / _LARGEST[0]))
+        shape = (math.ceil(len(pairs) / across) * (height + above), across * (width + 2) - 2)
+        places, highest, best = np.full(shape, -1), np.zeros(shape), np.zeros(shape, dtype=bool)
+        titles = []
+        for i, (first, second) in enumerate(pairs):
+            others = tuple(axis for axis in range(scores.ndim) if axis not in (first, second))
+            top, left = i // across * (height + above) + above, i % across * (width + 2)
+            cells = np.s_[top : top + scores.shape[first], left : left + scores.shape[second]]
+            places[cells], highest[cells], best[cells] = 0, scores.max(axis=others), selected.any(axis=others)
+            middle = left + (scores.shape[second] - 1) / 2
+            titles.append((middle, top - 0.5, f"{short(names[first], 12)} x {short(names[second], 12)}"))
+        none: Ticks = ([], [])
+        plane = Plane(places, places, ("", ""), tuple(titles), (none, none))
+        return plane, np.ma.array(highest, mask=(places < 0) | (highest == 0)), best
+
+    def frame(self) -> pd.DataFrame:
+        return pd.DataFrame({**self.layout.coordinates(), "score": self.ranking.usable_scores})
+
+    def draw(self, ax: Axes) -> None:
+        plane, highest, best = self._tiles
+        plane.label(ax)
+        plane.draw(ax, np.ma.array(np.zeros(highest.shape), mask=~plane.inside), ListedColormap([drawing.EMPTY]))
+        image = plane.draw(ax, highest, _score_colours(clear=False))
+        look: Any = {"colors": drawing.OUTLINE, "linewidths": 1.2, "capstyle": "projecting", "clip_on": False}
+        ax.add_collection(LineCollection(list(_border(best)), **look), autolim=False)
+        drawing.add_colour_bar(ax, image, "score")
+
+
+def has_maxima(layout: Layout) -> bool:
+    """Return whether samples have more than two axes to take maxima over."""
+    return sum(side > 1 for side in layout.shape) > 2
 
 
 def _score_colours(*, clear: bool) -> Colormap:

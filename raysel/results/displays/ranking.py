@@ -21,7 +21,7 @@ from raysel.results.agreement import source_ranking
 from raysel.results.displays.bars import FoldRankBars, PartCounts, PartScores, ScoreBars
 from raysel.results.displays.display import Display, StudyDisplay
 from raysel.results.displays.drawing import WIDTH
-from raysel.results.displays.maps import ScoreMap, SelectionMap, make_plane
+from raysel.results.displays.maps import ScoreMap, ScoreMaxima, SelectionMap, has_maxima, make_plane
 from raysel.results.numbers import StudyNumbers
 from raysel.results.remarks import format_remarks, limitations
 from raysel.study.background import read_image
@@ -119,6 +119,8 @@ class RankingFigure(StudyDisplay):
             yield bars
             if ranking.n_scored:
                 yield FoldRankBars(ranking, task, f"fold-ranks{number}", most=bars.most)
+        if has_maxima(block):
+            yield ScoreMaxima(ranking, block, task, f"score-maxima{number}")
 
     def _ranking_of(self, task: str, columns: slice) -> FeatureRanking:
         """Ranking of a task's features among themselves, of which the task's share of all selected ones counts."""
@@ -189,6 +191,7 @@ _MEANINGS = {
     "lda": _PROJECTION,
     "trace_ratio_lda": _PROJECTION,
     "aggregate": _PROJECTION,
+    "multilinear_lda": _PROJECTION,
     "two_dimensional_lda": _PROJECTION,
     "dfs": "norm of the feature's row of the projection",
     "random_ranking": "place in a random order",

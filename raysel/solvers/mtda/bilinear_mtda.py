@@ -1,18 +1,22 @@
-"""Solver of MTDA for matrix-valued samples: U_i = L_i kron R_i projects a sample X_j (a x b) to L_i' X_j R_i.
+"""Solver of MTDA for samples that are matrices or tensors: U_i = A_i^1 kron .. kron A_i^N projects each axis by itself.
 
-For a given R the problem in L has the form of MTDA, with the a x a scatter matrices
+A matrix X_j (a x b) is projected to L_i' X_j R_i. For a given R the problem in L has the form of MTDA, with the a x a
+scatter matrices
 
     S_b(R) = sum_k n_k/n M_k R R' M_k',     S_t(R) = 1/n sum_j X_j R R' X_j'        (centred X_j, class means M_k)
 
-and vice versa for R. At the current ratio x each task increases tr(U'(S_b - x S_t)U) by alternating updates of L and R;
-the ratio that results is the next x, and never decreases. The updates find local optima only, hence several starts.
-The extension is mentioned by Zhang & Yeung (AAAI 2011).
+and vice versa for R; of samples with more axes likewise each axis, once all others are projected. At the current ratio
+x each task increases tr(U'(S_b - x S_t)U) by updates of its factors in turn; the ratio that results is the next x, and
+never decreases. The updates find local optima only, hence several starts. The extension is mentioned by Zhang & Yeung
+(AAAI 2011).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -21,120 +25,128 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from raysel.base.estimator import COUNT, VOLUME, Capabilities
-from raysel.base.task_samples import TaskSamples, pair_of_sides, warn_of_lost_directions
+from raysel.base.task_samples import TaskSamples, warn_of_lost_directions, whole_numbers
 from raysel.core.arrays import FloatArray
 from raysel.core.errors import ConfigError, DataError
-from raysel.numerics.linear_algebra import centre, equilibrated_rank, thin_svd
+from raysel.numerics.linear_algebra import centre, equilibrated_rank, kronecker, projected, thin_svd
 from raysel.solvers.mtda.shared_ratio import SharedRatioProjector
 
-Factors: TypeAlias = tuple[FloatArray, FloatArray]
+#: One matrix an axis, with orthonormal columns; shapes (r_q, k_q).
+Factors: TypeAlias = list[FloatArray]
 
-#: An ascent stops if an update of L and R increases the objective by less than this share, or after this many updates.
+#: An ascent stops if an update of all factors increases the objective by less than this share, or after this many.
 ASCENT_TOL, ASCENT_SWEEPS = 1e-10, 50
 
 
 @dataclass(frozen=True)
-class MatrixTask:
-    """Centred matrices of one task, reduced to the ranges of their rows and columns."""
+class ArrayTask:
+    """Centred samples of one task, reduced to the ranges of the vectors along each axis."""
 
-    #: Mean of the samples; shape (a b,).
+    #: Mean of the samples; shape (product of the sides,).
     mean: FloatArray
-    #: Orthonormal basis of the range of the rows, by descending scatter; shape (a, r).
-    rows: FloatArray
-    #: Orthonormal basis of the range of the columns, by descending scatter; shape (b, s).
-    columns: FloatArray
-    #: Reduced samples; shape (n, r, s).
+    #: Orthonormal basis of the range of each axis, by descending scatter; shapes (m_q, r_q).
+    bases: tuple[FloatArray, ...]
+    #: Reduced samples; shape (n, r_1, .., r_N).
     samples: FloatArray
-    #: Reduced class means times the root of the class sizes, sqrt(n_k) M_k; shape (c, r, s).
+    #: Reduced class means times the root of the class sizes, sqrt(n_k) M_k; shape (c, r_1, .., r_N).
     classes: FloatArray
 
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """Dimensions of the ranges."""
+        return self.samples.shape[1:]
+
     def lift(self, factors: Factors) -> FloatArray:
-        """Compute U = L kron R in the original features. Returns (a b, k l)."""
-        L, R = factors
-        return np.asarray(np.kron(self.rows @ L, self.columns @ R), dtype=np.float64)
+        """Compute U, the Kronecker product of all factors, in the original features."""
+        return kronecker(basis @ A for basis, A in zip(self.bases, factors, strict=True))
 
     def embed(self, factors: Factors) -> FloatArray:
-        """Project the samples, L'X_jR. Returns (n, k l)."""
-        L, R = factors
-        return (L.T @ self.samples @ R).reshape(len(self.samples), -1)
+        """Project the samples, one row each."""
+        return projected(self.samples, factors).reshape(len(self.samples), -1)
 
     def traces(self, factors: Factors) -> tuple[float, float]:
         """Compute tr(U'S_bU) and tr(U'S_tU)."""
-        L, R = factors
-        between, total = (float(((L.T @ part @ R) ** 2).sum()) for part in (self.classes, self.samples))
+        between, total = (float((projected(part, factors) ** 2).sum()) for part in (self.classes, self.samples))
         return between / len(self.samples), total / len(self.samples)
 
     def column_ratios(self, factors: Factors) -> FloatArray:
-        """Compute the ratio of between-class to total scatter of each column of U. Returns (k l,)."""
-        L, R = factors
-        between, total = (((L.T @ part @ R) ** 2).sum(axis=0).ravel() for part in (self.classes, self.samples))
+        """Compute the ratio of between-class to total scatter of each column of U."""
+        between, total = ((projected(part, factors) ** 2).sum(axis=0).ravel() for part in (self.classes, self.samples))
         return between / total
 
 
-def matrix_task(task: TaskSamples, shape: tuple[int, int]) -> MatrixTask:
-    """Centre one task's matrices and reduce them to the ranges of their rows and columns."""
+def array_task(task: TaskSamples, shape: tuple[int, ...]) -> ArrayTask:
+    """Centre one task's samples and reduce them to the ranges of the vectors along each axis."""
     mean, centred = centre(task.X)
     if not centred.any():
         raise DataError(f"{task}: all features are constant; give at least one feature that varies.")
     X, offset = centred.reshape(-1, *shape), np.where(centred.any(axis=0), mean, 0.0).reshape(shape)
-    rows = _side(f"{task}, rows", X.transpose(0, 2, 1).reshape(-1, shape[0]), np.linalg.norm(offset, axis=1))
-    columns = _side(f"{task}, columns", X.reshape(-1, shape[1]), np.linalg.norm(offset, axis=0))
-    reduced = rows.T @ X @ columns
+    axes = ("rows", "columns") if len(shape) == 2 else tuple(f"axis {axis}" for axis in range(len(shape)))
+    bases = tuple(
+        _side(
+            f"{task}, {named}",
+            np.moveaxis(X, mode + 1, -1).reshape(-1, shape[mode]),
+            np.linalg.norm(np.moveaxis(offset, mode, 0).reshape(shape[mode], -1), axis=1),
+        )
+        for mode, named in enumerate(axes)
+    )
+    reduced = projected(X, bases)
     sums = task.one_hot.T @ reduced.reshape(len(X), -1) / np.sqrt(task.counts)[:, None]
-    return MatrixTask(mean, rows, columns, reduced, sums.reshape(-1, *reduced.shape[1:]))
+    return ArrayTask(mean, bases, reduced, sums.reshape(-1, *reduced.shape[1:]))
 
 
-def alternate_sides(
-    tasks: Sequence[MatrixTask],
-    names: Sequence[str],
-    size: tuple[int, int],
+def alternate_modes(
+    tasks: Sequence[ArrayTask],
+    sizes: Sequence[tuple[int, ...]],
     weights: FloatArray,
     n_init: int,
     rng: np.random.RandomState,
 ) -> Iterator[tuple[float, list[Factors]]]:
     """Update the factors of each task at the shared ratio from all starts, and use the best start; endless.
 
-    `weights` is (n_tasks,).
+    `sizes` has the numbers of columns of each task's factors; `weights` is (n_tasks,).
     """
-    for task, name in zip(tasks, names, strict=True):
-        r, s = task.samples.shape[1:]
-        if size[0] > r or size[1] > s:
-            raise ConfigError(f"bilinear={size} does not fit {name}: give at most ({r}, {s}).")
     starts = [
-        [np.eye(s, size[1]), *(np.linalg.qr(rng.standard_normal((s, size[1])))[0] for _ in range(n_init - 1))]
-        for s in (task.samples.shape[2] for task in tasks)
+        [[np.eye(r, k) for r, k in sides], *([_orthonormal(r, k, rng) for r, k in sides] for _ in range(n_init - 1))]
+        for sides in ([*zip(task.ranks, size, strict=True)][1:] for task, size in zip(tasks, sizes, strict=True))
     ]
     ratio = 0.0
     while True:
-        results = [[climb(task, R, size, ratio) for R in of_task] for task, of_task in zip(tasks, starts, strict=True)]
+        results = [
+            [climb(task, start, size, ratio) for start in of_task]
+            for task, of_task, size in zip(tasks, starts, sizes, strict=True)
+        ]
         factors = [max(of_task, key=lambda result: result[0])[1] for of_task in results]
         # All starts are continued, including the best one, so that the ratio cannot decrease.
-        starts = [[R for _, (_, R) in of_task] for of_task in results]
+        starts = [[found[1:] for _, found in of_task] for of_task in results]
         between, total = weights @ np.array([task.traces(f) for task, f in zip(tasks, factors, strict=True)])
         ratio = float(between / total)
         yield ratio, factors
 
 
-def climb(task: MatrixTask, R: FloatArray, size: tuple[int, int], ratio: float) -> tuple[float, Factors]:
-    """Maximise tr(U'(S_b - x S_t)U) locally by alternating updates of L and R. `R` is (s, l)."""
-    value = -np.inf
-    transposed = (task.classes.transpose(0, 2, 1), task.samples.transpose(0, 2, 1))
+def climb(task: ArrayTask, start: Factors, size: tuple[int, ...], ratio: float) -> tuple[float, Factors]:
+    """Maximise tr(U'(S_b - x S_t)U) locally by updates of all factors in turn; `start` has all but the first."""
+    value, factors = -np.inf, [np.empty(0), *start]
     for _ in range(ASCENT_SWEEPS):
-        _, L = _leading(task.classes, task.samples, R, size[0], ratio)
-        reached, R = _leading(*transposed, L, size[1], ratio)
+        for mode, k in enumerate(size):
+            reached, factors[mode] = _leading(task, factors, mode, k, ratio)
         if reached - value <= ASCENT_TOL * abs(reached):
             break
         value = reached
-    return reached, (L, R)
+    return reached, factors
 
 
-def _leading(
-    classes: FloatArray, samples: FloatArray, other: FloatArray, size: int, ratio: float
-) -> tuple[float, FloatArray]:
-    """Sum of the ``size`` largest eigenvalues of S_b(R) - x S_t(R), and their eigenvectors."""
-    between, total = (np.tensordot(P, P, axes=([0, 2], [0, 2])) for P in (classes @ other, samples @ other))
-    values, vectors = scipy.linalg.eigh((between - ratio * total) / len(samples), check_finite=False)
+def _leading(task: ArrayTask, factors: Factors, mode: int, size: int, ratio: float) -> tuple[float, FloatArray]:
+    """Sum of the ``size`` largest eigenvalues of an axis's S_b - x S_t, and their eigenvectors."""
+    others = [factors[mode], *factors[:mode], *factors[mode + 1 :]]
+    parts = (projected(np.moveaxis(part, mode + 1, 1), others, but=0) for part in (task.classes, task.samples))
+    between, total = (np.tensordot(P, P, axes=([0, *range(2, P.ndim)],) * 2) for P in parts)
+    values, vectors = scipy.linalg.eigh((between - ratio * total) / len(task.samples), check_finite=False)
     return float(values[-size:].sum()), np.ascontiguousarray(vectors[:, : -size - 1 : -1])
+
+
+def _orthonormal(rows: int, columns: int, rng: np.random.RandomState) -> FloatArray:
+    return np.linalg.qr(rng.standard_normal((rows, columns)))[0]
 
 
 def _side(named: str, stacked: FloatArray, offset: FloatArray) -> FloatArray:
@@ -145,22 +157,24 @@ def _side(named: str, stacked: FloatArray, offset: FloatArray) -> FloatArray:
 
 
 class BilinearMTDA(SharedRatioProjector):
-    """Multi-task discriminant analysis of matrix-valued samples, with separate projections of rows and columns.
+    """Multi-task discriminant analysis of matrices or tensors, with a separate projection of each axis.
 
         maximise over L_i'L_i = I, R_i'R_i = I:   sum_i w_i tr(U_i' S_b^i U_i) / sum_i w_i tr(U_i' S_t^i U_i)
 
-    with U_i = L_i kron R_i, which projects a sample X (a_i x b_i) to L_i' X R_i. The alternating updates of L_i and
-    R_i find local optima only, hence several starts.
+    with U_i = L_i kron R_i, which projects a sample X (a_i x b_i) to L_i' X R_i, and one factor an axis, U_i = A_i^1
+    kron .. kron A_i^N, for samples of more axes. The factors are updated in turn, which finds local optima only, hence
+    several starts. Tasks may differ in their number of axes.
 
     Parameters
     ----------
-    tasks : dict of str to tuple of (int, int), default=None
-        Shape (a_i, b_i) of each task's samples, whose cells are columns of X in C order. None: one task.
-    shape : tuple of (int, int), default=None
-        Shape of the samples of one task. None: the samples are vectors, i.e. matrices of one column.
-    bilinear : (int, int), default=None
-        Number of columns k of every L_i and l of every R_i. None: for either side the minimum over the tasks of its
-        rank and c_i - 1.
+    tasks : dict of str to tuple of int or int, default=None
+        Sides of each task's samples, whose cells are columns of X in C order; a number of columns for vectors. None:
+        one task.
+    shape : tuple of int, default=None
+        Sides of the samples of one task. None: the samples are vectors, i.e. matrices of one column.
+    components : sequence of int, default=None
+        Number of columns of the factors of each axis, for matrices k of every L_i and l of every R_i; a task of fewer
+        axes has the first ones. None: for each axis the minimum over the tasks that have it of its rank and c_i - 1.
     n_init : int, default=5
         Number of starts of each task: the leading directions of its total scatter, and n_init - 1 random ones.
     task_weights : {"inverse_trace", "uniform"} or array-like of shape (n_tasks,), default="inverse_trace"
@@ -173,13 +187,16 @@ class BilinearMTDA(SharedRatioProjector):
         Number of features that ``get_support`` selects. None: half of them.
     random_state : int, RandomState or None, default=None
         Seed of the random starts. None: NumPy's global generator.
+    bilinear : (int, int), default=None
+        Former name of ``components``.
 
     Attributes
     ----------
-    projections_ : list of ndarray of shape (a_i b_i, k l)
+    projections_ : list of ndarray of shape (n_features_i, product of components)
         U_i of each task, with orthonormal columns; the largest entry of each column is positive.
-    ranks_ : ndarray of int, shape (n_tasks, 2)
-        Dimensions of the ranges of each task's rows and columns.
+    ranks_ : ndarray of int, shape (n_tasks, n_axes)
+        Dimensions of the ranges of each task's axes, of matrices of its rows and columns; 1 for an axis that a task
+        has not.
     objective_path_, numerators_, denominators_, retained_, task_weights_, task_scores_, scores_, means_, embeddings_, \
 embedded_labels_, task_names_, classes_
         See `MTDA`.
@@ -192,7 +209,7 @@ embedded_labels_, task_names_, classes_
     --------
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
-    >>> model = BilinearMTDA(shape=(8, 8), bilinear=(6, 6), random_state=0).fit(X[:900], y[:900])
+    >>> model = BilinearMTDA(shape=(8, 8), components=(6, 6), random_state=0).fit(X[:900], y[:900])
     >>> model.transform(X[900:]).shape
     (897, 36)
     >>> model.score(X[900:], y[900:]) > 0.85
@@ -201,6 +218,7 @@ embedded_labels_, task_names_, classes_
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "shape": ["array-like", None],
+        "components": ["array-like", None],
         "bilinear": ["array-like", None],
         "n_init": [COUNT],
     }
@@ -208,36 +226,38 @@ embedded_labels_, task_names_, classes_
         SharedRatioProjector.capabilities,
         local_optimum=True,
         layouts=SharedRatioProjector.capabilities.layouts - {VOLUME},
-        max_axes=2,
     )
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"tasks", "shape"})
-    n_components = None  # the number of components is k l, set by `bilinear`
+    n_components = None  # the number of components is their product
 
     def __init__(
         self,
         tasks: Mapping[str, int | tuple[int, ...]] | None = None,
         shape: Sequence[int] | None = None,
-        bilinear: Sequence[int] | None = None,
+        components: Sequence[int] | None = None,
         n_init: int = 5,
         task_weights: Literal["inverse_trace", "uniform"] | ArrayLike = "inverse_trace",
         max_iter: int = 100,
         tol: float = 1e-12,
         n_features_to_select: int | None = None,
         random_state: int | np.random.RandomState | None = None,
+        bilinear: Sequence[int] | None = None,
     ) -> None:
         self.tasks = tasks
         self.shape = shape
-        self.bilinear = bilinear
+        self.components = components
         self.n_init = n_init
         self.task_weights = task_weights
         self.max_iter = max_iter
         self.tol = tol
         self.n_features_to_select = n_features_to_select
         self.random_state = random_state
+        self.bilinear = bilinear
 
     def complexity_key(self) -> tuple[float, ...]:
         """Return the number of components; the default counts as the largest number."""
-        return (np.inf if self.bilinear is None else float(np.prod(self.bilinear)),)
+        _, given = self._given
+        return (np.inf if given is None else float(np.prod(given)),)
 
     def check(self, n_features: int) -> None:
         """Check that the parameters are valid for data of this number of features.
@@ -255,53 +275,67 @@ embedded_labels_, task_names_, classes_
         super().check(n_features)
         if self.tasks is not None and self.shape is not None:
             raise ConfigError(f"shape={self.shape!r} is for one task; give shape=None, and the shapes in tasks.")
-        if self.shape is not None and int(np.prod(pair_of_sides("shape", self.shape))) != n_features:
+        if self.components is not None and self.bilinear is not None:
+            raise ConfigError("bilinear is the former name of components: give components only.")
+        shapes = self._shapes(1, n_features)
+        if self.tasks is None and math.prod(shapes[0]) != n_features:
             raise ConfigError(
-                f"shape={tuple(self.shape)} does not fit the {n_features} columns of X; the product of its sides must"
-                f" be {n_features}."
+                f"shape={tuple(self.shape or ())} does not fit the {n_features} columns of X; the product of its sides"
+                f" must be {n_features}."
             )
-        if self.bilinear is None:
+        key, given = self._given
+        if given is None:
             return
-        rows, columns = pair_of_sides("bilinear", self.bilinear)
-        for name, (a, b) in zip(self.tasks or {"": 0}, self._shapes(1, n_features), strict=False):
-            if rows > a or columns > b:
-                where = f"task {name!r} of shape ({a}, {b})" if name else f"samples of shape ({a}, {b})"
-                raise ConfigError(f"bilinear=({rows}, {columns}) does not fit {where}: give at most ({a}, {b}).")
+        wanted = whole_numbers(key, given, max(map(len, shapes)))
+        for name, shape in zip(self.tasks or [""], shapes, strict=True):
+            self._require(wanted, shape, f"task {name!r} of shape {shape}" if name else f"samples of shape {shape}")
 
-    def _shapes(self, n_tasks: int, n_features: int) -> list[tuple[int, int]]:
+    @property
+    def _given(self) -> tuple[str, Sequence[int] | None]:
+        """Number of columns of each factor, and the parameter that gives it."""
+        return ("components", self.components) if self.bilinear is None else ("bilinear", self.bilinear)
+
+    def _require(self, wanted: tuple[int, ...], most: tuple[int, ...], where: str) -> None:
+        """Refuse more columns than an axis has directions."""
+        if any(k > side for k, side in zip(wanted, most, strict=False)):
+            raise ConfigError(f"{self._given[0]}={wanted} does not fit {where}: give at most {most}.")
+
+    def _shapes(self, n_tasks: int, n_features: int) -> list[tuple[int, ...]]:
         if self.tasks is None:
             if n_tasks > 1:
                 raise ConfigError("several tasks need the shapes of their samples, e.g. tasks={'faces': (28, 23), ..}.")
-            return [(n_features, 1) if self.shape is None else pair_of_sides("shape", self.shape)]
-        for name, shape in self.tasks.items():
-            if isinstance(shape, int) or len(shape) != 2:
-                raise ConfigError(
-                    f"task {name!r} has the shape {shape!r}: give the two sides of its matrices, e.g."
-                    f" tasks={{{name!r}: (28, 23), ..}}."
-                )
-        return [pair_of_sides("tasks", shape) for shape in self.tasks.values()]  # type: ignore[arg-type] # no int, as checked
+            shape = (n_features,) if self.shape is None else whole_numbers("shape", self.shape)
+            return [(*shape, 1) if len(shape) == 1 else shape]
+        return [whole_numbers("tasks", (shape,) if isinstance(shape, int) else shape) for shape in self.tasks.values()]
 
-    def _reduce(self, samples: Sequence[TaskSamples]) -> tuple[MatrixTask, ...]:
+    def _reduce(self, samples: Sequence[TaskSamples]) -> tuple[ArrayTask, ...]:
         shapes = self._shapes(len(samples), samples[0].X.shape[1])
-        return tuple(matrix_task(task, shape) for task, shape in zip(samples, shapes, strict=True))
+        return tuple(array_task(task, shape) for task, shape in zip(samples, shapes, strict=True))
 
-    def _solve(self, samples: Sequence[TaskSamples], prepared: Sequence[MatrixTask]) -> Iterator[float]:
-        size = self._size(samples, prepared)
+    def _solve(self, samples: Sequence[TaskSamples], prepared: Sequence[ArrayTask]) -> Iterator[float]:
+        sizes = self._components(samples, prepared)
         totals = np.array([(task.samples**2).sum() / len(task.samples) for task in prepared])
         self._weigh(samples, totals)
-        self.ranks_ = np.array([task.samples.shape[1:] for task in prepared])
-        names, rng = [str(task) for task in samples], check_random_state(self.random_state)
-        for ratio, factors in alternate_sides(prepared, names, size, self.task_weights_, self.n_init, rng):
-            projections = [task.lift(pair) for task, pair in zip(prepared, factors, strict=True)]
-            embeddings = [task.embed(pair) for task, pair in zip(prepared, factors, strict=True)]
-            values = [task.column_ratios(pair) for task, pair in zip(prepared, factors, strict=True)]
+        n_axes = max(len(task.ranks) for task in prepared)
+        self.ranks_ = np.array([(*task.ranks, *(1 for _ in range(n_axes - len(task.ranks)))) for task in prepared])
+        rng = check_random_state(self.random_state)
+        for ratio, factors in alternate_modes(prepared, sizes, self.task_weights_, self.n_init, rng):
+            projections = [task.lift(f) for task, f in zip(prepared, factors, strict=True)]
+            embeddings = [task.embed(f) for task, f in zip(prepared, factors, strict=True)]
+            values = [task.column_ratios(f) for task, f in zip(prepared, factors, strict=True)]
             self._keep(samples, [task.mean for task in prepared], projections, values, embeddings)
-            self._record([task.traces(pair) for task, pair in zip(prepared, factors, strict=True)], totals)
+            self._record([task.traces(f) for task, f in zip(prepared, factors, strict=True)], totals)
             yield ratio
 
-    def _size(self, samples: Sequence[TaskSamples], prepared: Sequence[MatrixTask]) -> tuple[int, int]:
-        if self.bilinear is not None:
-            return pair_of_sides("bilinear", self.bilinear)
-        largest = min(len(task.classes) - 1 for task in samples)
-        rows, columns = np.min([task.samples.shape[1:] for task in prepared], axis=0).tolist()
-        return min(largest, rows), min(largest, columns)
+    def _components(self, samples: Sequence[TaskSamples], prepared: Sequence[ArrayTask]) -> list[tuple[int, ...]]:
+        """Number of columns of each factor of each task."""
+        axes = list(zip_longest(*(task.ranks for task in prepared), fillvalue=None))
+        key, given = self._given
+        if given is None:
+            largest = min(len(task.classes) - 1 for task in samples)
+            wanted = tuple(min(largest, *(rank for rank in ranks if rank is not None)) for ranks in axes)
+        else:
+            wanted = whole_numbers(key, given, len(axes))
+        for task, reduced in zip(samples, prepared, strict=True):
+            self._require(wanted, reduced.ranks, str(task))
+        return [wanted[: len(task.ranks)] for task in prepared]

@@ -1,4 +1,4 @@
-"""Sparse matrix regression (SMR): a low-rank linear classifier of matrix-shaped samples that is sparse in cells.
+"""Sparse matrix regression (SMR): a low-rank linear classifier of matrices and tensors that is sparse in cells.
 
 Samples X_i (m x n), one-hot targets Y (c classes x samples), coefficients P_r = U_r V_r' of rank k:
 
@@ -7,7 +7,8 @@ Samples X_i (m x n), one-hot targets Y (c classes x samples), coefficients P_r =
 (Hou, Jiao, Nie, Luo, Zhou, *2D feature selection by sparse matrix regression*, IEEE TIP 26(9), 2017).
 Centring X and Y replaces b. With ``D[a,b] = (p/2) (sum_r P_r[a,b]^2 + zeta)^(p/2-1)`` each half-step
 is a ridge regression, solved exactly: all U_r for given V_r, D from the new P, all V_r for given U_r,
-D again. J never rises. A cell's score is ``sqrt(sum_r P_r[a,b]^2)``.
+D again. J never rises. A cell's score is ``sqrt(sum_r P_r[a,b]^2)``. Of samples with more axes P_r is a sum of k outer
+products of one vector an axis, and the steps are those of `mode_step`, one an axis.
 """
 
 from __future__ import annotations
@@ -22,17 +23,18 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from raysel.base.classifiers import MatrixSelector, MatrixShaped
+from raysel.base.classifiers import TensorSelector, TensorShaped
 from raysel.base.estimator import COUNT, POSITIVE, Capabilities, IterativeEstimator
-from raysel.base.regressors import MatrixRegressor
+from raysel.base.regressors import TensorRegressor
 from raysel.core.arrays import FloatArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import ConfigError
 from raysel.numerics.least_squares import LeastSquaresData, least_squares_data, orthonormal
 from raysel.numerics.reweighting import Penalty
-from raysel.solvers.smr.updates import identity, iterations, multistart_steps, objective, unit_weight, with_objective
+from raysel.numerics.tensor_factors import largest_rank, tensor_samples, unit_cells
+from raysel.solvers.smr.updates import iterations, multistart_steps, objective, unit_weight, with_objective
 
 
-class _SparseMatrixRegression(IterativeEstimator, MatrixShaped):
+class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
     """Parameters and iterations of sparse matrix regression, whatever the targets."""
 
     # Of the base class that says what the targets are.
@@ -55,7 +57,7 @@ class _SparseMatrixRegression(IterativeEstimator, MatrixShaped):
 
     def __init__(
         self,
-        shape: tuple[int, int] | None = None,
+        shape: tuple[int, ...] | None = None,
         alpha: float = 0.1,
         rank: int = 1,
         p: float = 1.0,
@@ -94,10 +96,12 @@ class _SparseMatrixRegression(IterativeEstimator, MatrixShaped):
         """
         super().check(n_features)
         shape = self._sides(n_features)
-        if self.rank > min(shape):
-            raise ConfigError(
-                f"rank={self.rank} exceeds the smaller side of {shape[0]} x {shape[1]}: take at most {min(shape)}."
-            )
+        if self.rank <= (most := largest_rank(shape)):
+            return
+        if most == 1:
+            raise ConfigError(f"rank={self.rank}: the coefficients of vectors have no rank; leave it at 1.")
+        bound = "the smaller side" if len(shape) == 2 else "the product of all sides but the longest"
+        raise ConfigError(f"rank={self.rank} exceeds {bound} of {' x '.join(map(str, shape))}: take at most {most}.")
 
     def another_start(self) -> Self | None:
         """Return the second best start of "multistart", else a random one; None where the problem is convex."""
@@ -105,7 +109,7 @@ class _SparseMatrixRegression(IterativeEstimator, MatrixShaped):
         if self.init != "multistart":
             seed = self.random_state if isinstance(self.random_state, Integral) else 0
             return other.set_params(init="random", random_state=int(np.random.RandomState(seed).randint(2**31 - 1)))
-        if self.p == 1 and self.rank == min(self._sides(self.n_features_in_)):
+        if self.p == 1 and self.rank == largest_rank(self._sides(self.n_features_in_)):
             return None
         other._place = 1
         return other
@@ -139,16 +143,19 @@ class _SparseMatrixRegression(IterativeEstimator, MatrixShaped):
 
     def _steps(self, data: LeastSquaresData, penalty: Penalty) -> Iterator[tuple[FloatArray, float]]:
         """Yield the coefficients after each iteration and their objective."""
-        c, (m, n), k = len(data.Y), self._sides(data.X.shape[0]), self.rank
+        c, shape, k = len(data.Y), self._sides(data.X.shape[0]), self.rank
         if self.init == "multistart":
-            return multistart_steps(data, (m, n), k, penalty, self._place)
+            return multistart_steps(data, shape, k, penalty, self._place)
         if self.init == "identity":
-            V = identity(c, n, k)
+            start = unit_cells(c, shape, k)
         else:
-            V = orthonormal(check_random_state(self.random_state).standard_normal((c, n, k)))
+            rng = check_random_state(self.random_state)
+            start = [rng.standard_normal((c, side, k)) for side in shape[1:]]
+            start = [orthonormal(A) if k <= A.shape[1] else A for A in start]
         # D = 1 in the units of the features as given, or of the data.
         weight = data.scale ** (self.p - 2.0) if self.alpha_scale == "absolute" else unit_weight(data, self.p)
-        return with_objective(iterations(data, V, np.full((m, n), weight), repeat(penalty)), data, penalty)
+        steps = iterations(tensor_samples(data, shape), start, np.full(shape, weight), repeat(penalty))
+        return with_objective(steps, data, penalty)
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: LeastSquaresData) -> Iterator[float]:
         for P, J in self._steps(prepared, self._penalty(prepared)):
@@ -164,21 +171,23 @@ class _SparseMatrixRegression(IterativeEstimator, MatrixShaped):
         self._keep_linear(coef, intercept, prepared.classes)
 
 
-class SMR(_SparseMatrixRegression, MatrixSelector):
-    """Sparse matrix regression: ranks the cells of matrix-shaped samples and classifies them.
+class SMR(_SparseMatrixRegression, TensorSelector):
+    """Sparse matrix regression: ranks the cells of samples that are matrices or tensors and classifies them.
 
-    Minimises ``sum_r ||<P_r, X_i> + b_r - Y_ri||^2 + alpha sum_{a,b} (sum_r P_r[a,b]^2 + zeta)^(p/2)``
-    over coefficient matrices P_r of a given rank, one a class [1]_.
+    Minimises ``sum_r ||<P_r, X_i> + b_r - Y_ri||^2 + alpha sum_f (sum_r P_r[f]^2 + zeta)^(p/2)`` over the cells f and
+    coefficient tensors P_r of a given rank, one a class [1]_. Of matrices ``P_r = U_r V_r'``; in general P_r is a sum
+    of k outer products of one vector an axis (CP decomposition [2]_).
 
     Parameters
     ----------
-    shape : tuple of (int, int), default=None
-        Height and width of the samples whose cells, in C order, are the columns of X. None stands for
-        (n_features, 1): plain vectors.
+    shape : tuple of int, default=None
+        Sides of the samples whose cells, in C order, are the columns of X: height and width of a matrix, or any number
+        of sides. None or one side: plain vectors.
     alpha : float, default=0.1
         Strength of the penalty, > 0; see ``alpha_scale``.
     rank : int, default=1
-        Rank k of each coefficient matrix, at most min(shape).
+        Rank k of each coefficient tensor, at most the product of all sides but the longest, for matrices min(shape);
+        1 for vectors.
     p : float, default=1.0
         Exponent of the penalty, 0 < p <= 1; the smaller, the sparser.
     zeta : float, default=1e-10
@@ -190,17 +199,19 @@ class SMR(_SparseMatrixRegression, MatrixSelector):
         "multistart" takes four starts: the leading right singular vectors of each class in the ridge solution, and in
         the solution for p = 1 without a bound on the rank, both followed by iterations with an exponent and a
         smoothing that approach p and zeta (continuation, also called graduated non-convexity); a random V, the same
-        at every call whatever ``random_state``; and V = [I; 0]. After 10 iterations the two of the lowest objectives
+        at every call whatever ``random_state``; and V = [I; 0]. Of more than two axes V stands for the factors of all
+        axes but the first, and in place of singular vectors are those of a CP decomposition by alternating least
+        squares. After 10 iterations the two of the lowest objectives
         continue, after 2 more the one of the lowest. These 44 iterations come before the first counted one:
         ``max_iter`` and ``objective_path_`` count those of the chosen start. For p = 1 the second start, without
         continuation, is iterated first and counted; the others' 42 iterations (the last two starts get 6 more) come
         uncounted after its tenth. All iterations begin at an extrapolated V (Nesterov's method, restarted where J
-        would rise), so that fewer of them reach the same J. Where the rank is min(shape), which bounds nothing, the
-        problem without a bound is solved instead; for p = 1 it is convex.
+        would rise), so that fewer of them reach the same J. Where the rank is the largest, which bounds nothing,
+        the problem without a bound is solved instead; for p = 1 it is convex.
 
-        "identity" is the paper's start V = [I; 0], D = 1, and "random" an orthonormal random V a class, D = 1; both
-        are followed by the paper's iterations. With ``alpha_scale="max"`` the 1 of D becomes ``(p/2) u^(p-2)``, u as
-        below.
+        "identity" is the paper's start V = [I; 0], D = 1, and "random" a random V a class, orthonormal where it has no
+        more columns than rows, D = 1; both are followed by the paper's iterations. With ``alpha_scale="max"`` the 1 of
+        D becomes ``(p/2) u^(p-2)``, u as below.
     alpha_scale : {"max", "absolute"}, default="max"
         Unit of alpha and zeta: "max" takes both from the training set, so that a constant factor of X does not
         change the ranking; "absolute" uses them as they are. Of a cell f let ``c_f`` be the length of
@@ -210,7 +221,7 @@ class SMR(_SparseMatrixRegression, MatrixSelector):
         which on the solution is zero. The unit of zeta is ``u^2``, ``u = a(0) / a(1)``: where one cell has both
         maxima u is half of its least-squares coefficient. In images of values in [0, 1] u is about 0.3 to 1.
     max_iter : int, default=200
-        Largest number of iterations; one is a U-step and a V-step.
+        Largest number of iterations; one is a step of each axis, for matrices a U-step and a V-step.
     tol : float, default=1e-4
         Stop when an iteration lowers the objective by less than this share.
     n_features_to_select : int, default=None
@@ -227,7 +238,7 @@ class SMR(_SparseMatrixRegression, MatrixSelector):
     classes_ : ndarray of shape (n_classes,)
         Sorted class labels.
     scores_ : ndarray of shape (n_features,)
-        ``sqrt(sum_r P_r[a,b]^2)`` over all classes; 0 for features that are constant in the training set.
+        ``sqrt(sum_r P_r[f]^2)`` over all classes; 0 for features that are constant in the training set.
     ranking_ : ndarray of int64, shape (n_features,)
         Rank of each feature by its score, 1 for the best.
     objective_path_ : ndarray of shape (n_iter_,)
@@ -236,7 +247,7 @@ class SMR(_SparseMatrixRegression, MatrixSelector):
         Number of iterations, the length of ``objective_path_``.
     converged_ : bool
         Whether the iterations ended by ``tol`` and not by ``max_iter``; at a local optimum unless p = 1 and the rank
-        is min(shape).
+        is the largest.
     n_features_in_ : int
         Number of features of the training set.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -246,7 +257,7 @@ class SMR(_SparseMatrixRegression, MatrixSelector):
     ------
     ConfigError
         From ``fit``: a parameter out of range, a shape that does not multiply to the number of
-        features, a rank above the smaller side.
+        features, a rank above the largest.
     DataError
         From ``fit``: one class only.
 
@@ -254,6 +265,7 @@ class SMR(_SparseMatrixRegression, MatrixSelector):
     ----------
     .. [1] Hou, Jiao, Nie, Luo, Zhou, "2D feature selection by sparse matrix regression",
        IEEE Transactions on Image Processing 26(9), 2017, doi:10.1109/TIP.2017.2713948.
+    .. [2] Kolda, Bader, "Tensor decompositions and applications", SIAM Review 51(3), 2009.
 
     Examples
     --------
@@ -265,14 +277,14 @@ class SMR(_SparseMatrixRegression, MatrixSelector):
     (1797, 20)
     """
 
-    capabilities: ClassVar[Capabilities] = replace(MatrixSelector.capabilities, local_optimum=True)
+    capabilities: ClassVar[Capabilities] = replace(TensorSelector.capabilities, local_optimum=True)
 
 
-class SMRRegressor(_SparseMatrixRegression, MatrixRegressor):
-    """Sparse matrix regression of quantities: ranks the cells of matrix-shaped samples and predicts numbers.
+class SMRRegressor(_SparseMatrixRegression, TensorRegressor):
+    """Sparse matrix regression of quantities: ranks the cells of matrices or tensors and predicts numbers.
 
-    The problem of `SMR` with the standardised quantities in place of the one-hot targets, one coefficient matrix a
-    quantity. For samples of one column (``shape=None``) it is least squares with an l2,p penalty on the rows, LS21; for
+    The problem of `SMR` with the standardised quantities in place of the one-hot targets, one coefficient tensor a
+    quantity. For vectors (``shape=None``) it is least squares with an l2,p penalty on the rows, LS21; for
     one quantity and p = 1 then the lasso.
 
     Parameters
@@ -289,7 +301,7 @@ class SMRRegressor(_SparseMatrixRegression, MatrixRegressor):
     intercept_ : float or ndarray of shape (n_quantities,)
         Intercepts, in units of y.
     scores_ : ndarray of shape (n_features,)
-        ``sqrt(sum_r P_r[a,b]^2)`` over the standardised quantities; 0 for features that are constant in the training
+        ``sqrt(sum_r P_r[f]^2)`` over the standardised quantities; 0 for features that are constant in the training
         set.
     ranking_, objective_path_, n_iter_, converged_, n_features_in_
         See `SMR`.
@@ -303,4 +315,4 @@ class SMRRegressor(_SparseMatrixRegression, MatrixRegressor):
     ((442, 3), 0.5)
     """
 
-    capabilities: ClassVar[Capabilities] = replace(MatrixRegressor.capabilities, local_optimum=True)
+    capabilities: ClassVar[Capabilities] = replace(TensorRegressor.capabilities, local_optimum=True)

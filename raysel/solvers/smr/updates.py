@@ -9,113 +9,118 @@ objectives continue.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, repeat, tee
 from typing import NamedTuple
 
 import numpy as np
 
 from raysel.core.arrays import FloatArray
-from raysel.numerics.least_squares import LeastSquaresData, left_factors, ls21_steps, orthonormal
+from raysel.numerics.least_squares import LeastSquaresData, ls21_steps
 from raysel.numerics.reweighting import Penalty, l2p_penalty, l2p_weights
+from raysel.numerics.tensor_factors import (
+    TensorSamples,
+    composed,
+    largest_rank,
+    leading_factors,
+    mode_step,
+    tensor_samples,
+    unit_cells,
+    with_first,
+)
 
 
 class _Iterate(NamedTuple):
-    """The result of an iteration: ``P = U V'`` for each class, U orthonormal, and its objective."""
+    """The result of an iteration: the factors of each class, their product P, and its objective."""
 
-    U: FloatArray
-    V: FloatArray
+    factors: list[FloatArray]
     P: FloatArray
     J: float
 
 
 def objective(P: FloatArray, data: LeastSquaresData, alpha: float, p: float, zeta: float) -> float:
-    """Objective J of given coefficients. `P` is (n_classes, n_features) or (n_classes, m, n)."""
+    """Objective J of given coefficients. `P` is (n_classes, n_features) or (n_classes, m_1, .., m_N)."""
     flat = P.reshape(len(P), -1)
     error = flat @ data.X - data.Y
     return float((error**2).sum()) + data.residual + alpha * l2p_penalty((flat**2).sum(axis=0), p, zeta)
 
 
 def alternating_steps(
-    data: LeastSquaresData, V: FloatArray, D: FloatArray, penalties: Iterable[Penalty]
+    samples: TensorSamples, start: Sequence[FloatArray], D: FloatArray, penalties: Iterable[Penalty]
 ) -> Iterator[FloatArray]:
-    """Run the paper's iterations and yield the coefficients after each half-step: U-step, V-step, U-step, ...
+    """Run the paper's iterations and yield the coefficients after each step: of mode 1, .., N, of mode 1, ...
 
-    `V` is (c, n, k), `D` (m, n); yields `P` (c, m, n).
+    `start` has the factors of all modes but the first, (c, m_q, k) each; `D` is (m_1, .., m_N); yields `P`
+    (c, m_1, .., m_N).
     """
-    P = None
-    for alpha, p, zeta in penalties:
-        if P is not None:
-            D = l2p_weights((P**2).sum(axis=0), p, zeta)
-        V = orthonormal(V)  # P does not depend on the basis of either factor
-        U = _best_left(data, V, D, alpha)
-        P = U @ V.transpose(0, 2, 1)
-        yield P
-        D = l2p_weights((P**2).sum(axis=0), p, zeta)
-        U = orthonormal(U)
-        V = _best_right(data, U, D, alpha)
-        P = U @ V.transpose(0, 2, 1)
-        yield P
+    P, factors = None, with_first(start, samples.shape[0])
+    for penalty in penalties:
+        for mode in range(len(factors)):
+            if P is not None:
+                D = _weights(P, penalty)
+            factors = mode_step(samples, factors, mode, D, penalty.alpha)
+            P = composed(factors)
+            yield P
 
 
 def accelerated_steps(
-    data: LeastSquaresData, V: FloatArray, D: FloatArray, penalties: Iterable[Penalty]
+    samples: TensorSamples, start: Sequence[FloatArray], D: FloatArray, penalties: Iterable[Penalty]
 ) -> Iterator[tuple[FloatArray, float]]:
-    """Iterate like `alternating_steps`, but from extrapolated V: fewer iterations reach the same J.
+    """Iterate like `alternating_steps`, but from extrapolated factors: fewer iterations reach the same J.
 
-    With U_t orthonormal and ``R = U_t' U_{t-1}``, ``V_{t-1} R'`` is the right factor of P_{t-1} projected on U_t.
-    An iteration begins at ``V_t + t / (t + 3) (V_t - V_{t-1} R')``, Nesterov's extrapolation; where it ends above
-    the last J, and where the penalty changes, it begins at V_t instead and t is counted anew. So J never rises
-    under one penalty.
+    An iteration begins at the factors plus ``t / (t + 3)`` of their last change, Nesterov's extrapolation; where it
+    ends above the last J, and where the penalty changes, it begins at the factors themselves and t is counted anew.
+    So J never rises under one penalty.
 
-    Yields `P` (c, m, n).
+    Yields `P` (c, m_1, .., m_N).
     """
     penalties = iter(penalties)
     penalty = next(penalties)
-    before = now = _iteration(data, V, D, penalty)
+    before = now = _iteration(samples, with_first(start, samples.shape[0]), D, penalty)
     yield now.P, now.J
     t = 1
     for following in penalties:
-        if following != penalty:
+        changed = following != penalty
+        if changed:
             penalty, t = following, 0
         step = None
         if t > 0:
-            kept = now.U.transpose(0, 2, 1) @ before.U
-            V = now.V + t / (t + 3.0) * (now.V - before.V @ kept.transpose(0, 2, 1))
-            step = _iteration(data, V, _weights(now.U, V, penalty), penalty)
+            factors = _extrapolated(now.factors, before.factors, t / (t + 3.0))
+            step = _iteration(samples, factors, _weights(composed(factors), penalty), penalty)
         if step is None or step.J > now.J:
-            step, t = _iteration(data, now.V, _weights(now.U, now.V, penalty), penalty), 0
+            step, t = _iteration(samples, now.factors, _weights(now.P, penalty), penalty), 0
+            if len(now.factors) > 2 and not changed and step.J > now.J:
+                step = now  # nearly dependent factors, whose product is no more exact than this
         before, now, t = now, step, t + 1
         yield now.P, now.J
 
 
-def _iteration(data: LeastSquaresData, V: FloatArray, D: FloatArray, penalty: Penalty) -> _Iterate:
-    """One U-step and one V-step."""
-    V = orthonormal(V)
-    U = _best_left(data, V, D, penalty.alpha)
-    D = _weights(U, V, penalty)
-    U = orthonormal(U)
-    V = _best_right(data, U, D, penalty.alpha)
-    P = U @ V.transpose(0, 2, 1)
-    return _Iterate(U, V, P, objective(P, data, *penalty))
+def _iteration(samples: TensorSamples, factors: list[FloatArray], D: FloatArray, penalty: Penalty) -> _Iterate:
+    """One step of each mode."""
+    for mode in range(len(factors)):
+        factors = mode_step(samples, factors, mode, D, penalty.alpha)
+        P = composed(factors)
+        D = _weights(P, penalty)
+    return _Iterate(factors, P, objective(P, samples.data, *penalty))
 
 
-def _weights(U: FloatArray, V: FloatArray, penalty: Penalty) -> FloatArray:
-    """Weights of the penalty's tangent at U V', one a cell, shape (m, n)."""
-    return l2p_weights(((U @ V.transpose(0, 2, 1)) ** 2).sum(axis=0), penalty.p, penalty.zeta)
+def _extrapolated(now: list[FloatArray], before: list[FloatArray], share: float) -> list[FloatArray]:
+    """Add a share of their last change to the factors of all modes but the first.
+
+    Of a matrix U V', with U_t orthonormal and ``R = U_t' U_{t-1}``, ``V_{t-1} R'`` is the right factor of P_{t-1}
+    projected on U_t. The columns of factors of higher order are the same but for rounding whatever the basis.
+    """
+    first, *others = now
+    last = before[1:]
+    if len(now) == 2:
+        kept = first.transpose(0, 2, 1) @ before[0]
+        last = [last[0] @ kept.transpose(0, 2, 1)]
+    return [first, *(A + share * (A - B) for A, B in zip(others, last, strict=True))]
 
 
-def _best_left(data: LeastSquaresData, V: FloatArray, D: FloatArray, alpha: float) -> FloatArray:
-    """The best U for V with orthonormal columns."""
-    c, (m, n) = len(data.Y), D.shape
-    return left_factors(data.X.reshape(m, n, -1), V, D, data.Y, data.XY.reshape(c, m, n), alpha)
-
-
-def _best_right(data: LeastSquaresData, U: FloatArray, D: FloatArray, alpha: float) -> FloatArray:
-    """The best V for U with orthonormal columns."""
-    c, (m, n) = len(data.Y), D.shape
-    X, XY = data.X.reshape(m, n, -1), data.XY.reshape(c, m, n)
-    return left_factors(X.transpose(1, 0, 2), U, D.T, data.Y, XY.transpose(0, 2, 1), alpha)  # views: X is kept once
+def _weights(P: FloatArray, penalty: Penalty) -> FloatArray:
+    """Weights of the penalty's tangent at P, one a cell, shape (m_1, .., m_N)."""
+    return l2p_weights((P**2).sum(axis=0), penalty.p, penalty.zeta)
 
 
 # LS21 steps before the factors start. On ORL 8 serve best for ranks 2 to 10 and alpha from 0.01 to 0.3
@@ -149,56 +154,58 @@ def continuation(data: LeastSquaresData, penalty: Penalty) -> list[Penalty]:
 
 
 def multistart_steps(
-    data: LeastSquaresData, shape: tuple[int, int], rank: int, penalty: Penalty, place: int = 0
+    data: LeastSquaresData, shape: tuple[int, ...], rank: int, penalty: Penalty, place: int = 0
 ) -> Iterator[tuple[FloatArray, float]]:
     """Iterate `accelerated_steps` from the best of several starts.
 
     Each start is iterated 10 times, the two of the lowest objectives 2 times more (6 for p = 1), and the one of the
-    lowest objective continues. The starts are:
+    lowest objective continues. The starts are factors of all modes but the first:
 
-    - V from the solution without a bound on the rank for p = 1, for p < 1 with continuation;
-    - V from the ridge solution, with continuation;
-    - one random V for all classes, the same at every call, at the penalty itself;
-    - V = [I; 0] at the penalty itself.
+    - `leading_factors` of the solution without a bound on the rank for p = 1, for p < 1 with continuation;
+    - those of the ridge solution, with continuation;
+    - random ones, the same for all classes and at every call, at the penalty itself;
+    - `unit_cells`, ``[I; 0]``, at the penalty itself.
 
     For p = 1 the first is already at the penalty itself: its 10 iterations come first, and are followed by those
-    of the best start, so that J is low soon. Where the rank is min(shape) it bounds nothing, so that LS21 is solved
+    of the best start, so that J is low soon. Where the rank is `largest_rank` it bounds nothing, so that LS21 is solved
     instead, which is convex for p = 1; for p < 1 from the ridge solution, with continuation and without, compared
     likewise. No start depends on the unit of the data or on the order of the classes.
     """
-    (m, n), c = shape, len(data.Y)
+    c = len(data.Y)
     endless, smooth = repeat(penalty), continuation(data, penalty)
     # Continuation begins at p = 1, where the unbounded problem is convex.
-    flat, sharp = (np.full((m, n), unit_weight(data, p)) for p in (1.0, penalty.p))
-    if rank >= min(m, n):
+    flat, sharp = (np.full(shape, unit_weight(data, p)) for p in (1.0, penalty.p))
+    if rank >= largest_rank(shape):
         direct = with_objective(ls21_steps(data, sharp.ravel(), endless), data, penalty)
         if penalty.p == 1.0:
             return direct
         continued = ls21_steps(data, flat.ravel(), chain(smooth, endless))
         return _best([direct, with_objective(continued, data, penalty)], _FIRST_ROUND, place)
 
+    samples = tensor_samples(data, shape)
     convex = Penalty(smooth[0].alpha, 1.0, penalty.zeta)
     steps = list(islice(ls21_steps(data, flat.ravel(), repeat(convex)), _LS21_STEPS))
-    ridge, ls21 = (P.reshape(c, m, n) for P in (steps[0], steps[-1]))
-    fixed = np.repeat(np.random.default_rng(0).standard_normal((1, n, rank)), c, axis=0)
+    ridge, ls21 = (P.reshape(c, *shape) for P in (steps[0], steps[-1]))
+    rng = np.random.default_rng(0)
+    fixed = [np.repeat(rng.standard_normal((1, side, rank)), c, axis=0) for side in shape[1:]]
     others = [
-        accelerated_steps(data, _leading_rows(ridge, rank), flat, chain(smooth, endless)),
-        accelerated_steps(data, fixed, sharp, endless),
-        accelerated_steps(data, identity(c, n, rank), sharp, endless),
+        accelerated_steps(samples, leading_factors(ridge, rank), flat, chain(smooth, endless)),
+        accelerated_steps(samples, fixed, sharp, endless),
+        accelerated_steps(samples, unit_cells(c, shape, rank), sharp, endless),
     ]
-    V = _leading_rows(ls21, rank)
+    leading = leading_factors(ls21, rank)
     if penalty.p < 1.0:
-        return _best([accelerated_steps(data, V, flat, chain(smooth, endless)), *others], _SECOND_ROUND, place)
-    D = l2p_weights((ls21**2).sum(axis=0), penalty.p, penalty.zeta)
-    first = accelerated_steps(data, V, D, endless)
+        return _best([accelerated_steps(samples, leading, flat, chain(smooth, endless)), *others], _SECOND_ROUND, place)
+    first = accelerated_steps(samples, leading, _weights(ls21, penalty), endless)
     return _best([first, *others], _SECOND_ROUND_CONVEX, 1) if place else _opened_by(first, others)
 
 
 def iterations(
-    data: LeastSquaresData, V: FloatArray, D: FloatArray, penalties: Iterable[Penalty]
+    samples: TensorSamples, start: Sequence[FloatArray], D: FloatArray, penalties: Iterable[Penalty]
 ) -> Iterator[FloatArray]:
-    """Coefficients after each whole iteration of `alternating_steps`: every second of what it yields."""
-    return islice(alternating_steps(data, V, D, penalties), 1, None, 2)
+    """Coefficients after each whole iteration of `alternating_steps`: every N-th of what it yields."""
+    n_modes = len(samples.shape)
+    return islice(alternating_steps(samples, start, D, penalties), n_modes - 1, None, n_modes)
 
 
 def with_objective(
@@ -206,16 +213,6 @@ def with_objective(
 ) -> Iterator[tuple[FloatArray, float]]:
     """Pair the coefficients of each step with their objective."""
     return ((P, objective(P, data, *penalty)) for P in steps)
-
-
-def identity(c: int, n: int, rank: int) -> FloatArray:
-    """The paper's V = [I; 0] for each class, shape (c, n, rank)."""
-    return np.tile(np.eye(n, rank), (c, 1, 1))
-
-
-def _leading_rows(P: FloatArray, rank: int) -> FloatArray:
-    """Leading right singular vectors of each matrix: (c, m, n) to (c, n, rank)."""
-    return np.linalg.svd(P, full_matrices=False)[2][:, :rank].transpose(0, 2, 1)
 
 
 def _opened_by(

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raysel.data.layouts import MaskedVolume, Matrix, Modalities, Tensor
-from raysel.results.displays.maps import make_plane
+from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.results.displays.maps import ScoreMaxima, has_maxima, make_plane
 
 
 def slices(plane):
@@ -53,7 +54,7 @@ def test_the_slices_with_the_highest_scores_are_shown():
     assert len(slices(make_plane(layout, 0 * scores))) == 1
 
 
-@pytest.mark.parametrize(("shape", "along"), [((6, 7, 3), 2), ((3, 6, 7), 0), ((6, 7, 8), 2)])
+@pytest.mark.parametrize(("shape", "along"), [((6, 7, 3), 2), ((3, 6, 7), 0), ((6, 7, 8), 0)])
 def test_the_channels_of_colour_images_are_shown_as_matrices(shape, along):
     layout = Tensor(shape)
     plane = make_plane(layout)
@@ -79,3 +80,25 @@ def test_cells_without_a_value_are_masked():
     image = np.array([1.0, np.nan, 2.0, 3.0])
     drawn = make_plane(layout).of_cells(image)
     assert sorted(drawn.compressed()) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("shape", [(4, 3, 5), (2, 3, 2, 4)])
+def test_maxima_show_each_two_axes_with_the_highest_score_over_the_others(shape):
+    scores = np.random.default_rng(0).permutation(np.prod(shape)).astype(float) + 1
+    layout = Tensor(shape)
+    names = layout.default_names()
+    ranking = FeatureRanking.from_folds(
+        scores, [scores] * 2, feature_names=names, fold_names=["a", "b"], n_selected=3, coordinates=layout.coordinates()
+    )
+    shown = ScoreMaxima(ranking, layout)
+    plane, highest, best = shown._tiles
+    pairs = [(i, j) for i in range(len(shape)) for j in range(i + 1, len(shape))]
+    assert slices(plane) == [f"axis{i} x axis{j}" for i, j in pairs]
+    expected = [
+        scores.reshape(shape).max(axis=tuple(axis for axis in range(len(shape)) if axis not in pair)) for pair in pairs
+    ]
+    assert sorted(highest.compressed()) == sorted(np.concatenate([tile.ravel() for tile in expected]))
+    assert highest.max() == scores.max()
+    assert best[highest.filled(0) == scores.max()].all()
+    assert (best <= plane.inside).all()
+    assert not has_maxima(Tensor((4, 1, 5)))

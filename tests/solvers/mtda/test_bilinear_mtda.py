@@ -21,14 +21,14 @@ from task_sets import (
 
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Matrix, Tasks, Tensor
-from raysel.solvers.mtda.bilinear_mtda import BilinearMTDA, alternate_sides, climb, matrix_task
+from raysel.solvers.mtda.bilinear_mtda import BilinearMTDA, alternate_modes, array_task, climb
 from raysel.solvers.mtda.mtda import MTDA
 
 
 @pytest.fixture(scope="module")
 def reduced():
     tasks, shapes = matrix_tasks(0)
-    return tasks, [matrix_task(t, s) for t, s in zip(task_samples_of(tasks), shapes.values(), strict=True)]
+    return tasks, [array_task(t, s) for t, s in zip(task_samples_of(tasks), shapes.values(), strict=True)]
 
 
 def orthonormal(rows, columns, seed=0):
@@ -38,9 +38,9 @@ def orthonormal(rows, columns, seed=0):
 def test_traces_and_embeddings_are_those_of_the_kronecker_product(reduced):
     tasks, matrices = reduced
     for (X, y), matrix, (a, b) in zip(tasks, matrices, ((6, 5), (7, 4)), strict=True):
-        factors = orthonormal(a, 3), orthonormal(b, 2, 1)
+        factors = [orthonormal(a, 3), orthonormal(b, 2, 1)]
         U = matrix.lift(factors)
-        np.testing.assert_allclose(U, np.kron(matrix.rows @ factors[0], matrix.columns @ factors[1]))
+        np.testing.assert_allclose(U, np.kron(matrix.bases[0] @ factors[0], matrix.bases[1] @ factors[1]))
         B, T = dense_scatters(X, y)
         np.testing.assert_allclose(matrix.traces(factors), [np.trace(U.T @ B @ U), np.trace(U.T @ T @ U)])
         np.testing.assert_allclose(matrix.embed(factors), (X - X.mean(axis=0)) @ U, atol=1e-10)
@@ -52,12 +52,12 @@ def test_constant_rows_and_columns_are_left_out():
     images = X.reshape(-1, 6, 5).copy()
     images[:, 2], images[:, :, 4] = 7.0, -1.0
     (task,) = task_samples_of([(images.reshape(len(y), -1), y)])
-    matrix = matrix_task(task, (6, 5))
+    matrix = array_task(task, (6, 5))
     assert matrix.samples.shape == (50, 5, 4)
-    assert np.abs(matrix.rows[2]).max() < 1e-12 > np.abs(matrix.columns[4]).max()
+    assert np.abs(matrix.bases[0][2]).max() < 1e-12 > np.abs(matrix.bases[1][4]).max()
     (flat,) = task_samples_of([(np.ones((4, 6)), np.array([0, 0, 1, 1]))])
     with pytest.raises(DataError, match="task 't0': all features are constant"):
-        matrix_task(flat, (2, 3))
+        array_task(flat, (2, 3))
 
 
 def test_the_best_of_many_climbs_is_that_of_a_direct_ascent(reduced):
@@ -71,26 +71,24 @@ def test_the_best_of_many_climbs_is_that_of_a_direct_ascent(reduced):
 
     rng = np.random.default_rng(0)
     ascended = max(-minimize(loss, rng.standard_normal(22)).fun for _ in range(10))
-    climbed = [climb(matrix, orthonormal(5, 2, seed), (2, 2), ratio) for seed in range(10)]
+    climbed = [climb(matrix, [orthonormal(5, 2, seed)], (2, 2), ratio) for seed in range(10)]
     values = [value for value, _ in climbed]
     assert max(values) == pytest.approx(ascended, abs=1e-6)
     for value, (L, R) in climbed:
-        between, total = matrix.traces((L, R))
+        between, total = matrix.traces([L, R])
         assert value == pytest.approx(between - ratio * total, abs=1e-9)
 
 
 def test_the_shared_ratio_never_falls(reduced):
     _, matrices = reduced
     weights = np.array([0.3, 1.0])
-    steps = islice(alternate_sides(matrices, ["a", "b"], (2, 2), weights, 3, np.random.RandomState(0)), 15)
+    steps = islice(alternate_modes(matrices, [(2, 2)] * 2, weights, 3, np.random.RandomState(0)), 15)
     ratios = []
     for ratio, factors in steps:
         between, total = weights @ np.array([m.traces(f) for m, f in zip(matrices, factors, strict=True)])
         assert ratio == pytest.approx(between / total)
         ratios.append(ratio)
     assert (np.diff(ratios) >= -1e-12).all()
-    with pytest.raises(ConfigError, match=r"bilinear=\(2, 5\) does not fit b: give at most \(7, 4\)"):
-        next(alternate_sides(matrices, ["a", "b"], (2, 5), weights, 1, np.random.RandomState(0)))
 
 
 def test_the_projection_is_a_kronecker_product_at_a_stationary_point():
@@ -177,7 +175,9 @@ def test_a_telling_feature_of_small_scale_is_found(scale):
         ({"bilinear": (2,)}, r"bilinear=\(2,\) must be two positive whole numbers"),
         ({"bilinear": (1.5, 2)}, "must be two positive whole numbers"),
         ({"bilinear": (2, 3)}, r"bilinear=\(2, 3\) does not fit task 'a' of shape \(5, 2\)"),
-        ({"tasks": {"a": (5, 2), "b": 8}, "bilinear": (2, 2)}, "task 'b' has the shape 8: give the two sides"),
+        ({"components": (2, 2), "bilinear": (2, 2)}, "former name of components"),
+        ({"tasks": {"a": (5, 2), "b": (2, 2, 2)}, "components": (2, 2)}, "must be 3 positive whole numbers"),
+        ({"tasks": {"a": (5, 2), "b": 8}, "components": (9, 2)}, r"\(9, 2\) does not fit task 'a'"),
         ({"shape": (5, 2)}, "is for one task; give shape=None, and the shapes in tasks"),
         ({"tasks": None, "shape": (5, 2)}, r"shape=\(5, 2\) does not fit the 18 columns"),
         ({"tasks": None, "shape": (9, 2), "bilinear": (2, 3)}, r"does not fit samples of shape \(9, 2\)"),
@@ -186,3 +186,44 @@ def test_a_telling_feature_of_small_scale_is_found(scale):
 def test_parameters_that_do_not_fit_the_layout_are_refused_before_the_fit(params, message):
     with pytest.raises(ConfigError, match=message):
         BilinearMTDA(**{"tasks": {"a": (5, 2), "b": (4, 2)}, **params}).check(18)
+
+
+def test_the_factors_of_tensors_are_stationary_and_tasks_may_differ_in_order():
+    X, y = make_task(3, n=60, D=24, c=4)
+    other, labels = make_task(4, n=50, D=7)
+    model = BilinearMTDA({"a": (4, 3, 2), "b": 7}, components=(2, 2, 1), random_state=0).fit_tasks(
+        [(X, y), (other, labels)]
+    )
+    assert (np.diff(model.objective_path_) >= -1e-12).all()
+    assert model.ranks_.tolist() == [[4, 3, 2], [7, 1, 1]]
+    U, ratio = model.projections_[0], model.objective_path_[-1]
+    np.testing.assert_allclose(U.T @ U, np.eye(4), atol=1e-10)
+    B, T = dense_scatters(X, y)
+    reached = np.trace(U.T @ (B - ratio * T) @ U)
+    cells = U.reshape(4, 3, 2, 2, 2, 1)
+    spans = []  # of each axis, from the dense projection
+    for q in range(3):
+        unfolded = np.moveaxis(cells, (q, q + 3), (0, 1)).reshape(cells.shape[q], -1)
+        spans.append(np.linalg.svd(unfolded)[0][:, : cells.shape[q + 3]])
+    np.testing.assert_allclose(
+        np.kron(np.kron(spans[0], spans[1]), spans[2]) @ np.kron(np.kron(spans[0], spans[1]), spans[2]).T,
+        U @ U.T,
+        atol=1e-9,
+    )
+    for q in range(3):  # no better factor of one axis for those of the others
+        fixed = [
+            np.eye(side) if axis == q else span for axis, (side, span) in enumerate(zip((4, 3, 2), spans, strict=True))
+        ]
+        K = np.kron(np.kron(fixed[0], fixed[1]), fixed[2])
+        shape = [A.shape[1] for A in fixed]
+        difference = np.moveaxis((K.T @ (B - ratio * T) @ K).reshape(*shape, *shape), (q, q + 3), (0, 1))
+        summed = np.einsum(
+            "ijaabb->ij",
+            difference.reshape(
+                shape[q], shape[q], *(shape[a] for a in range(3) if a != q), *(shape[a] for a in range(3) if a != q)
+            ).transpose(0, 1, 2, 4, 3, 5),
+        )
+        assert leading(summed, cells.shape[q + 3])[0] == pytest.approx(reached, abs=1e-5)
+    wide = BilinearMTDA(shape=(4, 1, 3, 2), components=(2, 1, 2, 1), random_state=0).fit(X, y)
+    alone = BilinearMTDA(shape=(4, 3, 2), components=(2, 2, 1), random_state=0).fit(X, y)
+    assert wide.objective_path_[-1] == pytest.approx(alone.objective_path_[-1], rel=1e-6)

@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from smr_reference import flat, images_with_signal
 
 from raysel.core.errors import ConfigError, DataError
-from raysel.data.layouts import Matrix, Tensor
+from raysel.data.layouts import Matrix, Modalities, Tensor
 from raysel.numerics.least_squares import least_squares_data
 from raysel.numerics.rankings import ranks
 from raysel.numerics.reweighting import Penalty
@@ -314,9 +314,10 @@ def test_callbacks_see_each_iteration_and_can_stop_it(digits, capsys):
         ({"alpha": 0.0}, "alpha"),
         ({"rank": 9}, "rank=9 .* 8 x 8.* at most 8"),
         ({"shape": (8, 9)}, r"8 x 9 = 72 cells.* 64 features"),
-        ({"shape": (4, 4, 4)}, "height and a width"),
-        ({"shape": (-8, -8)}, "height and a width"),
-        ({"shape": None, "rank": 2}, "rank=2 .* 64 x 1"),
+        ({"shape": (4, 4, 5)}, r"4 x 4 x 5 = 80 cells.* 64 features"),
+        ({"shape": (4, 4, 4), "rank": 17}, "rank=17 .*all sides but the longest of 4 x 4 x 4: take at most 16"),
+        ({"shape": (-8, -8)}, "list of sides"),
+        ({"shape": None, "rank": 2}, "rank=2.* vectors have no rank"),
         ({"n_features_to_select": 65}, "65 exceeds the 64"),
     ],
 )
@@ -344,7 +345,7 @@ def test_the_layout_supplies_the_shape():
     assert SMR.from_layout(Matrix(4, 6), rank=2).shape == (4, 6)
     assert SMR.from_layout(Tensor((24,)), alpha=0.5).shape == (24, 1)
     with pytest.raises(ConfigError, match=r"dataset\.shape"):
-        SMR.from_layout(Tensor((2, 3, 4)))
+        SMR.from_layout(Modalities({"a": 4, "b": 2}))
 
 
 # --- real data ------------------------------------------------------------------------------------

@@ -13,12 +13,12 @@ from smr_reference import flat, images_with_signal
 
 from raysel.numerics.least_squares import least_squares_data
 from raysel.numerics.reweighting import Penalty, l2p_weights
+from raysel.numerics.tensor_factors import tensor_samples, unit_cells
 from raysel.solvers.smr.updates import (
     _lowest,
     accelerated_steps,
     alternating_steps,
     continuation,
-    identity,
     multistart_steps,
     objective,
     unit_weight,
@@ -59,7 +59,7 @@ def test_every_half_step_has_the_objective_of_the_papers_equations(m, n, n_sampl
     D = np.ones((m, n))
 
     expected = reference.half_steps(images, y, V, D, alpha, p, zeta, n_half_steps=12)
-    steps = alternating_steps(data, V, D, repeat(Penalty(alpha, p, zeta)))
+    steps = alternating_steps(tensor_samples(data, D.shape), [V], D, repeat(Penalty(alpha, p, zeta)))
     for P_expected in expected:
         P = next(steps)
         J = reference.objective(P_expected, images, y, alpha, p, zeta)
@@ -85,7 +85,7 @@ def test_accelerated_iterations_are_the_papers_from_the_extrapolated_coefficient
 
     first = np.array(reference.half_steps(images, y, V, D, alpha, p, zeta, 2)[-1])
     now, J, before, t = first, reference.objective(first, images, y, alpha, p, zeta), first, 1
-    steps = accelerated_steps(data, V, D, repeat(Penalty(alpha, p, zeta)))
+    steps = accelerated_steps(tensor_samples(data, D.shape), [V], D, repeat(Penalty(alpha, p, zeta)))
     for _ in range(25):
         P, reported = next(steps)
         assert reported == pytest.approx(J, rel=1e-7)
@@ -105,10 +105,12 @@ def test_transposing_the_images_swaps_the_factors():
     images, y = images_with_signal(rng, 6, 4, 15, 3)
     data, transposed = least_squares_data(flat(images), y), least_squares_data(flat(images.transpose(0, 2, 1)), y)
     penalty = Penalty(0.5, 1.0, 1e-8)
-    steps = alternating_steps(data, rng.standard_normal((3, 4, 2)), np.ones((6, 4)), repeat(penalty))
+    steps = alternating_steps(
+        tensor_samples(data, (6, 4)), [rng.standard_normal((3, 4, 2))], np.ones((6, 4)), repeat(penalty)
+    )
     P = next(steps)
     V, D = np.linalg.svd(P)[0][:, :, :2], l2p_weights((P**2).sum(axis=0), 1.0, 1e-8).T
-    swapped = alternating_steps(transposed, V, D, repeat(penalty))
+    swapped = alternating_steps(tensor_samples(transposed, (4, 6)), [V], D, repeat(penalty))
     for _ in range(6):
         P, Q = next(steps), next(swapped)
         assert_allclose(Q.transpose(0, 2, 1), P, atol=1e-8)
@@ -121,9 +123,11 @@ def test_a_change_of_the_penalty_begins_without_extrapolation(p):
     data = least_squares_data(flat(images), y)
     first, second = (Penalty(share * data.penalty_unit(p), p, 1e-6) for share in (0.3, 0.05))
     V, D = np.tile(np.eye(4, 2), (3, 1, 1)), np.ones((5, 4))
-    *_, (before, _), (after, J) = accelerated_steps(data, V, D, [first] * 4 + [second])
+    *_, (before, _), (after, J) = accelerated_steps(tensor_samples(data, D.shape), [V], D, [first] * 4 + [second])
     right = np.linalg.svd(before)[2][:, :2].transpose(0, 2, 1)
-    steps = alternating_steps(data, right, l2p_weights((before**2).sum(axis=0), p, 1e-6), [second])
+    steps = alternating_steps(
+        tensor_samples(data, D.shape), [right], l2p_weights((before**2).sum(axis=0), p, 1e-6), [second]
+    )
     plain = list(steps)[-1]
     assert_allclose(after, plain, atol=1e-7 * np.abs(plain).max())
     assert pytest.approx(objective(plain, data, *second), rel=1e-10) == J
@@ -162,8 +166,8 @@ def test_no_plain_start_is_better_after_the_first_round(p, seed):
     sharp = np.full((5, 4), unit_weight(data, p))
     random = np.repeat(np.random.default_rng(0).standard_normal((1, 4, 2)), 3, axis=0)
     reached = [
-        next(islice(accelerated_steps(data, V, sharp, repeat(penalty)), 9, None))[1]
-        for V in (identity(3, 4, 2), random)
+        next(islice(accelerated_steps(tensor_samples(data, (5, 4)), start, sharp, repeat(penalty)), 9, None))[1]
+        for start in (unit_cells(3, (5, 4), 2), [random])
     ]
     found = list(islice(multistart_steps(data, (5, 4), 2, penalty), 25))
     path = np.array([J for _, J in found])
@@ -185,7 +189,8 @@ def test_a_start_that_is_far_better_is_the_one_that_goes_on(p):
     data = least_squares_data(flat(images), y)
     penalty = Penalty(0.02 * data.penalty_unit(p), p, 1e-8)
     sharp = np.full((6, 5), unit_weight(data, p))
-    best = next(islice(accelerated_steps(data, identity(2, 5, 1), sharp, repeat(penalty)), 60, None))[1]
+    steps = accelerated_steps(tensor_samples(data, (6, 5)), unit_cells(2, (6, 5), 1), sharp, repeat(penalty))
+    best = next(islice(steps, 60, None))[1]
     found = next(islice(multistart_steps(data, (6, 5), 1, penalty), 60, None))[1]
     assert found <= best * (1 + 1e-3)
 
