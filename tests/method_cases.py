@@ -108,7 +108,7 @@ CASES = [
 #: Methods whose checks are quick, one of each base class of raysel and role of scikit-learn's, and the data sets that
 #: they are quick on: together all of the suite's.
 QUICK = {
-    "smr": ("vectors, 2 classes", "matrices, 3 classes"),
+    "smr": ("tensors of order 3, 2 classes", "matrices, 3 classes"),
     "smml": ("modalities, 3 classes", "modalities, 3 labels"),
     "mtda": ("tasks", "more features than samples"),
     "pca": ("tensors of order 3, 2 classes", "tasks"),

@@ -46,6 +46,7 @@ class ScikitLearnMethod(OneShotEstimator):
     # Upper bound for all wrapped classes; the registry and the study check the actual class.
     capabilities: ClassVar[Capabilities] = Capabilities(ranks=None, predicts=True, targets=frozenset(TARGETS))
 
+    cells: Cells | None = None  # models of earlier versions lack it
     estimator_: Any
     classes_: LabelArray
     n_outputs_: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -45,7 +45,7 @@ class Tensor(Layout):
     kind: ClassVar[str] = "tensor"
 
     shape: tuple[int, ...]
-    modes: tuple[str, ...] | None = None
+    modes: tuple[str, ...] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not self.shape or any(not isinstance(side, int) or side < 1 for side in self.shape):
