@@ -14,6 +14,7 @@ import hypothesis
 import pytest
 from _pytest.doctest import DoctestItem, DoctestModule
 from small_studies import CommandRun, upload_nothing, write_digits, write_yaml
+from threadpoolctl import threadpool_limits
 
 #: Files that use Ray or the finished study, which each process starts or runs for itself.
 SHARING = {
@@ -53,6 +54,10 @@ class Doctests:
 def pytest_configure(config: pytest.Config) -> None:
     """Draw the same examples in every quick run, half as many as usual, and let none fail for its time."""
     config.pluginmanager.register(Doctests(), "raysel-doctests")
+    if "PYTEST_XDIST_WORKER" in os.environ:  # two processes share the processors: one BLAS thread each
+        for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+            os.environ.setdefault(name, "1")  # of the processes that tests start
+        threadpool_limits(1)
     quick = config.option.markexpr == "not slow"
     hypothesis.settings.register_profile("tests", deadline=None, derandomize=quick, max_examples=50 if quick else 100)
     hypothesis.settings.load_profile("tests")

@@ -134,6 +134,7 @@ def test_an_interrupted_study_offers_to_go_on_but_not_to_a_quiet_command(finishe
     assert (printed.out, "already holds a study" in printed.err) == ("", True)
 
 
+@pytest.mark.slow
 def test_a_lost_mlflow_store_is_filled_again(finished_study, tmp_path):
     directory = StudyDirectory(tmp_path / "study")
     shutil.copytree(finished_study.study, directory.path)

@@ -153,7 +153,7 @@ SHORTER = {
 #: Those that other tests run, or that need a cluster.
 ELSEWHERE = {
     *("examples/own_data.py", "examples/own_estimator.py", "examples/read_study.py"),
-    *("claims/false-claims/run.py", "run.py", "submit.py", "claims/survival/kill_driver.py"),
+    *("claims/false-claims/run.py", "guide/run.py", "run.py", "submit.py", "claims/survival/kill_driver.py"),
 }
 #: Those that share a session of Ray.
 ON_RAY = [f"benchmarks/search-overhead/{name}.py" for name in ("nested_orl", "short_trials", "worker_memory")]

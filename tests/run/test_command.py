@@ -86,6 +86,7 @@ def client_of(uri: str):
     return MlflowClient(uri)
 
 
+@pytest.mark.slow
 def test_mlflow_shows_the_members_below_the_comparison(finished):
     directory = StudyDirectory(finished.study)
     uri = f"sqlite:///{finished.study.parent}/mlflow.db"

@@ -103,6 +103,7 @@ def test_a_finished_study_is_read_and_exported(here):
     assert manifest["scores"]["test_mean"] == end["metrics"]["test_accuracy"]
 
 
+@pytest.mark.slow
 def test_a_finished_study_is_uploaded_as_it_was(here):
     uri = f"sqlite:///{here}/again.db"
     assert tune.main(["--replay", "finished", "--set", f"tracking.uri={uri}"]) == 0

@@ -69,6 +69,7 @@ def test_the_comparison_has_its_table(here):
     pd.testing.assert_frame_equal(after, before, check_exact=True)
 
 
+@pytest.mark.slow
 def test_its_runs_are_uploaded(here):
     for line in (journal := here / "study/journal.jsonl").read_text().splitlines()[:1]:
         moved = line.replace("sqlite:////home/me/mlflow.db", f"sqlite:///{here}/mlflow.db")

@@ -13,7 +13,7 @@ from raysel.testing import executor_checks, parametrize
 # A study that is resumed after its first record is computed nearly whole once more, so it is the same numbers twice.
 @parametrize(
     executor_checks("serial", SerialExecutor),
-    slow=lambda check: check.kind == "numbers" and not check.name.endswith("[grid]"),
+    slow=lambda check: check.kind in ("numbers", "resume") and not check.name.endswith(("[grid]", "[tpe]")),
 )
 def test_serial(check):
     check()

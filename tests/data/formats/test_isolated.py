@@ -91,6 +91,7 @@ gc.collect()
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_ended_leaves_no_pipe_open(tmp_path):
     path = write(tmp_path / "t.parquet")
     command = [sys.executable, "-W", "always::ResourceWarning", "-c", READ_TWICE, str(path)]
