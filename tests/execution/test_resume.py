@@ -93,18 +93,19 @@ def test_a_journal_that_was_cut_between_the_trials_ends_the_same_on_ray(finished
 @pytest.mark.usefixtures("without_report")
 def test_a_larger_sample_uses_what_is_there(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:///mlflow.db")
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     write_digits(tmp_path / "few.npz")
     space = {"alpha": {"loguniform": [0.01, 0.5]}, "rank": {"randint": [1, 4]}}
     search = {"executor": "serial", "method": "random", "num_samples": 3, "max_concurrent": 1}
     write_yaml(tmp_path / "few.yaml", solver__space=space, search=search)
     assert main(["few.yaml", "--output", "small"]) == 0
-    small, before = journal(tmp_path / "small"), runs("sqlite:///mlflow.db")
+    small, before = journal(tmp_path / "small"), runs(uri)
     assert main(["few.yaml", "--resume", "small", "--set", "search.num_samples=7"]) == 0
     grown = journal(tmp_path / "small")
     assert grown[: len(small)] == small
     assert [r["kind"] for r in grown[len(small) : len(small) + 5]] == ["study", *["trial"] * 4]
-    after = runs("sqlite:///mlflow.db")
+    after = runs(uri)
     trials = {key for key in before if key.startswith("trial")}
     assert {key: after[key] for key in trials} == {key: before[key] for key in trials}
     assert sum(key.startswith("trial") for key in after) == 7
