@@ -7,14 +7,18 @@ import gc
 import io
 import os
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 from _pytest.doctest import DoctestItem, DoctestModule
+from forked_uploads import forking
 from small_studies import CommandRun, upload_nothing, write_digits, write_yaml
 from threadpoolctl import threadpool_limits
+
+from raysel.tracking import upload_process
 
 #: Files that use Ray or the finished study, which each process starts or runs for itself.
 SHARING = {
@@ -101,6 +105,18 @@ def interruptible() -> None:
 def own_state(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Let the tests note the MLflow stores that they use elsewhere than in the user's home folder."""
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fork_uploads() -> None:
+    """Fork the processes that upload to MLflow; those of commands that tests start are as ever."""
+    upload_process.subprocess = forking
+
+
+@pytest.fixture
+def own_upload_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start the processes that upload as every user's are."""
+    monkeypatch.setattr(upload_process, "subprocess", subprocess)
 
 
 @pytest.fixture(scope="session")

@@ -257,6 +257,7 @@ def test_a_tree_with_more_features_than_its_estimator_is_refused(model, tmp_path
         load_model(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "n_refused", "n_taken"),
     [

@@ -215,6 +215,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_it_writes_beside_what_is_there_and_replaces_nothing_unless_told(study, capsys):
     before = contents(study)
     run(capsys, study, "--top", 5)

@@ -51,6 +51,7 @@ def study(tmp_path_factory):
     return run_kind("matrix", tmp_path_factory.mktemp("command")).path
 
 
+@pytest.mark.slow
 def test_a_report_is_written_again(study, capsys):
     written = (study / "report.html").read_bytes()
     (study / "report.html").unlink()

@@ -187,6 +187,7 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(here, capsys):
     assert re.search(r"memory +\d+ MiB", out)
 
 
+@pytest.mark.slow
 def test_checks_and_dry_runs_start_no_ray(here):
     script = (
         "import sys; from raysel.tune import main\n"

@@ -123,6 +123,7 @@ def test_hash_tells_everything_apart_but_the_name():
     assert len({make(**one | other).content_hash for other in [{}, *others]}) == len(others) + 1
 
 
+@pytest.mark.slow
 def test_hash_is_the_same_in_another_process():
     code = (
         "import numpy as np; from raysel.data.dataset import Dataset; from raysel.data.layouts import Tensor; "

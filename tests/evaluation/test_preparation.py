@@ -150,7 +150,7 @@ CASES: dict[str, tuple[list[Any], list[int], list[str], Any]] = {
 }  # fmt: skip
 C = [0.003, 1.0]
 #: The imputer's other strategies are one argument of scikit-learn's.
-LONG = {"impute mean", "impute most frequent"}
+LONG = {"impute mean", "impute most frequent", "impute knn", "log1p", "power"}
 
 
 def study_of(steps: list[Any], columns: list[int], confounds: list[str], y: Any = None, **changes: Any) -> Study:

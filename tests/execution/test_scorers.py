@@ -286,6 +286,7 @@ def paired(result) -> float:
     return float(result.references["chance"].paired.mean)
 
 
+@pytest.mark.slow
 def test_chance_is_the_better_of_the_constant_and_the_stratified_guess(tmp_path):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], [60, 20])

@@ -56,7 +56,13 @@ def report_of(name):
     return command.module_of(name).report(results, Experiment(name, HERE).published)
 
 
-@pytest.mark.parametrize("name", command.NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in ("smr-toy", "mtda-width", "smml-single") else pytest.param(name, marks=pytest.mark.slow)
+        for name in command.NAMES
+    ],
+)
 def test_tables_follow_from_results_and_published_figures(name, tmp_path):
     folder = HERE / "papers" / name
     write_report(tmp_path, report_of(name))
@@ -64,6 +70,7 @@ def test_tables_follow_from_results_and_published_figures(name, tmp_path):
         assert (tmp_path / file).read_text() == (folder / file).read_text()
 
 
+@pytest.mark.slow
 def test_the_page_follows_from_results(tmp_path):
     names = [name for name in command.NAMES if (HERE / "papers" / name / "results.csv").exists()]
     assert names == list(command.NAMES)
@@ -145,6 +152,7 @@ def test_published_figures_are_those_of_the_notes(real_data):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_mlflow")
 def test_every_experiment_runs_in_its_short_form_and_goes_on_from_half_of_its_units_and_a_cut_line(real_data, tmp_path):
     """One pass over all; then the cheapest goes on. Labels that tell nothing give chance, and more if tests choose."""
     real_data("ORL.npz")
@@ -183,6 +191,7 @@ def own_data(folder: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_mlflow")
 @pytest.mark.parametrize("name", ["smr-parameters", "mtda-errors", "smml-labels"])
 def test_experiments_run_on_own_data(name, tmp_path, monkeypatch):
     monkeypatch.delenv("RAYSEL_DATA", raising=False)

@@ -69,7 +69,9 @@ def group(rng):
     return KNeighborsClassifier(1), X, rng.permutation(np.arange(30) % 2)[groups], {"groups": groups}
 
 
-@pytest.mark.parametrize("leak", [selection, scaling, duplicates, index, group])
+@pytest.mark.parametrize(
+    "leak", [selection, group, *(pytest.param(leak, marks=pytest.mark.slow) for leak in (scaling, duplicates, index))]
+)
 def test_a_leak_lifts_the_careless_score_only(leak):
     estimator, X, y, settings = leak(np.random.default_rng(1))
     found = raysel.audit(estimator, X, y, **settings, n_permutations=2, outer=3, inner=2)

@@ -106,7 +106,9 @@ REGRESSORS = {
 }
 
 
-@pytest.mark.parametrize("name", REGRESSORS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name.startswith("pipe") else name for name in REGRESSORS]
+)
 def test_each_fold_of_a_regressor_is_that_of_scikit_learns_nested_search(name):
     estimator, space, metric = REGRESSORS[name]
     X, y = load_diabetes(return_X_y=True)

@@ -63,8 +63,9 @@ def test_a_member_is_an_ordinary_study(finished, capsys):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("offline")
-@pytest.mark.parametrize("at", [3, pytest.param(17, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("at", [3, 17])
 def test_what_was_interrupted_and_resumed_is_what_was_not(finished, here, at):
     with pytest.raises(KeyboardInterrupt):
         run_comparison("few.yaml", output="compared", progress=Watcher(at))
@@ -199,6 +200,7 @@ def test_ray_is_started_once_for_all_members_and_leaves_the_process_as_it_was(fi
         assert found(here / "ray" / folder) == found(finished.study / folder)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("offline")
 def test_members_are_computed_in_this_process_where_ray_does_not_start(finished, here, monkeypatch):
     ray_session = MagicMock(side_effect=RayStartError("Ray cannot be started on this machine: timed out"))

@@ -166,6 +166,7 @@ def test_permuted_labels_are_the_true_labels_of_permuted_samples(tmp_path):
     assert found != permuted_scores(study, 0, seed=7, chosen=None, ranks=True)
 
 
+@pytest.mark.slow
 def test_a_fixed_pipeline_has_the_scores_of_scikit_learn(tmp_path):
     write_digits(tmp_path / "few.npz", classes=3)
     solver = {"name": "sklearn.linear_model.LogisticRegression", "params": {"C": 0.01}}

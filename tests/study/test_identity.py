@@ -190,6 +190,7 @@ def test_optuna_counts_only_where_it_proposes():
     assert line.startswith("numbers: the source code of the solver")
 
 
+@pytest.mark.slow
 def test_a_subclass_elsewhere_counts_with_the_classes_that_it_derives_from(tmp_path, monkeypatch, copy):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "own_smr.py").write_text("from raysel import SMR\nclass Own(SMR):\n    pass\n")

@@ -161,6 +161,7 @@ def test_without_a_final_fold_there_is_neither_model_nor_ranking_and_all_say_so(
     assert "best first" not in told
 
 
+@pytest.mark.slow
 def test_mlflow_has_the_metrics_of_the_winners_and_no_final_run(done):
     folder, _, _ = done
     uri = f"sqlite:///{folder}/runs.db"

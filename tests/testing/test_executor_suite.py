@@ -19,10 +19,8 @@ def test_serial(check):
     check()
 
 
-@parametrize(
-    executor_checks("processes", lambda study: ProcessExecutor(study, 2)),
-    slow=lambda check: not check.name.endswith("[grid]"),
-)
+@pytest.mark.slow
+@parametrize(executor_checks("processes", lambda study: ProcessExecutor(study, 2)))
 def test_processes(check):
     check()
 
@@ -36,12 +34,8 @@ def on_ray(study):
 SAME_SEARCH = ("resumed_anywhere[linear svm]", "resumed_anywhere[one-shot method]", "resumed_anywhere[failing]")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ray_here")
-@parametrize(
-    (check for check in executor_checks("ray", on_ray) if not check.name.endswith(SAME_SEARCH)),
-    slow=lambda check: (
-        check.kind in ("resume", "end", "interrupt") or (check.kind == "numbers" and not check.name.endswith("[grid]"))
-    ),
-)
+@parametrize(check for check in executor_checks("ray", on_ray) if not check.name.endswith(SAME_SEARCH))
 def test_ray(check):
     check()

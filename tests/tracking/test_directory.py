@@ -51,6 +51,7 @@ def test_a_directory_that_holds_a_study_is_refused_and_not_changed(tmp_path, nam
     StudyDirectory.create(tmp_path, 1)[1].close()
 
 
+@pytest.mark.slow
 def test_a_directory_in_use_by_another_process_is_refused_until_that_process_ends(tmp_path):
     script = (
         "import sys; from pathlib import Path; from raysel.tracking.directory import StudyDirectory\n"

@@ -96,6 +96,7 @@ def test_a_full_disk_is_reported(tmp_path):
         journal.append(numbered(1))
 
 
+@pytest.mark.slow
 def test_what_found_no_room_never_turns_up_later(tmp_path):
     """A limit on the file's size lets part of a record through, as a disk that fills up does."""
     path = tmp_path / "journal.jsonl"

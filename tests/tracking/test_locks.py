@@ -90,6 +90,7 @@ def test_a_lock_that_a_power_cut_left_empty_is_removed(lock):
     FileLock(lock).close()
 
 
+@pytest.mark.slow
 def test_a_process_of_another_machine_holds_the_lock_as_long_as_it_gives_signs_of_life(lock):
     claim(lock, age=0)
     assert is_locked(lock)

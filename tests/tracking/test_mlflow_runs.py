@@ -432,6 +432,7 @@ def test_an_upload_does_not_predict(registered, tmp_path, monkeypatch):
     assert (tmp_path / "model" / "MLmodel").exists()
 
 
+@pytest.mark.slow
 def test_a_replay_changes_nothing_and_the_next_study_is_the_next_version(registered, tmp_path):
     directory, records, client, experiment = registered
     before = everything(client, experiment)

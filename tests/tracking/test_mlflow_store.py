@@ -104,6 +104,7 @@ def test_a_store_works_after_a_kill_early_or_late_in_its_making(tmp_path, maker)
     assert bool(aside) == (maker == "mlflow")  # raysel's own store is whole or not there
 
 
+@pytest.mark.slow
 def test_a_half_made_store_is_moved_aside_and_that_is_said(half_made, monkeypatch):
     monkeypatch.setattr("raysel.tracking.mlflow_store._QUIET_SECONDS", 0.0)
     before = half_made.read_bytes()

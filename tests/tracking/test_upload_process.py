@@ -35,6 +35,8 @@ os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
 SECRET = "Sw0rdf1sh"
 
+pytestmark = pytest.mark.usefixtures("own_upload_process")
+
 
 @pytest.fixture(scope="module")
 def finished_study(tmp_path_factory):
@@ -197,6 +199,7 @@ def test_credentials_are_sent_that_neither_the_arguments_nor_a_file_have(directo
         assert SECRET not in path.read_text()
 
 
+@pytest.mark.slow
 def test_a_server_without_an_end_is_left_and_that_is_said(directory_of):
     with answering(drops) as uri:
         uploader = MLflowUploader(directory_of(uri))

@@ -73,6 +73,7 @@ def winners(study):
     return [(fold, SimpleNamespace(name="c0", started=0.0, ended=60.0)) for fold in study.plan.folds]
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_the_refits(study, n_cpus, monkeypatch):
     monkeypatch.setattr(ray_executor, "_refit", endless())
     interrupt_when_busy(n_cpus)

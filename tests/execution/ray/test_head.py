@@ -92,6 +92,7 @@ def test_a_file_of_another_user_is_refused(home):
         protect_token(make=True)
 
 
+@pytest.mark.slow
 def test_a_head_that_is_gone_interrupts_the_study():
     with socket.create_server(("127.0.0.1", 0)) as gone:
         address = f"127.0.0.1:{gone.getsockname()[1]}"
@@ -105,6 +106,7 @@ def test_a_head_that_is_gone_interrupts_the_study():
     assert "3 trials had ended and are kept" in str(watch.error)
 
 
+@pytest.mark.slow
 def test_a_head_that_answers_is_left_alone():
     with socket.create_server(("127.0.0.1", 0), backlog=10) as there:
         watch = HeadWatch(f"127.0.0.1:{there.getsockname()[1]}", str, limit=0.0)
@@ -127,6 +129,7 @@ with last_words(lambda: "resume with: python -m raysel.tune --resume study"):
 """
 
 
+@pytest.mark.slow
 def test_a_study_that_cannot_be_interrupted_ends_with_the_command_that_resumes_it():
     with socket.create_server(("127.0.0.1", 0)) as gone:
         address = f"127.0.0.1:{gone.getsockname()[1]}"

@@ -52,7 +52,10 @@ HEADED = [*BOTH, surface(0.5), surface(0.5, None), DataPreview(HOSTILE[0] * 9, P
 @no_warnings
 @pytest.mark.parametrize(
     "make",
-    [*(display.headed_figure for display in HEADED), *(display.figure for display in (*BOTH, *PARTS))],
+    [
+        *(display.headed_figure for display in HEADED),
+        *(pytest.param(display.figure, marks=pytest.mark.slow) for display in (*BOTH, *PARTS)),
+    ],
     ids=lambda make: f"{make.__name__} of {type(make.__self__).__name__}",
 )
 def test_hostile_names_stay_on_the_page_without_a_warning(make):

@@ -245,11 +245,11 @@ def test_extremes_are_drawn_without_a_warning(layout, n_folds):
         (Matrix(128, 85), 20),
         (Matrix(3, 90), 270),
         pytest.param(Tensor((30, 1)), 20, marks=pytest.mark.slow),
-        (Tensor((30, 1)), 30),
+        pytest.param(Tensor((30, 1)), 30, marks=pytest.mark.slow),
         pytest.param(Tasks({"a" * 50: (20, 9), "b": 3, "c": (2, 30)}), 20, marks=pytest.mark.slow),
         (Tasks({"a" * 50: (20, 9), "b": 3, "c": (2, 30)}), 243),
         pytest.param(Modalities({"a" * 50: 20, "b": 3}), 20, marks=pytest.mark.slow),
-        (Modalities({"a" * 50: 20, "b": 3}), 23),
+        pytest.param(Modalities({"a" * 50: 20, "b": 3}), 23, marks=pytest.mark.slow),
     ],
 )
 def test_no_words_leave_the_page(layout, n_selected):

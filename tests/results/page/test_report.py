@@ -196,6 +196,7 @@ def test_a_preview_that_is_missing_or_damaged_is_done_without(matrix, tmp_path):
             path.write_bytes(content)
 
 
+@pytest.mark.slow
 def test_fewer_features_with_a_score_than_the_usual_number_are_all_that_count(matrix):
     few = dataclasses.replace(matrix.final, feature_scores=[1.0, 0.5, *[0.0] * 62])
     result = StudyResult(dataclasses.replace(matrix.stored, refits={**matrix.stored.refits, "final": few}))

@@ -151,7 +151,7 @@ def spearman(one, other):
     return 1 - 6 * ((ranks(one) - ranks(other)).astype(float) ** 2).sum() / (len(one) * (len(one) ** 2 - 1))
 
 
-@pytest.mark.parametrize("p", [1.0, 0.5])
+@pytest.mark.parametrize("p", [1.0, pytest.param(0.5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("init", "rank"), [("multistart", 2), ("multistart", 8), ("identity", 2), ("random", 2)])
 @settings(max_examples=15)
 @given(power=st.integers(-40, 40), decimal=st.floats(-12, 12))
