@@ -266,6 +266,10 @@ class MaskedVolume(Layout):
         upward = np.abs(steps[2]) / np.maximum(np.linalg.norm(steps, axis=0), np.finfo(float).tiny)
         return int(2 - np.argmax(upward[::-1]))
 
+    def parameters(self) -> dict[str, Any]:
+        """The mask."""
+        return {"mask": self.mask}
+
     def axes(self) -> list[str]:
         """Names of the axes: axis0, axis1 and axis2, as those of a tensor of three axes."""
         return Tensor(self.shape).axes()
