@@ -24,7 +24,7 @@ from raysel.numerics.rankings import descending_order
 SHAPE, BLOCK = (8, 8, 6), (3, 3, 2)
 #: Standard deviation of the noise, where the mean square of a class in the block is 1; samples of each of three
 #: classes; rank of the blocks; draws.
-NOISES, PER_CLASS, RANKS, DRAWS = (0.7, 1.0, 1.4), (10, 20, 40), (1, 3), 20
+NOISES, PER_CLASS, RANKS, DRAWS = (0.7, 1.0, 1.4), (10, 20, 40), (1, 3), 10
 ALPHAS, TRIED_RANKS = (0.03, 0.1, 0.3), (1, 3)
 #: Columns of the result that are precisions; that of the matrices is of the one that the inner folds choose.
 ORDER_3, ORDER_2, VECTOR = "SMR order 3", "SMR order 2", "SMR of vectors"
@@ -92,14 +92,14 @@ def follow(model: Any, X: FloatArray, y: IntArray, prepared: Any) -> None:
 
 def measure(experiment: Experiment) -> pd.DataFrame:
     """One row a draw: its setting, and the precision of each method."""
-    settings = itertools.product(NOISES, PER_CLASS, RANKS, range(DRAWS))
+    settings = itertools.product(range(DRAWS), NOISES, PER_CLASS, RANKS)
     grids: Row = {"alphas": ALPHAS, "ranks": TRIED_RANKS}
     if experiment.fast:
-        settings = itertools.product((1.0,), (10,), (1, 3), range(2))
+        settings = itertools.product(range(2), (1.0,), (10,), (1, 3))
         grids = {"alphas": (0.03, 0.1), "ranks": (1,)}
     units = [
         {"noise": noise, "per_class": per_class, "rank": rank, "draw": draw}
-        for noise, per_class, rank, draw in settings
+        for draw, noise, per_class, rank in settings
     ]
     table = experiment.measure(planted, units, **grids)
     return table[["noise", "per_class", "rank", "draw", *METHODS, *UNFOLDINGS, "cpu_seconds"]]

@@ -94,8 +94,8 @@ class Tensor(Layout):
 
     @property
     def default_solver(self) -> str:
-        """A solver that uses rows and columns if there are both."""
-        return "smr" if self._is_matrix else "rfs"
+        """A solver that uses the axes if there are several."""
+        return "smr" if sum(side > 1 for side in self.shape) > 1 else "rfs"
 
     @property
     def _is_matrix(self) -> bool:
