@@ -107,7 +107,7 @@ def compared(experiment: Experiment, name: str) -> Any:
     config["compare"] = {OWN: members.pop(OWN), **unfolded(name), **members}
     changes = DATA[name].changes | {"dataset.path": str(written(experiment, name)), "cv.repeats": DATA[name].draws}
     if experiment.fast:
-        kept = (OWN, next(iter(unfolded(name))), "Fisher score", "all features")
+        kept = (OWN, next(iter(unfolded(name))))
         config["compare"] = {label: config["compare"][label] for label in kept}
         changes |= {"cv.repeats": 2, "cv.inner": 2, "evaluation.n_features": [20, 50]}
         changes |= short_grids(config["compare"], changes)
