@@ -54,7 +54,7 @@ def test_the_page_follows_from_results(tmp_path):
 
 def test_without_the_data_nothing_is_computed(tmp_path, monkeypatch):
     monkeypatch.delenv("RAYSEL_DATA", raising=False)
-    with pytest.raises(SystemExit, match="tensors needs Scene_multilabel.npz: set RAYSEL_DATA to its folder."):
+    with pytest.raises(SystemExit, match=r"tensors needs Scene_multilabel\.npz: set RAYSEL_DATA to its folder\.$"):
         run.main(["--fast", "--output", str(tmp_path)])
     assert not list(tmp_path.iterdir())
 
