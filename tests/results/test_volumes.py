@@ -10,6 +10,7 @@ from small_studies import raw_config, run_offline
 from small_volumes import write_volumes
 
 from raysel import report, select
+from raysel.base.models import load_model
 from raysel.config import config_from_dict
 from raysel.core.errors import ConfigError
 from raysel.data.layouts import MaskedVolume
@@ -60,6 +61,16 @@ def test_the_maps_lie_on_the_planted_region_with_the_masks_affine(volumes, finis
     within = sum(len(c) * c.var(axis=0) for c in classes)
     np.testing.assert_allclose(maps["scores"][volumes.mask], (between / within)[volumes.mask], rtol=1e-4)
     assert np.mean(finished.test_scores) > 0.8
+
+
+@pytest.mark.slow
+def test_a_method_of_arrays_takes_the_box_around_the_mask(volumes, tmp_path):
+    solver = {"name": "smr", "params": {"alpha": 0.3, "max_iter": 20}}
+    study = run_offline(config(volumes, solver=solver), tmp_path / "study")
+    chosen = nibabel.load(study.directory.ranking / "selected.nii.gz").get_fdata() > 0
+    assert (chosen & volumes.region).sum() >= 0.8 * volumes.region.sum()
+    model = load_model(study.path / "model.skops")
+    assert np.mean(model.predict(volumes.values[:, volumes.mask]) == volumes.y) > 0.8
 
 
 def test_the_opened_study_knows_the_layout_and_selects(volumes, finished, tmp_path, capsys):
