@@ -94,7 +94,7 @@ def unfolded(name: str) -> dict[str, Row]:
     own = yaml.safe_load((Path(__file__).parent / "study.yaml").read_text(encoding="utf-8"))["compare"][OWN]["solver"]
     members = {}
     for axis, side in enumerate(shape, start=1):
-        label = f"SMR order 2, {side} x {np.prod(shape) // side}, axis {axis}"
+        label = f"SMR order 2 ({side} x {np.prod(shape) // side}, axis {axis})"
         solver = {"name": "experiments.claims.tensors.unfolded.UnfoldedSMR"}
         members[label] = {"solver": own | solver | {"params": own["params"] | {"axis": axis}}}
     return members
