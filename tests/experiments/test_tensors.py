@@ -47,7 +47,7 @@ def test_descriptors_and_views_become_arrays_cell_by_cell():
 def test_the_page_follows_from_results(tmp_path):
     for name in ("planted.csv", "real.csv", "cost.csv"):
         shutil.copy(FOLDER / name, tmp_path)
-    texts.write(tmp_path)
+    texts.write_texts(tmp_path)
     for name in ("README.md", "table.md"):
         assert (tmp_path / name).read_text(encoding="utf-8") == (FOLDER / name).read_text(encoding="utf-8")
 

@@ -54,10 +54,15 @@ def machine() -> str:
 
 def write(folder: Path) -> None:
     """Write table.md, README.md and the figure as SVG and PNG; the same results give the same bytes."""
+    write_texts(folder)
+    with rc_context(STYLE):
+        write_figure(folder / "figure", figure(pd.read_csv(folder / "planted.csv")))
+
+
+def write_texts(folder: Path) -> None:
+    """Write table.md and README.md."""
     blocks, studies = pd.read_csv(folder / "planted.csv"), pd.read_csv(folder / "real.csv")
     cost = pd.read_csv(folder / "cost.csv")
-    with rc_context(STYLE):
-        write_figure(folder / "figure", figure(blocks))
     tables = "\n\n".join(
         ["## Planted blocks", markdown(block_table(blocks))]
         + [
