@@ -124,7 +124,7 @@ class TensorShaped(Estimator):
 
     # Set by the constructors of the subclasses.
     shape: tuple[int, ...] | None
-    mask: BoolArray | None
+    mask: BoolArray | None = None  # models of earlier versions lack it
 
     @classmethod
     def from_layout(cls, layout: Layout, **params: Any) -> Self:
