@@ -88,10 +88,9 @@ def test_the_opened_study_knows_the_layout_and_selects(volumes, finished, tmp_pa
     assert {"scores.nii.gz", "selected.nii.gz"} <= {path.name for path in (tmp_path / "out").iterdir()}
 
 
-@pytest.mark.parametrize("solver", ["smr", "two_dimensional_lda", "bilinear_mtda"])
-def test_methods_of_arrays_are_refused_by_name(volumes, solver):
-    evaluation = {"classifier": "native"} if solver != "smr" else {"classifier": "knn", "n_features": [4]}
-    raw = config(volumes, solver={"name": solver}, evaluation=evaluation)
+@pytest.mark.parametrize("solver", ["two_dimensional_lda", "bilinear_mtda"])
+def test_methods_of_whole_arrays_are_refused_by_name(volumes, solver):
+    raw = config(volumes, solver={"name": solver}, evaluation={"classifier": "native"})
     with pytest.raises(ConfigError, match=f"{solver} does not take the layout volume of .*fisher_score.* do"):
         Study.prepare(config_from_dict(raw))
 
