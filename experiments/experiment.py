@@ -50,11 +50,13 @@ class Experiment:
     fast: bool = False
     #: Data sets in place of those of the experiment.
     data: Mapping[str, Path] = field(default_factory=dict)
+    #: Folder of experiments, ``papers`` or ``claims``.
+    kind: str = "papers"
 
     @property
     def folder(self) -> Path:
         """Committed folder of the experiment."""
-        return HERE / "papers" / self.name
+        return HERE / self.kind / self.name
 
     @property
     def published(self) -> pd.DataFrame:
@@ -71,7 +73,8 @@ class Experiment:
             return self.data[name]
         folder = os.environ.get("RAYSEL_DATA")
         if not folder or not Path(folder, FILES[name]).is_file():
-            sys.exit(f"{self.name} needs {FILES[name]}: set RAYSEL_DATA to its folder, or give --data NAME=FILE.")
+            other = ", or give --data NAME=FILE" if self.kind == "papers" else ""
+            sys.exit(f"{self.name} needs {FILES[name]}: set RAYSEL_DATA to its folder{other}.")
         return Path(folder, FILES[name])
 
     def measure(self, function: Callable[..., Iterable[Row]], units: Iterable[Row], **constant: Any) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -16,7 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from raysel.base.estimator import TENSOR, Capabilities, Estimator
+from raysel.base.estimator import TENSOR, VOLUME, Capabilities, Estimator
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray, validate_samples
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Layout
@@ -107,18 +108,23 @@ class LinearSelector(ClassifierMixin, Selector):
         self.coef_, self.intercept_, self.classes_ = coef, intercept, classes
 
 
+#: Cells of the box around a mask for each of the mask's, above which a method of arrays warns.
+_MOST_CELLS = 4
+
+
 class TensorShaped(Estimator):
-    """Base class of methods of samples that are arrays, with the parameter ``shape``.
+    """Base class of methods of samples that are arrays, with the parameters ``shape`` and ``mask``.
 
     ``shape`` has the sides of the samples whose cells, in C order, are the columns of X; None stands for plain vectors.
-    It is set from the data set's layout.
+    ``mask`` tells which cells of an array are the columns, where not all are. The data set's layout sets them.
     """
 
-    layout_parameters: ClassVar[frozenset[str]] = frozenset({"shape"})
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"shape": [tuple, list, None]}
+    layout_parameters: ClassVar[frozenset[str]] = frozenset({"shape", "mask"})
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"shape": [tuple, list, None], "mask": [np.ndarray, None]}
 
     # Set by the constructors of the subclasses.
     shape: tuple[int, ...] | None
+    mask: BoolArray | None = None  # models of earlier versions lack it
 
     @classmethod
     def from_layout(cls, layout: Layout, **params: Any) -> Self:
@@ -126,10 +132,10 @@ class TensorShaped(Estimator):
 
         Parameters
         ----------
-        layout : Tensor
-            Layout of the samples, which sets ``shape``.
+        layout : Tensor or MaskedVolume
+            Layout of the samples, which sets ``shape`` or ``mask``.
         **params
-            All parameters but ``shape``.
+            All parameters but these.
 
         Returns
         -------
@@ -141,6 +147,8 @@ class TensorShaped(Estimator):
         ConfigError
             If the samples are no arrays.
         """
+        if "mask" in (given := layout.parameters()):
+            return cls(mask=given["mask"], **params)
         if not layout.grid:
             raise ConfigError(f"{cls.__name__} takes arrays or vectors, not {layout}: set dataset.shape.")
         return cls(shape=(*layout.grid, 1) if len(layout.grid) == 1 else layout.grid, **params)
@@ -159,6 +167,9 @@ class TensorShaped(Estimator):
             If a parameter is invalid; the message names the parameter, its value and the valid values.
         """
         super().check(n_features)
+        if self.mask is not None:
+            self._check_mask(n_features)
+            return
         shape = () if self.shape is None else tuple(self.shape)
         if self.shape is not None and (not shape or any(not isinstance(m, Integral) or m < 1 for m in shape)):
             raise ConfigError(f"shape={self.shape} is not a list of sides, e.g. (32, 32).")
@@ -168,9 +179,36 @@ class TensorShaped(Estimator):
                 f"but there are {n_features} features."
             )
 
+    def _check_mask(self, n_features: int) -> None:
+        mask = np.asarray(self.mask)
+        if self.shape is not None:
+            raise ConfigError("give shape or mask, not both: the shape is that of the mask.")
+        if mask.dtype != bool:
+            raise ConfigError(f"mask is an array of {mask.dtype}: give an array of bool, True for the columns of X.")
+        if (n_cells := int(mask.sum())) != n_features:
+            raise ConfigError(f"mask has {n_cells} cells that are True, but there are {n_features} features.")
+
+    def _inside(self) -> BoolArray | None:
+        """The mask without slices of which no cell is a feature and without sides of 1; None if all cells are."""
+        if self.mask is None:
+            return None
+        mask = np.asarray(self.mask)
+        used = [mask.any(axis=tuple(a for a in range(mask.ndim) if a != axis)) for axis in range(mask.ndim)]
+        box: BoolArray = mask[np.ix_(*used)]
+        if box.size > _MOST_CELLS * box.sum():
+            warnings.warn(
+                f"the box around the {box.sum()} cells of the mask has {box.size}: the method computes with all of "
+                "these. A method of vectors, e.g. rfs, takes those of the mask only.",
+                stacklevel=2,
+            )
+        return None if box.all() else box.squeeze()
+
     def _sides(self, n_features: int) -> tuple[int, ...]:
         """Sides of the samples, at least two: a vector is a matrix of one column, and sides of 1 are left out."""
         given = (n_features,) if self.shape is None else tuple(self.shape)
+        if self.mask is not None:
+            mask = np.asarray(self.mask)
+            given = tuple(len(np.unique(index)) for index in np.nonzero(mask))
         shape = given if len(given) == 2 else tuple(side for side in given if side > 1)
         return (*shape, 1, 1)[:2] if len(shape) < 2 else shape
 
@@ -178,7 +216,7 @@ class TensorShaped(Estimator):
 class TensorSelector(TensorShaped, LinearSelector):
     """Base class of linear classifiers of samples that are arrays, which rank their cells."""
 
-    capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, layouts=frozenset({TENSOR}))
+    capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, layouts=frozenset({TENSOR, VOLUME}))
 
 
 @dataclass(frozen=True)

@@ -209,6 +209,7 @@ _PARTS = (
     "raysel.data.preparation.combat.SiteHarmoniser",
     "raysel.data.preparation.preparation.Preparation",
     "raysel.data.preparation.tasks.TaskPreparation",
+    "raysel.data.preparation.steps.JointScaler",
     "raysel.data.preparation.steps.Log1p",
     "raysel.data.preparation.steps.NearConstantFilter",
     "raysel.data.preparation.steps.QuantileClipper",

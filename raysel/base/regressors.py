@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from raysel.base.classifiers import Selector, TensorShaped
-from raysel.base.estimator import TENSOR, Capabilities
+from raysel.base.estimator import TENSOR, VOLUME, Capabilities
 from raysel.core.arrays import FloatArray, LabelArray, validate_samples
 from raysel.data.targets import QUANTITIES
 from raysel.numerics.least_squares import QuantityScale, standardised
@@ -78,4 +78,4 @@ class LinearRegressor(RegressorMixin, Selector):
 class TensorRegressor(TensorShaped, LinearRegressor):
     """Base class of linear regressions of samples that are arrays, with the parameter ``shape`` of `TensorShaped`."""
 
-    capabilities: ClassVar[Capabilities] = replace(LinearRegressor.capabilities, layouts=frozenset({TENSOR}))
+    capabilities: ClassVar[Capabilities] = replace(LinearRegressor.capabilities, layouts=frozenset({TENSOR, VOLUME}))

@@ -22,7 +22,7 @@ from raysel.base.classifiers import (
 )
 from raysel.base.estimator import COUNT, NOT_NEGATIVE, POSITIVE, Capabilities, IterativeEstimator, OneShotEstimator
 from raysel.base.regressors import LinearRegressor, TensorRegressor
-from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, Interval, LabelArray
 from raysel.core.errors import ConfigError
 from raysel.numerics.least_squares import (
     LeastSquaresData,
@@ -56,12 +56,14 @@ class _Bilinear(IterativeEstimator, TensorShaped):
         max_iter: int = 100,
         tol: float = 1e-4,
         n_features_to_select: int | None = None,
+        mask: BoolArray | None = None,
     ) -> None:
         self.shape = shape
         self.alpha = alpha
         self.max_iter = max_iter
         self.tol = tol
         self.n_features_to_select = n_features_to_select
+        self.mask = mask
 
     def another_start(self) -> Self | None:
         """Return a copy that starts from random factors; None for samples of one row or column: it is convex."""
@@ -77,25 +79,36 @@ class _Bilinear(IterativeEstimator, TensorShaped):
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: LeastSquaresData) -> Iterator[float]:
         c, shape = len(prepared.Y), self._sides(prepared.X.shape[0])
-        samples, ones = tensor_samples(prepared, shape), np.ones(shape)
+        samples = tensor_samples(prepared, shape, self._inside())
+        ones = samples.cells(np.ones(len(prepared.X)))
         alpha = self.alpha / prepared.scale**2
-        start = leading_factors(prepared.XY.reshape(c, *shape), 1)
+        start = leading_factors(samples.cells(prepared.XY), 1)
         if self._random_start:
             rng = np.random.default_rng(0)
             start = [rng.standard_normal(A.shape) for A in start]
         factors = with_first(start, shape[0])
+
+        def reached(factors: list[FloatArray]) -> tuple[FloatArray, float]:
+            """Coefficients of the features, and the objective."""
+            P = samples.features(composed(factors)).reshape(c, -1)
+            return P, float(((P @ prepared.X - prepared.Y) ** 2).sum() + prepared.residual + alpha * (P**2).sum())
+
+        P, J = reached(factors)
         while True:
             try:
                 for mode in range(len(shape)):
-                    factors = mode_step(samples, factors, mode, ones, alpha)
+                    stepped = mode_step(samples, factors, mode, ones, alpha)
+                    # Coefficients outside a mask may be so large that rounding takes those inside.
+                    if samples.inside is None or (lower := reached(stepped)[1]) <= J:
+                        factors, J = stepped, J if samples.inside is None else lower
             except np.linalg.LinAlgError as error:
                 raise np.linalg.LinAlgError(
                     f"alpha={self.alpha:g} vanishes in rounding beside the squares of features that deviate from their"
                     f" means by up to {prepared.scale:g}: raise alpha, or divide the features by {prepared.scale:g}."
                 ) from error
-            P = composed(factors).reshape(c, -1)
+            P, J = reached(factors)
             self._keep(P, prepared)
-            yield float(((P @ prepared.X - prepared.Y) ** 2).sum() + prepared.residual + alpha * (P**2).sum())
+            yield J
 
     def _keep(self, P: FloatArray, prepared: LeastSquaresData) -> None:
         """Set the fitted attributes to these coefficients (n_classes, n_features) of the stored features."""
@@ -129,6 +142,9 @@ class BilinearRegression(_Bilinear, TensorSelector):
         Stop when an iteration lowers the objective by at most this share.
     n_features_to_select : int, default=None
         Number of features that ``transform`` selects. None: half of them.
+    mask : array of bool, default=None
+        The cells of a volume or another array that are the features, in C order, in place of ``shape``. Cells of its
+        bounding box outside the mask have neither data nor penalty.
 
     Attributes
     ----------
@@ -181,7 +197,7 @@ class BilinearRegressor(_Bilinear, TensorRegressor):
 
     Parameters
     ----------
-    shape, alpha, max_iter, tol, n_features_to_select : default as in `BilinearRegression`
+    shape, alpha, max_iter, tol, n_features_to_select, mask : default as in `BilinearRegression`
         See `BilinearRegression`.
 
     Attributes

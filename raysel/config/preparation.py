@@ -63,6 +63,7 @@ SHORT_NAMES: Mapping[str, ShortName] = {
         }
     ),
     "log1p": ShortName(),
+    "standardise": ShortName(),
     "clip": ShortName(
         {"quantiles": Parameter((0.01, 0.99), _quantiles, "a lower and an upper quantile, e.g. [0.01, 0.99]")}
     ),

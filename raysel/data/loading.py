@@ -254,13 +254,20 @@ def _generate(
         if sides != isinstance(value, list | tuple) or any(
             not isinstance(n, real) or isinstance(n, bool) or n < 0 for n in numbers
         ):
-            raise DataError(f"params.{key}: {value!r} is not like {known[key]!r}, the default.")
+            raise DataError(f"params.{key}: {value!r} is not {_allowed(known[key])}, as {known[key]!r}, the default.")
     given["random_state"] = given.pop("seed")
     try:
         dataset, _ = make(**given)
     except ConfigError as error:
         raise DataError(f"params: {error}") from error
     return name, RawData(X=np.asarray(dataset.X).reshape(-1, *dataset.layout.shape), y=dataset.y, name=name)
+
+
+def _allowed(default: Any) -> str:
+    """What a parameter with this default takes, as text."""
+    if isinstance(default, tuple):
+        return "a list of whole numbers >= 0"
+    return "a number >= 0" if isinstance(default, float) else "a whole number >= 0"
 
 
 def _refuse_options_of_files(name: str, options: ReadOptions, beside: Mapping[str, str | Path]) -> None:

@@ -203,6 +203,22 @@ def inverse_cholesky(A: FloatArray) -> FloatArray:
     return inverse
 
 
+# Eigenvalues below this share of the largest are of directions that only rounding tells from zero.
+_DEPENDENT = 1e-13
+
+
+def inverse_roots(A: FloatArray) -> FloatArray:
+    """Whitening of many small matrices in the span that they have: ``M A M'`` is the identity there, 0 elsewhere.
+
+    Unlike `inverse_cholesky` it leaves out every direction that is free, so that no coefficient there is large.
+    `A` is (k, k, n_matrices); returns `M` (k, k, n_matrices).
+    """
+    values, vectors = np.linalg.eigh(np.moveaxis(A, 2, 0))
+    kept = values > np.maximum(_DEPENDENT * values[:, -1:], np.finfo(np.float64).tiny)
+    roots = np.divide(1.0, np.sqrt(np.abs(values)), out=np.zeros_like(values), where=kept)
+    return np.moveaxis(vectors * roots[:, None], 0, 2).swapaxes(0, 1)
+
+
 def left_factors(
     X: FloatArray, V: FloatArray, D: FloatArray, Y: FloatArray, XY: FloatArray, alpha: float
 ) -> FloatArray:
@@ -218,6 +234,8 @@ def left_factors(
     ``G_r[(j,a), i] = sum_b W_r[a][j,b] X_i[a,b]``: (G G' + alpha I) q = G y or, in the dual,
     q = G z with (G' G + alpha I) z = y. No matrix of size (m n) x (m n) is formed.
 
+    Where D and X are 0 the coefficients are free; those of U_r that nothing else bounds are left at 0.
+
     `X` is (m, n, n_samples), `V` (c, n, k), `D` (m, n), `Y` (c, n_samples), `XY` (c, m, n); returns `U`
     (c, m, k).
     """
@@ -226,7 +244,8 @@ def left_factors(
     Vt = np.ascontiguousarray(V.transpose(0, 2, 1))
     by_component = Vt.transpose(1, 0, 2)
     A = (by_component[:, None] * by_component).reshape(k * k * c, n) @ D.T
-    whitening = inverse_cholesky(A.reshape(k, k, c * m)).reshape(k, k, c, m)
+    invert = inverse_cholesky if D.all() else inverse_roots
+    whitening = invert(A.reshape(k, k, c * m)).reshape(k, k, c, m)
     whitening = np.ascontiguousarray(whitening.transpose(3, 2, 0, 1))
     W = whitening @ Vt
     q = np.einsum("acjb,cab->cja", W, XY).reshape(c, k * m)

@@ -16,8 +16,8 @@ from functools import reduce
 
 import numpy as np
 
-from raysel.core.arrays import FloatArray
-from raysel.numerics.least_squares import LeastSquaresData, left_factors, orthonormal
+from raysel.core.arrays import BoolArray, FloatArray
+from raysel.numerics.least_squares import LeastSquaresData, expand, left_factors, orthonormal
 from raysel.numerics.linear_algebra import EPS
 
 
@@ -31,17 +31,37 @@ class TensorSamples:
     X: tuple[FloatArray, ...]
     #: ``data.XY`` likewise; shapes (n_classes, m_q, n_cells / m_q).
     XY: tuple[FloatArray, ...]
+    #: Whether each cell is a feature, in C order; None if all are. The others are 0 in all samples.
+    inside: BoolArray | None = None
+
+    def features(self, P: FloatArray) -> FloatArray:
+        """Values of the features among those of all cells; (c, m_1, .., m_N), or without a mask as they are."""
+        return P if self.inside is None else P.reshape(len(P), -1)[:, self.inside]
+
+    def cells(self, values: FloatArray) -> FloatArray:
+        """Values of all cells, 0 outside the mask; (..., n_features) to (..., m_1, .., m_N)."""
+        if self.inside is not None:
+            values = expand(values, self.inside)
+        return values.reshape(*values.shape[:-1], *self.shape)
 
 
-def tensor_samples(data: LeastSquaresData, shape: tuple[int, ...]) -> TensorSamples:
-    """Unfold a training set. Only modes between the first and the last need a copy of the samples."""
+def tensor_samples(data: LeastSquaresData, shape: tuple[int, ...], inside: BoolArray | None = None) -> TensorSamples:
+    """Unfold a training set. Only modes between the first and the last need a copy of the samples.
+
+    `inside` (m_1, .., m_N) tells the cells that are features, all by default.
+    """
     modes, n_rows = range(len(shape)), data.X.shape[1]
-    cells, sums = data.X.reshape(*shape, n_rows), data.XY.reshape(-1, *shape)
+    X, XY = data.X, data.XY
+    if inside is not None:
+        X, XY = np.zeros((inside.size, n_rows)), expand(XY, inside.ravel())
+        X[inside.ravel()] = data.X
+    cells, sums = X.reshape(*shape, n_rows), XY.reshape(-1, *shape)
     return TensorSamples(
         data,
         shape,
         tuple(np.moveaxis(cells, q, 0).reshape(shape[q], -1, n_rows) for q in modes),
         tuple(np.moveaxis(sums, q + 1, 1).reshape(len(sums), shape[q], -1) for q in modes),
+        None if inside is None else inside.ravel(),
     )
 
 

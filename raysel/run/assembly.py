@@ -24,6 +24,7 @@ from raysel.config.space import LogSpace, RandInt, Scalar, domain_from_yaml, sca
 from raysel.core.arrays import FloatArray
 from raysel.core.errors import ConfigError
 from raysel.data.dataset import Dataset
+from raysel.data.layouts import MaskedVolume
 from raysel.evaluation.configurations import Configuration, configurations
 from raysel.evaluation.plan import NestedPlan
 from raysel.study.definition import Study
@@ -142,7 +143,19 @@ def data_of(estimator: Any, X: FloatArray, y: Any, groups: Any = None, names: Se
         given = {name: getattr(estimator, name) for name in ("shape", "modalities") if hasattr(estimator, name)}
         arrangement |= {name: value for name, value in given.items() if value is not None}
     dataset = OwnData(X, y, groups=groups).dataset(DatasetConfig(path=OWN_DATA, **arrangement), None)
+    if getattr(estimator, "mask", None) is not None:
+        layout = _volume(estimator, X.shape[1])
+        dataset = replace(dataset, layout=layout, feature_names=tuple(layout.default_names()))
     return replace(dataset, feature_names=tuple(names)) if len(names) else dataset
+
+
+def _volume(estimator: Estimator, n_features: int) -> MaskedVolume:
+    """Layout of the parameter ``mask`` of an estimator; arrays of fewer than three axes get axes of length 1."""
+    estimator.check(n_features)
+    mask = np.asarray(estimator.mask)
+    if mask.ndim > 3:
+        raise ConfigError(f"mask has {mask.ndim} axes: studies take masks of three at most; fit the estimator itself.")
+    return MaskedVolume(mask.reshape((*mask.shape, 1, 1)[:3]))
 
 
 def grids(space: Any) -> list[Grid]:

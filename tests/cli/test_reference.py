@@ -42,7 +42,8 @@ def test_every_registered_method_is_listed_with_its_parameters():
         entries[name] = f"{entries.get(name, '')} {line.strip()}"
     assert set(solver_names()) <= set(entries)
     for name in solver_names():
-        settable = set(signature(solver_class(name)).parameters) - {"random_state", "shape", "modalities", "tasks"}
+        supplied = {"random_state", "shape", "mask", "modalities", "tasks"}
+        settable = set(signature(solver_class(name)).parameters) - supplied
         assert all(parameter in entries[name] for parameter in settable), name
     assert "several labels a sample" in entries["smml"]
     assert "search.method path" in entries["smml"]
@@ -57,7 +58,7 @@ def test_one_method_is_explained_with_its_parameters_and_what_studies_search(cap
     assert main(["--list-solvers", "smr"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     described = entries(solver_class("smr").__doc__, "Parameters")
-    for name in set(described) - {"shape", "random_state"}:
+    for name in set(described) - {"shape", "mask", "random_state"}:
         kind, told = described[name]
         assert f"{name} {kind} {' '.join(told.replace('``', '').split())}" in text
     assert "shape tuple" not in text, "the data set gives it"

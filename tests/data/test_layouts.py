@@ -50,7 +50,7 @@ def test_columns_parts_and_arrays_of_every_layout_agree(layout):
     assert sorted(layout.permutation(np.random.default_rng(0))) == list(range(n))
     assert all(block.n_features == columns.stop - columns.start for columns, block in layout.blocks().values())
     assert layout.has_images == any(block.is_image for _, block in layout.blocks().values())
-    assert set(layout.parameters()) <= {"shape", "modalities", "tasks"}
+    assert set(layout.parameters()) <= {"shape", "mask", "modalities", "tasks"}
     assert layout.describe()
 
 
@@ -96,7 +96,7 @@ def test_large_masks_have_short_descriptions_and_affines_single_precision():
         (Tensor((4,)), "zscore", "rfs", "table"),
         (Matrix(4, 1), "zscore", "rfs", "table"),
         (Matrix(4, 2), "unit", "smr", "matrices"),
-        (Tensor((2, 3, 2)), "unit", "rfs", "arrays of order 3 or more"),
+        (Tensor((2, 3, 2)), "unit", "smr", "arrays of order 3 or more"),
         (Modalities({"a": 2}), "zscore_sqrt_width", "smml", "modalities"),
         (Tasks({"a": (2, 2)}), "unit", "rfs", "tasks"),
         (Tasks({"a": (2, 2), "b": 3}), "zscore", "rfs", "tasks"),

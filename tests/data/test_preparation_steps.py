@@ -15,10 +15,10 @@ from raysel.data.layouts import Tensor
 from raysel.data.preparation.combat import SiteHarmoniser
 from raysel.data.preparation.making import make_preparation
 from raysel.data.preparation.outputs import Outputs, sources
-from raysel.data.preparation.steps import Log1p, NearConstantFilter, QuantileClipper, Residualiser
+from raysel.data.preparation.steps import JointScaler, Log1p, NearConstantFilter, QuantileClipper, Residualiser
 
 
-@parametrize_with_checks([Log1p(), QuantileClipper(), NearConstantFilter(), Residualiser()])
+@parametrize_with_checks([JointScaler(), Log1p(), QuantileClipper(), NearConstantFilter(), Residualiser()])
 def test_they_follow_scikit_learn(estimator, check):
     check(estimator)
 

@@ -125,7 +125,8 @@ def test_planted_tensors_are_a_built_in_data_set_with_parameters():
     assert one.layout.from_json(one.layout.to_json()) == one.layout
     np.testing.assert_array_equal(one.X, make_tensor_classification((4, 3, 3), (2, 2, 1), random_state=3)[0].X)
     for params, message in [
-        ({"noise": "x"}, r"params\.noise: 'x' is not like 1\.0"),
+        ({"noise": "x"}, r"params\.noise: 'x' is not a number >= 0, as 1\.0"),
+        ({"noise": -1}, r"params\.noise: -1 is not a number >= 0"),
         ({"sides": [2]}, r"params\.sides: .* has no such parameter; it has shape, block"),
         ({"block": [9, 1, 1]}, r"block=\[9, 1, 1\] does not fit into shape=\[8, 8, 6\]"),
     ]:

@@ -73,6 +73,12 @@ def clipped(X: np.ndarray) -> Any:
     return lambda Z: np.minimum(np.maximum(Z, low), high)
 
 
+def joint(X: np.ndarray) -> Any:
+    mean = X.sum() / X.size
+    scale = np.sqrt(((X - mean) ** 2).sum() / X.size)
+    return lambda Z: (Z - mean) / scale
+
+
 def varying(X: np.ndarray) -> Any:
     kept = [i for i in range(X.shape[1]) if np.unique(X[:, i], return_counts=True)[1].max() < 0.85 * len(X)]
     return lambda Z: Z[:, kept]
@@ -133,6 +139,7 @@ CASES: dict[str, tuple[list[Any], list[int], list[str], Any]] = {
     "indicator": ([{"impute": {"indicator": True}}], NUMBERS, [], SimpleImputer(strategy="median", add_indicator=True)),
     "encode": (["impute", {"encode": 0.06}], NUMBERS + TEXTS, [], TEXT_AND_NUMBERS),
     "log1p": (["impute", "log1p"], NUMBERS, [], numbers_then(FunctionTransformer(np.log1p))),
+    "standardise": (["impute", "standardise"], NUMBERS, [], numbers_then(Literal(joint))),
     "clip": (["impute", {"clip": [0.1, 0.9]}], NUMBERS, [], numbers_then(Literal(clipped))),
     "drop near constant": (
         ["impute", {"drop_near_constant": 0.85}], NUMBERS, [], numbers_then(Literal(varying))

@@ -159,12 +159,17 @@ SHORTER = {
         "REPEATS = 9": "REPEATS = 1",
         "LITERAL_ITERATIONS = 30": "LITERAL_ITERATIONS = 2",
     },
+    "benchmarks/smr-speed/order3.py": {
+        "SHAPE, RANK, N_CLASSES, ZETA = 200, (16, 16, 8)": "SHAPE, RANK, N_CLASSES, ZETA = 60, (4, 4, 3)",
+        "REPEATS, DOUBLINGS = 10, 7, 2": "REPEATS, DOUBLINGS = 2, 1, 1",
+    },
     "claims/survival/journal_overhead.py": {"REPEATS = 0.2, 30, 200, 5": "REPEATS = 0.2, 3, 2, 1"},
 }
 #: Those that other tests run, or that need a cluster.
 ELSEWHERE = {
     *("examples/own_data.py", "examples/own_estimator.py", "examples/read_study.py"),
     *("claims/false-claims/run.py", "guide/run.py", "run.py", "submit.py", "claims/survival/kill_driver.py"),
+    "claims/tensors/run.py",
 }
 #: Those that share a session of Ray.
 ON_RAY = [f"benchmarks/search-overhead/{name}.py" for name in ("nested_orl", "short_trials", "worker_memory")]

@@ -10,6 +10,7 @@ from small_studies import raw_config, run_offline
 from small_volumes import write_volumes
 
 from raysel import report, select
+from raysel.base.models import load_model
 from raysel.config import config_from_dict
 from raysel.core.errors import ConfigError
 from raysel.data.layouts import MaskedVolume
@@ -62,6 +63,16 @@ def test_the_maps_lie_on_the_planted_region_with_the_masks_affine(volumes, finis
     assert np.mean(finished.test_scores) > 0.8
 
 
+@pytest.mark.slow
+def test_a_method_of_arrays_takes_the_box_around_the_mask(volumes, tmp_path):
+    solver = {"name": "smr", "params": {"alpha": 0.3, "max_iter": 20}}
+    study = run_offline(config(volumes, solver=solver), tmp_path / "study")
+    chosen = nibabel.load(study.directory.ranking / "selected.nii.gz").get_fdata() > 0
+    assert (chosen & volumes.region).sum() >= 0.8 * volumes.region.sum()
+    model = load_model(study.path / "model.skops")
+    assert np.mean(model.predict(volumes.values[:, volumes.mask]) == volumes.y) > 0.8
+
+
 def test_the_opened_study_knows_the_layout_and_selects(volumes, finished, tmp_path, capsys):
     result = open_study(finished.path)
     assert result.layout == MaskedVolume(volumes.mask, volumes.affine)
@@ -77,10 +88,9 @@ def test_the_opened_study_knows_the_layout_and_selects(volumes, finished, tmp_pa
     assert {"scores.nii.gz", "selected.nii.gz"} <= {path.name for path in (tmp_path / "out").iterdir()}
 
 
-@pytest.mark.parametrize("solver", ["smr", "two_dimensional_lda", "bilinear_mtda"])
-def test_methods_of_arrays_are_refused_by_name(volumes, solver):
-    evaluation = {"classifier": "native"} if solver != "smr" else {"classifier": "knn", "n_features": [4]}
-    raw = config(volumes, solver={"name": solver}, evaluation=evaluation)
+@pytest.mark.parametrize("solver", ["two_dimensional_lda", "bilinear_mtda"])
+def test_methods_of_whole_arrays_are_refused_by_name(volumes, solver):
+    raw = config(volumes, solver={"name": solver}, evaluation={"classifier": "native"})
     with pytest.raises(ConfigError, match=f"{solver} does not take the layout volume of .*fisher_score.* do"):
         Study.prepare(config_from_dict(raw))
 

@@ -179,6 +179,11 @@ def test_a_method_of_matrices_ranks_and_its_judge_is_chosen():
     assert set(search.predict(images)) <= {"no", "yes"}
     assert search.get_support()[5]
     assert search.transform(images).shape == (40, search.study_.final.n_features)
+    masked = NestedSearch(
+        raysel.SMR(mask=np.ones((3, 4), dtype=bool), max_iter=5), {"alpha": [0.01, 0.1]}, outer=2, inner=2,
+        n_features=[1, 3], judge="knn",
+    ).fit(images, y)  # fmt: skip
+    assert (masked.score_, masked.best_params_) == (search.score_, search.best_params_)
     assert [step for step, _ in search.best_estimator_.steps] == ["scaler", "selector", "classifier"]
 
 

@@ -1,6 +1,6 @@
 """SMR's starts compared by the objective they end at.
 
-Run: python experiments/claims/smr-start/run.py [draw] [iterations]
+Run: python experiments/claims/smr-start/run.py [draw] [iterations] [matrices | arrays]
 """
 
 import csv
@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_limits
 
+from raysel.data.synthetic import make_tensor_classification
 from raysel.numerics.least_squares import ls21_steps
 from raysel.numerics.reweighting import Penalty, l2p_weights
 from raysel.numerics.tensor_factors import largest_rank, leading_factors, tensor_samples
@@ -26,19 +27,38 @@ HERE = Path(__file__).parent
 COLUMNS = ["data", "p", "alpha", "rank", "ls21", "identity", "random", "multistart", "ratio", "cost"]
 
 
-def data_sets(draw):
-    """Name, X in [0, 1], y and shape: 10 classes of 10 samples each, 20 of the digits.
-
-    Draw 0 takes the first classes and samples, any other draws at random from the samples left over, and from the
-    classes left over where there are enough.
-    """
+def matrices():
+    """X in [0, 1] and y by name, and how many samples of a class are taken."""
     X, y = load_digits(return_X_y=True)
     sets = {"digits": (X.reshape(-1, 8, 8) / 16, y, 20)}
     for name in ("USPS", "UMIST", "ORL"):
         with np.load(Path(os.environ["RAYSEL_DATA"]) / f"{name}.npz") as file:
             X, y = file["X"].astype(float), file["y"]
         sets[name] = ((X - X.min()) / (X.max() - X.min()), y, 10)
-    for name, (X, y, per_class) in sets.items():
+    return sets
+
+
+def arrays():
+    """Likewise planted blocks of 8 x 8 x 6, and eight orientations at 32 x 32 places of eight outdoor classes."""
+    blocks, _ = make_tensor_classification(n_per_class=30, random_state=0)
+    with np.load(Path(os.environ["RAYSEL_DATA"]) / "LSP_sift_128x85.npz") as file:
+        X, y = file["X"], file["y"]
+    outdoor = y < 8
+    # The last 64 patches are 8 x 8, of 4 x 4 cells with 8 orientations each.
+    patches = X[outdoor][:, :, 21:].reshape(-1, 4, 4, 8, 8, 8).transpose(0, 4, 1, 5, 2, 3)
+    return {
+        "blocks": (blocks.X.reshape(-1, 8, 8, 6), blocks.y, 15),
+        "orientations": (patches.reshape(-1, 32, 32, 8) / 255, y[outdoor], 10),
+    }
+
+
+def data_sets(draw, kind):
+    """Name, X, y and shape: at most 10 classes of 10 samples each, 20 of the digits, 15 of the blocks.
+
+    Draw 0 takes the first classes and samples, any other draws at random from the samples left over, and from the
+    classes left over where there are enough.
+    """
+    for name, (X, y, per_class) in {"matrices": matrices, "arrays": arrays}[kind]().items():
         classes, skipped = np.unique(y), 0
         rng = np.random.default_rng(draw)
         if draw:
@@ -73,9 +93,9 @@ def followed(objectives, n_iterations):
     return last, time.thread_time() - started
 
 
-def compared(draw, n_iterations):
+def compared(draw, n_iterations, kind):
     """One row a data set, p, alpha and rank."""
-    for name, X, y, shape in data_sets(draw):
+    for name, X, y, shape in data_sets(draw, kind):
         prepared = SMR(shape).prepare(X, y)
         ranks = (*RANKS, 8) if name == "digits" else RANKS  # 8: no bound
         for p, alpha, rank in product(EXPONENTS, ALPHAS, ranks):
@@ -113,10 +133,11 @@ def summary(rows):
         )
 
 
-def main(draw, n_iterations):
+def main(draw, n_iterations, kind):
     """Write the rows and print their summary."""
-    rows = list(compared(draw, n_iterations))
-    with (HERE / f"objectives-{draw}-{n_iterations}.csv").open("w", newline="") as file:
+    rows = list(compared(draw, n_iterations, kind))
+    of_kind = "" if kind == "matrices" else f"-{kind}"
+    with (HERE / f"objectives-{draw}-{n_iterations}{of_kind}.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         writer.writerows([*row[:4], *(f"{value:.6g}" for value in row[4:])] for row in rows)
@@ -124,6 +145,6 @@ def main(draw, n_iterations):
 
 
 if __name__ == "__main__":
-    draw, n_iterations = (*map(int, sys.argv[1:]), *(0, 50)[len(sys.argv) - 1 :])
+    draw, n_iterations, kind = (*sys.argv[1:], *("0", "50", "matrices")[len(sys.argv) - 1 :])
     with threadpool_limits(1):
-        main(draw, n_iterations)
+        main(int(draw), int(n_iterations), kind)

@@ -94,8 +94,8 @@ class Tensor(Layout):
 
     @property
     def default_solver(self) -> str:
-        """A solver that uses rows and columns if there are both."""
-        return "smr" if self._is_matrix else "rfs"
+        """A solver that uses the axes if there are several."""
+        return "smr" if sum(side > 1 for side in self.shape) > 1 else "rfs"
 
     @property
     def _is_matrix(self) -> bool:
@@ -265,6 +265,10 @@ class MaskedVolume(Layout):
         steps = np.asarray(self.affine)[:3, :3]
         upward = np.abs(steps[2]) / np.maximum(np.linalg.norm(steps, axis=0), np.finfo(float).tiny)
         return int(2 - np.argmax(upward[::-1]))
+
+    def parameters(self) -> dict[str, Any]:
+        """The mask."""
+        return {"mask": self.mask}
 
     def axes(self) -> list[str]:
         """Names of the axes: axis0, axis1 and axis2, as those of a tensor of three axes."""

@@ -125,7 +125,7 @@ class Layout(ABC):
         return {"": (slice(0, self.n_features), self)}
 
     def parameters(self) -> dict[str, Any]:
-        """Parameters of estimators that hold the arrangement: ``shape`` of an array, ``modalities`` or ``tasks``."""
+        """Parameters of estimators that hold the arrangement: ``shape``, ``mask``, ``modalities`` or ``tasks``."""
         return {}
 
     def arranged(self, values: ArrayLike, outside: float | bool = 0) -> LabelArray:

@@ -18,7 +18,7 @@ from raysel.core.plugins import import_dotted
 from raysel.data.layouts import Layout
 from raysel.data.preparation.combat import SiteHarmoniser
 from raysel.data.preparation.preparation import Preparation
-from raysel.data.preparation.steps import Log1p, NearConstantFilter, QuantileClipper, Residualiser
+from raysel.data.preparation.steps import JointScaler, Log1p, NearConstantFilter, QuantileClipper, Residualiser
 
 _KEY: Final = "dataset.prepare"
 _EXAMPLE = "write a dotted name such as sklearn.preprocessing.PowerTransformer."
@@ -161,6 +161,7 @@ def _transformer(name: str, parameters: Mapping[str, Any]) -> Any:
         "impute": lambda: _imputer(**values),
         "encode": lambda: _one_hot(values),
         "log1p": Log1p,
+        "standardise": JointScaler,
         "clip": lambda: QuantileClipper(tuple(values["quantiles"])),
         "drop_near_constant": lambda: NearConstantFilter(values["share"]),
     }

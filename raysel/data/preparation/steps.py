@@ -70,6 +70,33 @@ class QuantileClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
+class JointScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Columns with mean 0 and variance 1 over all their values together, so that they keep their differences."""
+
+    mean_: float
+    scale_: float
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Compute the mean and the standard deviation of all values of the training samples without NaN."""
+        values: FloatArray = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+        known = values[~np.isnan(values)]
+        self.mean_ = float(known.mean()) if len(known) else 0.0
+        self.scale_ = float(known.std()) if len(known) else 0.0
+        self.scale_ = self.scale_ or 1.0
+        return self
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Scale samples by the moments of the training samples; NaN stays NaN."""
+        check_is_fitted(self)
+        values: FloatArray = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
+        return (values - self.mean_) / self.scale_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
 class NearConstantFilter(SelectorMixin, BaseEstimator):
     """Columns without those of which one value, or NaN, makes up a share of the training samples."""
 

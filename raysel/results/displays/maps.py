@@ -26,7 +26,8 @@ from raysel.results.displays import drawing
 from raysel.results.displays.display import RankingPanel
 
 _FEW = 4  # so many slices are all shown, whatever their scores
-_MOST_SLICES = 12
+_MOST_SLICES = 12  # with the highest scores
+_MOST_SPREAD = 16  # evenly spread
 _MOST_TILES = 3  # maxima of two axes in a row
 _LARGEST = (3.9, 5.2)  # inches of a plane
 _TITLE, _GAP = 0.22, 0.1  # inches: height of the title of a slice, and width between two slices
@@ -106,7 +107,7 @@ def make_plane(
 ) -> Plane | None:
     """Arrange the cells of images or volumes in a plane of at most the given inches; None for other samples.
 
-    Of volumes with many slices the 12 with the highest weights are shown.
+    Of volumes in space with many slices the 12 with the highest weights are shown, of others 16, evenly spread.
     """
     if not layout.is_image:
         return None
@@ -125,6 +126,7 @@ def _slices(features: IntArray, layout: Layout, weights: FloatArray | None, larg
     down, right = others[::-1] if in_space else others
     cells = np.arange(features.size).reshape(features.shape)
     volume = np.stack([cells, features]).transpose(0, along + 1, down + 1, right + 1)
+    weights = weights if in_space else None
     chosen = _chosen(volume[1], weights)
     rows, columns = _extent(volume[1], 1), _extent(volume[1], 2)
     rows = rows[::-1] if in_space else rows
@@ -149,7 +151,7 @@ def _slices(features: IntArray, layout: Layout, weights: FloatArray | None, larg
             for (top, left), i in zip(corners, chosen, strict=True)
         ),
         (_ends(sorted({top for top, _ in corners}), rows), _ends([0], columns)),
-        f"{about}, those with the highest scores" if about and weights is not None else about,
+        about and f"{about}, {'evenly spread' if weights is None else 'those with the highest scores'}",
         largest,
     )
 
@@ -158,7 +160,7 @@ def _chosen(volume: IntArray, weights: FloatArray | None) -> list[int]:
     """Indices of the slices that are shown, increasing."""
     if weights is None:
         filled = np.flatnonzero((volume >= 0).any(axis=(1, 2)))
-        places = np.linspace(0, len(filled) - 1, min(len(filled), _MOST_SLICES)).round().astype(int)
+        places = np.linspace(0, len(filled) - 1, min(len(filled), _MOST_SPREAD)).round().astype(int)
         return filled[np.unique(places)].tolist()
     if len(volume) <= _FEW:
         return list(range(len(volume)))

@@ -149,7 +149,7 @@ def _of_one(
 ) -> Iterator[Images | Ranges]:
     """Parts of samples of one shape; ``share`` is the number of tasks that share the figure."""
     of, shape, in_space = f"{task}: " if task else "", layout.shape, layout.affine is not None
-    views = _views(shape, list(layout.coordinates().values()), in_space) if len(shape) > 1 else []
+    views = _views(layout) if len(shape) > 1 else []
     if not views:
         yield _columns(X, members, names, of, share)
         return
@@ -199,21 +199,22 @@ class _View(NamedTuple):
     what: str
 
 
-def _views(shape: tuple[int, ...], places: Sequence[LabelArray], in_space: bool) -> list[_View]:
+def _views(layout: Layout) -> list[_View]:
     """Ways to look at an array: the image itself, its channels, or the middle slices along each axis."""
+    shape, axes, every = layout.shape, layout.axes(), slice(None)
     if len(shape) == 2:
-        return [_View((slice(None), slice(None)), ("row", "column"), "")] if min(shape) > 1 else []
+        return [_View((every, every), (axes[0], axes[1]), "")] if min(shape) > 1 else []
+    in_space = layout.affine is not None
     if len(shape) == 3 and not in_space and shape[2] <= _MOST_CHANNELS and min(shape[:2]) > 1:  # a colour image
-        every = slice(None)
-        return [_View((every, every, i), ("axis0", "axis1"), f"; channel axis2 = {i}") for i in range(shape[2])]
-    middle = [int(np.median(index) + 0.5) for index in places]
+        return [_View((every, every, i), (axes[0], axes[1]), f"; channel {axes[2]} = {i}") for i in range(shape[2])]
+    middle = [int(np.median(index) + 0.5) for index in layout.coordinates().values()]
     wide = [axis for axis, side in enumerate(shape) if side > 1][:3]
     views = []
     for first, second in reversed(list(combinations(wide, 2))):
         cut = {axis: i for axis, i in enumerate(middle) if axis not in (first, second)}
-        cells = tuple(cut.get(axis, slice(None)) for axis in range(len(shape)))
-        cut_at = ", ".join(f"axis{axis} = {i}" for axis, i in cut.items())
-        views.append(_View(cells, (f"axis{first}", f"axis{second}"), f"; slice {cut_at}"))
+        cells = tuple(cut.get(axis, every) for axis in range(len(shape)))
+        cut_at = ", ".join(f"{axes[axis]} = {i}" for axis, i in cut.items())
+        views.append(_View(cells, (axes[first], axes[second]), f"; slice {cut_at}"))
     return views
 
 

@@ -26,7 +26,7 @@ from sklearn.utils import check_random_state
 from raysel.base.classifiers import TensorSelector, TensorShaped
 from raysel.base.estimator import COUNT, POSITIVE, Capabilities, IterativeEstimator
 from raysel.base.regressors import TensorRegressor
-from raysel.core.arrays import FloatArray, Interval, LabelArray, StrOptions
+from raysel.core.arrays import BoolArray, FloatArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import ConfigError
 from raysel.numerics.least_squares import LeastSquaresData, least_squares_data, orthonormal
 from raysel.numerics.reweighting import Penalty
@@ -68,6 +68,7 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
         tol: float = 1e-4,
         n_features_to_select: int | None = None,
         random_state: int | np.random.RandomState | None = None,
+        mask: BoolArray | None = None,
     ) -> None:
         self.shape = shape
         self.alpha = alpha
@@ -80,6 +81,7 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
         self.tol = tol
         self.n_features_to_select = n_features_to_select
         self.random_state = random_state
+        self.mask = mask
 
     def check(self, n_features: int) -> None:
         """Check the parameters, alone and against the number of features.
@@ -145,7 +147,7 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
         """Yield the coefficients after each iteration and their objective."""
         c, shape, k = len(data.Y), self._sides(data.X.shape[0]), self.rank
         if self.init == "multistart":
-            return multistart_steps(data, shape, k, penalty, self._place)
+            return multistart_steps(data, shape, k, penalty, self._place, self._inside())
         if self.init == "identity":
             start = unit_cells(c, shape, k)
         else:
@@ -154,7 +156,9 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
             start = [orthonormal(A) if k <= A.shape[1] else A for A in start]
         # D = 1 in the units of the features as given, or of the data.
         weight = data.scale ** (self.p - 2.0) if self.alpha_scale == "absolute" else unit_weight(data, self.p)
-        steps = iterations(tensor_samples(data, shape), start, np.full(shape, weight), repeat(penalty))
+        samples = tensor_samples(data, shape, self._inside())
+        D = samples.cells(np.full(len(data.X), weight))
+        steps = iterations(samples, start, D, repeat(penalty))
         return with_objective(steps, data, penalty)
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: LeastSquaresData) -> Iterator[float]:
@@ -228,6 +232,9 @@ class SMR(_SparseMatrixRegression, TensorSelector):
         Number of features that ``transform`` keeps; None for half of them.
     random_state : int, RandomState instance or None, default=None
         Seed of the start for ``init="random"``; the other starts ignore it.
+    mask : array of bool, default=None
+        The cells of a volume or another array that are the columns of X, in C order, in place of ``shape``. Cells of
+        its bounding box outside the mask have neither data nor penalty.
 
     Attributes
     ----------
@@ -291,7 +298,7 @@ class SMRRegressor(_SparseMatrixRegression, TensorRegressor):
     ----------
     shape, alpha, rank, p, zeta, init, alpha_scale : default as in `SMR`
         See `SMR`. With ``alpha_scale="absolute"`` alpha and zeta are for the standardised quantities.
-    max_iter, tol, n_features_to_select, random_state : default as in `SMR`
+    max_iter, tol, n_features_to_select, random_state, mask : default as in `SMR`
         See `SMR`.
 
     Attributes

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raysel.core.arrays import FloatArray
+from raysel.core.arrays import BoolArray, FloatArray
 from raysel.numerics.least_squares import LeastSquaresData, ls21_steps
 from raysel.numerics.reweighting import Penalty, l2p_penalty, l2p_weights
 from raysel.numerics.tensor_factors import (
@@ -53,13 +53,14 @@ def alternating_steps(
     `start` has the factors of all modes but the first, (c, m_q, k) each; `D` is (m_1, .., m_N); yields `P`
     (c, m_1, .., m_N).
     """
-    P, factors = None, with_first(start, samples.shape[0])
+    P, before, factors = None, None, with_first(start, samples.shape[0])
     for penalty in penalties:
+        if penalty != before:
+            before, J = penalty, np.inf
         for mode in range(len(factors)):
             if P is not None:
-                D = _weights(P, penalty)
-            factors = mode_step(samples, factors, mode, D, penalty.alpha)
-            P = composed(factors)
+                D = _weights(samples, P, penalty)
+            factors, P, J = _mode_step(samples, factors, mode, D, penalty, J)
             yield P
 
 
@@ -72,12 +73,12 @@ def accelerated_steps(
     ends above the last J, and where the penalty changes, it begins at the factors themselves and t is counted anew.
     So J never rises under one penalty.
 
-    Yields `P` (c, m_1, .., m_N).
+    Yields `P` (c, m_1, .., m_N), with a mask (c, n_features).
     """
     penalties = iter(penalties)
     penalty = next(penalties)
     before = now = _iteration(samples, with_first(start, samples.shape[0]), D, penalty)
-    yield now.P, now.J
+    yield samples.features(now.P), now.J
     t = 1
     for following in penalties:
         changed = following != penalty
@@ -86,22 +87,40 @@ def accelerated_steps(
         step = None
         if t > 0:
             factors = _extrapolated(now.factors, before.factors, t / (t + 3.0))
-            step = _iteration(samples, factors, _weights(composed(factors), penalty), penalty)
+            step = _iteration(samples, factors, _weights(samples, composed(factors), penalty), penalty)
         if step is None or step.J > now.J:
-            step, t = _iteration(samples, now.factors, _weights(now.P, penalty), penalty), 0
+            J = objective(samples.features(now.P), samples.data, *penalty) if changed else now.J
+            step, t = _iteration(samples, now.factors, _weights(samples, now.P, penalty), penalty, J), 0
             if len(now.factors) > 2 and not changed and step.J > now.J:
                 step = now  # nearly dependent factors, whose product is no more exact than this
         before, now, t = now, step, t + 1
-        yield now.P, now.J
+        yield samples.features(now.P), now.J
 
 
-def _iteration(samples: TensorSamples, factors: list[FloatArray], D: FloatArray, penalty: Penalty) -> _Iterate:
-    """One step of each mode."""
+def _iteration(
+    samples: TensorSamples, factors: list[FloatArray], D: FloatArray, penalty: Penalty, J: float = np.inf
+) -> _Iterate:
+    """One step of each mode from factors of objective J, if it is known."""
     for mode in range(len(factors)):
-        factors = mode_step(samples, factors, mode, D, penalty.alpha)
-        P = composed(factors)
-        D = _weights(P, penalty)
-    return _Iterate(factors, P, objective(P, samples.data, *penalty))
+        factors, P, J = _mode_step(samples, factors, mode, D, penalty, J)
+        D = _weights(samples, P, penalty)
+    return _Iterate(factors, P, objective(samples.features(P), samples.data, *penalty))
+
+
+def _mode_step(
+    samples: TensorSamples, factors: list[FloatArray], mode: int, D: FloatArray, penalty: Penalty, J: float
+) -> tuple[list[FloatArray], FloatArray, float]:
+    """Return the factors after a step of one mode, their product, and with a mask its objective, else J.
+
+    With a mask nothing bounds the coefficients outside. Where these are so much larger than those inside that rounding
+    takes the latter, the objective would rise, and the factors stay as they were.
+    """
+    stepped = mode_step(samples, factors, mode, D, penalty.alpha)
+    P = composed(stepped)
+    if samples.inside is None:
+        return stepped, P, J
+    reached = objective(samples.features(P), samples.data, *penalty)
+    return (stepped, P, reached) if reached <= J else (factors, composed(factors), J)
 
 
 def _extrapolated(now: list[FloatArray], before: list[FloatArray], share: float) -> list[FloatArray]:
@@ -118,9 +137,10 @@ def _extrapolated(now: list[FloatArray], before: list[FloatArray], share: float)
     return [first, *(A + share * (A - B) for A, B in zip(others, last, strict=True))]
 
 
-def _weights(P: FloatArray, penalty: Penalty) -> FloatArray:
-    """Weights of the penalty's tangent at P, one a cell, shape (m_1, .., m_N)."""
-    return l2p_weights((P**2).sum(axis=0), penalty.p, penalty.zeta)
+def _weights(samples: TensorSamples, P: FloatArray, penalty: Penalty) -> FloatArray:
+    """Weights of the penalty's tangent at P, one a cell and 0 outside the mask, shape (m_1, .., m_N)."""
+    weights = l2p_weights((P**2).sum(axis=0), penalty.p, penalty.zeta)
+    return weights if samples.inside is None else np.where(samples.inside.reshape(weights.shape), weights, 0.0)
 
 
 # LS21 steps before the factors start. On ORL 8 serve best for ranks 2 to 10 and alpha from 0.01 to 0.3
@@ -154,7 +174,12 @@ def continuation(data: LeastSquaresData, penalty: Penalty) -> list[Penalty]:
 
 
 def multistart_steps(
-    data: LeastSquaresData, shape: tuple[int, ...], rank: int, penalty: Penalty, place: int = 0
+    data: LeastSquaresData,
+    shape: tuple[int, ...],
+    rank: int,
+    penalty: Penalty,
+    place: int = 0,
+    inside: BoolArray | None = None,
 ) -> Iterator[tuple[FloatArray, float]]:
     """Iterate `accelerated_steps` from the best of several starts.
 
@@ -174,18 +199,19 @@ def multistart_steps(
     c = len(data.Y)
     endless, smooth = repeat(penalty), continuation(data, penalty)
     # Continuation begins at p = 1, where the unbounded problem is convex.
-    flat, sharp = (np.full(shape, unit_weight(data, p)) for p in (1.0, penalty.p))
+    flat, sharp = (np.full(len(data.X), unit_weight(data, p)) for p in (1.0, penalty.p))
     if rank >= largest_rank(shape):
-        direct = with_objective(ls21_steps(data, sharp.ravel(), endless), data, penalty)
+        direct = with_objective(ls21_steps(data, sharp, endless), data, penalty)
         if penalty.p == 1.0:
             return direct
-        continued = ls21_steps(data, flat.ravel(), chain(smooth, endless))
+        continued = ls21_steps(data, flat, chain(smooth, endless))
         return _best([direct, with_objective(continued, data, penalty)], _FIRST_ROUND, place)
 
-    samples = tensor_samples(data, shape)
+    samples = tensor_samples(data, shape, inside)
     convex = Penalty(smooth[0].alpha, 1.0, penalty.zeta)
-    steps = list(islice(ls21_steps(data, flat.ravel(), repeat(convex)), _LS21_STEPS))
-    ridge, ls21 = (P.reshape(c, *shape) for P in (steps[0], steps[-1]))
+    steps = list(islice(ls21_steps(data, flat, repeat(convex)), _LS21_STEPS))
+    ridge, ls21 = (samples.cells(P) for P in (steps[0], steps[-1]))
+    flat, sharp = samples.cells(flat), samples.cells(sharp)
     rng = np.random.default_rng(0)
     fixed = [np.repeat(rng.standard_normal((1, side, rank)), c, axis=0) for side in shape[1:]]
     others = [
@@ -196,16 +222,16 @@ def multistart_steps(
     leading = leading_factors(ls21, rank)
     if penalty.p < 1.0:
         return _best([accelerated_steps(samples, leading, flat, chain(smooth, endless)), *others], _SECOND_ROUND, place)
-    first = accelerated_steps(samples, leading, _weights(ls21, penalty), endless)
+    first = accelerated_steps(samples, leading, _weights(samples, ls21, penalty), endless)
     return _best([first, *others], _SECOND_ROUND_CONVEX, 1) if place else _opened_by(first, others)
 
 
 def iterations(
     samples: TensorSamples, start: Sequence[FloatArray], D: FloatArray, penalties: Iterable[Penalty]
 ) -> Iterator[FloatArray]:
-    """Coefficients after each whole iteration of `alternating_steps`: every N-th of what it yields."""
+    """Coefficients of the features after each whole iteration of `alternating_steps`, of every N-th step."""
     n_modes = len(samples.shape)
-    return islice(alternating_steps(samples, start, D, penalties), n_modes - 1, None, n_modes)
+    return map(samples.features, islice(alternating_steps(samples, start, D, penalties), n_modes - 1, None, n_modes))
 
 
 def with_objective(

@@ -11,7 +11,9 @@ import numpy as np
 from raysel.core.arrays import FloatArray, LabelArray, is_quantity
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
+from raysel.data.layouts import Layout
 from raysel.evaluation.plan import NestedPlan
+from raysel.numerics.tensor_factors import largest_rank
 
 
 class Entry(NamedTuple):
@@ -130,8 +132,9 @@ def fold_entries(dataset: Dataset, groups: str | None) -> list[Entry]:
     return entries
 
 
-#: Ranks that are tried beside that which bounds nothing, where the samples have more rows and columns.
-_RANKS = (2, 4, 8)
+#: Ranks that are tried beside that which bounds nothing, of matrices and of arrays of higher order, whose coefficients
+#: have fewer numbers at each rank.
+_RANKS, _RANKS_OF_ARRAYS = (2, 4, 8), (1, 2, 4)
 #: Method for data that the others would take minutes a fit for.
 FOR_LARGE = "fisher_score"
 #: Largest number of equations, of samples or features, that each iteration of rfs may solve; with as many samples and
@@ -145,10 +148,9 @@ _OF_TABLES = "linear_svm"
 _REASONS = {
     "linear_svm": "linear SVM with an l1 penalty: a sparse model of all columns at once, without structure among them",
     "rfs": "robust regression onto the classes: one weight a column, no structure among them",
-    "smr": "sparse matrix regression: ranks the cells by a regression of low rank in rows and columns",
+    "smr": "sparse matrix regression: ranks the cells by a regression of low rank in the axes of a sample",
     "smml": "sparse multimodal learning: weighs whole modalities and single features",
 }
-_OF_ARRAYS = "one weight a cell: the methods that use rows and columns need samples of two axes"
 _SPARSE = "sets most weights to 0"
 _OF_LABELS = "sparse multimodal learning, which takes several labels a sample"
 _FRACTION = "the value from which on nothing is selected"
@@ -160,7 +162,7 @@ def method_entries(dataset: Dataset) -> list[Entry]:
         return _regression_entries(dataset)
     layout, effort = dataset.layout, effort_of(dataset)
     name = "smml" if dataset.is_multilabel else _OF_TABLES if layout.noun == "table" else layout.default_solver
-    why = _OF_LABELS if dataset.is_multilabel else _OF_ARRAYS if len(layout.grid) > 2 else _REASONS[name]
+    why = _OF_LABELS if dataset.is_multilabel else _REASONS[name]
     size = min(dataset.n_samples, dataset.n_features)
     if (effort == HUGE and name != "smml") or (name in ("rfs", _OF_TABLES) and size > _LARGEST_SYSTEM):
         why = (
@@ -180,9 +182,8 @@ def method_entries(dataset: Dataset) -> list[Entry]:
         return [solver, Entry("solver.space", space, unit), grid]
     if name == "smr":
         params, comment = {"max_iter": 30, "tol": 0.0001}, "iterations at most, and when to stop"
-        side = min(layout.grid)
-        space["rank"] = [*[rank for rank in _RANKS if rank < side][: 3 - effort], side]
-        unit += f"; rank is that of the weights; {side} bounds nothing, so that low rank has to pay"
+        space["rank"] = _ranks(layout, effort)
+        unit += _of_ranks(space["rank"])
     else:
         params, comment = {"max_iter": _MOST_ITERATIONS, "tol": 0.001}, "iterations at most, and the duality gap at "
         comment += "which a fit ends"
@@ -191,6 +192,17 @@ def method_entries(dataset: Dataset) -> list[Entry]:
         unit = f"what is searched: gamma1 weighs modalities, gamma2 features; fractions of {_FRACTION}"
         grid = Entry("search.method", "path", "all values of the space in one pass over each training set")
     return [solver, Entry("solver.params", params, comment), Entry("solver.space", space, unit), grid]
+
+
+def _ranks(layout: Layout, effort: int) -> list[int]:
+    """Ranks that are tried, the last of which bounds nothing."""
+    most = largest_rank(layout.grid)
+    low = _RANKS if len(layout.grid) == 2 else _RANKS_OF_ARRAYS
+    return [*[rank for rank in low if rank < most][: 3 - effort], most]
+
+
+def _of_ranks(ranks: list[int]) -> str:
+    return f"; rank is that of the weights; {ranks[-1]} bounds nothing, so that low rank has to pay"
 
 
 def _regression_entries(dataset: Dataset) -> list[Entry]:
@@ -203,15 +215,14 @@ def _regression_entries(dataset: Dataset) -> list[Entry]:
     name = "smr" if layout.default_solver == "smr" else "rfs"
     why = "robust regression: one weight a column, no structure among them"
     if name == "smr":
-        why = "sparse matrix regression: ranks the cells by a regression of low rank in rows and columns"
+        why = _REASONS["smr"]
     space: dict[str, Any] = {"alpha": {"logspace": [0.01, 0.5, 3 if effort >= LARGE else 5]}}
     unit = f"what is searched: alpha is the sparsity, as a fraction of {_FRACTION}"
     entries = [Entry("solver.name", name, f"{why}; others: python -m raysel.tune --list-solvers")]
     if name == "smr":
-        side = min(layout.grid)
         entries.append(Entry("solver.params", {"max_iter": 30, "tol": 0.0001}, "iterations at most, and when to stop"))
-        space["rank"] = [*[rank for rank in _RANKS if rank < side][: 3 - effort], side]
-        unit += f"; rank is that of the weights; {side} bounds nothing, so that low rank has to pay"
+        space["rank"] = _ranks(layout, effort)
+        unit += _of_ranks(space["rank"])
     return [
         *entries,
         Entry("solver.space", space, unit),

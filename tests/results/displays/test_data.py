@@ -100,6 +100,9 @@ def test_slices_go_through_the_middle_and_channels_are_shown_one_by_one():
     for part, image in zip(parts, expected.values(), strict=True):
         np.testing.assert_allclose(part.images[0], image)
     assert [part.axes for part in parts] == [("axis1", "axis2"), ("axis0", "axis2"), ("axis0", "axis1")]
+    named = preview_parts(Dataset(X.reshape(len(X), -1), y, Tensor(X.shape[1:], ("band", "hour", "place"))))
+    assert [part.axes for part in named] == [("hour", "place"), ("band", "place"), ("band", "hour")]
+    assert named[0].about.endswith("; slice band = 2")
     channels = preview_parts(Dataset(X[..., :3].reshape(12, -1), y, Tensor((5, 6, 3))))
     assert len(channels) == 3
     np.testing.assert_allclose(channels[2].images[0], mean[..., 2])

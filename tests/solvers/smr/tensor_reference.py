@@ -27,13 +27,15 @@ def tensor(factors):
 
 
 def best_factor(arrays, y, factors, q, D, alpha):
-    """The factor of mode q of one class whose targets are ``y``, for its other factors."""
+    """The factor of mode q of one class whose targets are ``y``, for its other factors; the shortest of several."""
     side, n = arrays.shape[q + 1], len(arrays)
     lift = np.kron(np.eye(side), khatri_rao(factors[:q] + factors[q + 1 :]))
     F = lift.T @ np.moveaxis(arrays, q + 1, 1).reshape(n, -1).T
     Lc = np.eye(n) - 1 / n
     penalty = lift.T @ np.diag(np.moveaxis(D, q, 0).ravel()) @ lift
-    return np.linalg.solve(F @ Lc @ F.T + alpha * penalty, F @ Lc @ y).reshape(side, -1)
+    system, right = F @ Lc @ F.T + alpha * penalty, F @ Lc @ y
+    solution = np.linalg.solve(system, right) if D.all() else np.linalg.lstsq(system, right, rcond=1e-12)[0]
+    return solution.reshape(side, -1)
 
 
 def objective(P, arrays, y, alpha, p, zeta):

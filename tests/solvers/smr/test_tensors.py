@@ -8,13 +8,15 @@ import tensor_reference as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from smr_reference import flat
+from smr_reference import flat, one_hot
 from tensor_reference import tensors_with_signal
 
-from raysel.data.layouts import Tensor
+from raysel.baselines.least_squares import BilinearRegression
+from raysel.core.errors import ConfigError
+from raysel.data.layouts import MaskedVolume, Tensor
 from raysel.numerics.least_squares import least_squares_data, ls21_steps
 from raysel.numerics.reweighting import Penalty
-from raysel.numerics.tensor_factors import composed, leading_factors, tensor_samples, unit_cells
+from raysel.numerics.tensor_factors import composed, leading_factors, mode_step, tensor_samples, unit_cells
 from raysel.solvers.smr.smr import SMR
 from raysel.solvers.smr.updates import alternating_steps, objective
 
@@ -91,6 +93,45 @@ def test_no_iteration_raises_the_objective_and_sides_of_one_change_nothing(probl
     assert_array_equal(other.fit(X, y).coef_, smr.coef_)
 
 
+@pytest.mark.parametrize("n_samples", [6, 60])
+def test_cells_outside_a_mask_have_neither_data_nor_penalty(n_samples):
+    shape, rank, alpha = (3, 4, 5), 2, 0.3
+    rng, arrays, y = drawn(shape, n_samples, 3)
+    inside = rng.random(shape) < 0.4
+    inside[1], inside[1, 2, 3] = False, True  # one cell of a slice: fewer than the rank
+    arrays *= inside
+    data = least_squares_data(arrays[:, inside], y)
+    samples, D = tensor_samples(data, shape, inside), rng.uniform(0.5, 2.0, shape) * inside
+    factors = [rng.standard_normal((3, side, rank)) for side in shape]
+    for mode in range(3):
+        P = composed(mode_step(samples, factors, mode, D, alpha))
+        for r in range(3):
+            given = [A[r] for A in factors]
+            given[mode] = reference.best_factor(arrays / data.scale, one_hot(y)[:, r], given, mode, D, alpha)
+            assert_allclose(P[r][inside], reference.tensor(given)[inside], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("model", "params"),
+    [(SMR, {"rank": 2}), (SMR, {"rank": 2, "p": 0.5, "init": "random"}), (BilinearRegression, {})],
+    ids=["multistart", "random", "gbr"],
+)
+def test_no_iteration_raises_the_objective_within_a_mask(model, params):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        inside = rng.random(tuple(rng.integers(2, 6, 3))) < rng.uniform(0.15, 0.9)
+        inside[0, 0, 0] = inside[1, 1, 1] = True  # two of each axis, as many as the rank
+        X, y = rng.standard_normal((20, inside.sum())), np.arange(20) % 3
+        path = model(mask=inside, max_iter=8, tol=0, **params).fit(X, y).objective_path_
+        assert np.all(np.diff(path) <= 1e-12 * path[:-1])
+    # A mask of all cells is the shape, and slices without a cell are left out.
+    X, y = rng.standard_normal((30, 24)), np.arange(30) % 3
+    wide = np.zeros((4, 4, 3), bool)
+    wide[[[0], [3]], :, :] = True
+    fits = [model(**given).fit(X, y).coef_ for given in ({"shape": (2, 4, 3)}, {"mask": wide})]
+    assert_array_equal(*fits)
+
+
 def test_permuted_axes_permute_the_coefficients_of_the_same_start():
     rng, arrays, y = drawn((4, 3, 5), 20, 3)
     order, penalty = (0, 2, 1), Penalty(0.1, 1.0, 1e-8)  # the first axis is the first to be solved for
@@ -140,3 +181,25 @@ def test_a_planted_block_is_found_by_fewer_samples_than_as_a_matrix():
 
 def test_the_layout_supplies_the_shape_of_any_order():
     assert SMR.from_layout(Tensor((2, 3, 4)), rank=2).shape == (2, 3, 4)
+    mask = np.arange(24).reshape(2, 3, 4) % 5 > 0
+    assert_array_equal(SMR.from_layout(MaskedVolume(mask)).mask, mask)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"mask": np.ones((2, 3)), "shape": None}, "array of float64: give an array of bool"),
+        ({"mask": np.ones((2, 3), bool), "shape": (2, 3)}, "give shape or mask, not both"),
+        ({"mask": np.ones((2, 2), bool)}, "mask has 4 cells that are True, but there are 6 features"),
+    ],
+)
+def test_masks_that_do_not_fit_are_refused(params, message):
+    with pytest.raises(ConfigError, match=message):
+        SMR(**params).fit(np.random.default_rng(0).standard_normal((9, 6)), np.arange(9) % 3)
+
+
+def test_a_sparse_mask_is_warned_of():
+    mask = np.zeros((5, 5, 5), bool)
+    np.einsum("iii->i", mask)[:] = True
+    with pytest.warns(UserWarning, match="the box around the 5 cells of the mask has 125"):
+        SMR(mask=mask).fit(np.random.default_rng(0).standard_normal((9, 5)), np.arange(9) % 3)

@@ -80,13 +80,13 @@ def test_the_method_follows_layout_and_labels():
         Tensor((12,)): "linear_svm",
         Tensor((12, 1)): "linear_svm",
         Tensor((3, 4)): "smr",
-        Tensor((2, 2, 3)): "rfs",
+        Tensor((2, 2, 3)): "smr",
     }
     for layout, solver in [*layouts.items(), (Modalities({"a": 5, "b": 7}), "smml")]:
         entries = {entry.key: entry.value for entry in method_entries(data(X, y, layout))}
         assert entries["solver.name"] == solver
         if solver == "smr":  # the largest rank bounds nothing
-            assert max(entries["solver.space"]["rank"]) == 3
+            assert entries["solver.space"]["rank"] == ([2, 3] if layout == Tensor((3, 4)) else [1, 2, 4])
     assert method_entries(data(X, np.stack([y, y[::-1]], 1), Tensor((3, 4))))[0].value == "smml"
 
 

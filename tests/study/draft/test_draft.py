@@ -116,7 +116,7 @@ def test_wide_tables_colour_images_and_indicators_get_methods_that_take_them():
     assert (config.solver.name, config.dataset.shape, config.evaluation.n_features[-1]) == ("linear_svm", None, 900)
     np.savez("colour.npz", X=rng.random((30, 6, 6, 3)), y=np.arange(30) % 3)
     np.savez("labels.npz", X=rng.random((30, 6)), Y=rng.integers(0, 2, (30, 3)))
-    assert init_study("colour.npz").config.solver.name == "rfs"
+    assert init_study("colour.npz").config.solver.name == "smr"
     labels = init_study("labels.npz").config
     assert (labels.solver.name, labels.evaluation.metric) == ("smml", "macro_f1")
 
