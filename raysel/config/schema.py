@@ -269,11 +269,11 @@ class EvaluationConfig(_Section):
     is the second in the order of the labels."""
     report: tuple[str, ...] = ()
     """Further metrics, of the winners on the outer test samples only; they choose nothing."""
-    references: Annotated[bool, Field(strict=True)] = True
+    references: Literal[True, False, "chance"] = True
     """Whether the outer folds also score all features, the rankings by variance and by F-test, and chance, with the
     same estimator; each chooses its number of features, and setting, by its own inner scores. With native: all
     features by the 1-nearest neighbour, and chance, which is the better of a guess that is the same for all samples and
-    a stratified one."""
+    a stratified one. chance: that alone, which reads no feature."""
 
     @model_validator(mode="before")
     @classmethod

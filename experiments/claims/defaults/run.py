@@ -3,9 +3,9 @@
 RAYSEL_DATA=<folder> OPENBLAS_NUM_THREADS=1 python experiments/claims/defaults/run.py [--half looked-at|held-back]
 [--data NAME ...] [--methods NAME ...] [--anew]
 
-Each pair of data set and method is a row of results.csv beside this file, of which table.md is written after each. A row
-that is there is kept, unless it was computed from something else (another draft, other folds or another metric), so
-that an interrupted run goes on where it was.
+Each pair of data set and method is a row of results.csv beside this file, of which table.md is written after each. A
+row that is there is kept, unless it was computed from something else (another draft, other folds or another metric),
+so that an interrupted run goes on where it was.
 """
 
 from __future__ import annotations
