@@ -98,7 +98,8 @@ class _SamplesConfig(_Section):
     mean 0 and variance 1 over all their values together, e.g. those of one band of an image; `{clip: [0.01, 0.99]}`
     cuts at quantiles; `{drop_near_constant: 0.95}` leaves out what has one value in so many samples; `residualise`
     takes out the least-squares fit on `confounds`; `{harmonise: SITE}` gives the columns one location and scale at all
-    sites (ComBat). Or a scikit-learn transformer, {DOTTED.NAME: {parameter: value}}. `columns` beside the name chooses
+    sites (ComBat without covariates: where sites differ in their classes, a part of the difference between the classes
+    is taken out too). Or a scikit-learn transformer, {DOTTED.NAME: {parameter: value}}. `columns` beside the name chooses
     by names or patterns, numbers, categories, or {modality: NAME}; by default those of the kind that the step is
     for."""
     confounds: tuple[str, ...] = ()
