@@ -234,7 +234,7 @@ class _Course:
 
     def _show(self) -> None:
         left = self._n_missing - self._n_done
-        parts = [f"{self._n_all - left}/{self._n_all} {self._unit}", f"{self._n_failed} failed"]
+        parts = [f"{self._unit}: {self._n_all - left}/{self._n_all}", f"{self._n_failed} failed"]
         if self._n_done > 1 and left:
             seconds = (time.monotonic() - self._first_ended) / (self._n_done - 1)
             parts.append(f"about {duration(seconds * left)} left")
