@@ -390,9 +390,10 @@ class SearchConfig(_Section):
     number of workers."""
     batch_size: Count = 8
     """Number of trials of a batch of a synchronous search."""
-    executor: Literal["ray", "serial"] = "ray"
+    executor: Literal["ray", "serial", "auto"] = "ray"
     """Where trials are computed: in worker processes of Ray, or one after the other in the study's own process; the
-    numbers are the same."""
+    numbers are the same. auto: serial where pilot fits tell that all fits together take less than the start of Ray,
+    else ray, as always on a cluster, with `resources`, and in raysel stability and permute."""
     max_concurrent: Count | None = None
     """Largest number of trials that run at once; by default as many as the CPUs and `resources` allow."""
     cpus_per_trial: Count = 1

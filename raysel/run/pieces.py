@@ -103,7 +103,7 @@ def _with_executor(study: Study, executor: Literal["serial", "ray"] | None, addr
     """Return the study with another executor, which cannot change a number."""
     if executor not in (None, "serial", "ray"):
         raise ConfigError(f"executor={executor!r} is not known; give 'serial' or 'ray'.")
-    chosen = executor or ("ray" if address else study.config.search.executor)
+    chosen = executor or ("ray" if address else study.executor)
     search = study.config.search.model_copy(update={"executor": chosen})
     return replace(study, config=study.config.model_copy(update={"search": search}))
 
