@@ -142,8 +142,8 @@ def _compute(
             stored = StoredStudy.read(directory) if directory else None
             nodes = stack.enter_context(joined([comparison.first], **where))
             course.check_directory(comparison.first, path, stored)
-            cost = estimate_cost(comparison.first, stored.n_trials if stored else 0)
-            if nodes is None:
+            if nodes is None and comparison.first.config.search.executor == "auto":
+                cost = estimate_cost(comparison.first, stored.n_trials if stored else 0)
                 comparison = Comparison.of_study(with_executor(comparison.first, cost))
         for line in announce(comparison, path, stored, out.width if out.is_terminal else None, nodes, cost):
             out.print(line)

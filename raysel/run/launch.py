@@ -127,11 +127,13 @@ def working_folder(place: str | Path, listeners: Sequence[Listener] = (), *, new
     return running_at(place, refused=_FIRST_FILES if new else None, say=say)
 
 
-def with_known_executor(study: Study, address: str | None, say: Callable[[str], None], n_done: int = 0) -> Study:
+def with_known_executor(
+    study: Study, address: str | None, say: Callable[[str], None], n_done: Callable[[], int] = int
+) -> Study:
     """Return a study with what ``search.executor`` auto stands for, of which ``say`` is told; others as they are."""
     if study.config.search.executor != "auto" or study.auto or cluster_address(study, address):
         return study
-    cost = estimate_cost(study, n_done)
+    cost = estimate_cost(study, n_done())
     study = with_executor(study, cost)
     say(executor_sentence(study, cost))
     return study

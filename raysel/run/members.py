@@ -85,8 +85,8 @@ def resume(
     """Resume a study or a comparison, whose finished members are kept, others resumed, failed ones tried again."""
     _check_resources(comparison, address)
     if comparison.is_study:
-        n_done = StoredStudy.read(directory).n_trials
-        study = with_known_executor(comparison.first, address, partial(_tell, listeners), n_done)
+        say = partial(_tell, listeners)
+        study = with_known_executor(comparison.first, address, say, lambda: StoredStudy.read(directory).n_trials)
         executor = make_executor(study, address, allow_mixed_versions=allow_mixed_versions)
         return course.resume(study, directory, executor, listeners, show=show)
     with directory.open(_NEEDED_BYTES) as lock:
@@ -164,7 +164,7 @@ class _Course:
                 uploader.follow(member)
             return record
         with suppress(ConfigError):  # every pilot fit fails, and so will every trial
-            study = with_known_executor(study, self.address, self._say, stored.n_trials if stored else 0)
+            study = with_known_executor(study, self.address, self._say, lambda: stored.n_trials if stored else 0)
         self._start_ray(study)
         self._say(f"{head}: {study.config.solver.name}, {counted(study.n_configurations, 'configuration')}")
         try:
