@@ -61,11 +61,11 @@ def rows_of(results: Sequence[dict[str, Any]]) -> list[Row]:
 
 def interval(compared: PairedComparison) -> str:
     """Mean difference with its corrected 95 % interval, marked if that leaves out 0."""
-    test = compared.corrected
+    test, mean = compared.corrected, round(compared.mean, 9) + 0.0
     if test is None:
-        return f"{compared.mean:+.3f} ({compared.reason})"
+        return f"{mean:+.3f} ({compared.reason})"
     mark = " **worse**" if test.upper < 0 else " **better**" if test.lower > 0 else ""
-    return f"{compared.mean:+.3f} [{test.lower:+.3f}, {test.upper:+.3f}]{mark}"
+    return f"{mean:+.3f} [{test.lower:+.3f}, {test.upper:+.3f}]{mark}"
 
 
 def table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
@@ -107,7 +107,7 @@ def summary_lines(rows: Sequence[Row], usual: str) -> list[str]:
     lines = []
     for name in (_BEST_OF_THREE, *SCRIPTS):
         pairs = [row.against(name if name in SCRIPTS else row.best) for row in rows]
-        means = np.array([pair.mean for pair in pairs])
+        means = np.array([pair.mean for pair in pairs]).round(4)  # the scores have four decimals
         error = means.std(ddof=1) / len(means) ** 0.5 if len(means) > 1 else np.nan
         tests = [pair.corrected for pair in pairs if pair.corrected is not None]
         counts = f"{(means > 0).sum()} / {(means == 0).sum()} / {(means < 0).sum()}"
