@@ -99,9 +99,9 @@ class _SamplesConfig(_Section):
     cuts at quantiles; `{drop_near_constant: 0.95}` leaves out what has one value in so many samples; `residualise`
     takes out the least-squares fit on `confounds`; `{harmonise: SITE}` gives the columns one location and scale at all
     sites (ComBat without covariates: where sites differ in their classes, a part of the difference between the classes
-    is taken out too). Or a scikit-learn transformer, {DOTTED.NAME: {parameter: value}}. `columns` beside the name chooses
-    by names or patterns, numbers, categories, or {modality: NAME}; by default those of the kind that the step is
-    for."""
+    is taken out too). Or a scikit-learn transformer, {DOTTED.NAME: {parameter: value}}. `columns` beside the name
+    chooses by names or patterns, numbers, categories, or {modality: NAME}; by default those of the kind that the step
+    is for."""
     confounds: tuple[str, ...] = ()
     """Columns whose linear effect the step `residualise` takes out of the others; they are no features."""
     classes: Annotated[tuple[ClassLabel, ...], Field(min_length=2)] | None = None
