@@ -56,6 +56,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "BaggingClassifier": {"n_estimators": 2, "max_features": 2},
     "BaggingRegressor": {"n_estimators": 2, "max_features": 2},
     "CalibratedClassifierCV": {"estimator": LinearSVC(), "cv": 2},
+    "ColumnTransformer": {"transformers": [("scaled", StandardScaler(), [0, 1]), ("rest", "passthrough", [3])]},
     "DecisionTreeClassifier": {"max_depth": 2},
     "DecisionTreeRegressor": {"max_depth": 2},
     "ExtraTreesClassifier": {"n_estimators": 2, "max_depth": 2},

@@ -111,14 +111,23 @@ def _is_empty(cell: Any) -> bool:
     )
 
 
+def rows_of(X: Any) -> Any:
+    """Return samples as an array or a frame of pandas, as which one of polars keeps its columns' names and types."""
+    if hasattr(X, "__arrow_c_stream__") and hasattr(X, "to_pandas"):
+        X = X.to_pandas()
+    return X if hasattr(X, "iloc") else np.asarray(X)
+
+
 def own_cells(estimator: Any, X: Any) -> tuple[Cells | None, Any]:
     """Return the cells of samples that an estimator takes as they are, and numbers in place of the samples.
 
     None, and the samples themselves, where these are numbers, or whatever else they are. Raises DataError for cells
     without a value if the estimator's tags, or those of a Pipeline's first step, do not allow NaN.
     """
-    rows: Any = X if hasattr(X, "iloc") or hasattr(X, "toarray") else np.asarray(X)
-    if hasattr(rows, "toarray") or rows.ndim != 2:
+    if hasattr(X, "toarray"):
+        return None, X
+    rows = rows_of(X)
+    if rows.ndim != 2:
         return None, X
     first = _first_step(estimator)
     if hasattr(rows, "iloc"):

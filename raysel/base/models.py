@@ -23,6 +23,7 @@ _SCHEMA, _ARRAY = "schema.json", ".npy"
 #: Classes of scikit-learn that a model file may hold, by module: the compiled code of others does not check its arrays.
 _CLASSES = {
     "calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration",
+    "compose._column_transformer": "ColumnTransformer",
     "decomposition._pca": "PCA",
     "discriminant_analysis": "LinearDiscriminantAnalysis QuadraticDiscriminantAnalysis",
     "dummy": "DummyClassifier DummyRegressor",
@@ -84,6 +85,7 @@ _KINDS: dict[str, frozenset[str] | None] = {
     ),
     "RandomStateNode": frozenset({"numpy.random.mtrand.RandomState"}),
     "SetNode": frozenset({"builtins.set"}),
+    "SliceNode": frozenset({"builtins.slice"}),
     "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
     "TupleNode": frozenset({"builtins.tuple"}),
     "TypeNode": frozenset(

@@ -25,7 +25,7 @@ from raysel.results.remarks import storage_remedy
 from raysel.results.texts import positive_sentence
 from raysel.run.definition import Comparison, naming
 from raysel.run.launch import THIS_MACHINE, Nodes, Slots, slots
-from raysel.study.cost import CostEstimate, estimate_cost
+from raysel.study.cost import RAY_SECONDS, CostEstimate, estimate_cost, executor_sentence, with_executor
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
 
@@ -42,7 +42,7 @@ def describe(comparison: Comparison, width: int | None = None, nodes: Nodes = No
     first, plans = comparison.first, []
     for label, study in comparison.studies.items():
         with nullcontext() if comparison.is_study else naming(label):
-            plans.append(_Planned(label, study, estimate_cost(study), slots(study, nodes)))
+            plans.append(_planned(label, study, estimate_cost(study), nodes))
     of_method = [*description.method_facts(first.config.to_dict()), *_positive_row(first)]
     yield from section("data", _data_headline(first), _data_rows(first, nodes), width)
     if comparison.is_study:
@@ -62,7 +62,7 @@ def describe(comparison: Comparison, width: int | None = None, nodes: Nodes = No
         yield from section("cost", _describe_total(plans), [("memory", f"at most {memory}")], width)
     else:
         n_fits = plans[0].cost.n_fits
-        rows = [("trials", f"{first.n_trials}, {n_fits} fits in all"), ("memory", memory)]
+        rows = [("trials", f"{first.n_trials}, {n_fits} fits in all"), ("memory", memory), *_executor_row(plans[0])]
         yield from section("cost", _describe_cost(plans[0]), rows, width)
     whose: dict[str, list[str]] = {}
     for plan in plans:
@@ -85,6 +85,22 @@ class _Planned(NamedTuple):
     cost: CostEstimate
     places: Slots
 
+    @property
+    def fixed_seconds(self) -> float:
+        """Elapsed seconds of what does not depend on the fits: starting Ray, writing the results, the upload."""
+        return self.cost.end_seconds + (RAY_SECONDS if self.study.executor == "ray" else 0.0)
+
+
+def _planned(label: str, study: Study, cost: CostEstimate, nodes: Nodes) -> _Planned:
+    study = with_executor(study, cost) if nodes is None else study
+    return _Planned(label, study, cost, slots(study, nodes))
+
+
+def _executor_row(plan: _Planned) -> Iterator[tuple[str, str]]:
+    """Say what ``search.executor`` auto stands for on this machine."""
+    if plan.places.where == THIS_MACHINE and (sentence := executor_sentence(plan.study, plan.cost)):
+        yield "executor", sentence
+
 
 def _positive_row(study: Study) -> Iterator[tuple[str, str]]:
     """Say which of two classes the metrics look at."""
@@ -105,11 +121,12 @@ def _member_rows(plan: _Planned, first: Study) -> Iterator[tuple[str, str]]:
         searched = plan.study.config.solver.space or term != "searched"
         if searched if term in _OF_EACH else shared.get(term) != text:
             yield "", f"{term}: {text}"
+    yield from (("", text) for _, text in _executor_row(plan))
 
 
 def _describe_total(plans: Sequence[_Planned]) -> str:
     """Time and number of fits of a comparison, which starts Ray and writes its results once."""
-    fixed = max(plan.cost.fixed_seconds for plan in plans)
+    fixed = max(plan.fixed_seconds for plan in plans)
     seconds = sum((plan.cost.seconds or 0.0) / plan.places.n for plan in plans) + fixed
     unknown = [plan.label for plan in plans if plan.cost.seconds is None]
     beside = f" and the time, not known, of {', '.join(unknown)}" if unknown else ""
@@ -218,7 +235,7 @@ def refit_bytes(study: Study, cost: CostEstimate) -> int | None:
 def shared_bytes(study: Study, cost: CostEstimate) -> int:
     """Return the bytes of the data and of the prepared folds that are kept for all trials."""
     kept: float = cost.prepared_bytes
-    if study.config.search.executor == "serial":
+    if study.executor == "serial":
         kept = min(kept, room_for_folds(study, MEMORY_SHARE))
     return study.dataset.X.nbytes + round(kept)
 
@@ -234,7 +251,12 @@ def _describe_memory(shared: int, fit: int | None, refit: int | None) -> str:
 
 
 def announce(
-    comparison: Comparison, path: Path, stored: StoredStudy | None, width: int | None = None, nodes: Nodes = None
+    comparison: Comparison,
+    path: Path,
+    stored: StoredStudy | None,
+    width: int | None = None,
+    nodes: Nodes = None,
+    cost: CostEstimate | None = None,
 ) -> Iterator[str]:
     """Describe what is about to run: configurations or members, directory, and the notes and the cost of a study."""
     study, data = comparison.first, comparison.first.dataset
@@ -248,20 +270,23 @@ def announce(
     yield from _in_columns("", f"{study.config.name}: {tried} on {size} -> {shown_place(path)}", 0, width)
     if stored:
         yield f"{stored.n_trials} of {counted(study.n_trials, 'trial')} {'is' if study.n_trials == 1 else 'are'} done"
-    cost = estimate_cost(study, stored.n_trials if stored else 0)
+    cost = cost or estimate_cost(study, stored.n_trials if stored else 0)
+    plan = _planned(study.config.name, study, cost, nodes)
     for note in (*notes(study), *_failure_note(cost)):
         yield from _in_columns("note", note, 10, width)
-    yield from _in_columns("", _describe_cost(_Planned(study.config.name, study, cost, slots(study, nodes))), 0, width)
+    yield from _in_columns("", _describe_cost(plan), 0, width)
+    for _, sentence in _executor_row(plan):
+        yield from _in_columns("", sentence, 0, width)
 
 
 def _describe_cost(plan: _Planned) -> str:
     cost, places = plan.cost, plan.places
-    fixed = f"{duration(cost.fixed_seconds)} to start and to write the results"
+    fixed = f"{duration(plan.fixed_seconds)} to start and to write the results"
     on = f"on the {counted(places.n, 'slot')} of {places.where}"
     if cost.seconds is None:
         return f"{_describe_time(cost, places)} {on}: {cost.n_fits} fits, and {fixed}"
     return (
-        f"{_describe_time(cost, places, cost.fixed_seconds)} {on}, if nothing else uses its processors: {cost.n_fits} "
+        f"{_describe_time(cost, places, plan.fixed_seconds)} {on}, if nothing else uses its processors: {cost.n_fits} "
         f"fits of up to {cost.fit_seconds:.3g} s of processor time, from pilot fits{_pilot_place(places)}, and {fixed}"
     )
 

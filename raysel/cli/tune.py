@@ -35,6 +35,7 @@ from raysel.results.progress import ProgressLine, counted
 from raysel.run import course, members
 from raysel.run.definition import Comparison, prepare
 from raysel.run.launch import check_resources, joined, output_directory, working_folder
+from raysel.study.cost import estimate_cost, with_executor
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy, newest_unfinished
 from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory, started_members
@@ -136,12 +137,15 @@ def _compute(
     where = {"address": arguments.address, "allow_mixed_versions": arguments.allow_mixed_versions}
     show = partial(print_answer, out=out, verbose=arguments.verbose)
     with ExitStack() as stack:
-        stored, nodes = None, None
+        stored, nodes, cost = None, None, None
         if comparison.is_study:
             stored = StoredStudy.read(directory) if directory else None
             nodes = stack.enter_context(joined([comparison.first], **where))
             course.check_directory(comparison.first, path, stored)
-        for line in announce(comparison, path, stored, out.width if out.is_terminal else None, nodes):
+            if nodes is None and comparison.first.config.search.executor == "auto":
+                cost = estimate_cost(comparison.first, stored.n_trials if stored else 0)
+                comparison = Comparison.of_study(with_executor(comparison.first, cost))
+        for line in announce(comparison, path, stored, out.width if out.is_terminal else None, nodes, cost):
             out.print(line)
         if directory:
             return members.resume(comparison, directory, listeners=[progress], show=show, **where)

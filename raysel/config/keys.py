@@ -76,7 +76,7 @@ def _type(annotation: Any) -> str:
         metadata = [item for extra in arguments[1:] for item in getattr(extra, "metadata", [extra])]
         return " ".join([_type(arguments[0]), ", ".join(_bounds(metadata))]).rstrip()
     if origin is Literal:
-        return " | ".join(map(str, arguments))
+        return " | ".join(str(value).lower() if isinstance(value, bool) else str(value) for value in arguments)
     if origin is tuple:
         return f"list of {_type(arguments[0])}"
     if origin is dict:

@@ -98,9 +98,10 @@ class _SamplesConfig(_Section):
     mean 0 and variance 1 over all their values together, e.g. those of one band of an image; `{clip: [0.01, 0.99]}`
     cuts at quantiles; `{drop_near_constant: 0.95}` leaves out what has one value in so many samples; `residualise`
     takes out the least-squares fit on `confounds`; `{harmonise: SITE}` gives the columns one location and scale at all
-    sites (ComBat). Or a scikit-learn transformer, {DOTTED.NAME: {parameter: value}}. `columns` beside the name chooses
-    by names or patterns, numbers, categories, or {modality: NAME}; by default those of the kind that the step is
-    for."""
+    sites (ComBat without covariates: where sites differ in their classes, a part of the difference between the classes
+    is taken out too). Or a scikit-learn transformer, {DOTTED.NAME: {parameter: value}}. `columns` beside the name
+    chooses by names or patterns, numbers, categories, or {modality: NAME}; by default those of the kind that the step
+    is for."""
     confounds: tuple[str, ...] = ()
     """Columns whose linear effect the step `residualise` takes out of the others; they are no features."""
     classes: Annotated[tuple[ClassLabel, ...], Field(min_length=2)] | None = None
@@ -269,11 +270,11 @@ class EvaluationConfig(_Section):
     is the second in the order of the labels."""
     report: tuple[str, ...] = ()
     """Further metrics, of the winners on the outer test samples only; they choose nothing."""
-    references: Annotated[bool, Field(strict=True)] = True
+    references: Literal[True, False, "chance"] = True
     """Whether the outer folds also score all features, the rankings by variance and by F-test, and chance, with the
     same estimator; each chooses its number of features, and setting, by its own inner scores. With native: all
     features by the 1-nearest neighbour, and chance, which is the better of a guess that is the same for all samples and
-    a stratified one."""
+    a stratified one. chance: that alone, which reads no feature."""
 
     @model_validator(mode="before")
     @classmethod
@@ -389,9 +390,10 @@ class SearchConfig(_Section):
     number of workers."""
     batch_size: Count = 8
     """Number of trials of a batch of a synchronous search."""
-    executor: Literal["ray", "serial"] = "ray"
+    executor: Literal["ray", "serial", "auto"] = "ray"
     """Where trials are computed: in worker processes of Ray, or one after the other in the study's own process; the
-    numbers are the same."""
+    numbers are the same. auto: serial where pilot fits tell that all fits together take less than the start of Ray,
+    else ray, as always on a cluster, with `resources`, and in raysel stability and permute."""
     max_concurrent: Count | None = None
     """Largest number of trials that run at once; by default as many as the CPUs and `resources` allow."""
     cpus_per_trial: Count = 1

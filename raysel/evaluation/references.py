@@ -86,22 +86,22 @@ def reference_scores(outer: Sets, inner: Iterable[Sets] = (), *, evaluation: Eva
 
     For ``native`` there is no number of features: ``all features`` is judged by the 1-nearest neighbour, for quantities
     by ridge regression whose alpha the inner folds choose, and ``variance`` and ``f_test`` are left out. Several tasks
-    are scored separately.
+    are scored separately. Guesses are scored always, others unless ``evaluation.references`` is ``chance``.
     """
     result = ReferenceScores()
-    if not evaluation.is_native:
+    parts = _by_task(outer) if evaluation.is_native and not is_quantity(outer.y_train) else [outer]
+    if evaluation.references == "chance":
+        pass
+    elif not evaluation.is_native:
         _score_rankings(outer, inner, evaluation, result)
-        parts = [outer]
     elif is_quantity(outer.y_train):
         ridge = Judge.of(RIDGE, {}, {"alpha": ALPHAS})
         plain = replace(evaluation, estimator=RIDGE, params=(), settings=ridge.settings, tasks=(), choose_n="mean")
         _score_rankings(outer, inner, replace(plain, n_features=(outer.X_train.shape[1],)), result, [ALL_FEATURES])
-        parts = [outer]
     else:
         nearest = replace(
             evaluation, estimator=KNN, n_neighbors=1, params=(), settings=((),), tasks=(), choose_n="mean"
         )
-        parts = _by_task(outer)
         result.scores[ALL_FEATURES] = _scored(lambda: [_ranked(ALL_FEATURES, part, nearest)[0] for part in parts])
     names = [MEAN]
     if not is_quantity(outer.y_train):

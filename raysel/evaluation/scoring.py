@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -39,7 +39,7 @@ class Evaluation:
     tasks: tuple[str, ...] = ()
     report: tuple[str, ...] = ()
     choose_n: ChooseN = "mean"
-    references: bool = False
+    references: Literal[True, False, "chance"] = False
     #: Parameters of the estimator besides those of ``settings``.
     params: Setting = ()
     #: Settings of the estimator that the inner scores choose from, for each number of features.

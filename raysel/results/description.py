@@ -209,8 +209,9 @@ def method_facts(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     references = "all features by the 1-nearest neighbour, and chance"
     if evaluation["estimator"] != "native":
         references = "all features, the rankings by variance and by F-test, and chance"
-    off = "none (evaluation.references: false)"
-    yield "references", references if evaluation.get("references", True) else off
+    wanted = evaluation.get("references", True)
+    fewer = {False: "none (evaluation.references: false)", "chance": "chance alone (evaluation.references: chance)"}
+    yield "references", fewer.get(wanted, references)
 
 
 def _prepared(section: Mapping[str, Any]) -> str:

@@ -301,6 +301,8 @@ def _verdict_sentence(facts: Facts, reference: Reference) -> str:
 def missing_references_sentence(facts: Facts) -> str:
     """Return which references have no score, and why."""
     expected = ["all features", *([] if facts.is_native else ["variance", "f_test"]), "chance"]
+    if facts.evaluation.get("references") == "chance":
+        expected = ["chance"]
     missing = [name for name in expected if name not in facts.references]
     if not missing or not any(refit.references for refit in facts.outer):
         return ""

@@ -51,7 +51,7 @@ def assembled(
 ) -> Study:
     """Make and check the study of an estimator; `sections` are further ones of its configuration.
 
-    With `cells`, which the estimator gets in place of the data set's numbers, no reference is computed of these.
+    With `cells`, which the estimator gets in place of the data set's numbers, chance is the only reference.
     """
     check_estimator_object(estimator)
     texts, objects = _plain(grids(space))
@@ -66,7 +66,7 @@ def assembled(
         "seed": seed,
         "dataset": {"path": OWN_DATA, "scaling": scaling},
         "solver": {"name": method, "params": fixed, "space": union},
-        "evaluation": dict(evaluation) | ({} if cells is None else {"references": False}),
+        "evaluation": dict(evaluation) | ({} if cells is None else {"references": "chance"}),
         "cv": {"outer": _count(outer), "inner": _count(inner), "final": final},
         **(sections or {}),
     }

@@ -198,7 +198,7 @@ class _Course:
                 record.n_tied = n_tied[record.fold]
                 log.record(record)
                 log.enter_phase(f"refitting the winners: {number} of {len(chosen)}")
-            if study.config.cv.final:
+            if study.config.cv.final and not self._has_cells:
                 example = dense(study.dataset.X[:_N_EXAMPLES])  # NaN in the features of other tasks
                 np.save(directory.model_example, example, allow_pickle=False)
         except OSError as error:
@@ -208,9 +208,16 @@ class _Course:
     def _is_native(self) -> bool:
         return self.study.evaluation.is_native
 
-    def _save_model(self, fold: str, model: FeaturePipeline, log: StudyLog) -> None:
+    @property
+    def _has_cells(self) -> bool:
+        """Whether the samples are the numbers of cells that are no numbers."""
+        return self.study.template is not None and self.study.template.cells is not None
+
+    def _save_model(self, fold: str, model: Any, log: StudyLog) -> None:
         """Write a fold's model; without its method, or not at all, where the file must not hold the method."""
         path = self.directory.fold_model(fold)
+        if self._has_cells:
+            model = model.method.estimator_  # the estimator itself, which takes the samples as they are
         if not self.study.findings.storable:
             path.unlink(missing_ok=True)  # it would be that of an earlier winner
             return

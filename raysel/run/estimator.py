@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from raysel.base.cells import allows_nan, own_cells
+from raysel.base.cells import allows_nan, own_cells, rows_of
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.targets import CLASSES
@@ -60,9 +60,11 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     estimator : estimator
         Any of raysel's methods, or any classifier, regressor, selector or Pipeline in scikit-learn's style. It gets the
         samples as an array of float64. Where cells are text or without a value, or a Pipeline starts with a
-        ColumnTransformer, it gets the array or the data frame of pandas that they are, which its steps have to take. A
-        regressor predicts quantities, for which ``metric`` and ``judge`` have to be given too, e.g. ``metric="r2"``,
-        ``judge="ridge"``. Each ``random_state`` in it that is None is set from the search's own.
+        ColumnTransformer, it gets the array or the data frame of pandas that they are, one of polars as one of pandas,
+        which its steps have to take; then the ``model.skops`` of ``path`` is the fitted estimator itself, and chance is
+        the only reference, because the others read numbers. A regressor predicts quantities, for which ``metric`` and
+        ``judge`` have to be given too, e.g. ``metric="r2"``, ``judge="ridge"``. Each ``random_state`` in it that is
+        None is set from the search's own.
     space : dict or list of dict, default=None
         Values to try by parameter, ``step__name`` for one of a Pipeline's, as for `GridSearchCV`; or several such
         grids. ``{"logspace": [low, high, n]}`` and ``{"randint": [low, high]}`` stand for lists, too. None: the
@@ -272,8 +274,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     def _checked(self, X: ArrayLike) -> Any:
         check_is_fitted(self, "study_")
         if self._takes_cells:
-            rows = X if hasattr(X, "iloc") else np.asarray(X)
-            return validate_data(self, rows, skip_check_array=True, reset=False)
+            return validate_data(self, rows_of(X), skip_check_array=True, reset=False)
         return validate_data(self, X, dtype=np.float64, order="C", reset=False)
 
     @available_if(_model_has("predict"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from raysel.core.storage.location import as_uri
 from raysel.core.storage.working_copy import running_at
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
+from raysel.study.cost import estimate_cost, executor_sentence, with_executor
 from raysel.study.definition import Study
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.log import Listener
@@ -40,7 +41,7 @@ class Slots:
 def slots(study: Study, nodes: Nodes = None) -> Slots:
     """Return the places in which the trials of a study would run now."""
     search = study.config.search
-    if search.executor == "serial":
+    if study.executor == "serial":
         return Slots(1, THIS_MACHINE)
     if nodes is None:
         n, where = len(os.sched_getaffinity(0)) // search.cpus_per_trial, THIS_MACHINE
@@ -54,7 +55,7 @@ def cluster_address(study: Study, address: str | None) -> str | None:
     """Return the address of the cluster that a study runs on."""
     if address == "local":
         return None
-    if address is None and "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ and study.config.search.executor == "ray":
+    if address is None and "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ and study.executor == "ray":
         return os.environ.get("RAY_ADDRESS")
     return address
 
@@ -62,7 +63,7 @@ def cluster_address(study: Study, address: str | None) -> str | None:
 @contextmanager
 def joined(studies: Sequence[Study], address: str | None, *, allow_mixed_versions: bool = False) -> Iterator[Nodes]:
     """Join the cluster that some studies run on, if it is one, so that their plan can tell its slots."""
-    places = {cluster_address(study, address) for study in studies if study.config.search.executor == "ray"} - {None}
+    places = {cluster_address(study, address) for study in studies if study.executor == "ray"} - {None}
     if not places:
         yield None
         return
@@ -84,7 +85,7 @@ def check_resources(study: Study, address: str | None) -> None:
                 f"search.cpus_per_trial: {wanted} exceeds the {there} CPUs of this machine; set at most {there}."
             )
         return
-    if study.config.search.executor == "serial":
+    if study.executor == "serial":
         raise ConfigError(
             f"search.executor serial computes in this process and cannot use the cluster {place}; set it to ray."
         )
@@ -126,10 +127,22 @@ def working_folder(place: str | Path, listeners: Sequence[Listener] = (), *, new
     return running_at(place, refused=_FIRST_FILES if new else None, say=say)
 
 
+def with_known_executor(
+    study: Study, address: str | None, say: Callable[[str], None], n_done: Callable[[], int] = int
+) -> Study:
+    """Return a study with what ``search.executor`` auto stands for, of which ``say`` is told; others as they are."""
+    if study.config.search.executor != "auto" or study.auto or cluster_address(study, address):
+        return study
+    cost = estimate_cost(study, n_done())
+    study = with_executor(study, cost)
+    say(executor_sentence(study, cost))
+    return study
+
+
 def make_executor(study: Study, address: str | None, *, allow_mixed_versions: bool = False) -> Executor:
-    """Return the executor that ``search.executor`` names."""
+    """Return the executor that computes a study."""
     study = replace(study, own=None)  # workers need the data set once
-    if study.config.search.executor == "serial":
+    if study.executor == "serial":
         return SerialExecutor(study)
     # Imported only after all checks, because importing Ray takes seconds.
     from raysel.execution.ray.executor import RayExecutor  # noqa: PLC0415

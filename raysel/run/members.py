@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from raysel.config import load_comparison
 from raysel.core.credentials import without_credentials
 from raysel.core.errors import (
+    ConfigError,
     DirectoryError,
     HeadLostError,
     RayselError,
@@ -29,7 +31,7 @@ from raysel.results.progress import counted
 from raysel.run import course
 from raysel.run.course import ShowResult
 from raysel.run.definition import Comparison, naming
-from raysel.run.launch import check_resources, cluster_address, make_executor
+from raysel.run.launch import check_resources, cluster_address, make_executor, with_known_executor
 from raysel.run.recording import mlflow_uri, resumed_record
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
@@ -56,8 +58,9 @@ def run(
     """Run a study or a comparison in a new directory, and return its result."""
     _check_resources(comparison, address)
     if comparison.is_study:
-        executor = make_executor(comparison.first, address, allow_mixed_versions=allow_mixed_versions)
-        return course.run(comparison.first, path, executor, listeners, show=show)
+        study = with_known_executor(comparison.first, address, partial(_tell, listeners))
+        executor = make_executor(study, address, allow_mixed_versions=allow_mixed_versions)
+        return course.run(study, path, executor, listeners, show=show)
     own, uri = comparison.first.own, mlflow_uri(comparison.first.config)
     comparison = comparison.with_data_at(StudyDirectory(path).data)
     check_store(uri)
@@ -82,8 +85,10 @@ def resume(
     """Resume a study or a comparison, whose finished members are kept, others resumed, failed ones tried again."""
     _check_resources(comparison, address)
     if comparison.is_study:
-        executor = make_executor(comparison.first, address, allow_mixed_versions=allow_mixed_versions)
-        return course.resume(comparison.first, directory, executor, listeners, show=show)
+        say = partial(_tell, listeners)
+        study = with_known_executor(comparison.first, address, say, lambda: StoredStudy.read(directory).n_trials)
+        executor = make_executor(study, address, allow_mixed_versions=allow_mixed_versions)
+        return course.resume(study, directory, executor, listeners, show=show)
     with directory.open(_NEEDED_BYTES) as lock:
         before = ComparisonRecord.read(directory)
         for label, folder in comparison.folders.items():
@@ -158,6 +163,8 @@ class _Course:
             if not tracking_status(member)["complete"]:
                 uploader.follow(member)
             return record
+        with suppress(ConfigError):  # every pilot fit fails, and so will every trial
+            study = with_known_executor(study, self.address, self._say, lambda: stored.n_trials if stored else 0)
         self._start_ray(study)
         self._say(f"{head}: {study.config.solver.name}, {counted(study.n_configurations, 'configuration')}")
         try:
@@ -184,7 +191,7 @@ class _Course:
 
     def _start_ray(self, study: Study) -> None:
         """Start or join Ray before the first member that computes on it; the others use the same session."""
-        if study.config.search.executor == "serial" or self.without_ray:
+        if study.executor == "serial" or self.without_ray:
             return
         if not self.has_ray:
             self._say("joining the cluster" if cluster_address(study, self.address) else "starting Ray")
@@ -210,8 +217,12 @@ class _Course:
         return result
 
     def _say(self, text: str) -> None:
-        for listener in self.listeners:
-            listener.message(text)
+        _tell(self.listeners, text)
+
+
+def _tell(listeners: Sequence[Listener], text: str) -> None:
+    for listener in listeners:
+        listener.message(text)
 
 
 def _note_places(comparison: Comparison, record: ComparisonRecord) -> None:

@@ -103,7 +103,7 @@ def _with_executor(study: Study, executor: Literal["serial", "ray"] | None, addr
     """Return the study with another executor, which cannot change a number."""
     if executor not in (None, "serial", "ray"):
         raise ConfigError(f"executor={executor!r} is not known; give 'serial' or 'ray'.")
-    chosen = executor or ("ray" if address else study.config.search.executor)
+    chosen = executor or ("ray" if address else study.executor)
     search = study.config.search.model_copy(update={"executor": chosen})
     return replace(study, config=study.config.model_copy(update={"search": search}))
 
@@ -234,7 +234,7 @@ class _Course:
 
     def _show(self) -> None:
         left = self._n_missing - self._n_done
-        parts = [f"{self._n_all - left}/{self._n_all} {self._unit}", f"{self._n_failed} failed"]
+        parts = [f"{self._unit}: {self._n_all - left}/{self._n_all}", f"{self._n_failed} failed"]
         if self._n_done > 1 and left:
             seconds = (time.monotonic() - self._first_ended) / (self._n_done - 1)
             parts.append(f"about {duration(seconds * left)} left")

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -28,7 +28,7 @@ _MOST_PREPARED = 2
 #: Where a pilot fit fails, other configurations are tried for this many seconds, to name those that fail as well.
 _MOST_SECONDS = 10.0
 #: Seconds to import and start Ray with its first workers, measured on two idle cores.
-_RAY_SECONDS = 8.0
+RAY_SECONDS = 8.0
 #: Seconds to write traces, ranking, pictures and model and to finish the upload to MLflow, measured likewise.
 _END_SECONDS = 6.0
 #: Bytes by which a peak that was just restarted may exceed the memory in use.
@@ -42,8 +42,8 @@ class CostEstimate:
     #: Seconds of all fits of the study if one trial runs at a time and nothing else uses the processors: from the
     #: processor time of pilot fits, or from their elapsed time where several threads take less.
     seconds: float | None
-    #: Elapsed seconds of what does not depend on the fits: starting Ray, writing the results and finishing the upload.
-    fixed_seconds: float
+    #: Elapsed seconds of what does not depend on the fits: writing the results and finishing the upload.
+    end_seconds: float
     #: Mean seconds to fit and score a configuration on the largest inner training set; None as for ``seconds``.
     fit_seconds: float | None
     at_most: bool
@@ -56,6 +56,24 @@ class CostEstimate:
     #: Largest number of bytes that a pilot fit, with its scores, needed beside the prepared fold; each trial that runs
     #: at once needs them.
     fit_bytes: int | None
+
+
+def with_executor(study: Study, cost: CostEstimate) -> Study:
+    """Return a study with what ``search.executor`` auto stands for: serial if all fits take less than Ray's start."""
+    small = cost.seconds is not None and cost.seconds < RAY_SECONDS and not study.config.search.resources
+    return replace(study, auto="serial" if small else "ray")
+
+
+def executor_sentence(study: Study, cost: CostEstimate) -> str:
+    """Return what ``search.executor`` auto stands for, and why; empty where the configuration says it."""
+    if study.config.search.executor != "auto":
+        return ""
+    why = "the time of all fits is not known"
+    if cost.seconds is not None:
+        more = "less" if cost.seconds < RAY_SECONDS else "not less"
+        why = f"all fits take about {max(1, round(cost.seconds))} s, {more} than the {RAY_SECONDS:.0f} s of Ray's start"
+    why = "search.resources are for ray" if study.config.search.resources else why
+    return f"search.executor auto is {study.executor}: {why}"
 
 
 def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
@@ -104,7 +122,7 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
     peaks = [pilot.peak for pilot in pilots if pilot.peak is not None]
     return CostEstimate(
         seconds,
-        _END_SECONDS + (_RAY_SECONDS if study.config.search.executor == "ray" else 0.0),
+        _END_SECONDS,
         fit_seconds,
         study.config.search.early_stopping is not None or study.config.search.method == "path",
         unknown or ("" if pilots else "the pilot fits fail"),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import TransformerMixin
@@ -63,6 +63,14 @@ class Study:
     background: FloatArray | None = None
     #: Estimator that is given as an object; None: that of ``solver.name``.
     template: Template | None = None
+    #: What ``search.executor`` auto stands for; None: not known yet.
+    auto: Literal["ray", "serial"] | None = None
+
+    @property
+    def executor(self) -> Literal["ray", "serial"]:
+        """Where the trials are computed."""
+        chosen = self.config.search.executor
+        return self.auto or "ray" if chosen == "auto" else chosen
 
     @classmethod
     def prepare(

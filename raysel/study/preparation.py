@@ -27,6 +27,13 @@ _TRIED = 25
 def preparation_of(config: StudyConfig, dataset: Dataset) -> Preparation | None:
     """Return the unfitted preparation of ``dataset.prepare``, of each task its own; None without steps."""
     sections: dict[str, DatasetConfig | TaskConfig] = {task.name: task for task in config.dataset.tasks or ()}
+    sites = [step["harmonise"]["site"] for step in config.dataset.prepare if "harmonise" in step]
+    if dataset.groups is not None and sites and sites[0] not in dataset.feature_names:
+        raise ConfigError(
+            f"dataset.prepare: harmonise: the data have no column {sites[0]} beside the groups. It needs training "
+            "samples of every site, and cv.groups keeps those of a site in one fold: leave cv.groups out for a score "
+            "on the same sites, or harmonise for one on others."
+        )
     blocks = dataset.layout.blocks()
     made: dict[str, Preparation | None] = {}
     for task, (columns, layout) in blocks.items():
@@ -69,6 +76,10 @@ def tried_preparation(preparation: Preparation, dataset: Dataset) -> Preparation
                 raise ConfigError(f"dataset.prepare: {name}: '{site}' has empty cells, and each sample is of a site.")
         y = dataset.y[rows]
         few = _few(y)
+        for _, transformer, _, beside in part.steps:
+            if isinstance(transformer, SiteHarmoniser):  # needs two samples of each site, of which few may hold one
+                _, site, counts = np.unique(X[:, beside[0]], return_inverse=True, return_counts=True)
+                few = np.flatnonzero(counts[site] > 1) if counts.max() > 1 else few  # `check_sites` names the others
         tried = X[few]
         # Each column that lacks values somewhere lacks one here, for its gaps must be filled whatever the rows.
         tried[0, np.isnan(X).any(axis=0) & ~np.isnan(tried).any(axis=0)] = np.nan
@@ -98,13 +109,20 @@ def check_sites(preparation: Preparation, dataset: Dataset, plan: NestedPlan) ->
         for _, transformer, _, beside in part.steps:
             if not isinstance(transformer, SiteHarmoniser):
                 continue
-            site, values = part.feature_names[beside[0]], np.full(dataset.n_samples, np.nan)
+            column, values = part.feature_names[beside[0]], np.full(dataset.n_samples, np.nan)
             values[rows] = X[:, beside[0]]
             sites = np.unique(values[rows])
-            counts = (int((values[train] == one).sum()) for train, _ in plan.training_sets() for one in sites)
-            if (fewest := min(counts, default=2)) < 2:
+            counts = ((int((values[train] == one).sum()), one) for train, _ in plan.training_sets() for one in sites)
+            fewest, site = min(counts, default=(2, 0.0))
+            if fewest < 2:
+                texts = dataset.categories.get(column)
+                of = f"the {int((values == site).sum())} samples with '{column}' "
+                of += texts[int(site)] if texts else f"{site:g}"
+                mend = "set fewer folds, leave such samples out"
+                if dataset.groups is not None:
+                    mend = "set fewer folds, leave such samples out, or cv.groups if it keeps whole sites in one fold"
                 raise ConfigError(
                     "dataset.prepare: harmonise learns location and scale of each site from its training samples, and "
-                    f"a training set has {fewest} of a value of '{site}', where two are needed; set fewer folds, leave "
-                    f"such samples out, or use residualise with dataset.confounds: [{site}]."
+                    f"a training set has {fewest} of {of}, where two are needed; {mend}, or use residualise with "
+                    f"dataset.confounds: [{column}]."
                 )

@@ -185,10 +185,12 @@ def _wrapped(solver: Estimator) -> Any:
 
 
 def _refused(solver: Any) -> list[str]:
+    if isinstance(solver, ScikitLearnMethod) and solver.cells is not None:
+        solver = solver.estimator_  # which gets the samples as they are, and is stored by itself
     try:
         return untrusted_types(solver)
     except (DataError, TypeError, ValueError, AttributeError, NotImplementedError) as error:  # skops cannot write it
-        return [f"{type(_wrapped(solver)).__name__} ({error})"]
+        return [f"{type(_wrapped(solver)).__name__} (skops cannot write it: {error})"]
 
 
 def _check_kind(name: str, estimator: Any) -> None:

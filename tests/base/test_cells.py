@@ -6,6 +6,7 @@ import copy
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy.sparse import csr_array
 from sklearn.compose import ColumnTransformer
@@ -43,6 +44,15 @@ def test_the_rows_of_a_frame_come_back(rows):
     pd.testing.assert_frame_equal(back, FRAME.iloc[rows].reset_index(drop=True))
     assert [type(cell) for cell in back["mixed"]] == [type(FRAME["mixed"][row]) for row in rows]
     assert copy.deepcopy(cells) is cells
+
+
+def test_a_frame_of_polars_keeps_the_names_of_its_columns():
+    table = pl.DataFrame({"age": [61.5, None, 2.0], "sex": ["w", None, "m"]})
+    cells, numbers = own_cells(make_pipeline(OneHotEncoder(), LinearSVC()), table)
+    back = cells.restored(numbers)
+    assert back.columns.tolist() == ["age", "sex"]
+    assert back["sex"].tolist()[::2] == ["w", "m"]
+    assert back.isna().to_numpy().tolist() == [[False, False], [True, True], [False, False]]
 
 
 @pytest.mark.parametrize("array", [ARRAY, GAPS, GAPS.astype(np.float32)], ids=["objects", "numbers", "single"])

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.callback import ProgressBar
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_digits, load_iris
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
@@ -26,6 +27,7 @@ from sklearn.ensemble import (
 from sklearn.feature_selection import SelectKBest
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -149,7 +151,15 @@ FOREST = ExtraTreesClassifier(n_estimators=3, random_state=0)
 
 @pytest.mark.parametrize(
     "estimator",
-    [LinearSVC(random_state=0), FOREST, KNeighborsClassifier(), SelectKBest(k=5), RandomForestClassifier(3), SVC()],
+    [
+        LinearSVC(random_state=0),
+        FOREST,
+        KNeighborsClassifier(),
+        SelectKBest(k=5),
+        RandomForestClassifier(3),
+        SVC(),
+        ColumnTransformer([("scaled", StandardScaler(), [0, 20]), ("others", "passthrough", slice(40, None))]),
+    ],
     ids=lambda estimator: type(estimator).__name__,
 )
 def test_a_wrapped_model_comes_back(estimator, tmp_path):

@@ -309,7 +309,8 @@ evaluation.estimator=linear_svm  evaluation.estimator=sklearn.svm.SVC
 evaluation.estimator={name: sklearn.svm.SVC, params: {C: 2}}
 evaluation.estimator={name: sklearn.svm.SVC, space: {C: [1, 2]}}
 evaluation.n_neighbors=1  evaluation.n_features=[4]  evaluation.choose_n=mean
-evaluation.references=true  evaluation.metric=balanced_accuracy  evaluation.report=[macro_f1]
+evaluation.references=true  evaluation.references=chance  evaluation.metric=balanced_accuracy
+evaluation.report=[macro_f1]
 evaluation.report=[macro_f1, mean_average_precision]
 cv.outer=4  cv.inner=3  cv.repeats=1  cv={outer: 5, blocks: {size: 30, gap: 2}}  cv.train_per_class=3
 cv.groups=null  cv.plan=null  cv.final=false
@@ -322,7 +323,7 @@ SAME = re.split(
     """\
 name=other  output=null  pictures=[]  dataset.background=brain.png  dataset.keep=[time]  tracking=null  tracking.uri=x
 tracking.register=digits model  search.max_concurrent=null  search.resources={GPU: 1}  search.executor=serial
-evaluation.C=[1.0]  evaluation.classifier=knn  evaluation.estimator=knn
+search.executor=auto  evaluation.C=[1.0]  evaluation.classifier=knn  evaluation.estimator=knn
 search.time_budget=61  search.trial_timeout=null  search.max_failures=0""".replace("\n", "  "),
 )
 

@@ -25,6 +25,7 @@ from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Matrix, Modalities
 from raysel.execution.serial import SerialExecutor
+from raysel.run.api import prepare_study
 from raysel.study.definition import Study
 from raysel.study.inputs import OwnData
 from raysel.testing.checks import compute, study_log
@@ -335,6 +336,20 @@ def test_steps_that_do_not_fit_are_refused_before_anything_is_computed(steps, wo
         return
     with pytest.raises((ConfigError, DataError), match=words):
         study_of(steps, columns, [])
+
+
+def test_a_site_of_too_few_samples_is_named_and_groups_of_sites_are_refused():
+    rng, y = np.random.default_rng(0), np.arange(24) % 2
+    frame = pd.DataFrame(rng.normal(size=(24, 3)), columns=list("abc")).assign(y=y, scanner=["Rome", *["Oslo"] * 23])
+    data = {"label": "y", "prepare": [{"harmonise": "scanner"}]}
+    raw = {"name": "sites", "dataset": data, "solver": {"name": "pca"}, "cv": {"outer": 2, "inner": 2}}
+    raw["evaluation"] = {"estimator": "knn", "n_features": [2]}
+    with pytest.raises(ConfigError, match="has 0 of the 1 samples with 'scanner' Rome, where two are needed"):
+        prepare_study(raw, X=frame)
+    raw["cv"]["groups"] = "scanner"
+    frame["scanner"] = np.repeat(["Rome", "Oslo", "Bonn", "Ulm"], 6)
+    with pytest.raises(ConfigError, match=r"no column scanner beside the groups.*leave cv.groups out"):
+        prepare_study(raw, X=frame)
 
 
 def gaps(X: np.ndarray) -> np.ndarray:

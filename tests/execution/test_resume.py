@@ -8,10 +8,14 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from small_studies import ENDLESS, raw_config, run_offline, timeless, write_digits, write_yaml
+from small_studies import ENDLESS, NoUpload, raw_config, run_offline, timeless, write_digits, write_yaml
 
+from raysel.config import config_from_dict
+from raysel.execution.serial import SerialExecutor
+from raysel.run import course
+from raysel.study.definition import Study
 from raysel.tracking.directory import StudyDirectory
-from raysel.tracking.journal import Journal, read_journal
+from raysel.tracking.journal import Journal, read_journal, read_records
 from raysel.tracking.journal_upload import replay
 from raysel.tracking.records import EndRecord
 from raysel.tune import main
@@ -68,6 +72,43 @@ def resume_where_it_was_cut(finished, study, share, *changes):
     assert numbers(study) == numbers(finished)
     ids = [r["id"] for r in journal(study) if r["kind"] == "trial"]
     assert len(ids) == len(set(ids)) == 6
+
+
+def of_schema_2(line: dict) -> dict:
+    """A line as raysel up to 0.7 wrote it: the estimator is the classifier, and C its only setting."""
+    line = json.loads(json.dumps(line))
+    if line["kind"] == "study":
+        line["schema"], evaluation = 2, line["config"]["evaluation"]
+        evaluation["classifier"] = evaluation.pop("estimator")
+    for part in (line, *line.get("folds", {}).values()) if line["kind"] in ("trial", "refit") else ():
+        if "settings" in part:
+            part["C"] = [setting["C"] for setting in part.pop("settings")]
+    if line["kind"] == "refit":
+        named = line.pop("reference_settings")
+        line["reference_c"] = {name: [setting["C"] for setting in settings] for name, settings in named.items()}
+    return line
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("without_report")
+def test_a_journal_of_schema_2_whose_inner_folds_chose_c_is_read_and_resumed(tmp_path):
+    write_digits(tmp_path / "few.npz")
+    svm = {"estimator": "linear_svm", "C": [0.001, 0.1], "n_features": [4, 8]}
+    raw = raw_config(tmp_path / "few.npz", solver__space={"alpha": [0.01, 0.1]}, evaluation=svm)
+    run_offline(raw, tmp_path / "whole")
+    lines = journal(tmp_path / "whole")
+    assert lines[1]["folds"]["outer0"]["settings"]
+    for name, n in (("read", len(lines)), ("cut", 2)):
+        cut(tmp_path / "whole", tmp_path / name, 0)
+        former = (json.dumps(of_schema_2(line)) + "\n" for line in lines[:n])
+        (tmp_path / name / "journal.jsonl").write_text("".join(former))
+    records = list(read_records(tmp_path / "whole" / "journal.jsonl"))
+    assert list(read_records(tmp_path / "read" / "journal.jsonl")) == records
+    study = Study.prepare(config_from_dict(raw))
+    course.resume(study, StudyDirectory(tmp_path / "cut"), SerialExecutor(study), start_upload=NoUpload)
+    found, expected = (numbers(tmp_path / name) for name in ("cut", "whole"))
+    assert len(found.pop("trials")) == len(expected.pop("trials")) == 2  # the first as it was written
+    assert found == expected
 
 
 @pytest.mark.slow

@@ -47,7 +47,7 @@ ARGUMENTS = {
     "claims/arrangement/run.py": "--draws 1",
     "benchmarks/cluster-scaling/run.py": "--workers 1 --methods sleeping --trials 2 --seconds 0.05 --repeats 1 "
     "--megabytes 1",
-    "claims/defaults/run.py": "--data iris --methods draft l1-logistic",
+    "claims/defaults/run.py": "--data iris --methods draft l1-logistic --anew",
     "claims/dependent-samples/run.py": "--draws 1",
     "claims/fold-overlap/run.py": "--draws 2",
     "claims/leak-guards/run.py": "--seeds 1",

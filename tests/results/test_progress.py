@@ -35,6 +35,14 @@ def test_plain_lines_without_escape_codes_where_there_is_no_terminal(tmp_path, m
     assert all(character.isprintable() for line in lines for character in line)
 
 
+def test_a_phase_that_counts_is_one_line_of_a_log():
+    console = Console(file=io.StringIO(), force_terminal=False, soft_wrap=True)
+    with ProgressLine(console) as line:
+        for n in range(3):
+            line.show(Progress(3, "", phase=f"halves: {n}/3 · 0 failed"))
+    assert console.file.getvalue().splitlines() == ["halves: 0/3 · 0 failed"]
+
+
 def test_one_live_line_on_a_terminal_is_gone_in_the_end(tmp_path):
     console = Console(file=io.StringIO(), force_terminal=True, width=60)
     with make_log(tmp_path, 2, console) as log:

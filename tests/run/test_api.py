@@ -66,7 +66,7 @@ def test_a_prepared_study_takes_no_overrides():
 @pytest.mark.parametrize("calls", [1, 9])
 def test_an_interrupted_study_says_so_and_resumes_to_the_same_numbers(here, calls):
     with pytest.raises(KeyboardInterrupt):
-        raysel.run_study(raw_config(), output="study", progress=Watcher(calls))
+        raysel.run_study(raw_config(search__executor="auto"), output="study", progress=Watcher(calls))
     assert list(read_journal(here / "study" / "journal.jsonl"))[-1]["status"] == "interrupted"
     resumed = raysel.resume_study("study", progress=False)
     whole = raysel.run_study(raw_config(), output="whole", progress=False)

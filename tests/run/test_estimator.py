@@ -13,6 +13,7 @@ from sklearn.base import clone, is_regressor
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_selection import SelectKBest, f_classif, f_regression
 from sklearn.impute import SimpleImputer
@@ -349,6 +350,9 @@ def test_cells_without_a_value_and_text_go_to_the_estimator_as_they_are(name):
     np.testing.assert_array_equal(search.predict(samples), whole.predict(samples))
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(search)).predict(samples), whole.predict(samples))
     assert search.n_features_in_ == samples.shape[1]
+    guess = cross_validate(DummyClassifier(strategy="most_frequent"), samples, Y, cv=OUTER)["test_score"].mean()
+    assert list(search.study_.references) == ["chance"]
+    assert search.study_.references["chance"].mean >= guess
     if name == "gaps":
         assert search.ranking_.argmin() == np.linalg.norm(whole[-1].coef_, axis=0).argmax()
 
@@ -381,7 +385,10 @@ def test_a_search_with_text_is_written_and_uploaded_with_the_numbers_of_one_in_m
     search = NestedSearch(estimator, space, outer=OUTER, inner=INNER, path="study", tracking=store).fit(samples, Y)
     np.testing.assert_array_equal(search.scores_, alone.scores_)
     np.testing.assert_array_equal(search.predict(samples), alone.predict(samples))
-    assert raysel.open_study("study").test_scores == alone.study_.test_scores
+    opened = raysel.open_study("study")
+    assert opened.test_scores == alone.study_.test_scores
+    np.testing.assert_array_equal(raysel.load_model("study/model.skops").predict(samples), alone.predict(samples))
+    np.testing.assert_array_equal(opened.model.predict(samples), alone.predict(samples))
     runs = mlflow.MlflowClient(store).search_runs(["1"])
     by_kind = {
         kind: [run for run in runs if run.data.tags["raysel.kind"] == kind] for kind in ("study", "refit", "trial")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 from small_studies import make_study, write_digits
 
-from raysel.cli.plan import announce
+from raysel.cli.plan import announce, describe
 from raysel.core.errors import ConfigError
 from raysel.run.definition import Comparison
-from raysel.run.launch import check_resources, cluster_address, joined, slots
+from raysel.run.launch import check_resources, cluster_address, joined, slots, with_known_executor
 
 
 @pytest.fixture
@@ -42,6 +43,22 @@ def test_the_plan_is_quoted_for_the_cluster(study, tmp_path):
     said = " ".join(announce(Comparison.of_study(study), tmp_path, None, nodes=[{"CPU": 4.0}, {"CPU": 2.0}]))
     assert "on the 3 slots of the cluster, which has 2 nodes now" in said
     assert "from pilot fits on this machine" in said
+
+
+def test_auto_is_serial_where_all_fits_take_less_than_the_start_of_ray(study, tmp_path, monkeypatch):
+    auto, told = with_search(study, executor="auto"), []
+    assert auto.executor == "ray"  # until the cost is known
+    assert with_known_executor(auto, "10.0.0.1:6379", told.append).executor == "ray"
+    assert with_known_executor(study, None, told.append) is study
+    assert told == []
+    monkeypatch.setattr("raysel.study.cost.RAY_SECONDS", 1e9)
+    small = with_known_executor(auto, None, told.append)
+    assert (small.executor, small.config.search.executor, slots(small).n) == ("serial", "auto", 1)
+    assert re.search(r"auto is serial: all fits take about \d+ s, less than the", told.pop())
+    assert " auto is serial: " in " ".join(describe(Comparison.of_study(auto)))
+    assert with_known_executor(with_search(auto, resources={"GPU": 1.0}), None, told.append).executor == "ray"
+    monkeypatch.setattr("raysel.study.cost.RAY_SECONDS", 0.0)
+    assert " auto is ray: " in " ".join(announce(Comparison.of_study(auto), tmp_path, None))
 
 
 def test_a_job_uses_its_cluster_and_local_this_machine(study, monkeypatch):

@@ -398,7 +398,7 @@ def test_the_command_prints_the_sentences_and_its_errors(path, tested, capsys):
 
 def test_the_command_says_how_to_finish_a_study_and_that_it_was_terminated(path, capsys, monkeypatch):
     monkeypatch.setattr(
-        "raysel.cli.resampling.ProgressLine", lambda _: Watcher(phase=f"{N + 2}/", number=signal.SIGTERM)
+        "raysel.cli.resampling.ProgressLine", lambda _: Watcher(phase=f"permutations: {N + 2}/", number=signal.SIGTERM)
     )
     assert permute.main([str(path), "--permutations", str(N + 2), "--executor", "serial"]) == 143
     assert f"resume with: python -m raysel.permute {path} --permutations {N + 2}" in capsys.readouterr().err

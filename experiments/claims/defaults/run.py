@@ -1,10 +1,11 @@
 """The study that init drafts beside three scripts of scikit-learn, on the same outer folds.
 
 RAYSEL_DATA=<folder> OPENBLAS_NUM_THREADS=1 python experiments/claims/defaults/run.py [--half looked-at|held-back]
-[--data NAME ...] [--methods NAME ...]
+[--data NAME ...] [--methods NAME ...] [--anew]
 
-Each pair of data set and method becomes a row of results.csv beside this file, in place of an older one; then table.md
-is written of all rows.
+Each pair of data set and method is a row of results.csv beside this file, of which table.md is written after each. A
+row that is there is kept, unless it was computed from something else (another draft, other folds or another metric),
+so that an interrupted run goes on where it was.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import csv
+import hashlib
+import json
 import os
 import tempfile
-import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,13 +38,14 @@ from sklearn.svm import LinearSVC
 from table import write_table
 
 import raysel
+from raysel.core.files import atomic_write
 from raysel.execution.serial import SerialExecutor
 from raysel.run.in_memory import run_in_memory
 from raysel.study.definition import Study
 
 HERE = Path(__file__).parent
 COLUMNS = ["data", "half", "samples", "columns", "classes", "telling", "metric", "ratio", "method", "scores"]
-COLUMNS += ["recovered", "cpu_seconds", "details"]
+COLUMNS += ["recovered", "cpu_seconds", "details", "of"]
 #: Inner folds of the scripts.
 INNER = 3
 
@@ -145,8 +148,17 @@ def cpu_seconds() -> float:
     return sum(os.times()[:4])
 
 
-def measure(data: str, methods: list[str]) -> Iterator[dict[str, Any]]:
-    """Measure methods on a data set."""
+def identity(method: str, samples: Samples, study: Study) -> str:
+    """Short hash of what a row is computed from: samples, outer folds and metric, and the draft itself."""
+    digest = hashlib.sha256(json.dumps([str(label) for label in samples.y]).encode() + samples.X.tobytes())
+    for fold in study.plan.outer:
+        digest.update(fold.train.tobytes() + fold.test.tobytes())
+    digest.update((study.config.evaluation.metric if method in SCRIPTS else study.config.hash).encode())
+    return digest.hexdigest()[:12]
+
+
+def measure(data: str, methods: list[str], known: Mapping[tuple[str, str], Any]) -> Iterator[dict[str, Any]]:
+    """Measure methods on a data set, unless a known row is of the same."""
     with tempfile.TemporaryDirectory() as folder, inside(Path(folder)), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of columns that are constant in a fold, and of LinearSVC's iterations
         samples = write(data, Path(folder))
@@ -159,7 +171,9 @@ def measure(data: str, methods: list[str]) -> Iterator[dict[str, Any]]:
         common = {"data": data, "half": "looked at" if DATA_SETS[data].looked_at else "held back", **facts(samples)}
         common |= {"telling": len(samples.telling) or "", "metric": metric, "ratio": round(ratio, 4)}
         for method in methods:
-            started = cpu_seconds()
+            of, started = identity(method, samples, study), cpu_seconds()
+            if known.get((data, method), {}).get("of") == of:
+                continue
             if method in SCRIPTS:
                 found, spent = scripted(method, samples, folds, metric), 0.0
             else:
@@ -172,6 +186,7 @@ def measure(data: str, methods: list[str]) -> Iterator[dict[str, Any]]:
                 "recovered": recovered,
                 "cpu_seconds": round(spent, 1),
                 "details": found.details,
+                "of": of,
             }
 
 
@@ -183,27 +198,32 @@ def read_rows(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
         return {(row["data"], row["method"]): row for row in csv.DictReader(file)}
 
 
+def write_rows(rows: list[dict[str, Any]]) -> None:
+    """Write the rows in the order of the data sets and methods, and their table."""
+    methods = ["draft", *SCRIPTS]
+    rows.sort(key=lambda row: (list(DATA_SETS).index(row["data"]), methods.index(row["method"])))
+    with atomic_write(HERE / "results.csv") as file, file.open("w", newline="", encoding="utf-8") as lines:
+        writer = csv.DictWriter(lines, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    write_table(rows, HERE / "table.md")
+
+
 def main() -> None:
     """Measure what is asked for, write the rows and the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", choices=("looked-at", "held-back"), help="one half of the data sets (default: both)")
     parser.add_argument("--data", nargs="+", choices=DATA_SETS, metavar="NAME", help="data sets")
     parser.add_argument("--methods", nargs="+", choices=("draft", *SCRIPTS), default=["draft", *SCRIPTS])
+    parser.add_argument("--anew", action="store_true", help="measure again what is there")
     arguments = parser.parse_args()
     halves = {"looked-at": LOOKED_AT, "held-back": HELD_BACK, None: DATA_SETS}
     rows = read_rows(HERE / "results.csv")
     for data in arguments.data or halves[arguments.half]:
-        started = time.perf_counter()
-        for row in measure(data, arguments.methods):
+        for row in measure(data, arguments.methods, {} if arguments.anew else rows):
             rows[data, row["method"]] = row
             print(data, row["method"], row["scores"], row["recovered"], row["cpu_seconds"], row["details"], flush=True)
-        ordered = sorted(rows.values(), key=lambda row: list(DATA_SETS).index(row["data"]))
-        with (HERE / "results.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(ordered)
-        write_table(ordered, HERE / "table.md")
-        print(f"{data}: {time.perf_counter() - started:.0f} s", flush=True)
+            write_rows(list(rows.values()))
 
 
 if __name__ == "__main__":

@@ -25,7 +25,8 @@ class SiteHarmoniser(TransformerMixin, BaseEstimator):
     by the estimates of the training samples.
 
     W. E. Johnson, C. Li and A. Rabinovic, "Adjusting batch effects in microarray expression data using empirical
-    Bayes methods", Biostatistics 8, 2007, equations 3.1 and 3.2, without covariates.
+    Bayes methods", Biostatistics 8, 2007, equations 3.1 and 3.2, without covariates: where sites differ in their
+    classes, a part of the difference between the classes is taken out with that between the sites.
     """
 
     sites_: FloatArray

@@ -144,7 +144,7 @@ class Profile(StudyDisplay):
 
 def linear_coefficients(model: Any, n_features: int) -> tuple[FloatArray, list[Any]] | None:
     """Find the coefficients of the method, and their classes, in a fitted pipeline of a scaler, the method and more."""
-    waiting: list[Any] = [model.steps[1][1]]
+    waiting: list[Any] = [model.steps[:2][-1][1] if hasattr(model, "steps") else model]
     while waiting:
         estimator = waiting.pop(0)
         values = getattr(estimator, "coef_", None)

@@ -155,7 +155,7 @@ every_file = pytest.mark.parametrize("make", [*TABLES, *ARRAYS], ids=lambda make
 
 #: Few configurations, in this process.
 SPACES = {
-    "linear_svm": {"C": [0.03]},
+    "linear_svm": {"C": [0.03], "penalty": ["l1", "l2"]},
     "smr": {"alpha": [0.03], "rank": [2]},
     "smml": {"gamma1": [0, 0.01], "gamma2": [0.01, 0.03]},
 }
