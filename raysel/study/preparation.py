@@ -28,9 +28,10 @@ def preparation_of(config: StudyConfig, dataset: Dataset) -> Preparation | None:
     """Return the unfitted preparation of ``dataset.prepare``, of each task its own; None without steps."""
     sections: dict[str, DatasetConfig | TaskConfig] = {task.name: task for task in config.dataset.tasks or ()}
     sites = [step["harmonise"]["site"] for step in config.dataset.prepare if "harmonise" in step]
-    if dataset.groups is not None and sites and sites[0] not in dataset.feature_names:
+    missing = [site for site in sites if site not in dataset.feature_names]
+    if dataset.groups is not None and missing:
         raise ConfigError(
-            f"dataset.prepare: harmonise: the data have no column {sites[0]} beside the groups. It needs training "
+            f"dataset.prepare: harmonise: the data have no column {missing[0]} beside the groups. It needs training "
             "samples of every site, and cv.groups keeps those of a site in one fold: leave cv.groups out for a score "
             "on the same sites, or harmonise for one on others."
         )
