@@ -68,12 +68,12 @@ def copy(tmp_path_factory) -> Path:
 @contextmanager
 def source_in(package: Path) -> Iterator[None]:
     """Take raysel's source from a folder."""
-    for cached in (identity._own_modules, identity._imports, identity._own_hash):
+    for cached in (identity._own_modules, identity._own_module):
         cached.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(identity, "_package", lambda: package)
         yield
-    for cached in (identity._own_modules, identity._imports, identity._own_hash):
+    for cached in (identity._own_modules, identity._own_module):
         cached.cache_clear()
 
 
@@ -125,10 +125,10 @@ def test_docstrings_and_formatting_do_not_count(tmp_path):
         "def f(x):\n    return (x, 1)\n",
     ):
         (tmp_path / "module.py").write_text(text)
-        found.add(identity._source_hash(tmp_path / "module.py"))
+        found.add(identity._hash(identity._tree(tmp_path / "module.py")))
     assert len(found) == 1
     (tmp_path / "module.py").write_text("def f(x):\n    return (x, 2)\n")
-    assert identity._source_hash(tmp_path / "module.py") not in found
+    assert identity._hash(identity._tree(tmp_path / "module.py")) not in found
 
 
 def test_the_modules_are_there_and_of_the_counted_packages():
