@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -145,18 +146,21 @@ class _ClassCurves(StudyDisplay):
             parts.append(shown if self.n_classes == 1 else f"{short(name, 24)}: {shown}")
         return "; ".join(parts)
 
-    def _curves(self) -> Iterator[tuple[str, str, FloatArray, FloatArray]]:
-        for name, each in self.samples.items():
-            for one in (*(each if self.draws_folds else ()), _pooled(each)):
-                if one.has_both:
-                    yield name, one.of, *self.points(one.truth, one.score)
+    @cached_property
+    def _curves(self) -> Sequence[tuple[str, str, FloatArray, FloatArray]]:
+        return [
+            (name, one.of, *self.points(one.truth, one.score))
+            for name, each in self.samples.items()
+            for one in (*(each if self.draws_folds else ()), _pooled(each))
+            if one.has_both
+        ]
 
     def frame(self) -> pd.DataFrame:
         head = "label" if self.has_labels else "class"
         x, y = self.axes
         rows = [
             pd.DataFrame({head: name, "samples": of, x.replace(" ", "_"): a, y.replace(" ", "_"): b})
-            for name, of, a, b in self._curves()
+            for name, of, a, b in self._curves
         ]
         return pd.concat(rows, ignore_index=True)
 
@@ -165,7 +169,7 @@ class _ClassCurves(StudyDisplay):
 
     def draw(self, ax: Axes) -> None:
         colours = dict(zip(self.samples, _COLOURS, strict=False))
-        for name, of, x, y in self._curves():
+        for name, of, x, y in self._curves:
             bold: Any = {"linewidth": 2.0, "label": short(name, 24), "zorder": 3} if of == "pooled" else {}
             style: Any = {"linewidth": 0.8, "alpha": 0.45, **bold}
             self.draw_curve(ax, x, y, color=colours[name], **({**style, "alpha": 1.0} if bold else style))

@@ -36,6 +36,7 @@ _DRAWING: Any = {
     "ytick.labelsize": SMALL,
     "legend.fontsize": SMALL,
 }
+_DPI = 150  # dots per inch of a PNG
 #: Text stays text (searchable, editable) in SVG and PDF; ids in SVG are random unless their hash has a fixed salt.
 _WRITING = {"svg.hashsalt": "raysel", "svg.fonttype": "none", "pdf.fonttype": 42, "savefig.facecolor": "white"}
 #: Metadata without date.
@@ -245,7 +246,7 @@ def _write_head(area: SubFigure, size: tuple[float, float], title: str, lines: S
 
 
 def write_figure(figure: Figure, path: str | Path) -> Path:
-    """Write a figure as PNG (150 dots per inch), SVG or PDF; the same figure gives the same bytes.
+    """Write a figure as PNG, SVG or PDF; the same figure gives the same bytes.
 
     Text stays text in SVG and PDF. Letters that the font lacks are taken from another installed font if one has them.
     """
@@ -255,8 +256,17 @@ def write_figure(figure: Figure, path: str | Path) -> Path:
     settings: Any = _WRITING | {"font.sans-serif": [families[0], *_more_fonts(figure), *families[1:]]}
     with rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from font")  # no installed font has the letter
-        figure.savefig(image, format=kind, dpi=150, metadata=_METADATA[kind])
+        lay_out(figure)
+        figure.savefig(image, format=kind, dpi=_DPI, metadata=_METADATA[kind])
     return write_result(path, image.getvalue())
+
+
+def lay_out(figure: Figure) -> None:
+    """Place the parts of a figure once for all its files; `savefig` would draw the figure twice for each."""
+    if engine := figure.get_layout_engine():
+        figure.set_dpi(_DPI)
+        engine.execute(figure)
+        figure.set_layout_engine(None)
 
 
 def _more_fonts(figure: Figure) -> list[str]:

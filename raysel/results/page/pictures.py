@@ -11,7 +11,7 @@ from matplotlib import rc_context
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from raysel.results.displays.display import Display
+from raysel.results.displays.display import Display, lay_out
 from raysel.results.displays.drawing import BLUE, OUTLINE, WARNING
 from raysel.results.displays.registry import displays_of
 from raysel.results.page.contents import Picture, csv_download, printable
@@ -30,8 +30,8 @@ def picture(display: Display) -> Picture:
         table = display.frame()
         rows = table.astype(object).where(table.notna(), None).itertuples(index=False, name=None)
         data = csv_download(f"{display.table}.csv", list(table.columns), rows, rest=display.whole_table)
-    svg = inline_svg(display.figure(), display.key, display.caption)
-    return Picture(svg, display.caption, data, display.on_white)
+    caption = display.caption
+    return Picture(inline_svg(display.figure(), display.key, caption), caption, data, display.on_white)
 
 
 _SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
@@ -52,6 +52,7 @@ def inline_svg(figure: Figure, key: str, description: str) -> str:
     with rc_context({"svg.hashsalt": key, "svg.fonttype": "none"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the browser has other fonts
         metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        lay_out(figure)
         figure.savefig(text, format="svg", metadata=metadata, transparent=True)
     root = ET.fromstring(printable(text.getvalue()))  # noqa: S314 - what matplotlib has just written
     width, height = (float(side) for side in root.attrib["viewBox"].split()[2:])
