@@ -227,7 +227,7 @@ def _add_words(node: ast.AST, words: list[str]) -> None:
     """Describe a node and those below it as `ast.dump` does, in a quarter of its time, which each study waits for."""
     words.append(type(node).__name__)
     for name in node._fields:
-        value = getattr(node, name, None)
+        value: Any = getattr(node, name, None)
         if name == "body" and isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             value = value[1:]
         for item in value if isinstance(value, list) else (value,):
