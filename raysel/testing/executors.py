@@ -146,10 +146,11 @@ def _key(line: Mapping[str, Any]) -> str:
 
 
 def _failures_are_recorded(make: MakeExecutor) -> None:
-    """A trial that fails has the error of each fold, and the others are computed."""
+    """A trial that fails has the error of each fold, and the others have the numbers of the serial executor."""
     with tempfile.TemporaryDirectory() as folder:
         study = _study(Path(folder), STUDIES["failing"])
         actual = run_by(make(study), study, Path(folder, "run"))
+    require_same_study(actual, _reference(STUDIES["failing"])[0])
     by_zeta = {record["params"]["zeta"]: record for record in actual.trials.values()}
     require(by_zeta[1e-10]["status"] == "finished", f"a good trial is {by_zeta[1e-10]['status']}.")
     require(by_zeta[1e300]["status"] == "failed", f"a trial that raises is {by_zeta[1e300]['status']}.")
