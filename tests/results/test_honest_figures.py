@@ -145,6 +145,7 @@ def test_a_search_cut_by_its_time_is_marked_and_its_manifest_recreates_it(here, 
 
     # The command of the manifest, in any directory.
     upload_nothing(monkeypatch)
+    monkeypatch.setattr("raysel.results.page.report.write_final_report", lambda _: None)
     (here / "elsewhere").mkdir()
     monkeypatch.chdir(here / "elsewhere")
     command = shlex.split(manifest["command"])

@@ -58,7 +58,7 @@ def test_neither_workers_nor_order_nor_copies_change_a_bit(tmp_path, digits, mon
 def test_scrambled_test_samples_leave_their_folds_choice_as_it_was(tmp_path, digits):
     study = make_study(digits, solver__params={"max_iter": 4})
     (tmp_path / "plan.json").write_text(json.dumps(study.plan.to_json()))
-    records, refits, _ = run_on_ray(study, tmp_path / "honest")
+    records, refits, _ = run_serially(study, tmp_path / "honest")
 
     data, fold = study.dataset, study.plan.folds[0]
     X, y = data.X.copy(), data.y.copy()

@@ -432,7 +432,6 @@ def expected_failures(_):
         NestedSearch(LogisticRegression(), {"C": [0.1, 1.0]}, outer=2, inner=2),
         NestedSearch(LinearSVC(), {"C": [0.1, 1.0]}, outer=2, inner=2, n_features=[1, 2], judge="knn"),
         NestedSearch(Ridge(), {"alpha": [0.1, 1.0]}, outer=2, inner=2, metric="r2"),
-        NestedSearch(make_pipeline(SimpleImputer(), LogisticRegression()), outer=2, inner=2),
     ],
     expected_failed_checks=expected_failures,
 )
