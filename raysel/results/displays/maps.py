@@ -315,8 +315,8 @@ class ScoreMaxima(RankingPanel):
     @property
     def caption(self) -> str:
         return (
-            f"Highest score of the features{self._of} in {self.ranking.source} at each place of two axes, over all "
-            "other axes; outlined: places of its best features."
+            f"Highest score of the features{self._of} in {self.ranking.source} at each place of two axes, the first down "
+            "and the second across, over all other axes; outlined: places of its best features."
         )
 
     @property
@@ -329,12 +329,12 @@ class ScoreMaxima(RankingPanel):
         height, width = (max(scores.shape[pair[i]] for pair in pairs) for i in (0, 1))
         across = min(len(pairs), _MOST_TILES)
         above = max(2, math.ceil(_TITLE * across * (width + 1) / _LARGEST[0]))
-        shape = (math.ceil(len(pairs) / across) * (height + above), across * (width + 2) - 2)
+        shape = (math.ceil(len(pairs) / across) * (height + above), across * (width + 2) - 1)
         places, highest, best = np.full(shape, -1), np.zeros(shape), np.zeros(shape, dtype=bool)
         titles = []
         for i, (first, second) in enumerate(pairs):
             others = tuple(axis for axis in range(scores.ndim) if axis not in (first, second))
-            top, left = i // across * (height + above) + above, i % across * (width + 2)
+            top, left = i // across * (height + above) + above, i % across * (width + 2) + 1
             cells = np.s_[top : top + scores.shape[first], left : left + scores.shape[second]]
             places[cells], highest[cells], best[cells] = 0, scores.max(axis=others), selected.any(axis=others)
             middle = left + (scores.shape[second] - 1) / 2
