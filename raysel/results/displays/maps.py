@@ -315,8 +315,8 @@ class ScoreMaxima(RankingPanel):
     @property
     def caption(self) -> str:
         return (
-            f"Highest score of the features{self._of} in {self.ranking.source} at each place of two axes, the first down "
-            "and the second across, over all other axes; outlined: places of its best features."
+            f"Highest score of the features{self._of} in {self.ranking.source} at each place of two axes, the first "
+            "down and the second across, over all other axes; outlined: places of its best features."
         )
 
     @property
