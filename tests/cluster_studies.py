@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
-from small_studies import raw_config, timeless, write_digits
+from small_studies import raw_config, run_offline, timeless, write_digits
 
 #: A method of the user's own, in the folder of the study. Where the file is, 15 fits begin and the others wait: of the
 #: trials that run, two at once and with 6 fits each, one or two end.
@@ -32,19 +34,14 @@ class Held(SMR):
                 time.sleep(0.05)
         yield from super()._updates(X, y, prepared)
 """
-_SPACE = {"alpha": [0.01, 0.03, 0.1, 0.3], "rank": [1, 2]}
-#: Computes the study in this process, without MLflow and without waiting.
-_ALONE = """
+#: The module ``sitecustomize`` by which ``python -m raysel.tune`` uploads and reports nothing.
+_BARE = f"""
 import sys
-from pathlib import Path
-import yaml
-sys.path.insert(0, "{tests}")
-sys.path.insert(0, "")
-import held
-from small_studies import run_offline
-held.HOLD = "/nowhere"
-run_offline(yaml.safe_load(Path("study.yaml").read_text()), Path("{folder}"))
+if "raysel.tune" in sys.orig_argv:
+    sys.path.append("{Path(__file__).parent}")
+    import bare_process
 """
+_SPACE = {"alpha": [0.01, 0.03, 0.1, 0.3], "rank": [1, 2]}
 
 
 def write_study(work: Path, hold: Path) -> None:
@@ -55,9 +52,24 @@ def write_study(work: Path, hold: Path) -> None:
     (work / "held.py").write_text(_METHOD.format(hold=hold), encoding="utf-8")
 
 
-def alone_script(folder: Path) -> str:
-    """Return Python code that computes the study in one process, in the folder of the study."""
-    return _ALONE.format(tests=Path(__file__).parent, folder=folder)
+def bare_commands(folder: Path, more: str = "") -> str:
+    """Write what makes commands upload and report nothing, and more, and return their PYTHONPATH."""
+    folder.mkdir(exist_ok=True)
+    (folder / "sitecustomize.py").write_text(_BARE + more, encoding="utf-8")
+    return f"{Path(__file__).parents[1]}:{folder}"
+
+
+def run_alone(work: Path, folder: Path) -> None:
+    """Compute the study in this process, which may have no method of another study, without waiting."""
+    sys.modules.pop("held", None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(work)
+        patch.chdir(work)
+        patch.setattr("held.HOLD", "/nowhere")
+        patch.setattr("raysel.results.page.report.write_final_report", lambda _: None)
+        raw = yaml.safe_load(Path("study.yaml").read_text(encoding="utf-8"))
+        run_offline(raw, folder)
+    del sys.modules["held"]
 
 
 def records(study: Path) -> list[dict[str, Any]]:

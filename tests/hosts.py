@@ -26,6 +26,17 @@ _SBIN = "/usr/sbin:/sbin"
 #: First process of a host: it waits, and lets the kernel reap the processes whose parents have ended.
 _INIT = "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN); print(flush=True)\nwhile True: signal.pause()"
 
+#: ``ray start`` without what no test uses: the import of Ray Serve, the API server and modules of the dashboard.
+_RAY_START = """
+import sys
+import ray._private.node, ray._private.utils
+sys.modules["ray.serve"] = None
+ray._private.node.Node.start_api_server = lambda *_, **__: None
+ray._private.utils.get_dashboard_dependency_error = lambda: ImportError("left out")
+from ray.scripts.scripts import start
+start()
+"""
+
 
 def need_hosts() -> None:
     """Skip the test, and say what is missing, where hosts cannot be made."""
@@ -171,11 +182,12 @@ class Host:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment of the host's commands: nothing of the tests' but language and threads."""
-        kept = ("LANG", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "RAYSEL_DATA")
+        """Environment of the host's commands: of the tests' the language, and what makes their numbers the same."""
+        kept = ("LANG", "OPENBLAS_CORETYPE", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "RAYSEL_DATA")
         own = {name: os.environ[name] for name in kept if name in os.environ}
         # The code of this repository, as if it were installed on the host.
-        return own | {"PATH": self._path, "HOME": str(self.home), "PYTHONPATH": str(REPOSITORY), "USER": "root"}
+        own |= {"PATH": self._path, "HOME": str(self.home), "PYTHONPATH": str(REPOSITORY), "USER": "root"}
+        return own | {"RAY_prestart_worker_first_driver": "0"}  # no study uses those that Ray starts in advance
 
     def _command(self, script: str) -> list[str]:
         return ["nsenter", f"--target={self._init}", "--all", f"--wd={self.home}", "bash", "-c", script]
@@ -199,6 +211,12 @@ class Host:
                 start_new_session=True,
                 env=self.environment | environment,
             )
+
+    def start_ray(self, *options: str, **environment: str) -> None:
+        """Start a node of Ray with one CPU; it waits for its servers as long as a busy machine needs."""
+        script = shlex.join(["python", "-c", _RAY_START, f"--node-ip-address={self.address}", *options])
+        few = "--num-cpus=1 --object-store-memory=100000000 --include-log-monitor=false --disable-usage-stats"
+        self.run(f"{script} {few}", timeout=300, RAY_raylet_start_wait_time_s="240", **environment)
 
     def cut(self) -> None:
         """Take the host off the network; its processes go on."""

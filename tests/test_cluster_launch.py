@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
-from cluster_studies import alone_script, ends, ranking, runs_in_store, trials, wait_for, write_study
+from cluster_studies import ends, ranking, run_alone, runs_in_store, trials, wait_for, write_study
 from hosts import REPOSITORY, Host, Network
 
 pytestmark = pytest.mark.slow
@@ -68,19 +68,11 @@ def _filled_in(network: Network, head: Host, worker: Host) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def alone(cluster: SimpleNamespace) -> Iterator[Callable[[], Path]]:
-    """The study on the user's machine, in one process, with no more environment than a login has, once it has ended."""
-    folder = cluster.user.home / "alone"
-    script = alone_script(folder)
-    log = cluster.work.parent / "alone.log"
-    running = cluster.user.start(f"env -C {cluster.work} python -c {shlex.quote(script)}", log)
-
-    def ended() -> Path:
-        assert running.wait(400) == 0, log.read_text()
-        return folder
-
-    yield ended
-    running.kill()
+def alone(cluster: SimpleNamespace) -> Path:
+    """The study in one process, outside the hosts."""
+    folder = cluster.network.folder / "alone"
+    run_alone(cluster.work, folder)
+    return folder
 
 
 def lines_of_the_guide(cluster: SimpleNamespace) -> dict[str, str]:
@@ -136,6 +128,8 @@ def test_the_lines_of_the_guide_start_a_study_and_go_on_with_it(cluster, alone):
     join = "from raysel.execution.ray.head import check_cluster; check_cluster('127.0.0.1:6379')"
     assert "asks for a token" in cluster.head.run(f'RAY_AUTH_MODE=disabled python -c "{join}" 2>&1', check=False).stdout
 
+    # From here on one trial at a time: each worker process imports for seconds.
+    tracked += " --set search.max_concurrent=1"
     # The user's tunnel to the dashboard, which listens on the head's loopback only, stays open beside the job.
     tunnel = cluster.user.start(typed["ssh -N"].removesuffix("&"), cluster.log)
     wait_for("the tunnel", lambda: "127.0.0.1:8265" in cluster.user.run("ss -ltn").stdout)
@@ -152,19 +146,19 @@ def test_the_lines_of_the_guide_start_a_study_and_go_on_with_it(cluster, alone):
     assert any("trials" in line for line in own)
     assert not {"\r", "\x1b"} & set("".join(own))
     assert len(own) < 60
-    assert len(trials(study)) < len(trials(alone()))
+    assert len(trials(study)) < len(trials(alone))
 
     cluster.hold.unlink()
     (study.parent / ".venv").symlink_to(sys.prefix)
     login = f"source ~/.bashrc; cd {study.parent}"  # nsenter is no login
     cluster.head.run(f"{login}; {typed['--address HEAD:6379']} {tracked} --resume study", timeout=400)
     assert ends(study) == ["interrupted"] * 2 + ["finished"]
-    assert trials(study) == trials(alone())
-    assert ranking(study) == ranking(alone())
+    assert trials(study) == trials(alone)
+    assert ranking(study) == ranking(alone)
     tunnel.kill()
     tunnel.wait()
     cluster.user.run(in_work(f"ray rsync-down {CLUSTER} '~/raysel-work/study/' results"))
-    assert trials(folder / "results") == trials(alone())
+    assert trials(folder / "results") == trials(alone)
     runs, states = runs_in_store(store)
     assert set(runs.values()) == {1}
     assert len(runs) == len(trials(study)) + N_FOLDS + 1

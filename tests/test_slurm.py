@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from cluster_studies import alone_script, ends, ranking, trials, wait_for, write_study
+from cluster_studies import bare_commands, ends, ranking, run_alone, trials, wait_for, write_study
 from hosts import REPOSITORY, Network
 
 pytestmark = pytest.mark.slow
@@ -70,7 +70,6 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]
         work = folder / "work"
         work.mkdir()
         write_study(work, folder / "hold")
-        (work / "alone.py").write_text(alone_script(work / "alone"), encoding="utf-8")
         script = SCRIPT.read_text(encoding="utf-8")
         for line, filled_in in {
             "source .venv/bin/activate": f"source {Path(sys.prefix)}/bin/activate",
@@ -80,8 +79,10 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]
             script = script.replace(line, filled_in)
         (work / "slurm.sh").write_text(script, encoding="utf-8")
 
+        environment = {"SLURM_CONF": str(settings), "PYTHONPATH": bare_commands(folder / "bare")}
+
         def run(command: str, timeout: float = 400) -> str:
-            return first.run(f"cd {work} && {command}", timeout=timeout, SLURM_CONF=str(settings)).stdout
+            return first.run(f"cd {work} && {command}", timeout=timeout, **environment).stdout
 
         try:
             yield SimpleNamespace(run=run, work=work, hold=folder / "hold")
@@ -109,8 +110,8 @@ def test_a_cancelled_study_is_submitted_again_and_gives_the_numbers_of_one_machi
     assert "kept; resume with: sbatch conf/cluster/slurm.sh study.yaml --resume out\n" in said()
 
     slurm.hold.unlink()
-    job = slurm.run("sbatch --parsable slurm.sh study.yaml --resume out").strip()
-    slurm.run("python alone.py")
+    job = slurm.run("sbatch --parsable --nodes=1 slurm.sh study.yaml --resume out").strip()
+    run_alone(slurm.work, slurm.work / "alone")
     # Not `sbatch --wait`, which asks ever more rarely, at last every ten seconds.
     wait_for(said, lambda: "JobState=COMPLETED" in slurm.run(f"scontrol show job {job}"), 400, every=1)
     assert 0 < n_first < len(trials(study))

@@ -33,7 +33,7 @@ srun --kill-on-bad-exit=1 bash -c "
     if [ \$SLURM_PROCID = 0 ]; then
         exec ray start --head --node-ip-address=$address --port=$port --include-dashboard=false $options
     fi
-    until ray health-check --address=$address:$port 2>/dev/null; do sleep 1; done
+    until (: >/dev/tcp/$address/$port) 2>/dev/null; do sleep 1; done
     exec ray start --address=$address:$port $options" >"$log" 2>&1 &
 ray=$!
 n_nodes="import ray; ray.init('$address:$port', logging_level='ERROR', log_to_driver=False); print(len(ray.nodes()))"

@@ -244,6 +244,7 @@ def test_a_trial_over_its_time_is_ended(tmp_path, monkeypatch):
             "space": {"max_iter": [2, ENDLESS["params"]["max_iter"]]},
         },
         search__trial_timeout=20.0,
+        cv__final=False,
     )
     assert main(["few.yaml", "--output", "study", "--set", "search.trial_timeout=1.0"]) == 0
     trials = {r["params"]["max_iter"]: r for r in journal(tmp_path / "study") if r["kind"] == "trial"}

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from cluster_studies import bare_commands
 from small_studies import ENDLESS, raw_config, run_offline, write_digits, write_yaml
 
 from raysel.tracking.journal import read_journal
@@ -74,9 +75,9 @@ def test_a_full_disk_stops_a_study_that_goes_on_when_there_is_room(tmp_path, mon
         space = {"alpha": [0.01, 0.02, 0.05], "rank": [1, 2]}
         write_yaml(tmp_path / "few.yaml", solver__params={"max_iter": 200, "tol": 0.0}, solver__space=space)
         study, filler = small / "study", small / "filler"
-        process = subprocess.Popen(
-            [*TUNE, "few.yaml", "--output", str(study)], cwd=tmp_path, stderr=subprocess.PIPE, text=True
-        )
+        environment = {**os.environ, "PYTHONPATH": bare_commands(tmp_path / "bare")}
+        command = [*TUNE, "few.yaml", "--output", str(study)]
+        process = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
         while process.poll() is None and not trials(study):
             time.sleep(0.02)
         with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
@@ -117,11 +118,13 @@ class Slow(LinearSVC):
 DRIVER = """
 import json, sys
 from pathlib import Path
+import bare_process
 from small_studies import run_offline
 run_offline(json.loads(Path("study.json").read_text()), Path("study"))
 """
 
 
+@pytest.mark.usefixtures("without_report")
 def test_a_stopped_driver_fails_no_trial(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)

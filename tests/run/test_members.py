@@ -171,8 +171,12 @@ def test_a_directory_that_is_not_empty_is_left_alone(finished, here):
 
 ON_RAY = """
 import signal, sys
-import ray
+import bare_process, ray
 from raysel import run_comparison
+from raysel.run import members
+from small_studies import NoUpload
+members.MLflowUploader, members.export_comparison = NoUpload, lambda *_: None
+members.write_comparison_report = lambda _: None
 def own(*_): pass
 signal.signal(signal.SIGTERM, own)
 started, init = [], ray.init
@@ -185,12 +189,14 @@ print("ray.air.integrations.mlflow" in sys.modules, "mlflow" in sys.modules)
 
 @pytest.mark.slow
 def test_ray_is_started_once_for_all_members_and_leaves_the_process_as_it_was(finished, here):
-    write_comparison_config(here / "ray.yaml", search={"max_concurrent": 2})
+    write_comparison_config(here / "ray.yaml", search={"max_concurrent": 1})
     token = here / ".ray/auth_token"
     token.parent.mkdir()
     token.write_text("a" * 64)
     token.chmod(0o644)  # as Ray made it in an earlier session
-    environment = {name: value for name, value in os.environ.items() if name != "RAY_AUTH_MODE"} | {"HOME": str(here)}
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    own = {"HOME": str(here), "PYTHONPATH": path}
+    environment = {name: value for name, value in os.environ.items() if name != "RAY_AUTH_MODE"} | own
     command = [sys.executable, "-c", ON_RAY]
     done = subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["1", "False", "True", "False", "False"], done.stderr

@@ -16,7 +16,7 @@ import pytest
 from network_files import network_folder, signs_of_life
 from small_studies import raw_config, run_offline, write_digits
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_report")]
 
 #: Solver whose fits take as long as the environment says, and a command that runs or resumes a study with it, without
 #: MLflow.
@@ -31,6 +31,7 @@ class Slow(LinearSVC):
 DRIVER = """
 import json, sys
 from pathlib import Path
+import bare_process
 from raysel.config import config_from_dict
 from raysel.core.errors import RayselError
 from raysel.run import course as runner

@@ -138,9 +138,9 @@ def main() -> None:
         same_runs_as(last, after)
         one, other = result(calm / "study"), result(study)
         different = [key for key in one if one[key] != other[key]]
-        expected = set(runs(calm))
-        if different or set(after) != expected:
-            raise SystemExit(f"different: {different}, runs missing or too many: {set(after) ^ expected}")
+        states, expected = ({(key, run[1]) for key, run in of.items()} for of in (after, runs(calm)))
+        if different or states != expected:
+            raise SystemExit(f"different: {different}, runs missing, too many or of another state: {states ^ expected}")
         print(
             f"{killed} kills: the same trials, refits, scores, ranking and picture to the last bit, {len(after)} runs"
         )

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pyarrow.fs
 import pytest
@@ -30,8 +31,10 @@ from raysel.study.definition import Study
 pytestmark = pytest.mark.slow
 
 #: The command on a file, whose six trials start a second apart so that a signal finds some ended and some to come.
-SLOW_STUDY = """
-import time
+SLOW_STUDY = f"""
+import sys, time
+sys.path.append("{Path(__file__).parents[2]}")
+import bare_process
 from raysel import tune
 from raysel.core.storage import mirror
 from raysel.execution.trial_plan import TrialPlan

@@ -19,54 +19,72 @@ from raysel.tracking.journal import read_journal
 
 pytestmark = pytest.mark.slow
 
+#: A method of the user's own, with a module beside it, on one of another package that registers it by an entry point.
 METHODS = """
 import helpers
-from sklearn.svm import LinearSVC
+from raysel.base.registry import solver_class
 
-class Mine(LinearSVC):
-    def fit(self, X, y):
+class Mine(solver_class("class_spread")):
+    def _updates(self, X, y, prepared):
         helpers.note()
-        return super().fit(X, y)
+        yield from super()._updates(X, y, prepared)
 
 class Held(Mine):
-    def fit(self, X, y):
+    def _updates(self, X, y, prepared):
         helpers.wait()
-        return super().fit(X, y)
+        yield from super()._updates(X, y, prepared)
 """
+#: Each host computes one whole trial, of six fits; the fits of its second wait.
 HELPERS = """
 import os, sys, time
+from pathlib import Path
+RAN = Path("/tmp/ran")
+def computes():
+    return "default_worker" in sys.argv[0]  # not the driver, which tries a fit before
 def wait():
-    if "worker" in sys.argv[0]:  # not in the driver, which tries a fit before
-        time.sleep(600)
+    while computes() and RAN.exists() and len(RAN.read_text().splitlines()) > 8:
+        time.sleep(1)
 def note():
-    import raysel
-    with open("/tmp/ran", "a") as file:
-        threads = os.environ.get("OPENBLAS_NUM_THREADS")
-        file.write(f"{raysel.__file__} {__file__} {threads} {os.environ.get('MKL_CBWR')}\\n")
+    import raysel, raysel_sample
+    if computes():
+        with RAN.open("a") as file:
+            threads = os.environ.get("OPENBLAS_NUM_THREADS")
+            names = raysel.__file__, __file__, raysel_sample.__file__
+            file.write(f"{' '.join(names)} {threads} {os.environ.get('MKL_CBWR')}\\n")
 """
-#: Runs studies in one session of Ray, without MLflow; prints the error of one that cannot run.
+#: Runs a study in a session of Ray for each word, which says whether mixed versions are allowed, without MLflow; prints
+#: the error of one that cannot run.
 DRIVER = """
 import json, sys
 from pathlib import Path
 from raysel.config import config_from_dict
 from raysel.core.errors import RayselError
-from raysel.run.launch import joined, slots
-from raysel.run.launch import make_executor
+from raysel.run.launch import joined, make_executor, slots
 from raysel.study.definition import Study
 from raysel.testing.checks import run_by
-address, mixed, folder = sys.argv[1], sys.argv[2] == "mixed", Path(sys.argv[3])
-studies = [Study.prepare(config_from_dict(raw)) for raw in json.loads(Path(sys.argv[4]).read_text())]
+address, folder, file, *words = sys.argv[1:]
+study = Study.prepare(config_from_dict(json.loads(Path(file).read_text())))
+for word in words:
+    mixed = word == "mixed"
+    try:
+        with joined([study], address, allow_mixed_versions=mixed) as nodes:
+            print(slots(study, nodes))
+            run_by(make_executor(study, address, allow_mixed_versions=mixed), study, Path(folder, word))
+    except RayselError as error:
+        print(type(error).__name__, error)
+"""
+#: The error of a cluster that this process may not join.
+JOIN = """
+import sys
+from raysel.core.errors import RayselError
+from raysel.execution.ray.head import check_cluster
 try:
-    with joined(studies, address, allow_mixed_versions=mixed) as nodes:
-        print(slots(studies[0], nodes))
-        for study in studies:
-            run_by(make_executor(study, address, allow_mixed_versions=mixed), study, folder / study.config.name)
+    check_cluster(sys.argv[1])
 except RayselError as error:
     print(type(error).__name__, error)
 """
-MINE = {"name": "mine.methods.Mine", "space": {"C": [0.001, 0.01, 0.1, 1.0]}}
-HELD = {**MINE, "name": "mine.methods.Held"}
-PLUGGED = {"name": "class_spread", "space": {"floor": [0.1, 1.0]}}
+HELD = {"name": "mine.methods.Held", "space": {"floor": [0.1, 0.2, 0.5, 1.0, 2.0, 5.0]}}
+MINE = {"name": "mine.methods.Mine", "space": {"floor": [0.1, 1.0]}}
 
 
 class Cluster:
@@ -82,6 +100,7 @@ class Cluster:
             "work/mine/methods.py": METHODS,
             "work/helpers.py": HELPERS,
             "work/driver.py": DRIVER,
+            "work/join.py": JOIN,
             "broken/raysel/__init__.py": "raise ImportError('an old raysel')",
             "other/sitecustomize.py": "import scipy; scipy.__version__ = '1.0.0'",
         }.items():
@@ -92,32 +111,36 @@ class Cluster:
         self.driver_path = f"{REPOSITORY}:{site}"
         for host in (self.head, self.worker):
             host.run("mkdir -p -m 700 ~/.ray && umask 077 && printf %064d 7 > ~/.ray/auth_token")
-        self.start(self.head, f"--head --node-ip-address={self.head.address} --include-dashboard=false", self.broken)
-        self.start(self.worker, f"--address={self.address} --node-ip-address={self.worker.address}", self.broken, True)
+        self.start(self.head, self.broken, "--head", "--include-dashboard=false", "--no-monitor")
+        self.start_node(self.worker, self.broken)
 
-    def start(self, host, arguments, path, hide=False):
-        """Start Ray on a host whose Python finds modules in a path first; it may lack the driver's files."""
-        if hide:
-            host.run(self.hide)
-        options = "--num-cpus=1 --object-store-memory=200000000 --disable-usage-stats"
-        variables = {"PYTHONPATH": str(path), "RAY_AUTH_MODE": "token", "MKL_CBWR": "AVX"}
-        # A busy machine needs longer than the half minute that Ray waits for itself.
-        host.run(f"ray start {arguments} {options}", timeout=300, RAY_raylet_start_wait_time_s="240", **variables)
+    def start(self, host, path, *options):
+        """Start Ray on a host whose Python finds modules in a path first."""
+        host.start_ray(*options, PYTHONPATH=str(path), RAY_AUTH_MODE="token", MKL_CBWR="AVX")
 
-    def study(self, name, solver, **search):
-        return raw_config(self.work / "few.npz", name=name, solver=solver, search=search)
+    def start_node(self, host, path):
+        """Start Ray on a host that lacks the driver's files."""
+        host.run(self.hide)
+        self.start(host, path, f"--address={self.address}")
 
-    def drive(self, *studies, mixed="same", **environment):
-        """Start a driver on the head; return its process and the file of its output."""
-        with tempfile.NamedTemporaryFile(dir=self.folder, suffix=".json", mode="w", delete=False) as file:
-            json.dump(studies, file)
-        log = Path(file.name).with_suffix(".log")
-        command = f"{sys.executable} -u driver.py {self.address} {mixed} {self.folder}/found {file.name}"
+    def run(self, command, **environment):
+        """Start a command on the head, where the driver's files are; return its process and the file of its output."""
+        with tempfile.NamedTemporaryFile(dir=self.folder, suffix=".log", delete=False) as file:
+            log = Path(file.name)
         environment = {"RAY_AUTH_MODE": "token", "PYTHONPATH": self.driver_path, **environment}
-        return self.head.start(f"env --chdir={self.work} {command}", log, **environment), log
+        return self.head.start(f"env --chdir={self.work} {sys.executable} -u {command}", log, **environment), log
+
+    def drive(self, name, solver, *words, environment=(), **changes):
+        """Start a driver."""
+        study = raw_config(self.work / "few.npz", solver=solver, **changes)
+        (self.folder / f"{name}.json").write_text(json.dumps(study))
+        found = self.folder / "found" / name
+        command = f"driver.py {self.address} {found} {self.folder}/{name}.json {' '.join(words)}"
+        return self.run(command, **dict(environment))
 
     def journal(self, name):
-        return list(read_journal(self.folder / "found" / name / "journal.jsonl"))
+        file = self.folder / "found" / name / "journal.jsonl"
+        return list(read_journal(file)) if file.exists() else []
 
 
 @pytest.fixture(scope="module")
@@ -136,12 +159,16 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def driver(cluster):
-    """A driver whose last study waits."""
-    studies = [cluster.study("own", MINE), cluster.study("plugged", PLUGGED)]
-    late = cluster.study("late", HELD, max_concurrent=6)  # trials wait for another node
+    """A driver whose study waits once each node has computed a trial."""
     # The reference is computed in this process, whose processor the variable may name.
     kernels = {name: os.environ[name] for name in ("OPENBLAS_CORETYPE",) if name in os.environ}
-    return cluster.drive(*studies, late, OPENBLAS_NUM_THREADS="1", MKL_CBWR="COMPATIBLE", **kernels)
+    environment = {"OPENBLAS_NUM_THREADS": "1", "MKL_CBWR": "COMPATIBLE", **kernels}
+    # Trials wait for another node.
+    started = cluster.drive("held", HELD, "same", environment=environment, search={"max_concurrent": 6})
+    while len(by_id(cluster.journal("held/same"))) < 2:
+        assert started[0].poll() is None, started[1].read_text()
+        time.sleep(0.1)
+    return started
 
 
 def by_id(records):
@@ -150,13 +177,6 @@ def by_id(records):
 
 def without_times(folds):
     return {name: {k: v for k, v in fold.items() if "seconds" not in k} for name, fold in folds.items()}
-
-
-def wait_for(file, driver):
-    process, log = driver
-    while not file.exists():
-        assert process.poll() is None, log.read_text()
-        time.sleep(0.1)
 
 
 def ended(driver):
@@ -169,37 +189,31 @@ def ended(driver):
 def test_code_plugins_and_threads_reach_nodes_that_lack_them(cluster, driver, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(cluster.work)
     monkeypatch.syspath_prepend(cluster.folder / "site")
-    expected = {}
-    for name, solver in (("own", MINE), ("plugged", PLUGGED)):
-        study = make_study(cluster.work / "few.npz", name=name, solver=solver)
-        expected[name], _, _ = run_serially(study, tmp_path / name)
-    wait_for(cluster.folder / "found/late/journal.jsonl", driver)
-    for name, here in expected.items():
-        there = by_id(cluster.journal(name))
-        assert there.keys() == here.keys()
-        for id_, record in here.items():
-            assert without_times(there[id_]) == without_times(json.loads(json.dumps(record["folds"])))
-    assert "Slots(n=2, where='the cluster, which has 2 nodes now')" in driver[1].read_text()
-    ran = cluster.worker.run("sort -u /tmp/ran").stdout.split()
-    assert "py_modules_files" in ran[0]
-    assert "py_modules_files" in ran[1]
-    assert ran[2:] == ["1", "COMPATIBLE"]
+    expected, _, _ = run_serially(make_study(cluster.work / "few.npz", solver=HELD), tmp_path / "here")
     for name in ("mine.methods", "mine", "helpers", "raysel_sample"):
         sys.modules.pop(name, None)
+    found = by_id(cluster.journal("held/same"))
+    assert len(found) == 2
+    for id_, folds in found.items():
+        assert without_times(folds) == without_times(json.loads(json.dumps(expected[id_]["folds"])))
+    assert "Slots(n=2, where='the cluster, which has 2 nodes now')" in driver[1].read_text()
+    *files, threads, kernels = cluster.worker.run("sort -u /tmp/ran").stdout.split()
+    assert ["py_modules_files" in file for file in files] == [True] * 3
+    assert (threads, kernels) == ("1", "COMPATIBLE")
 
 
 def test_a_driver_without_the_token_is_told_so(cluster):
     without = {"RAY_AUTH_MODE": "disabled"}, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}
-    for refused in [cluster.drive(cluster.study("refused", MINE), **environment) for environment in without]:
+    for refused in [cluster.run(f"join.py {cluster.address}", **environment) for environment in without]:
         message = ended(refused)
         assert message.startswith("ConfigError address"), message
         assert "asks for a token, and this process has none, or another (401" in message
         assert message.count("\n") == 1
 
 
-def test_the_token_reaches_no_process_list_and_no_file_of_the_study(cluster, driver):
+@pytest.mark.usefixtures("driver")
+def test_the_token_reaches_no_process_list_and_no_file_of_the_study(cluster):
     token = f"{7:064d}"
-    wait_for(cluster.folder / "found/late/journal.jsonl", driver)
     assert token not in cluster.head.run("ps axww -o args").stdout
     files = [path for path in (cluster.folder / "found").rglob("*") if path.is_file()]
     assert files
@@ -210,23 +224,18 @@ def test_a_node_with_other_versions_is_not_used_unless_allowed(cluster, driver):
     """One that joins while a study runs ends it; one that is there is refused before anything is computed."""
     other = cluster.network.add("other")
     other.run("mkdir -p -m 700 ~/.ray && umask 077 && printf %064d 7 > ~/.ray/auth_token")
-    wait_for(cluster.folder / "found/late/journal.jsonl", driver)
-    arguments = f"--address={cluster.address} --node-ip-address={other.address}"
-    cluster.start(other, arguments, cluster.folder / "other", hide=True)
+    cluster.start_node(other, cluster.folder / "other")
     message = ended(driver)
     assert f"MixedVersionsError the node {other.address} computes with other versions" in message, message
     assert f"scipy 1.0.0 instead of {scipy.__version__}" in message
-    assert not [record for record in cluster.journal("late") if record["kind"] == "trial"]
+    assert len(by_id(cluster.journal("held/same"))) == 2
 
-    refused = cluster.drive(cluster.study("refused", MINE))
-    allowed = cluster.drive(cluster.study("mixed", MINE), mixed="mixed")
-    message = ended(refused)
+    cluster.worker.run("pkill raylet; while pgrep raylet; do sleep 0.2; done")  # each node's workers take seconds
+    message = ended(cluster.drive("own", MINE, "same", "mixed", search={}, cv={"outer": 2, "inner": 2, "final": False}))
     assert message.startswith("MixedVersionsError the nodes of the cluster would not compute the same numbers"), message
     assert f"the node {other.address} has scipy 1.0.0 instead of" in message
-    assert not (cluster.folder / "found/refused").exists()
-
-    message = ended(allowed)
-    (record,) = [record for record in cluster.journal("mixed") if record["kind"] == "node"]
+    assert not (cluster.folder / "found/own/same").exists()
+    (record,) = [record for record in cluster.journal("own/mixed") if record["kind"] == "node"]
     assert record["node"] == other.address, message
     assert [name for name, *_ in record["versions"]] == ["scipy"]
-    assert len(by_id(cluster.journal("mixed"))) == len(MINE["space"]["C"])
+    assert len(by_id(cluster.journal("own/mixed"))) == len(MINE["space"]["floor"])

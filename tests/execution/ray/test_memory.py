@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hosts import REPOSITORY
+from cluster_studies import bare_commands
 from small_studies import raw_config, run_offline, write_digits
 
 pytestmark = pytest.mark.slow
@@ -94,6 +94,7 @@ def records(folder: Path) -> tuple[dict, dict]:
     )
 
 
+@pytest.mark.usefixtures("without_report")
 def test_trials_for_which_memory_ran_short_run_again_with_fewer_at_once(tmp_path):
     need_own_file()
     write_digits(tmp_path / "few.npz")
@@ -113,7 +114,7 @@ def test_trials_for_which_memory_ran_short_run_again_with_fewer_at_once(tmp_path
         process = subprocess.Popen(
             ["unshare", "--mount", "sh", "-c", f'mount --bind "{memory}" {READ} && exec "$@"', "sh", *tune],
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": f"{REPOSITORY}:{tmp_path}", "ASKED": str(asked)},
+            env={**os.environ, "PYTHONPATH": bare_commands(tmp_path), "ASKED": str(asked)},
             stdout=terminal,
             stderr=subprocess.STDOUT,
             text=True,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from cluster_studies import alone_script, ends, ranking, trials, wait_for, write_study
-from hosts import REPOSITORY, Network
+from cluster_studies import bare_commands, ends, ranking, run_alone, trials, wait_for, write_study
+from hosts import Network
 
 from raysel.config.values import n_trials_at_once
 from raysel.core.errors import ConfigError
@@ -160,22 +160,17 @@ def test_an_autoscaler_starts_the_node_that_trials_have_no_place_without(tmp_pat
     hold, log = tmp_path / "hold", tmp_path / "terminal.txt"
     write_study(tmp_path, hold)
     hold.touch()  # one or two trials end, and the next waits
-    (tmp_path / "alone.py").write_text(alone_script(tmp_path / "alone"), encoding="utf-8")
     (tmp_path / "cluster.json").write_text(json.dumps(_CLUSTER), encoding="utf-8")
     environment = {
-        "PYTHONPATH": f"{REPOSITORY}:{tmp_path}",
+        "PYTHONPATH": bare_commands(tmp_path),
         "AUTOSCALER_UPDATE_INTERVAL_S": "1",
         "RAY_FAKE_CLUSTER": "1",
         "RAY_enable_autoscaler_v2": "0",  # the second needs a file that Ray's wheel lacks for this provider
     }
     with Network(tmp_path) as network:
         head = network.add("head")
-        head.run(
-            f"ray start --head --node-ip-address={head.address} --autoscaling-config={tmp_path}/cluster.json "
-            "--num-cpus=1 --object-store-memory=100000000 --include-dashboard=false --disable-usage-stats",
-            timeout=240,
-            **environment,
-        )
+        options = ("--head", "--include-dashboard=false", f"--autoscaling-config={tmp_path}/cluster.json")
+        head.start_ray(*options, **environment)
         study = head.start(
             f"env -C {tmp_path} python -m raysel.tune study.yaml --output study --address {head.address}:6379",
             log,
@@ -189,7 +184,7 @@ def test_an_autoscaler_starts_the_node_that_trials_have_no_place_without(tmp_pat
             return head.run("ray status", **environment).stdout
 
         wait_for("a request is left", lambda: "no resource demands" in status(), every=3)
-        head.run(f"cd {tmp_path} && python alone.py", timeout=240, **environment)
+    run_alone(tmp_path, tmp_path / "alone")
     assert ends(tmp_path / "study") == ["finished"]
     assert trials(tmp_path / "study") == trials(tmp_path / "alone")
     assert ranking(tmp_path / "study") == ranking(tmp_path / "alone")
