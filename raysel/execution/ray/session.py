@@ -96,6 +96,7 @@ def ray_session(
     global _check  # noqa: PLW0603 - Ray's own session is global too
     modules: tuple[str, ...] = ()
     with ExitStack() as stack:
+        stack.enter_context(keys_kept_here())
         if ray.is_initialized():
             if _check is None and len(computing_nodes()) > 1:  # a cluster that the caller joined
                 modules = ("raysel",)
@@ -177,6 +178,18 @@ def waiting_workers_used() -> Iterator[None]:
     with ExitStack() as stack:
         if hasattr(class_cache, "_ActorClassCache"):
             stack.enter_context(patch.object(class_cache._ActorClassCache, "get", get))  # noqa: SLF001
+        yield
+
+
+@contextmanager
+def keys_kept_here() -> Iterator[None]:
+    """Let Tune copy no key of AWS from this process into its actors' `runtime_env`, which Ray's dashboard shows."""
+    from ray.tune.execution import class_cache  # noqa: PLC0415 - after the variables above
+
+    with ExitStack() as stack:
+        if hasattr(class_cache, "ENV_VARS_TO_PROPAGATE"):
+            others = {name for name in class_cache.ENV_VARS_TO_PROPAGATE if not name.startswith("AWS_")}
+            stack.enter_context(patch.object(class_cache, "ENV_VARS_TO_PROPAGATE", others))
         yield
 
 

@@ -127,3 +127,16 @@ with ray_session(None):
 @pytest.mark.slow
 def test_processes_of_ray_have_the_variables_of_this_one_but_no_passwords(tmp_path):
     assert run(tmp_path, ENVIRONMENT) == ["here", "[]"]
+
+
+def test_actors_on_a_cluster_get_no_key_of_aws(monkeypatch):
+    """Their `runtime_env` is shown by Ray's dashboard; a session of this machine gives them none at all."""
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("RAY_CHDIR_TO_TRIAL_DIR", "0")
+
+    def variables():
+        return class_cache._ActorClassCache().get(type("Actor", (), {}))._default_options["runtime_env"]["env_vars"]
+
+    assert variables()["AWS_SECRET_ACCESS_KEY"] == "secret"  # as Tune does
+    with session.keys_kept_here():
+        assert variables().keys() == {"PL_DISABLE_FORK", "RAY_CHDIR_TO_TRIAL_DIR"}
