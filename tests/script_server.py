@@ -19,10 +19,13 @@ import pandas  # noqa: F401, ICN001
 import pytest
 import scipy.stats  # noqa: F401
 import sklearn.model_selection  # noqa: F401
+from forked_uploads import forking
 from small_studies import upload_nothing
 
 import raysel.results.export
 import raysel.run.api  # noqa: F401
+from raysel.results.page import report
+from raysel.tracking import upload_process
 
 SECONDS = 600
 
@@ -30,10 +33,18 @@ SECONDS = 600
 def run(commands: Sequence[Sequence[str]], folder: str, log: str, *, on_ray: bool) -> None:
     """Run scripts as ``python script arguments`` does in a folder, with their output in a file.
 
-    MLflow takes seconds and has tests: only the scripts on Ray, of which one reads its runs, write to it.
+    Reports and MLflow take seconds and have tests: only the scripts on Ray, which wait for all of their runs, write to
+    it, by processes that are forked. The folder's sitecustomize.py, if there is one, says what their commands write.
     """
-    if not on_ray:
-        upload_nothing(pytest.MonkeyPatch())
+    changed = pytest.MonkeyPatch()
+    changed.setattr(report, "write_final_report", lambda _: None)
+    for place in (folder, *(str(Path(script).parent) for script, *_ in commands)):
+        changed.setenv("PYTHONPATH", place, prepend=os.pathsep)
+    if on_ray:
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # each worker imports for seconds: one at a time
+        changed.setattr(upload_process, "subprocess", forking)
+    else:
+        upload_nothing(changed)
     signal.alarm(SECONDS)
     with Path(os.devnull).open() as nothing, Path(log).open("w") as file:
         for source, target in ((nothing, 0), (file, 1), (file, 2)):

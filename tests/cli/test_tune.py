@@ -289,6 +289,9 @@ def test_a_disk_that_fills_up_meanwhile_ends_the_study_and_keeps_the_journal(sma
 
 # Interruption, and Ray that is not there
 
+#: Lets a command have one processor, so that Ray starts one worker: each imports for seconds.
+ONE_PROCESSOR = ("taskset", "--cpu-list", str(max(os.sched_getaffinity(0))))
+
 
 def children(pid: int) -> dict[int, str]:
     """All processes below a process, by id, with when each began."""
@@ -325,7 +328,7 @@ def test_ctrl_c_ends_the_study_its_processes_and_nothing_that_was_kept(here, cap
     study = here / "study [1]"
     # As from a terminal: what a shell runs in the background, these tests included, ignores Ctrl-C.
     terminal = ("env", "--default-signal=INT")
-    command = [*terminal, sys.executable, "-m", "raysel.tune", "long.yaml", "--output", str(study)]
+    command = [*ONE_PROCESSOR, *terminal, sys.executable, "-m", "raysel.tune", "long.yaml", "--output", str(study)]
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -371,8 +374,9 @@ def test_the_builtin_study_runs_from_an_empty_directory(tmp_path):
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("RAYSEL", "MLFLOW"))}
     # Neither a Ray that is said to be elsewhere nor a missing terminal is in its way.
     environment["RAY_ADDRESS"] = "127.0.0.1:1"
+    changes = ["--set", "solver.space.rank=[4]", "--set", "cv={outer: 2, inner: 2}", "--set", "pictures=[]"]
     ended = subprocess.run(
-        [sys.executable, "-m", "raysel.tune", "--set", "solver.space.rank=[4]", "--set", "cv={outer: 2, inner: 2}"],
+        [*ONE_PROCESSOR, sys.executable, "-m", "raysel.tune", *changes],
         capture_output=True,
         text=True,
         check=False,

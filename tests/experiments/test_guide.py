@@ -13,9 +13,23 @@ from PIL import Image
 from experiments.guide.run import HERE, ON_RAY, PAGES, pictures, run_page
 
 ROOT = Path(__file__).parents[2]
+#: Runs a page on Ray with one worker, with uploads that are forked and without a report, because each takes seconds.
+RUN = """
+import os, pathlib, sys
+sys.path.append(os.path.abspath("tests"))
+from experiments.guide.run import run_page
+from forked_uploads import forking
+from raysel.results.page import report
+from raysel.tracking import upload_process
+upload_process.subprocess = forking
+report.write_final_report = lambda _: None
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+run_page(sys.argv[1], pathlib.Path(sys.argv[2]))
+"""
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_report")
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_runs_as_written(page, tmp_path, monkeypatch, request):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
@@ -23,10 +37,7 @@ def test_a_page_runs_as_written(page, tmp_path, monkeypatch, request):
         pytest.importorskip("nibabel")
     if page == ON_RAY:
         # MLflow keeps one connection an address in a process, and this page's address is relative to its folder.
-        run = (
-            "import pathlib, sys; from experiments.guide.run import *; run_page(sys.argv[1], pathlib.Path(sys.argv[2]))"
-        )
-        subprocess.run([sys.executable, "-c", run, page, str(tmp_path)], cwd=ROOT, check=True)
+        subprocess.run([sys.executable, "-c", RUN, page, str(tmp_path)], cwd=ROOT, check=True)
     else:
         request.getfixturevalue("without_mlflow")
         run_page(page, tmp_path)

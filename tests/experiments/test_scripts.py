@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from small_studies import write_digits
+from small_studies import write_digits, write_yaml
 
 ROOT = Path(__file__).parents[2]
 EXPERIMENTS = ROOT / "experiments"
@@ -29,16 +29,19 @@ compare:
   a: {solver: {name: smr, params: {max_iter: 6}, space: {alpha: [0.01, 0.1], rank: [1, 2]}}}
   b: {solver: {name: t_test}}
 """
-#: Lets the processes of a script write neither to MLflow nor a report, which takes seconds and has tests.
-BARE = """
+#: Lets the commands and scripts that a script starts write no report, which takes seconds and has tests.
+NO_REPORT = """
 import sys
 if any("raysel.tune" in word or "experiments/" in word for word in sys.orig_argv):
     from raysel.results.page import report
-    from raysel.tracking.upload_process import MLflowUploader
     report.write_final_report = lambda _: None
+"""
+#: Nor to MLflow.
+BARE = f"""{NO_REPORT}
+    from raysel.tracking.upload_process import MLflowUploader
     MLflowUploader.__init__ = lambda self, _: None
     MLflowUploader.follow = lambda self, _: self
-    MLflowUploader.finish = lambda self, patience=0.0: {}
+    MLflowUploader.finish = lambda self, patience=0.0: {{}}
 """
 #: Arguments of the scripts that have some which shorten them.
 ARGUMENTS = {
@@ -57,24 +60,30 @@ ARGUMENTS = {
     "benchmarks/search-overhead/driver_memory.py": "--trials 2",
     "benchmarks/search-overhead/nested_orl.py": "--configurations 2 --iterations 2 --repeats 1",
     "benchmarks/search-overhead/short_trials.py": "--trials 3 --iterations 2 --repeats 1",
-    "benchmarks/search-overhead/start.py": f"--repeats 1 digits-smr {SHORT} --set pictures=[] "
-    "--set solver.space.alpha=[0.1] --set solver.params.max_iter=3",
+    "benchmarks/search-overhead/start.py": f"--repeats 1 few.yaml {SHORT} --set solver.space.alpha=[0.1]",
     "benchmarks/search-overhead/worker_memory.py": "--samples 24",
     "claims/smml-planted/planted.py": "2",
     "benchmarks/smml-speed/run.py": "solvers --limit 0.1",
     "claims/smr-start/run.py": "0 2",
     "claims/stability-noise/run.py": "--draws 2",
     "claims/survival/fuzz_inputs.py": "--minutes 0.02",
-    "claims/survival/kill_comparison.py": f"--kills 1 compare.yaml {TINY}",
+    # The seed kills at once, before the little work is done.
+    "claims/survival/kill_comparison.py": f"--kills 1 --seed 31 compare.yaml {TINY}",
 }
 ONE = {"N_PROCESSES = 2": "N_PROCESSES = 1"}
-GROWTH = {"(750, 1500, 3000, 6000)": "(100, 200)"}
+#: One size, of which each is a process: growth from one to the next is computed by a function that they share.
+GROWTH = {"(750, 1500, 3000, 6000)": "(100,)"}
 #: What their text, or that of a file beside them, says instead.
 SHORTER = {
     "claims/adaptive-search/tpe.py": {
         '"seed": seed,\n': '"seed": seed, "cv.outer": 2, "cv.inner": 2, "cv.final": False,\n'
     },
-    "benchmarks/cluster-scaling/run.py": {'"sleeping", 8, 0.2': '"sleeping", 4, 0.1'},
+    # It uses the session of the others, which raysel starts with the same arguments.
+    "benchmarks/cluster-scaling/run.py": {
+        '"sleeping", 8, 0.2': '"sleeping", 2, 0.1',
+        'ray.init(address="local", num_cpus=workers, include_dashboard=False, log_to_driver=False)': "pass",
+        "ray.shutdown()": "pass",
+    },
     "claims/arrangement/run.py": {
         '"UMIST", "PIE_68x42_32x32", "ORL_28x23", "AR100_32x32"': '"ORL_28x23"',
         "(2, 3, 4, 5, 6, 10)": "(2, 10)",
@@ -107,22 +116,22 @@ SHORTER = {
         "in FIXED.items()": "in list(FIXED.items())[:3]",
     },
     "benchmarks/rivals-speed/dfs.py": {"(4096, 2, 300)": "", "REPEATS = 30, 5": "REPEATS = 5, 1"},
-    "benchmarks/rivals-speed/gaussian_process.py": {"[500, 1500, 3000, 6000]": "[100, 200]", "[500, 1500]": "[100]"},
+    "benchmarks/rivals-speed/gaussian_process.py": {"[500, 1500, 3000, 6000]": "[100]", "[500, 1500]": "[100]"},
     "benchmarks/rivals-speed/glspfs.py": {"(4096, 4, 100)": "", "REPEATS = 30, 5": "REPEATS = 10, 1"},
     "benchmarks/rivals-speed/information_gain.py": {"REPEATS, BINS, WANTED = 7": "REPEATS, BINS, WANTED = 1"},
-    "benchmarks/rivals-speed/kernel_svm.py": {"[500, 1500, 3000, 6000]": "[100, 200]"},
+    "benchmarks/rivals-speed/kernel_svm.py": {"[500, 1500, 3000, 6000]": "[100]"},
     "benchmarks/rivals-speed/lp_boost.py": {
         "[(600, 10, 0.5), (2400, 31, 0.1), (2400, 31, 0.5), (2400, 31, 0.9)]": "[(100, 3, 0.5)]",
         "(500, 1500, 3000, 6000)": "(100,)",
     },
-    "benchmarks/rivals-speed/mcgf.py": GROWTH,
+    "benchmarks/rivals-speed/mcgf.py": {"(750, 1500, 3000, 6000)": "(100, 200)"},
     "benchmarks/rivals-speed/ml_knn.py": GROWTH,
     "benchmarks/rivals-speed/mlls.py": GROWTH,
     "benchmarks/rivals-speed/mkl.py": {
         '("hinge", 1, [500, 1500, 3000, 6000]),\n    ("hinge", 2, [500, 1500, 3000, 6000]),': "",
         '("squared", "inf", [500, 1500, 3000]),': "",
         "[500, 1500, 3000, 6000]": "[100, 200]",
-        "[500, 1500, 3000]": "[100, 200]",
+        "[500, 1500, 3000]": "[100]",
     },
     "benchmarks/rivals-speed/mrmr.py": {"N_SELECTED, WANTED = 3, 5, 50": "N_SELECTED, WANTED = 1, 5, 2"},
     "benchmarks/rivals-speed/rfs.py": {
@@ -135,6 +144,14 @@ SHORTER = {
         '"name": "short-trials",': '"name": "short-trials", "pictures": [],',
         '"num_samples": trials}': '"num_samples": trials, "executor": "serial"}',
     },
+    "benchmarks/search-overhead/start.py": {
+        '(["-m", "raysel.tune"], []),': '(["-m", "raysel.tune"], ["--set", "search.executor=serial"]),',
+        '"--as-it-comes"], []': '"--as-it-comes"], ["--set", "search.executor=ray"]',
+        '"serial": (["-m", "raysel.tune"], ["--set", "search.executor=serial"]),\n': "",
+        "wait(0.1)": "wait(0.5)",
+    },
+    # It looks at all processes ten times a second, which is as dear as a command.
+    "benchmarks/search-overhead/comparison.py": {"wait(0.1)": "wait(0.5)"},
     "benchmarks/search-overhead/nested_orl.py": {
         "[2, 4, 8]}": '[2], "dataset.classes": [1, 2, 3], "cv.outer": 2, "cv.inner": 2, "pictures": []}',
         **ONE,
@@ -172,17 +189,12 @@ ELSEWHERE = {
     "claims/tensors/run.py",
 }
 #: Those that share a session of Ray.
-ON_RAY = [f"benchmarks/search-overhead/{name}.py" for name in ("nested_orl", "short_trials", "worker_memory")]
-#: Those that start Ray, kill processes or measure their memory or their start: each is a process of its own.
-ALONE = {
-    *(
-        "benchmarks/cluster-scaling/run.py",
-        "benchmarks/search-overhead/comparison.py",
-        "benchmarks/search-overhead/driver_memory.py",
-        "benchmarks/search-overhead/start.py",
-    ),
-    *("claims/survival/fuzz_inputs.py", "claims/survival/kill_comparison.py"),
-}
+ON_RAY = [
+    *(f"benchmarks/search-overhead/{name}.py" for name in ("nested_orl", "short_trials", "worker_memory")),
+    "benchmarks/cluster-scaling/run.py",
+]
+#: The one that reads the runs which its commands write to MLflow.
+OF_MLFLOW = "claims/survival/kill_comparison.py"
 
 pytestmark = pytest.mark.slow
 
@@ -193,9 +205,9 @@ def scripts() -> list[str]:
     return [name for name in names if name not in {*ELSEWHERE, *ON_RAY}]
 
 
-def environment(*more: Path) -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Environment in which the scripts find raysel, and the planted leaks and damaged files of the tests."""
-    folders = os.pathsep.join(map(str, (ROOT, ROOT / "tests", ROOT / "tests" / "data", *more)))
+    folders = os.pathsep.join(map(str, (ROOT, ROOT / "tests", ROOT / "tests" / "data")))
     return os.environ | {"PYTHONPATH": folders, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
@@ -224,25 +236,16 @@ def server() -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.parametrize("name", scripts())
-def test_a_script_runs_to_its_end(name, tmp_path, request):
-    command, log = shortened(name, tmp_path), tmp_path / "log"
-    if name in ALONE:
-        write_digits(tmp_path / "few.npz")
-        (tmp_path / "compare.yaml").write_text(COMPARISON, encoding="utf-8")
-        if name != "claims/survival/kill_comparison.py":  # reads MLflow's runs
-            (tmp_path / "sitecustomize.py").write_text(BARE, encoding="utf-8")
-        with log.open("w") as file:
-            streams = {"stdout": file, "stderr": file}
-            status = subprocess.run(
-                [sys.executable, *command], cwd=tmp_path, env=environment(tmp_path), timeout=600, check=False, **streams
-            ).returncode
-    else:
-        status = fork(request.getfixturevalue("server"), [command], tmp_path)
-    assert status == 0, log.read_text()[-3000:]
+def test_a_script_runs_to_its_end(name, server, tmp_path):
+    write_digits(tmp_path / "few.npz")
+    write_yaml(tmp_path / "few.yaml")
+    (tmp_path / "compare.yaml").write_text(COMPARISON, encoding="utf-8")
+    (tmp_path / "sitecustomize.py").write_text(NO_REPORT if name == OF_MLFLOW else BARE, encoding="utf-8")
+    assert fork(server, [shortened(name, tmp_path)], tmp_path) == 0, (tmp_path / "log").read_text()[-3000:]
 
 
 def test_scripts_on_ray_run_to_their_ends(server, tmp_path):
-    commands = [shortened(name, tmp_path) for name in ON_RAY]
+    commands = [shortened(name, tmp_path / Path(name).stem) for name in ON_RAY]  # a copy would replace shortened ones
     assert fork(server, commands, tmp_path, on_ray=True) == 0, (tmp_path / "log").read_text()[-3000:]
 
 

@@ -35,8 +35,6 @@ os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
 SECRET = "Sw0rdf1sh"
 
-pytestmark = pytest.mark.usefixtures("own_upload_process")
-
 
 @pytest.fixture(scope="module")
 def finished_study(tmp_path_factory):
@@ -176,6 +174,7 @@ def test_every_wrong_answer_is_named_in_one_line(directory_of, monkeypatch, repl
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("own_upload_process")
 @pytest.mark.parametrize("of_comparison", [False, True])
 def test_credentials_are_sent_that_neither_the_arguments_nor_a_file_have(directory_of, monkeypatch, of_comparison):
     for name in ("URI", "USERNAME", "PASSWORD", "TOKEN"):

@@ -15,7 +15,7 @@ from experiments.report import Report, markdown
 
 #: Images that are drawn; None: all.
 SETS = {"MSRC-v2": None, "Scene": 600}
-SHORT = {"Scene": 200}
+SHORT = {"Scene": 100}
 METRICS = ["macro_f1", "macro_precision", "micro_precision", "micro_f1"]
 PAIRED = ("SMML", "SVM MKL inf", "SVM MKL 1", "LPBoost-beta", "GP", "MLLS", "concatenated")
 
