@@ -96,7 +96,10 @@ class Study:
             refuse_leaks(dataset, kept_columns(config))
         study = cls(config, dataset, like.plan if like else NestedPlan(0, ()), (), own=own, background=background)
         draw = (lambda: study.plan) if like else partial(draw_folds, config, dataset, plan)
-        return study.checked(draw, partial(list_configurations, config))
+        study = study.checked(draw, partial(list_configurations, config))
+        if plan is None and like and dataset is like.dataset:  # a resumed study has recorded them
+            vars(study)["data_remarks"] = like.data_remarks  # of the same samples and folds; they take seconds
+        return study
 
     def checked(
         self,

@@ -21,7 +21,7 @@ from raysel.execution.serial import SerialExecutor
 from raysel.run import course
 from raysel.run.api import prepare_study, resume_comparison, run_comparison
 from raysel.select import main as select_main
-from raysel.tracking.journal import read_journal
+from raysel.tracking.journal import last_study, read_journal
 
 FOLDERS = ("smr-small", "svm", "z")
 
@@ -36,6 +36,8 @@ def test_members_are_the_studies_that_run_alone_on_the_same_folds(finished, tmp_
         course.run(study, tmp_path / folder, SerialExecutor(study), (), NoUpload)
         assert found(tmp_path / folder) == found(finished.study / folder)
         assert (finished.study / folder / "plan.json").read_bytes() == (finished.study / "plan.json").read_bytes()
+        own, shared = (last_study(root / folder / "journal.jsonl") for root in (tmp_path, finished.study))
+        assert own.data_remarks == shared.data_remarks  # which are made once for all members
 
 
 def test_a_member_is_an_ordinary_study(finished, capsys):
