@@ -55,7 +55,8 @@ def test_a_serial_study_starts_no_ray(tmp_path):
     write_digits(tmp_path / "few.npz")
     write_yaml(tmp_path / "few.yaml")
     script = (
-        "import sys; from raysel.tune import main; code = main(['few.yaml', '--output', 'study', '--quiet']); "
+        f"import sys; sys.path.append('{Path(__file__).parents[1]}'); import bare_process\n"
+        "from raysel.tune import main; code = main(['few.yaml', '--output', 'study', '--quiet']); "
         "print(code, 'ray' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
