@@ -150,6 +150,7 @@ def composed_server(postgres: Postgres, folder: Path) -> Iterator[tuple[str, str
         "/var/lib/mlflow/artifacts": f"{folder}/artifacts",
         "@postgres/": database,
         "0.0.0.0": "127.0.0.1",
+        "--workers 2": "--workers 1",  # each imports for seconds
         "--port 5000": f"--port {port}",
         ":5000": f":{port}",
     }
