@@ -24,7 +24,7 @@ from raysel.numerics.rankings import descending_order
 SHAPE, BLOCK = (8, 8, 6), (3, 3, 2)
 #: Standard deviation of the noise, where the mean square of a class in the block is 1; samples of each of three
 #: classes; rank of the blocks; draws.
-NOISES, PER_CLASS, RANKS, DRAWS = (0.7, 1.0, 1.4), (10, 20, 40), (1, 3), 10
+NOISES, PER_CLASS, RANKS, DRAWS = (0.7, 1.0, 1.4), (10, 20, 40), (1, 3), 20
 ALPHAS, TRIED_RANKS = (0.03, 0.1, 0.3), (1, 3)
 #: Columns of the result that are precisions; that of the matrices is of the one that the inner folds choose.
 ORDER_3, ORDER_2, VECTOR = "SMR order 3", "SMR order 2", "SMR of vectors"

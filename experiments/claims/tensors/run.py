@@ -12,6 +12,8 @@ import argparse
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
@@ -21,12 +23,19 @@ from experiments.experiment import HERE, Experiment
 from raysel.core.errors import RayselError
 
 
-def timed(experiment: Experiment, part: str, since: float) -> None:
+@contextmanager
+def timed(experiment: Experiment, part: str) -> Iterator[None]:
     """Add the minutes of a part, over all runs that computed some of it, to cost.csv of the output."""
-    path = experiment.output / "cost.csv"
-    spent = pd.read_csv(path, index_col=0)["minutes"].to_dict() if path.exists() else {}
-    spent[part] = spent.get(part, 0.0) + (time.monotonic() - since) / 60.0
-    pd.Series(spent, name="minutes").rename_axis("part").round(2).to_csv(path)
+    path, started = experiment.output / "cost.csv", time.monotonic()
+    try:
+        yield
+    finally:  # also of a run that is interrupted
+        seconds = time.monotonic() - started
+        spent = pd.read_csv(path, index_col=0)["minutes"].to_dict() if path.exists() else {}
+        spent[part] = spent.get(part, 0.0) + seconds / 60.0
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pd.Series(spent, name="minutes").rename_axis("part").round(2).to_csv(path)
+        print(f"{part}: {seconds:.0f} s", flush=True)
 
 
 def run(experiment: Experiment) -> Path:
@@ -37,11 +46,8 @@ def run(experiment: Experiment) -> Path:
     folder = experiment.output if experiment.fast else experiment.folder
     tables = []
     for part in ("planted blocks", *names):
-        started = time.monotonic()
-        table = planted.measure(experiment) if part == "planted blocks" else real.measure(experiment, part)
-        timed(experiment, part, started)
-        tables.append(table)
-        print(f"{part}: {time.monotonic() - started:.0f} s", flush=True)
+        with timed(experiment, part):
+            tables.append(planted.measure(experiment) if part == "planted blocks" else real.measure(experiment, part))
     first, *others = tables
     for table, name in ((first, "planted"), (pd.concat(others, ignore_index=True), "real")):
         table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g", lineterminator="\n")

@@ -27,11 +27,11 @@ cells only: of each class a sum of outer products of normal vectors, as many as 
 *Noise* is the standard deviation of independent normal noise in all cells. Rank 3 hardly bounds blocks of this size.
 *Precision* is the share of the block's {cells} cells among as many of the best. By three inner folds and the accuracy
 of the method's own prediction are chosen: alpha ({alphas} of its largest; none for the Fisher score), of SMR the rank
-({ranks}), and of order 2 also the axis along which the sample is unfolded. {draws} draws, the same for all methods,
-where 20 were planned: more would have taken longer than 40 minutes. Where noise is weak, most configurations predict
-every inner test sample, and the sparsest of these, which is chosen, leaves cells out that the prediction does not
-need. ± and bands are 95 % intervals of the mean over draws; P values are of paired t tests, in the table by Holm over
-all settings and rivals, of the means over settings above without a correction."""
+({ranks}), and of order 2 also the axis along which the sample is unfolded. {draws} draws, the same for all methods.
+Where noise is weak, most configurations predict every inner test sample, and the sparsest of these, which is chosen,
+leaves cells out that the prediction does not need. ± and bands are 95 % intervals of the mean over draws; P values are
+of paired t tests, in the table by Holm over all settings and rivals, of the means over settings above without a
+correction."""
 REAL = """**Real samples.** *Colour moments*: 2230 images of six classes, mean and variance of L, U and V on a grid of
 7 x 7. Each of the six is standardised as a whole on the training samples, so that the grid keeps its contrasts.
 *Orientation volume*: 2688 scenes of eight outdoor classes, eight orientations at 32 x 32 places, scaled by one range.
