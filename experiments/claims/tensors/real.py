@@ -64,7 +64,7 @@ DATA = {
         "scenes",
         orientations,
         (32, 32, 8),
-        5,
+        10,
         {
             "dataset.scaling": "unit",
             "dataset.modes": ["row", "column", "orientation"],

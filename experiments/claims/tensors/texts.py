@@ -21,7 +21,7 @@ from raysel.numerics.inference import holm
 
 COMMAND = "    RAYSEL_DATA=<folder> python -m experiments.claims.tensors.run    # resumes what an earlier run left"
 COST = """RAYSEL_DATA is the folder of Scene_multilabel.npz and LSP_sift_128x85.npz. It took {took}, with two processes
-of one thread and beside other programs. `--fast` is a form of seconds, with few draws and configurations."""
+of one thread. `--fast` is a form of seconds, with few draws and configurations."""
 BLOCKS = """**Planted blocks.** Samples of {shape} cells, and three classes whose means differ in a block of {block}
 cells only: of each class a sum of outer products of normal vectors, as many as the true rank, with mean square 1.
 *Noise* is the standard deviation of independent normal noise in all cells. Rank 3 hardly bounds blocks of this size.
@@ -35,10 +35,9 @@ correction."""
 REAL = """**Real samples.** *Colour moments*: 2230 images of six classes, mean and variance of L, U and V on a grid of
 7 x 7. Each of the six is standardised as a whole on the training samples, so that the grid keeps its contrasts.
 *Orientation volume*: 2688 scenes of eight outdoor classes, eight orientations at 32 x 32 places, scaled by one range.
-20 training samples a class; draws: {sizes}, as many as all of it needs less than 40 minutes with on two cores. Scores
-are accuracies of the nearest neighbour on the best cells; three inner folds choose their number and the method's
-parameters ([study.yaml](study.yaml)). ± is the standard deviation over draws; intervals and tests, these by Holm over
-the comparison, speak of draws from this pool of samples."""
+20 training samples a class; draws: {sizes}. Scores are accuracies of the nearest neighbour on the best cells; three
+inner folds choose their number and the method's parameters ([study.yaml](study.yaml)). ± is the standard deviation over
+draws; intervals and tests, these by Holm over the comparison, speak of draws from this pool of samples."""
 SETTING = ["rank", "noise", "per_class"]
 COLOURS = {ORDER_3: "#d95f02", ORDER_2: "#1b9e77", "SMR of vectors": "#7570b3", "RFS": "#e7298a"}
 COLOURS |= {"Fisher score": "#444444"}
