@@ -26,7 +26,7 @@ def judged(tmp_path_factory):
     folder = tmp_path_factory.mktemp("attacks")
     paths = os.pathsep.join([str(JUDGE.parents[1]), *filter(None, sys.path)])
     done = subprocess.run(
-        [sys.executable, str(JUDGE), str(folder)],
+        [sys.executable, "-B", str(JUDGE), str(folder)],  # an import must not write either
         env=os.environ | {"PYTHONPATH": paths},
         capture_output=True,
         text=True,
