@@ -1,4 +1,4 @@
-"""MRMR and ReliefF against their definitions, scikit-feature and fast-select."""
+"""MRMR and ReliefF against their definitions, and MRMR against scikit-feature."""
 
 from __future__ import annotations
 
@@ -75,18 +75,6 @@ def test_scikit_feature_selects_the_same(orl, usps):
         binned = bin_range(X).bins_of(X, 5)
         varies = np.flatnonzero(np.ptp(binned, axis=0))
         np.testing.assert_array_equal(selected(X, y, n_ranked=n)[0], varies[lcsi_order(binned[:, varies], y, n)])
-
-
-@pytest.mark.slow
-def test_fast_select_selects_the_same(orl, usps):
-    from fast_select import mRMR  # noqa: PLC0415 - compiles for seconds
-
-    for X, y in (orl, usps):
-        binned = bin_range(X).bins_of(X, 5)
-        varies = np.flatnonzero(np.ptp(binned, axis=0))
-        theirs = mRMR(50, method="MID", backend="cpu").fit(binned[:, varies].astype(np.int64), y).top_features_
-        assert set(selected(X, y, n_ranked=50)[0]) == set(varies[theirs])  # they order ties otherwise
-    assert selected(X, y, n_ranked=50)[0].tolist() == varies[theirs].tolist()  # USPS: none
 
 
 @pytest.mark.parametrize("criterion", ["MID", "MIQ"])
@@ -180,16 +168,3 @@ def test_classes_of_one_and_more_neighbours_than_samples():
     np.testing.assert_allclose(ReliefF(50).fit(X, y).weights_, literal_weights(X, y, 50), atol=1e-14)
     alone = ReliefF().fit(X[:3], [0, 1, 2])  # no hits at all
     np.testing.assert_allclose(alone.weights_, literal_weights(X[:3], np.arange(3), 5), atol=1e-14)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:n_neighbors")
-@pytest.mark.parametrize("k", [1, 5])
-def test_fast_select_agrees_on_real_images(orl, usps, k):
-    from fast_select import ReliefF as Witness  # noqa: PLC0415 - compiles for seconds
-
-    for X, y in (orl, usps, (usps[0][7:], usps[1][7:])):  # the last unbalanced
-        theirs = Witness(n_features_to_select=1, n_neighbors=k, discrete_limit=1, backend="cpu").fit(X, y)
-        ours = ReliefF(k).fit(X, y).weights_
-        np.testing.assert_allclose(ours, theirs.feature_importances_, atol=5e-5)  # theirs are single precision
-        assert np.corrcoef(ours, theirs.feature_importances_)[0, 1] > 1 - 1e-6
