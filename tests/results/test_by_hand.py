@@ -38,6 +38,7 @@ def study(tmp_path_factory):
         solver={"name": "smr", "params": {"rank": 2, "max_iter": 4}, "space": {"alpha": ALPHAS}},
         evaluation={"classifier": "knn", "n_features": SIZES},
         cv={"outer": 3, "inner": 3},
+        search={"executor": "serial"},
         tracking={"uri": f"sqlite:///{folder}/mlflow.db"},
     )
     return raysel.run_study(config, output=folder / "study", progress=False)

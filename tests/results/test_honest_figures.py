@@ -129,7 +129,7 @@ def test_what_limits_a_result_is_said_everywhere(here, capsys, case):
 def test_a_search_cut_by_its_time_is_marked_and_its_manifest_recreates_it(here, capsys, monkeypatch):
     space = {"alpha": [0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.4]}
     uri = f"sqlite:///{here}/mlflow.db"
-    write_yaml(here / "few.yaml", solver__space=space, search={"max_concurrent": 1, "time_budget": 1000.0})
+    write_yaml(here / "few.yaml", solver__space=space, search={"executor": "serial", "time_budget": 1000.0})
     with monkeypatch.context() as context:
         context.setattr(SearchLimits, "reached", after(3))
         assert tune.main(["few.yaml", "--output", "study", "--verbose", "--set", f"tracking.uri={uri}"]) == 0
