@@ -209,11 +209,6 @@ REAL = {
         "solver": SMML,
         "evaluation": NATIVE,
     },
-    "MSRCv2_6v_multilabel.npz": {
-        "dataset": {"exclude_labels": ["horse"], "scaling": "zscore_sqrt_width"},
-        "solver": SMML,
-        "evaluation": {**KNN, "n_features": [50, 200], "metric": "micro_f1"},
-    },
     "faces": {
         "dataset": {"tasks": [{"name": "orl", "path": "ORL_28x23.npz"}, {"name": "umist", "path": "UMIST.npz"}]},
         "solver": {"name": "mtda", "space": {"shrinkage": [0.01, 0.3]}},
