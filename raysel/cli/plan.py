@@ -105,7 +105,8 @@ def _executor_row(plan: _Planned) -> Iterator[tuple[str, str]]:
 def _positive_row(study: Study) -> Iterator[tuple[str, str]]:
     """Say which of two classes the metrics look at."""
     classes = () if study.dataset.is_multilabel else [str(name) for name in study.dataset.classes]
-    if positive := positive_sentence(study.config.evaluation.model_dump(mode="json"), classes):
+    evaluation, tasks = study.config.evaluation.model_dump(mode="json"), study.dataset.layout.task_names
+    if positive := positive_sentence(evaluation, classes, tasks):
         yield "positive", positive
 
 

@@ -90,7 +90,7 @@ def _lines(result: StudyResult, *, verbose: bool) -> Iterator[tuple[str, str]]:
 def _explanations(facts: Facts) -> Iterator[str]:
     """Yield what the figures and the columns of the tables mean."""
     yield texts.rule_sentence(facts.evaluation, facts.study.choose_n)
-    if positive := texts.positive_sentence(facts.evaluation, facts.classes):
+    if positive := texts.positive_sentence(facts.evaluation, facts.classes, list(facts.by_task)):
         yield positive
     if facts.has_chosen_n:
         yield "best features: number of those that the scores are of"

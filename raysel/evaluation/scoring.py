@@ -13,6 +13,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from raysel.base.estimator import Estimator
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray, is_quantity
+from raysel.data.layouts import SEPARATOR
 from raysel.data.preparation.outputs import Outputs
 from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.evaluation.judges import KNN, NATIVE, Judge, Setting
@@ -188,10 +189,11 @@ class Evaluation:
         classes = getattr(model, "classes_", None) if mean is None else mean
         if not self.is_native:
             return np.array([measure(y, output, classes)])
-        owners = X.tasks if isinstance(X, TaskBlocks) else np.zeros(len(y), dtype=np.int64)
         labelled = model.labelled(y)
-        parts = [(owners == task) & labelled for task in range(len(self.tasks) or 1)]
-        return np.array([measure(y[part], output[part], classes) for part in parts])
+        if not isinstance(X, TaskBlocks):
+            return np.array([measure(y[labelled], output[labelled], classes)])
+        parts = [(name, (X.tasks == task) & labelled) for task, name in enumerate(self.tasks)]
+        return np.array([_of_task(measure, name, y[part], output[part], classes) for name, part in parts])
 
     def finite(self, values: FloatArray, y: LabelArray) -> FloatArray:
         """Check that values of the metric are finite. `y` is (n_samples,) or (n_samples, n_labels)."""
@@ -199,6 +201,19 @@ class Evaluation:
             if not math.isfinite(value):
                 raise FloatingPointError(f"the metric {self.metric} gave {value} for {len(y)} samples")
         return values
+
+
+def _of_task(measure: Metric, name: str, y: LabelArray, output: Any, classes: Any) -> float:
+    """Compute a metric of the samples of one task, of whose own classes alone it is, as if no other task were there.
+
+    `y` is (n_samples,), `output` (n_samples,) or (n_samples, n_classes), `classes` (n_classes,) those of all tasks.
+    """
+    own = np.array([str(label).startswith(f"{name}{SEPARATOR}") for label in classes])
+    if measure.response != "predict":
+        output = output[:, own]
+    if measure.response in ("decision_function", "predict_proba"):
+        output = measure.of_two(output, classes[own])
+    return measure(y, output, classes[own])
 
 
 def best_guess(y: LabelArray) -> Any:

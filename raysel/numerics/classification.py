@@ -59,7 +59,7 @@ def class_scores(model: Any, X: Any, n_classes: int) -> FloatArray:
         wrapped = type(getattr(model, "estimator", model)).__name__
         raise DataError(
             f"{wrapped}.{name} returned an array of shape {values.shape} for {n_classes} classes: "
-            "mean_average_precision needs one score for each class; use a metric of the predictions."
+            "the metric needs one score for each class; use a metric of the predictions."
         )
     return values
 

@@ -370,8 +370,8 @@ def target_of(y: LabelArray) -> Target:
     return "binary" if len(np.unique(y)) == 2 else "multiclass"
 
 
-def check_metric(name: str, y: LabelArray, *, key: str = "evaluation.metric") -> None:
-    """Check that a metric can be used for these labels.
+def check_metric(name: str, y: LabelArray, *, key: str = "evaluation.metric", of: str = "y") -> None:
+    """Check that a metric can be used for these labels, which are called `of`.
 
     One that is not raysel's own is computed once, for outputs that say the labels themselves.
 
@@ -380,12 +380,12 @@ def check_metric(name: str, y: LabelArray, *, key: str = "evaluation.metric") ->
     chosen, target = metric(name, key), target_of(y)
     if target not in chosen.targets:
         raise ConfigError(
-            f"{key}: {name} is for {_listed(chosen.targets)}, and {_described(y)}; {_instead(name, target)}"
+            f"{key}: {name} is for {_listed(chosen.targets)}, and {_described(y, of)}; {_instead(name, target)}"
         )
     if name in METRICS:
         return
     classes = known_of(y)
-    shape = "y itself as the predictions" if chosen.response == "predict" else f"y itself as its {chosen.response}"
+    shape = f"{of} itself as {'the predictions' if chosen.response == 'predict' else f'its {chosen.response}'}"
     try:
         with warnings.catch_warnings(action="ignore", category=UndefinedMetricWarning):
             value = chosen(y.copy(), _ideal(chosen, y, classes), classes)
@@ -420,12 +420,12 @@ def _listed(targets: frozenset[Target]) -> str:
     return " or ".join(words for target, words in _NAMES.items() if target in targets)
 
 
-def _described(y: LabelArray) -> str:
+def _described(y: LabelArray, of: str) -> str:
     if is_quantity(y):
-        return "y is a quantity" if y.ndim == 1 else f"y holds {y.shape[1]} quantities"
+        return f"{of} is a quantity" if y.ndim == 1 else f"{of} holds {y.shape[1]} quantities"
     if y.ndim == 2:
-        return f"y is an indicator of {y.shape[1]} labels"
-    return f"y has {len(np.unique(y))} classes"
+        return f"{of} is an indicator of {y.shape[1]} labels"
+    return f"{of} has {len(np.unique(y))} classes"
 
 
 def _instead(name: str, target: Target) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from raysel.core.printing import mean_and_sd, short
+from raysel.core.printing import listed, mean_and_sd, short
+from raysel.data.layouts import SEPARATOR
 from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
 from raysel.evaluation.records import ChooseN
 from raysel.numerics.inference import PairedComparison, TTest
@@ -147,14 +148,18 @@ def rule_sentence(evaluation: Mapping[str, Any], rule: ChooseN) -> str:
     )
 
 
-def positive_sentence(evaluation: Mapping[str, Any], classes: Sequence[str]) -> str:
-    """Return which of two classes the metrics look at; empty if there are more, or if no metric does."""
+def positive_sentence(evaluation: Mapping[str, Any], classes: Sequence[str], tasks: Sequence[str] = ()) -> str:
+    """Return which of two classes, or of a task's two, the metrics look at; empty if there are more, or none does."""
     named = [evaluation["metric"], *evaluation.get("report", ())]
-    looking = [spaced(name) for name in named if has_positive_class(name)] if len(classes) == 2 else []
-    if not looking:
+    looking = [spaced(name) for name in named if has_positive_class(name)]
+    of_tasks = [[label for label in classes if label.startswith(f"{task}{SEPARATOR}")] for task in tasks]
+    of_tasks = of_tasks or [list(classes)]
+    if not looking or any(len(of_task) != 2 for of_task in of_tasks):
         return ""
-    listed = looking[0] if len(looking) == 1 else join_and(looking, len(looking))
-    return f"The positive class of {listed} is {short(classes[1], 40)}, the second of the two in their order."
+    metrics = looking[0] if len(looking) == 1 else join_and(looking, len(looking))
+    positive = listed(short(second, 40) for _, second in of_tasks)
+    two = f"the two{' of a task' if tasks else ''}"
+    return f"The positive class of {metrics} is {positive}, the second of {two} in their order."
 
 
 def classifier_name(evaluation: Mapping[str, Any]) -> str:

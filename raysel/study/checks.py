@@ -11,7 +11,7 @@ from raysel.base.estimator import Capabilities, Estimator
 from raysel.base.registry import able_solvers, imports_code, warn_of_name_clash
 from raysel.config.preparation import dotted_steps
 from raysel.config.schema import EvaluationConfig, JudgeConfig, StudyConfig
-from raysel.core.arrays import IntArray
+from raysel.core.arrays import BoolArray, IntArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
 from raysel.data.formats.nifti import load_nibabel
@@ -124,7 +124,7 @@ def check_judge(judge: str, name: str, ranks: bool, predicts: bool) -> None:
 
 
 def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None:
-    """Check the values of the data, and the method, the metric and the scaling against the data."""
+    """Check the values of the data, and the method and the scaling against the data."""
     _check_values(dataset)
     name = config.solver.name
     if dataset.is_regression and QUANTITIES not in can.targets:
@@ -149,13 +149,6 @@ def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None
     if judge == (LINEAR_SVM if dataset.is_regression else RIDGE):
         what, other = ("a quantity", "ridge or knn") if dataset.is_regression else ("a class", "knn or linear_svm")
         raise ConfigError(f"evaluation.estimator {judge}: the label of {dataset.name} is {what}; use {other}.")
-    for key, measure in metrics_of(config):
-        check_metric(measure, dataset.y, key=key)
-        if dataset.layout.is_multitask and metric(measure, key).response in ("decision_function", "predict_proba"):
-            raise ConfigError(
-                f"{key}: {measure} is of the scores of one set of classes, and each task has classes of its own; take "
-                "a metric of the predictions, or mean_average_precision."
-            )
     layout = dataset.layout.taken_as
     if dataset.layout.affine is not None:  # refused now, not after hours
         load_nibabel(f"the study of {dataset.name}, whose maps are NIfTI files,")
@@ -166,6 +159,15 @@ def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None
             f"solver.name: {name} does not take the layout {layout} of {dataset.name} ({described}); {able} do."
         )
     make_scaler(str(config.dataset.scaling), dataset.layout)
+
+
+def check_metrics(config: StudyConfig, dataset: Dataset, labelled: BoolArray) -> None:
+    """Check the metrics against the labels of the labelled samples, those of each task."""
+    for part in parts(dataset):
+        y = part.y[labelled[part.rows]]
+        of = "y" if part.task is None else f"y of task {part.task}"
+        for key, name in metrics_of(config):
+            check_metric(name, y, key=key, of=of)
 
 
 def _check_values(dataset: Dataset) -> None:

@@ -38,6 +38,7 @@ from raysel.study.checks import (
     check_evaluation,
     check_folds,
     check_method,
+    check_metrics,
     check_parameters,
     judge_of,
 )
@@ -126,11 +127,12 @@ class Study:
             check_parameters(config, dataset, made, tried_out)
         with problems.collect():
             study = replace(study, plan=draw())
-            check_folds(config, dataset, study.plan)
             if preparation is not None:
                 check_sites(preparation, dataset, study.plan)
         problems.report(dataset.name)
         solvers = [(c.name, study.solver(c.params)) for c in study.examples]
+        check_metrics(config, dataset, solvers[0][1].labelled(dataset.y))
+        check_folds(config, dataset, study.plan)
         smallest, largest = study.extreme_training_sets
         scaler = study.scaler()
         findings = check_configurations(

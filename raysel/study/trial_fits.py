@@ -85,7 +85,8 @@ def _find_out(
         _check_is_as_declared(name, can, solver, X.shape[1])
         shown = f"{name} ({key})" if len(tried) > 1 else name
         check_judge(config.evaluation.estimator_name, shown, ranks[key], hasattr(solver, "predict"))
-        if config.evaluation.is_native and _of_response(config, "class_scores"):
+        of_scores = "class_scores", *(("decision_function", "predict_proba") if dataset.layout.is_multitask else ())
+        if config.evaluation.is_native and _of_response(config, *of_scores):
             n_classes = dataset.y.shape[1] if dataset.is_multilabel else len(np.unique(dataset.y[train]))
             class_scores(solver, X[:1], n_classes)  # raises where they are not one for each class
     refused = {name for solver in tried.values() for name in _refused(solver)} if saved else ()
@@ -247,7 +248,7 @@ def check_configurations(
                 solver.check_training(dataset.y[rows], None if dataset.tasks is None else dataset.tasks[rows])
         except ConfigError as error:
             raise ConfigError(f"configuration {name}: {error}") from error
-    _check_outputs(config, solvers)
+    _check_outputs(config, solvers, dataset.layout.is_multitask)
     if config.search.method == "path":
         _check_path([solver for _, solver in solvers])
     findings = _find_out(config, dataset, can, solvers, train, scaler, preparation, saved=saved)
@@ -280,10 +281,16 @@ def _of_response(config: StudyConfig, *responses: str) -> list[tuple[str, Metric
     return [(key, measure) for key, measure in chosen if measure.response in responses]
 
 
-def _check_outputs(config: StudyConfig, solvers: Sequence[tuple[str, Estimator]]) -> None:
-    """Check that what classifies has the outputs that the metrics take; nearest neighbours have all."""
+def _check_outputs(config: StudyConfig, solvers: Sequence[tuple[str, Estimator]], several: bool) -> None:
+    """Check that what classifies has the outputs that the metrics take; nearest neighbours have all.
+
+    The samples of `several` tasks are classified by the method itself alone.
+    """
     judge, name = config.evaluation.estimator_name, config.solver.name
-    other = ", or use evaluation.estimator knn or linear_svm if the method ranks features"
+    other = "" if several else ", or use evaluation.estimator knn or linear_svm if the method ranks features"
+    instead = "leave the metric out, or use evaluation.estimator knn if the method ranks features"
+    if several:
+        instead = "take a metric of the decision, e.g. average_precision, or of the predictions"
     for key, measure in _of_response(config, "class_scores", "decision_function"):
         for variant, solver in solvers if judge == NATIVE else ():
             if not gives_class_scores(solver):
@@ -301,6 +308,6 @@ def _check_outputs(config: StudyConfig, solvers: Sequence[tuple[str, Estimator]]
         for variant, solver in solvers if judge == NATIVE else ():
             if not hasattr(solver, "predict_proba"):
                 raise ConfigError(
-                    f"{key}: {measure.name} needs probabilities, and {name} ({variant}) has no predict_proba; leave "
-                    "the metric out, or use evaluation.estimator knn if the method ranks features."
+                    f"{key}: {measure.name} needs probabilities, and {name} ({variant}) has no predict_proba; "
+                    f"{instead}."
                 )

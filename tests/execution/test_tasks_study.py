@@ -9,12 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from sklearn.metrics import accuracy_score
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score, get_scorer
 from sklearn.neighbors import KNeighborsClassifier
-from small_studies import make_study, run_serially
+from small_studies import NoUpload, make_study, run_serially
+from task_sets import make_tasks, write_tasks
 
 from raysel import select, tune
 from raysel.base.registry import solver_class
+from raysel.cli.plan import describe
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.files import instance_of
 from raysel.data.dataset import join_tasks
@@ -22,6 +25,9 @@ from raysel.data.loading import load_dataset, save_dataset
 from raysel.evaluation.lockstep import run_in_lockstep
 from raysel.evaluation.records import FoldTrace, TrialRecord
 from raysel.evaluation.refit import refit_winner
+from raysel.execution.serial import SerialExecutor
+from raysel.run import course
+from raysel.run.definition import Comparison
 from raysel.solvers.mtda.mtda import MTDA
 from raysel.tracking.journal import read_journal
 
@@ -62,6 +68,80 @@ def test_each_task_is_recorded_by_iteration_and_tested_once(tmp_path):
             expected.append(accuracy_score(y[part[1]], predicted))
         assert refit.record.test_scores == pytest.approx(expected, abs=1e-12)
         assert refit.record.test_score == pytest.approx(np.mean(expected))
+
+
+def in_task(labels):
+    """Labels without the name of their task."""
+    return np.char.partition(labels, "/")[:, 2].astype(int)
+
+
+class OneTask(ClassifierMixin, BaseEstimator):
+    """What a fitted model of several tasks gives for the samples of one, of whose classes alone it knows."""
+
+    def __init__(self, model, task):
+        self.model, self.own = model, np.char.startswith(model.classes_, f"{task}/")
+        self.classes_ = in_task(model.classes_[self.own])
+
+    def predict(self, X):
+        return in_task(self.model.predict(X))
+
+    def decision_function(self, X):
+        values = self.model.decision_function(X)[:, self.own]
+        return values[:, 1] if len(self.classes_) == 2 else values
+
+
+OF_TASKS = {
+    2: ["roc_auc", "average_precision", "f1"],
+    3: ["average_precision", "top_k_accuracy", "matthews_corrcoef"],
+}
+
+
+@pytest.mark.usefixtures("without_report")
+@pytest.mark.parametrize("n_classes", OF_TASKS)
+def test_each_task_has_scikit_learns_figures_of_the_stored_models(n_classes, tmp_path):
+    """Of its labelled samples."""
+    tasks = make_tasks(3, ((50, 6, n_classes), (70, 4, n_classes)))
+    tasks[0][1][::6] = -1
+    names = OF_TASKS[n_classes]
+    study = study_of(
+        tmp_path,
+        dataset=write_tasks(tmp_path, tasks),
+        solver={"name": "semisupervised_mtda", "params": {"unlabelled": -1}},
+        evaluation={"estimator": "native", "metric": names[0], "report": names[1:], "references": False},
+        cv={"outer": 2, "inner": 2, "final": False},
+    )
+    result = course.run(study, tmp_path / "run", SerialExecutor(study), (), NoUpload)
+    X, y, owners = study.dataset.X, in_task(study.dataset.y), study.dataset.tasks
+    for fold, refit in zip(study.plan.outer, result.outer, strict=True):
+        model, known = result.fold_model(fold.name), fold.test[y[fold.test] >= 0]
+        parts = [(OneTask(model, f"t{task}"), known[owners[known] == task]) for task in range(2)]
+        for name in names:
+            expected = [get_scorer(name)(of_task, X[rows], y[rows]) for of_task, rows in parts]
+            assert (refit.test_scores if name == names[0] else refit.report[name]) == expected, name
+        assert refit.test_score == pytest.approx(np.mean(refit.test_scores))
+
+
+def test_the_positive_class_of_each_task_is_named(tmp_path):
+    tasks = write_tasks(tmp_path, make_tasks(3, ((50, 6, 2), (70, 4, 2))))
+    study = study_of(tmp_path, dataset=tasks, evaluation={"estimator": "native", "metric": "roc_auc"})
+    words = " ".join(" ".join(describe(Comparison.of_study(study), None)).split())
+    assert "The positive class of roc auc is t0/1, t1/1, the second of the two of a task in their order." in words
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "message"),
+    [
+        (
+            {"metric": "roc_auc"},
+            r"evaluation.metric: roc_auc is for two classes .*, and y of task iris has 3 classes; ta",
+        ),
+        ({"report": ["neg_log_loss"]}, r"needs probabilities, .* has no predict_proba; take a metric of the decision"),
+        ({"estimator": "knn", "n_features": [2]}, r"knn needs one feature space; several tasks take `native`"),
+    ],
+)
+def test_a_metric_that_a_task_has_no_figure_of_is_refused_before_anything_is_computed(evaluation, message, tmp_path):
+    with pytest.raises(ConfigError, match=message):
+        study_of(tmp_path, evaluation={"estimator": "native", **evaluation})
 
 
 @pytest.mark.parametrize("name", ["pca", "lda", "trace_ratio_lda", "aggregate"])

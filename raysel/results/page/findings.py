@@ -36,7 +36,7 @@ def answer(result: StudyResult) -> Section:
         blocks.append(Table(caption, heads, rows, (0,), (0,), data))
     else:
         blocks.append(Text(["The study has no references to compare with: evaluation.references is off."], "note"))
-    positive = texts.positive_sentence(result.facts.evaluation, result.facts.classes)
+    positive = texts.positive_sentence(result.facts.evaluation, result.facts.classes, list(result.facts.by_task))
     notes = [texts.missing_references_sentence(result.facts), texts.interval_footnote(result.facts), positive]
     blocks.append(Text([note for note in notes if note], "note"))
     return Section("answer", "The answer", blocks)
