@@ -45,8 +45,10 @@ class LabelPermutations:
         for task in np.unique(owners) if blocks is None else ():
             of_task = np.flatnonzero(owners == task)
             of_task = of_task[np.argsort(members[of_task], kind="stable")]
-            parts = np.split(of_task, np.flatnonzero(np.diff(members[of_task])) + 1)
-            n_mixed = sum(len(part) for part in parts if len(np.unique(codes[part])) > 1)
+            starts = np.flatnonzero(np.diff(members[of_task], prepend=-1))
+            parts, lengths = np.split(of_task, starts[1:]), np.diff(starts, append=len(of_task))
+            lowest, highest = (extreme.reduceat(codes[of_task], starts) for extreme in (np.minimum, np.maximum))
+            n_mixed = lengths[lowest != highest].sum()
             if not n_mixed:
                 kinds.add("samples" if groups is None else "groups")
                 self._exchange(parts, codes)
@@ -71,8 +73,8 @@ class LabelPermutations:
 
     def _exchange(self, units: list[IntArray], codes: IntArray, *, ordered: bool = False) -> None:
         """Let units exchange their labels, if they differ in them."""
-        labels = [codes[unit if ordered else unit[:1]] for unit in units]
-        counts = np.unique(np.stack(labels), axis=0, return_counts=True)[1]
+        labels = codes[np.stack(units) if ordered else [unit[0] for unit in units]]
+        counts = np.unique(labels, axis=0, return_counts=True)[1]
         if len(counts) > 1:
             self._exchanges.append((units, ordered))
             self.n_movable += sum(map(len, units))
