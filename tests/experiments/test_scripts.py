@@ -56,6 +56,9 @@ ARGUMENTS = {
     "benchmarks/search-overhead/comparison.py": f"--repeats 1 compare.yaml {TINY}",
     "benchmarks/search-overhead/driver_memory.py": "--trials 2",
     "benchmarks/search-overhead/nested_orl.py": "--configurations 2 --iterations 2 --repeats 1",
+    "benchmarks/search-overhead/peers.py": "--repeats 1 --ways nestedcv raysel-memory",
+    "benchmarks/search-overhead/resampling.py": "--repeats 1 --permutations 1 --subsamples 4 few.yaml "
+    "--set cv.outer=2 --set cv.inner=2 --set solver.space.alpha=[0.1]",
     "benchmarks/search-overhead/short_trials.py": "--trials 3 --iterations 2 --repeats 1",
     "benchmarks/search-overhead/start.py": f"--repeats 1 few.yaml {SHORT} --set solver.space.alpha=[0.1]",
     "benchmarks/search-overhead/worker_memory.py": "--samples 24",
@@ -152,6 +155,8 @@ SHORTER = {
     },
     # It looks at all processes ten times a second, which is as dear as a command.
     "benchmarks/search-overhead/comparison.py": {"wait(0.1)": "wait(0.5)"},
+    "benchmarks/search-overhead/peers.py": {"[0.003, 0.01, 0.03, 0.1, 0.3, 1.0]": "[0.003]", "wait(0.1)": "wait(0.5)"},
+    "benchmarks/search-overhead/resampling.py": {"wait(0.1)": "wait(0.5)"},
     "benchmarks/search-overhead/nested_orl.py": {
         "[2, 4, 8]}": '[2], "dataset.classes": [1, 2, 3], "cv.outer": 2, "cv.inner": 2, "pictures": []}',
         **ONE,
