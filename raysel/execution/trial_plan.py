@@ -12,9 +12,18 @@ import numpy as np
 
 from raysel.core.errors import StudyError
 from raysel.evaluation.nested_search import FoldSearch, empty_record
-from raysel.evaluation.plan import derived_seed
+from raysel.evaluation.plan import FINAL, derived_seed
 from raysel.evaluation.records import PathRecord, TrialRecord
-from raysel.execution.trials import ConfigurationTrial, FoldTrial, PathTrial, Rung, Trial, mark_stopped, trial_records
+from raysel.execution.trials import (
+    ConfigurationTrial,
+    FoldTrial,
+    PathTrial,
+    Rung,
+    Trial,
+    joined_record,
+    mark_stopped,
+    trial_records,
+)
 from raysel.study.definition import Study
 from raysel.tracking.log import StudyLog
 
@@ -35,9 +44,9 @@ class TrialPlan(ABC):
         ]
 
     @property
-    @abstractmethod
     def n_left(self) -> int:
-        """Largest number of trials that are still to run."""
+        """Number of trials that are still to run; fewer if a search that learns proposes one again."""
+        return self.study.n_trials - len(self.records)
 
     @abstractmethod
     def empty_record(self, config: Mapping[str, Any]) -> Any:
@@ -51,6 +60,16 @@ class TrialPlan(ABC):
     def waiting(self) -> Sequence[Mapping[str, Any]]:
         """Parameters of the remaining trials in the order in which they are proposed; empty if they are not known."""
         return ()
+
+    @property
+    def parts(self) -> Sequence[Mapping[str, Any]]:
+        """What makes of a trial's config those of its parts, which run independently; by default one part."""
+        return ({},)
+
+    def join(self, parts: Sequence[Any]) -> Any:
+        """Return the record of a trial from those of its parts, in any order."""
+        (record,) = parts
+        return record
 
     @property
     def best(self) -> float | None:
@@ -105,9 +124,13 @@ class ConfigurationPlan(TrialPlan):
     trial_class = ConfigurationTrial
 
     @property
-    def n_left(self) -> int:
-        """Number of configurations that are still to try."""
-        return len(self._left())
+    def parts(self) -> Sequence[Mapping[str, Any]]:
+        """The outer folds."""
+        return [{"fold": fold.name} for fold in self.study.plan.folds]
+
+    def join(self, parts: Sequence[TrialRecord]) -> TrialRecord:
+        """Return the record of a configuration from those of the outer folds."""
+        return joined_record(self.study, parts)
 
     def _left(self) -> list[int]:
         """Indices of the configurations to try, shuffled so that a search that is cut covers the whole space."""
@@ -131,9 +154,10 @@ class ConfigurationPlan(TrialPlan):
 
     def score(self, record: TrialRecord) -> float | None:
         """Return the last mean validation score; None if every outer fold failed."""
-        evaluation = self.study.evaluation
-        curve = record.curves(evaluation.metric, evaluation.labels, evaluation.choose_n).get(f"val_{evaluation.metric}")
-        return curve[-1] if curve else None
+        rule = self.study.evaluation.choose_n
+        scores = {name: score for name, trace in record.folds.items() if (score := trace.score(rule)) is not None}
+        shown = [score for name, score in scores.items() if name != FINAL] or list(scores.values())
+        return float(np.mean(shown)) if shown else None
 
     def finish(self, log: StudyLog) -> list[TrialRecord]:
         """Return the records in the order of the configurations."""
@@ -157,11 +181,6 @@ class TrainingSetPlan(TrialPlan):
         # A path that was lost is in the records of all configurations, which are written anew.
         again = any(isinstance(record, PathRecord) and _was_lost(record) for record in before)
         self._written = {record.id for record in before if isinstance(record, TrialRecord) and not again}
-
-    @property
-    def n_left(self) -> int:
-        """Number of training sets with configurations that are still to fit."""
-        return len(self._left())
 
     def _missing(self, record: PathRecord | None) -> list[int]:
         """Indices of the configurations that are not fitted to a training set; empty if its path failed."""
@@ -231,15 +250,13 @@ class FoldPlan(ConfigurationPlan):
             for fold in study.plan.folds
         }
 
+    parts = TrialPlan.parts
+    join = TrialPlan.join
+
     @property
     def waiting(self) -> Sequence[Mapping[str, Any]]:
         """Empty, because the outer folds propose in turn."""
         return ()
-
-    @property
-    def n_left(self) -> int:
-        """Number of trials that are still to run; fewer if proposals repeat."""
-        return self.study.n_trials - len(self.records)
 
     def empty_record(self, config: Mapping[str, Any]) -> TrialRecord:
         """Return an empty record of a configuration on an outer fold."""

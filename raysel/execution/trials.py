@@ -39,12 +39,34 @@ def trial_records(study: Study, paths: Sequence[PathRecord]) -> list[TrialRecord
             trace = record.folds[fold.name] = FoldTrace(all(fit.source == "zero" for fit in fits), fits)
             if not study.evaluation.every_iteration:
                 trace.choose_setting(study.evaluation.settings)
-        if record.failed_folds:
-            record.status = "failed"
-        elif all(trace.null for trace in record.folds.values()):
-            record.status = "null"
+        _set_status(record)
         records.append(record)
     return records
+
+
+def joined_record(study: Study, parts: Sequence[TrialRecord]) -> TrialRecord:
+    """Join the records of one configuration on different outer folds, in any order.
+
+    It starts as if its parts had run one after the other until it ended, since the difference is shown as its cost.
+    """
+    ended = max(part.ended for part in parts)
+    started = ended - sum(part.ended - part.started for part in parts)
+    failed = next((part for part in parts if part.error), None)
+    if failed is not None:
+        return replace(failed, started=started, ended=ended)
+    traces = {name: trace for part in parts for name, trace in part.folds.items()}
+    folds = {fold.name: traces[fold.name] for fold in study.plan.folds}
+    record = replace(parts[0], status="finished", folds=folds, started=started, ended=ended)
+    _set_status(record)
+    return record
+
+
+def _set_status(record: TrialRecord) -> None:
+    """Set the status by the outer folds: one that failed makes the trial fail."""
+    if record.failed_folds:
+        record.status = "failed"
+    elif all(trace.null for trace in record.folds.values()):
+        record.status = "null"
 
 
 #: Returns the prepared data of an outer fold's inner fold, given by its number, for a configuration's parameters.
@@ -127,7 +149,8 @@ class ConfigurationTrial(Trial):
     def _start(self, config: Mapping[str, Any]) -> None:
         configuration: Configuration = self._study.configurations[config["configuration"]]
         self.record = empty_record(configuration)
-        self._folds: Sequence[OuterFold] = self._study.plan.folds
+        only = config.get("fold")
+        self._folds: Sequence[OuterFold] = [fold for fold in self._study.plan.folds if only in (None, fold.name)]
 
     def _run(self) -> Iterator[int]:
         study, params = self._study, self.record.params
@@ -149,11 +172,7 @@ class ConfigurationTrial(Trial):
                     yield iteration
             except Exception:  # the other outer folds are not affected  # noqa: BLE001
                 self.record.folds[fold.name] = FoldTrace(error=traceback.format_exc())
-        traces = self.record.folds.values()
-        if any(trace.error for trace in traces):
-            self.record.status = "failed"
-        elif all(trace.null for trace in traces):
-            self.record.status = "null"
+        _set_status(self.record)
 
     def _fail(self, error: str) -> None:
         self.record.status, self.record.error, self.record.folds = "failed", error, {}

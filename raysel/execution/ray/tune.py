@@ -32,6 +32,7 @@ from raysel.evaluation.lockstep import FoldData
 from raysel.evaluation.plan import OuterFold
 from raysel.evaluation.scoring import KnownScores
 from raysel.execution.executor import Recorder, SearchLimits, last_line
+from raysel.execution.pieces import PIECE_SECONDS, Pieces
 from raysel.execution.ray.nodes import Cluster, MemoryShortError
 from raysel.execution.ray.tasks import Losses
 from raysel.execution.ray.versions import other_versions
@@ -65,11 +66,11 @@ class _NotStored:
 
 
 class PlanSearcher(_NotStored, Searcher):
-    """Tune searcher that suggests the trials of a plan, as many at once as the cluster can run now."""
+    """Tune searcher that suggests pieces of a search, as many at once as the cluster can run now."""
 
-    def __init__(self, plan: TrialPlan, cluster: Cluster, again: deque[dict[str, Any]], limits: SearchLimits) -> None:
+    def __init__(self, pieces: Pieces, cluster: Cluster, limits: SearchLimits) -> None:
         super().__init__(metric=None, mode=None)
-        self._plan, self._cluster, self._again, self._limits = plan, cluster, again, limits
+        self._pieces, self._cluster, self._limits = pieces, cluster, limits
         self._running: set[str] = set()
 
     def set_search_properties(self, *_: Any, **__: Any) -> bool:
@@ -77,20 +78,22 @@ class PlanSearcher(_NotStored, Searcher):
         return True
 
     def suggest(self, trial_id: str) -> Any:
-        """Return the config of the next trial; None if there is none now, or no room for one."""
+        """Return the config of the next piece; None if there is none now, or no room for one."""
         if self._limits.reached():  # Tune asks nobody else while no node is left
             return Searcher.FINISHED
-        if len(self._running) >= self._cluster.slots:
+        slots = self._cluster.slots
+        if len(self._running) >= slots:
             return None
-        config = self._again.popleft() if self._again else self._plan.propose()
-        if config is None:
-            # Not before the last trial has ended: its node may be lost, and Tune never asks again.
-            return Searcher.FINISHED if self._plan.exhausted and not self._running else None
+        piece = self._pieces.next(slots)
+        if piece is None:
+            # Not before the last piece has ended: its node may be lost, and Tune never asks again.
+            return Searcher.FINISHED if self._pieces.exhausted and not self._running else None
         self._running.add(trial_id)
-        return config
+        first = piece.parts[0]
+        return {"name": f"{first['name']} {first.get('fold', '')}".strip(), "piece": piece}
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
-        """Count that a trial has ended; the plan receives its record from the recorder."""
+        """Count that a piece has ended; the plan receives the records from the recorder."""
         self._running.discard(trial_id)
 
     def save(self, checkpoint_path: str) -> None:
@@ -118,7 +121,8 @@ class PlanScheduler(_NotStored, FIFOScheduler):
         """Return whether a trial that has reached a rung continues."""
         if result["done"] or "rung" not in result:
             return TrialScheduler.CONTINUE
-        should_continue = self._plan.should_continue(trial.config, Rung(result["rung"], result["score"]))
+        (config,) = trial.config["piece"].parts
+        should_continue = self._plan.should_continue(config, Rung(result["rung"], result["score"]))
         return TrialScheduler.CONTINUE if should_continue else TrialScheduler.STOP
 
 
@@ -142,7 +146,7 @@ _STEP_SECONDS = 5.0
 
 
 class StudyTrainable(tune.Trainable):
-    """Trainable that runs a trial; the result of the last step holds the trial's record as JSON."""
+    """Trainable that runs a piece; the result of a step holds the records that it has filled, as JSON."""
 
     def setup(
         self,
@@ -160,24 +164,37 @@ class StudyTrainable(tune.Trainable):
         self.reset_config(config)
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
-        """Start the next trial in the same actor."""
-        self.cleanup()
-        self._trial = self._trial_class(self._study, new_config, self._fold_data, self._watch)
-        self._steps = self._trial.steps()
+        """Start the next piece in the same actor."""
+        self._left = deque(new_config["piece"].parts)
+        self._end = time.monotonic() + PIECE_SECONDS
+        self._begin()
         return True
 
-    def step(self) -> dict[str, Any]:
-        """Advance the trial for a few seconds, to a rung, or to its end."""
-        pause = time.monotonic() + _STEP_SECONDS
-        for iteration in self._steps:
-            rung = self._trial.rung(iteration)
-            if rung:
-                return {"done": False, "rung": rung.level, "score": rung.score, "payload": {"record": self._result()}}
-            if time.monotonic() > pause:
-                return {"done": False}
+    def _begin(self) -> None:
+        """Begin the next part of the piece."""
         self.cleanup()
+        self._trial = self._trial_class(self._study, self._left.popleft(), self._fold_data, self._watch)
+        self._steps = self._trial.steps()
+
+    def step(self) -> dict[str, Any]:
+        """Advance the piece for a few seconds, to a rung, or to its end."""
+        pause = time.monotonic() + _STEP_SECONDS
         # In a dict of its own, which the driver empties, because Tune keeps every result in memory.
-        return {"done": True, "payload": {"record": self._result()}}
+        records: list[str] = []
+        payload = {"records": records}
+        while True:
+            for iteration in self._steps:
+                rung = self._trial.rung(iteration)
+                if rung:
+                    records.append(self._result())
+                    return {"done": False, "rung": rung.level, "score": rung.score, "payload": payload}
+                if time.monotonic() > pause:
+                    return {"done": False, "payload": payload}
+            self.cleanup()
+            records.append(self._result())
+            if not self._left or time.monotonic() > self._end:
+                return {"done": True, "payload": payload}
+            self._begin()
 
     def cleanup(self) -> None:
         """Stop the watchdog; called when the actor ends."""
@@ -210,58 +227,78 @@ class StudyTrainable(tune.Trainable):
 class RecorderCallback(_NotStored, tune.Callback):
     """Callback that reports the start and the end of each trial to the recorder."""
 
-    def __init__(self, plan: TrialPlan, recorder: Recorder, cluster: Cluster, again: deque[dict[str, Any]]) -> None:
-        self._plan, self._recorder, self._cluster, self._again = plan, recorder, cluster, again
+    def __init__(self, plan: TrialPlan, recorder: Recorder, cluster: Cluster, pieces: Pieces) -> None:
+        self._plan, self._recorder, self._cluster, self._pieces = plan, recorder, cluster, pieces
         self.losses = Losses(cluster)
-        self._running: set[str] = set()
-        #: Node of each running trial, by the trial's name, and questions for it that are not answered.
+        #: Names of the trials that have begun.
+        self._begun: set[str] = set()
+        #: Number of parts of each running piece whose records have come, by the piece's name.
+        self._n_ended: dict[str, int] = {}
+        #: Node of each running piece, by its name, and questions for it that are not answered.
         self._nodes: dict[str, str] = {}
         self._asked: dict[Any, str] = {}
         self.error: StudyError | None = None
 
     def on_step_end(self, iteration: int, trials: list[Trial], **info: Any) -> None:
         """Look at the nodes, also when no trial is to be proposed, and request those that are missing."""
+        self._recorder.log.refresh()
         self._learn_nodes()
         self._cluster.refresh()
         self._cluster.want(self._plan.n_left)
 
     def on_trial_start(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
-        """Count a trial that has started, and ask for its node."""
+        """Count a trial that has started, and ask for the node of its piece."""
         name = trial.config["name"]
         actor = trial.temporary_state.ray_actor
         if actor is not None and hasattr(actor, "node_id"):
             self._asked[actor.node_id.remote()] = name
-        if name not in self._running:  # a trial that was lost is started again
-            self._running.add(name)
-            self._recorder.log.trial_started()
+        self._n_ended[name] = 0
+        self._begin(trial.config["piece"].parts[0])
 
     def on_trial_result(
         self, iteration: int, trials: list[Trial], trial: Trial, result: dict[str, Any], **info: Any
     ) -> None:
-        """Keep the record of a trial that has ended or is stopped."""
-        payload = result.get("payload")
-        record = instance_of(self._plan.record_class, json.loads(payload.pop("record"))) if payload else None
-        if record is None or not result["done"]:
-            self._recorder.log.refresh()
-            return
-        self._end(trial)
-        self._report(self._recorder.stop if "rung" in result else self._recorder.keep, record)
+        """Keep the records of the trials that have ended or are stopped."""
+        name, piece = trial.config["name"], trial.config["piece"]
+        records = result.get("payload", {}).pop("records", [])
+        if "rung" in result and not result["done"]:
+            records = []
+        left = piece.parts[self._n_ended[name] :]
+        self._n_ended[name] += len(records)
+        if result["done"]:
+            self._pieces.ended(piece, self._n_ended[name])
+            self._end(trial)
+        for part, text in zip(left, records, strict=False):
+            self._begin(part)
+            whole = self._pieces.join(part, instance_of(self._plan.record_class, json.loads(text)))
+            if whole is not None:
+                self._report(self._recorder.stop if "rung" in result else self._recorder.keep, whole)
 
     def on_trial_error(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
-        """Let a trial that was lost run again, or record that it failed in every attempt."""
+        """Let the trials of a piece that was lost run again, or record that one failed in every attempt."""
         error, name = _last_error(trial), trial.config["name"]
         if refused := other_versions(error):
             self.error = refused
             raise refused
         self._learn_nodes()
-        if self.losses.runs_again(name, self._nodes.pop(name, ""), error):
-            self._again.append(dict(trial.config))
+        again = self.losses.runs_again(name, self._nodes.pop(name, ""), error)
+        left = trial.config["piece"].parts[self._n_ended.pop(name, 0) :]  # not started: its worker failed first
+        if again or len(left) > 1:
+            self._pieces.again(left)
             return
         self._end(trial)
         died = isinstance(error, RayActorError) and not error.actor_init_failed
         why = "memory ran short" if isinstance(error, MemoryShortError) else "killed, or out of memory"
         reason = f"the worker process died {self.losses.n_own_ends(name)} times ({why})" if died else last_line(error)
-        self._report(self._recorder.lose, trial.config, reason)
+        if self._pieces.lose(left[0]):
+            self._begin(left[0])
+            self._report(self._recorder.lose, left[0], reason)
+
+    def _begin(self, part: dict[str, Any]) -> None:
+        """Count a trial whose first part has begun."""
+        if part["name"] not in self._begun:
+            self._begun.add(part["name"])
+            self._recorder.log.trial_started()
 
     def _learn_nodes(self) -> None:
         """Take the answers of the actors that were asked for their node."""
@@ -269,7 +306,7 @@ class RecorderCallback(_NotStored, tune.Callback):
             return
         for answered in ray.wait(list(self._asked), num_returns=len(self._asked), timeout=0)[0]:
             name = self._asked.pop(answered)
-            if name in self._running:
+            if name in self._n_ended:
                 try:
                     self._nodes[name] = ray.get(answered)
                 except RayError:  # the worker has ended
@@ -278,7 +315,7 @@ class RecorderCallback(_NotStored, tune.Callback):
 
     def _end(self, trial: Trial) -> None:
         name = trial.config["name"]
-        self._running.discard(name)
+        self._n_ended.pop(name, None)
         self._nodes.pop(name, None)
         self._cluster.ended(name)
 

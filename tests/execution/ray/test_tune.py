@@ -6,7 +6,6 @@ import os
 import signal
 import threading
 import time
-from collections import deque
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from small_studies import make_study, quiet_log, run_on_ray, run_serially, write
 
 from raysel.core.errors import StudyError
 from raysel.execution.executor import Recorder
+from raysel.execution.pieces import Pieces
 from raysel.execution.ray.nodes import Cluster
 from raysel.execution.ray.tasks import MAX_RETRIES
 from raysel.execution.ray.tune import RecorderCallback
@@ -55,10 +55,11 @@ def test_the_error_of_a_lost_trial(phase, kind, expected, digits, tmp_path):
     study = make_study(digits)
     plan = trial_plan(study)
     with quiet_log(tmp_path / "run", study) as log:
-        proposed = plan.propose()
-        callback = RecorderCallback(plan, Recorder(plan, log), Cluster({"CPU": 1.0}, None, log.message), deque())
+        pieces = Pieces(plan)
+        proposed = {"name": "lost", "piece": pieces.next(slots=1)}
+        callback = RecorderCallback(plan, Recorder(plan, log), Cluster({"CPU": 1.0}, None, log.message), pieces)
         for _ in range(MAX_RETRIES):
-            callback.losses.runs_again(proposed["name"], "", None)
+            callback.losses.runs_again("lost", "", None)
         config = tune.RunConfig(storage_path=str(tmp_path / "tune"), verbose=0, callbacks=[callback])
         tune.Tuner(broken(phase, kind), param_space=proposed, run_config=config).fit()
     (record,) = read_journal(tmp_path / "run" / "journal.jsonl")

@@ -1,0 +1,103 @@
+"""Pieces of a search: parts of trials that a worker runs one after the other, and the trials joined from them."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from raysel.execution.trial_plan import TrialPlan
+
+#: A worker begins no further part of a piece after this many seconds.
+PIECE_SECONDS = 1.0
+#: Largest number of parts in a piece.
+_MOST = 256
+#: Number of parts from which the time of the next is estimated.
+_RECENT = 30
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Configs of the parts that a worker runs one after the other."""
+
+    parts: Sequence[dict[str, Any]]
+
+    def __deepcopy__(self, _: Any) -> Piece:
+        # Tune copies the config of its trials several times, and writes it into their names.
+        return self
+
+    def __str__(self) -> str:
+        return f"{len(self.parts)} parts"
+
+
+class Pieces:
+    """Division of a plan's trials into pieces.
+
+    A piece costs some hundredths of a second, whatever it holds, so that short parts go several to a piece: as many as
+    take `PIECE_SECONDS` by the last ones that ended. What has not begun by then comes back and is in a later piece.
+    """
+
+    def __init__(self, plan: TrialPlan) -> None:
+        self._plan = plan
+        self._n_to_propose = plan.n_left
+        self._waiting: deque[dict[str, Any]] = deque()
+        self._alone: deque[dict[str, Any]] = deque()
+        #: Seconds of the parts that ended last.
+        self._took: deque[float] = deque(maxlen=_RECENT)
+        self._ended_parts: dict[str, list[Any]] = {}
+        self._lost: set[str] = set()
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether all trials were proposed, and all of their parts were given out."""
+        return self._plan.exhausted and not self._waiting and not self._alone
+
+    def next(self, slots: int) -> Piece | None:
+        """Return the next piece; None if there is none now."""
+        if self._alone:
+            return Piece([self._alone.popleft()])
+        n = self._size(slots)
+        while len(self._waiting) < n and (config := self._plan.propose()) is not None:
+            self._n_to_propose -= 1
+            self._waiting.extend({**config, **part} for part in self._plan.parts)
+        parts = [self._waiting.popleft() for _ in range(min(n, len(self._waiting)))]
+        return Piece(parts) if parts else None
+
+    def _size(self, slots: int) -> int:
+        """Return the number of parts of the next piece; smaller towards the end, so that all slots end together."""
+        if self._plan.study.config.search.adaptive:  # what is proposed next depends on what has ended
+            return 1
+        n_left = len(self._waiting) + self._n_to_propose * len(self._plan.parts)
+        in_time = PIECE_SECONDS * len(self._took) / max(sum(self._took), 1e-3)
+        return max(1, min(_MOST, int(in_time), math.ceil(n_left / (2 * slots))))
+
+    def ended(self, piece: Piece, n_ended: int) -> None:
+        """Take back what a worker has not begun of a piece."""
+        self._waiting.extendleft(part for part in reversed(piece.parts[n_ended:]) if part["name"] not in self._lost)
+
+    def again(self, parts: Sequence[dict[str, Any]]) -> None:
+        """Run parts whose worker ended again, each in a piece of its own, to see which of them ends its worker."""
+        self._alone.extend(part for part in parts if part["name"] not in self._lost)
+
+    def join(self, part: dict[str, Any], record: Any) -> Any:
+        """Return the record of a part's trial if this was the last part of it, else None."""
+        name = part["name"]
+        if name in self._lost:
+            return None
+        self._took.append(record.ended - record.started)
+        parts = self._ended_parts.setdefault(name, [])
+        parts.append(record)
+        return self._plan.join(self._ended_parts.pop(name)) if len(parts) == len(self._plan.parts) else None
+
+    def lose(self, part: dict[str, Any]) -> bool:
+        """Give up the trial of a part, of which no part runs or counts any more; False if it was given up before."""
+        name = part["name"]
+        if name in self._lost:
+            return False
+        self._lost.add(name)
+        self._ended_parts.pop(name, None)
+        self._waiting = deque(other for other in self._waiting if other["name"] != name)
+        self._alone = deque(other for other in self._alone if other["name"] != name)
+        return True
