@@ -26,6 +26,8 @@ _WINDOW = 30
 _REDUCTION = 0.3
 #: Ratio of the quartiles of durations above which they are not of like cost.
 _LIKE = 2.0
+#: Seconds between two writings of the counts: a file server needs as long for one as a short trial takes.
+_PERIOD = 0.2
 
 
 @dataclass
@@ -182,6 +184,7 @@ class StudyLog:
         self._listeners = listeners
         self.folder = None if progress_file is None else progress_file.parent
         self._stack = ExitStack()
+        self._is_written, self._written = False, 0.0
 
     def __enter__(self) -> StudyLog:
         with ExitStack() as entered:  # if one of them fails, those before it stop listening
@@ -237,14 +240,17 @@ class StudyLog:
 
     def refresh(self) -> None:
         """Show the progress, again and again while a trial runs."""
+        if not self._is_written and time.monotonic() > self._written + _PERIOD:
+            self._write_counts()
         for listener in self._listeners:
             listener.show(self._progress)
 
     def _changed(self) -> None:
-        self._write_counts()
+        self._is_written = False
         self.refresh()
 
     def _write_counts(self) -> None:
+        self._is_written, self._written = True, time.monotonic()
         if self._progress_file is None:
             return
         with suppress(OSError):  # the counts are for display only; a full disk raises an error in the journal

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import heapq
 import json
+import math
 from contextlib import suppress
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -49,7 +51,8 @@ def test_the_counts_are_those_of_the_trials(tmp_path_factory, outcomes, scores):
     folder = tmp_path_factory.mktemp("log")
     expected = {"finished": 0, "running": 0, "failed": 0, "total": len(outcomes)}
     best, listener = None, Notebook()
-    with make_log(folder, len(outcomes), listener) as log:
+    every_change = patch("raysel.tracking.log._PERIOD", -1.0)
+    with every_change, make_log(folder, len(outcomes), listener) as log:
         assert json.loads((folder / "progress.json").read_text()) == expected
         for fails, score in zip(outcomes, scores, strict=False):
             log.trial_started()
@@ -61,6 +64,7 @@ def test_the_counts_are_those_of_the_trials(tmp_path_factory, outcomes, scores):
     assert not listener.open
 
 
+@patch("raysel.tracking.log._PERIOD", math.inf)
 def test_the_counts_are_written_when_a_study_fails_if_they_can_be(tmp_path):
     listener = Notebook()
     for folder in (tmp_path, tmp_path / "gone"):
