@@ -143,6 +143,8 @@ class StudyStopper(_NotStored, Stopper):
 
 #: A step ends after this many seconds, so that Tune gets a result of a long trial.
 _STEP_SECONDS = 5.0
+#: Bytes of shared folds that a worker holds and the store cannot spill then: to get one takes as long as a short fit.
+_KEPT_BYTES = 2**26
 
 
 class StudyTrainable(tune.Trainable):
@@ -157,6 +159,8 @@ class StudyTrainable(tune.Trainable):
         """Get the study and the prepared folds, shared through the object store; called once per actor."""
         study, self._prepared = shared
         self._known: dict[tuple[str, int, str], KnownScores] = {}
+        self._kept: dict[tuple[str, int, str], FoldData] = {}
+        self._room = _KEPT_BYTES
         self._study: Study = ray.get(study)
         self._trial_class = trial_class
         self._watchdog: RunningTimer | None = None
@@ -212,11 +216,15 @@ class StudyTrainable(tune.Trainable):
     def _fold_data(self, fold: OuterFold, inner: int, params: Mapping[str, Any]) -> FoldData:
         """Return the data of an inner fold; read-only if they are shared."""
         key = fold.name, inner, self._study.prepare_key(params)
+        if key in self._kept:
+            return self._kept[key]
         shared = self._prepared.get(key)
         if shared is not None:
             with suppress(RayError):  # lost with its node, and Ray could not make it again
-                data: FoldData = ray.get(shared)
-                return replace(data, known=self._known.setdefault(key, {}))
+                data = replace(ray.get(shared), known=self._known.setdefault(key, {}))
+                if data.nbytes <= self._room:
+                    self._kept[key], self._room = data, self._room - data.nbytes
+                return data
         return self._study.fold_data(fold.inner[inner], params)
 
     def node_id(self) -> str:

@@ -14,7 +14,7 @@ from small_studies import make_study, quiet_log, run_on_ray, run_serially, write
 
 from raysel.core.errors import StudyError
 from raysel.execution.executor import Recorder
-from raysel.execution.pieces import Pieces
+from raysel.execution.pieces import Piece, Pieces
 from raysel.execution.ray.nodes import Cluster
 from raysel.execution.ray.tasks import MAX_RETRIES
 from raysel.execution.ray.tune import RecorderCallback
@@ -64,6 +64,20 @@ def test_the_error_of_a_lost_trial(phase, kind, expected, digits, tmp_path):
         tune.Tuner(broken(phase, kind), param_space=proposed, run_config=config).fit()
     (record,) = read_journal(tmp_path / "run" / "journal.jsonl")
     assert (record["status"], record["error"]) == ("failed", expected)
+
+
+def test_parts_of_a_lost_piece_are_not_recorded_and_run_alone(digits, tmp_path):
+    study = make_study(digits)
+    plan = trial_plan(study)
+    parts = [{**config, **part} for config in iter(plan.propose, None) for part in plan.parts]
+    pieces = Pieces(plan)
+    with quiet_log(tmp_path / "run", study) as log:
+        callback = RecorderCallback(plan, Recorder(plan, log), Cluster({"CPU": 1.0}, None, log.message), pieces)
+        config = tune.RunConfig(storage_path=str(tmp_path / "tune"), verbose=0, callbacks=[callback])
+        lost = {"name": "lost", "piece": Piece(parts)}
+        tune.Tuner(broken("step", "raises"), param_space=lost, run_config=config).fit()
+    assert not list(read_journal(tmp_path / "run" / "journal.jsonl"))
+    assert [pieces.next(slots=1).parts for _ in parts] == [[part] for part in parts]
 
 
 def workers() -> set[int]:
