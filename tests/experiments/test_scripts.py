@@ -54,12 +54,13 @@ ARGUMENTS = {
     "claims/rivals-accuracy/run.py": "fixed --repeats 2",
     "benchmarks/scoring-speed/run.py": "digits-smr --configurations 1",
     "benchmarks/search-overhead/comparison.py": f"--repeats 1 compare.yaml {TINY}",
-    "benchmarks/search-overhead/driver_memory.py": "--trials 2",
+    "benchmarks/search-overhead/growth.py": "--trials 2",
     "benchmarks/search-overhead/nested_orl.py": "--configurations 2 --iterations 2 --repeats 1",
     "benchmarks/search-overhead/peers.py": "--repeats 1 --ways nestedcv raysel-memory",
     "benchmarks/search-overhead/resampling.py": "--repeats 1 --permutations 1 --subsamples 4 few.yaml "
     "--set cv.outer=2 --set cv.inner=2 --set solver.space.alpha=[0.1]",
     "benchmarks/search-overhead/short_trials.py": "--trials 3 --iterations 2 --repeats 1",
+    "benchmarks/search-overhead/slots.py": "few.yaml --slots 2",
     "benchmarks/search-overhead/start.py": f"--repeats 1 few.yaml {SHORT} --set solver.space.alpha=[0.1]",
     "benchmarks/search-overhead/worker_memory.py": "--samples 24",
     "claims/smml-planted/planted.py": "2",
@@ -143,9 +144,9 @@ SHORTER = {
         "FIT_FEATURES, FIT_RATIO = 1024": "FIT_FEATURES, FIT_RATIO = 64",
         ', "ORL": orl_half()': "",
     },
-    "benchmarks/search-overhead/driver_memory.py": {
-        '"name": "short-trials",': '"name": "short-trials", "pictures": [],',
+    "benchmarks/search-overhead/growth.py": {
         '"num_samples": trials}': '"num_samples": trials, "executor": "serial"}',
+        '"max_iter": 5': '"max_iter": 1',
     },
     "benchmarks/search-overhead/start.py": {
         '(["-m", "raysel.tune"], []),': '(["-m", "raysel.tune"], ["--set", "search.executor=serial"]),',

@@ -27,10 +27,11 @@ METHODS = {"sleeping": SleepingFit, "computing": ComputingFit}
 
 
 class Phases:
-    """Listener that notes when each phase of a study began."""
+    """Listener that notes when each phase of a study began, and its first trial."""
 
     def __init__(self) -> None:
         self.began: dict[str, float] = {}
+        self.first_trial = 0.0
 
     def __enter__(self) -> Phases:
         return self
@@ -40,6 +41,8 @@ class Phases:
     def show(self, progress: Progress) -> None:
         """Note the time where the phase has changed."""
         self.began.setdefault(progress.phase, time.monotonic())
+        if progress.running and not self.first_trial:
+            self.first_trial = time.time()
 
     def message(self, text: str) -> None:
         """Show nothing."""
@@ -62,23 +65,21 @@ def work_of(study: Study) -> float:
     return len(study.configurations) * FITS * study.config.solver.params["seconds"]
 
 
-def search_seconds(study: Study, folder: Path, workers: int) -> tuple[float, float, float, float]:
+def search_seconds(study: Study, folder: Path) -> tuple[float, float, float]:
     """Run the study on the Ray that is up.
 
     Returns
     -------
-    search, trials, busy, late : float
+    search, trials, busy : float
         Seconds from the end of the folds' preparation to the end of the search; from the start of the first trial to
-        the end of the last; of all trials in sum; and in sum by which the first trials of the other workers started
-        after the first of all.
+        the end of the last; and of all trials in sum.
     """
     phases = Phases()
     result = run_study(study, output=folder, progress=phases)
     trials = result.records
-    first, last = min(record.started for record in trials), max(record.ended for record in trials)
+    last = max(record.ended for record in trials)
     search = phases.began["refitting the winners"] - phases.began[""]
-    late = sum(sorted(record.started - first for record in trials)[:workers])
-    return search, last - first, sum(record.ended - record.started for record in trials), late
+    return search, last - phases.first_trial, sum(record.ended - record.started for record in trials)
 
 
 def stored_bytes(folder: Path, megabytes: int) -> tuple[int, int, int]:
@@ -168,7 +169,7 @@ def measure(study: Study, method: str, workers: int, remote, folder: Path, repea
         ray.get([remote.remote(reference, 0) for _ in range(workers)])
         for repeat in range(repeats):
             path = folder / f"{method}{workers}-{repeat}"
-            search, alone, busy, late = search_seconds(study, path, workers)
+            search, alone, busy = search_seconds(study, path)
             found["raysel"].append(work / (workers * alone))
             found["with the start"].append(work / (workers * search))
             started = time.monotonic()
@@ -181,7 +182,7 @@ def measure(study: Study, method: str, workers: int, remote, folder: Path, repea
             idle = workers * alone - busy
             print(
                 f"{method}, {workers} workers: {shown}; a trial's work is {work / busy:.3f} of its time; workers were "
-                f"idle for {idle:.2f} s in sum, {late:.2f} s of it before their first trial",
+                f"idle for {idle:.2f} s in sum",
                 flush=True,
             )
     medians = ", ".join(f"{who} {statistics.median(values):.3f}" for who, values in found.items())

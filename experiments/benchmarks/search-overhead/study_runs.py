@@ -23,10 +23,13 @@ class PhaseTimes:
     ----------
     began : dict of str to float
         Seconds since the epoch, by phase; an empty phase while trials run.
+    cpu : dict of str to float
+        CPU seconds of this process until then.
     """
 
     def __init__(self) -> None:
         self.began: dict[str, float] = {}
+        self.cpu: dict[str, float] = {}
         self._phase: str | None = None
 
     def __enter__(self) -> PhaseTimes:
@@ -38,7 +41,7 @@ class PhaseTimes:
         """Note the time where the phase has changed."""
         if progress.phase != self._phase:
             self._phase = progress.phase
-            self.began[progress.phase] = time.time()
+            self.began[progress.phase], self.cpu[progress.phase] = time.time(), time.process_time()
 
     def message(self, text: str) -> None:
         """Show nothing."""
