@@ -16,7 +16,8 @@ import yaml
 from small_studies import raw_config, run_offline, timeless, write_digits
 
 #: A method of the user's own, in the folder of the study. Where the file is, 15 fits begin and the others wait: of the
-#: trials that run, two at once and with 6 fits each, one or two end.
+#: trials that run, in outer folds of two fits each, two or one end. Each fit takes so long then that an outer fold is a
+#: piece of its own, which no waiting one keeps back.
 _METHOD = """
 import os, time
 from contextlib import suppress
@@ -30,6 +31,7 @@ class Held(SMR):
             file = os.open(HOLD, os.O_WRONLY | os.O_APPEND)
             os.write(file, b"1")
             os.close(file)
+            time.sleep(0.6)
             while os.stat(HOLD).st_size > 15:
                 time.sleep(0.05)
         yield from super()._updates(X, y, prepared)

@@ -34,7 +34,8 @@ class Held(Mine):
         helpers.wait()
         yield from super()._updates(X, y, prepared)
 """
-#: Each host computes one whole trial, of six fits; the fits of its second wait.
+#: Each host computes four outer folds of trials, of two fits each, and its fifth waits: of the first nine, which are
+#: three trials, one waits, so that two trials end.
 HELPERS = """
 import os, sys, time
 from pathlib import Path
@@ -59,10 +60,12 @@ import json, sys
 from pathlib import Path
 from raysel.config import config_from_dict
 from raysel.core.errors import RayselError
+from raysel.execution import pieces
 from raysel.run.launch import joined, make_executor, slots
 from raysel.study.definition import Study
 from raysel.testing.checks import run_by
 address, folder, file, *words = sys.argv[1:]
+pieces._MOST = 1  # a fit that waits keeps no ended one back
 study = Study.prepare(config_from_dict(json.loads(Path(file).read_text())))
 for word in words:
     mixed = word == "mixed"
@@ -159,14 +162,16 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def driver(cluster):
-    """A driver whose study waits once each node has computed a trial."""
+    """A driver whose study waits once each node has computed outer folds, and two trials have ended."""
     # The reference is computed in this process, whose processor the variable may name.
     kernels = {name: os.environ[name] for name in ("OPENBLAS_CORETYPE",) if name in os.environ}
     environment = {"OPENBLAS_NUM_THREADS": "1", "MKL_CBWR": "COMPATIBLE", **kernels}
     # Trials wait for another node.
     started = cluster.drive("held", HELD, "same", environment=environment, search={"max_concurrent": 6})
+    deadline = time.monotonic() + 240
     while len(by_id(cluster.journal("held/same"))) < 2:
         assert started[0].poll() is None, started[1].read_text()
+        assert time.monotonic() < deadline, started[1].read_text()
         time.sleep(0.1)
     return started
 
