@@ -195,6 +195,8 @@ ELSEWHERE = {
     *("examples/own_data.py", "examples/own_estimator.py", "examples/read_study.py"),
     *("claims/false-claims/run.py", "guide/run.py", "run.py", "submit.py", "claims/survival/kill_driver.py"),
     "claims/tensors/run.py",
+    *(f"benchmarks/search-overhead/peers/{name}.py" for name in ("forked", "optuna_joblib", "raysel_nested")),
+    *(f"benchmarks/search-overhead/peers/{name}.py" for name in ("scikit_learn", "tune_functions")),
 }
 #: Those that share a session of Ray.
 ON_RAY = [

@@ -13,6 +13,7 @@ def nested(pair):
     return refit(train, test, [inner_score(train, C) for C in VALUES])
 
 
-with get_context("fork").Pool(2) as pool:
-    *scores, _ = pool.map(nested, training_sets(), chunksize=1)
-tell(scores)
+if __name__ == "__main__":
+    with get_context("fork").Pool(2) as pool:
+        *scores, _ = pool.map(nested, training_sets(), chunksize=1)
+    tell(scores)

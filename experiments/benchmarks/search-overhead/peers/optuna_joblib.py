@@ -16,5 +16,6 @@ def nested(train, test):
     return refit(train, test, [found[C] for C in VALUES])
 
 
-*scores, _ = Parallel(2)(delayed(nested)(*pair) for pair in training_sets())
-tell(scores)
+if __name__ == "__main__":
+    *scores, _ = Parallel(2)(delayed(nested)(*pair) for pair in training_sets())
+    tell(scores)
