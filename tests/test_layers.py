@@ -31,7 +31,7 @@ LAYERS = {name: layer for layer, names in enumerate(ORDER) for name in names}
 #: Libraries that these packages or modules only import.
 ONLY_IN = {
     "ray": ("raysel.execution.ray",),
-    "mlflow": tuple(f"raysel.tracking.mlflow_{name}" for name in ("experiment", "model", "runs", "store")),
+    "mlflow": tuple(f"raysel.tracking.mlflow_{name}" for name in ("model", "server", "store")),
     "pydantic": ("raysel.config", "raysel.core.files"),
     "yaml": ("raysel.config",),
     "matplotlib": ("raysel.results",),

@@ -102,6 +102,13 @@ _MOST_PARTS = 10**7
 _OBJECTS = 32
 
 
+def types_within(path: Path) -> set[str]:
+    """Return the names of the classes and functions in a model file, of which nothing is imported."""
+    with zipfile.ZipFile(path) as archive:
+        schema = json.loads(archive.read(_SCHEMA))
+    return {f"{node.get('__module__')}.{node.get('__class__')}" for node in _mappings(schema) if "__loader__" in node}
+
+
 def foreign_nodes(content: bytes, classes: Collection[str]) -> set[str]:
     """Return the names of the nodes of a model file that are of another kind, or objects of other classes."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from raysel.config import load_comparison
@@ -70,15 +71,27 @@ class StudyRuns:
         known = "study" in self._runs
         self.study_run_id = self._open_run("study", study.name, study.started, parent)
         if known and parent:
-            self._client.set_tag(self.study_run_id, PARENT, parent)
+            self._client.tag_run(self.study_run_id, {PARENT: parent})
 
-    def log(self, record: Record, *, settle: bool = False) -> None:
-        """Log a record of the journal."""
-        if isinstance(record, StudyRecord):
-            self._begin(record)
-        elif isinstance(record, EndRecord):
-            self._end(record, settle)
-        elif isinstance(record, TrialRecord):
+    @property
+    def at_once(self) -> int:
+        """Most trials and refits to log in one call."""
+        return self._client.at_once
+
+    def log(self, records: Sequence[Record], *, settle: bool = False) -> None:
+        """Log one record of the journal, or several trials and refits, all or none where the store can."""
+        first = records[0]
+        if isinstance(first, StudyRecord):
+            self._begin(first)
+        elif isinstance(first, EndRecord):
+            self._end(first, settle)
+        else:
+            with self._client.transaction():
+                for record in records:
+                    self._log_fit(record)
+
+    def _log_fit(self, record: Record) -> None:
+        if isinstance(record, TrialRecord):
             self._log_run(trial_view(self._study, record))
         elif isinstance(record, RefitRecord):
             if before := self._winners.get(record.fold):
@@ -104,9 +117,9 @@ class StudyRuns:
     def refresh(self) -> None:
         """Search the study's runs, also those that a call that failed may have created."""
         self._runs = {}
-        for stored in self._experiment.search(f"tags.`raysel.study` = '{self._study.id}'"):
-            key = stored.data.tags["raysel.key"]
-            run = _Run(stored.info.run_id, stored.info.status, stored.data.tags.get("raysel.status", ""))
+        for stored in self._experiment.search("raysel.study", self._study.id):
+            key = stored.tags["raysel.key"]
+            run = _Run(stored.id, stored.status, stored.tags.get("raysel.status", ""))
             other = self._runs.get(key)
             if other:  # created twice because a response was lost; keep the one that has ended
                 duplicate = run if other.has_ended else other
@@ -117,11 +130,11 @@ class StudyRuns:
 
     def _begin(self, study: StudyRecord) -> None:
         """Log the study's parameters; reopen its run if an earlier run of the study has ended."""
-        run = self._client.get_run(self.study_run_id)
-        if run.info.status != "RUNNING":
-            self._client.update_run(self.study_run_id, status="RUNNING")
+        run = self._client.run(self.study_run_id)
+        if run.status != "RUNNING":
+            self._client.update_run(self.study_run_id, "RUNNING")
             self._runs["study"].status = "RUNNING"
-        known, params = run.data.params, with_allowed_keys(study_params(study))
+        known, params = run.params, with_allowed_keys(study_params(study))
         # MLflow refuses to overwrite a parameter, so changes of an extended study are logged as a tag.
         grown = [
             f"{k}: {known[k]} -> {v}" for k, v in params.items() if known.get(k, logged_param(v)) != logged_param(v)
@@ -173,13 +186,13 @@ class StudyRuns:
             key = refit_key(winner)
             run = self._runs[key]
             if run.tag == "superseded":
-                self._client.set_tag(run.id, "raysel.status", "finished")
+                self._client.tag_run(run.id, {"raysel.status": "finished"})
             self._experiment.log_artifacts(run.id, refit_view(self._study, self._directory, winner).artifacts)
             if key == self._exported:
                 self._log_final(run.id, winner, record)
                 self._close_run(key, "FINISHED", record.ended)
         for key in sorted(self._replaced):
-            self._client.set_tag(self._runs[key].id, "raysel.status", "superseded")
+            self._client.tag_run(self._runs[key].id, {"raysel.status": "superseded"})
             self._close_run(key, "FINISHED", record.ended)
         self._describe(record)
 
@@ -190,7 +203,7 @@ class StudyRuns:
         model_id, self.problem = "", ""
         if (self._directory.ranking / "model.skops").exists():
             try:
-                model_id = log_model(self._client, run_id, study, self._directory, final.params)
+                model_id = log_model(self._client, run_id, self.experiment_id, study, self._directory, final.params)
             except DataError as error:
                 self.problem = f"the model is not logged: {error}"
         if model_id:
@@ -204,12 +217,12 @@ class StudyRuns:
         report = self._directory.report
         page = run_page(self.experiment_id, run_id, report.name) if report.exists() else ""
         note = final_note(study, record, final, outer, links, page, f"models:/{model_id}" if model_id else "")
-        self._client.set_tag(run_id, NOTE, note)
+        self._client.tag_run(run_id, {NOTE: note})
         name = study.config.get("tracking", {}).get("register")
         if model_id:
-            self._client.set_logged_model_tags(model_id, {NOTE: note})
+            self._client.tag_model(model_id, {NOTE: note})
             if name:
-                done, self.problem = register_model(self._client, name, model_id, run_id, study, note)
+                done, self.problem = register_model(study, name, model_id, run_id, note)
                 self.notice = "; ".join(filter(None, [self._experiment.notice, done]))
         elif name and not self.problem:
             self.problem = f"no model is registered as {name}: {self._directory.ranking / 'model.skops'} does not exist"
@@ -230,7 +243,7 @@ class StudyRuns:
 
     def _close_run(self, key: str, status: str, ended: float) -> None:
         if not self._runs[key].has_ended:
-            self._client.set_terminated(self._runs[key].id, status, int(ended * 1000))
+            self._client.update_run(self._runs[key].id, status, int(ended * 1000))
             self._runs[key].status = status
 
 
@@ -241,22 +254,22 @@ class ComparisonRun:
         self._record, self._experiment = record, MLflowExperiment(uri, record.experiment)
         self._client, self.experiment_id = self._experiment.client, self._experiment.id
         self.notice = self._experiment.notice
-        runs = list(self._experiment.search(f"tags.`raysel.comparison` = '{record.id}'"))
+        runs = list(self._experiment.search("raysel.comparison", record.id))
         if runs:
-            self.id = str(runs[-1].info.run_id)
-            self._client.update_run(self.id, status="RUNNING")
+            self.id = runs[-1].id
+            self._client.update_run(self.id, "RUNNING")
         else:
             tags = {"raysel.comparison": record.id, "raysel.kind": "comparison"}
             self.id = self._experiment.create_run(f"comparison {record.name}", record.started, tags)
 
     def end(self, view: RunView) -> None:
         """Log the result of the comparison, close its run and describe the experiment by it."""
-        known = self._client.get_run(self.id).data.params
+        known = self._client.run(self.id).params
         params = {key: value for key, value in with_allowed_keys(view.params).items() if key not in known}
         self._experiment.log(self.id, replace(view, params=params))
         self._experiment.log_artifacts(self.id, view.artifacts)
-        self._client.set_terminated(self.id, view.status, int(view.ended * 1000))
-        tags = self._client.get_experiment(self.experiment_id).tags  # the members have described it since
+        self._client.update_run(self.id, view.status, int(view.ended * 1000))
+        tags = self._client.experiment_tags(self.experiment_id)  # the members have described it since
         note = comparison_note(self._record, self.experiment_id, self.id)
         self._experiment.set_tags(note_tags(note, view.ended, tags))
 

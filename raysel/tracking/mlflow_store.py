@@ -8,12 +8,9 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import cache
+from importlib.metadata import distribution
 from pathlib import Path
-
-import mlflow.store
-import sqlalchemy
-from alembic.script import ScriptDirectory
-from mlflow.store.tracking import DEFAULT_LOCAL_FILE_AND_ARTIFACT_PATH
 
 from raysel.core.credentials import bare_uri, without_credentials
 from raysel.core.files import atomic_write, remove_temporary_files
@@ -22,7 +19,7 @@ from raysel.tracking.locks import schema_lock
 #: Key of the lock in a PostgreSQL database; any number that other programs do not use.
 _KEY = 0x7261_7973_656C  # "raysel"
 #: Table of the version of the others.
-_VERSION = "alembic_version"
+VERSION = "alembic_version"
 #: Condition by table that tells rows from those that MLflow writes as it makes a store.
 _ROWS = {"experiments": "experiment_id > 0", "workspaces": "name <> 'default'"}
 #: Seconds without a change after which no other program, e.g. `mlflow ui`, is making the store.
@@ -34,9 +31,11 @@ def tables_lock(uri: str) -> Iterator[str]:
     """Let one client of raysel at a time create or upgrade the tables of a store."""
     if not uri.startswith("postgresql"):
         with schema_lock(uri):
-            name = sqlalchemy.make_url(uri).database if uri.startswith("sqlite:///") else None
+            name = uri.removeprefix("sqlite:///").partition("?")[0] if uri.startswith("sqlite:///") else ""
             yield _made(Path(name)) if name and not name.startswith((":memory:", "file:")) else ""
         return
+    import sqlalchemy  # noqa: PLC0415 - MLflow's libraries take seconds to import
+
     engine = sqlalchemy.create_engine(uri, poolclass=sqlalchemy.pool.NullPool, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:  # the end of the session releases the lock
         connection.execute(sqlalchemy.text("SELECT pg_advisory_lock(:key)"), {"key": _KEY})
@@ -64,7 +63,8 @@ def _made(store: Path) -> str:
 
 def _new_content() -> bytes:
     """Content of the file of a new store."""
-    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # noqa: PLC0415 - a second, for new stores only
+    from mlflow.store.tracking import DEFAULT_LOCAL_FILE_AND_ARTIFACT_PATH  # noqa: PLC0415
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # noqa: PLC0415
 
     store = SqlAlchemyStore("sqlite:///:memory:", DEFAULT_LOCAL_FILE_AND_ARTIFACT_PATH)
     with store.engine.connect() as connection:
@@ -93,14 +93,26 @@ def _is_half_made(store: Path) -> bool:
             names = {name for (name,) in tables if not name.startswith("sqlite_")}
             if names and not names & {"experiments", "_alembic_tmp_experiments"}:
                 return False  # of another program
-            for name in names - {_VERSION}:
+            for name in names - {VERSION}:
                 if connection.execute(f'SELECT 1 FROM "{name}" WHERE {_ROWS.get(name, "1")} LIMIT 1').fetchone():  # noqa: S608
                     return False
-            version = connection.execute(f"SELECT * FROM {_VERSION}").fetchone() if _VERSION in names else None  # noqa: S608
+            version = connection.execute(f"SELECT * FROM {VERSION}").fetchone() if VERSION in names else None  # noqa: S608
     except sqlite3.DatabaseError:  # locked, damaged or no database, as MLflow says then
         return False
-    scripts = ScriptDirectory(str(Path(mlflow.store.__path__[0], "db_migrations")))
-    return version != (scripts.get_current_head(),)
+    return version != (schema_version(),)
+
+
+@cache
+def schema_version() -> str:
+    """Return the version of the tables that the installed MLflow makes: the migration that no other one follows."""
+    migrations = Path(str(distribution("mlflow").locate_file("mlflow/store/db_migrations/versions")))
+    texts = [path.read_text(encoding="utf-8") for path in migrations.glob("*.py")]
+    made, followed = (
+        {version for text in texts for version in re.findall(rf'^{name} = "(\w+)"', text, re.MULTILINE)}
+        for name in ("revision", "down_revision")
+    )
+    (last,) = made - followed
+    return last
 
 
 def _has_content(store: Path) -> bool:

@@ -21,7 +21,7 @@ from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import Journal, read_records
 from raysel.tracking.journal_upload import tracking_status, upload_study
-from raysel.tracking.mlflow_model import _write_model
+from raysel.tracking.mlflow_model_files import write_model_folder
 from raysel.tracking.records import EndRecord, StudyRecord
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -428,7 +428,7 @@ def test_an_upload_does_not_predict(registered, tmp_path, monkeypatch):
     for name in ("predict", "transform", "decision_function"):
         monkeypatch.setattr(FeaturePipeline, name, refuse)
     study = next(record for record in read_records(directory.journal) if isinstance(record, StudyRecord))
-    _write_model(tmp_path / "model", directory.model, directory.model_example, study)
+    write_model_folder(tmp_path / "model", directory.model, directory.model_example, study)
     assert (tmp_path / "model" / "MLmodel").exists()
 
 
