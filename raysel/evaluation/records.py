@@ -219,15 +219,18 @@ class TrialRecord:
         differ between iterations and outer folds.
         """
         alive, looked_at = self._alive, self._looked_at
+        objectives = {name: trace.objective_curve() for name, trace in alive.items()}
+        scores = {name: trace.score_curve(rule) for name, trace in alive.items()}
+        by_number = [trace.score_curves() for trace in looked_at.values()] if labels else []
         curves = {
-            "objective": self.objective_curve(),
-            f"val_{metric}": mean_curve([trace.score_curve(rule) for trace in looked_at.values()]),
+            "objective": mean_curve([objectives[name] for name in looked_at]),
+            f"val_{metric}": mean_curve([scores[name] for name in looked_at]),
         }
         for i, label in enumerate(labels if looked_at else ()):
-            curves[f"val_{metric}_{label}"] = mean_curve([trace.score_curves()[i] for trace in looked_at.values()])
-        for name, trace in alive.items():
-            curves[f"objective/{name}"] = trace.objective_curve()
-            curves[f"val_{metric}/{name}"] = trace.score_curve(rule)
+            curves[f"val_{metric}_{label}"] = mean_curve([of_fold[i] for of_fold in by_number])
+        for name in alive:
+            curves[f"objective/{name}"] = objectives[name]
+            curves[f"val_{metric}/{name}"] = scores[name]
         return {name: curve for name, curve in curves.items() if curve}
 
     @property
