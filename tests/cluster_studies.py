@@ -17,7 +17,7 @@ from small_studies import raw_config, run_offline, timeless, write_digits
 
 #: A method of the user's own, in the folder of the study. Where the file is, 15 fits begin and the others wait: of the
 #: trials that run, in outer folds of two fits each, two or one end. Each fit takes so long then that an outer fold is a
-#: piece of its own, which no waiting one keeps back.
+#: batch of its own, which no waiting one keeps back.
 _METHOD = """
 import os, time
 from contextlib import suppress

@@ -14,7 +14,7 @@ import warnings
 from threadpoolctl import threadpool_limits
 
 from raysel.evaluation.records import FoldTrace, TrialRecord
-from raysel.execution.pieces import PIECE_SECONDS, Pieces
+from raysel.execution.batches import BATCH_SECONDS, Batches
 from raysel.execution.serial import PreparedFolds
 from raysel.execution.trial_plan import trial_plan
 from raysel.run.api import prepare_study
@@ -41,29 +41,29 @@ def measure(study: Study) -> Seconds:
     return seconds
 
 
-def end_of_pieces(study: Study, seconds: Seconds, slots: int) -> float:
+def end_of_batches(study: Study, seconds: Seconds, slots: int) -> float:
     """Simulate the search as `raysel.execution.ray` runs it; return its end."""
     plan = trial_plan(study)
-    pieces, running, now, number = Pieces(plan), [], 0.0, 0
+    batches, running, now, number = Batches(plan), [], 0.0, 0
     while True:
-        while len(running) < slots and (piece := pieces.next(slots)):
+        while len(running) < slots and (batch := batches.next(slots)):
             records: list[TrialRecord] = []
             took = 0.0
-            while len(records) < len(piece.parts) and took <= PIECE_SECONDS:
-                part = piece.parts[len(records)]
+            while len(records) < len(batch.parts) and took <= BATCH_SECONDS:
+                part = batch.parts[len(records)]
                 record = plan.empty_record(part)
                 record.folds[part["fold"]] = FoldTrace()
                 record.started, record.ended = took, took + seconds[part["configuration"], part["fold"]]
                 took = record.ended
                 records.append(record)
             number += 1
-            heapq.heappush(running, (now + took, number, piece, records))
+            heapq.heappush(running, (now + took, number, batch, records))
         if not running:
             return now
-        now, _, piece, records = heapq.heappop(running)
-        pieces.ended(piece, len(records))
-        for part, record in zip(piece.parts, records, strict=False):
-            pieces.join(part, record)
+        now, _, batch, records = heapq.heappop(running)
+        batches.ended(batch, len(records))
+        for part, record in zip(batch.parts, records, strict=False):
+            batches.join(part, record)
 
 
 def end_of_trials(study: Study, seconds: Seconds, slots: int) -> float:
@@ -87,7 +87,7 @@ def main() -> None:
     total = sum(seconds.values())
     print(f"{len(study.configurations)} trials in {len(seconds)} parts, {total:.0f} s of CPU")
     for slots in arguments.slots:
-        whole, cut = (end(study, seconds, slots) * slots / total for end in (end_of_trials, end_of_pieces))
+        whole, cut = (end(study, seconds, slots) * slots / total for end in (end_of_trials, end_of_batches))
         print(f"{slots} slots: {cut:.3f} of CPU / slots; whole trials {whole:.3f}")
 
 

@@ -24,8 +24,8 @@ from raysel.core.machine import RunningTimer
 from raysel.evaluation.lockstep import FoldData
 from raysel.evaluation.plan import InnerFold, OuterFold
 from raysel.evaluation.records import RefitRecord, TrialRecord
+from raysel.execution.batches import Batches
 from raysel.execution.executor import Executor, Recorder, SearchLimits, TaskEnd, last_line, refit_error
-from raysel.execution.pieces import Pieces
 from raysel.execution.ray.head import HeadWatch
 from raysel.execution.ray.nodes import Cluster, Demand
 from raysel.execution.ray.session import node_check, ray_session
@@ -148,8 +148,8 @@ class RayExecutor(Executor):
             check.record(log)
         self._cluster.check()
         limits = SearchLimits(search.time_budget, search.max_failures, plan)
-        pieces = Pieces(plan)
-        callback = RecorderCallback(plan, Recorder(plan, log), self._cluster, pieces)
+        batches = Batches(plan)
+        callback = RecorderCallback(plan, Recorder(plan, log), self._cluster, batches)
         log.enter_phase("preparing the folds")
         if study.dataset.X.nbytes > _store_bytes():
             log.message(
@@ -172,7 +172,7 @@ class RayExecutor(Executor):
                 tune_config=tune.TuneConfig(
                     reuse_actors=True,
                     # Proposes no more than can run: Tune would start an actor for each waiting trial.
-                    search_alg=PlanSearcher(pieces, self._cluster, limits),
+                    search_alg=PlanSearcher(batches, self._cluster, limits),
                     num_samples=-1,
                     scheduler=PlanScheduler(plan),
                     # Module-level functions: Tune pickles them twice per trial, including the variables of a closure.

@@ -31,8 +31,8 @@ from raysel.core.machine import RunningTimer
 from raysel.evaluation.lockstep import FoldData
 from raysel.evaluation.plan import OuterFold
 from raysel.evaluation.scoring import KnownScores
+from raysel.execution.batches import BATCH_SECONDS, Batches
 from raysel.execution.executor import Recorder, SearchLimits, last_line
-from raysel.execution.pieces import PIECE_SECONDS, Pieces
 from raysel.execution.ray.nodes import Cluster, MemoryShortError
 from raysel.execution.ray.tasks import Losses
 from raysel.execution.ray.versions import other_versions
@@ -66,11 +66,11 @@ class _NotStored:
 
 
 class PlanSearcher(_NotStored, Searcher):
-    """Tune searcher that suggests pieces of a search, as many at once as the cluster can run now."""
+    """Tune searcher that suggests batches of a search, as many at once as the cluster can run now."""
 
-    def __init__(self, pieces: Pieces, cluster: Cluster, limits: SearchLimits) -> None:
+    def __init__(self, batches: Batches, cluster: Cluster, limits: SearchLimits) -> None:
         super().__init__(metric=None, mode=None)
-        self._pieces, self._cluster, self._limits = pieces, cluster, limits
+        self._batches, self._cluster, self._limits = batches, cluster, limits
         self._running: set[str] = set()
 
     def set_search_properties(self, *_: Any, **__: Any) -> bool:
@@ -78,22 +78,22 @@ class PlanSearcher(_NotStored, Searcher):
         return True
 
     def suggest(self, trial_id: str) -> Any:
-        """Return the config of the next piece; None if there is none now, or no room for one."""
+        """Return the config of the next batch; None if there is none now, or no room for one."""
         if self._limits.reached():  # Tune asks nobody else while no node is left
             return Searcher.FINISHED
         slots = self._cluster.slots
         if len(self._running) >= slots:
             return None
-        piece = self._pieces.next(slots)
-        if piece is None:
-            # Not before the last piece has ended: its node may be lost, and Tune never asks again.
-            return Searcher.FINISHED if self._pieces.exhausted and not self._running else None
+        batch = self._batches.next(slots)
+        if batch is None:
+            # Not before the last batch has ended: its node may be lost, and Tune never asks again.
+            return Searcher.FINISHED if self._batches.exhausted and not self._running else None
         self._running.add(trial_id)
-        first = piece.parts[0]
-        return {"name": f"{first['name']} {first.get('fold', '')}".strip(), "piece": piece}
+        first = batch.parts[0]
+        return {"name": f"{first['name']} {first.get('fold', '')}".strip(), "batch": batch}
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
-        """Count that a piece has ended; the plan receives the records from the recorder."""
+        """Count that a batch has ended; the plan receives the records from the recorder."""
         self._running.discard(trial_id)
 
     def save(self, checkpoint_path: str) -> None:
@@ -121,7 +121,7 @@ class PlanScheduler(_NotStored, FIFOScheduler):
         """Return whether a trial that has reached a rung continues."""
         if result["done"] or "rung" not in result:
             return TrialScheduler.CONTINUE
-        (config,) = trial.config["piece"].parts
+        (config,) = trial.config["batch"].parts
         should_continue = self._plan.should_continue(config, Rung(result["rung"], result["score"]))
         return TrialScheduler.CONTINUE if should_continue else TrialScheduler.STOP
 
@@ -148,7 +148,7 @@ _KEPT_BYTES = 2**26
 
 
 class StudyTrainable(tune.Trainable):
-    """Trainable that runs a piece; the result of a step holds the records that it has filled, as JSON."""
+    """Trainable that runs a batch; the result of a step holds the records that it has filled, as JSON."""
 
     def setup(
         self,
@@ -168,20 +168,20 @@ class StudyTrainable(tune.Trainable):
         self.reset_config(config)
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
-        """Start the next piece in the same actor."""
-        self._left = deque(new_config["piece"].parts)
-        self._end = time.monotonic() + PIECE_SECONDS
+        """Start the next batch in the same actor."""
+        self._left = deque(new_config["batch"].parts)
+        self._end = time.monotonic() + BATCH_SECONDS
         self._begin()
         return True
 
     def _begin(self) -> None:
-        """Begin the next part of the piece."""
+        """Begin the next part of the batch."""
         self.cleanup()
         self._trial = self._trial_class(self._study, self._left.popleft(), self._fold_data, self._watch)
         self._steps = self._trial.steps()
 
     def step(self) -> dict[str, Any]:
-        """Advance the piece for a few seconds, to a rung, or to its end."""
+        """Advance the batch for a few seconds, to a rung, or to its end."""
         pause = time.monotonic() + _STEP_SECONDS
         # In a dict of its own, which the driver empties, because Tune keeps every result in memory.
         records: list[str] = []
@@ -235,14 +235,14 @@ class StudyTrainable(tune.Trainable):
 class RecorderCallback(_NotStored, tune.Callback):
     """Callback that reports the start and the end of each trial to the recorder."""
 
-    def __init__(self, plan: TrialPlan, recorder: Recorder, cluster: Cluster, pieces: Pieces) -> None:
-        self._plan, self._recorder, self._cluster, self._pieces = plan, recorder, cluster, pieces
+    def __init__(self, plan: TrialPlan, recorder: Recorder, cluster: Cluster, batches: Batches) -> None:
+        self._plan, self._recorder, self._cluster, self._batches = plan, recorder, cluster, batches
         self.losses = Losses(cluster)
         #: Names of the trials that have begun.
         self._begun: set[str] = set()
-        #: Number of parts of each running piece whose records have come, by the piece's name.
+        #: Number of parts of each running batch whose records have come, by the batch's name.
         self._n_ended: dict[str, int] = {}
-        #: Node of each running piece, by its name, and questions for it that are not answered.
+        #: Node of each running batch, by its name, and questions for it that are not answered.
         self._nodes: dict[str, str] = {}
         self._asked: dict[Any, str] = {}
         self.error: StudyError | None = None
@@ -252,53 +252,53 @@ class RecorderCallback(_NotStored, tune.Callback):
         self._recorder.log.refresh()
         self._learn_nodes()
         self._cluster.refresh()
-        self._cluster.want(self._plan.n_left)
+        self._cluster.want(self._batches.n_left + len(self._n_ended))
 
     def on_trial_start(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
-        """Count a trial that has started, and ask for the node of its piece."""
+        """Count a trial that has started, and ask for the node of its batch."""
         name = trial.config["name"]
         actor = trial.temporary_state.ray_actor
         if actor is not None and hasattr(actor, "node_id"):
             self._asked[actor.node_id.remote()] = name
         self._n_ended[name] = 0
-        self._begin(trial.config["piece"].parts[0])
+        self._begin(trial.config["batch"].parts[0])
 
     def on_trial_result(
         self, iteration: int, trials: list[Trial], trial: Trial, result: dict[str, Any], **info: Any
     ) -> None:
         """Keep the records of the trials that have ended or are stopped."""
-        name, piece = trial.config["name"], trial.config["piece"]
+        name, batch = trial.config["name"], trial.config["batch"]
         records = result.get("payload", {}).pop("records", [])
         if "rung" in result and not result["done"]:
             records = []
-        left = piece.parts[self._n_ended[name] :]
+        left = batch.parts[self._n_ended[name] :]
         self._n_ended[name] += len(records)
         if result["done"]:
-            self._pieces.ended(piece, self._n_ended[name])
+            self._batches.ended(batch, self._n_ended[name])
             self._end(trial)
         for part, text in zip(left, records, strict=False):
             self._begin(part)
-            whole = self._pieces.join(part, instance_of(self._plan.record_class, json.loads(text)))
+            whole = self._batches.join(part, instance_of(self._plan.record_class, json.loads(text)))
             if whole is not None:
                 self._report(self._recorder.stop if "rung" in result else self._recorder.keep, whole)
 
     def on_trial_error(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
-        """Let the trials of a piece that was lost run again, or record that one failed in every attempt."""
+        """Let the trials of a batch that was lost run again, or record that one failed in every attempt."""
         error, name = _last_error(trial), trial.config["name"]
         if refused := other_versions(error):
             self.error = refused
             raise refused
         self._learn_nodes()
         again = self.losses.runs_again(name, self._nodes.pop(name, ""), error)
-        left = trial.config["piece"].parts[self._n_ended.pop(name, 0) :]  # not started: its worker failed first
+        left = trial.config["batch"].parts[self._n_ended.pop(name, 0) :]  # not started: its worker failed first
         if again or len(left) > 1:
-            self._pieces.again(left)
+            self._batches.again(left)
             return
         self._end(trial)
         died = isinstance(error, RayActorError) and not error.actor_init_failed
         why = "memory ran short" if isinstance(error, MemoryShortError) else "killed, or out of memory"
         reason = f"the worker process died {self.losses.n_own_ends(name)} times ({why})" if died else last_line(error)
-        if self._pieces.lose(left[0]):
+        if self._batches.lose(left[0]):
             self._begin(left[0])
             self._report(self._recorder.lose, left[0], reason)
 

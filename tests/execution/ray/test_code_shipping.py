@@ -60,12 +60,12 @@ import json, sys
 from pathlib import Path
 from raysel.config import config_from_dict
 from raysel.core.errors import RayselError
-from raysel.execution import pieces
+from raysel.execution import batches
 from raysel.run.launch import joined, make_executor, slots
 from raysel.study.definition import Study
 from raysel.testing.checks import run_by
 address, folder, file, *words = sys.argv[1:]
-pieces._MOST = 1  # a fit that waits keeps no ended one back
+batches._MOST = 1  # a fit that waits keeps no ended one back
 study = Study.prepare(config_from_dict(json.loads(Path(file).read_text())))
 for word in words:
     mixed = word == "mixed"

@@ -13,8 +13,8 @@ from ray import tune
 from small_studies import make_study, quiet_log, run_on_ray, run_serially, write_digits
 
 from raysel.core.errors import StudyError
+from raysel.execution.batches import Batch, Batches
 from raysel.execution.executor import Recorder
-from raysel.execution.pieces import Piece, Pieces
 from raysel.execution.ray.nodes import Cluster
 from raysel.execution.ray.tasks import MAX_RETRIES
 from raysel.execution.ray.tune import RecorderCallback
@@ -55,9 +55,9 @@ def test_the_error_of_a_lost_trial(phase, kind, expected, digits, tmp_path):
     study = make_study(digits)
     plan = trial_plan(study)
     with quiet_log(tmp_path / "run", study) as log:
-        pieces = Pieces(plan)
-        proposed = {"name": "lost", "piece": pieces.next(slots=1)}
-        callback = RecorderCallback(plan, Recorder(plan, log), Cluster({"CPU": 1.0}, None, log.message), pieces)
+        batches = Batches(plan)
+        proposed = {"name": "lost", "batch": batches.next(slots=1)}
+        callback = RecorderCallback(plan, Recorder(plan, log), Cluster({"CPU": 1.0}, None, log.message), batches)
         for _ in range(MAX_RETRIES):
             callback.losses.runs_again("lost", "", None)
         config = tune.RunConfig(storage_path=str(tmp_path / "tune"), verbose=0, callbacks=[callback])
@@ -70,14 +70,14 @@ def test_parts_of_a_lost_piece_are_not_recorded_and_run_alone(digits, tmp_path):
     study = make_study(digits)
     plan = trial_plan(study)
     parts = [{**config, **part} for config in iter(plan.propose, None) for part in plan.parts]
-    pieces = Pieces(plan)
+    batches = Batches(plan)
     with quiet_log(tmp_path / "run", study) as log:
-        callback = RecorderCallback(plan, Recorder(plan, log), Cluster({"CPU": 1.0}, None, log.message), pieces)
+        callback = RecorderCallback(plan, Recorder(plan, log), Cluster({"CPU": 1.0}, None, log.message), batches)
         config = tune.RunConfig(storage_path=str(tmp_path / "tune"), verbose=0, callbacks=[callback])
-        lost = {"name": "lost", "piece": Piece(parts)}
+        lost = {"name": "lost", "batch": Batch(parts)}
         tune.Tuner(broken("step", "raises"), param_space=lost, run_config=config).fit()
     assert not list(read_journal(tmp_path / "run" / "journal.jsonl"))
-    assert [pieces.next(slots=1).parts for _ in parts] == [[part] for part in parts]
+    assert [batches.next(slots=1).parts for _ in parts] == [[part] for part in parts]
 
 
 def workers() -> set[int]:

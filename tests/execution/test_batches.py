@@ -1,4 +1,4 @@
-"""Pieces: how many parts travel together, and what becomes of those that come back or are lost."""
+"""Batches: how many parts travel together, and what becomes of those that come back or are lost."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from small_studies import make_study, write_digits
 
 from raysel.evaluation.records import FoldTrace, InnerTrace
-from raysel.execution.pieces import Pieces
+from raysel.execution.batches import Batches
 from raysel.execution.trial_plan import trial_plan
 
 SLOTS = 2
@@ -29,15 +29,15 @@ def record(plan, part, status="finished", seconds=0.001):
     return found
 
 
-def run(plan, pieces, n_in_time, seconds=0.001):
-    """Run all pieces, of each so many parts at most that take so long; return the pieces' sizes and the trials."""
+def run(plan, batches, n_in_time, seconds=0.001):
+    """Run all batches, of each so many parts at most that take so long; return the batches' sizes and the trials."""
     sizes, trials = [], []
-    while piece := pieces.next(SLOTS):
-        done = piece.parts[:n_in_time]
-        pieces.ended(piece, len(done))
-        sizes.append(len(piece.parts))
-        trials += [whole for part in done if (whole := pieces.join(part, record(plan, part, seconds=seconds)))]
-    assert pieces.exhausted
+    while batch := batches.next(SLOTS):
+        done = batch.parts[:n_in_time]
+        batches.ended(batch, len(done))
+        sizes.append(len(batch.parts))
+        trials += [whole for part in done if (whole := batches.join(part, record(plan, part, seconds=seconds)))]
+    assert batches.exhausted
     return sizes, trials
 
 
@@ -46,7 +46,7 @@ def run(plan, pieces, n_in_time, seconds=0.001):
     [(1, 30.0, 1), (10, 0.1, 10), (1000, 0.001, 45), (3, 0.1, 10)],  # the last: some come back
 )
 def test_as_many_parts_travel_together_as_take_about_a_second(plan, n_in_time, seconds, largest):
-    sizes, trials = run(plan, Pieces(plan), n_in_time, seconds)
+    sizes, trials = run(plan, Batches(plan), n_in_time, seconds)
     assert sizes[0] == sizes[-1] == 1  # nothing is known yet; all slots end together
     assert max(sizes) == largest
     folds = [fold.name for fold in plan.study.plan.folds]
@@ -59,21 +59,21 @@ def test_as_many_parts_travel_together_as_take_about_a_second(plan, n_in_time, s
 
 
 def test_parts_of_a_lost_piece_run_alone_and_the_lost_trial_no_more(plan):
-    pieces = Pieces(plan)
-    (first,) = pieces.next(SLOTS).parts
-    pieces.join(first, record(plan, first))
-    lost = pieces.next(SLOTS)
+    batches = Batches(plan)
+    (first,) = batches.next(SLOTS).parts
+    batches.join(first, record(plan, first))
+    lost = batches.next(SLOTS)
     assert len(lost.parts) > 8
-    pieces.again(lost.parts)
+    batches.again(lost.parts)
     guilty, other = lost.parts[:2]
     assert guilty["name"] == other["name"] == first["name"]
-    assert pieces.next(SLOTS).parts == [guilty]
-    assert pieces.lose(guilty)
-    assert not pieces.lose(other)  # it was running elsewhere, and its worker ended too
-    assert pieces.join(other, record(plan, other)) is None
+    assert batches.next(SLOTS).parts == [guilty]
+    assert batches.lose(guilty)
+    assert not batches.lose(other)  # it was running elsewhere, and its worker ended too
+    assert batches.join(other, record(plan, other)) is None
     rest = [part for part in lost.parts if part["name"] != guilty["name"]]
-    assert [pieces.next(SLOTS).parts for _ in rest] == [[part] for part in rest]
-    _, trials = run(plan, pieces, 1000)
+    assert [batches.next(SLOTS).parts for _ in rest] == [[part] for part in rest]
+    _, trials = run(plan, batches, 1000)
     assert guilty["name"] not in {trial.id for trial in trials}
 
 
@@ -87,3 +87,14 @@ def test_the_status_of_a_trial_is_that_of_all_its_parts(plan):
     assert joined("null", "null", "null") == "null"
     assert joined("null", "finished", "null") == "finished"
     assert joined("null", "failed", "finished") == "failed"
+
+
+@pytest.mark.parametrize(("seconds", "size"), [(30.0, 1), (0.1, 10), (0.3, 3)])
+def test_the_number_of_batches_to_come_is_that_of_places_that_they_could_fill(plan, seconds, size):
+    batches, n_parts = Batches(plan), 60 * len(plan.parts)
+    assert batches.n_left == 60
+    (first,) = batches.next(SLOTS).parts
+    batches.join(first, record(plan, first, seconds=seconds))
+    assert batches.n_left == -(-(n_parts - 1) // size)
+    run(plan, batches, 1000, seconds)
+    assert batches.n_left == 0

@@ -1,4 +1,4 @@
-"""Pieces of a search: parts of trials that a worker runs one after the other, and the trials joined from them."""
+"""Batches of a search: parts of trials that a worker runs one after the other, and the trials joined from them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any
 
 from raysel.execution.trial_plan import TrialPlan
 
-#: A worker begins no further part of a piece after this many seconds.
-PIECE_SECONDS = 1.0
-#: Largest number of parts in a piece.
+#: A worker begins no further part of a batch after this many seconds.
+BATCH_SECONDS = 1.0
+#: Largest number of parts in a batch.
 _MOST = 256
 #: Number of parts from which the time of the next is estimated.
 _RECENT = 30
 
 
 @dataclass(frozen=True)
-class Piece:
+class Batch:
     """Configs of the parts that a worker runs one after the other."""
 
     parts: Sequence[dict[str, Any]]
 
-    def __deepcopy__(self, _: Any) -> Piece:
+    def __deepcopy__(self, _: Any) -> Batch:
         # Tune copies the config of its trials several times, and writes it into their names.
         return self
 
@@ -32,11 +32,11 @@ class Piece:
         return f"{len(self.parts)} parts"
 
 
-class Pieces:
-    """Division of a plan's trials into pieces.
+class Batches:
+    """Division of a plan's trials into batches.
 
-    A piece costs some hundredths of a second, whatever it holds, so that short parts go several to a piece: as many as
-    take `PIECE_SECONDS` by the last ones that ended. What has not begun by then comes back and is in a later piece.
+    A batch costs some hundredths of a second, whatever it holds, so that short parts go several to a batch: as many as
+    take `BATCH_SECONDS` by the last ones that ended. What has not begun by then comes back and is in a later batch.
     """
 
     def __init__(self, plan: TrialPlan) -> None:
@@ -54,31 +54,43 @@ class Pieces:
         """Whether all trials were proposed, and all of their parts were given out."""
         return self._plan.exhausted and not self._waiting and not self._alone
 
-    def next(self, slots: int) -> Piece | None:
-        """Return the next piece; None if there is none now."""
+    def next(self, slots: int) -> Batch | None:
+        """Return the next batch; None if there is none now."""
         if self._alone:
-            return Piece([self._alone.popleft()])
+            return Batch([self._alone.popleft()])
         n = self._size(slots)
         while len(self._waiting) < n and (config := self._plan.propose()) is not None:
             self._n_to_propose -= 1
             self._waiting.extend({**config, **part} for part in self._plan.parts)
         parts = [self._waiting.popleft() for _ in range(min(n, len(self._waiting)))]
-        return Piece(parts) if parts else None
+        return Batch(parts) if parts else None
 
     def _size(self, slots: int) -> int:
-        """Return the number of parts of the next piece; smaller towards the end, so that all slots end together."""
+        """Return the number of parts of the next batch; smaller towards the end, so that all slots end together."""
+        return min(self._size_in_time, max(1, math.ceil(self._n_parts_left / (2 * slots))))
+
+    @property
+    def _size_in_time(self) -> int:
+        """Number of parts that a worker runs in `BATCH_SECONDS`, by the last ones that ended."""
         if self._plan.study.config.search.adaptive:  # what is proposed next depends on what has ended
             return 1
-        n_left = len(self._waiting) + self._n_to_propose * len(self._plan.parts)
-        in_time = PIECE_SECONDS * len(self._took) / max(sum(self._took), 1e-3)
-        return max(1, min(_MOST, int(in_time), math.ceil(n_left / (2 * slots))))
+        return max(1, min(_MOST, int(BATCH_SECONDS * len(self._took) / max(sum(self._took), 1e-3))))
 
-    def ended(self, piece: Piece, n_ended: int) -> None:
-        """Take back what a worker has not begun of a piece."""
-        self._waiting.extendleft(part for part in reversed(piece.parts[n_ended:]) if part["name"] not in self._lost)
+    @property
+    def _n_parts_left(self) -> int:
+        return len(self._alone) + len(self._waiting) + self._n_to_propose * len(self._plan.parts)
+
+    @property
+    def n_left(self) -> int:
+        """Number of batches to come; as long as no part has ended, which says how long they take, that of trials."""
+        return math.ceil(self._n_parts_left / self._size_in_time) if self._took else self._n_to_propose
+
+    def ended(self, batch: Batch, n_ended: int) -> None:
+        """Take back what a worker has not begun of a batch."""
+        self._waiting.extendleft(part for part in reversed(batch.parts[n_ended:]) if part["name"] not in self._lost)
 
     def again(self, parts: Sequence[dict[str, Any]]) -> None:
-        """Run parts whose worker ended again, each in a piece of its own, to see which of them ends its worker."""
+        """Run parts whose worker ended again, each in a batch of its own, to see which of them ends its worker."""
         self._alone.extend(part for part in parts if part["name"] not in self._lost)
 
     def join(self, part: dict[str, Any], record: Any) -> Any:
