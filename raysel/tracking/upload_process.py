@@ -38,8 +38,9 @@ class MLflowUploader:
         self._directory = directory
         self._members: list[StudyDirectory] = []
         directory.tracking.unlink(missing_ok=True)  # state of an earlier run
+        command = [sys.executable, "-m", "raysel.tracking.upload_process", str(directory.path), str(os.getpid())]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "raysel.tracking.upload_process", str(directory.path), str(os.getpid())],
+            ["nice", "-n", "10", *command],  # leave the CPUs to the solvers, also while it imports
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -128,7 +129,6 @@ def main() -> int:
     parser.add_argument("directory", type=Path)
     parser.add_argument("driver", type=int)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(10)  # leave the CPUs to the solvers
     arguments = parser.parse_args()
     from_pipe(sys.stdin.readline())
     directory = StudyDirectory(arguments.directory)
