@@ -26,7 +26,7 @@ class ForkedProcess:
     def __init__(self, command: Sequence[str], **_: Any) -> None:
         start_server()
         receiver, self._sender = CONTEXT.Pipe(duplex=False)
-        self._process = CONTEXT.Process(target=upload, args=(command[command.index("-m") + 2 :], dict(os.environ), receiver), daemon=True)
+        self._process = CONTEXT.Process(target=upload, args=(command[3:], dict(os.environ), receiver), daemon=True)
         self._process.start()
         receiver.close()
         self.stdin: IO[str] = os.fdopen(os.dup(self._sender.fileno()), "w", encoding="utf-8")
@@ -61,7 +61,7 @@ def start_server() -> None:
 
 
 def upload(arguments: Sequence[str], environment: Mapping[str, str], receiver: Connection) -> None:
-    """Upload as ``python -m raysel.tracking.upload_process`` does, with an environment."""
+    """Upload as `MLflowUploader` does, with an environment."""
     from raysel.tracking import journal_upload  # noqa: PLC0415 - in the process that is forked
     from raysel.tracking.upload_process import main  # noqa: PLC0415
 

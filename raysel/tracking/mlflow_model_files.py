@@ -13,6 +13,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import skops.io  # noqa: F401 - so that `load_model` need not import it when the study waits for the end of its upload
+
 from raysel.base.models import load_model, trusted_types, types_within
 from raysel.config.plain_data import dump_yaml
 from raysel.core.arrays import FloatArray

@@ -20,6 +20,9 @@ from raysel.core.files import write_text_atomically
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal_upload import tracking_status, upload_comparison, upload_study
 
+#: Leaves the CPUs to the solvers, also while it imports.
+_PROGRAM = "import os; os.nice(10); from raysel.tracking.upload_process import main; raise SystemExit(main())"
+
 
 class Upload(Protocol):
     """Upload of a study's journal that goes on while the study runs."""
@@ -38,9 +41,8 @@ class MLflowUploader:
         self._directory = directory
         self._members: list[StudyDirectory] = []
         directory.tracking.unlink(missing_ok=True)  # state of an earlier run
-        command = [sys.executable, "-m", "raysel.tracking.upload_process", str(directory.path), str(os.getpid())]
         self._process = subprocess.Popen(
-            ["nice", "-n", "10", *command],  # leave the CPUs to the solvers, also while it imports
+            [sys.executable, "-c", _PROGRAM, str(directory.path), str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -125,7 +127,7 @@ def _waiting_limit(states: Iterable[Mapping[str, Any]], patience: float) -> floa
 
 def main() -> int:
     """Upload a study, or the members whose folders are read from the standard input, while the driver runs."""
-    parser = argparse.ArgumentParser(prog="python -m raysel.tracking.upload_process", description=main.__doc__)
+    parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("driver", type=int)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -136,7 +138,3 @@ def main() -> int:
         return 0 if upload_study(directory, arguments.driver) else 1
     folders = (line.rstrip("\n") for line in sys.stdin)
     return 0 if upload_comparison(directory, folders, arguments.driver) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -100,7 +100,9 @@ def main() -> None:
     """Run a study, draw its time line and print CPU seconds by kind of process."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("picture", type=Path)
-    parser.add_argument("study", nargs=argparse.REMAINDER, help="study, and --set KEY=VALUE (default: digits-smr on Ray)")
+    parser.add_argument(
+        "study", nargs=argparse.REMAINDER, help="study, and --set KEY=VALUE (default: digits-smr on Ray)"
+    )
     arguments = parser.parse_args()
     ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
     processes: dict[int, Process] = {}
