@@ -35,12 +35,21 @@ from raysel.results.progress import ProgressLine, counted
 from raysel.run import course, members
 from raysel.run.definition import Comparison, prepare
 from raysel.run.launch import check_resources, joined, output_directory, working_folder
+from raysel.run.recording import mlflow_uri
 from raysel.study.cost import estimate_cost, with_executor
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy, newest_unfinished
 from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory, started_members
 from raysel.tracking.journal_upload import notices, replay, tracking_status
-from raysel.tracking.places import absolute_uri, check_names, check_place, names_in_mlflow, note_names, note_place
+from raysel.tracking.places import (
+    absolute_uri,
+    check_names,
+    check_place,
+    check_store,
+    names_in_mlflow,
+    note_names,
+    note_place,
+)
 
 #: Environment variable with what the user typed before the arguments, where a script of a cluster starts
 #: ``python -m raysel.tune`` and adds the address.
@@ -100,6 +109,7 @@ def _course(arguments: Namespace, places: ExitStack, console: Console, out: Cons
 
 def _describe(arguments: Namespace, comparison: Comparison, out: Console) -> int:
     """Print the plan, draw the data, and compute nothing."""
+    check_store(mlflow_uri(comparison.first.config))
     studies, mixed = list(comparison.studies.values()), arguments.allow_mixed_versions
     with joined(studies, arguments.address, allow_mixed_versions=mixed) as nodes:
         for line in describe(comparison, out.width if out.is_terminal else None, nodes):

@@ -146,6 +146,8 @@ def test_a_dry_run_draws_the_data_into_a_folder_that_a_study_may_use(tmp_path, m
     StudyDirectory.create(second.parent, 0)[1].close()  # is not refused
     assert main(["few.yaml", "--dry-run", "--output", "few.npz/below"]) == 2
     assert "few.npz/below cannot be created: Not a directory" in capsys.readouterr().err
+    assert main(["few.yaml", "--dry-run", "--set", "tracking.uri=ftp://host"]) == 2
+    assert "MLflow does not support the scheme 'ftp' of ftp://host" in capsys.readouterr().err
 
 
 def test_lists_among_the_values_of_a_parameter_keep_their_brackets():
