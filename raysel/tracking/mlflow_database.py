@@ -49,7 +49,7 @@ _LONGEST_TAG = 8000
 class DatabaseClient:
     """`raysel.tracking.mlflow_client.Client` by SQL; writes the rows that MLflow's client would write."""
 
-    at_once = 200
+    at_once = 50  # some hundredths of a second, for which other programs cannot write
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection, self._within = connection, False
