@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import time
 import uuid
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,6 +54,7 @@ class DatabaseClient:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection, self._within = connection, False
+        weakref.finalize(self, connection.close)
 
     @classmethod
     def of(cls, uri: str, experiment: str) -> Self | None:
@@ -127,7 +129,7 @@ class DatabaseClient:
         return dict(self._run("SELECT key, value FROM experiment_tags WHERE experiment_id = ?", experiment_id))
 
     def tag_experiment(self, experiment_id: str, key: str, value: str) -> None:
-        self._run("INSERT OR REPLACE INTO experiment_tags VALUES (?, ?, ?)", key, value, experiment_id)
+        self._fill("experiment_tags", [(key, value, experiment_id)], "OR REPLACE")
 
     def runs(self, experiment_id: str, tag: str, value: str) -> Iterable[StoredRun]:
         found = self._run(
@@ -150,13 +152,9 @@ class DatabaseClient:
         run_id = uuid.uuid4().hex
         with self.transaction():
             place = self._place("experiments", "artifact_location", "experiment_id", experiment_id)
-            self._run(
-                "INSERT INTO runs (run_uuid, name, source_type, source_name, entry_point_name, user_id, status,"
-                " start_time, source_version, lifecycle_stage, artifact_uri, experiment_id)"
-                " VALUES (?, ?, 'UNKNOWN', '', '', ?, 'RUNNING', ?, '', 'active', ?, ?)",
-                *(run_id, name, tags.get("mlflow.user", "unknown"), started),
-                *(str(place / run_id / "artifacts"), experiment_id),
-            )
+            user, files = tags.get("mlflow.user", "unknown"), str(place / run_id / "artifacts")
+            row = (run_id, name, "UNKNOWN", "", "", user, "RUNNING", started, None, "", "active", files, experiment_id)
+            self._fill("runs", [(*row, None)])
             self._set_tags(run_id, {**tags, "mlflow.runName": name})
         return run_id
 
@@ -213,20 +211,16 @@ class DatabaseClient:
         name, digest, *described = dataset
         with self.transaction():
             (experiment,) = self._one("SELECT experiment_id FROM runs WHERE run_uuid = ?", run_id)
-            self._run(
-                "INSERT OR IGNORE INTO datasets VALUES (?, ?, ?, ?, 'local', ?, ?, ?)",
-                *(uuid.uuid4().hex, experiment, name, digest, *described),
-            )
+            row = (uuid.uuid4().hex, experiment, name, digest, "local", *described)
+            self._fill("datasets", [row], "OR IGNORE")
             (known,) = self._one(
                 "SELECT dataset_uuid FROM datasets WHERE experiment_id = ? AND name = ? AND digest = ?",
                 *(experiment, name, digest),
             )
             link = uuid.uuid4().hex
-            added = self._run(
-                "INSERT OR IGNORE INTO inputs VALUES (?, 'DATASET', ?, 'RUN', ?, 0)", *(link, known, run_id)
-            )
+            added = self._fill("inputs", [(link, "DATASET", known, "RUN", run_id, 0)], "OR IGNORE")
             if added.rowcount:
-                self._run("INSERT INTO input_tags VALUES (?, 'mlflow.data.context', 'training')", link)
+                self._fill("input_tags", [(link, "mlflow.data.context", "training")])
 
     def find_model(self, experiment_id: str, tags: Mapping[str, str]) -> tuple[str, bool] | None:
         found = self._run(
@@ -246,14 +240,11 @@ class DatabaseClient:
         model_id, now = f"m-{uuid.uuid4().hex}", _now()
         with self.transaction():
             place = self._place("experiments", "artifact_location", "experiment_id", experiment_id)
-            self._run(
-                "INSERT INTO logged_models VALUES (?, ?, ?, ?, ?, ?, ?, 'active', NULL, ?, NULL)",
-                *(model_id, experiment_id, name, str(place / "models" / model_id / "artifacts"), now, now),
-                *(_PENDING, run_id),
-            )
-            rows = ([(model_id, experiment_id, *item) for item in items.items()] for items in (params, tags))
-            self._fill("logged_model_params", next(rows))
-            self._fill("logged_model_tags", next(rows))
+            files = str(place / "models" / model_id / "artifacts")
+            row = (model_id, experiment_id, name, files, now, now, _PENDING, "active", None, run_id, None)
+            self._fill("logged_models", [row])
+            for table, items in (("logged_model_params", params), ("logged_model_tags", tags)):
+                self._fill(table, [(model_id, experiment_id, *item) for item in items.items()])
         return model_id
 
     def complete_model(self, model_id: str, folder: Path) -> None:
@@ -267,8 +258,8 @@ class DatabaseClient:
         )
 
     def link_model(self, run_id: str, model_id: str) -> None:
-        row = (uuid.uuid4().hex, run_id, model_id)
-        self._run("INSERT OR IGNORE INTO inputs VALUES (?, 'RUN_OUTPUT', ?, 'MODEL_OUTPUT', ?, 0)", *row)
+        row = (uuid.uuid4().hex, "RUN_OUTPUT", run_id, "MODEL_OUTPUT", model_id, 0)
+        self._fill("inputs", [row], "OR IGNORE")
 
     def tag_model(self, model_id: str, tags: Mapping[str, str]) -> None:
         with self.transaction():
@@ -282,11 +273,12 @@ class DatabaseClient:
             raise LookupError(f"{table} has no {value} any more; it was deleted meanwhile")
         return Path(found[0])
 
-    def _fill(self, table: str, rows: Sequence[tuple[Any, ...]], conflict: str = "", then: str = "") -> None:
+    def _fill(self, table: str, rows: Sequence[tuple[Any, ...]], conflict: str = "", then: str = "") -> sqlite3.Cursor:
+        """Insert rows with the values of all columns, in the order of `_COLUMNS`."""
         names = _COLUMNS[table].split()
         marks = ", ".join("?" * len(names))
         text = f"INSERT {conflict} INTO {table} ({', '.join(names)}) VALUES ({marks}){then}"  # noqa: S608
-        self._connection.executemany(text, rows)
+        return self._connection.executemany(text, rows)
 
     def _run(self, text: str, *values: Any) -> sqlite3.Cursor:
         return self._connection.execute(text, values)
