@@ -18,8 +18,8 @@ from raysel.core.errors import ConfigError
 from raysel.core.files import instance_of
 from raysel.evaluation.records import TrialRecord
 from raysel.execution import executor
+from raysel.execution.batches import Batches
 from raysel.execution.executor import SearchLimits
-from raysel.execution.pieces import Pieces
 from raysel.execution.ray import executor as ray_executor
 from raysel.execution.ray.tune import PlanScheduler, PlanSearcher
 from raysel.execution.trial_plan import trial_plan
@@ -275,7 +275,7 @@ def test_nothing_that_tune_pickles_a_trial_holds_the_data(tmp_path):
     assert study.dataset.X.nbytes > 10_000
     for found in (study, adaptive):
         work = trial_plan(found)
-        for pickled in (ray_executor._trial_name, PlanSearcher(Pieces(work), None, None), PlanScheduler(work)):
+        for pickled in (ray_executor._trial_name, PlanSearcher(Batches(work), None, None), PlanScheduler(work)):
             assert len(cloudpickle.dumps(pickled)) < 1000
 
 
