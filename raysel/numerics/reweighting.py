@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from raysel.core.arrays import FloatArray
 
@@ -20,6 +20,8 @@ from raysel.core.arrays import FloatArray
 _RIDGE = 1e-10
 #: An extrapolated point is kept unless it enlarges the residual by more than this.
 _GROWTH = 2.0
+#: Number of values from which on the weighted samples of a ridge regression are not held at once, and of a block then.
+_LARGE, _BLOCK = 2**22, 2**19
 
 
 class AndersonAccelerator:
@@ -123,14 +125,26 @@ def weighted_ridge_with_dual(
     Returns `W` (n_targets, n_features), `dual` (n_samples, n_targets).
     """
     scale = 1.0 / np.sqrt(weights)
-    scaled = X * scale[:, None]
-    kernel = scaled.T @ scaled
+    width = len(X) if X.size <= _LARGE else max(1, _BLOCK // X.shape[1])
+    first = X[:width] * scale[:width, None]
+    kernel = first.T @ first
+    for block in _blocks(width, len(X)):
+        scaled = X[block] * scale[block, None]
+        blas.dsyrk(1.0, scaled.T, beta=1.0, c=kernel.T, lower=1, overwrite_c=1)  # the triangle that is read below
     kernel.flat[:: len(kernel) + 1] += alpha
     _, dual, info = lapack.dposv(kernel.T, Y.T, lower=1, overwrite_a=1)
     if info:
         raise np.linalg.LinAlgError("The penalty's weights span more than double precision: raise zeta, p or alpha.")
-    W: FloatArray = (dual.T @ scaled.T) * scale
+    W = np.empty((len(Y), len(X)))
+    W[:, :width] = (dual.T @ first.T) * scale[:width]
+    for block in _blocks(width, len(X)):
+        W[:, block] = (dual.T @ (X[block] * scale[block, None]).T) * scale[block]
     return W, dual
+
+
+def _blocks(width: int, n_features: int) -> Iterator[slice]:
+    """Yield the blocks of features after the first, whose weighted copies are held one at a time."""
+    yield from (slice(start, start + width) for start in range(width, n_features, width))
 
 
 class BoundedStep(NamedTuple):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.linalg import gmres
 
+from raysel.numerics import reweighting
 from raysel.numerics.reweighting import AndersonAccelerator, l2p_penalty, l2p_weights, weighted_ridge
 
 
@@ -133,6 +136,19 @@ def test_the_ridge_step_solves_its_normal_equations(seed, d, n, alpha):
     np.testing.assert_allclose(weighted_ridge(X, Y, weights, alpha), expected, rtol=1e-7, atol=1e-9)
     np.testing.assert_array_equal(X, kept[0])
     np.testing.assert_array_equal(Y, kept[1])
+
+
+def test_a_large_ridge_regression_holds_no_copy_of_its_samples_and_is_that_of_one_block(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, Y, weights = rng.normal(size=(9000, 500)), rng.normal(size=(3, 500)), rng.uniform(0.1, 10.0, 9000)
+    tracemalloc.start()
+    W, dual = reweighting.weighted_ridge_with_dual(X, Y, weights, 0.5)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.5 * X.nbytes  # a copy would be 1
+    monkeypatch.setattr(reweighting, "_LARGE", X.size)
+    for by_blocks, of_one in zip((W, dual), reweighting.weighted_ridge_with_dual(X, Y, weights, 0.5), strict=True):
+        np.testing.assert_allclose(by_blocks, of_one, rtol=0, atol=1e-11 * np.abs(of_one).max())
 
 
 def test_a_feature_of_huge_weight_drops_out():
