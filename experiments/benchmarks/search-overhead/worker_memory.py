@@ -20,9 +20,10 @@ SHAPE, N_CLASSES, N_PROCESSES = (128, 100), 4, 2
 MIB = 2**20
 ROLES = {
     "driver": "driver",
-    "ray::Worker.prepare": "prepares folds",
-    "ray::Worker.st": "runs trials",
-    "ray::Worker.refit": "refits",
+    "ray::StudyTrainable": "runs trials",
+    "ray::ResourceTrainable": "runs trials",
+    "ray::_prepare": "prepares folds",
+    "ray::_refit": "refits",
 }
 
 
@@ -74,7 +75,7 @@ def study_of(folder: Path, n_samples: int, iterations: int):
             },
             "evaluation": {"classifier": "knn", "n_features": [20, 100]},
             "cv": {"outer": 2, "inner": 2},
-            "search": {"max_concurrent": N_PROCESSES},
+            "search": {"executor": "ray", "max_concurrent": N_PROCESSES},
         }
     )
 
