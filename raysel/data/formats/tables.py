@@ -65,7 +65,10 @@ def read_table(path: Path, options: ReadOptions) -> RawData:
     """
     with reading(path, _KINDS[path.suffix.lower()][0]):
         table, notes = open_table(path, options)
-        return raw_data(table, options, str(path), notes)
+        raw = raw_data(table, options, str(path), notes)
+        del table
+        pa.default_memory_pool().release_unused()  # as much as the data, which it would keep
+        return raw
 
 
 #: Name of a data frame in error messages.
