@@ -1,6 +1,6 @@
-"""CPU time of SMML against Algorithm 1, over a whole grid, and on a large training set.
+"""CPU time of SMML against Algorithm 1, over a whole grid, on a working set of features, and on a large training set.
 
-RAYSEL_DATA=<folder> OPENBLAS_NUM_THREADS=1 python run.py solvers|path|growth|large [--limit SECONDS] [--fold NUMBER]
+RAYSEL_DATA=<folder> OPENBLAS_NUM_THREADS=1 python run.py solvers|path|sets|growth|large [--limit SECONDS] [--fold N]
 
 Times are CPU seconds of the solving thread, so a busy machine stretches them little; ratios come from one run.
 """
@@ -11,6 +11,8 @@ import argparse
 import os
 import resource
 import time
+from contextlib import contextmanager
+from itertools import islice, product
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +20,11 @@ from peers import OverLiblinear, over_libsvm
 from sklearn.model_selection import StratifiedKFold
 
 from raysel.data.scaling import ModalityScaler
+from raysel.solvers.smml import walk
 from raysel.solvers.smml.admm import ConsensusADMM
-from raysel.solvers.smml.problem import MultimodalProblem
+from raysel.solvers.smml.problem import Certificate, MultimodalProblem
 from raysel.solvers.smml.smml import SMML, smml_path
+from raysel.solvers.smml.working_set import WorkingSetADMM, saves_time
 
 GAPS = (1e-2, 1e-3, 1e-4)
 GRID = [10.0**k for k in range(-5, 6)]
@@ -75,13 +79,29 @@ def solvers(limit: float) -> None:
             print(f"  Algorithm 1 over {label:9}", *shown, f"({len(reached)} rounds)", flush=True)
 
 
+def seconds_of(action):
+    """CPU seconds of one call, and what it returned."""
+    start = time.thread_time()
+    result = action()
+    return time.thread_time() - start, result
+
+
 def path(tol: float, fold: int) -> None:
     """The paper's 11 x 11 grid on one training set: as a path, and point by point from nothing."""
     widths, X, y, X_test, y_test = load("MSRCv1_6v.npz", "zscore_sqrt_width", fold)
     prepared = SMML(widths).prepare(X, y)
-    start = time.thread_time()
-    whole = smml_path(X, y, GRID, GRID, modalities=widths, gamma_scale="absolute", tol=tol, prepared=prepared)
-    by_path = time.thread_time() - start
+
+    def walked():
+        return smml_path(X, y, GRID, GRID, modalities=widths, gamma_scale="absolute", tol=tol, prepared=prepared)
+
+    by_path, whole = seconds_of(walked)
+    with every_feature():
+        before, former = seconds_of(walked)
+        each, _ = seconds_of(lambda: [fitted(widths, *gammas, tol, X, y, prepared) for gammas in product(GRID, GRID)])
+    print(
+        f"on all features {former.n_solves} solves, {former.n_rounds} iterations, {before:.2f} s; 121 cold {each:.2f} s"
+    )
+    print(f"this path: {each / by_path:.1f} times less than those cold solves, the former {each / before:.1f}")
     points = [point for row in whole.points for point in row]
     print(f"path at gap {tol:.0e}: {whole.n_solves} solves, {whole.n_rounds} iterations, {by_path:.2f} s;", end=" ")
     for source in ("solved", "diagonal", "negligible", "zero"):
@@ -90,11 +110,8 @@ def path(tol: float, fold: int) -> None:
     scores, cold_scores, cold_time, unsolved = {}, {}, 0.0, 0
     for i, gamma1 in enumerate(GRID):
         for j, gamma2 in enumerate(GRID):
-            cold = SMML(widths, gamma1, gamma2, "absolute", tol=tol, max_iter=400)
-            start = time.thread_time()
-            for _ in cold.iterate(X, y, prepared):
-                pass
-            cold_time += time.thread_time() - start
+            seconds, cold = seconds_of(lambda at=(gamma1, gamma2): fitted(widths, *at, tol, X, y, prepared))
+            cold_time += seconds
             unsolved += not cold.converged_
             point = whole.points[i][j]
             predicted = (X_test @ point.coef.T + point.intercept).argmax(axis=1)
@@ -109,6 +126,80 @@ def path(tol: float, fold: int) -> None:
         f" of the cold solves {GRID[cold_winner[0]]:g}, {GRID[cold_winner[1]]:g} at {cold_scores[cold_winner][0]:.4f};"
         f" {sum(scores[k][0] != cold_scores[k][0] for k in scores)} points differ in accuracy", flush=True
     )  # fmt: skip
+
+
+def fitted(widths, gamma1, gamma2, tol, X, y, prepared):
+    """One fit from nothing."""
+    cold = SMML(widths, gamma1, gamma2, "absolute", tol=tol, max_iter=400)
+    for _ in cold.iterate(X, y, prepared):
+        pass
+    return cold
+
+
+@contextmanager
+def every_feature():
+    """Solve as before there were working sets."""
+    walk.saves_time = lambda _: False
+    try:
+        yield
+    finally:
+        walk.saves_time = saves_time
+
+
+def solve(solver, tol: float, most: int) -> Certificate:
+    """The certificate after as many rounds as the gap takes, or the most."""
+    for certificate in islice(solver.rounds(), most):
+        if certificate.gap <= tol:
+            break
+    return certificate
+
+
+def sets(tol: float) -> None:
+    """Working sets against all features on data they suit and others, where the rule says yes and where it says no."""
+    for name, prepared in training_sets():
+        ratios: dict[bool, list[float]] = {True: [], False: []}
+        sparse, spent = [], np.zeros(3)
+        for first, second in product((0.0, 0.001, 0.003, 0.01, 0.03, 0.1), (0.01, 0.03, 0.1, 0.2, 0.4)):
+            problem = MultimodalProblem(prepared, first * prepared.gamma1_max, second * prepared.gamma2_max)
+            before, plain = seconds_of(lambda p=problem: solve(ConsensusADMM(p), tol, 400))
+            after, found = seconds_of(lambda p=problem: solve(WorkingSetADMM(p), tol, 400))
+            assert max(plain.gap, found.gap) <= tol, (name, first, second, plain.gap, found.gap)
+            yes = saves_time(problem)
+            ratios[yes].append(before / after)
+            sparse += [before / after] * (yes and second >= 0.1)
+            spent += before, after if yes else before, min(before, after)
+        listed = [f"{len(r)}: " + " / ".join(f"{q:.2f}" for q in np.quantile(r or [np.nan], (0, 0.5, 1)))
+                  for r in (ratios[True], sparse, ratios[False])]  # fmt: skip
+        n, d = prepared.X.shape
+        print(f"| {name}, {n} x {d} x {len(prepared.signs)} | {' | '.join(listed)} |", end=" ")
+        print(" / ".join(f"{seconds:.1f}" for seconds in spent), "|", flush=True)
+
+
+def training_sets():
+    """Name and prepared training set: where few features matter, and where the rule has to say no."""
+    for name, method in (("MSRCv1_6v", "zscore_sqrt_width"), ("MSRCv1_6v", "row_unit"), ("MSRCv1_6v", "minmax"),
+                         ("MSRCv1_6v", "zscore"), ("Handwritten_mfeat", "zscore_sqrt_width"),
+                         ("Handwritten_mfeat", "zscore")):  # fmt: skip
+        widths, X, y, _, _ = load(f"{name}.npz", method)
+        chosen = np.random.default_rng(0).permutation(len(y))[:400]
+        yield f"{name}, {method}", SMML(widths).prepare(X[chosen], y[chosen])
+    for n, d, k in ((200, 2000, 10), (800, 600, 20)):
+        widths, X, y = directed(n, d, k)
+        yield f"generated, {k} directions", SMML(widths).prepare(X, y)
+    for size in ((300, 2000, 5), (1000, 600, 4)):
+        widths, X, Y = generated(*size)
+        yield "generated, independent features", SMML(widths).prepare(X, Y)
+
+
+def directed(n: int, d: int, k: int):
+    """Features that follow k directions, in three modalities that weigh alike, and five classes that these tell."""
+    rng = np.random.default_rng(2)
+    Z = rng.standard_normal((n, k))
+    X = Z @ rng.standard_normal((k, d)) + 0.5 * rng.standard_normal((n, d))
+    widths = [d // 20, d // 4, d - d // 20 - d // 4]
+    X /= X.std(axis=0) * np.sqrt(np.repeat(widths, widths))
+    scores = Z @ rng.standard_normal((k, 5)) + 0.5 * rng.standard_normal((n, 5))
+    return dict(zip("abc", widths, strict=True)), X, scores.argmax(axis=1)
 
 
 def generated(n: int, d: int, labels: int):
@@ -154,9 +245,9 @@ def large() -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=["solvers", "path", "growth", "large"])
+    parser.add_argument("part", choices=["solvers", "path", "sets", "growth", "large"])
     parser.add_argument("--limit", type=float, default=120.0, help="CPU seconds a solver may take")
-    parser.add_argument("--tol", type=float, default=1e-3, help="the path's gap")
+    parser.add_argument("--tol", type=float, default=1e-3, help="the gap of path and sets")
     parser.add_argument("--fold", type=int, default=0, help="the path's training set, 0 to 4")
     given = parser.parse_args()
     match given.part:
@@ -164,6 +255,8 @@ if __name__ == "__main__":
             solvers(given.limit)
         case "path":
             path(given.tol, given.fold)
+        case "sets":
+            sets(given.tol)
         case "growth":
             growth()
         case "large":

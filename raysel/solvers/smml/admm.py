@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from raysel.core.arrays import FloatArray
+from raysel.core.arrays import BoolArray, FloatArray
 from raysel.numerics.hinge import hinge_step
 from raysel.numerics.reweighting import AndersonAccelerator
 from raysel.solvers.smml.problem import Certificate, MultimodalProblem
@@ -43,6 +43,20 @@ class ConsensusADMM:
         self.rho = float(np.clip(4.0 * problem.fractions.sum(), 1e-6, 0.5))
         self.tau = _TAU
         self._factor()
+        #: alpha (c, n) and V (c, d) of the better of a round's two dual points, before they are made feasible.
+        self.dual_variables = np.zeros_like(signs), np.zeros((len(signs), X.shape[1]))
+
+    def enlarged(self, problem: MultimodalProblem, old: BoolArray, V: FloatArray) -> ConsensusADMM:
+        """Continue with more features: ``old`` (d,) tells which of them are known, ``V`` (c, d) begins the others."""
+        larger = ConsensusADMM(problem)
+        larger.rho, larger.tau = self.rho, self.tau
+        larger._factor()
+        (of_scores, *known), (new_of_scores, *parts) = self._parts(self._s), larger._parts(larger._s)
+        new_of_scores[:] = of_scores
+        for part, values in zip(parts, known, strict=True):
+            part[:, old] = values
+        parts[-1][:, ~old] = V[:, ~old] / (self.rho * self.tau)
+        return larger
 
     def rounds(self) -> Iterator[Certificate]:
         """Yield the certificate after each round, without end."""
@@ -141,10 +155,14 @@ class ConsensusADMM:
         z = self._parts(ahead)
         W = z[-1] if len(self._penalties) == 1 else np.where(z[1] != 0.0, z[2], 0.0)
         self.certificate.offer(problem.solution(W.copy()))
+        highest = -np.inf
         for multipliers in (self._s - ahead, self._projected - self._reflected):
             of_scores, *_, of_last = self._parts(multipliers)
             alpha, V = -self.rho * of_scores * signs, self.rho * self.tau * of_last
-            self.certificate.offer_dual(problem.dual_point(alpha, V))
+            dual = problem.dual_point(alpha, V)
+            self.certificate.offer_dual(dual)
+            if (bound := dual.bound(problem.gamma1, problem.gamma2)) > highest:
+                highest, self.dual_variables = bound, (alpha, V)
 
 
 def _norm(x: FloatArray) -> float:

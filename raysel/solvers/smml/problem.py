@@ -192,9 +192,12 @@ class MultimodalProblem:
 
     def dual_point(self, alpha: FloatArray, V: FloatArray | None = None, rounds: int = 2) -> DualPoint:
         """Make any alpha feasible for the bias and split X'(alpha * Y) into U + V. `alpha` is (c, n), `V` (c, d)."""
-        prepared = self.prepared
-        alpha = balanced(alpha, prepared.signs)
-        total = (alpha * prepared.signs) @ prepared.X
+        alpha = balanced(alpha, self.prepared.signs)
+        total = (alpha * self.prepared.signs) @ self.prepared.X
+        return self.split(alpha.sum(axis=1), total, V, rounds)
+
+    def split(self, sums: FloatArray, total: FloatArray, V: FloatArray | None = None, rounds: int = 2) -> DualPoint:
+        """Dual point of given sums of alpha (c,) and ``total`` = X'(alpha * Y), (c, d), split beginning at V."""
         if self.feature_penalty is None:
             V = np.zeros_like(total)
         elif self.modality_penalty is None:
@@ -204,7 +207,7 @@ class MultimodalProblem:
             for _ in range(rounds):
                 V = self.feature_penalty.cap(total - self.modality_penalty.cap(total - V))
         modality_ratios = self.modality_norm.ratios(total - V).max(axis=1)
-        return DualPoint(alpha.sum(axis=1), modality_ratios, float(self.feature_norm.ratios(V).max()))
+        return DualPoint(sums, modality_ratios, float(self.feature_norm.ratios(V).max()))
 
     def null_dual_point(self) -> DualPoint:
         """Dual point of W = 0: G split in proportion to ``fractions``; it proves W = 0 where ``is_zero_solution``."""

@@ -41,8 +41,9 @@ class SMML(IterativeEstimator, OneAgainstRest):
         Unit of the gammas. "max": fractions of g1max and g2max, found on the training set, for which W = 0 wherever
         gamma1 + gamma2 >= 1. "absolute": as they are.
     method : {"admm", "reweighted"}, default="admm"
-        The solver; all reach the same optimum. "admm": consensus ADMM, an iteration is 10 updates; where that is slow
-        and there are at most 5000 coefficients, a barrier method takes over, an iteration is a Newton step.
+        The solver; all reach the same optimum. "admm": consensus ADMM, an iteration is 10 updates, on a growing set of
+        features where few are expected in the solution; where that is slow and there are at most 5000 coefficients, a
+        barrier method takes over, an iteration is a Newton step.
         "reweighted": Algorithm 1 of the paper, an iteration is one SVM (LIBSVM) a class; slower.
     tol : float, default=1e-4
         Relative duality gap at which to stop.

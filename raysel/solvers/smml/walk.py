@@ -1,11 +1,11 @@
 """The models at many pairs of gammas on one training set, most of them certified without a solve of their own.
 
-A solve is by ADMM, and by the barrier method where ADMM turns out to be slow. Three proofs save solves. W = 0 is
-optimal where the gammas' fractions of their maxima sum to 1 or more. A model without any hinge loss that is optimal at
-(gamma1, gamma2) is optimal at t (gamma1, gamma2), t <= 1: on each ray such a model is searched at fixed levels. And a
-solution with gamma1 = 0 (or gamma2 = 0) is optimal within ``tol`` where that term is negligible. Other points are
-solved as `SMML.fit` does. So the model at a point depends, to the last bit, only on the training set, its own gammas,
-``tol`` and ``max_iter``, and not on the other points; only the time does.
+A solve is by ADMM, on few features where the solution has few, and by the barrier method where ADMM turns out to be
+slow. Three proofs save solves. W = 0 is optimal where the gammas' fractions of their maxima sum to 1 or more. A model
+without any hinge loss that is optimal at (gamma1, gamma2) is optimal at t (gamma1, gamma2), t <= 1: on each ray such a
+model is searched at fixed levels. And a solution with gamma1 = 0 (or gamma2 = 0) is optimal within ``tol`` where that
+term is negligible. Other points are solved as `SMML.fit` does. So the model at a point depends, to the last bit, only
+on the training set, its own gammas, ``tol`` and ``max_iter``, and not on the other points; only the time does.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from raysel.solvers.smml.problem import (
     Solution,
     relative_gap,
 )
+from raysel.solvers.smml.working_set import WorkingSetADMM, saves_time
 
 #: Most coefficients for which the barrier method's matrix, their number squared, is formed.
 _COEFFICIENTS = 5000
@@ -39,11 +40,11 @@ _FEWEST, _MOST = 30, 1000
 def solving_rounds(problem: MultimodalProblem) -> Iterator[Certificate]:
     """Solve a problem; yield the certificate after each round, without end.
 
-    A round is ``UPDATES`` updates of ADMM. Once these have cost about as much as the barrier method would, that method
-    takes over, one Newton step a round, until rounding errors end it; then ADMM continues. The cost is thus at most
-    about twice that of the faster method.
+    A round is ``UPDATES`` updates of ADMM, on a working set of features where `saves_time` says so. Once these have
+    cost about as much as the barrier method would, that method takes over, one Newton step a round, until rounding
+    errors end it; then ADMM continues. The cost is thus at most about twice that of the faster method.
     """
-    admm = ConsensusADMM(problem)
+    admm = (WorkingSetADMM if saves_time(problem) else ConsensusADMM)(problem)
     switch = _switch(problem)
     for count, certificate in enumerate(admm.rounds(), 1):
         yield certificate
