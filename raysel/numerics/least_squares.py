@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,20 @@ class LeastSquaresData:
     classes: LabelArray | QuantityScale
     alpha_max: float
 
+    @cached_property
+    def kept(self) -> dict[str, tuple[Any, Any]]:
+        """What a solver keeps here for its next parameters, by name: what it depends on, and itself."""
+        return {}
+
+    @cached_property
+    def _lengths(self) -> tuple[FloatArray, FloatArray]:
+        """Length of each feature's ``XY`` and squared length of its ``X``; shapes (n_features,)."""
+        return np.sqrt((self.XY**2).sum(axis=0)), np.einsum("fi,fi->f", self.X, self.X)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields without what is kept: a copy in another process finds that anew."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
+
     def penalty_unit(self, p: float) -> float:
         """Smallest alpha at which no single feature lowers the penalised loss, for X as stored.
 
@@ -76,8 +91,7 @@ class LeastSquaresData:
         coefficients. The unit is the largest of these bounds: for p = 1 it is ``alpha_max / scale``, for p = 0 the
         most that one feature can lower the loss.
         """
-        correlations = np.sqrt((self.XY**2).sum(axis=0))
-        energies = np.einsum("fi,fi->f", self.X, self.X)
+        correlations, energies = self._lengths
         varying = energies > 0.0
         coefficients = np.divide(correlations, energies, out=np.zeros_like(energies), where=varying)
         t = 2.0 * (1.0 - p) / (2.0 - p)

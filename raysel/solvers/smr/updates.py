@@ -209,8 +209,7 @@ def multistart_steps(
 
     samples = tensor_samples(data, shape, inside)
     convex = Penalty(smooth[0].alpha, 1.0, penalty.zeta)
-    steps = list(islice(ls21_steps(data, flat, repeat(convex)), _LS21_STEPS))
-    ridge, ls21 = (samples.cells(P) for P in (steps[0], steps[-1]))
+    ridge, ls21 = (samples.cells(P) for P in _unbounded(data, flat, convex))
     flat, sharp = samples.cells(flat), samples.cells(sharp)
     rng = np.random.default_rng(0)
     fixed = [np.repeat(rng.standard_normal((1, side, rank)), c, axis=0) for side in shape[1:]]
@@ -224,6 +223,16 @@ def multistart_steps(
         return _best([accelerated_steps(samples, leading, flat, chain(smooth, endless)), *others], _SECOND_ROUND, place)
     first = accelerated_steps(samples, leading, _weights(samples, ls21, penalty), endless)
     return _best([first, *others], _SECOND_ROUND_CONVEX, 1) if place else _opened_by(first, others)
+
+
+def _unbounded(data: LeastSquaresData, weights: FloatArray, penalty: Penalty) -> tuple[FloatArray, FloatArray]:
+    """The first and the last of the LS21 steps, which do not depend on the rank: kept until another penalty asks."""
+    depends, steps = data.kept.get("ls21", (None, None))
+    if depends != penalty:
+        first, *_, last = islice(ls21_steps(data, weights, repeat(penalty)), _LS21_STEPS)
+        steps = first, last
+        data.kept["ls21"] = penalty, steps
+    return steps
 
 
 def iterations(

@@ -1,5 +1,6 @@
 """The half-steps of sparse matrix regression and their acceleration against the paper's equations written out."""
 
+import pickle
 from itertools import islice, repeat
 
 import cvxpy as cp
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from smr_reference import flat, images_with_signal
 
+from raysel.numerics import least_squares
 from raysel.numerics.least_squares import least_squares_data
 from raysel.numerics.reweighting import Penalty, l2p_weights
 from raysel.numerics.tensor_factors import tensor_samples, unit_cells
@@ -208,3 +210,23 @@ def test_without_a_bound_on_the_rank_the_limit_is_the_convex_optimum(n_samples):
     optimum = cp.Problem(cp.Minimize(problem)).solve(cp.CLARABEL)
     assert pytest.approx(optimum, rel=1e-5) == J
     assert_allclose(P.reshape(3, 20), Q.value, atol=1e-2 * np.abs(Q.value).max())
+
+
+@pytest.mark.parametrize("p", [1.0, 0.5])
+def test_ranks_and_alphas_share_what_does_not_depend_on_them_to_the_last_bit(p, monkeypatch):
+    images, y = images_with_signal(np.random.default_rng(0), 6, 5, 30, 3)
+    shared, solves, solve = least_squares_data(flat(images), y), [], least_squares.weighted_ridge
+    monkeypatch.setattr(least_squares, "weighted_ridge", lambda *given: solves.append(given) or solve(*given))
+    n_solves = []
+    for alpha, rank in [(0.1, 1), (0.1, 3), (0.1, 2), (0.2, 2), (0.1, 3)]:
+        found = []
+        for data in (shared, least_squares_data(flat(images), y), pickle.loads(pickle.dumps(shared))):
+            solves.clear()
+            steps = multistart_steps(data, (6, 5), rank, Penalty(alpha * data.penalty_unit(p), p, 1e-8))
+            found.append(list(islice(steps, 13)))
+            n_solves.append(len(solves))
+        for other in found[1:]:
+            for (P, J), (P_other, J_other) in zip(found[0], other, strict=True):
+                np.testing.assert_array_equal(P, P_other)
+                assert J_other == J
+    assert n_solves == [8, 8, 8, 0, 8, 8, 0, 8, 8, 8, 8, 8, 8, 8, 8]
