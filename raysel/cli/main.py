@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import json
 import os
 import shlex
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
 #: Environment variable with the number of the pipe that the credentials are read from.
 _PIPE = "RAYSEL_CREDENTIALS_PIPE"
+
+# Else Python looks for cycles among the objects of all libraries before it ends, for half a second.
+atexit.register(gc.freeze)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import gc
 import json
 import math
 import os
@@ -131,6 +133,7 @@ def main() -> int:
     parser.add_argument("directory", type=Path)
     parser.add_argument("driver", type=int)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    atexit.register(gc.freeze)  # ends sooner: Python does not look for cycles among the objects of all libraries
     arguments = parser.parse_args()
     from_pipe(sys.stdin.readline())
     directory = StudyDirectory(arguments.directory)
