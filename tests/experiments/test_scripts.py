@@ -55,6 +55,8 @@ ARGUMENTS = {
     "benchmarks/scoring-speed/run.py": "digits-smr --configurations 1",
     "benchmarks/search-overhead/comparison.py": f"--repeats 1 compare.yaml {TINY}",
     "benchmarks/search-overhead/growth.py": "--trials 2",
+    "benchmarks/search-overhead/many_trials.py": "--trials 8",
+    "benchmarks/search-overhead/timeline.py": f"timeline.png few.yaml {TINY}",
     "benchmarks/search-overhead/nested_orl.py": "--configurations 2 --iterations 2 --repeats 1",
     "benchmarks/search-overhead/peers.py": "--repeats 1 --ways nestedcv raysel-memory",
     "benchmarks/search-overhead/resampling.py": "--repeats 1 --permutations 1 --subsamples 4 few.yaml "
@@ -143,6 +145,10 @@ SHORTER = {
         "REPEATS = 30, 5": "REPEATS = 15, 1",
         "FIT_FEATURES, FIT_RATIO = 1024": "FIT_FEATURES, FIT_RATIO = 64",
         ', "ORL": orl_half()': "",
+    },
+    "benchmarks/smr-speed/starts.py": {
+        '"ORL": (0.003, 0.3, 5), "UMIST": (0.003, 0.3, 5), "USPS": (0.001, 0.3, 6)': '"USPS": (0.1, 0.3, 1)',
+        "(2, 4, 8), (0, 3)": "(2,), (0,)",
     },
     "benchmarks/search-overhead/growth.py": {
         '"num_samples": trials}': '"num_samples": trials, "executor": "serial"}',
