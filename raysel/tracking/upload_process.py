@@ -22,8 +22,19 @@ from raysel.core.files import write_text_atomically
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal_upload import tracking_status, upload_comparison, upload_study
 
-#: Leaves the CPUs to the solvers, also while it imports.
-_PROGRAM = "import os; os.nice(10); from raysel.tracking.upload_process import main; raise SystemExit(main())"
+#: Leaves the CPUs to the solvers, also while it imports. Linux may share them among sessions first, whatever the nice
+#: values within each: see "The autogroup feature" in sched(7).
+_PROGRAM = """
+import os
+os.nice(10)
+try:
+    with open("/proc/self/autogroup", "w") as session:
+        session.write("10")
+except OSError:
+    pass
+from raysel.tracking.upload_process import main
+raise SystemExit(main())
+"""
 
 
 class Upload(Protocol):
