@@ -18,6 +18,16 @@ class Point(NamedTuple):
     step: int = 0
 
 
+class RunData(NamedTuple):
+    """What is logged to a run at once; metrics may be those of a model on a data set too, by its name and digest."""
+
+    points: Sequence[Point]
+    params: Mapping[str, str]
+    tags: Mapping[str, str]
+    model_id: str | None = None
+    dataset: tuple[str | None, str | None] = (None, None)
+
+
 class DatasetEntry(NamedTuple):
     """Data set as MLflow lists it; `source`, `schema` and `profile` are JSON."""
 
@@ -74,16 +84,8 @@ class Client(Protocol):
     def delete_run(self, run_id: str) -> None:
         """Mark a run as deleted."""
 
-    def log(
-        self,
-        run_id: str,
-        points: Sequence[Point],
-        params: Mapping[str, str],
-        tags: Mapping[str, str],
-        model_id: str | None = None,
-        data: tuple[str | None, str | None] = (None, None),
-    ) -> None:
-        """Log metrics, parameters and tags of a run; metrics of a model on a data set, by its name and digest, too."""
+    def log(self, run_id: str, data: RunData) -> None:
+        """Log metrics, parameters and tags of a run."""
 
     def log_file(self, run_id: str, path: Path) -> None:
         """Upload a file to a run."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from raysel.core.files import atomic_write
-from raysel.tracking.mlflow_client import DatasetEntry, Point, StoredRun
+from raysel.tracking.mlflow_client import DatasetEntry, RunData, StoredRun
 from raysel.tracking.mlflow_store import VERSION, schema_version
 
 #: Columns of the tables that are written; where there are others, MLflow's client is asked.
@@ -173,21 +173,13 @@ class DatabaseClient:
     def delete_run(self, run_id: str) -> None:
         self._run("UPDATE runs SET lifecycle_stage = 'deleted', deleted_time = ? WHERE run_uuid = ?", _now(), run_id)
 
-    def log(
-        self,
-        run_id: str,
-        points: Sequence[Point],
-        params: Mapping[str, str],
-        tags: Mapping[str, str],
-        model_id: str | None = None,
-        data: tuple[str | None, str | None] = (None, None),
-    ) -> None:
+    def log(self, run_id: str, data: RunData) -> None:
         with self.transaction():
             self._place("runs", "artifact_uri", "run_uuid", run_id)
-            self._fill("params", [(key, value, run_id) for key, value in params.items()], "OR IGNORE")
+            self._fill("params", [(key, value, run_id) for key, value in data.params.items()], "OR IGNORE")
             rows = [
                 (p.key, _stored(p.value), p.timestamp, run_id, p.step, math.isnan(p.value))
-                for p in dict.fromkeys(points)
+                for p in dict.fromkeys(data.points)
             ]
             self._fill("metrics", rows, "OR IGNORE")
             latest = {key: row for key, *row in sorted(rows, key=lambda row: (row[4], row[2], row[1]))}
@@ -198,11 +190,14 @@ class DatabaseClient:
                 " (excluded.value, excluded.timestamp, excluded.step, excluded.is_nan)"
                 " WHERE (excluded.step, excluded.timestamp, excluded.value) > (step, timestamp, value)",
             )
-            if model_id is not None:
+            if data.model_id is not None:
                 (experiment,) = self._one("SELECT experiment_id FROM runs WHERE run_uuid = ?", run_id)
-                of_model = [(model_id, k, at, step, v, experiment, run, None, *data) for k, v, at, run, step, _ in rows]
+                of_model = [
+                    (data.model_id, key, at, step, value, experiment, run, None, *data.dataset)
+                    for key, value, at, run, step, _ in rows
+                ]
                 self._fill("logged_model_metrics", of_model, "OR IGNORE")
-            self._set_tags(run_id, tags)
+            self._set_tags(run_id, data.tags)
 
     def log_file(self, run_id: str, path: Path) -> None:
         _copy(path, self._place("runs", "artifact_uri", "run_uuid", run_id) / path.name)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from raysel.core.printing import escaped
-from raysel.tracking.mlflow_client import Client, DatasetEntry, Point, StoredRun
+from raysel.tracking.mlflow_client import Client, DatasetEntry, Point, RunData, StoredRun
 from raysel.tracking.mlflow_database import DatabaseClient
 from raysel.tracking.mlflow_store import tables_lock
 from raysel.tracking.mlflow_view import RunView
@@ -71,7 +71,7 @@ class MLflowExperiment:
             points += [Point(keys[name], _readable(value), ended, number) for number, value in by_number.items()]
         params = {key: logged_param(value) for key, value in with_allowed_keys(view.params).items()}
         tags = {key: escaped(value)[-_PARAM_LENGTH:] for key, value in view.tags.items()}
-        self.client.log(run_id, points, params, tags, model_id, data)
+        self.client.log(run_id, RunData(points, params, tags, model_id, data))
 
     def log_artifacts(self, run_id: str, paths: Sequence[Path]) -> None:
         """Upload files to a run."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from mlflow.entities import (
 )
 from mlflow.tracking import MlflowClient
 
-from raysel.tracking.mlflow_client import DatasetEntry, Point, StoredRun
+from raysel.tracking.mlflow_client import DatasetEntry, RunData, StoredRun
 
 _BATCH = 1000  # MLflow's own limit
 
@@ -90,20 +90,12 @@ class ServerClient:
     def delete_run(self, run_id: str) -> None:
         self._client.delete_run(run_id)
 
-    def log(
-        self,
-        run_id: str,
-        points: Sequence[Point],
-        params: Mapping[str, str],
-        tags: Mapping[str, str],
-        model_id: str | None = None,
-        data: tuple[str | None, str | None] = (None, None),
-    ) -> None:
-        metrics = [Metric(*point, model_id, *data) for point in points]
-        known, set_anew = [Param(*item) for item in params.items()], [RunTag(*item) for item in tags.items()]
+    def log(self, run_id: str, data: RunData) -> None:
+        metrics = [Metric(*point, data.model_id, *data.dataset) for point in data.points]
+        params, tags = [Param(*item) for item in data.params.items()], [RunTag(*item) for item in data.tags.items()]
         # As much as possible in one request: requests are slow whatever their size.
-        room = _BATCH - len(known) - len(set_anew)
-        self._client.log_batch(run_id, metrics[:room], known, set_anew, synchronous=True)
+        room = _BATCH - len(params) - len(tags)
+        self._client.log_batch(run_id, metrics[:room], params, tags, synchronous=True)
         for start in range(room, len(metrics), _BATCH):
             self._client.log_batch(run_id, metrics[start : start + _BATCH], synchronous=True)
 

@@ -99,20 +99,24 @@ def _is_half_made(store: Path) -> bool:
             version = connection.execute(f"SELECT * FROM {VERSION}").fetchone() if VERSION in names else None  # noqa: S608
     except sqlite3.DatabaseError:  # locked, damaged or no database, as MLflow says then
         return False
-    return version != (schema_version(),)
+    known = schema_version()
+    return known is not None and version != (known,)
 
 
 @cache
-def schema_version() -> str:
-    """Return the version of the tables that the installed MLflow makes: the migration that no other one follows."""
+def schema_version() -> str | None:
+    """Return the version of the tables that the installed MLflow makes: the one migration that no other one follows.
+
+    None where the migrations are not written as expected.
+    """
     migrations = Path(str(distribution("mlflow").locate_file("mlflow/store/db_migrations/versions")))
     texts = [path.read_text(encoding="utf-8") for path in migrations.glob("*.py")]
     made, followed = (
         {version for text in texts for version in re.findall(rf'^{name} = "(\w+)"', text, re.MULTILINE)}
         for name in ("revision", "down_revision")
     )
-    (last,) = made - followed
-    return last
+    last = made - followed
+    return last.pop() if len(last) == 1 else None
 
 
 def _has_content(store: Path) -> bool:

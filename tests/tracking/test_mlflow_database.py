@@ -17,9 +17,11 @@ from raysel.base.models import load_model, save_model, trusted_types, types_with
 from raysel.baselines.univariate_filters import FisherScore
 from raysel.data.scaling import UnitScaler
 from raysel.evaluation.records import TrialRecord
+from raysel.tracking import mlflow_database, mlflow_store
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.journal import read_records
 from raysel.tracking.journal_upload import tracking_status, upload_study
+from raysel.tracking.mlflow_client import Point, RunData
 from raysel.tracking.mlflow_database import DatabaseClient
 from raysel.tracking.mlflow_model_files import write_model_folder
 from raysel.tracking.mlflow_runs import StudyRuns
@@ -60,14 +62,15 @@ def test_a_study_by_sql_is_row_by_row_that_of_mlflows_client(finished_study, tmp
     names = {"register": "few digits"}
     for _ in range(2):  # the second time nothing is added
         assert upload_study(directory, None, "sqlite:///sql.db", names=names)
+    files = Counter(path.name for path in tmp_path.rglob("artifacts/*"))
     monkeypatch.setattr(DatabaseClient, "of", lambda *_: None)
     assert upload_study(directory, None, "sqlite:///client.db", names=names)
     by_sql, by_client = rows_of(tmp_path / "sql.db"), rows_of(tmp_path / "client.db")
     assert by_sql == by_client
     assert sum(by_sql["runs"].values()) == 10
     assert sum(by_sql["logged_model_metrics"].values()) > 0
-    stored = [sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("mlruns/*/*/artifacts/*")) for _ in range(2)]
-    assert stored[0] == stored[1]
+    assert files["MLmodel"] == 1
+    assert Counter(path.name for path in tmp_path.rglob("artifacts/*")) == files + files  # the client's lie beside them
 
 
 def test_a_step_that_is_logged_again_is_there_once_and_the_last_step_is_the_runs_figure(tmp_path):
@@ -85,10 +88,8 @@ def test_a_step_that_is_logged_again_is_there_once_and_the_last_step_is_the_runs
     ]
     by_sql = ours.create_run(experiment, "one", 1, {"mlflow.user": "me"})
     by_client = client.create_run(experiment, 1, {"mlflow.user": "me"}, "one").info.run_id
-    from raysel.tracking.mlflow_client import Point  # noqa: PLC0415
-
     for batch in batches:
-        ours.log(by_sql, [Point(*values) for values in batch], {"p": "1"}, {"t": str(len(batch[0]))})
+        ours.log(by_sql, RunData([Point(*values) for values in batch], {"p": "1"}, {"t": "2"}))
         client.log_batch(by_client, [Metric(*values) for values in batch])
     with closing(sqlite3.connect(tmp_path / "mlflow.db")) as connection:
         for table in ("metrics", "latest_metrics"):
@@ -96,7 +97,7 @@ def test_a_step_that_is_logged_again_is_there_once_and_the_last_step_is_the_runs
             assert connection.execute(text, (by_sql,)).fetchall() == connection.execute(text, (by_client,)).fetchall()
     client.delete_run(by_sql)
     with pytest.raises(LookupError, match="deleted meanwhile"):
-        ours.log(by_sql, [], {"q": "1"}, {})
+        ours.log(by_sql, RunData([], {"q": "1"}, {}))
 
 
 def test_trials_of_one_transaction_are_all_there_or_none(finished_study, tmp_path, monkeypatch):
@@ -164,3 +165,14 @@ def test_the_folder_of_a_model_is_that_of_mlflows_own_code(finished_study, tmp_p
         one, other = ((tmp_path / side / name).read_text() for side in ("ours", "theirs"))
         assert yaml.safe_load(one) == yaml.safe_load(other), name
     assert requirements == (tmp_path / "theirs" / "requirements.txt").read_text().split("\n")
+
+
+def test_migrations_that_are_written_otherwise_leave_the_store_to_mlflows_client(tmp_path, monkeypatch):
+    from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds
+
+    MlflowClient(f"sqlite:///{tmp_path}/mlflow.db").search_experiments()
+    assert DatabaseClient.of(f"sqlite:///{tmp_path}/mlflow.db", "few")
+    monkeypatch.setattr(mlflow_database, "schema_version", lambda: None)
+    assert DatabaseClient.of(f"sqlite:///{tmp_path}/mlflow.db", "few") is None
+    monkeypatch.setattr(mlflow_store, "schema_version", lambda: None)
+    assert not mlflow_store._is_half_made(tmp_path / "mlflow.db")
