@@ -57,18 +57,22 @@ def absolute_uri(uri: str) -> str:
 
 def check_store(uri: str) -> None:
     """Check that MLflow's store, if it is a sqlite file, can be written; a server is asked by the upload only."""
-    path = Path(uri.removeprefix("sqlite:///"))
-    if not uri.startswith("sqlite:///") or uri == "sqlite:///:memory:" or not path.parent.is_dir():
+    name = uri.removeprefix("sqlite:///").partition("?")[0]
+    if not uri.startswith("sqlite:///") or name.startswith((":memory:", "file:")):
         return
+    path = Path(name)
+    # The upload makes missing folders below this one; unlike Path's, this `exists` is False where a folder is closed.
+    folder = next(above for above in path.absolute().parents if os.path.exists(above))  # noqa: PTH110
     try:
-        with tempfile.TemporaryFile(dir=path.parent):  # sqlite writes its own journal beside the file
+        with tempfile.TemporaryFile(dir=folder):  # sqlite writes its own journal beside the file
             pass
         if path.exists():
             path.open("r+b").close()
     except OSError as error:
+        where = "" if folder == path.absolute().parent else f" below {folder}"
         raise ConfigError(
-            f"MLflow's store {path} cannot be written: {error.strerror}; set tracking.uri or MLFLOW_TRACKING_URI to a "
-            "place that can, or start the command in another directory."
+            f"MLflow's store {path} cannot be written{where}: {error.strerror}; set tracking.uri or "
+            "MLFLOW_TRACKING_URI to a place that can, or start the command in another directory."
         ) from error
 
 

@@ -176,3 +176,9 @@ def test_a_store_that_cannot_be_written_is_refused_before_anything_is_computed(t
     (tmp_path / "mlflow.db").mkdir()
     with pytest.raises(ConfigError, match=r"mlflow\.db cannot be written: Is a directory"):
         check_store(f"sqlite:///{tmp_path}/mlflow.db")
+    with pytest.raises(ConfigError, match=r"/proc/x/y/m\.db cannot be written below /proc: No such .*; set tracking"):
+        check_store("sqlite:////proc/x/y/m.db")
+    with pytest.raises(ConfigError, match=r"m\.db cannot be written below .*few\.npz: Not a directory"):
+        check_store(f"sqlite:///{tmp_path}/few.npz/below/m.db")
+    check_store(f"sqlite:///{tmp_path}/new/folder/m.db")
+    assert not (tmp_path / "new").exists()
