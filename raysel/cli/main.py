@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 #: Environment variable with the number of the pipe that the credentials are read from.
 _PIPE = "RAYSEL_CREDENTIALS_PIPE"
 
-# Else Python looks for cycles among the objects of all libraries before it ends, for half a second.
+# Else Python looks for cycles among the objects of all libraries again and again while it imports and draws, and for
+# half a second before it ends.
+gc.set_threshold(10_000)
 atexit.register(gc.freeze)
 
 

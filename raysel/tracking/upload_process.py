@@ -25,7 +25,9 @@ from raysel.tracking.journal_upload import tracking_status, upload_comparison, u
 #: Leaves the CPUs to the solvers, also while it imports. Linux may share them among sessions first, whatever the nice
 #: values within each: see "The autogroup feature" in sched(7).
 _PROGRAM = """
+import gc
 import os
+gc.set_threshold(10_000)  # as in the study's command
 os.nice(10)
 try:
     with open("/proc/self/autogroup", "w") as session:
