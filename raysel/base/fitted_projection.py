@@ -173,7 +173,7 @@ class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
                 raise DataError(
                     f"{type(self).__name__} was fitted on one task, but X holds {len(features.blocks)}; give an array."
                 )
-            return len(features), [(0, np.arange(len(features)), features)]
+            return len(features), [(0, np.arange(len(features)), np.asarray(features))]
         layout = Tasks(dict(zip(self.task_names_, widths, strict=True)))
         parts = enumerate(as_task_blocks(features, layout).parts())
         return len(features), [(task, rows, samples) for task, (rows, _, samples) in parts if len(rows)]

@@ -186,7 +186,7 @@ class TaskProjector(FittedProjection):
             raise ConfigError(
                 f"tasks=None is for one task, but X holds {len(X.blocks)}: name each task with its columns."
             )
-        return [task_samples("", X, y, self.unlabelled)]
+        return [task_samples("", np.asarray(X), y, self.unlabelled)]
 
     def labelled(self, y: LabelArray) -> BoolArray:
         """Mask of the samples that have a label and can be scored.

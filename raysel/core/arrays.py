@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,18 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 LabelArray: TypeAlias = NDArray[Any]
+
+
+@runtime_checkable
+class RowBlocks(Protocol):
+    """Samples of which a bounded number is in memory at a time."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of samples and of features."""
+
+    def row_blocks(self) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Read the samples: positions among them, (n_block,), and values, (n_block, n_features)."""
 
 
 def is_quantity(y: LabelArray) -> bool:

@@ -9,11 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from raysel.core.arrays import IntArray
+from raysel.core.arrays import IntArray, LabelArray
 from raysel.core.errors import DataError, suggestion
 from raysel.core.printing import listed
 from raysel.data.formats.files import RawData, without_label
 from raysel.data.layouts import Layout, Modalities, Tensor
+from raysel.data.stored_samples import StoredSamples
 from raysel.data.targets import QUANTITIES, TASKS_OF_KEY
 from raysel.data.task_blocks import Samples, TaskBlocks
 
@@ -46,11 +47,7 @@ def arrange(
             )
         layout = raw.layout or Tensor(X.shape[1:])
     else:
-        if X.ndim < 2 or X.size == 0:
-            raise DataError(
-                f"{source}: X is {'' if X.size else 'empty, '}of shape {X.shape}; give a non-empty array of shape "
-                "(n, d), (n, h, w) or with more axes."
-            )
+        _check_samples(X, source)
         if order == "F":
             _check_order(raw, shape, modalities, source)
         layout = _layout(raw, shape, modalities, order, source)
@@ -58,19 +55,30 @@ def arrange(
             if not isinstance(layout, Tensor):
                 raise DataError(f"modes name the axes of arrays, and {source} has {layout.noun}: leave modes out.")
             layout = replace(layout, modes=tuple(modes))
-        X = X.reshape(len(X), math.prod(X.shape[1:]))
+        X = X if isinstance(X, StoredSamples) else X.reshape(len(X), math.prod(X.shape[1:]))
         if order == "F":
             X, names = _columns(X, names, np.arange(layout.n_features).reshape(layout.shape, order="F").ravel())
     if only is not None:
         chosen, layout = _only(only, layout, source)
         X, names = _columns(X, names, chosen)
-    if not isinstance(X, TaskBlocks):
+    if isinstance(X, np.ndarray):
         X.flags.writeable = False  # not shared with other code, so that Dataset need not copy it
     categories = {name: texts for name, texts in raw.categories.items() if name in names}
     return replace(raw, X=X, layout=layout, feature_names=names, categories=categories)
 
 
+def _check_samples(X: LabelArray | StoredSamples, source: str) -> None:
+    """Check that there are samples, with at least one axis."""
+    if len(X.shape) < 2 or 0 in X.shape:
+        raise DataError(
+            f"{source}: X is {'empty, ' if 0 in X.shape else ''}of shape {X.shape}; give a non-empty array of shape "
+            "(n, d), (n, h, w) or with more axes."
+        )
+
+
 def _columns(X: Samples, names: tuple[str, ...], columns: IntArray) -> tuple[Any, tuple[str, ...]]:
+    if isinstance(X, StoredSamples):
+        raise DataError("order and only choose columns, and the samples stay in their file: leave in_memory out.")
     return np.take(X, columns, axis=1), tuple(names[i] for i in columns) if names else ()
 
 

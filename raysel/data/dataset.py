@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -19,10 +19,13 @@ from raysel.data.assembling import arrange
 from raysel.data.dataset_checks import validated_parts
 from raysel.data.formats.files import RawData
 from raysel.data.layouts import SEPARATOR, Layout, Tasks
+from raysel.data.stored_samples import StoredSamples
 from raysel.data.task_blocks import Samples, TaskBlocks, blocks_of, constant_features, dense, filled_columns
 
 #: Number of float64 values that are padded at once for the hash: 8 MiB.
 _HASHED_VALUES = 2**20
+#: Bytes of the samples that are looked at in place of those that stay in their file.
+_EXCERPT = 2**25
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,9 +34,9 @@ class Dataset:
 
     Parameters
     ----------
-    X : array of numbers, shape (n_samples, n_features), or TaskBlocks
+    X : array of numbers, shape (n_samples, n_features), StoredSamples, or TaskBlocks
         Samples, finite; `TaskBlocks` if and only if the layout is `Tasks`. Stored as read-only, C-contiguous
-        float64; a writable array is copied.
+        float64; a writable array is copied. `StoredSamples` stay in their file.
     y : array of shape (n_samples,), or a 0/1 indicator of shape (n_samples, n_labels), or quantities
         Labels: integers (stored as int64) or text; ``task/label`` if the layout is `Tasks`. Quantities: finite numbers
         of shape (n_samples,) or (n_samples, n_quantities), stored as float64.
@@ -262,6 +265,22 @@ drop_unlabelled
         )
         return TaskBlocks(blocks, self.X.tasks) if isinstance(self.X, TaskBlocks) else blocks[0]
 
+    @cached_property
+    def excerpt(self) -> Dataset:
+        """The data set itself or, of samples that stay in their file, some at even distances and one of each class.
+
+        It is looked at by what describes the data, and no model is fitted to it.
+        """
+        if not isinstance(self.X, StoredSamples):
+            return self
+        n = max(1, min(self.n_samples, _EXCERPT // (8 * self.n_features)))
+        even = np.linspace(0, self.n_samples - 1, n).astype(np.int64)
+        columns = [] if self.is_regression else self.y.T if self.y.ndim == 2 else [self.y]
+        of_classes = [np.unique(column, return_index=True)[1] for column in columns]
+        rows = np.unique(np.concatenate([even, *of_classes]))
+        groups = None if self.groups is None else self.groups[rows]
+        return replace(self, X=self.X[rows].array(), y=self.y[rows], groups=groups)
+
     def parts(self) -> dict[str, FloatArray]:
         """Values of each modality, or of each task on its samples, by name, with gaps `filled`; empty without parts."""
         blocks = blocks_of(self.filled)
@@ -290,6 +309,10 @@ drop_unlabelled
         if self.categories:
             described["categories"] = dict(self.categories)
         digest.update(json.dumps(described, sort_keys=True).encode())
+        if isinstance(self.X, StoredSamples):
+            for values in self.X.in_order():
+                digest.update(values.astype("<f8", copy=False).data)
+            return digest.hexdigest()
         # For several tasks the padded array is hashed in pieces, because it may be much larger than the blocks.
         rows = max(1, _HASHED_VALUES // self.n_features)
         for start in range(0, self.n_samples, rows):
@@ -342,7 +365,7 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
         raise DataError(f"only {', '.join(grouped)} of the tasks have groups; give groups for all tasks or for none.")
     shapes = {key: data.layout.grid if len(data.layout.grid) > 1 else data.n_features for key, data in tasks.items()}
     layout = Tasks(shapes)
-    blocks = tuple(data.X for data in tasks.values() if not isinstance(data.X, TaskBlocks))
+    blocks = tuple(np.asarray(data.X) for data in tasks.values() if not isinstance(data.X, TaskBlocks))
     if len(blocks) < len(tasks):
         raise DataError("tasks holds a data set that has several tasks itself: join the single data sets at once.")
     owners = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])

@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.data.layouts import SEPARATOR, Layout
+from raysel.data.stored_samples import StoredSamples
 from raysel.data.targets import QUANTITIES, check_quantities, checked_labels, checked_target
 from raysel.data.task_blocks import Samples, TaskBlocks, as_task_blocks, parts_of, read_only
 
 
 def validated_parts(
-    X: ArrayLike | TaskBlocks,
+    X: ArrayLike | StoredSamples | TaskBlocks,
     y: ArrayLike,
     layout: Layout,
     name: str,
@@ -32,7 +33,7 @@ def validated_parts(
 ) -> dict[str, Any]:
     """Check the parts of a data set against each other, and convert them."""
     where = f"data set '{name}'"
-    X = X if isinstance(X, TaskBlocks) else _checked_features(np.asarray(X), where)
+    X = X if isinstance(X, StoredSamples | TaskBlocks) else _checked_features(np.asarray(X), where)
     names = tuple(map(str, feature_names)) or tuple(layout.default_names())
     y, kind, note = checked_target(np.asarray(y), target, where)
     groups = None if groups is None else checked_labels(np.asarray(groups), f"{where}: groups")
@@ -142,6 +143,9 @@ def _check_tasks(X: TaskBlocks, y: LabelArray, layout: Layout, where: str) -> No
 def _check_finite(X: Samples, names: tuple[str, ...], where: str, *, unprepared: bool) -> bool:
     """Check that X is finite, or NaN if it is unprepared; return whether it holds NaN."""
     infinite, what = (np.isinf, "infinite") if unprepared else (_is_not_finite, "NaN or infinite")
+    if isinstance(X, StoredSamples):
+        _check_stored(X, names, where)
+        return False
     places = [
         np.stack([rows[i], columns.start + j], axis=1)
         for rows, columns, block in parts_of(X)
@@ -156,6 +160,19 @@ def _check_finite(X: Samples, names: tuple[str, ...], where: str, *, unprepared:
             "dataset.prepare: [{impute: median}]."
         )
     return unprepared and any(bool(np.isnan(block).any()) for _, _, block in parts_of(X))
+
+
+def _check_stored(X: StoredSamples, names: tuple[str, ...], where: str) -> None:
+    """Check that samples that stay in their file are finite."""
+    if np.isfinite([X.summary.smallest, X.summary.largest]).all():
+        return
+    for positions, block in X.row_blocks():
+        for i, j in np.argwhere(~np.isfinite(block))[:1].tolist():
+            raise DataError(
+                f"{where}: X holds values that are NaN or infinite, the first in row {positions[i]}, column {j} "
+                f"(feature '{names[j]}', counted from 0); remove these samples, or leave dataset.in_memory out and "
+                "let a study fill NaN within its folds, by dataset.prepare: [{impute: median}]."
+            )
 
 
 def _is_not_finite(block: FloatArray) -> np.ndarray:

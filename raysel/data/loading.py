@@ -28,7 +28,7 @@ from raysel.data.formats.images import read_image_folder
 from raysel.data.formats.named_arrays import read_arrays
 from raysel.data.formats.nifti import read_nifti_table
 from raysel.data.formats.table_contents import METADATA_KEY
-from raysel.data.formats.tables import TABLE_SUFFIXES, read_table
+from raysel.data.formats.tables import TABLE_SUFFIXES, read_stored_table, read_table
 from raysel.data.synthetic import make_tensor_classification
 from raysel.data.targets import QUANTITIES
 from raysel.data.task_blocks import TaskBlocks
@@ -86,6 +86,7 @@ def load_dataset(
     unprepared: bool = False,
     drop_unlabelled: bool = False,
     params: Mapping[str, Any] | None = None,
+    in_memory: bool = True,
 ) -> Dataset:
     """Load a data set by name or from a file.
 
@@ -158,6 +159,9 @@ def load_dataset(
     params : mapping of str to object, default=None
         Parameters of a generated data set; of planted-tensor shape, block, n_classes, n_per_class, rank, noise, and
         seed (0 by default).
+    in_memory : bool, default=True
+        Whether the samples are read into memory. False: those of a Parquet or Arrow file stay in it, and whoever uses
+        them reads a bounded number of rows at a time, see `raysel.data.stored_samples.StoredSamples`.
 
     Returns
     -------
@@ -198,6 +202,10 @@ def load_dataset(
         drop_unlabelled=drop_unlabelled,
         quantities=() if label is None or isinstance(label, str) else tuple(label),
     )
+    if not in_memory and unprepared:
+        raise DataError(f"in_memory: {place} is prepared, which is done in memory: leave in_memory or prepare out.")
+    if not in_memory and place in BUILTIN_NAMES:
+        raise DataError(f"in_memory: {place} is built in, and no file that samples stay in: leave in_memory out.")
     beside = {key: file for key, file in (("labels", labels), ("mask", mask)) if file is not None}
     if mask is not None and (shape is not None or order == "F" or modalities is not None):
         raise DataError(f"{place}: the mask gives the shape of the samples; leave shape, order, modalities out.")
@@ -207,7 +215,7 @@ def load_dataset(
         if place in _GENERATORS:
             source, raw = _generate(str(place), options, beside, params or {})
         else:
-            read = _read_builtin if place in BUILTIN_NAMES else _read_file
+            read = _read_builtin if place in BUILTIN_NAMES else _read_file if in_memory else _read_stored
             source, raw = read(place, options, beside)
         return Dataset.from_raw(
             replace(raw, unprepared=unprepared),
@@ -226,6 +234,14 @@ def load_dataset(
         if place == path_or_name:
             raise
         raise DataError(str(error).replace(str(place), shown_place(path_or_name))) from error
+
+
+def _read_stored(place: str | Path, options: ReadOptions, beside: Mapping[str, str | Path]) -> tuple[str, RawData]:
+    """Read the labels of a table whose samples stay in its file, and return its path too."""
+    if beside:
+        raise DataError(f"{next(iter(beside))}: {place} is read into memory then; leave in_memory out.")
+    path = find_data_file(place)
+    return str(path), read_stored_table(path, options)
 
 
 def _read_builtin(place: str | Path, options: ReadOptions, beside: Mapping[str, str | Path]) -> tuple[str, RawData]:
@@ -409,7 +425,7 @@ def _table(dataset: Dataset) -> Any:
         columns |= {"X": _task_values(dataset.X), "task": pa.array(dataset.X.tasks)}
     else:
         sides = layout.grid or (layout.n_features,)
-        columns["X"] = pa.FixedShapeTensorArray.from_numpy_ndarray(dataset.X.reshape(-1, *sides))
+        columns["X"] = pa.FixedShapeTensorArray.from_numpy_ndarray(np.asarray(dataset.X).reshape(-1, *sides))
     if dataset.groups is not None:
         columns["groups"] = pa.array(dataset.groups)
     described: dict[str, Any] = {

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from raysel.core.arrays import FloatArray, StrOptions, column_blocks, fit_context
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Layout, Modalities, Tasks
+from raysel.data.stored_samples import StoredSamples, Summary
 from raysel.data.task_blocks import Samples, TaskBlocks, as_samples, as_task_blocks, blocks_of
 
 
@@ -184,7 +185,7 @@ class TaskScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         samples = self._validated(X, reset=False)
         if not isinstance(samples, TaskBlocks):
-            return self._scaled(samples, slice(None))
+            return self._scaled(np.asarray(samples), slice(None))
         scaled = tuple(self._scaled(block, columns) for _, columns, block in samples.parts())
         for block in scaled:
             block.flags.writeable = False  # TaskBlocks would copy a writable array
@@ -274,6 +275,8 @@ def scale_training(scaler: TransformerMixin, X: Samples) -> Any:
 
     The result and the fitted attributes are those of ``fit_transform`` to the last bit.
     """
+    if isinstance(X, StoredSamples):
+        return X.scaled(_fitted_to(scaler, X.summary))
     if type(scaler) is not StandardScaler or not isinstance(X, np.ndarray) or not X.shape[1]:
         return scale_in_place(scaler.fit(X), X)
     fitted = [clone(scaler).fit(block) for block in column_blocks(X)]
@@ -283,8 +286,25 @@ def scale_training(scaler: TransformerMixin, X: Samples) -> Any:
     return scale_in_place(scaler, X)
 
 
+def _fitted_to(scaler: TransformerMixin, summary: Summary) -> TransformerMixin:
+    """Fit a scaler to samples of which the statistics are known, by two samples with the same ones."""
+    if not (isinstance(scaler, StandardScaler) or getattr(scaler, "method", "").startswith("zscore")):
+        return scaler.fit(np.stack([summary.smallest, summary.largest]))
+    # Of a feature that is constant but for rounding scikit-learn leaves the scale at 1, as of one that is constant.
+    rounding = (summary.n_samples * np.abs(summary.mean) * np.finfo(np.float64).eps) ** 2
+    deviation = np.sqrt(np.where(summary.variance <= rounding, 0.0, summary.variance))
+    fitted = scaler.fit(np.stack([-deviation, deviation]))
+    if isinstance(fitted, StandardScaler):
+        fitted.mean_, fitted.n_samples_seen_ = summary.mean, summary.n_samples
+    else:
+        fitted.offset_ = summary.mean
+    return fitted
+
+
 def scale_in_place(scaler: TransformerMixin, X: Samples) -> Any:
     """Return samples scaled as ``transform`` scales them, which overwrites an array for the usual scalers."""
+    if isinstance(X, StoredSamples):
+        return X.scaled(scaler)
     if isinstance(X, np.ndarray) and X.flags.writeable and X.dtype == np.float64 and len(X):
         if type(scaler) is StandardScaler:
             X -= scaler.mean_

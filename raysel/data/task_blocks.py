@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from raysel.core.arrays import BoolArray, FloatArray, IntArray
 from raysel.core.errors import DataError
 from raysel.data.layouts import Layout
+from raysel.data.stored_samples import StoredSamples
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,13 +127,13 @@ class TaskBlocks:
         return X
 
 
-#: Samples of one task or of several tasks.
-Samples: TypeAlias = FloatArray | TaskBlocks
+#: Samples of one task, in memory or in their file, or of several tasks.
+Samples: TypeAlias = FloatArray | StoredSamples | TaskBlocks
 
 
 def blocks_of(X: Samples) -> tuple[FloatArray, ...]:
     """Return the samples of each task, or all samples as the only block."""
-    return X.blocks if isinstance(X, TaskBlocks) else (X,)
+    return X.blocks if isinstance(X, TaskBlocks) else (np.asarray(X),)
 
 
 def parts_of(X: Samples) -> Iterator[tuple[IntArray, slice, FloatArray]]:
@@ -140,23 +141,23 @@ def parts_of(X: Samples) -> Iterator[tuple[IntArray, slice, FloatArray]]:
     if isinstance(X, TaskBlocks):
         yield from X.parts()
     else:
-        yield np.arange(len(X)), slice(0, X.shape[1]), X
+        yield np.arange(len(X)), slice(0, X.shape[1]), np.asarray(X)
 
 
 def dense(X: Samples) -> FloatArray:
     """Return samples as an array, with NaN in the columns of other tasks."""
-    return X.dense() if isinstance(X, TaskBlocks) else X
+    return X.dense() if isinstance(X, TaskBlocks) else np.asarray(X)
 
 
 def as_samples(X: ArrayLike | TaskBlocks) -> Any:
-    """Convert samples to a C-contiguous array, unless they are TaskBlocks."""
-    return X if isinstance(X, TaskBlocks) else np.ascontiguousarray(X)
+    """Convert samples to a C-contiguous array, unless they are TaskBlocks or stay in their file."""
+    return X if isinstance(X, TaskBlocks | StoredSamples) else np.ascontiguousarray(X)
 
 
 def as_task_blocks(X: Samples, layout: Layout) -> TaskBlocks:
     """Convert samples to TaskBlocks, and check that they match a layout."""
     if not isinstance(X, TaskBlocks):
-        return TaskBlocks.from_dense(X, layout)
+        return TaskBlocks.from_dense(np.asarray(X), layout)
     if X.widths != (expected := [part.stop - part.start for part in layout.slices().values()]):
         raise DataError(
             f"X has tasks of {X.widths} features, but the tasks {list(layout.task_names)} have {expected}: give a"
@@ -167,6 +168,8 @@ def as_task_blocks(X: Samples, layout: Layout) -> TaskBlocks:
 
 def constant_features(X: Samples) -> BoolArray:
     """Mask of the features with one value at most, beside NaN, over all samples of their task."""
+    if isinstance(X, StoredSamples):
+        return X.summary.constant
     return np.concatenate(
         [
             ~(np.fmax.reduce(block, axis=0) > np.fmin.reduce(block, axis=0))

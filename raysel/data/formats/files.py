@@ -17,6 +17,7 @@ from raysel.core.printing import listed
 from raysel.core.storage.location import as_uri
 from raysel.core.storage.transfer import fetch_data
 from raysel.data.layouts import Layout
+from raysel.data.stored_samples import StoredSamples
 from raysel.data.task_blocks import TaskBlocks
 
 #: Instructions to obtain the data sets of the studies in conf/ that may not be redistributed.
@@ -97,7 +98,7 @@ class RawData:
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, ...), or TaskBlocks
+    X : ndarray of shape (n_samples, ...), StoredSamples or TaskBlocks
         Samples.
     y : ndarray of shape (n_samples,) or (n_samples, n_labels)
         Labels, an indicator, or quantities; samples whose y is NaN are left out.
@@ -123,7 +124,7 @@ class RawData:
         Kind of y as of `Dataset`; None: found from its values.
     """
 
-    X: LabelArray | TaskBlocks
+    X: LabelArray | StoredSamples | TaskBlocks
     y: LabelArray
     groups: LabelArray | None = None
     layout: Layout | None = None

@@ -30,6 +30,12 @@ def check_columnar(path: Path) -> None:
     _request("table", path)
 
 
+def check_batches(path: Path) -> int:
+    """Have a Parquet or Arrow file decoded batch by batch under a limit of memory, and return its number of rows."""
+    answer, _ = _request("batches", path)
+    return int(answer["n_rows"])
+
+
 def isolated_arrays(path: Path, kind: str) -> ArrayFile:
     """Open an HDF5 file (``kind`` "hdf5") or a MATLAB file of version 7 or older ("mat").
 
@@ -48,7 +54,8 @@ def isolated_arrays(path: Path, kind: str) -> ArrayFile:
 def _request(kind: str, path: Path, name: str | None = None) -> tuple[dict[str, Any], LabelArray | None]:
     """Have a file read, or one of its arrays; errors are raised."""
     limit = max_data_bytes()
-    size = path.stat().st_size + (limit if kind == "table" else 0)  # which a small file of a table may unpack to
+    # A small file of a table may unpack to as much as is allowed.
+    size = path.stat().st_size + (limit if kind in ("table", "batches") else 0)
     seconds = round(_SECONDS + _SECONDS_PER_BYTE * size)
     answer, array = _READER.ask(
         {"kind": kind, "path": str(path.absolute()), "name": name, "seconds": seconds, "limit": limit}

@@ -222,6 +222,40 @@ def table_size(path: str, name: None, limit: int) -> dict[str, Any]:  # noqa: AR
     return {"claimed": claimed, "what": f"its table of {n_rows} rows and {n_columns} columns"}
 
 
+def table_batches(path: str, name: None, limit: int) -> dict[str, Any]:  # noqa: ARG001 - has no arrays
+    """Read a Parquet or Arrow file batch by batch, and say what the largest takes."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+    import pyarrow.parquet  # noqa: PLC0415
+
+    n_rows, claimed = 0, 0
+    if path.lower().endswith(".parquet"):
+        with pa.parquet.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file:
+            rows = batch_rows(file.schema_arrow)
+            for batch in file.iter_batches(rows, use_threads=False):
+                batch.validate(full=True)
+                n_rows, claimed = n_rows + len(batch), max(claimed, batch.nbytes)
+                if claimed > limit:
+                    break
+    else:
+        with pa.ipc.open_file(pa.memory_map(path)) as file:
+            for i in range(file.num_record_batches):
+                batch = file.get_batch(i)
+                batch.validate(full=True)
+                n_rows += len(batch)
+                if pa.total_allocated_bytes() > _MAPPED:  # compressed, so that a batch is read as a whole
+                    claimed = max(claimed, batch.nbytes)
+    return {"claimed": claimed, "what": f"{n_rows} of its rows", "n_rows": n_rows}
+
+
+#: Bytes of the values of a batch, counted in double precision.
+_BATCH = 2**24
+
+
+def batch_rows(schema: Any) -> int:
+    """Return how many rows of a table are read at a time."""
+    return max(1, _BATCH // (_NUMBER * sum(_width(kind) for kind in schema.types)))
+
+
 def _claimed_bytes(schema: Any, n_rows: int) -> int:
     """Memory of a table with numbers in double precision, without the length of its texts."""
     return sum(_COLUMN + _NUMBER * n_rows * _width(kind) for kind in schema.types)
@@ -258,6 +292,7 @@ _KINDS: dict[str, tuple[Callable[[], object], Callable[..., Any], int]] = {
     "hdf5": (lambda: importlib.import_module("h5py"), read_hdf5, 3),
     "mat": (lambda: importlib.import_module("scipy.io"), read_mat, 3),
     "table": (lambda: importlib.import_module("pyarrow.parquet"), table_size, 2),
+    "batches": (lambda: importlib.import_module("pyarrow.parquet"), table_batches, 2),
 }
 
 

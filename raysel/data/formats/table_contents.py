@@ -18,7 +18,7 @@ from raysel.core.errors import DataError, suggestion
 from raysel.core.files import parse_json
 from raysel.core.printing import listed
 from raysel.data.formats.columns import UNNAMED, features, labels, tensor
-from raysel.data.formats.files import RawData, ReadOptions, as_labels
+from raysel.data.formats.files import RawData, ReadOptions
 from raysel.data.formats.recognition import INDICATOR, PANDAS_INDEX, likely_labels, taken_names
 from raysel.data.layouts import Layout, Modalities, layout_from_json
 from raysel.data.targets import QUANTITIES
@@ -52,7 +52,8 @@ def raw_data(
             table, left_out = labelled_rows(table, *([label] if label is not None else indicator))
             notes += left_out
         if label is not None:
-            y = as_labels(labels(table, label, source))
+            y = labels(table, label, source)
+            y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
         else:
             y = np.stack([labels(table, name, source) for name in indicator], axis=1)
     groups = None if options.groups is None else labels(table, options.groups, source, "groups")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import replace
+import re
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,14 +13,17 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 
-from raysel.core.arrays import LabelArray
+from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.core.files import is_local
 from raysel.data.formats.columns import prepared
 from raysel.data.formats.files import RawData, ReadOptions, reading
-from raysel.data.formats.isolated import check_columnar
+from raysel.data.formats.isolated import check_batches, check_columnar
+from raysel.data.formats.isolated_child import batch_rows
 from raysel.data.formats.table_contents import raw_data
 from raysel.data.formats.text_tables import text_table
+from raysel.data.layouts import Tensor
+from raysel.data.stored_samples import StoredSamples
 
 #: An Arrow table, and phrases on what was recognised.
 _Opened: TypeAlias = tuple[Any, tuple[str, ...]]
@@ -69,6 +73,91 @@ def read_table(path: Path, options: ReadOptions) -> RawData:
         del table
         pa.default_memory_pool().release_unused()  # as much as the data, which it would keep
         return raw
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """Rows of a Parquet or Arrow IPC file, a bounded number of which is read at a time."""
+
+    path: Path
+    options: ReadOptions
+    shape: tuple[int, int]
+    #: Size of the file and time of its last change, by which one that was written anew since is told.
+    written: tuple[int, int]
+
+    def __repr__(self) -> str:
+        return str(self.path)
+
+    def blocks(self) -> Iterator[FloatArray]:
+        """Read consecutive rows until all are read."""
+        with reading(self.path, _KINDS[self.path.suffix.lower()][0]):
+            if _written(self.path) != self.written:
+                raise DataError(
+                    f"{self.path} is not the file that was opened first: it was written anew meanwhile, or is another "
+                    "copy on another machine. Start again, with one file for all machines."
+                )
+        for raw in _contents(self.path, self.options):
+            yield np.ascontiguousarray(raw.X, dtype=np.float64).reshape(len(raw.X), -1)
+
+
+def read_stored_table(path: Path, options: ReadOptions) -> RawData:
+    """Read the labels of a Parquet or Arrow IPC file, whose samples stay in it."""
+    if path.suffix.lower() not in (".parquet", ".arrow", ".feather"):
+        raise DataError(
+            f"dataset.in_memory: false is for Parquet and Arrow files, which are read in batches, and {path} is "
+            "another: leave it out, or write the data by save_dataset."
+        )
+    if options.drop_unlabelled:
+        raise DataError(
+            f"drop_unlabelled is for tables in memory: leave in_memory out, or take rows without a label out of {path}."
+        )
+    with reading(path, _KINDS[path.suffix.lower()][0]):
+        check_batches(path)
+        parts = [replace(raw, X=np.empty((0, *raw.X.shape[1:]))) for raw in _contents(path, options)]
+        if not parts:
+            raise DataError(f"{path} holds no rows: give a file with one for each sample.")
+        first = parts[0]
+        y = np.concatenate([part.y for part in parts])
+        sides = first.X.shape[1:]
+        width = int(np.prod(sides))
+        groups = None if first.groups is None else np.concatenate([np.asarray(part.groups) for part in parts])
+        source = TableRows(path.absolute(), options, (len(y), width), _written(path))
+        layout = first.layout or (Tensor(sides) if len(sides) > 1 else None)
+        return replace(first, X=StoredSamples(source), y=y, groups=groups, layout=layout)
+
+
+def _written(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
+
+
+def _contents(path: Path, options: ReadOptions) -> Iterator[RawData]:
+    """Read the content of consecutive rows of a file."""
+    n_read = 0
+    with reading(path, _KINDS[path.suffix.lower()][0]):
+        for batch in _batches(path):
+            try:
+                table, renamed = prepared(pa.Table.from_batches([batch]))
+                raw = raw_data(table, options, str(path), renamed)
+            except DataError as error:
+                of_file = re.sub(r"\bin row (\d+)", lambda row: f"in row {n_read + int(row[1])}", str(error))  # noqa: B023
+                raise DataError(of_file) from error
+            n_read += len(batch)
+            if not isinstance(raw.X, np.ndarray):
+                raise DataError(f"{path} holds several tasks, which are read into memory: leave dataset.in_memory out.")
+            yield raw
+
+
+def _batches(path: Path) -> Iterator[Any]:
+    if path.suffix.lower() == ".parquet":
+        with pa.parquet.ParquetFile(path, memory_map=is_local(path), page_checksum_verification=True) as file:
+            yield from file.iter_batches(batch_rows(file.schema_arrow), use_threads=False)
+        return
+    with pa.ipc.open_file(pa.memory_map(str(path)) if is_local(path) else pa.OSFile(str(path))) as file:
+        rows = batch_rows(file.schema)
+        for i in range(file.num_record_batches):
+            batch = file.get_batch(i)
+            yield from (batch.slice(start, rows) for start in range(0, len(batch), rows))
 
 
 #: Name of a data frame in error messages.
