@@ -21,6 +21,7 @@ from raysel.base.estimator import TENSOR, VOLUME, Capabilities, Estimator
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray, validate_samples
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Layout
+from raysel.data.stored_samples import StoredSamples
 from raysel.data.targets import CLASSES, LABELS
 from raysel.numerics.classification import distinct_classes
 from raysel.numerics.least_squares import one_hot
@@ -80,6 +81,8 @@ class LinearSelector(ClassifierMixin, Selector):
             Score of each class; for two classes that of the second one.
         """
         check_is_fitted(self)
+        if isinstance(X, StoredSamples):
+            return X.computed(self.decision_function)
         features: FloatArray = validate_samples(self, X, dtype=np.float64, reset=False)
         values = features @ self.coef_.T + self.intercept_
         return values[:, 0] if len(self.coef_) == 1 else values

@@ -30,6 +30,7 @@ from raysel.core.arrays import (
 )
 from raysel.core.errors import ConfigError
 from raysel.data.layouts import Layout
+from raysel.data.stored_samples import StoredSamples
 from raysel.data.targets import CLASSES, LABELS, QUANTITIES
 from raysel.data.task_blocks import as_samples
 from raysel.numerics.rankings import ranks
@@ -76,6 +77,9 @@ class Capabilities:
     prepare_parameters : frozenset of str, default=frozenset()
         Constructor parameters that ``prepare`` depends on. Configurations with equal values of these share the
         prepared training sets.
+    in_blocks : bool, default=False
+        Whether the method reads its samples in ``prepare`` and in its predictions alone, and also takes
+        `raysel.data.stored_samples.StoredSamples`, which stay in their file.
 
     Examples
     --------
@@ -94,6 +98,7 @@ class Capabilities:
     local_optimum: bool = False
     layouts: frozenset[str] = frozenset({TENSOR, MODALITIES, VOLUME})
     prepare_parameters: frozenset[str] = frozenset()
+    in_blocks: bool = False
 
     @property
     def multilabel(self) -> bool:
@@ -314,6 +319,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """Return the warning message of a fit that ended without convergence."""
 
     def _validate_data(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, LabelArray]:
+        if isinstance(X, StoredSamples) and self.capabilities.in_blocks:
+            return X, np.asarray(y)
         quantities = QUANTITIES in self.capabilities.targets
         features, target = validate_samples(
             self,

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from raysel.base.classifiers import Selector, TensorShaped
 from raysel.base.estimator import TENSOR, VOLUME, Capabilities
 from raysel.core.arrays import FloatArray, LabelArray, validate_samples
+from raysel.data.stored_samples import StoredSamples
 from raysel.data.targets import QUANTITIES
 from raysel.numerics.least_squares import QuantityScale, standardised
 
@@ -53,6 +54,8 @@ class LinearRegressor(RegressorMixin, Selector):
             Predicted quantities, in units of y.
         """
         check_is_fitted(self)
+        if isinstance(X, StoredSamples):
+            return X.computed(self.predict)
         features: FloatArray = validate_samples(self, X, dtype=np.float64, reset=False)
         predicted: FloatArray = features @ self.coef_.T + self.intercept_
         return predicted

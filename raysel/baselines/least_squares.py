@@ -187,7 +187,7 @@ class BilinearRegression(_Bilinear, TensorSelector):
     (1797, 20)
     """
 
-    capabilities: ClassVar[Capabilities] = replace(TensorSelector.capabilities, local_optimum=True)
+    capabilities: ClassVar[Capabilities] = replace(TensorSelector.capabilities, local_optimum=True, in_blocks=True)
 
 
 class BilinearRegressor(_Bilinear, TensorRegressor):
@@ -221,7 +221,7 @@ class BilinearRegressor(_Bilinear, TensorRegressor):
     (442, 3)
     """
 
-    capabilities: ClassVar[Capabilities] = replace(TensorRegressor.capabilities, local_optimum=True)
+    capabilities: ClassVar[Capabilities] = replace(TensorRegressor.capabilities, local_optimum=True, in_blocks=True)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import blas, lapack
 
-from raysel.core.arrays import BoolArray, FloatArray, LabelArray
+from raysel.core.arrays import BoolArray, FloatArray, LabelArray, RowBlocks
 from raysel.numerics.classification import distinct_classes
 from raysel.numerics.linear_algebra import product
 from raysel.numerics.reweighting import Penalty, l2p_weights, weighted_ridge
@@ -108,14 +108,18 @@ class LeastSquaresData:
 
 
 def least_squares_data(
-    X: FloatArray, y: LabelArray, encode: Callable[[LabelArray], tuple[Any, FloatArray]] | None = None
+    X: FloatArray | RowBlocks, y: LabelArray, encode: Callable[[LabelArray], tuple[Any, FloatArray]] | None = None
 ) -> LeastSquaresData:
     """Centre and scale a training set, reduce it to at most n_features rows, and find alpha_max.
+
+    Of samples that are read in blocks the same to rounding is computed in one pass, by `_of_blocks`.
 
     `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_quantities); `encode` is `one_hot`, the
     default, or `standardised`.
     """
     classes, targets = (encode or one_hot)(y)
+    if isinstance(X, RowBlocks):
+        return _of_blocks(X, classes, targets)
     n_samples, n_features = X.shape
     centred, X_mean, constant, scale = centre_and_scale(X)
     Y_mean = targets.mean(axis=0)
@@ -130,6 +134,50 @@ def least_squares_data(
     features, targets = np.ascontiguousarray(centred.T), np.ascontiguousarray(targets.T)
     alpha_max = 2.0 * scale * float(np.sqrt((XY**2).sum(axis=0).max()))
     return LeastSquaresData(features, targets, XY, scale, residual, X_mean, Y_mean, constant, classes, alpha_max)
+
+
+def _of_blocks(X: RowBlocks, classes: Any, targets: FloatArray) -> LeastSquaresData:
+    """Reduce samples by the R of a QR decomposition of [1, X - s, Y], to which a block of rows after another is added.
+
+    Without its first row and column R is that of the centred samples and targets. The shift s, the mean of the first
+    block, keeps the digits of features that vary little beside their mean. The condition number is not squared, as by
+    sums of products.
+
+    `targets` is (n_samples, n_classes).
+    """
+    n_features = X.shape[1]
+    Y_mean = targets.mean(axis=0)
+    width = 1 + n_features + targets.shape[1]
+    R, waiting, n_waiting = np.empty((0, width)), [], 0
+    shift: FloatArray | None = None
+    for positions, block in X.row_blocks():
+        if shift is None:
+            shift = block.mean(axis=0)
+            smallest, largest = block.min(axis=0), block.max(axis=0)
+        smallest, largest = np.minimum(smallest, block.min(axis=0)), np.maximum(largest, block.max(axis=0))
+        waiting.append(np.hstack([np.ones((len(block), 1)), block - shift, targets[positions] - Y_mean]))
+        n_waiting += len(block)
+        if n_waiting >= 2 * width:  # of fewer rows R itself would be most of the work
+            R, waiting, n_waiting = _triangle([R, *waiting]), [], 0
+    R = _triangle([R, *waiting])
+    assert shift is not None  # noqa: S101 - a training set has samples
+    X_mean, constant = shift + R[0, 1 : 1 + n_features] / R[0, 0], smallest == largest
+    X_mean[constant] = smallest[constant]
+    R = R[1:, 1:]  # of the centred samples and targets
+    R[:, np.flatnonzero(constant)] = 0.0
+    scale = float(np.ldexp(1.0, np.frexp(max((largest - X_mean).max(), (X_mean - smallest).max()))[1]))
+    centred, targets = R[:n_features, :n_features] / scale, R[:n_features, n_features:]
+    residual = float((R[n_features:, n_features:] ** 2).sum())
+    XY = product(targets.T, centred)
+    alpha_max = 2.0 * scale * float(np.sqrt((XY**2).sum(axis=0).max()))
+    features, targets = np.ascontiguousarray(centred.T), np.ascontiguousarray(targets.T)
+    return LeastSquaresData(features, targets, XY, scale, residual, X_mean, Y_mean, constant, classes, alpha_max)
+
+
+def _triangle(rows: list[FloatArray]) -> FloatArray:
+    """R of the QR decomposition of some rows, one below the other."""
+    R: FloatArray = np.asarray(np.linalg.qr(np.vstack(rows), mode="r"), dtype=np.float64)
+    return R
 
 
 def one_hot(y: LabelArray) -> tuple[LabelArray, FloatArray]:

@@ -17,6 +17,7 @@ from raysel.base.estimator import MODALITIES, TASKS, TENSOR, VOLUME, Capabilitie
 from raysel.base.registry import build_solver, solver_capabilities, solver_class
 from raysel.core.arrays import FloatArray, IntArray, LabelArray, is_quantity
 from raysel.data.layouts import SEPARATOR, Layout, MaskedVolume, Modalities, Tasks, Tensor
+from raysel.data.stored_samples import StoredSamples
 from raysel.data.targets import CLASSES, QUANTITIES
 from raysel.testing.checks import require, require_equal
 
@@ -236,7 +237,9 @@ def fit(model: Estimator, X: ArrayLike, y: LabelArray) -> Estimator:
         return model.fit(X, y)
 
 
-def iterated(model: Estimator, X: FloatArray, y: LabelArray, prepared: Any = None, n: int | None = None) -> Estimator:
+def iterated(
+    model: Estimator, X: FloatArray | StoredSamples, y: LabelArray, prepared: Any = None, n: int | None = None
+) -> Estimator:
     """Fit a method by its generator, all iterations or the first ``n``."""
     for _ in islice(model.iterate(X, y, prepared), n):
         pass

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from raysel.base.estimator import Estimator
+from raysel.core.arrays import FloatArray
+from raysel.data.stored_samples import StoredSamples
 from raysel.testing.checks import arrays_in, global_seeds, require, require_close, require_equal
 from raysel.testing.method_cases import MethodCase, Samples, SamplesCheck, fitted, iterated, require_same_bits
 
@@ -155,6 +160,37 @@ def zero_solution_is_proved(case: MethodCase, samples: Samples) -> None:
     require_close(shares, null.scores_, 1e-3, "iterations do not come to the zero solution")
 
 
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of an array, seven of which are read at a time."""
+
+    X: FloatArray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return len(self.X), self.X.shape[1]
+
+    def blocks(self) -> Iterator[FloatArray]:
+        """Read consecutive rows."""
+        return (self.X[start : start + 7] for start in range(0, len(self.X), 7))
+
+
+def blocks_are_the_same(case: MethodCase, samples: Samples) -> None:
+    """With ``capabilities.in_blocks`` samples that are read in blocks give the fit and the predictions of an array."""
+    if not case.capabilities.in_blocks:
+        return
+    stored = StoredSamples(_Rows(samples.X))
+    held, in_blocks = (iterated(case.build(samples.layout), X, samples.y, n=3) for X in (samples.X, stored))
+    require_close(in_blocks.objective_path_, held.objective_path_, _ROUNDING, "objectives of an array and of blocks")
+    model: Any = fitted(case, samples)
+    predicted = model.predict(stored), model.predict(samples.X)
+    if samples.of_quantities:
+        require_close(*predicted, _ROUNDING, "predictions of an array and of blocks")
+    else:
+        require_equal(*predicted, "predictions of an array and of blocks")
+
+
 CHECKS: tuple[SamplesCheck, ...] = (
     iterate_is_fit,
     prepared_is_the_same,
@@ -166,4 +202,5 @@ CHECKS: tuple[SamplesCheck, ...] = (
     seed_decides,
     objective_moves_one_way,
     zero_solution_is_proved,
+    blocks_are_the_same,
 )

@@ -14,6 +14,7 @@ from raysel.base.estimator import MODALITIES, TENSOR
 from raysel.baselines.linear_projections import LDA, PCA
 from raysel.baselines.linear_svm import LinearSVM
 from raysel.data.loading import save_dataset
+from raysel.data.stored_samples import StoredSamples
 from raysel.data.targets import CLASSES, LABELS
 from raysel.solvers.smml.smml import SMML
 from raysel.solvers.smr.smr import SMR
@@ -155,6 +156,13 @@ class LosesItsScores(PCA):
         return {key: value for key, value in super().__getstate__().items() if key != "scores_"}
 
 
+class ReadsHalfOfTheBlocks(SMR):
+    def prepare(self, X, y):
+        if isinstance(X, StoredSamples):
+            X, y = X[: len(X) // 2], y[: len(y) // 2]
+        return super().prepare(X, y)
+
+
 class WrongPath(SMML):
     @classmethod
     def fit_path(cls, models, X, prepared):
@@ -199,6 +207,7 @@ BROKEN = [
     (SMR, FAST, {}, ["zero_solution_is_proved"]),  # no null_params
     (ProvesTooMuch, FAST, {"null_params": {"alpha": 2.0}}, ["zero_solution_is_proved"]),
     (ProvesWrongly, FAST, {"null_params": {"alpha": 0.5}}, ["zero_solution_is_proved"]),
+    (ReadsHalfOfTheBlocks, FAST, {"null_params": {"alpha": 1.0}}, ["blocks_are_the_same"]),
     (SaysItRanks, {}, {}, ["declares_what_it_has"]),
     (SaysItDoesNotPredict, {}, {}, ["declares_what_it_has"]),
     (PreparesByAStranger, {}, {}, ["declares_what_it_has"]),

@@ -284,7 +284,7 @@ class SMR(_SparseMatrixRegression, TensorSelector):
     (1797, 20)
     """
 
-    capabilities: ClassVar[Capabilities] = replace(TensorSelector.capabilities, local_optimum=True)
+    capabilities: ClassVar[Capabilities] = replace(TensorSelector.capabilities, local_optimum=True, in_blocks=True)
 
 
 class SMRRegressor(_SparseMatrixRegression, TensorRegressor):
@@ -322,4 +322,4 @@ class SMRRegressor(_SparseMatrixRegression, TensorRegressor):
     ((442, 3), 0.5)
     """
 
-    capabilities: ClassVar[Capabilities] = replace(TensorRegressor.capabilities, local_optimum=True)
+    capabilities: ClassVar[Capabilities] = replace(TensorRegressor.capabilities, local_optimum=True, in_blocks=True)
