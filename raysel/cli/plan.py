@@ -160,7 +160,7 @@ def _data_rows(study: Study, nodes: Nodes = None) -> Iterator[tuple[str, str]]:
     """Describe the data of a study as they were understood."""
     data, source = study.dataset, study.config.dataset
     yield "read from", "; ".join(f"{task.name}: {_origin(task)}" for task in source.tasks or ()) or _origin(source)
-    if nodes is not None:
+    if nodes is not None and source.in_memory:
         size = f"{data.X.nbytes / 2**20:.0f} MiB"
         yield "shipped", f"once to each node by Ray's object store, {size}; no other machine needs the file"
     yield from description.data_facts(
@@ -238,7 +238,7 @@ def shared_bytes(study: Study, cost: CostEstimate) -> int:
     kept: float = cost.prepared_bytes
     if study.executor == "serial":
         kept = min(kept, room_for_folds(study, MEMORY_SHARE))
-    return study.dataset.X.nbytes + round(kept)
+    return (study.dataset.X.nbytes if study.config.dataset.in_memory else 0) + round(kept)
 
 
 def _describe_memory(shared: int, fit: int | None, refit: int | None) -> str:

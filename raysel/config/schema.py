@@ -171,6 +171,12 @@ class DatasetConfig(_SamplesConfig):
     feature to [0, 1], row_unit gives each sample norm 1 in each modality. By default zscore for tables and their tasks,
     zscore_sqrt_width for modalities, unit for images, other arrays and volumes."""
 
+    in_memory: Annotated[bool, Field(strict=True)] = True
+    """Whether the samples are read into memory. false: those of a Parquet or Arrow file stay in it and are read in
+    batches, by workers too, whose machines need the file at the same path. For methods that fit from one pass over the
+    samples (smr and gbr) with more samples than features, and evaluation.estimator native, which scores the last
+    iteration only; the only references are guesses. The numbers are those of samples in memory but for rounding."""
+
     @model_validator(mode="after")
     def _one_origin(self) -> DatasetConfig:
         if (self.source == NIFTI) != (self.mask is not None) or (self.source == NIFTI and self.path is None):
@@ -186,12 +192,14 @@ class DatasetConfig(_SamplesConfig):
     @model_validator(mode="after")
     def _for_one_file(self) -> DatasetConfig:
         if self.tasks is not None:
-            own = {"tasks", "scaling"}
+            own = {"tasks", "scaling", "in_memory"}
             given = [
                 key for key in type(self).model_fields if key not in own and getattr(self, key) not in (None, (), False)
             ]
             if given:
                 raise ValueError(f"`{given[0]}` is for one file and cannot stand beside `tasks`; give it in the tasks")
+        if not self.in_memory and self.tasks is not None:
+            raise ValueError("`in_memory: false` is for one file and cannot stand beside `tasks`; leave it out")
         if twice := repeated(self.only or ()):
             raise ValueError(f"`only` names the modality {twice} twice; name each once")
         if twice := repeated([task.name for task in self.tasks or ()]):
@@ -524,6 +532,8 @@ class StudyConfig(_Section):
             for key in ("drop", "keep", "exclude_classes", "drop_unlabelled", "prepare", "confounds"):
                 if not samples[key]:
                     del samples[key]
+        if self.dataset.in_memory:
+            del described["dataset"]["in_memory"]
         if self.evaluation.is_native:
             del described["evaluation"]["choose_n"]
         if self.evaluation.estimator != "linear_svm":

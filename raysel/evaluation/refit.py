@@ -235,7 +235,7 @@ def refit_winner(
             inner_sets = _inner_sets(X, y, fold, scaler, unfitted, inner_states)
             references = reference_scores(sets, inner_sets, evaluation=evaluation)
         # Features of several tasks are of different samples, so they have no correlation.
-        if redundancy_sizes and scores is not None and not isinstance(X, TaskBlocks):
+        if redundancy_sizes and scores is not None and isinstance(X, np.ndarray):
             redundant = _with_none(_redundancy(fitted_set.prepared(X), scores, redundancy_sizes, prepared))
     converged, gap = convergence_of(solver)
     record = RefitRecord(

@@ -45,6 +45,8 @@ class Evaluation:
     params: Setting = ()
     #: Settings of the estimator that the inner scores choose from, for each number of features.
     settings: tuple[Setting, ...] = ((),)
+    #: Whether the samples stay in their file, all of which is read for a score: the last iteration alone is scored.
+    stored: bool = False
 
     @property
     def judge(self) -> Judge:
@@ -60,7 +62,7 @@ class Evaluation:
     @property
     def every_iteration(self) -> bool:
         """Whether each iteration is scored; others than k-NN are too slow for it and score the last one only."""
-        return self.judge.every_iteration
+        return self.judge.every_iteration and not self.stored
 
     @property
     def labels(self) -> tuple[str, ...]:

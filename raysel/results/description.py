@@ -16,6 +16,7 @@ from raysel.core.files import instance_of, parse_json, write_text_atomically
 from raysel.core.printing import listed, quoted
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import SEPARATOR, Layout
+from raysel.data.stored_samples import StoredSamples, Summary
 from raysel.data.task_blocks import blocks_of
 from raysel.results.progress import counted
 from raysel.results.texts import number_range, rule_sentence
@@ -66,17 +67,22 @@ class Preview:
         if data.is_regression:
             counts = np.empty(0, dtype=np.int64)
         sizes = None if data.groups is None else np.unique(data.groups, return_counts=True)[1]
-        blocks = blocks_of(data.filled)
-        named = data.parts()
+        shown = data.excerpt
+        blocks, named = blocks_of(shown.filled), shown.parts()
+        ranges, values = [(name, *_range([part])) for name, part in named.items()], _range(blocks)
+        if isinstance(data.X, StoredSamples):
+            known = data.X.summary
+            ranges = [(name, *_known_range(known, columns)) for name, columns in data.layout.slices().items()]
+            values = _known_range(known, slice(None))
         return cls(
             classes=[] if data.is_regression else [str(name) for name in data.classes],
             counts=counts.tolist(),
             is_multilabel=data.is_multilabel,
             n_groups=None if sizes is None else len(sizes),
-            ranges=[(name, *_range([part])) for name, part in named.items()],
+            ranges=ranges if named else [],
             label=data.label,
             group_sizes=None if sizes is None else (int(sizes.min()), int(sizes.max())),
-            values=_range(blocks),
+            values=values,
             n_by_task=tuple(map(len, blocks)) if data.layout.is_multitask else (),
             n_unlabelled=int((data.y.sum(axis=1) == 0).sum()) if data.is_multilabel else None,
             notes=tuple(data.notes),
@@ -106,6 +112,15 @@ def _range(blocks: list[FloatArray] | tuple[FloatArray, ...]) -> tuple[float, fl
     )
 
 
+def _known_range(summary: Summary, columns: slice) -> tuple[float, float, float]:
+    """Smallest, mean and largest value of some features of which the statistics are known."""
+    return (
+        float(summary.smallest[columns].min()),
+        float(summary.mean[columns].mean()),
+        float(summary.largest[columns].max()),
+    )
+
+
 def data_facts(
     preview: Preview | None,
     dataset: Mapping[str, Any],
@@ -129,6 +144,8 @@ def data_facts(
     yield "layout", layout.describe(dataset.get("order") or "C", preview.n_by_task if preview else ())
     if preview and preview.values:
         yield "values", values_of_features(preview)
+    if dataset.get("in_memory") is False:
+        yield "in memory", "no: the file is read in batches, by all workers, whose machines need it at the same path"
     if left := list(_left_out(dataset)):
         yield "left out", "; ".join(left)
     for note in preview.notes if preview else ():

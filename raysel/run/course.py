@@ -199,7 +199,7 @@ class _Course:
                 log.record(record)
                 log.enter_phase(f"refitting the winners: {number} of {len(chosen)}")
             if study.config.cv.final and not self._has_cells:
-                example = dense(study.dataset.X[:_N_EXAMPLES])  # NaN in the features of other tasks
+                example = dense(study.dataset.excerpt.X[:_N_EXAMPLES])  # NaN in the features of other tasks
                 np.save(directory.model_example, example, allow_pickle=False)
         except OSError as error:
             raise StudyError(f"{directory.path} cannot be written: {error.strerror}.") from error
@@ -247,7 +247,7 @@ class _Course:
                     write_preview_parts,
                 )
 
-                parts = preview_parts(data, preview_orders(config.to_dict()["dataset"]))
+                parts = preview_parts(data.excerpt, preview_orders(config.to_dict()["dataset"]))
                 write_preview_parts(parts, self.directory.preview_parts)
             write_final_report(result)
         except OSError as error:
@@ -330,7 +330,7 @@ def _needed_bytes(study: Study) -> int:
     share = (
         0.0 if evaluation.is_native or evaluation.estimator == LINEAR_SVM else evaluation.n_features[-1] / X.shape[1]
     )
-    held = X.nbytes * (1.0 if evaluation.is_native else min(share, 1.0))
+    held = X.nbytes * (1.0 if evaluation.is_native else min(share, 1.0)) * study.config.dataset.in_memory
     # For each feature its name, scores, scaling and the method's coefficients of each class.
     of_a_model = 2**16 + 8 * X.shape[1] * (20 + len(study.dataset.classes)) + int(held)
     written = 0 if study.own is None else study.own.X.nbytes

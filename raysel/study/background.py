@@ -16,6 +16,7 @@ from raysel.data.formats.files import find_data_file, reading
 from raysel.data.formats.images import read_pixels
 from raysel.data.formats.nifti import check_grid, is_nifti, read_volume
 from raysel.data.layouts import Layout
+from raysel.data.stored_samples import StoredSamples
 from raysel.data.task_blocks import blocks_of
 from raysel.tracking.directory import read_floats
 
@@ -25,7 +26,9 @@ def write_mean_sample(dataset: Dataset, path: str | Path) -> None:
 
     It is drawn below maps and used for nothing else.
     """
-    if dataset.layout.has_images:
+    if dataset.layout.has_images and isinstance(dataset.X, StoredSamples):
+        write_image(dataset.X.summary.mean, path)
+    elif dataset.layout.has_images:
         write_image(np.concatenate([block.mean(axis=0) for block in blocks_of(dataset.filled)]), path)
 
 

@@ -17,6 +17,7 @@ from raysel.data.dataset import Dataset
 from raysel.data.formats.nifti import load_nibabel
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.scaling import make_scaler
+from raysel.data.stored_samples import StoredSamples
 from raysel.data.targets import CLASSES, QUANTITIES
 from raysel.evaluation.judges import ALPHAS, KNN, LINEAR_SVM, NATIVE, RIDGE, Judge, judge_class
 from raysel.evaluation.judges import is_imported as is_imported_judge
@@ -127,6 +128,8 @@ def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None
     """Check the values of the data, and the method and the scaling against the data."""
     _check_values(dataset)
     name = config.solver.name
+    if not config.dataset.in_memory:
+        _check_stored(config, can)
     if dataset.is_regression and QUANTITIES not in can.targets:
         able = able_solvers(lambda c: QUANTITIES in c.targets)
         raise ConfigError(
@@ -163,11 +166,31 @@ def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None
 
 def check_metrics(config: StudyConfig, dataset: Dataset, labelled: BoolArray) -> None:
     """Check the metrics against the labels of the labelled samples, those of each task."""
-    for part in parts(dataset):
+    for part in parts(dataset.excerpt):
         y = part.y[labelled[part.rows]]
         of = "y" if part.task is None else f"y of task {part.task}"
         for key, name in metrics_of(config):
             check_metric(name, y, key=key, of=of)
+
+
+def _check_stored(config: StudyConfig, can: Capabilities) -> None:
+    """Check that a study needs no samples in memory."""
+    name, search, judge = config.solver.name, config.search, config.evaluation.estimator_name
+    if not can.in_blocks:
+        able = able_solvers(lambda c: c.in_blocks)
+        raise ConfigError(
+            f"dataset.in_memory: {name} is fitted to samples in memory; leave the key out, or use one of {able}."
+        )
+    if judge != NATIVE:
+        raise ConfigError(
+            f"dataset.in_memory: evaluation.estimator {judge} is fitted to samples in memory; leave the key out, or "
+            "use native, the prediction of the method itself."
+        )
+    if search.early_stopping:
+        raise ConfigError(
+            "dataset.in_memory: search.early_stopping needs a score at each iteration, and samples that stay in their "
+            "file are scored at the last one only; leave one of the two out."
+        )
 
 
 def _check_values(dataset: Dataset) -> None:
@@ -176,8 +199,10 @@ def _check_values(dataset: Dataset) -> None:
             f"{dataset.name}: all {dataset.n_features} features are constant, so none tells anything of the label; "
             "check that the file holds measurements, and that they were read as such."
         )
-    for part in parts(dataset):
+    for part in parts(dataset.excerpt):
         largest = np.maximum(part.X.max(axis=0), -part.X.min(axis=0))
+        if isinstance(dataset.X, StoredSamples):
+            largest = np.maximum(dataset.X.summary.largest, -dataset.X.summary.smallest)
         if largest.max() > _LARGEST:
             column = int(largest.argmax())
             raise DataError(
@@ -207,6 +232,14 @@ def check_evaluation(config: StudyConfig, dataset: Dataset) -> None:
 
 def check_folds(config: StudyConfig, dataset: Dataset, plan: NestedPlan) -> None:
     """Check that each test and validation set has what the metrics need."""
+    if not config.dataset.in_memory:
+        n, d = min(len(train) for train, _ in plan.training_sets()), dataset.n_features
+        if n <= d:
+            raise ConfigError(
+                f"dataset.in_memory: the smallest training set has {n} samples and {dataset.name} {d} features; what a "
+                "fit keeps in place of the samples is no smaller unless there are more samples than features: leave "
+                "the key out."
+            )
     for key, name in metrics_of(config):
         if not metric(name, key).every_class:
             continue

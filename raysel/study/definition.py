@@ -89,12 +89,15 @@ class Study:
             found["task"] = "regression"
             config = _of_quantities(config)
         config = config.model_copy(update={"dataset": config.dataset.model_copy(update=found)})
+        if not config.dataset.in_memory and config.evaluation.references:
+            guesses = config.evaluation.model_copy(update={"references": "chance"})
+            config = config.model_copy(update={"evaluation": guesses})
         shown = config.dataset.background
         background = read_background(shown, dataset.layout) if shown is not None else None
         if like and not np.array_equal(like.dataset.y, dataset.y):
             raise DataError(f"{dataset.name} has other labels than the data of {like.config.name}.")
         if plan is None and not (like and dataset is like.dataset):  # a resumed study goes on as it was started
-            refuse_leaks(dataset, kept_columns(config))
+            refuse_leaks(dataset.excerpt, kept_columns(config))
         study = cls(config, dataset, like.plan if like else NestedPlan(0, ()), (), own=own, background=background)
         draw = (lambda: study.plan) if like else partial(draw_folds, config, dataset, plan)
         study = study.checked(draw, partial(list_configurations, config))
@@ -168,14 +171,18 @@ class Study:
     @cached_property
     def data_remarks(self) -> list[str]:
         """Remarks on what in the data may make scores say less than they seem to."""
-        return data_remarks(self.dataset, self.plan)
+        excerpt, n = self.dataset.excerpt, self.dataset.n_samples
+        if excerpt.n_samples == n:
+            return data_remarks(excerpt, self.plan)
+        looked_at = f"Remarks on the data are of {excerpt.n_samples} of the {n} samples, which stay in their file."
+        return [looked_at, *data_remarks(excerpt)]
 
     @property
     def scale_remarks(self) -> list[str]:
         """Remarks on features whose different scales the study's scaling leaves."""
         if self.template is not None and self.template.cells is not None:
             return []  # numbers that stand for cells, which the estimator itself prepares
-        return list(scale_remarks(self.dataset, self.config.dataset.scaling))
+        return list(scale_remarks(self.dataset.excerpt, self.config.dataset.scaling))
 
     @cached_property
     def block_numbers(self) -> IntArray | None:
@@ -259,9 +266,10 @@ class Study:
             tasks,
             settings.report,
             settings.rule,
-            settings.references,
+            settings.references if self.config.dataset.in_memory else settings.references and "chance",
             judge.params,
             judge.settings,
+            not self.config.dataset.in_memory,
         )
 
     @property

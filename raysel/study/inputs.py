@@ -87,6 +87,8 @@ class OwnData:
         for key in _OF_FILES:
             if getattr(config, key) is not None:
                 raise ConfigError(f"dataset.{key} is for files, and the samples are given in memory; leave it out.")
+        if not config.in_memory:
+            raise ConfigError("dataset.in_memory is for files, and the samples are given in memory; leave it out.")
         arrangement = given(config, ARRANGEMENT)
         if self.data is None and _is_frame(self.X):
             label = self.label if self.y is not None else self.label or config.label
@@ -200,6 +202,10 @@ def load_data(config: StudyConfig, own: Dataset | None = None) -> Dataset:
         return own if source.only is None else Dataset.from_raw(raw_data(own), own.name, only=source.only)
     if source.tasks is None:
         equal = groups == EQUAL_SAMPLES
+        if equal and not source.in_memory:
+            raise ConfigError(
+                f"dataset.in_memory: cv.groups: {EQUAL_SAMPLES} compares samples in memory; leave one of the two out."
+            )
         dataset = _load(source, None if equal else groups)
         return grouped_by_values(dataset) if equal else dataset
     tasks = {task.name: _load(task, groups) for task in source.tasks}
@@ -209,7 +215,8 @@ def load_data(config: StudyConfig, own: Dataset | None = None) -> Dataset:
 def _load(source: DatasetConfig | TaskConfig, groups: str | None) -> Dataset:
     keys = ("label", "labels", "drop", "delimiter", "mask", "only", "drop_unlabelled", "params", *ARRANGEMENT)
     place, options = source.path or source.source or "", given(source, keys)
-    return load_dataset(place, groups=groups, unprepared=bool(source.prepare), **options)
+    in_memory = getattr(source, "in_memory", True)
+    return load_dataset(place, groups=groups, unprepared=bool(source.prepare), in_memory=in_memory, **options)
 
 
 def kept_columns(config: StudyConfig) -> list[str]:

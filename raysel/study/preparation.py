@@ -45,7 +45,7 @@ def preparation_of(config: StudyConfig, dataset: Dataset) -> Preparation | None:
         texts = {name.removeprefix(start): dataset.categories[name] for name in names if name in dataset.categories}
         plain = [name.removeprefix(start) for name in names]
         made[task] = make_preparation(section.prepare, plain, layout, texts, section.confounds)
-        block = next(block for _, part, block in parts_of(dataset.X) if part.start == columns.start)
+        block = next(block for _, part, block in parts_of(dataset.excerpt.X) if part.start == columns.start)
         if made[task] is None and dataset.unprepared and (texts or np.isnan(block).any()):
             what, mend = (f"column '{min(texts)}' holds text", "encode") if texts else ("cells have no value", _IMPUTE)
             where = f"{dataset.name}, task {task}" if task else dataset.name

@@ -300,7 +300,7 @@ dataset.modalities={hog: 4, lbp: 60}  dataset.modalities={lbp: 60, hog: 4}  data
 dataset.label=class  dataset.labels=y.npy  dataset.drop=[id]  dataset.classes=[0, 1]  dataset.exclude_classes=[0]
 dataset.drop_unlabelled=true  dataset.prepare=[impute]  dataset.prepare=[{impute: mean}]
 dataset.prepare=[{impute: median, columns: numbers}]  dataset.prepare=[impute, encode]
-dataset.modes=[row, col]  dataset.params={noise: 2}
+dataset.modes=[row, col]  dataset.params={noise: 2}  dataset.in_memory=false
 dataset.delimiter=;  dataset.order=F  dataset.task=regression  dataset.only=[hog]  dataset.only=[hog, lbp]
 solver.name=smml  solver.params.tol=1e-5  solver.params.max_iter=21  solver.params.p=1
 solver.space.alpha={logspace: [0.01, 1, 4]}  solver.space.alpha={loguniform: [0.01, 1]}
