@@ -116,7 +116,7 @@ class FoldTrace:
     #: Traceback of the inner fit that failed on this outer fold; empty if none failed.
     error: str = ""
     #: Setting of the estimator with the best mean inner score for each number of features, e.g. ``{"C": 0.1}``; empty
-    #: for ``knn`` and ``native``.
+    #: where each iteration is scored.
     settings: list[dict[str, Any]] = field(default_factory=list)
 
     def choose_setting(self, settings: Sequence[Setting]) -> None:
