@@ -238,7 +238,7 @@ def shared_bytes(study: Study, cost: CostEstimate) -> int:
     kept: float = cost.prepared_bytes
     if study.executor == "serial":
         kept = min(kept, room_for_folds(study, MEMORY_SHARE))
-    return (study.dataset.X.nbytes if study.config.dataset.in_memory else 0) + round(kept)
+    return study.dataset.X.nbytes + round(kept)
 
 
 def _describe_memory(shared: int, fit: int | None, refit: int | None) -> str:

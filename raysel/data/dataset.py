@@ -310,7 +310,7 @@ drop_unlabelled
             described["categories"] = dict(self.categories)
         digest.update(json.dumps(described, sort_keys=True).encode())
         if isinstance(self.X, StoredSamples):
-            for values in self.X.in_order():
+            for _, values in self.X.row_blocks():  # in the order of the samples, which is that of the file
                 digest.update(values.astype("<f8", copy=False).data)
             return digest.hexdigest()
         # For several tasks the padded array is hashed in pieces, because it may be much larger than the blocks.

@@ -73,8 +73,8 @@ class StoredSamples:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the samples would take in memory."""
-        return 8 * len(self) * self.shape[1]
+        """Bytes that the samples take in memory: none."""
+        return 0
 
     def __getitem__(self, rows: Any) -> StoredSamples:
         """Select samples by a slice, an array of integers or a mask; nothing is read."""
@@ -98,10 +98,6 @@ class StoredSamples:
                 yield order[start:stop], values if self.scaler is None else self.scaler.transform(values)
             first += len(block)
 
-    def in_order(self) -> Iterator[FloatArray]:
-        """Read the samples, whose rows must rise, in their order."""
-        return (block for _, block in self.row_blocks())
-
     def array(self) -> FloatArray:
         """Read all samples into memory."""
         values = np.empty(self.shape)
@@ -121,8 +117,8 @@ class StoredSamples:
     @np.errstate(invalid="ignore")  # infinite values, which are refused
     def summary(self) -> Summary:
         """Statistics of the features; NaN where a value is."""
-        n, parts = 0, iter(self.row_blocks())
-        for _, block in parts:
+        n = 0
+        for _, block in self.row_blocks():
             k, mean = len(block), block.mean(axis=0)
             low, high = block.min(axis=0), block.max(axis=0)
             mean = np.where(low == high, low, mean)

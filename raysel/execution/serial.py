@@ -34,7 +34,7 @@ def room_for_folds(study: Study, memory_share: float) -> float:
 
     Of large data half their size, else a share of the machine's memory.
     """
-    n_bytes = study.dataset.X.nbytes if study.config.dataset.in_memory else 0
+    n_bytes = study.dataset.X.nbytes
     if len(study.configurations) == 1:
         return 0.0
     return n_bytes / 2 if n_bytes > _LARGE else memory_share * machine_memory()

@@ -330,7 +330,7 @@ def _needed_bytes(study: Study) -> int:
     share = (
         0.0 if evaluation.is_native or evaluation.estimator == LINEAR_SVM else evaluation.n_features[-1] / X.shape[1]
     )
-    held = X.nbytes * (1.0 if evaluation.is_native else min(share, 1.0)) * study.config.dataset.in_memory
+    held = X.nbytes * (1.0 if evaluation.is_native else min(share, 1.0))
     # For each feature its name, scores, scaling and the method's coefficients of each class.
     of_a_model = 2**16 + 8 * X.shape[1] * (20 + len(study.dataset.classes)) + int(held)
     written = 0 if study.own is None else study.own.X.nbytes

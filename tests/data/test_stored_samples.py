@@ -88,7 +88,7 @@ def assert_same(stored, data):
     np.testing.assert_array_equal(stored.constant, data.constant)
     assert isinstance(stored.X, StoredSamples)
     assert stored.X.array().tobytes() == data.X.tobytes()
-    assert stored.X.nbytes == data.X.nbytes
+    assert stored.X.nbytes == 0
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow", "feather"])

@@ -30,10 +30,9 @@ def check_columnar(path: Path) -> None:
     _request("table", path)
 
 
-def check_batches(path: Path) -> int:
-    """Have a Parquet or Arrow file decoded batch by batch under a limit of memory, and return its number of rows."""
-    answer, _ = _request("batches", path)
-    return int(answer["n_rows"])
+def check_batches(path: Path) -> None:
+    """Have a Parquet or Arrow file decoded batch by batch under a limit of memory, and check what a batch takes."""
+    _request("batches", path)
 
 
 def isolated_arrays(path: Path, kind: str) -> ArrayFile:

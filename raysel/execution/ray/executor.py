@@ -151,7 +151,7 @@ class RayExecutor(Executor):
         batches = Batches(plan)
         callback = RecorderCallback(plan, Recorder(plan, log), self._cluster, batches)
         log.enter_phase("preparing the folds")
-        if study.config.dataset.in_memory and study.dataset.X.nbytes > _store_bytes():
+        if study.dataset.X.nbytes > _store_bytes():
             log.message(
                 "the data exceed Ray's object store and will spill to disk, which is slower: start Ray with a larger "
                 "object_store_memory"
