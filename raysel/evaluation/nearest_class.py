@@ -20,6 +20,8 @@ WIDEST = 2**12
 _CACHED = 2**18
 #: Number of differences of features that are held at once.
 _DIFFERENCES = 2**18
+#: Number of samples by which data that single precision rounds are told.
+_FEW = 16
 
 
 def nearest_class(
@@ -38,17 +40,17 @@ def nearest_class(
     centre = middle(X_train, features)
     test, train = (np.take(X, features, axis=1) - centre for X in (X_test, X_train))
     # A power of two rounds nothing, and keeps squares within the range of single precision.
-    scale = 2.0 ** -max(math.frexp(max(np.abs(test).max(initial=0.0), np.abs(train).max()))[1], -1000)
+    largest = max(float(x.max(initial=0.0)) for x in (test, -test, train, -train))
+    scale = 2.0 ** -max(math.frexp(largest)[1], -1000)
     a, b = test * scale, train * scale
-    of_a, of_b = (np.add.reduceat(x * x, [0, *n_features[:-1]], axis=1) for x in (a, b))
+    of_a, of_b = (np.add.reduceat(x * x, [0, *n_features[:-1]], axis=1).T for x in (a, b))
     # The error of a sum of n + 2p rounded terms, relative to ||a||^2 + 2 ||b||^2; 8 more for the rounding of a, of b
     # and of the limit, and for distances that count as equal.
     terms = 0 if _exact(a, b) else n_features[-1] + 2 * len(n_features) + 8
     share, smallest = terms / (2**24 - terms), terms * float(np.finfo(np.float32).tiny)
     # ||a - b||^2 - ||a||^2 = (a, 1) . (-2b, ||b||^2), less the part of its error that b bounds.
-    left = np.insert(a, n_features, 1.0, axis=1).astype(np.float32)
-    right = np.insert(-2 * b, n_features, (1 - 2 * share) * of_b, axis=1).T.astype(np.float32, order="C")
-    error_a, error_b = ((2 * share * x.cumsum(axis=1) + smallest).astype(np.float32) for x in (of_a, 2 * of_b))
+    left, right = _rows(a, n_features, np.ones_like(of_a)), _rows(-2 * b, n_features, (1 - 2 * share) * of_b)
+    error_a, error_b = ((2 * share * x.cumsum(axis=0) + smallest).astype(np.float32) for x in (of_a, 2 * of_b))
 
     def counted(row: IntArray, column: IntArray, n_rows: int) -> IntArray:
         return np.bincount(row * n_classes + codes[column], minlength=n_rows * n_classes).reshape(n_rows, n_classes)
@@ -57,22 +59,25 @@ def nearest_class(
     block = max(16, _CACHED // len(train))
     for first in range(0, len(test), block):
         rows = slice(first, first + block)
-        candidates = _candidates(left[rows].T.copy(), right, error_a[rows], error_b, n_features)
-        for position, (row, column) in enumerate(candidates):
-            counts = counted(row, column, len(test[rows]))
+        nearest = _nearest(left[:, rows].copy(), right, error_a[:, rows], error_b, n_features)
+        for position, (column, several, (row, other)) in enumerate(nearest):
+            predicted[position, rows] = codes[column]
+            if not len(several):
+                continue
+            counts = counted(row, other, len(several))
             unsure = np.flatnonzero(np.count_nonzero(counts, axis=1) > 1)
             if terms and len(unsure):
                 # In the order of the data, so that the set alone decides; once for test samples of the same values,
                 # such as empty corners of pictures, at whose distance hundreds of training samples may be.
                 columns = np.argsort(features[: n_features[position]])
-                best_test, best_train = (np.take(X, columns, axis=1) for X in (test[rows], train))
+                best_test, best_train = (np.take(X, columns, axis=1) for X in (test[rows][several], train))
                 first_alike: dict[bytes, int] = {}
                 alike = [first_alike.setdefault(best_test[i].tobytes(), i) for i in unsure.tolist()]
                 pairs = np.flatnonzero(np.isin(np.arange(len(counts)), alike)[row])
-                farther = pairs[~_tied(best_test, best_train, row[pairs], column[pairs])]
-                counts -= counted(row[farther], column[farther], len(counts))
+                farther = pairs[~_tied(best_test, best_train, row[pairs], other[pairs])]
+                counts -= counted(row[farther], other[farther], len(counts))
                 counts[unsure] = counts[alike]
-            predicted[position, rows] = counts.argmax(axis=1)
+            predicted[position, first + several] = counts.argmax(axis=1)
     return predicted
 
 
@@ -87,26 +92,44 @@ def middle(X: FloatArray, features: IntArray) -> FloatArray:
 def _exact(a: FloatArray, b: FloatArray) -> bool:
     """Whether single precision rounds no distance: all values are small multiples of one power of two."""
     # Below 1 in size: the sum of n terms of at most 4 has 2 * bits digits after the point, of 24 in all.
-    bits = int(21 - math.log2(a.shape[1])) // 2
-    return all(np.array_equal(x, np.rint(x)) for x in (a * 2.0**bits, b * 2.0**bits))
+    factor = 2.0 ** (int(21 - math.log2(a.shape[1])) // 2)
+    parts = (x[rows] * factor for rows in (slice(_FEW), slice(None)) for x in (a, b))  # most data fail at once
+    return all(np.array_equal(x, x.astype(np.int32)) for x in parts)
 
 
-def _candidates(
+def _rows(X: FloatArray, n_features: Sequence[int], last: FloatArray) -> NDArray[np.float32]:
+    """Features as rows, and after those that each number of features adds one of ``last``; (n_rows, n_samples)."""
+    rows = np.empty((X.shape[1] + len(n_features), len(X)), dtype=np.float32)
+    for position, (start, stop) in enumerate(pairwise([0, *n_features])):
+        rows[start + position : stop + position] = X[:, start:stop].T
+        rows[stop + position] = last[position]
+    return rows
+
+
+def _nearest(
     left: NDArray[np.float32],
     right: NDArray[np.float32],
     error_left: NDArray[np.float32],
     error_right: NDArray[np.float32],
     n_features: Sequence[int],
-) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield the pairs of test and training samples that may be nearest, for each number of features."""
-    lower = np.zeros((left.shape[1], right.shape[1]), dtype=np.float32)
+) -> Iterator[tuple[IntArray, IntArray, tuple[IntArray, IntArray]]]:
+    """Yield for each number of features the training sample of the lowest distance of each test sample.
+
+    Then the test samples that others may be as near to, and all pairs of a place among these and a training sample.
+    """
+    lower = np.empty((left.shape[1], right.shape[1]), dtype=np.float32)
     rows = np.arange(len(lower))
     for position, (start, stop) in enumerate(pairwise([0, *n_features])):
         piece = slice(start + position, stop + position + 1)
-        sgemm(1.0, right[piece].T, left[piece].T, 1.0, lower.T, trans_b=True, overwrite_c=True)
+        sgemm(1.0, right[piece].T, left[piece].T, min(position, 1), lower.T, trans_b=True, overwrite_c=True)
         nearest = lower.argmin(axis=1)
-        limit = lower[rows, nearest] + (error_right[nearest, position] + error_left[:, position])
-        yield np.divmod(np.flatnonzero(lower <= limit[:, None]), lower.shape[1])
+        least = lower[rows, nearest]
+        limit = least + (error_right[position, nearest] + error_left[position])
+        # A second search is half of the time of comparing all with the limit.
+        lower[rows, nearest] = np.inf
+        several = np.flatnonzero(lower[rows, lower.argmin(axis=1)] <= limit)
+        lower[rows, nearest] = least
+        yield nearest, several, np.divmod(np.flatnonzero(lower[several] <= limit[several, None]), lower.shape[1])
 
 
 def _tied(test: FloatArray, train: FloatArray, row: IntArray, column: IntArray) -> BoolArray:
