@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -546,3 +547,9 @@ class OneShotEstimator(Estimator):
 
     def _not_converged(self) -> str:
         return f"{type(self).__name__} did not converge."
+
+
+def convergence_of(solver: Estimator) -> tuple[bool, float | None]:
+    """Return whether a fitted solver met its ``tol``, and its relative duality gap."""
+    gap = getattr(solver, "dual_gap_", None)
+    return bool(solver.converged_), float(gap) if gap is not None and math.isfinite(gap) else None

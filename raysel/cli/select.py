@@ -13,8 +13,8 @@ from raysel.core.files import write_result
 from raysel.core.printing import Terminal, escaped
 from raysel.core.storage.working_copy import opened_at, shown_place
 from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.evaluation.plan import FINAL
 from raysel.evaluation.ranking_files import NIFTI, check_formats, mask_content, selection_mask
+from raysel.evaluation.records import FINAL
 from raysel.results import texts
 from raysel.results.agreement import CONSENSUS, choose_top
 from raysel.results.export import export_result

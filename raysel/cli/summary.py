@@ -15,7 +15,7 @@ from rich.text import Text
 
 from raysel.core.credentials import bare_uri
 from raysel.core.storage.working_copy import shown_place
-from raysel.evaluation.plan import FINAL
+from raysel.evaluation.records import FINAL
 from raysel.results import texts
 from raysel.results.agreement import CONSENSUS
 from raysel.results.facts import Facts

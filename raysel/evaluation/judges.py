@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from inspect import isclass, signature
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from sklearn.linear_model import Ridge
 from sklearn.multiclass import OneVsRestClassifier
@@ -19,14 +19,12 @@ from raysel.core.arrays import LabelArray, is_quantity
 from raysel.core.errors import ConfigError
 from raysel.core.plugins import import_dotted
 from raysel.evaluation.neighbours import NearestNeighborsClassifier
+from raysel.evaluation.records import Setting
 
 #: Judges without a dotted name.
 NATIVE, KNN, LINEAR_SVM, RIDGE = JUDGES = ("native", "knn", "linear_svm", "ridge")
 #: Strengths of the penalty of ridge regression that the inner scores choose from.
 ALPHAS: Final = (0.1, 1.0, 10.0, 100.0, 1000.0)
-
-#: Parameters of a judge with their values, in the order in which they are written.
-Setting: TypeAlias = tuple[tuple[str, Any], ...]
 
 _EXAMPLE = "write a dotted name such as sklearn.linear_model.LogisticRegression."
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import TransformerMixin
 
-from raysel.base.estimator import Estimator
+from raysel.base.estimator import Estimator, convergence_of
 from raysel.core.arrays import BoolArray, IntArray, LabelArray
 from raysel.data.preparation.outputs import Outputs
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.task_blocks import Samples
-from raysel.evaluation.records import FoldTrace, InnerTrace, convergence_of
+from raysel.evaluation.records import FoldTrace, InnerTrace
 from raysel.evaluation.scoring import Evaluation, KnownScores
 from raysel.evaluation.training import TrainingSet, set_parameters
 

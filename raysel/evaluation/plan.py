@@ -13,6 +13,7 @@ import numpy as np
 from raysel.core.arrays import IntArray, LabelArray, is_quantity
 from raysel.core.errors import ConfigError
 from raysel.core.files import read_json
+from raysel.evaluation.records import FINAL
 from raysel.evaluation.splitters import Blocks, draw_per_class, split
 
 Purpose = Literal[
@@ -39,9 +40,6 @@ def derived_seed(seed: int, purpose: Purpose, *indices: int) -> int:
     """
     key = (_PURPOSES.index(purpose), *indices)
     return int(np.random.SeedSequence(seed, spawn_key=key).generate_state(1)[0])
-
-
-FINAL = "final"
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -10,10 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from raysel.base.estimator import Estimator
 from raysel.core.arrays import FloatArray, IntArray
-from raysel.evaluation.judges import Setting
-from raysel.evaluation.plan import FINAL
 
 
 @dataclass(frozen=True)
@@ -32,12 +28,10 @@ class Convergence:
         return cls(len(ended), sum(fit.converged for fit in ended), max(gaps, default=None))
 
 
-def convergence_of(solver: Estimator) -> tuple[bool, float | None]:
-    """Return whether a fitted solver met its ``tol``, and its relative duality gap."""
-    gap = getattr(solver, "dual_gap_", None)
-    return bool(solver.converged_), float(gap) if gap is not None and math.isfinite(gap) else None
-
-
+#: Name of the fold of the final model, whose training set has all samples.
+FINAL = "final"
+#: Parameters of a judge with their values, in the order in which they are written.
+Setting: TypeAlias = tuple[tuple[str, Any], ...]
 #: Rules that choose the number of best features.
 ChooseN: TypeAlias = Literal["one_se", "best", "mean"]
 

@@ -18,8 +18,8 @@ from raysel.data.preparation.outputs import Outputs
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.stored_samples import StoredSamples
 from raysel.data.task_blocks import Samples, TaskBlocks, constant_features, parts_of
-from raysel.evaluation.judges import ALPHAS, KNN, RIDGE, Judge, Setting
-from raysel.evaluation.records import choose_n, choose_setting
+from raysel.evaluation.judges import ALPHAS, KNN, RIDGE, Judge
+from raysel.evaluation.records import Setting, choose_n, choose_setting
 from raysel.evaluation.scoring import Evaluation
 from raysel.evaluation.selectors import usable_scores
 from raysel.numerics.metrics import METRICS, Metric, known_of, metric

@@ -13,17 +13,16 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import confusion_matrix, multilabel_confusion_matrix
 
-from raysel.base.estimator import Estimator
+from raysel.base.estimator import Estimator, convergence_of
 from raysel.core.arrays import FloatArray, LabelArray, is_quantity
 from raysel.core.machine import now
 from raysel.data.preparation.outputs import Outputs
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.task_blocks import Samples, TaskBlocks
-from raysel.evaluation.judges import Setting
 from raysel.evaluation.outputs import TestOutputs
 from raysel.evaluation.pipeline import FeaturePipeline
 from raysel.evaluation.plan import OuterFold
-from raysel.evaluation.records import RefitRecord, TrialRecord, convergence_of
+from raysel.evaluation.records import RefitRecord, Setting, TrialRecord
 from raysel.evaluation.references import ReferenceScores, Sets, reference_scores
 from raysel.evaluation.scoring import Evaluation, Outcome, best_guess
 from raysel.evaluation.selectors import RankedClassifier, RankedSelector, usable_scores

@@ -16,9 +16,9 @@ from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray, is_q
 from raysel.data.layouts import SEPARATOR
 from raysel.data.preparation.outputs import Outputs
 from raysel.data.task_blocks import Samples, TaskBlocks
-from raysel.evaluation.judges import KNN, NATIVE, Judge, Setting
+from raysel.evaluation.judges import KNN, NATIVE, Judge
 from raysel.evaluation.neighbours import knn_path, knn_scores, knn_shares, set_decides
-from raysel.evaluation.records import ChooseN
+from raysel.evaluation.records import ChooseN, Setting
 from raysel.evaluation.selectors import usable_scores
 from raysel.numerics.metrics import Metric, known_of, metric
 from raysel.numerics.rankings import descending_order

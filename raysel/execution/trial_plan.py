@@ -12,8 +12,8 @@ import numpy as np
 
 from raysel.core.errors import StudyError
 from raysel.evaluation.nested_search import FoldSearch, empty_record
-from raysel.evaluation.plan import FINAL, derived_seed
-from raysel.evaluation.records import PathRecord, TrialRecord
+from raysel.evaluation.plan import derived_seed
+from raysel.evaluation.records import FINAL, PathRecord, TrialRecord
 from raysel.execution.trials import (
     ConfigurationTrial,
     FoldTrial,

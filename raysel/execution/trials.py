@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from raysel.base.estimator import convergence_of
 from raysel.core.machine import now, running_seconds
 from raysel.evaluation.configurations import Configuration
 from raysel.evaluation.lockstep import FoldData, run_in_lockstep, run_in_turn
 from raysel.evaluation.nested_search import empty_record
 from raysel.evaluation.plan import OuterFold
-from raysel.evaluation.records import FoldTrace, InnerTrace, PathRecord, TrialRecord, convergence_of
+from raysel.evaluation.records import FoldTrace, InnerTrace, PathRecord, TrialRecord
 from raysel.evaluation.training import set_parameters
 from raysel.study.definition import Study
 

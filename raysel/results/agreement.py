@@ -13,7 +13,7 @@ from raysel.core.arrays import FloatArray
 from raysel.core.errors import ConfigError, StudyError
 from raysel.evaluation.agreement import TOP_SHARE, FoldRanks, RankOverlap, borda_scores, consensus_sentence, curve_sizes
 from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.evaluation.plan import FINAL
+from raysel.evaluation.records import FINAL
 from raysel.numerics.rankings import Stability
 from raysel.results.records import StudyRecords
 from raysel.results.stability import StabilitySelection

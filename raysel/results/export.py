@@ -16,9 +16,8 @@ from raysel.config.schema import StudyConfig
 from raysel.core.errors import StudyError
 from raysel.core.printing import markdown_text
 from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.evaluation.plan import FINAL
 from raysel.evaluation.ranking_files import check_formats, write_manifest, write_maps, write_ranking
-from raysel.evaluation.records import TrialRecord
+from raysel.evaluation.records import FINAL, TrialRecord
 from raysel.results import texts
 from raysel.results.facts import Facts
 from raysel.results.remarks import format_remarks

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from raysel.evaluation.plan import FINAL
-from raysel.evaluation.records import Convergence, RefitRecord
+from raysel.evaluation.records import FINAL, Convergence, RefitRecord
 from raysel.numerics.inference import MeanInterval
 from raysel.results.agreement import Agreement, choose_top
 from raysel.results.permutation import PermutationTest

@@ -11,8 +11,7 @@ import numpy as np
 
 from raysel.core.errors import headline
 from raysel.evaluation.agreement import RankOverlap
-from raysel.evaluation.plan import FINAL
-from raysel.evaluation.records import Convergence, TrialRecord
+from raysel.evaluation.records import FINAL, Convergence, TrialRecord
 from raysel.numerics.inference import MeanInterval
 from raysel.results.facts import Facts
 from raysel.results.records import StudyRecords

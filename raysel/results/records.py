@@ -17,8 +17,7 @@ from raysel.core.errors import ConfigError, DataError, StudyError, UnfinishedStu
 from raysel.data.layouts import Layout, layout_from_json
 from raysel.evaluation.agreement import FoldRanks
 from raysel.evaluation.feature_ranking import default_n_selected
-from raysel.evaluation.plan import FINAL
-from raysel.evaluation.records import RefitRecord, TrialRecord
+from raysel.evaluation.records import FINAL, RefitRecord, TrialRecord
 from raysel.numerics.rankings import Stability, selection_ranks
 from raysel.results.permutation import FOLDER as PERMUTATION
 from raysel.results.permutation import PermutationTest, identity, read_permutation_test

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from raysel.config.space import Choices, LogSpace, domain_from_yaml
-from raysel.evaluation.plan import FINAL
-from raysel.evaluation.records import Convergence, TrialRecord
+from raysel.evaluation.records import FINAL, Convergence, TrialRecord
 from raysel.numerics.inference import TTest
 from raysel.results.records import StudyRecords
 from raysel.results.scores import Reference, are_draws

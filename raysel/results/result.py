@@ -9,7 +9,7 @@ from typing import Any
 from raysel.core.arrays import FloatArray
 from raysel.evaluation.agreement import consensus_sentence
 from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
-from raysel.evaluation.plan import FINAL
+from raysel.evaluation.records import FINAL
 from raysel.results import texts
 from raysel.results.agreement import CONSENSUS, source_ranking
 from raysel.results.numbers import StudyNumbers

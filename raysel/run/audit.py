@@ -22,8 +22,8 @@ from raysel.core.errors import ConfigError, DataError, StudyError
 from raysel.data.dataset import Dataset
 from raysel.data.scaling import scale_training
 from raysel.data.task_blocks import constant_features
-from raysel.evaluation.judges import Setting
 from raysel.evaluation.plan import derived_seed
+from raysel.evaluation.records import Setting
 from raysel.evaluation.splitters import split
 from raysel.execution.executor import TaskEnd
 from raysel.numerics.inference import corrected_interval

@@ -16,8 +16,8 @@ from raysel.base.registry import solver_capabilities
 from raysel.core.arrays import FloatArray, IntArray
 from raysel.core.errors import ConfigError
 from raysel.evaluation.nested_search import select_winner
-from raysel.evaluation.plan import FINAL, InnerFold, NestedPlan, OuterFold, derived_seed
-from raysel.evaluation.records import RefitRecord, TrialRecord
+from raysel.evaluation.plan import InnerFold, NestedPlan, OuterFold, derived_seed
+from raysel.evaluation.records import FINAL, RefitRecord, TrialRecord
 from raysel.evaluation.selectors import usable_scores
 from raysel.evaluation.training import TrainingSet, set_parameters
 from raysel.execution.serial import PreparedFolds

@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from raysel.base.estimator import convergence_of
 from raysel.core.arrays import BoolArray, IntArray, LabelArray, is_quantity
 from raysel.core.errors import ConfigError, DataError
 from raysel.evaluation.plan import derived_seed
-from raysel.evaluation.records import convergence_of
 from raysel.evaluation.selectors import usable_scores
 from raysel.evaluation.splitters import quantile_strata, split, unit_means
 from raysel.evaluation.training import TrainingSet, set_parameters

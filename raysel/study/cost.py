@@ -14,11 +14,11 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from raysel.base.estimator import Estimator
+from raysel.base.estimator import Estimator, convergence_of
 from raysel.core.errors import ConfigError
 from raysel.evaluation.configurations import Configuration
 from raysel.evaluation.lockstep import FoldData, run_in_lockstep
-from raysel.evaluation.records import FoldTrace, convergence_of
+from raysel.evaluation.records import FoldTrace
 from raysel.study.definition import Study
 
 #: A pilot fit is stopped after this many seconds of processor time.

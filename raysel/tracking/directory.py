@@ -19,7 +19,7 @@ from raysel.core.credentials import keep_credentials
 from raysel.core.errors import DataError, DirectoryError, StudyError
 from raysel.core.files import check_entries, instance_of, read_again, read_json, result_path
 from raysel.data.formats.array_files import open_npy
-from raysel.evaluation.plan import FINAL
+from raysel.evaluation.records import FINAL
 from raysel.tracking.locks import FileLock, LockedFile, LockHeldError, is_locked
 
 #: Folder of the tables and figures of a comparison, which no member can have.

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from raysel.config import load_comparison
 from raysel.config.plain_data import flat
 from raysel.core.errors import DataError
-from raysel.evaluation.plan import FINAL
-from raysel.evaluation.records import RefitRecord, TrialRecord
+from raysel.evaluation.records import FINAL, RefitRecord, TrialRecord
 from raysel.tracking.directory import ComparisonRecord, StudyDirectory
 from raysel.tracking.journal import last_end, last_study
 from raysel.tracking.mlflow_experiment import PARENT, MLflowExperiment, logged_param, with_allowed_keys

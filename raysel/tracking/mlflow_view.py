@@ -10,8 +10,7 @@ from typing import Any
 
 from raysel.config.plain_data import flat
 from raysel.core.files import parse_json
-from raysel.evaluation.plan import FINAL
-from raysel.evaluation.records import RefitRecord, TrialRecord
+from raysel.evaluation.records import FINAL, RefitRecord, TrialRecord
 from raysel.tracking.directory import EXPORTED, StudyDirectory
 from raysel.tracking.records import EndRecord, StudyRecord
 

@@ -16,8 +16,7 @@ from raysel.core.errors import ConfigError, DataError
 from raysel.core.files import instance_of
 from raysel.data.layouts import layout_from_json
 from raysel.evaluation.outputs import TestOutputs
-from raysel.evaluation.plan import FINAL
-from raysel.evaluation.records import ChooseN, InnerTrace, PathRecord, RefitRecord, TrialRecord
+from raysel.evaluation.records import FINAL, ChooseN, InnerTrace, PathRecord, RefitRecord, TrialRecord
 
 #: Version of the format; increase it when a record changes its fields, and convert the former lines in the journal.
 SCHEMA = 3

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raysel.core.errors import ConfigError, DataError
-from raysel.evaluation.plan import _PURPOSES, FINAL, NestedPlan, derived_seed
+from raysel.evaluation.plan import _PURPOSES, NestedPlan, derived_seed
+from raysel.evaluation.records import FINAL
 
 
 def test_no_two_places_share_a_seed():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from raysel.evaluation.plan import FINAL
+from raysel.evaluation.records import FINAL
 from raysel.numerics.inference import paired_comparison
 from raysel.results import remarks, texts
 from raysel.results.export import manifest, markdown

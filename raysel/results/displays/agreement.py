@@ -15,7 +15,7 @@ from matplotlib.colors import Normalize
 from raysel.core.arrays import FloatArray
 from raysel.core.printing import short_middle
 from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.evaluation.plan import FINAL
+from raysel.evaluation.records import FINAL
 from raysel.results.agreement import CONSENSUS, source_ranking
 from raysel.results.displays import drawing
 from raysel.results.displays.display import StudyDisplay, labelled_table

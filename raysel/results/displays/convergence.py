@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from raysel.core.arrays import FloatArray, IntArray
 from raysel.core.printing import short
 from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.evaluation.plan import FINAL
+from raysel.evaluation.records import FINAL
 from raysel.results.displays import drawing
 from raysel.results.displays.display import StudyDisplay
 from raysel.results.numbers import StudyNumbers

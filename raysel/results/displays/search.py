@@ -20,7 +20,7 @@ from matplotlib.patches import Rectangle
 from raysel.core.arrays import FloatArray, IntArray
 from raysel.core.printing import short
 from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.evaluation.plan import FINAL
+from raysel.evaluation.records import FINAL
 from raysel.results.displays import drawing
 from raysel.results.displays.display import StudyDisplay
 from raysel.results.numbers import StudyNumbers
