@@ -36,7 +36,7 @@ def training_sets(name):
 @contextmanager
 def first_start_alone():
     """SMR without the comparison of starts."""
-    with mock.patch.object(updates, "_opened_by", lambda first, _: first):
+    with mock.patch.object(updates, "_opened_by", lambda first, *_: first):
         yield
 
 

@@ -41,7 +41,7 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
     _targets: Callable[[LabelArray], tuple[Any, FloatArray]]
     _keep_linear: Callable[..., None]
 
-    #: Which of the last two starts of "multistart" continues.
+    #: Which of the last two starts of "multistart" continues; for p = 1 that of those it leaves out where 1.
     _place = 0
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -106,7 +106,7 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
         raise ConfigError(f"rank={self.rank} exceeds {bound} of {' x '.join(map(str, shape))}: take at most {most}.")
 
     def another_start(self) -> Self | None:
-        """Return the second best start of "multistart", else a random one; None where the problem is convex."""
+        """Return another start of "multistart", else a random one; None where the problem is convex."""
         other: Self = clone(self)
         if self.init != "multistart":
             seed = self.random_state if isinstance(self.random_state, Integral) else 0
@@ -205,13 +205,13 @@ class SMR(_SparseMatrixRegression, TensorSelector):
         smoothing that approach p and zeta (continuation, also called graduated non-convexity); a random V, the same
         at every call whatever ``random_state``; and V = [I; 0]. Of more than two axes V stands for the factors of all
         axes but the first, and in place of singular vectors are those of a CP decomposition by alternating least
-        squares. After 10 iterations the two of the lowest objectives
-        continue, after 2 more the one of the lowest. These 44 iterations come before the first counted one:
-        ``max_iter`` and ``objective_path_`` count those of the chosen start. For p = 1 the second start, without
-        continuation, is iterated first and counted; the others' 42 iterations (the last two starts get 6 more) come
-        uncounted after its tenth. All iterations begin at an extrapolated V (Nesterov's method, restarted where J
-        would rise), so that fewer of them reach the same J. Where the rank is the largest, which bounds nothing,
-        the problem without a bound is solved instead; for p = 1 it is convex.
+        squares. For p < 1, after 10 iterations the two of the lowest objectives continue, after 2 more the one of the
+        lowest. These 44 iterations come before the first counted one: ``max_iter`` and ``objective_path_`` count those
+        of the chosen start. For p = 1 two starts are taken: the second, without continuation, is iterated first and
+        counted, and after its tenth iteration the first follows where its objective is lower after 6 and after 10
+        iterations, which are not counted. All iterations begin at an extrapolated V (Nesterov's method, restarted
+        where J would rise), so that fewer of them reach the same J. Where the rank is the largest, which bounds
+        nothing, the problem without a bound is solved instead; for p = 1 it is convex.
 
         "identity" is the paper's start V = [I; 0], D = 1, and "random" a random V a class, orthonormal where it has no
         more columns than rows, D = 1; both are followed by the paper's iterations. With ``alpha_scale="max"`` the 1 of

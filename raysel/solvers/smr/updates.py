@@ -10,7 +10,7 @@ objectives continue.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice, repeat, tee
+from itertools import chain, islice, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -149,11 +149,11 @@ _LS21_STEPS = 8
 # The continuation's iterations and its first and last smoothing, in squared units of the coefficients.
 _CONTINUATION_STEPS = 5
 _SMOOTHING = (1e-2, 1e-6)
-# Iterations of each start in the first round, after which two continue, and in the second, for p < 1 and for p = 1,
-# where ten of the first round count as the fit's own: 44 and 42 uncounted ones keep a fit of 50 within about twice the
-# time of one start. [I; 0] is the first to settle, so comparing sooner favours it (experiments/claims/smr-start).
-_FIRST_ROUND = 10
-_SECOND_ROUND, _SECOND_ROUND_CONVEX = 2, 6
+# Iterations of each start in the first round, after which two continue, and in the second. [I; 0] is the first to
+# settle, so comparing sooner favours it (experiments/claims/smr-start). For p = 1 there are two starts, and the second
+# ends at a glance where it is behind: 6 uncounted iterations, a quarter of a fit's (experiments/benchmarks/smr-speed).
+_FIRST_ROUND, _SECOND_ROUND = 10, 2
+_GLANCE = 6
 
 
 def unit_weight(data: LeastSquaresData, p: float) -> float:
@@ -183,18 +183,19 @@ def multistart_steps(
 ) -> Iterator[tuple[FloatArray, float]]:
     """Iterate `accelerated_steps` from the best of several starts.
 
-    Each start is iterated 10 times, the two of the lowest objectives 2 times more (6 for p = 1), and the one of the
-    lowest objective continues. The starts are factors of all modes but the first:
+    For p < 1 each start is iterated 10 times, the two of the lowest objectives 2 times more, and the one of the lowest
+    objective continues. The starts are factors of all modes but the first:
 
     - `leading_factors` of the solution without a bound on the rank for p = 1, for p < 1 with continuation;
     - those of the ridge solution, with continuation;
     - random ones, the same for all classes and at every call, at the penalty itself;
     - `unit_cells`, ``[I; 0]``, at the penalty itself.
 
-    For p = 1 the first is already at the penalty itself: its 10 iterations come first, and are followed by those
-    of the best start, so that J is low soon. Where the rank is `largest_rank` it bounds nothing, so that LS21 is solved
-    instead, which is convex for p = 1; for p < 1 from the ridge solution, with continuation and without, compared
-    likewise. No start depends on the unit of the data or on the order of the classes.
+    For p = 1 the first is already at the penalty itself: its 10 iterations come first, so that J is low soon. The
+    second follows if its J is lower after 6 and after 10 iterations, and the others are not tried; they are what
+    ``place`` 1 takes. Where the rank is `largest_rank` it bounds nothing, so that LS21 is solved instead, which is
+    convex for p = 1; for p < 1 from the ridge solution, with continuation and without, compared likewise. No start
+    depends on the unit of the data or on the order of the classes.
     """
     c = len(data.Y)
     endless, smooth = repeat(penalty), continuation(data, penalty)
@@ -221,8 +222,10 @@ def multistart_steps(
     leading = leading_factors(ls21, rank)
     if penalty.p < 1.0:
         return _best([accelerated_steps(samples, leading, flat, chain(smooth, endless)), *others], _SECOND_ROUND, place)
+    if place:
+        return _best(others[1:], _SECOND_ROUND, 0)
     first = accelerated_steps(samples, leading, _weights(samples, ls21, penalty), endless)
-    return _best([first, *others], _SECOND_ROUND_CONVEX, 1) if place else _opened_by(first, others)
+    return _opened_by(first, others[0])
 
 
 def _unbounded(data: LeastSquaresData, weights: FloatArray, penalty: Penalty) -> tuple[FloatArray, FloatArray]:
@@ -251,13 +254,21 @@ def with_objective(
 
 
 def _opened_by(
-    first: Iterator[tuple[FloatArray, float]], others: list[Iterator[tuple[FloatArray, float]]]
+    first: Iterator[tuple[FloatArray, float]], rival: Iterator[tuple[FloatArray, float]]
 ) -> Iterator[tuple[FloatArray, float]]:
-    """Yield the first start's iterations of the first round, then the best start's; J never rises."""
-    shown, first = tee(first)
-    yield from islice(shown, _FIRST_ROUND)
-    del shown  # or all that follows would be kept for it
-    yield from _best([first, *others], _SECOND_ROUND_CONVEX, 0)
+    """Yield the first start's iterations of the first round, then the better start's; J never rises."""
+    reached = []
+    for P, J in islice(first, _FIRST_ROUND):
+        reached.append(J)
+        yield P, J
+    before = 0
+    for n in (_GLANCE, _FIRST_ROUND):
+        J = next(islice(rival, n - before - 1, None))[1]
+        before = n
+        if _lowest([reached[n - 1], J], 1) == [0]:
+            yield from first
+            return
+    yield from rival
 
 
 def _best(

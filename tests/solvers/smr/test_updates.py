@@ -18,6 +18,7 @@ from raysel.numerics.reweighting import Penalty, l2p_weights
 from raysel.numerics.tensor_factors import tensor_samples, unit_cells
 from raysel.solvers.smr.updates import (
     _lowest,
+    _opened_by,
     accelerated_steps,
     alternating_steps,
     continuation,
@@ -174,11 +175,29 @@ def test_no_plain_start_is_better_after_the_first_round(p, seed):
     found = list(islice(multistart_steps(data, (5, 4), 2, penalty), 25))
     path = np.array([J for _, J in found])
     assert (np.diff(path) <= 1e-12 * path[1:]).all()
-    chosen = path[10 if p == 1.0 else 0]
-    assert chosen <= min(reached) * (1 + 1e-5)
+    if p < 1.0:  # for p = 1 they are not tried
+        assert path[0] <= min(reached) * (1 + 1e-5)
     for P, J in found[:3]:
         assert np.linalg.matrix_rank(P, tol=1e-8).max() <= 2
         assert pytest.approx(reference.objective(P, images / data.scale, y, *penalty), rel=1e-9) == J
+
+
+@pytest.mark.parametrize(
+    ("rival", "goes_on", "taken"),
+    [
+        ([9.0] * 5 + [4.0] * 4 + [0.5] * 9, "rival", 10),
+        ([9.0] * 5 + [4.0] * 4 + [1.5] * 9, "first", 10),
+        ([9.0] * 5 + [6.0] * 4 + [0.5] * 9, "first", 6),
+    ],
+)
+def test_for_p_1_the_second_start_goes_on_where_it_is_lower_at_a_glance_and_after_the_first_round(
+    rival, goes_on, taken
+):
+    paths = {"first": [*range(10, 0, -1), *[0.25] * 8], "rival": rival}
+    starts = {name: iter([((name, i), J) for i, J in enumerate(path)]) for name, path in paths.items()}
+    found = [P for P, _ in _opened_by(starts["first"], starts["rival"])]
+    assert found == [("first", i) for i in range(10)] + [(goes_on, i) for i in range(10, 18)]
+    assert len(list(starts["rival"])) == (0 if goes_on == "rival" else 18 - taken)
 
 
 @pytest.mark.parametrize("p", [1.0, 0.5])
