@@ -20,7 +20,7 @@ WIDEST = 2**12
 _CACHED = 2**18
 #: Number of differences of features that are held at once.
 _DIFFERENCES = 2**18
-#: Number of samples by which data that single precision rounds are told.
+#: Number of samples whose values are tested first for being exact in single precision.
 _FEW = 16
 
 

@@ -41,7 +41,7 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
     _targets: Callable[[LabelArray], tuple[Any, FloatArray]]
     _keep_linear: Callable[..., None]
 
-    #: Which of the last two starts of "multistart" continues; for p = 1 that of those it leaves out where 1.
+    #: 0: the best start of "multistart"; 1: another one, see `multistart_steps`.
     _place = 0
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
