@@ -277,22 +277,28 @@ def _number_of_texts(table: Any) -> int:
 
 
 def _parse(body: bytes, dialect: Dialect, decimal: str) -> Any:
+    # PyArrow tries one kind of values after the other, which takes most of the time of a table of many columns. Below a
+    # number with a decimal mark are such numbers, or text.
+    first = _rows([body[: body.find(b"\n") + 1]], dialect.delimiter)
+    cells = first[0][0][: dialect.n_columns] if first else []
+    numbers = [i for i, cell in enumerate(cells) if decimal in cell and _is_number(cell)]
+    try:
+        return _read(body, dialect, decimal, numbers)
+    except pa.ArrowInvalid:  # a cell is text, or a row has another number of cells, which one thread names
+        return _read(body, dialect, decimal, use_threads=False)
+
+
+def _read(body: bytes, dialect: Dialect, decimal: str, numbers: Sequence[int] = (), *, use_threads: bool = True) -> Any:
+    columns = [str(i) for i in range(dialect.n_columns)]
+    how = pa.csv.ReadOptions(column_names=columns, block_size=min(len(body) + 1, _BLOCK), use_threads=use_threads)
+    parse = pa.csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=b'"' in body)
     convert = pa.csv.ConvertOptions(
         strings_can_be_null=True,
         decimal_point=decimal,
         null_values=[*MISSING, " ", *(f" {text}" for text in MISSING)],
+        column_types={columns[i]: pa.float64() for i in numbers},
     )
-    parse = pa.csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=b'"' in body)
-
-    def read(*, use_threads: bool) -> Any:
-        columns = [str(i) for i in range(dialect.n_columns)]
-        how = pa.csv.ReadOptions(column_names=columns, block_size=min(len(body) + 1, _BLOCK), use_threads=use_threads)
-        return pa.csv.read_csv(pa.BufferReader(body), read_options=how, parse_options=parse, convert_options=convert)
-
-    try:
-        return read(use_threads=True)
-    except pa.ArrowInvalid:
-        return read(use_threads=False)  # names the row
+    return pa.csv.read_csv(pa.BufferReader(body), read_options=how, parse_options=parse, convert_options=convert)
 
 
 def _without_last_empty_rows(table: Any) -> tuple[Any, tuple[str, ...]]:
