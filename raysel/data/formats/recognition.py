@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -133,10 +134,11 @@ def names_time(name: str) -> bool:
     return any(words & _TIME for words in _words(name))
 
 
-def _words(name: str) -> list[set[str]]:
+@lru_cache(maxsize=2**16)
+def _words(name: str) -> tuple[frozenset[str], ...]:
     """Words of a name, and those behind its last full stop, in lower case and in the singular."""
     apart = _BETWEEN.sub("_", name).lower()
-    return [set(map(_singular, _WORD.findall(part))) for part in (apart, apart.rpartition(".")[2])]
+    return tuple(frozenset(map(_singular, _WORD.findall(part))) for part in (apart, apart.rpartition(".")[2]))
 
 
 def _singular(word: str) -> str:

@@ -149,7 +149,8 @@ def label_columns(part: Part) -> dict[int, LabelColumn]:
     by_class = np.argsort(part.codes, kind="stable")
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     drawn = drawn_rows(n_samples)
-    possible = part.scan(lambda block: _may_determine(block[drawn], part.codes[drawn], len(counts)))
+    remarkable = math.log(BY_CHANCE) - math.log(n_features) + log_arrangements(counts)
+    possible = part.scan(lambda block: _may_determine(block[drawn], part.codes[drawn], len(counts), remarkable))
     possible |= part.scan(lambda block: _is_constant_in_class(block, by_class, starts))
     related = {c: _relation(part, c, math.log(n_features)) for c in np.flatnonzero(possible).tolist()}
     relations = {column: relation for column, relation in related.items() if relation is not None}
@@ -232,13 +233,16 @@ def _judged(relation: LabelColumn, part: Part, few: FewValues, separable: bool) 
     return replace(relation, kind="separates" if relation.in_order else "determines")
 
 
-def _may_determine(block: FloatArray, codes: IntArray, n_classes: int) -> BoolArray:
-    """Mask of the columns of which every value has one class among these rows, and repeats or separates the classes."""
+def _may_determine(block: FloatArray, codes: IntArray, n_classes: int, remarkable: float) -> BoolArray:
+    """Mask of the columns of which every value has one class in these rows, if they separate the classes or have few.
+
+    Few are those of which the logarithm of the number of ways to give each a class is below ``remarkable``.
+    """
     order = np.argsort(block, axis=0)
     values, classes = np.take_along_axis(block, order, axis=0), codes[order]
     same, change = values[1:] == values[:-1], classes[1:] != classes[:-1]
-    pure = ~(same & change).any(axis=0)
-    possible: BoolArray = pure & (same.any(axis=0) | (change.sum(axis=0) < n_classes))
+    pure, n_values = ~(same & change).any(axis=0), 1 + (~same).sum(axis=0)
+    possible: BoolArray = pure & ((n_values * math.log(n_classes) < remarkable) | (change.sum(axis=0) < n_classes))
     return possible
 
 
