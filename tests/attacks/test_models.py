@@ -158,26 +158,26 @@ def test_a_forged_sparse_matrix_is_refused_under_the_name_that_skops_trusts(tmp_
     assert "scipy.sparse._matrix.spmatrix" in foreign_nodes(path.read_bytes(), trusted_types())
 
 
-def _random_state():
-    random = np.random.RandomState(0)
-    state = random.get_state(legacy=False)
-    random.set_state(state | {"state": state["state"] | {"pos": 10**9}})  # where it is read from
-    return random
-
-
-@pytest.mark.parametrize(
-    ("attribute", "value", "message"),
-    [
-        ("predict", "text", "`predict` of LinearSVM"),
-        ("random_state", _random_state(), "invalid state of a random number generator"),
-    ],
-)
-def test_a_changed_attribute_is_named(attribute, value, message, tmp_path):
+def test_a_changed_attribute_is_named(tmp_path):
     model = fuzzing.fitted("linear_svm")
-    setattr(model, attribute, value)
+    model.predict = "text"
     (tmp_path / "model.skops").write_bytes(skops.io.dumps(model))
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match="`predict` of LinearSVM"):
         load_model(tmp_path / "model.skops")
+
+
+def test_a_random_state_that_reads_outside_its_numbers_is_refused(tmp_path):
+    model = fuzzing.fitted("linear_svm").set_params(random_state=np.random.RandomState(0))
+
+    def forge(schema, _):
+        state = schema["content"]["content"]["random_state"]["content"]["content"]["state"]
+        state["content"]["pos"]["content"] = str(10**9)
+
+    path = tmp_path / "model.skops"
+    path.write_bytes(rewritten(skops.io.dumps(model), forge))
+    # Before version 2.5 NumPy takes any position; from then on reading fails.
+    with pytest.raises(DataError, match=r"invalid state of a random number generator|damaged \(ValueError\)"):
+        load_model(path)
 
 
 def _forge_tree(index, **changes):
