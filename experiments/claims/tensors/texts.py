@@ -256,5 +256,5 @@ def real_sentence(name: str, rows: pd.DataFrame) -> str:
 
 
 def listed(names: pd.Index) -> str:
-    """Names as a list in a sentence."""
-    return ", ".join(names) if len(names) else "none"
+    """Names as a list in a sentence that counts other methods."""
+    return ", ".join(names) if len(names) else "no other method"
