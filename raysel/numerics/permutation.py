@@ -250,7 +250,9 @@ def feature_p_values(observed: FloatArray, permuted: Sequence[FloatArray | None]
         T_jb = max(s_jb / c, t_jb / e),    t_jb = s_jb / sum_k s_kb,
 
     c and e the means of max_j s_jb and max_j t_jb over all b from 0 to B. As c and e do not depend on which of the
-    arrangements of labels is the true one, `MaxStatistic` is valid for T as it is for s.
+    arrangements of labels is the true one, `MaxStatistic` is valid for T as it is for s: if no feature has to do with
+    the labels. Where some do, a model may score others higher than with any permuted labels
+    (experiments/claims/error-control).
 
     `observed` is (d,), each of `permuted` (d,).
     """

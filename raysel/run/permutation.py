@@ -209,11 +209,16 @@ def permutation_test(
 
     The final model's feature scores are compared with those of the model fitted to all samples with permuted labels.
     ``p_value`` counts the permutations in which the same feature reaches its score; ``p_value_fwer`` those in which any
-    feature does, which controls the probability of one or more false features (maximum statistic [2]_). The scores of
-    filters are compared as they are, those of models both as they are and as shares of their sum, because their scale
-    differs between labels with and without information; see `raysel.numerics.permutation.feature_p_values`. The test
-    is of the score: a feature without information of its own that depends on one with information can get a score that
-    no permutation reaches, and features of a model that shares its weight among many may all remain undetected.
+    feature does, so that one or more features are named falsely with a probability of at most that level (maximum
+    statistic [2]_). The scores of filters are compared as they are, those of models both as they are and as shares of
+    their sum, because their scale differs between labels with and without information; see
+    `raysel.numerics.permutation.feature_p_values`.
+
+    The features' p values hold if no feature has to do with the labels. Where some do, those of a filter hold for the
+    features that are independent of them, and those of a model need not: its scores of other features can be higher
+    than with permuted labels, most with a weak penalty or a rare class. A feature that depends on one with information
+    can get a score that no permutation reaches, and features of a model that shares its weight among many may all
+    remain undetected.
 
     The permutations are kept in the folder ``permutation`` of the study's directory as they are computed; a repeated
     call computes the missing ones only. The p values are added to the study's exported ranking.

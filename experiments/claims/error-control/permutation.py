@@ -62,6 +62,22 @@ def unbalanced(seed: int) -> tuple[Dataset, np.ndarray]:
     return Dataset(X, np.repeat([0, 1], [26, 14]), Tensor((12,))), np.zeros(12, dtype=bool)
 
 
+def eight_classes(seed: int) -> tuple[Dataset, np.ndarray]:
+    """320 samples of 24 features in eight classes, whose means differ in four features."""
+    rng, y = np.random.default_rng([seed, 2]), np.arange(320) % 8
+    X = rng.normal(size=(320, 24))
+    X[:, :4] += rng.normal(size=(8, 4))[y]
+    return Dataset(X, y, Tensor((24,))), np.arange(24) < 4
+
+
+def rare_class(seed: int) -> tuple[Dataset, np.ndarray]:
+    """300 samples of 21 features, on four of which depends which 30 are in the second class."""
+    rng = np.random.default_rng([seed, 3])
+    X = rng.normal(size=(300, 21))
+    signal = X[:, :4].sum(axis=1) + rng.logistic(size=300)
+    return Dataset(X, (signal > np.sort(signal)[-31]).astype(int), Tensor((21,))), np.arange(21) < 4
+
+
 def folds_stay(study: Study, number: int, seed: int) -> Study:
     """The study with labels permuted while the folds stay at the samples: what `permuted_study` does not do."""
     rng = np.random.default_rng(derived_seed(seed, "permutation", number))
@@ -96,6 +112,11 @@ CASES = {
     "planted matrix, filter": Case(planted, {"name": "fisher_score"}, 20),
     "planted matrix, linear SVM": Case(planted, {"name": "linear_svm", "params": {"C": 0.01}}, 20),
     "planted matrix": Case(planted, SMR, 20),
+    "eight classes, filter": Case(eight_classes, {"name": "fisher_score"}, 60),
+    "eight classes, linear SVM of C 0.01": Case(eight_classes, {"name": "linear_svm", "params": {"C": 0.01}}, 60),
+    "eight classes, linear SVM of C 1": Case(eight_classes, {"name": "linear_svm", "params": {"C": 1.0}}, 60),
+    "rare class, filter": Case(rare_class, {"name": "fisher_score"}, 60),
+    "rare class, linear SVM": Case(rare_class, {"name": "linear_svm", "params": {"C": 0.3, "penalty": "l1"}}, 60),
 }
 
 
