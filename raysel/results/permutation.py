@@ -44,9 +44,9 @@ _MOST_NAMED = 10
 #: What the p values of the features of a model do not say; measured in experiments/claims/error-control.
 _OF_A_MODEL = (
     "They hold if no feature has to do with the labels. Where some do, a model of all features can give others a "
-    "higher score than with permuted labels, most with a weak penalty or a rare class, and they are then named falsely: "
-    "in 33 and 93 % of generated studies of a rare class and of eight classes. For a claim about single features test "
-    "those of a filter, such as fisher_score."
+    "higher score than with permuted labels, most with a weak penalty or a rare class, and they are then named "
+    "falsely: in 33 and 93 % of generated studies of a rare class and of eight classes. For a claim about single "
+    "features test those of a filter, such as fisher_score."
 )
 #: When what is exchanged is not exchangeable, and the mend.
 _NOT_EXCHANGEABLE = {
