@@ -325,6 +325,13 @@ def _metric(dataset: Dataset) -> Entry:
     counts = [] if dataset.is_multilabel else class_counts(dataset.y).values()
     if dataset.is_multilabel:
         value, why = "macro_f1", "mean over the labels of each label's F1, so that rare labels count as much"
+    elif max(counts) >= _UNBALANCED * min(counts) and len(counts) == 2 and dataset.layout.noun == "table":
+        # A linear SVM without class weights may predict the larger class only, and yet rank the samples well.
+        value = "roc_auc"
+        why = (
+            f"share of the pairs of a sample of each class that are ranked rightly, for they have {min(counts)} and "
+            f"{max(counts)} samples; chance is .5; or balanced_accuracy"
+        )
     elif max(counts) >= _UNBALANCED * min(counts):
         value = "balanced_accuracy"
         why = f"mean recall of the classes, for they have {min(counts)} to {max(counts)} samples; or accuracy"

@@ -102,12 +102,19 @@ def test_scaling_follows_the_ranges():
     assert scaling_entry(load_dataset("breast_cancer")).value == "zscore"
 
 
-@pytest.mark.parametrize(("sizes", "metric"), [((20, 20), "accuracy"), ((30, 10), "balanced_accuracy")])
-def test_unbalanced_classes_are_scored_by_their_mean_recall(sizes, metric):
-    X, y = np.random.default_rng(0).random((40, 3)), np.repeat([0, 1], sizes)
-    assert Entry("evaluation.metric", metric, evaluation_entries(data(X, y))[-1].comment) in evaluation_entries(
-        data(X, y)
-    )
+@pytest.mark.parametrize(
+    ("sizes", "layout", "metric"),
+    [
+        ((20, 20), None, "accuracy"),
+        ((30, 10), None, "roc_auc"),
+        ((30, 10), Tensor((2, 3)), "balanced_accuracy"),
+        ((22, 12, 6), None, "balanced_accuracy"),
+    ],
+)
+def test_the_metric_of_unbalanced_classes_is_no_better_for_predicting_the_largest(sizes, layout, metric):
+    X, y = np.random.default_rng(0).random((40, 6)), np.repeat(np.arange(len(sizes)), sizes)
+    entry = evaluation_entries(data(X, y, layout) if layout else data(X, y))[-1]
+    assert (entry.key, entry.value) == ("evaluation.metric", metric)
 
 
 names = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=12)

@@ -15,7 +15,6 @@ from matlab73 import savemat73
 from PIL import Image
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.feature_selection import SelectKBest, f_classif
-from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
@@ -192,14 +191,13 @@ def reference_scores(X: np.ndarray, y: np.ndarray, groups: np.ndarray | None, co
     else:
         classify = KNeighborsClassifier(config.evaluation.n_neighbors) if name == "knn" else LinearSVC(dual=False)
         steps += [("select", SelectKBest(f_classif)), ("classify", classify)]
-    score = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}[config.evaluation.metric]
     splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
     scores = []
     for train, test in splitter(config.cv.outer, shuffle=True, random_state=1).split(X, y, groups):
         inner = splitter(config.cv.inner, shuffle=True, random_state=1)
         splits = list(inner.split(X[train], y[train], None if groups is None else groups[train]))
         search = GridSearchCV(Pipeline(steps), grid, cv=splits, scoring=config.evaluation.metric)
-        scores.append(score(y[test], search.fit(X[train], y[train]).predict(X[test])))
+        scores.append(search.fit(X[train], y[train]).score(X[test], y[test]))
     return np.array(scores)
 
 
