@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,14 @@ from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.core.machine import BYTES_OF_A_NUMBER, check_data_bytes
 from raysel.core.printing import listed
-from raysel.data.formats.recognition import decoded, is_in_other_words, is_number, is_text
+from raysel.data.formats.recognition import (
+    decoded,
+    is_in_other_words,
+    is_number,
+    is_text,
+    reads_as_number,
+    texts_among_numbers,
+)
 
 #: Start of the name of a column without one, followed by its position: that of pandas.
 UNNAMED = "Unnamed: "
@@ -81,6 +89,12 @@ def _categories(column: Any, name: str, source: str) -> tuple[FloatArray, tuple[
     texts: list[str | None] = decoded(column).to_pylist()
     different = tuple(sorted({text for text in texts if text is not None}))
     n_present = sum(text is not None for text in texts)
+    if 2 * len(different) > n_present and (odd := texts_among_numbers(Counter(filter(None, texts)))):
+        n_odd = sum(text in odd for text in texts)
+        raise DataError(
+            f"{source}: column '{name}' holds numbers, but {listed(map(repr, odd), 5)} in {n_odd} of {len(texts)} "
+            "cells: correct such cells, or leave them empty; or leave the column out by drop."
+        )
     if 2 * len(different) > n_present:
         raise DataError(
             f"{source}: column '{name}' holds {len(different)} different texts in {n_present} cells, too many for "
@@ -140,15 +154,6 @@ def _not_numeric(table: Any, positions: Sequence[int], source: str, y: LabelArra
         f"name the column by label if it holds the classes, leave it out by drop, or let a study encode it, by "
         f"dataset.prepare: [encode].{others}"
     )
-
-
-def reads_as_number(value: object) -> bool:
-    """Return whether Python reads a value as a number."""
-    try:
-        float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _without_values(X: FloatArray, names: Sequence[str], source: str) -> DataError:

@@ -15,9 +15,8 @@ from raysel.core.errors import DataError
 from raysel.core.machine import check_data_bytes
 from raysel.core.printing import listed
 from raysel.data.formats.array_files import ARRAY_SUFFIXES, open_arrays
-from raysel.data.formats.columns import reads_as_number
 from raysel.data.formats.files import ReadOptions, as_labels, reading
-from raysel.data.formats.recognition import has_label_name
+from raysel.data.formats.recognition import has_label_name, reads_as_number
 
 _TEXT = (".csv", ".tsv", ".txt", ".dat")
 _DELIMITERS = ",;\t"

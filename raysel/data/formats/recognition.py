@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -150,6 +150,8 @@ def _singular(word: str) -> str:
 _MOST_NUMBERS = 20
 #: Fewest samples, most texts a class, and least share of each class that they tell, where text is the label in words.
 _FEWEST_SAMPLES, _TEXTS_OF_CLASS, _SHARE = 20, 3, 0.95
+#: Largest share of the cells that are text by mistake in a column of numbers.
+_FEW_TEXTS = 0.1
 #: A column whose first values are this many different fractions is a measurement.
 _FIRST_ROWS = 256
 
@@ -164,6 +166,21 @@ def is_number(kind: Any) -> bool:
     """Return whether values of a type are numbers."""
     types = pa.types
     return any(test(kind) for test in (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal))
+
+
+def reads_as_number(value: object) -> bool:
+    """Return whether Python reads a value as a number."""
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def texts_among_numbers(counts: Mapping[str, int]) -> list[str]:
+    """Return the texts that are no numbers, where nearly all cells are; `counts` has the number of cells of each."""
+    others = [text for text in counts if not reads_as_number(text.replace(",", "."))]
+    return others if sum(counts[text] for text in others) <= _FEW_TEXTS * sum(counts.values()) else []
 
 
 def decoded(column: Any) -> Any:

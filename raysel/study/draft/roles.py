@@ -30,6 +30,7 @@ from raysel.data.formats.recognition import (
     names_time,
     rank_of_label_name,
     taken_names,
+    texts_among_numbers,
 )
 from raysel.data.formats.table_contents import labelled_rows
 from raysel.data.targets import looks_like_quantity
@@ -55,10 +56,13 @@ _TIME = (
     "by time and set cv.blocks, or forward folds (cv.blocks.forward)"
 )
 _LABEL = "the label in other words, which is no feature and not to be encoded"
+_ODD = "a column of numbers with cells that are none is no feature; correct or empty these to use it"
 _BARE = "text that begins with a number is not a feature; leave numbers only in the cells to use it"
 _FILL = (
     "too many cells are empty to be filled; take the column out of drop to have dataset.prepare fill them all the same"
 )
+#: More different numbers than these, stored as text, are no categories.
+_FEW_NUMBERS = 10
 #: Largest share of empty cells of a feature, and most different texts of one, each in two rows on average.
 _MOST_EMPTY, _MOST_TEXTS = 0.4, 50
 #: Fewest different values of a column that is a group and no property of the sample such as its sex.
@@ -113,7 +117,7 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
             circumstances.append(name)
     doubts += [f"drop: {listed(columns)}: {mend}." for mend, columns in mends.items()]
     if circumstances:
-        which = "is a feature" if len(circumstances) == 1 else "are features"
+        which = "is taken for a feature" if len(circumstances) == 1 else "are taken for features"
         doubts.append(f"drop: {listed(circumstances)} {which}; list in drop what only numbers the measurements.")
         if batches := [name for name in circumstances if names_batch(name)]:
             doubts.append(
@@ -207,6 +211,10 @@ def _why_no_category(name: str, column: Any, n_missing: int, y: LabelArray | Non
     if y is not None and n_texts < n_present and is_in_other_words(values, y[present.to_numpy()]):
         return "the label in other words", _LABEL
     few = 1 < n_texts <= min(_MOST_TEXTS, n_present // 2)
+    counted = {cell["values"]: cell["counts"] for cell in decoded(column).value_counts().to_pylist() if cell["values"]}
+    if (odd := texts_among_numbers(counted)) and n_texts - len(odd) > _FEW_NUMBERS:
+        n_odd = sum(counted[text] for text in odd)
+        return f"numbers, but {listed(map(repr, odd))} in {n_odd} of {len(column)} cells", _ODD
     found = f"text, {n_texts} different values"
     if n_missing > _MOST_EMPTY * len(column):
         found, mend = _empty_cells(n_missing, len(column)), _FILL

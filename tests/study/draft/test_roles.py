@@ -48,6 +48,7 @@ SHUFFLED = np.random.default_rng(1)
         ("day", pd.date_range("2024-01-01", periods=N), "dates or times", True),
         ("position", [[1.0, 2.0]] * N, "several values a cell", True),
         ("share", [f"{i} %" for i in range(N)], "text, e.g. '0 %'", True),
+        ("weight", [*map(str, range(40, 38 + N)), "?kg", "<5"], "numbers, but '?kg', '<5' in 2 of 60 cells", True),
     ],
 )
 def test_a_column_that_is_no_feature_is_left_out_with_a_doubt_if_it_could_be_one(column, values, reason, is_doubtful):
@@ -67,7 +68,8 @@ def test_columns_of_one_defect_share_a_doubt():
 
 def test_columns_that_a_study_can_prepare_are_features():
     gap, text = [np.nan, *range(20, 19 + N)], SHUFFLED.permutation(["m", "f", None] * (N // 3))
-    assert roles(age=gap, sex=["m", "f"] * (N // 2), smoker=text) == Roles("y")
+    grade = [*"1234" * (N // 4 - 1), *"123X"]  # few numbers may be codes
+    assert roles(age=gap, sex=["m", "f"] * (N // 2), smoker=text, grade=grade) == Roles("y")
 
 
 def test_rows_without_a_label_are_left_out_and_the_other_columns_judged_without_them():
@@ -81,7 +83,7 @@ def test_rows_without_a_label_are_left_out_and_the_other_columns_judged_without_
 def test_columns_that_number_the_measurements_remain_features_with_a_doubt():
     result = roles(trial=np.arange(N) % 10, session=np.arange(N) // 30, brain=np.arange(N) % 7)
     assert not result.drop
-    assert [doubt for doubt in result.doubts if "trial, session are features" in doubt]
+    assert [doubt for doubt in result.doubts if "trial, session are taken for features" in doubt]
     assert [doubt for doubt in result.doubts if doubt.startswith("groups or confounds: session")]
     assert not [doubt for doubt in result.doubts if "brain" in doubt]
 

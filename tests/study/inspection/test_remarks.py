@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_leaks import NEARLY, REMARKED, subjects, table, with_columns
 from sklearn.datasets import load_digits
 
+from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset, join_tasks
 from raysel.data.layouts import Matrix, Tensor
 from raysel.data.loading import load_dataset
@@ -154,6 +156,16 @@ def test_columns_are_named_with_their_remedies():
     assert the(in_class, "one value in each class").startswith("Column 'super'")
     kept = data_remarks(with_columns(wine, {"s": subjects(WINE.y, 30)}))
     assert "dataset.keep" in the(kept, "Column 's' determines the label")
+
+
+def test_a_column_of_numbers_that_a_few_cells_make_text_is_named_with_them():
+    weights = [*map(str, range(19))] * 3 + ["?kg", "<5", None]
+    frame = pd.DataFrame({"weight": weights, "town": [*"abcd"] * 15, "y": np.arange(60) % 2})
+    remark = the(data_remarks(Dataset.from_frame(frame, "y", unprepared=True)), "is read as text")
+    assert remark.startswith("Column 'weight' is read as text of 21 values because of '<5', '?kg' in 2 of 60 cells")
+    frame["weight"] = [*map(str, range(58)), "?kg", "<5"]
+    with pytest.raises(DataError, match=r"'weight' holds numbers, but '\?kg', '<5' in 2 of 60 cells: correct"):
+        Dataset.from_frame(frame, "y", unprepared=True)
 
 
 def test_pixels_of_two_digits_are_neither_subjects_nor_in_the_order_of_the_file():
