@@ -69,8 +69,7 @@ DIFFERENCES = """## What differs from the papers
 - "As printed" iterates SMR above alpha_max too, where the zero solution is the optimum.
 - "SMR as raysel sets it" compared four starts when these rows were computed. Since then it compares two, whose
   objective is within 1 % of theirs in 95 of 96 fits ([smr-speed](benchmarks/smr-speed/README.md)); "as printed" has
-  one. SMR in [tensors](claims/tensors/README.md), [rivals-accuracy](claims/rivals-accuracy/README.md) and ASHA's
-  comparison in [adaptive-search](claims/adaptive-search/README.md) compared four starts too.
+  one.
 - "The best other" is chosen by inner scores, a data set at a time, not by test scores.
 - MTDA's printed form stays in the range of the total scatter; the literal one, d' = 300, has a row of its own.
 - Chance is the better of two guesses that read no feature: the most frequent class, and labels drawn by their shares.

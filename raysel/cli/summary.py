@@ -77,7 +77,7 @@ def _lines(result: StudyResult, *, verbose: bool) -> Iterator[tuple[str, str]]:
         lines |= {
             "overlap": texts.overlap(facts),
             "model": texts.model_sentence(facts),
-            "optimism": texts.optimism_sentence(facts).removeprefix("Optimism: ").removesuffix("."),
+            "scores": texts.optimism_sentence(facts).removeprefix("Scores: ").removesuffix("."),
             "fits": texts.convergence(facts),
             "trials": "; ".join(texts.trial_sentences(facts)),
             "consensus": agreement.consensus if agreement else "",

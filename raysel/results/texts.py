@@ -230,7 +230,7 @@ def optimism_rows(facts: Facts) -> list[tuple[str, str, str]]:
 def optimism_sentence(facts: Facts) -> str:
     """Return resubstitution, best inner and honest score as one sentence."""
     parts = ", ".join(f"{name} {value}" for name, value, _ in optimism_rows(facts))
-    return f"Optimism: {parts} (mean {spaced(facts.metric)} over {len(facts.outer)} outer folds)."
+    return f"Scores: {parts} (mean {spaced(facts.metric)} over {len(facts.outer)} outer folds)."
 
 
 # --- references --------------------------------------------------------------------------------
@@ -452,6 +452,10 @@ def overlap(facts: Facts) -> str:
     return f"{of} {facts.agreement.overlap}" if facts.agreement else ""
 
 
+#: Share of the features from which on a selection of them says nothing.
+_NEARLY_ALL = 0.9
+
+
 def noise_level(facts: Facts) -> str:
     """Compare the stability with what noise gives in its place; empty where it is undefined."""
     agreement = facts.agreement
@@ -459,6 +463,11 @@ def noise_level(facts: Facts) -> str:
         return "the halves of a pair share no sample, so that noise gives 0 in the mean"
     if agreement is None or agreement.stability.reason:
         return ""
+    if agreement.top.n >= _NEARLY_ALL * facts.n_features:
+        return (
+            f"{agreement.top.n} of {facts.n_features} features are hardly a selection: read the stability at smaller "
+            "numbers"
+        )
     noise, recorded = agreement.noise, agreement.permutations
     if recorded is None:
         return "the level of noise was not recorded, because an earlier version of raysel ran the study"

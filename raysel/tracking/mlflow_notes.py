@@ -193,8 +193,8 @@ def experiment_note(
         f"**What to sort by.** `{val}`, the validation score of a configuration: the mean over the outer folds of its "
         "score on their inner folds. The top row is not always the model: each outer fold, and the final fold for the "
         "model, chooses its winner on its own inner folds, with ties to fewer features and simpler configurations. The "
-        f"best `{val}` of many is too high an estimate for new samples: for these read `{test}` of the run of kind "
-        "`study`."
+        f"best `{val}` is no estimate for new samples, being the best of many, and of smaller training sets: for these "
+        f"read `{test}` of the run of kind `study`."
     )
     return f"{last}\n\n{asks}\n\n{nested}\n\n{order}"
 

@@ -100,6 +100,10 @@ def test_a_study_of_noise_says_so_and_one_of_digits_does_not(finished, tmp_path,
         told = " ".join(answer_sentences(result))
         for text in (texts.short_stability(result.facts), markdown(result.facts), told):
             assert sentence in text
+    facts = noise.facts
+    all_selected = texts.short_stability(dataclasses.replace(facts, n_features=facts.agreement.top.n))
+    assert "features are hardly a selection" in all_selected
+    assert "level of noise" not in all_selected
 
 
 def test_the_overlap_is_of_all_pairs_of_outer_folds(finished, lists):

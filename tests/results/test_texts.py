@@ -192,7 +192,7 @@ def test_references_without_a_score_are_named(at_eight):
 def test_optimism_and_curve_are_means_over_the_outer_folds(at_eight):
     assert at_eight.optimism == pytest.approx({"training": 1.0, "inner": 0.96, "test": 0.92})
     sentence = texts.optimism_sentence(at_eight.facts)
-    assert sentence.startswith("Optimism: training 1.000, best inner 0.960, test 0.920 (mean")
+    assert sentence.startswith("Scores: training 1.000, best inner 0.960, test 0.920 (mean")
     curves = at_eight.score_curves()
     inner = np.mean([refit.inner_curve for refit in at_eight.outer], axis=0)
     for name, values in (

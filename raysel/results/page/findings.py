@@ -68,7 +68,8 @@ def optimism(result: StudyResult) -> Section:
     rows = texts.optimism_rows(result.facts)
     caption = (
         f"Mean {texts.spaced(result.metric)} of the winners of {len(result.outer)} outer folds. Only the test "
-        "score tells what to expect for new samples; training and validation scores are usually too high."
+        "score tells what to expect for new samples: the training score is of samples that the fit has seen, the best "
+        "inner score the best of many, and of smaller training sets."
     )
     blocks: list[Block] = [Table(caption, ["score", "mean", "measured"], rows, (0, 2), (len(rows) - 1,))]
     return Section("optimism", "Training, validation and test score", blocks)
