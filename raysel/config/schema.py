@@ -345,7 +345,7 @@ class CVConfig(_Section):
     of two or more repeats, which tests all other samples."""
     groups: str | None = None
     """Array or column of the data file with a group for each sample; groups stay whole in all folds. Or
-    `equal samples`: those of one file that are equal in all features are a group."""
+    `equal samples`: those of one file that are equal in all features are a group, of each task by itself."""
     blocks: BlocksConfig = BlocksConfig()
     """Folds of whole blocks of consecutive rows, or forward in the file, in place of folds of single samples."""
     plan: str | None = None

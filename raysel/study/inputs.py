@@ -208,7 +208,10 @@ def load_data(config: StudyConfig, own: Dataset | None = None) -> Dataset:
             )
         dataset = _load(source, None if equal else groups)
         return grouped_by_values(dataset) if equal else dataset
-    tasks = {task.name: _load(task, groups) for task in source.tasks}
+    if groups == EQUAL_SAMPLES:
+        tasks = {task.name: grouped_by_values(_load(task, None)) for task in source.tasks}
+    else:
+        tasks = {task.name: _load(task, groups) for task in source.tasks}
     return join_tasks(tasks, " + ".join(tasks))
 
 

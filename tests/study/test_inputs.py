@@ -187,6 +187,13 @@ def test_equal_samples_are_groups_as_those_of_a_file_are(tmp_path, digits):
     files = prepare_study(raw_config(tmp_path / "data.npz", cv=cv))
     assert np.array_equal(ours.dataset.groups, files.dataset.groups)
     assert ours.plan.to_json() == files.plan.to_json()
+    raw = raw_config(tmp_path / "data.npz", cv=cv, solver={"name": "mtda"}, evaluation={"estimator": "native"})
+    raw["dataset"] = {"tasks": [{"name": name, "path": str(tmp_path / "data.npz")} for name in ("a", "b")]}
+    groups = prepare_study(raw).dataset.groups
+    one, other = np.split(np.unique(groups, return_inverse=True)[1], 2)
+    for task in (one, other):
+        assert np.array_equal(task[:, None] == task, files.dataset.groups[:, None] == files.dataset.groups)
+    assert not set(one) & set(other)
 
 
 def test_a_data_set_is_taken_and_the_callers_array_stays_his(digits):
