@@ -93,7 +93,7 @@ class ComparisonFigure(Display):
 
     @property
     def title(self) -> str:
-        return short(self.name, 45)
+        return self.name
 
     @property
     def caption(self) -> str:

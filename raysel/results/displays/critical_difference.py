@@ -12,7 +12,7 @@ from matplotlib.textpath import TextPath
 from scipy.optimize import linprog
 
 from raysel.core.arrays import FloatArray
-from raysel.core.printing import short, short_middle
+from raysel.core.printing import short_middle
 from raysel.results.displays.display import Display
 
 _WIDTH = 5.6  # inches, as all sizes here
@@ -46,7 +46,7 @@ class RankDiagram(Display):
 
     @property
     def title(self) -> str:
-        return short(self.name, 45)
+        return self.name
 
     @property
     def caption(self) -> str:

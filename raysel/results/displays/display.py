@@ -12,7 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
 import pandas as pd
 from matplotlib import font_manager, ft2font, rc_context, rcParams
 from matplotlib.axes import Axes
@@ -25,8 +24,9 @@ from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays.drawing import SMALL, WARNING, WIDTH
 from raysel.results.numbers import StudyNumbers
 
-_TITLE, _LINE = 0.34, 0.17  # inches of a title and of a line below it
+_TITLE, _TITLE_LINE, _LINE = 0.34, 0.24, 0.17  # inches of a title, of each further line of it and of a line below it
 _TITLE_LETTERS, _LETTERS = 7.8, 14.2  # letters per inch of a title of 13 points, and of other text
+_LONGEST_TITLE = 240  # letters
 _GAP = 0.1
 _DRAWING: Any = {
     "font.size": 9.0,
@@ -125,15 +125,16 @@ class Display(ABC):
         rows = list(_rows(self.panels))
         width = max(WIDTH, *(sum(panel.size[0] for panel in row) + _GAP for row in rows))
         heights = [max(panel.size[1] for panel in row) + _TITLE * (len(self.panels) > 1) for row in rows]
+        title = textwrap.wrap(short(self.title, _LONGEST_TITLE), int(width * _TITLE_LETTERS))
         letters = int(width * _LETTERS)
         lines = [(line, "0.25") for line in textwrap.wrap(self.caption, letters)]
         lines += [(line, WARNING) for remark in self.remarks for line in textwrap.wrap(remark, letters)]
-        head = 0.2 + _TITLE + _LINE * len(lines)
+        head = 0.2 + _TITLE + _TITLE_LINE * (len(title) - 1) + _LINE * len(lines)
         figure = Figure(figsize=(width, sum(heights) + head), layout="constrained")
         top, *areas = figure.subfigures(len(rows) + 1, 1, squeeze=False, height_ratios=[head, *heights])[:, 0]
         for row, area in zip(rows, areas, strict=True):
             self._draw_row(row, area, width)
-        _write_head(top, (width, head), self.title, lines)
+        _write_head(top, (width, head), title, lines)
         return figure
 
     def _draw_row(self, row: Sequence[Display], area: SubFigure, width: float) -> None:
@@ -196,7 +197,7 @@ class StudyDisplay(Display):
 
     @property
     def title(self) -> str:
-        return f"{short(self.name, 36)}: {self.what}"
+        return f"{short(self.name, 100)}: {self.what}"
 
     @classmethod
     @abstractmethod
@@ -234,15 +235,17 @@ def _rows(panels: Sequence[Display]) -> Iterator[Sequence[Display]]:
         i += n
 
 
-def _write_head(area: SubFigure, size: tuple[float, float], title: str, lines: Sequence[tuple[str, str]]) -> None:
+def _write_head(
+    area: SubFigure, size: tuple[float, float], title: Sequence[str], lines: Sequence[tuple[str, str]]
+) -> None:
     width, height = size
-    shown = short(title, int(width * _TITLE_LETTERS * 13 / 10))
-    points = float(np.clip(13 * width * _TITLE_LETTERS / max(len(shown), 1), 10, 13))
-    left = 0.12 / width
-    area.text(left, 1 - 0.1 / height, shown, fontsize=points, fontweight="bold", va="top", parse_math=False)
+    left, top = 0.12 / width, 0.1
+    for i, line in enumerate(title):
+        y = 1 - (top + _TITLE_LINE * i) / height
+        area.text(left, y, line, fontsize=13, fontweight="bold", va="top", parse_math=False)
+    top += _TITLE + _TITLE_LINE * (len(title) - 1)
     for i, (line, colour) in enumerate(lines):
-        y = 1 - (0.1 + _TITLE + _LINE * i) / height
-        area.text(left, y, line, fontsize=9, color=colour, va="top", parse_math=False)
+        area.text(left, 1 - (top + _LINE * i) / height, line, fontsize=9, color=colour, va="top", parse_math=False)
 
 
 def write_figure(figure: Figure, path: str | Path) -> Path:

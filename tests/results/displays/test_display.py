@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from drawn import is_on_page
 from matplotlib.figure import Figure
 from no_warnings import no_warnings
 
@@ -52,6 +53,16 @@ def test_the_same_figure_has_the_same_bytes_and_its_text_is_text(tmp_path):
     words = " ".join("".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text"))
     assert "predicted class" in words  # text, not outlines
     assert "study: confusion of the classes" in words
+
+
+def test_a_long_title_is_whole_on_several_lines_above_the_caption():
+    shown = Confusion("breast-cancer-wisconsin-linear_svm", np.array([[9, 1], [2, 8]]), ["one", "two"], 3)
+    figure = shown.headed_figure()
+    assert is_on_page(figure)
+    head = figure.subfigs[0].texts
+    first, second, caption = (text.get_window_extent() for text in head[:3])
+    assert " ".join(text.get_text() for text in head[:2]) == shown.title
+    assert first.y0 > second.y1 > second.y0 > caption.y1
 
 
 @no_warnings
