@@ -122,7 +122,7 @@ class ScoreCurve(StudyDisplay):
         below = self._draw_references(ax, x)
         drawing.clean_axes(ax, "y")
         drawing.set_ticks(ax, self.n_features)
-        ax.set_xlabel("N, number of best features that the classifier is given")
+        ax.set_xlabel("N, number of best features that the estimator is given")
         ax.set_ylabel(self.metric, parse_math=False)
         if below:
             low, high = ax.get_ylim()
