@@ -23,7 +23,7 @@ from raysel.results.displays import drawing
 from raysel.results.displays.display import StudyDisplay
 from raysel.results.numbers import StudyNumbers
 
-#: Classes, or labels, that are drawn at most: those with the most samples.
+#: Classes, or labels, that are drawn at most: those with the most samples, of equally many the first.
 _MOST_CLASSES = 6
 _COLOURS = (drawing.BLUE, drawing.OUTLINE, drawing.GREEN, drawing.PINK, drawing.SKY, "0.35")
 _BINS = 10
@@ -127,8 +127,8 @@ class _ClassCurves(StudyDisplay):
             what = f"{self.shows} of the {kind} {name}, the positive one"
         else:
             what = f"{self.shows} of each {kind} {'' if self.has_labels else 'against the rest '}".rstrip()
-        drawn = len(self.samples)
-        left_out = "" if drawn == self.n_classes else f" Drawn are {drawn} of {self.n_classes}, with the most samples."
+        drawn, of = len(self.samples), self.n_classes
+        left_out = "" if drawn == of else f" Drawn are {drawn} of {of}; no other has more samples."
         n_folds = len(next(iter(self.samples.values())))
         thin = "thin lines are the folds, bold ones" if self.draws_folds else "the lines are of"
         return (
