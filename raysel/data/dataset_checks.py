@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError
+from raysel.core.printing import quoted
 from raysel.data.layouts import SEPARATOR, Layout
 from raysel.data.stored_samples import StoredSamples
 from raysel.data.targets import QUANTITIES, check_quantities, checked_labels, checked_target
@@ -27,15 +28,16 @@ def validated_parts(
     label_names: Sequence[str],
     categories: Mapping[str, Sequence[str]],
     unprepared: bool,
+    label: str | None = None,
     notes: Sequence[str] = (),
     target: str | None = None,
     **_: Any,
 ) -> dict[str, Any]:
     """Check the parts of a data set against each other, and convert them."""
-    where = f"data set '{name}'"
+    where, what = f"data set '{name}'", "y" if label is None else f"the label {quoted(label)}"
     X = X if isinstance(X, StoredSamples | TaskBlocks) else _checked_features(np.asarray(X), where)
     names = tuple(map(str, feature_names)) or tuple(layout.default_names())
-    y, kind, note = checked_target(np.asarray(y), target, where)
+    y, kind, note = checked_target(np.asarray(y), target, where, what)
     groups = None if groups is None else checked_labels(np.asarray(groups), f"{where}: groups")
     if layout.n_features != X.shape[1]:
         raise DataError(
@@ -51,9 +53,9 @@ def validated_parts(
     if groups is not None and groups.ndim != 1:
         raise DataError(f"{where}: groups has shape {groups.shape}; give one value for each sample.")
     if kind == QUANTITIES:
-        check_quantities(y, where)
+        check_quantities(y, where, what)
     else:
-        _check_classes(y, where)
+        _check_classes(y, where, what)
     if isinstance(X, TaskBlocks) != layout.is_multitask:
         raise DataError(
             f"{where}: X is of type {type(X).__name__} and the layout is {layout!r}; the layout Tasks "
@@ -111,11 +113,11 @@ def _checked_label_names(names: Sequence[str], y: LabelArray, where: str) -> tup
     return labels
 
 
-def _check_classes(y: LabelArray, where: str) -> None:
+def _check_classes(y: LabelArray, where: str, what: str) -> None:
     if y.ndim == 1:
         classes = np.unique(y)
         if len(classes) < 2:
-            raise DataError(f"{where}: y holds one class only ({classes[0]!s}); at least two are needed.")
+            raise DataError(f"{where}: {what} holds one class only ({classes[0]!s}); at least two are needed.")
         return
     if y.ndim != 2 or y.shape[1] < 2 or not np.isin(y, (0, 1)).all():
         raise DataError(

@@ -18,7 +18,7 @@ TASKS_OF_KEY = {"regression": QUANTITIES, "classification": CLASSES}
 _MOST_CLASSES, _SINGLE = 10, 0.25
 
 
-def checked_target(y: LabelArray, target: str | None, where: str) -> tuple[LabelArray, str, str | None]:
+def checked_target(y: LabelArray, target: str | None, where: str, what: str) -> tuple[LabelArray, str, str | None]:
     """Convert y to what its kind stores, find the kind if it is not given, and say so where it may surprise."""
     if target not in (None, *TARGETS):
         raise DataError(f"{where}: target={target!r} must be {CLASSES}, {LABELS} or {QUANTITIES}.")
@@ -26,11 +26,11 @@ def checked_target(y: LabelArray, target: str | None, where: str) -> tuple[Label
         note = None
         if target is None and y.ndim == 1 and (y == np.round(y)).all():
             note = (
-                f"y holds {len(np.unique(y))} different whole numbers and is predicted as a quantity; for classes set "
-                "dataset.task: classification"
+                f"{what} holds {len(np.unique(y))} different whole numbers and is predicted as a quantity; for classes "
+                "set dataset.task: classification"
             )
-        return _quantities(y, where), QUANTITIES, note
-    labels = _as_indicator(checked_labels(y, f"{where}: y"))
+        return _quantities(y, f"{where}: {what}"), QUANTITIES, note
+    labels = _as_indicator(checked_labels(y, f"{where}: {what}"))
     return labels, LABELS if labels.ndim == 2 else CLASSES, None
 
 
@@ -49,10 +49,10 @@ def looks_like_quantity(y: LabelArray) -> bool:
     return len(values) > _MOST_CLASSES and bool(hardly_repeat)
 
 
-def _quantities(y: LabelArray, where: str) -> FloatArray:
+def _quantities(y: LabelArray, what: str) -> FloatArray:
     if y.dtype.kind not in "biuf":
         raise DataError(
-            f"{where}: y holds {y.ravel()[0]!s}, which is no number, and regression predicts numbers: name another "
+            f"{what} holds {y.ravel()[0]!s}, which is no number, and regression predicts numbers: name another "
             "column by label, or leave dataset.task out for classes."
         )
     if y.ndim == 2 and y.shape[1] == 1:
@@ -60,16 +60,16 @@ def _quantities(y: LabelArray, where: str) -> FloatArray:
     return read_only(np.ascontiguousarray(y, dtype=np.float64), y)
 
 
-def check_quantities(y: FloatArray, where: str) -> None:
+def check_quantities(y: FloatArray, where: str, what: str) -> None:
     """Check that quantities are finite and vary. `y` is (n_samples,) or (n_samples, n_quantities)."""
     if y.ndim not in (1, 2) or not y.size:
         raise DataError(f"{where}: y has shape {y.shape}; give one number, or one of each quantity, for each sample.")
     if not np.isfinite(y).all():
         row = int(np.argwhere(~np.isfinite(y))[0][0])
-        raise DataError(f"{where}: y is NaN or infinite in row {row} (counted from 0); leave such samples out.")
+        raise DataError(f"{where}: {what} is NaN or infinite in row {row} (counted from 0); leave such samples out.")
     constant = np.flatnonzero(np.ptp(y.reshape(len(y), -1), axis=0) == 0)
     if constant.size:
-        which = "y" if y.ndim == 1 else f"quantity number {constant[0]} of y"
+        which = what if y.ndim == 1 else f"quantity number {constant[0]} of y"
         raise DataError(f"{where}: {which} has one value only; a quantity that does not vary cannot be predicted.")
 
 
