@@ -49,6 +49,8 @@ def print_comparison(comparison: ComparisonResult, out: Console) -> None:
     """Print the tables of a comparison with their footnotes, and how they are to be read."""
     text = comparison_text(comparison)
     out.print(text.title, markup=False, style="bold")
+    if text.answer:
+        _print_lines(text.answer, out)
     for table in text.tables:
         out.print()
         print_table(table, out)

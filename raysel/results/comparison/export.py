@@ -112,7 +112,8 @@ def page_of_comparison(comparison: ComparisonResult) -> Page:
     """Return the contents of the report: the scores first, then every other table, a figure and how to read them."""
     text = comparison_text(comparison)
     first, *others = text.tables
-    blocks: list[Block] = [_table(first, "scores.csv", score_table(comparison)), Text(text.notes, "note")]
+    scores = _table(first, "scores.csv", score_table(comparison))
+    blocks: list[Block] = [Text(text.answer, "answer"), scores, Text(text.notes, "note")]
     if comparison.studies:
         from raysel.results.displays.comparison import ComparisonFigure  # noqa: PLC0415 - loads matplotlib
         from raysel.results.page.pictures import picture  # noqa: PLC0415

@@ -23,6 +23,7 @@ from raysel.results.result import StudyResult
 from raysel.results.texts import number_range
 
 TESTS = ("plain", "corrected")
+_LEVEL = 0.05  # of the tests, after Holm's correction
 
 
 @dataclass(frozen=True)
@@ -168,6 +169,15 @@ class Pair:
     def test(self) -> TTest | None:
         """The main test; None if there is no test."""
         return self.tests[self.main]
+
+    @property
+    def verdict(self) -> str:
+        """How the member compares by the main p value: ``better``, ``worse``, ``not distinguishable`` or ``equal``."""
+        if self.test is None and not self.compared.differences.any():
+            return "equal"
+        if self.test is None or self.p[self.main] >= _LEVEL:
+            return "not distinguishable"
+        return "better" if self.compared.mean > 0 else "worse"
 
     @property
     def tests(self) -> dict[str, TTest | None]:

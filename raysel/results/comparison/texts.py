@@ -22,13 +22,15 @@ class ComparisonText:
     """Tables and sentences of a comparison."""
 
     title: str
+    #: A sentence on each member's difference to the reference.
+    answer: list[str]
     tables: list[TextTable]
     notes: list[str]
     remarks: list[str]
 
     def markdown(self) -> str:
         """Return the text in Markdown."""
-        parts = [f"# {in_markdown(self.title)}"]
+        parts = [f"# {in_markdown(self.title)}", "  \n".join(map(in_markdown, self.answer))]
         for table in self.tables:
             parts.append(table.markdown())
             if table is self.tables[0] and self.notes:
@@ -74,7 +76,8 @@ def comparison_text(comparison: ComparisonResult) -> ComparisonText:
         tables.append(_settings_table(rows))
     folds = f" on the same {comparison.folds.describe()}" if comparison.folds else ""
     title = f"{comparison.name}: {len(comparison.members)} methods{folds}"
-    return ComparisonText(title, tables, notes.lines(), list(_remarks(comparison, rows)))
+    answer = [_verdict_sentence(pair, comparison.reference) for pair in pairs.values()]
+    return ComparisonText(title, answer, tables, notes.lines(), list(_remarks(comparison, rows)))
 
 
 def _by_method(title: str, names: list[str], rows: Sequence[MemberRow], cells: list[list[str]]) -> TextTable:
@@ -118,6 +121,22 @@ def _stability(agreement: Agreement | None, notes: _Notes) -> str:
     if reason := agreement.stability.reason:
         return NONE + notes.mark([f"the stability is undefined: {reason}"])
     return f"{agreement.stability.value:.2f}{f' ({agreement.noise.mean:.2f})' if agreement.noise else ''}"
+
+
+_VERDICTS = {
+    "better": "is better than",
+    "worse": "is worse than",
+    "not distinguishable": "is not distinguishable from",
+    "equal": "has the same score on every outer fold as",
+}
+
+
+def _verdict_sentence(pair: Pair, reference: str) -> str:
+    difference, p = f"difference {difference_cell(pair.compared, pair.test)}", ""
+    if pair.test:
+        p = format_p(pair.p[pair.main])
+        p = f" (95 % interval), p {p if p.startswith('<') else f'= {p}'}"
+    return f"{pair.label} {_VERDICTS[pair.verdict]} {reference}: {difference}{p}."
 
 
 def _difference_table(reference: str, pairs: Sequence[Pair]) -> TextTable:

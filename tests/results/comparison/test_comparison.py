@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -30,9 +31,11 @@ from raysel import report
 from raysel.base.estimator import RECONSTRUCTED, TRANSDUCTIVE
 from raysel.cli.compare import print_comparison
 from raysel.core.errors import DirectoryError
+from raysel.numerics.inference import paired_comparison
 from raysel.numerics.rankings import nogueira_stability
 from raysel.results.comparison.export import export_comparison
 from raysel.results.comparison.result import ComparisonResult, pair_table, score_table
+from raysel.results.comparison.rows import Pair
 from raysel.results.comparison.texts import comparison_text
 from raysel.tracking.journal import read_journal
 
@@ -65,7 +68,8 @@ def test_its_report_has_every_table_and_the_scores_at_each_common_number(folder,
         assert table.title in page.text
         for row in table.rows:
             assert " ".join(cell for cell in row if cell) in page.text
-    for sentence in (*text.notes, *text.remarks):
+    assert len(text.answer) == 2
+    for sentence in (*text.answer, *text.notes, *text.remarks):
         assert " ".join(sentence.split()) in page.text
     assert str(folder.parent) not in page.text
     (at_n,) = (table for table in text.tables if "each common number" in table.title)
@@ -173,6 +177,25 @@ def test_folds_have_the_corrected_test_and_draws_the_plain_one(original, drawn):
         assert f"n_test/n_train = {ratio:g}" in said
         assert ("next to no power" in said) == (main == "plain")
         assert f"p ({main})" in said
+        for label, p in zip((member.label for member in found.members[1:]), expected, strict=True):
+            low, high = shown.loc[label, ["lower", "upper"]]
+            (end,) = re.findall(
+                f"{re.escape(label)} is not distinguishable from {found.reference}: difference(.*)", said
+            )
+            assert f"[{low:+.3f}, {high:+.3f}] (95 % interval), p = {p:.3f}." in end
+
+
+def test_a_difference_is_judged_by_its_p_after_holms_correction():
+    high, low = [0.9, 0.92, 0.9], [0.5, 0.51, 0.52]
+    for scores, other, p, verdict in (
+        (high, low, 0.04, "better"),
+        (low, high, 0.04, "worse"),
+        (high, low, 0.06, "not distinguishable"),
+        (high, [score - 0.1 for score in high], np.nan, "not distinguishable"),
+        (high, high, np.nan, "equal"),
+    ):
+        pair = Pair("a", paired_comparison(scores, other, 0.5), "corrected", {"corrected": p})
+        assert pair.verdict == verdict
 
 
 def test_equal_scores_have_no_test_and_the_table_says_so(folder):
@@ -185,7 +208,10 @@ def test_equal_scores_have_no_test_and_the_table_says_so(folder):
     table = pair_table(found)
     assert table["reason"].tolist() == ["the difference is 0 in all runs"] * 2
     assert table["corrected_p"].isna().all()
-    assert "+0.000 (0 in all runs)" in text_of(folder)
+    assert (
+        f"has the same score on every outer fold as {found.reference}: difference +0.000 (0 in all runs)."
+        in text_of(folder)
+    )
     assert "Holm" not in text_of(folder)
     assert {path.name for path in export_comparison(found, folder / "out")} == FILES
 
@@ -309,7 +335,7 @@ def test_tables_are_100_columns_wide_where_the_output_is_no_terminal(folder, mon
     monkeypatch.setenv("COLUMNS", "80")
     console = Console(file=io.StringIO(), soft_wrap=True, highlight=False)
     print_comparison(rename_reference(folder, "MKL (least squares, inf)"), console)
-    table = console.file.getvalue().split("\n\n")[1].splitlines()
+    table = console.file.getvalue().split("\n\n")[2].splitlines()
     assert max(len(line.rstrip()) for line in table) in range(81, 101)
     assert console.width == 80
 
