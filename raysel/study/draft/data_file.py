@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -90,11 +91,19 @@ class Recognised:
             n_empty = int(empty[numbers].sum())
             cells = f"{n_empty} {'cell' if n_empty == 1 else 'cells'} ({100 * n_empty / X.size:.2g} % of all)"
             columns = f"{len(numbers)} {'column' if len(numbers) == 1 else 'columns'}"
-            why.append(f"the median of the training samples fills {cells} of {columns}, most in {shown}")
+            columns += ", most in" if len(numbers) > _NAMED else ":"
+            why.append(f"the median of the training samples fills {cells} of {columns} {shown}")
         if dataset.categories:
             steps.append("encode")
             why.append(f"text becomes an indicator of each value: {listed(dataset.categories)}")
+            if blank := [dataset.feature_names[i] for i in np.flatnonzero((empty > 0) & texts)]:
+                why.append(f"an empty cell of text is a value of its own: in {listed(blank)}")
         return steps, "; ".join(why)
+
+
+def with_reasons(columns: Mapping[str, str]) -> str:
+    """Return columns that are left out as text, each with its reason in parentheses."""
+    return listed(f"{name or repr(name)} ({reason})" for name, reason in columns.items())
 
 
 def recognise(
@@ -214,7 +223,7 @@ def _recognise_columns(result: Recognised, table: Any, label: str | None) -> Non
     result.reasons |= roles.drop
     result.doubts += roles.doubts
     if len({roles.label, roles.groups, *roles.drop} - {None}) == table.num_columns:
-        why = listed(f"{name or repr(name)} ({reason})" for name, reason in roles.drop.items())
+        why = with_reasons(roles.drop)
         raise DataError(
             f"{result.path}: no column is left as a feature: {why}. A feature is a column of numbers or of text of few "
             "values, with few empty cells; remove lines above the names of the columns."

@@ -21,7 +21,7 @@ from raysel.core.storage.location import as_uri, parse_location
 from raysel.data.dataset import Dataset
 from raysel.study.definition import Study
 from raysel.study.draft.choices import FOR_LARGE, Entry, evaluation_entries, fold_entries, method_entries, scaling_entry
-from raysel.study.draft.data_file import Recognised, recognise
+from raysel.study.draft.data_file import Recognised, recognise, with_reasons
 
 #: Suffixes of the files of studies.
 SUFFIXES = (".yaml", ".yml")
@@ -148,8 +148,7 @@ def _dataset_entries(data: Recognised, target: Path | None) -> list[Entry]:
         entries.insert(0, Entry("dataset.source", NIFTI, "the data file names volumes"))
     for name, value in data.options.items():
         if name == "drop" and value:
-            reasons = (f"{column or repr(column)}, {reason}" for column, reason in data.reasons.items())
-            entries.append(Entry("dataset.drop", value, f"no features: {listed(reasons)}"))
+            entries.append(Entry("dataset.drop", value, f"no features: {with_reasons(data.reasons)}"))
         elif name in ("labels", "mask"):
             entries.append(Entry(f"dataset.{name}", _stated_path(value, target), data.comments.get(name, "")))
         elif name not in ("drop", "groups"):
@@ -242,7 +241,7 @@ def _findings(data: Recognised) -> dict[str, str]:
     n_groups = 0 if dataset.groups is None else len(np.unique(dataset.groups))
     findings["groups"] = f"{options.get('groups')}, {n_groups} kept whole in the folds" if n_groups else "none"
     if data.reasons:
-        findings["left out"] = listed(f"{name or repr(name)} ({why})" for name, why in data.reasons.items())
+        findings["left out"] = with_reasons(data.reasons)
     for name in ("exclude_classes", "exclude_labels"):
         if name in options:
             findings["excluded"] = f"{listed(options[name])} ({data.comments[name]})"

@@ -90,7 +90,10 @@ def test_a_passenger_list_is_drafted_and_run_without_an_edit(here):
     ):
         assert words in doubts
     assert "encode" not in doubts.replace("not to be encoded", "")
-    assert "most in Age (" in " ".join(draft.text.replace("#", "").split())
+    text = " ".join(draft.text.replace("#", "").split())
+    assert "of 1 column: Age (" in text
+    assert "an empty cell of text is a value of its own: in Embarked" in text
+    assert "no features: PassengerId (an identifier: unique in each row), Name (" in text
     raw = load_config("study.yaml").to_dict()
     raw["search"]["executor"] = "serial"
     raw["solver"]["space"] = {"C": [0.1]}
