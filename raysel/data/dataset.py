@@ -282,12 +282,15 @@ drop_unlabelled
         return replace(self, X=self.X[rows].array(), y=self.y[rows], groups=groups)
 
     def parts(self) -> dict[str, FloatArray]:
-        """Values of each modality, or of each task on its samples, by name, with gaps `filled`; empty without parts."""
-        blocks = blocks_of(self.filled)
-        if self.layout.is_multitask:
-            return dict(zip(self.layout.task_names, blocks, strict=True))
-        (X,) = blocks
-        return {name: X[:, columns] for name, columns in self.layout.slices().items()}
+        """Columns of numbers of each modality, of each task on its samples, or of all by the name "", `filled`."""
+        slices, blocks = self.layout.slices() or {"": slice(None)}, blocks_of(self.filled)
+        parts = blocks if self.layout.is_multitask else [blocks[0][:, columns] for columns in slices.values()]
+        found = {}
+        for (name, columns), part in zip(slices.items(), parts, strict=True):
+            numbers = np.array([feature not in self.categories for feature in self.feature_names[columns]])
+            if numbers.any():
+                found[name] = part if numbers.all() else part[:, numbers]
+        return found
 
     @cached_property
     def constant(self) -> BoolArray:

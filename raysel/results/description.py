@@ -67,9 +67,9 @@ class Preview:
         if data.is_regression:
             counts = np.empty(0, dtype=np.int64)
         sizes = None if data.groups is None else np.unique(data.groups, return_counts=True)[1]
-        shown = data.excerpt
-        blocks, named = blocks_of(shown.filled), shown.parts()
-        ranges, values = [(name, *_range([part])) for name, part in named.items()], _range(blocks)
+        parts = data.excerpt.parts()
+        ranges = [(name, *_range([part])) for name, part in parts.items() if name]
+        values = _range([*parts.values()]) if parts else None
         if isinstance(data.X, StoredSamples):
             known = data.X.summary
             ranges = [(name, *_known_range(known, columns)) for name, columns in data.layout.slices().items()]
@@ -79,11 +79,11 @@ class Preview:
             counts=counts.tolist(),
             is_multilabel=data.is_multilabel,
             n_groups=None if sizes is None else len(sizes),
-            ranges=ranges if named else [],
+            ranges=ranges,
             label=data.label,
             group_sizes=None if sizes is None else (int(sizes.min()), int(sizes.max())),
             values=values,
-            n_by_task=tuple(map(len, blocks)) if data.layout.is_multitask else (),
+            n_by_task=tuple(map(len, blocks_of(data.X))) if data.layout.is_multitask else (),
             n_unlabelled=int((data.y.sum(axis=1) == 0).sum()) if data.is_multilabel else None,
             notes=tuple(data.notes),
             quantities=_quantities(data) if data.is_regression else [],
@@ -102,7 +102,7 @@ class Preview:
             return None
 
 
-def _range(blocks: list[FloatArray] | tuple[FloatArray, ...]) -> tuple[float, float, float]:
+def _range(blocks: Sequence[FloatArray]) -> tuple[float, float, float]:
     """Smallest, mean and largest value of arrays."""
     total = sum(float(block.sum()) for block in blocks)
     return (

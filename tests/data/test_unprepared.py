@@ -68,6 +68,8 @@ def test_what_is_looked_at_has_no_gap():
     assert joined.categories == {"a/sex": ("m", "w")}
     assert joined.unprepared
     assert not np.isnan(joined.filled.blocks[0]).any()
+    assert data.parts()[""].T.tolist() == filled[:, [0, 2]].T.tolist()  # the codes of text are no numbers
+    assert {name: part.shape[1] for name, part in joined.parts().items()} == {"a": 2, "b": 4}
 
 
 def test_without_being_asked_they_are_refused_with_the_mend(tmp_path, monkeypatch):

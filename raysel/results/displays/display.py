@@ -123,7 +123,7 @@ class Display(ABC):
     def headed_figure(self) -> Figure:
         """Return the figure, or all its panels, below the title, the caption and the remarks."""
         rows = list(_rows(self.panels))
-        width = max(WIDTH, *(sum(panel.size[0] for panel in row) + _GAP for row in rows))
+        width = max([WIDTH, *(sum(panel.size[0] for panel in row) + _GAP for row in rows)])
         heights = [max(panel.size[1] for panel in row) + _TITLE * (len(self.panels) > 1) for row in rows]
         title = textwrap.wrap(short(self.title, _LONGEST_TITLE), int(width * _TITLE_LETTERS))
         letters = int(width * _LETTERS)

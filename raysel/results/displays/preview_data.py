@@ -64,7 +64,8 @@ class DataPreview(DividedDisplay):
     def of_data(cls, data: Dataset, config: Mapping[str, Any]) -> Self:
         """Show a data set as it was read by the section of a configuration."""
         facts = f"{data.n_samples} samples x {data.n_features} features, {data.describe_target()}; before scaling."
-        return cls(data.name, preview_parts(data, preview_orders(config)), facts)
+        parts = preview_parts(data, preview_orders(config))
+        return cls(data.name, parts, facts if parts else f"{facts} There is no column of numbers to draw.")
 
 
 def preview_parts(data: Dataset, orders: Mapping[str, str] | None = None) -> list[Images | Ranges]:
@@ -74,16 +75,22 @@ def preview_parts(data: Dataset, orders: Mapping[str, str] | None = None) -> lis
         return [_modalities(data.parts())]
     if not data.layout.is_multitask:
         (X,) = blocks_of(data.filled)
-        return list(_of_one(X, _members(data.y, data.classes), data.layout, data.feature_names, "", orders.get("")))
+        return list(_of_one(X, _members(data.y, data.classes), data.layout, _numbers(data), "", orders.get("")))
     parts: list[Images | Ranges] = []
     n_tasks = len(data.layout.task_names)
     blocks = list(zip(data.layout.blocks().items(), parts_of(data.filled), strict=True))
     for (task, (_, layout)), (rows, columns, block) in blocks[:_MOST_TASKS]:
         y = np.array([str(label).removeprefix(f"{task}{SEPARATOR}") for label in data.y[rows]])
         y = y.astype(np.int64) if all(map(str.isdecimal, np.unique(y).tolist())) else y  # 2 comes before 10
-        names = [name.removeprefix(f"{task}{SEPARATOR}") for name in data.feature_names[columns]]
+        names = _numbers(data, columns, f"{task}{SEPARATOR}")
         parts += _of_one(block, _members(y, np.unique(y)), layout, names, task, orders.get(task), max(2, n_tasks))
     return parts
+
+
+def _numbers(data: Dataset, columns: slice = slice(None), prefix: str = "") -> dict[int, str]:
+    """Names of the columns that are numbers, by their place; the codes of text are no quantities."""
+    names = enumerate(data.feature_names[columns])
+    return {place: name.removeprefix(prefix) for place, name in names if name not in data.categories}
 
 
 def preview_orders(dataset: Mapping[str, Any]) -> dict[str, str]:
@@ -142,7 +149,7 @@ def _of_one(
     X: FloatArray,
     members: Mapping[str, IntArray],
     layout: Layout,
-    names: Sequence[str],
+    names: Mapping[int, str],
     task: str,
     order: str | None,
     share: int = 1,
@@ -151,7 +158,8 @@ def _of_one(
     of, shape, in_space = f"{task}: " if task else "", layout.shape, layout.affine is not None
     views = _views(layout) if len(shape) > 1 else []
     if not views:
-        yield _columns(X, members, names, of, share)
+        if names:
+            yield _columns(X, members, names, of, share)
         return
     sides = "rows x columns" if len(shape) == 2 else f"order {len(shape)}"
     # Files of volumes say where each cell is.
@@ -218,15 +226,16 @@ def _views(layout: Layout) -> list[_View]:
     return views
 
 
-def _columns(X: FloatArray, members: Mapping[str, IntArray], names: Sequence[str], of: str, share: int) -> Ranges:
-    n = min(X.shape[1], max(10, _MOST_COLUMNS // share))
-    values = X[:, :n]
+def _columns(X: FloatArray, members: Mapping[str, IntArray], names: Mapping[int, str], of: str, share: int) -> Ranges:
+    drawn = list(names)[: max(10, _MOST_COLUMNS // share)]
+    n, values = len(drawn), X[:, drawn]
     classes = list(members) if len(members) <= _MOST_CLASSES else []
     means = [values[members[name]].mean(axis=0) for name in classes]
-    shown = f"the first {n} of {X.shape[1]} columns" if n < X.shape[1] else f"all {n} columns"
+    shown = f"the first {n} of {len(names)} columns" if n < len(names) else f"all {n} columns"
+    numbers, rest = (" of numbers", "; columns of text are not drawn") if len(names) < X.shape[1] else ("", "")
     return Ranges(
-        about=f"{of}{shown}, each over its own range from smallest to largest value",
-        names=list(names[:n]),
+        about=f"{of}{shown}{numbers}, each over its own range from smallest to largest value{rest}",
+        names=[names[place] for place in drawn],
         quantiles=np.quantile(values, _QUARTILES, axis=0).T,
         means=np.array(means).T if means else np.empty((n, 0)),
         classes=classes,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
-from drawn import draw, labels
+from drawn import draw, is_on_page, labels
 from sklearn.datasets import load_digits, load_wine
 
 from raysel.data.dataset import Dataset, join_tasks
 from raysel.data.layouts import MaskedVolume, Matrix, Modalities, Tensor
 from raysel.data.loading import load_dataset
+from raysel.results.description import Preview
 from raysel.results.displays.data import Images, Ranges
 from raysel.results.displays.maps import make_plane
 from raysel.results.displays.preview_data import (
@@ -149,6 +151,21 @@ def test_columns_and_modalities_have_their_quantiles():
     assert len(part.names) == 40
     assert "the first 40 of 90 columns" in part.about
     assert not part.classes  # too many to tell apart
+
+
+def test_text_is_not_drawn_as_a_quantity():
+    frame = pd.DataFrame({"ward": ["a", None, "b", "a", "b"], "age": [1.0, 2, 3, 4, 5], "y": [0, 1, 0, 1, 0]})
+    data = Dataset.from_frame(frame, "y", unprepared=True)
+    (part,) = preview_parts(data)
+    assert list(part.names) == ["age"]
+    assert "of numbers" in part.title
+    assert part.caption.endswith("columns of text are not drawn.")
+    assert Preview.of(data).values == (1.0, 3.0, 5.0)
+    texts = Dataset.from_frame(frame.drop(columns="age"), "y", unprepared=True)
+    assert Preview.of(texts).values is None
+    shown = DataPreview.of_data(texts, {})
+    assert "There is no column of numbers to draw." in shown.caption
+    assert is_on_page(shown.headed_figure())
 
 
 def test_each_task_is_shown_in_its_kind_and_order_and_read_again_from_its_file(tmp_path):
