@@ -8,11 +8,10 @@ import warnings
 import xml.etree.ElementTree as ET
 
 from matplotlib import rc_context
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from raysel.results.displays.display import Display, lay_out
-from raysel.results.displays.drawing import BLUE, OUTLINE, WARNING
+from raysel.results.displays.drawing import BLUE, OUTLINE, PINK, WARNING
 from raysel.results.displays.registry import displays_of
 from raysel.results.page.contents import Picture, csv_download, printable
 from raysel.results.result import StudyResult
@@ -39,7 +38,7 @@ _SCALE = 0.095  # rem per point of a figure
 _PLAIN = re.compile(r"#[0-9a-f]{6}")
 _COLOUR = re.compile(r"(fill|stroke): (#[0-9a-f]{6})")
 #: Colours that have a lighter shade in dark mode, as properties of the style sheet.
-_NAMED = {to_hex(BLUE): "--blue", to_hex(OUTLINE): "--orange", to_hex(WARNING): "--warning"}
+_NAMED = {BLUE: "--blue", OUTLINE: "--orange", PINK: "--pink", WARNING: "--warning"}
 
 
 def inline_svg(figure: Figure, key: str, description: str) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import numpy as np
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from raysel.results.displays.drawing import BLUE
+from raysel.results.page import pictures
 from raysel.results.page.pictures import inline_svg
 
 HOSTILE = 'style="fill: #000000" </svg><script>url(#x)</script> & \x00\u202e'
@@ -52,6 +55,27 @@ def test_neutral_colours_follow_the_page():
     assert "#ffffff" not in styles.replace("var(--paper, #ffffff)", "")
     assert "stroke: currentColor; stroke-opacity: 0.498" in styles  # a grey of 0.5
     assert f"stroke: var(--blue, {BLUE})" in styles
+
+
+def test_the_named_colours_can_be_read_on_the_dark_page():
+    sheet = Path(pictures.__file__).with_name("report.css").read_text()
+    light, dark, on_white = (
+        dict(re.findall(r"(--\w+): (#\w{6})", part))
+        for part in (
+            sheet.partition("@media")[0],
+            sheet.partition("(prefers-color-scheme: dark)")[2].partition("* {")[0],
+            sheet.partition(".on-white svg { color")[2].partition("}")[0],
+        )
+    )
+    for colour, name in pictures._NAMED.items():
+        assert light[name] == on_white[name] == colour
+        assert (luminance(dark[name]) + 0.05) / (luminance(dark["--paper"]) + 0.05) >= 4.5, name
+
+
+def luminance(colour):
+    """Relative luminance of a colour, as the Web Content Accessibility Guidelines define it."""
+    c = np.array(to_rgb(colour))
+    return float(np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722])
 
 
 def test_the_colours_of_hatches_follow_the_page():
