@@ -90,8 +90,11 @@ def _course(arguments: Namespace, places: ExitStack, console: Console, out: Cons
     except KeyboardInterrupt:
         console.print(f"stopped. {_kept(arguments, path)}")
         raise
-    except HeadLostError as error:
-        error.add_note(_kept(arguments, path))
+    except DirectoryError:
+        raise
+    except StudyError as error:
+        if isinstance(error, HeadLostError) or isinstance(error.__cause__, OSError):  # e.g. a full disk
+            error.add_note(_kept(arguments, path))
         raise
     failed: list[MemberEntry] = []
     if comparison.is_study:

@@ -138,7 +138,8 @@ def write_result(path: str | Path, content: bytes) -> Path:
         with atomic_write(path, durable=True) as temporary:
             temporary.write_bytes(content)
     except OSError as error:
-        raise StudyError(f"{path} cannot be written: {error.strerror}; the previous file is kept.") from error
+        kept = "; the previous file is kept" if os.path.lexists(path) else ""
+        raise StudyError(f"{path} cannot be written: {error.strerror}{kept}.") from error
     return path
 
 

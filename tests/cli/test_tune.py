@@ -279,6 +279,7 @@ def test_a_disk_that_fills_up_meanwhile_ends_the_study_and_keeps_the_journal(sma
     said = capsys.readouterr().err
     assert status == 1
     assert "No space left on device. Its earlier records are kept." in said
+    assert said.endswith(f"kept; resume with: python -m raysel.tune --resume {study}\n")
     assert "Traceback" not in said
     kept = list(read_journal(study / "journal.jsonl"))
     assert kept[0]["kind"] == "study"

@@ -76,8 +76,10 @@ def test_a_failed_write_keeps_what_stood_there_and_leaves_nothing_beside(tmp_pat
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(StudyError, match=r"file cannot be written: No space left on device"):
+    with pytest.raises(StudyError, match=r"file cannot be written: .* device; the previous file is kept"):
         write_result(path, b"new")
+    with pytest.raises(StudyError, match=r"first cannot be written: No space left on device\.$"):
+        write_result(tmp_path / "first", b"new")
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 
