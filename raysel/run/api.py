@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -188,9 +189,10 @@ def open_study(path: str | Path) -> StudyResult:
     directory = StudyDirectory(folder)
     if directory.members.exists():
         folders = ", ".join(entry.folder for entry in ComparisonRecord.read(directory).members)
+        place = shown_place(path)
         raise DirectoryError(
-            f"{shown_place(path)} holds a comparison of several studies; give the folder of one of its members "
-            f"({folders}), or open it with open_comparison."
+            f"{place} holds a comparison of several studies; give the folder of one of its members ({folders}), or "
+            f"print it by python -m raysel.compare {shlex.quote(place)} (open_comparison in Python)."
         )
     return StudyResult.open(folder)
 
@@ -221,7 +223,11 @@ def open_comparison(path: str | Path) -> ComparisonResult:
     folder = fetched(path)
     directory = StudyDirectory(folder)
     if directory.journal.exists() and not directory.members.exists():
-        raise DirectoryError(f"{shown_place(path)} holds no comparison but one study; open it with open_study.")
+        place = shown_place(path)
+        raise DirectoryError(
+            f"{place} holds no comparison but one study; its report is written by python -m raysel.report "
+            f"{shlex.quote(place)} (open_study in Python opens it)."
+        )
     return ComparisonResult.open(folder)
 
 

@@ -171,7 +171,7 @@ def test_a_study_that_another_process_runs_is_opened_as_running(finished, tmp_pa
 
 
 def test_a_folder_without_a_study_is_refused(finished, tmp_path):
-    with pytest.raises(DirectoryError, match="holds no comparison but one study; open it with open_study"):
+    with pytest.raises(DirectoryError, match=r"holds no comparison but one study; .*raysel.report .*open_study"):
         raysel.open_comparison(finished.path)
     with pytest.raises(DirectoryError, match=r"holds no readable journal.*Give the directory of a study"):
         raysel.open_study(tmp_path)
