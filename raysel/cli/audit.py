@@ -21,6 +21,10 @@ from raysel.results.audit import Audit
 from raysel.run.audit import audit
 
 _SIZES, _C = (10, 50, 200, 1000), (0.01, 0.1, 1.0)
+_UNPREPARED = (
+    "An audit is no study and prepares no columns: leave them out by --drop NAME, once for each, or let raysel.audit "
+    "in Python take a Pipeline that fills and encodes them."
+)
 _SUFFIXES = (".png", ".svg", ".pdf", ".csv")
 
 
@@ -29,9 +33,13 @@ def run(arguments: Namespace) -> int:
     out = Terminal()
     if arguments.output and Path(arguments.output).suffix not in _SUFFIXES:
         raise ConfigError(f"--output {arguments.output}: name a file with one of the suffixes {', '.join(_SUFFIXES)}.")
-    data = load_dataset(
-        arguments.file, label=arguments.label, labels=arguments.labels, groups=arguments.groups, drop=arguments.drop
-    )
+    read = {name: getattr(arguments, name) for name in ("label", "labels", "groups", "drop")}
+    try:
+        data = load_dataset(arguments.file, **read)
+    except DataError as error:
+        if "dataset.prepare" in str(error):
+            error.add_note(_UNPREPARED)
+        raise
     if data.is_multilabel or data.layout.is_multitask:
         raise DataError(f"{data.name}: an audit is of one task with one label a sample.")
     steps = [("scale", StandardScaler()), ("select", SelectKBest()), ("svm", LinearSVC(max_iter=10_000))]

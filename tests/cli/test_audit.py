@@ -34,3 +34,9 @@ def test_what_cannot_be_audited_is_refused(table, capsys):
     assert main(["audit", str(table), "-o", "audit.txt"]) == 2
     assert "one of the suffixes" in capsys.readouterr().err
     assert main(["audit", str(table), "--label", "lable"]) == 2
+    frame = pd.read_csv(table)
+    frame.assign(site=np.where(np.arange(60) % 3, "north", "south")).to_csv(table, index=False)
+    assert main(["audit", str(table)]) == 2
+    said = capsys.readouterr().err
+    assert "column 'site' holds 'south'" in said
+    assert "An audit is no study and prepares no columns: leave them out by --drop NAME" in said
