@@ -148,7 +148,7 @@ def _not_numeric(table: Any, positions: Sequence[int], source: str, y: LabelArra
     if y is not None and len(present) == len(values) and is_in_other_words(np.array(values, dtype=str), y):
         return DataError(f"{source}: column '{names[0]}' is the label in other words; leave it out by drop.")
     row = next((i for i in present if not reads_as_number(values[i])), present[0])  # all may be numbers stored as text
-    others = f" So do {len(names) - 1} others: {listed(names[1:], 5)}." if len(names) > 1 else ""
+    others = f" So do others: {listed(names[1:], 5)}." if len(names) > 1 else ""
     return DataError(
         f"{source}: column '{names[0]}' holds {str(values[row])!r} in row {row} {_COUNTED}, which is not a number; "
         f"name the column by label if it holds the classes, leave it out by drop, or let a study encode it, by "

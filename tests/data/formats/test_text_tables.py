@@ -225,7 +225,7 @@ def test_kinds_of_labels(column, classes):
         ("a,b,y\n", {}, ["empty"]),
         ("y\n0\n1\n", {}, ["one column only", "set delimiter"]),
         ("a,a,y\n1,2,0\n3,4,1\n", {}, ["2 features are called 'a'"]),
-        ("a,site,sex,y\n1,m,f,0\n2,n,m,1\n", {}, ["column 'site'", "1 others: sex"]),
+        ("a,site,sex,y\n1,m,f,0\n2,n,m,1\n", {}, ["column 'site'", "So do others: sex"]),
         ("a,site,y\n1,m,0\n2,n,1\n", {"groups": "Site"}, ["groups: ", "did you mean `site`?"]),
         ("a,site,y\n1,m,0\n2,n,1\n", {"drop": ["sites"]}, ["drop: ", "no column sites", "did you mean `site`?"]),
         ("a,site,y\n1,m,0\n2,n,1\n", {"drop": ["y"], "label": "y"}, ["drop names the column 'y' of the labels"]),
