@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from raysel.numerics.inference import MeanInterval
+from raysel.results import texts
 from raysel.results.result import StudyResult
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class Audit:
 
         ends = self.study.interval.lower, self.study.interval.upper
         return AuditScores(
-            self.metric.replace("_", " "),
+            texts.spaced(self.metric),
             self.careless,
             self.honest.mean,
             None if ends[0] is None or ends[1] is None else (ends[0], ends[1]),

@@ -19,7 +19,7 @@ from raysel.data.layouts import SEPARATOR, Layout
 from raysel.data.stored_samples import StoredSamples, Summary
 from raysel.data.task_blocks import blocks_of
 from raysel.results.progress import counted
-from raysel.results.texts import number_range, rule_sentence
+from raysel.results.texts import number_range, rule_sentence, spaced
 
 _MOST_CLASSES = 24
 _FIRST_NAMES = 6
@@ -222,7 +222,7 @@ def method_facts(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if evaluation["estimator"] != "native":
         yield "best N", f"{', '.join(map(str, evaluation['n_features']))} features are scored"
     if report := evaluation.get("report"):
-        yield "reported", f"{', '.join(report).replace('_', ' ')} on the test samples; they choose nothing"
+        yield "reported", f"{', '.join(map(spaced, report))} on the test samples; they choose nothing"
     references = "all features by the 1-nearest neighbour, and chance"
     if evaluation["estimator"] != "native":
         references = "all features, the rankings by variance and by F-test, and chance"

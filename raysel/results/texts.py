@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -72,9 +73,12 @@ def join_and(parts: Sequence[object], most: int = 8) -> str:
     return f"{', '.join(map(str, parts[:-1]))} and {parts[-1]}"
 
 
+_ABBREVIATIONS = re.compile(r"\b(auc|f1|mae|mse|r2|rmse|roc)\b")
+
+
 def spaced(name: str) -> str:
-    """Return the name of a metric with spaces."""
-    return name.replace("_", " ")
+    """Return the name of a metric in words, e.g. ``"ROC AUC"`` for ``"roc_auc"``."""
+    return _ABBREVIATIONS.sub(lambda found: found[0].upper(), name.replace("_", " "))
 
 
 def capitalized(text: str) -> str:

@@ -167,7 +167,7 @@ def test_the_second_class_is_the_positive_one_also_of_text(tmp_path):
     X, y = write(tmp_path / "few.npz", "text")
     study = study_of(tmp_path / "few.npz", "logistic", metric="f1", report=list(TEXT)[1:])
     require_figures_of_the_models(study, run(study, tmp_path / "run"), TEXT, X, y, TEXT)
-    assert "The positive class of f1, precision, average precision, roc auc and neg brier score is yes" in " ".join(
+    assert "The positive class of F1, precision, average precision, ROC AUC and neg brier score is yes" in " ".join(
         " ".join(describe(Comparison.of_study(study), None)).split()
     )
 

@@ -125,7 +125,7 @@ def test_the_positive_class_of_each_task_is_named(tmp_path):
     tasks = write_tasks(tmp_path, make_tasks(3, ((50, 6, 2), (70, 4, 2))))
     study = study_of(tmp_path, dataset=tasks, evaluation={"estimator": "native", "metric": "roc_auc"})
     words = " ".join(" ".join(describe(Comparison.of_study(study), None)).split())
-    assert "The positive class of roc auc is t0/1, t1/1, the second of the two of a task in their order." in words
+    assert "The positive class of ROC AUC is t0/1, t1/1, the second of the two of a task in their order." in words
 
 
 @pytest.mark.parametrize(

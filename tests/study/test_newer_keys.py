@@ -133,7 +133,7 @@ def test_redundancy_is_over_all_samples_and_stability_over_the_outer_folds(done)
 def test_without_a_final_fold_there_is_neither_model_nor_ranking_and_all_say_so(done, capsys):
     folder, planned, printed = done
     assert "3 outer x 2 inner, no final fold, so no model" in planned
-    assert "  reported    mean average precision, macro f1 on the test samples" in planned
+    assert "  reported    mean average precision, macro F1 on the test samples" in planned
     assert "few, only right, left: 80 samples x 48 features" in planned
     assert "model none (cv.final is false)" in printed
     study = folder / "study"

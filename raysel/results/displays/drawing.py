@@ -16,6 +16,7 @@ from scipy.optimize import isotonic_regression
 
 from raysel.core.arrays import BoolArray, FloatArray
 from raysel.core.printing import short
+from raysel.results.texts import spaced
 
 OUTLINE = "#d95f02"  # distinct from all blues, also with colour blindness
 BLUE = "#08519c"
@@ -89,7 +90,7 @@ def add_fold_bar(ax: Axes, mappable: ScalarMappable, n_folds: int, height: float
 
 def readable(name: str) -> str:
     """Return the name of a metric or reference as figures show it, e.g. ``"F-test"`` for ``"f_test"``."""
-    return {"f_test": "F-test"}.get(name, name.replace("_", " "))
+    return {"f_test": "F-test"}.get(name, spaced(name))
 
 
 def scale_numbers(ax: Axes, numbers: Sequence[int]) -> None:

@@ -86,8 +86,8 @@ class ScoreCurve(StudyDisplay):
         scores = self.chosen_scores
         score = mean_and_sd(scores.mean(), scores.std(ddof=1) if len(scores) > 1 else np.nan)
         shown = (
-            f"{self.metric.capitalize()} of the outer folds' winners with their N best features: on the test samples "
-            f"(unseen by fit and choice) and on the inner validation samples, mean and SD over {folds}."
+            f"{texts.capitalized(self.metric)} of the outer folds' winners with their N best features: on the test "
+            f"samples (unseen by fit and choice) and on the inner validation samples, mean and SD over {folds}."
         )
         if not self.chosen:
             return f"{shown} Mean over all these N: test {self.metric} {score} (SD)."
@@ -192,8 +192,8 @@ class ScoreRows(StudyDisplay):
     def caption(self) -> str:
         tasks = "; test is the mean of the tasks" if self.has_tasks else ""
         return (
-            f"{self.metric.capitalize()} of the outer folds' winners{tasks}: mean (bar), SD (line) and each outer fold "
-            "(circle)."
+            f"{texts.capitalized(self.metric)} of the outer folds' winners{tasks}: mean (bar), SD (line) and each outer "
+            "fold (circle)."
         )
 
     def frame(self) -> pd.DataFrame:

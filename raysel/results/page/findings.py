@@ -27,7 +27,7 @@ def answer(result: StudyResult) -> Section:
     if result.references:
         rows = texts.score_table(result.facts).rows
         caption = (
-            f"{texts.spaced(result.metric).capitalize()} on the test samples of the outer folds (mean ± SD over "
+            f"{texts.capitalized(texts.spaced(result.metric))} on the test samples of the outer folds (mean ± SD over "
             f"{len(result.outer)} folds) beside the references on the same folds."
         )
         heads = ["", "features", "test score", "method minus reference"]
@@ -53,12 +53,12 @@ def answer_sentences(result: StudyResult) -> list[str]:
 
 def scores(result: StudyResult) -> Section:
     """Return the section on the score over the number of features, or its rows where there is no such choice."""
-    what = texts.spaced(result.metric).capitalize()
+    what = texts.capitalized(texts.spaced(result.metric))
     blocks: list[Block] = [*pictures(result, "scores")]
     table = texts.curve_table(result.facts)
     if len(table.rows) < 2:
         return Section("scores", what, blocks)
-    caption = f"Mean {what.lower()} ± SD over the outer folds; of references the mean."
+    caption = f"Mean {texts.spaced(result.metric)} ± SD over the outer folds; of references the mean."
     blocks.append(contents.Folded("The figures as a table", [Table(caption, table.header, table.rows, ())]))
     return Section("scores", f"{what} over the number of features", blocks)
 
