@@ -192,8 +192,8 @@ class ScoreRows(StudyDisplay):
     def caption(self) -> str:
         tasks = "; test is the mean of the tasks" if self.has_tasks else ""
         return (
-            f"{texts.capitalized(self.metric)} of the outer folds' winners{tasks}: mean (bar), SD (line) and each outer "
-            "fold (circle)."
+            f"{texts.capitalized(self.metric)} of the outer folds' winners{tasks}: mean (bar), SD (line) and each "
+            "outer fold (circle)."
         )
 
     def frame(self) -> pd.DataFrame:
