@@ -19,6 +19,7 @@ import pandas  # noqa: F401, ICN001
 import pytest
 import scipy.stats  # noqa: F401
 import sklearn.model_selection  # noqa: F401
+from forked_commands import fork_commands
 from forked_uploads import forking
 from small_studies import upload_nothing
 
@@ -34,7 +35,7 @@ def run(commands: Sequence[Sequence[str]], folder: str, log: str, *, on_ray: boo
     """Run scripts as ``python script arguments`` does in a folder, with their output in a file.
 
     Reports and MLflow take seconds and have tests: only the scripts on Ray, which wait for all of their runs, write to
-    it, by processes that are forked. The folder's sitecustomize.py, if there is one, says what their commands write.
+    it, by processes that are forked. So are the commands of the others, which write none either.
     """
     changed = pytest.MonkeyPatch()
     changed.setattr(report, "write_final_report", lambda _: None)
@@ -45,6 +46,7 @@ def run(commands: Sequence[Sequence[str]], folder: str, log: str, *, on_ray: boo
         changed.setattr(upload_process, "subprocess", forking)
     else:
         upload_nothing(changed)
+        fork_commands(changed)
     signal.alarm(SECONDS)
     with Path(os.devnull).open() as nothing, Path(log).open("w") as file:
         for source, target in ((nothing, 0), (file, 1), (file, 2)):

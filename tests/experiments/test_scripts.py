@@ -29,17 +29,6 @@ compare:
   a: {solver: {name: smr, params: {max_iter: 6}, space: {alpha: [0.01, 0.1], rank: [1, 2]}}}
   b: {solver: {name: t_test}}
 """
-#: Lets the commands and scripts that a script starts write no report and nothing to MLflow: both have tests.
-BARE = """
-import sys
-if any("raysel.tune" in word or "experiments/" in word for word in sys.orig_argv):
-    from raysel.results.page import report
-    report.write_final_report = lambda _: None
-    from raysel.tracking.upload_process import MLflowUploader
-    MLflowUploader.__init__ = lambda self, _: None
-    MLflowUploader.follow = lambda self, _: self
-    MLflowUploader.finish = lambda self, patience=0.0: {}
-"""
 #: Arguments of the scripts that have some which shorten them.
 ARGUMENTS = {
     "claims/adaptive-search/asha.py": f"digits-smr --set solver.space.alpha=[0.1,0.3] {TINY}",
@@ -256,7 +245,6 @@ def test_a_script_runs_to_its_end(name, server, tmp_path):
     write_digits(tmp_path / "few.npz")
     write_yaml(tmp_path / "few.yaml")
     (tmp_path / "compare.yaml").write_text(COMPARISON, encoding="utf-8")
-    (tmp_path / "sitecustomize.py").write_text(BARE, encoding="utf-8")
     assert fork(server, [shortened(name, tmp_path)], tmp_path) == 0, (tmp_path / "log").read_text()[-3000:]
 
 
