@@ -151,11 +151,39 @@ def test_published_figures_are_those_of_the_notes(real_data):
         assert not missing, (name, missing)
 
 
+#: Of the larger data of the short forms the classes, the samples of each, and of a side's pixels every so manieth.
+PARTS = {
+    "LSP_sift_128x85": (6, 70, 2),
+    "ORL_28x23": (20, 5, 2),
+    "PIE_68x42_32x32": (20, 5, 2),
+    "Handwritten_mfeat": (6, 40, 1),
+}
+
+
+@pytest.fixture
+def parts_of_real_data(real_data, tmp_path, monkeypatch) -> None:
+    """Real data of which the larger ones have few samples, pixels, types and labels."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for name, (n_classes, n, step) in PARTS.items():
+        with np.load(real_data(f"{name}.npz")) as file:
+            y = file["y"]
+            kept = np.concatenate([np.flatnonzero(y == c)[:n] for c in np.unique(y)[:n_classes]])
+            of_samples = {key: file[key][kept] for key in ("X", "view_0", "view_1", "y") if key in file}
+        if "X" in of_samples:
+            of_samples["X"] = of_samples["X"][:, ::step, ::step]
+        np.savez(folder / f"{name}.npz", **of_samples)
+    with np.load(real_data("Scene_multilabel.npz")) as file:
+        np.savez(folder / "Scene_multilabel.npz", view_0=file["view_0"], view_1=file["view_1"], Y=file["Y"][:, :3])
+    for name in ("ORL", "USPS"):
+        (folder / f"{name}.npz").symlink_to(real_data(f"{name}.npz"))
+    monkeypatch.setenv("RAYSEL_DATA", str(folder))
+
+
 @pytest.mark.slow
-@pytest.mark.usefixtures("without_mlflow")
-def test_every_experiment_runs_in_its_short_form_and_goes_on_from_half_of_its_units_and_a_cut_line(real_data, tmp_path):
+@pytest.mark.usefixtures("without_mlflow", "parts_of_real_data")
+def test_every_experiment_runs_in_its_short_form_and_goes_on_from_half_of_its_units_and_a_cut_line(tmp_path):
     """One pass over all; then the cheapest goes on. Labels that tell nothing give chance, and more if tests choose."""
-    real_data("ORL.npz")
     command.main(["all", "--fast", "--output", str(tmp_path)])
     for name in command.NAMES:
         assert (tmp_path / name / "README.md").exists()
@@ -180,8 +208,8 @@ def own_data(folder: Path) -> dict[str, list[str]]:
         X = rng.random((n_classes, *shape))[y] + rng.normal(0, 0.35, (len(y), *shape))
         arrays = {"X": X} if len(shape) == 2 else {"view_0": X[:, :8], "view_1": X[:, 8:]}
         np.savez(folder / f"{name}.npz", **arrays, y=y)
-    Y = (rng.random((80, 4)) < 0.4).astype(np.uint8)
-    views = [Y @ rng.normal(size=(4, d)) + rng.normal(0, 0.5, (80, d)) for d in (10, 7)]
+    Y = (rng.random((50, 3)) < 0.4).astype(np.uint8)
+    views = [Y @ rng.normal(size=(3, d)) + rng.normal(0, 0.5, (50, d)) for d in (10, 7)]
     np.savez(folder / "labels.npz", view_0=views[0], view_1=views[1], Y=Y)
     kinds = {"smr": ["faces"], "mtda": ["faces", "others"], "smml-single": ["types"], "smml-labels": ["labels"]}
     return {
