@@ -33,6 +33,25 @@ SHARING = {
     "tests/tracking/test_mlflow_runs.py",
 }
 PACKAGE = Path(__file__).resolve().parent.parent / "raysel"
+#: Files whose slow tests wait for other processes, for minutes together.
+WAITING = {
+    "tests/test_cluster_launch.py",
+    "tests/test_slurm.py",
+    "tests/cli/test_tune.py",
+    "tests/execution/test_survival.py",
+    "tests/execution/ray/test_code_shipping.py",
+    "tests/execution/ray/test_executor.py",
+    "tests/execution/ray/test_memory.py",
+    "tests/execution/ray/test_nodes.py",
+    "tests/execution/ray/test_tune.py",
+    "tests/execution/ray/test_two_hosts.py",
+    "tests/run/test_pieces.py",
+    "tests/tracking/test_network_folder.py",
+    "tests/tracking/test_postgresql.py",
+    "tests/tracking/test_upload_process.py",
+}
+#: Of a process that uploads.
+PROGRAM = "from raysel.tracking.upload_process import main; raise SystemExit(main())"
 #: Folders of files that share a finished comparison, or are short.
 TOGETHER = ("tests/run/", "raysel/")
 
@@ -82,6 +101,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     return Scheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with the files that wait: where processes take tests from each other, one waits while others compute."""
+    if config.option.markexpr != "not slow":
+        items.sort(key=lambda item: item.nodeid.partition("::")[0] not in WAITING)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection() -> None:
     """Collect no garbage while the tests are collected: to walk all the objects that stay takes half of the time."""
@@ -115,8 +140,15 @@ def fork_uploads() -> None:
 
 @pytest.fixture
 def own_upload_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start the processes that upload as every user's are."""
+    """Start the processes that upload as every user's are, but at the tests' own priority."""
     monkeypatch.setattr(upload_process, "subprocess", subprocess)
+    monkeypatch.setattr(upload_process, "_PROGRAM", PROGRAM)
+
+
+@pytest.fixture
+def prompt_uploads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the load of the machine neither end nor slow down the uploads of commands that the test starts."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent / "prompt"), prepend=os.pathsep)
 
 
 @pytest.fixture(scope="session")

@@ -53,7 +53,7 @@ def _filled_in(network: Network, head: Host, worker: Host) -> dict[str, Any]:
     config["provider"] |= {"head_ip": head.address, "worker_ips": [worker.address]}
     config["auth"] = {"ssh_user": "root", "ssh_private_key": str(network.key)}
     # bash reads ~/.bashrc once more for the workers of a job, whose PYTHONPATH names the code that was shipped.
-    path = "${PYTHONPATH:+$PYTHONPATH:}" + str(REPOSITORY)
+    path = "${PYTHONPATH:+$PYTHONPATH:}" + f"{REPOSITORY}:{REPOSITORY / 'tests/prompt'}"
     exported = f"export PYTHONPATH={path} RAY_AUTH_MODE=token"
     assert "RAY_AUTH_MODE=token'" in config["setup_commands"][-1]
     config["setup_commands"] = [f"echo {shlex.quote(exported)} >> ~/.bashrc"]

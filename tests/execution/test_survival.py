@@ -28,6 +28,7 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
 
 
+@pytest.mark.usefixtures("prompt_uploads")
 def test_a_driver_killed_at_random_moments_comes_to_the_same_end(tmp_path):
     write_digits(tmp_path / "few.npz")
     write_yaml(tmp_path / "few.yaml", solver__params={"max_iter": 60, "tol": 0.0}, pictures=["png"])

@@ -121,7 +121,7 @@ def run(folder: Path, *arguments: str, **variables: str) -> str:
     """Run a study by the command in a process of its own; returns what it printed."""
     command = [sys.executable, "-m", "raysel.tune", *arguments]
     done = subprocess.run(
-        command, cwd=folder, env=os.environ | variables, capture_output=True, text=True, timeout=300, check=False
+        command, cwd=folder, env=os.environ | variables, capture_output=True, text=True, timeout=900, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
@@ -163,6 +163,7 @@ def environment_without_others() -> dict[str, None]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("prompt_uploads")
 def test_a_server_with_users_gets_a_study_and_its_password_goes_nowhere_else(
     postgres, served, finished_study, tmp_path, capfd
 ):
@@ -208,6 +209,7 @@ def test_a_server_with_users_gets_a_study_and_its_password_goes_nowhere_else(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("prompt_uploads")
 def test_studies_that_start_at_once_on_an_empty_database_all_get_it_with_either_form_of_the_password(
     postgres, finished_study, tmp_path
 ):

@@ -280,7 +280,10 @@ def server(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_stopped_uploader_and_a_server_that_dies_midway_cost_nothing_but_their_own_runs(server, directory_of):
+def test_a_stopped_uploader_and_a_server_that_dies_midway_cost_nothing_but_their_own_runs(
+    server, directory_of, monkeypatch
+):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")  # as raysel sets it where the user does not
     directory = directory_of(server.uri, "again", most=3)
     uploader = MLflowUploader(directory)
     try:
@@ -330,6 +333,7 @@ def test_studies_that_make_the_same_store_at_once_all_get_it(tmp_path, directory
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("prompt_uploads")
 def test_it_does_not_outlive_its_driver(tmp_path, directory_of):
     directory = directory_of(f"sqlite:///{tmp_path}/mlflow.db", most=3)  # no end: with its driver alive it would wait
     script = f"""
