@@ -43,7 +43,7 @@ if "raysel.tune" in sys.orig_argv:
     sys.path.append("{Path(__file__).parent}")
     import bare_process
 """
-_SPACE = {"alpha": [0.01, 0.03, 0.1, 0.3], "rank": [1, 2]}
+_SPACE = {"alpha": [0.01, 0.03, 0.1], "rank": [1, 2]}
 
 
 def write_study(work: Path, hold: Path) -> None:
