@@ -63,7 +63,7 @@ for make, folder in ((by_raysel, "raysel"), (by_mlflow, "mlflow")):
     started = time.monotonic()
     run(make, f"sqlite:///{folder}/whole.db")
     longest, killed, i = time.monotonic() - started, 0, 0
-    shares = (0.2, 0.5, 0.85)  # MLflow makes tables all the time, raysel moves a whole store into place at the end
+    shares = (0.3, 0.85)  # MLflow makes tables all the time, raysel moves a whole store into place at the end
     while killed < len(shares):
         i, moment = i + 1, shares[killed] * longest
         if run(make, f"sqlite:///{folder}/{i}.db", moment) == -signal.SIGKILL:
