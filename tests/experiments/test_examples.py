@@ -12,9 +12,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "experiments" / "examples"
 OF_MLFLOW = {"mlflow.db", "mlruns"}
-NO_REPORT = """
+#: The module ``sitecustomize`` by which examples upload at once and write no report, which takes seconds and has tests.
+QUICK = f"""
 import sys
 if any("examples" in word for word in sys.orig_argv):
+    sys.path.append("{ROOT / "tests"}")
+    import prompt_uploads
     from raysel.results.page import report
     report.write_final_report = lambda _: None
 """
@@ -23,10 +26,10 @@ pytestmark = pytest.mark.slow
 
 
 def run(folder: Path, name: str, *arguments: str) -> str:
-    """Run an example in a folder, without a report, which takes seconds and has tests; give what it printed."""
+    """Run an example in a folder; give what it printed."""
     site = folder.with_name("site")
     site.mkdir(exist_ok=True)
-    (site / "sitecustomize.py").write_text(NO_REPORT, encoding="utf-8")
+    (site / "sitecustomize.py").write_text(QUICK, encoding="utf-8")
     paths = os.pathsep.join(map(str, (ROOT, site)))
     environment = os.environ | {"PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     environment.pop("MLFLOW_TRACKING_URI", None)
