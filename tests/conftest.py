@@ -50,8 +50,6 @@ WAITING = {
     "tests/tracking/test_postgresql.py",
     "tests/tracking/test_upload_process.py",
 }
-#: Of a process that uploads.
-PROGRAM = "from raysel.tracking.upload_process import main; raise SystemExit(main())"
 #: Folders of files that share a finished comparison, or are short.
 TOGETHER = ("tests/run/", "raysel/")
 
@@ -140,9 +138,8 @@ def fork_uploads() -> None:
 
 @pytest.fixture
 def own_upload_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start the processes that upload as every user's are, but at the tests' own priority."""
+    """Start the processes that upload as every user's are."""
     monkeypatch.setattr(upload_process, "subprocess", subprocess)
-    monkeypatch.setattr(upload_process, "_PROGRAM", PROGRAM)
 
 
 @pytest.fixture

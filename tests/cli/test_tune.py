@@ -371,6 +371,7 @@ def test_ctrl_c_ends_the_study_its_processes_and_nothing_that_was_kept(here, cap
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("prompt_uploads")
 def test_the_builtin_study_runs_from_an_empty_directory(tmp_path):
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("RAYSEL", "MLFLOW"))}
     # Neither a Ray that is said to be elsewhere nor a missing terminal is in its way.

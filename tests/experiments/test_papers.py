@@ -177,6 +177,7 @@ def parts_of_real_data(real_data, tmp_path, monkeypatch) -> None:
         np.savez(folder / "Scene_multilabel.npz", view_0=file["view_0"], view_1=file["view_1"], Y=file["Y"][:, :3])
     for name in ("ORL", "USPS"):
         (folder / f"{name}.npz").symlink_to(real_data(f"{name}.npz"))
+    monkeypatch.setitem(command.module_of("smml-labels").SHORT, "Scene", 60)
     monkeypatch.setenv("RAYSEL_DATA", str(folder))
 
 

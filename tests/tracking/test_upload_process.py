@@ -179,6 +179,9 @@ def test_every_wrong_answer_is_named_in_one_line(directory_of, monkeypatch, repl
 def test_credentials_are_sent_that_neither_the_arguments_nor_a_file_have(directory_of, monkeypatch, of_comparison):
     for name in ("URI", "USERNAME", "PASSWORD", "TOKEN"):
         monkeypatch.delenv(f"MLFLOW_TRACKING_{name}", raising=False)
+    if of_comparison:  # the other program, a user's, has a low priority and may wait long for a processor
+        program = "from raysel.tracking.upload_process import main; raise SystemExit(main())"
+        monkeypatch.setattr("raysel.tracking.upload_process._PROGRAM", program)
     heard: list[bytes] = []
     with answering(answer("500 Error", b""), heard) as uri:
         directory = directory_of(uri)
