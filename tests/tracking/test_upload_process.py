@@ -25,6 +25,7 @@ from mlflow_servers import free_port, keys_of, local_study, runs_in
 
 from raysel.core.credentials import HIDDEN, keep_credentials
 from raysel.core.errors import DirectoryError
+from raysel.tracking import upload_process
 from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory
 from raysel.tracking.journal import Journal, read_journal, read_records
 from raysel.tracking.journal_upload import replay, tracking_status, upload_study
@@ -173,15 +174,25 @@ def test_every_wrong_answer_is_named_in_one_line(directory_of, monkeypatch, repl
         assert SECRET not in path.read_text()
 
 
+MAIN = "from raysel.tracking.upload_process import main"
+
+
+def test_the_process_leaves_the_processors_to_others():
+    """The uploads of other tests do not, because beside many processes they would take minutes."""
+    leaves, uploads = upload_process._PROGRAM.split(MAIN)
+    assert uploads == "\nraise SystemExit(main())\n"
+    command = [sys.executable, "-c", f"{leaves}print(os.nice(0))"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, start_new_session=True)
+    assert int(told.stdout) == min(os.nice(0) + 10, 19)
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_upload_process")
 @pytest.mark.parametrize("of_comparison", [False, True])
 def test_credentials_are_sent_that_neither_the_arguments_nor_a_file_have(directory_of, monkeypatch, of_comparison):
     for name in ("URI", "USERNAME", "PASSWORD", "TOKEN"):
         monkeypatch.delenv(f"MLFLOW_TRACKING_{name}", raising=False)
-    if of_comparison:  # the other program, a user's, has a low priority and may wait long for a processor
-        program = "from raysel.tracking.upload_process import main; raise SystemExit(main())"
-        monkeypatch.setattr("raysel.tracking.upload_process._PROGRAM", program)
+    monkeypatch.setattr(upload_process, "_PROGRAM", f"{MAIN}; raise SystemExit(main())")
     heard: list[bytes] = []
     with answering(answer("500 Error", b""), heard) as uri:
         directory = directory_of(uri)
