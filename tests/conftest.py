@@ -33,23 +33,23 @@ SHARING = {
     "tests/tracking/test_mlflow_runs.py",
 }
 PACKAGE = Path(__file__).resolve().parent.parent / "raysel"
-#: Files whose slow tests wait for other processes, for minutes together.
-WAITING = {
+#: Files whose slow tests wait for other processes, the longest first.
+WAITING = (
     "tests/test_cluster_launch.py",
-    "tests/test_slurm.py",
-    "tests/cli/test_tune.py",
-    "tests/execution/test_survival.py",
-    "tests/execution/ray/test_code_shipping.py",
-    "tests/execution/ray/test_executor.py",
-    "tests/execution/ray/test_memory.py",
-    "tests/execution/ray/test_nodes.py",
-    "tests/execution/ray/test_tune.py",
     "tests/execution/ray/test_two_hosts.py",
-    "tests/run/test_pieces.py",
+    "tests/test_slurm.py",
+    "tests/execution/ray/test_code_shipping.py",
+    "tests/execution/ray/test_nodes.py",
+    "tests/tracking/test_upload_process.py",
+    "tests/execution/ray/test_memory.py",
     "tests/tracking/test_network_folder.py",
     "tests/tracking/test_postgresql.py",
-    "tests/tracking/test_upload_process.py",
-}
+    "tests/execution/test_survival.py",
+    "tests/run/test_pieces.py",
+    "tests/execution/ray/test_tune.py",
+    "tests/execution/ray/test_executor.py",
+    "tests/cli/test_tune.py",
+)
 #: Folders of files that share a finished comparison, or are short.
 TOGETHER = ("tests/run/", "raysel/")
 
@@ -102,7 +102,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with the files that wait: where processes take tests from each other, one waits while others compute."""
     if config.option.markexpr != "not slow":
-        items.sort(key=lambda item: item.nodeid.partition("::")[0] not in WAITING)
+        place = {file: number for number, file in enumerate(WAITING)}
+        items.sort(key=lambda item: place.get(item.nodeid.partition("::")[0], len(place)))
 
 
 @pytest.hookimpl(tryfirst=True)
