@@ -91,8 +91,10 @@ def draw(processes: list[Process], marks: dict[str, float], trials: list[float],
     for name, at in marks.items():
         axes.axvline(at, color="C1", lw=1)
         axes.text(at, len(processes) - 0.3, f" {name}", color="C1", fontsize=8, va="top")
-    axes.set(xlabel="seconds since the command (black: a processor in full use)", ylim=(len(processes) + 0.4, -1.2))
-    axes.legend(loc="upper right", fontsize=8)
+    last = max(marks.values())
+    axes.set(xlabel="seconds since the command (black: a processor in full use)", xlim=(0, 1.12 * last))
+    axes.set_ylim(len(processes) + 0.4, -1.2)
+    axes.legend(loc="upper left", fontsize=8)
     figure.savefig(path, dpi=120)
 
 

@@ -134,7 +134,7 @@ def names_time(name: str) -> bool:
     return any(words & _TIME for words in _words(name))
 
 
-@lru_cache(maxsize=2**16)
+@lru_cache(maxsize=16)  # each name is asked for several kinds of words, one after the other
 def _words(name: str) -> tuple[frozenset[str], ...]:
     """Words of a name, and those behind its last full stop, in lower case and in the singular."""
     apart = _BETWEEN.sub("_", name).lower()
