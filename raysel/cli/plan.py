@@ -114,7 +114,7 @@ def _member_rows(plan: _Planned, first: Study) -> Iterator[tuple[str, str]]:
     """Describe the method and the cost of a member, and the settings in which it differs from the first member."""
     cost, d = plan.cost, plan.study.dataset.n_features
     on = "" if d == first.dataset.n_features else f" on {d} features"
-    each = "" if cost.fit_seconds is None else f" of up to {cost.fit_seconds:.3g} s"
+    each = "" if cost.fit_seconds is None else f" of {cost.fit_seconds:.3g} s on average"
     fits = f"{cost.n_fits} fits{each}, {_describe_time(cost, plan.places)}"
     yield plan.label, f"{_describe_method(plan.study, on)}: {fits}"
     shared = dict(description.method_facts(first.config.to_dict()))
@@ -286,9 +286,11 @@ def _describe_cost(plan: _Planned) -> str:
     on = f"on the {counted(places.n, 'slot')} of {places.where}"
     if cost.seconds is None:
         return f"{_describe_time(cost, places)} {on}: {cost.n_fits} fits, and {fixed}"
+    references = f"{duration(cost.reference_seconds)} for the references, " if cost.reference_seconds >= 1.0 else ""
     return (
         f"{_describe_time(cost, places, plan.fixed_seconds)} {on}, if nothing else uses its processors: {cost.n_fits} "
-        f"fits of up to {cost.fit_seconds:.3g} s of processor time, from pilot fits{_pilot_place(places)}, and {fixed}"
+        f"fits of {cost.fit_seconds:.3g} s of processor time on average, from pilot fits{_pilot_place(places)}, "
+        f"{references}and {fixed}"
     )
 
 

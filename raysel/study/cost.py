@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from raysel.base.estimator import Estimator, convergence_of
@@ -19,10 +20,13 @@ from raysel.core.errors import ConfigError
 from raysel.evaluation.configurations import Configuration
 from raysel.evaluation.lockstep import FoldData, run_in_lockstep
 from raysel.evaluation.records import FoldTrace
+from raysel.evaluation.references import Sets, reference_scores
 from raysel.study.definition import Study
 
 #: A pilot fit is stopped after this many seconds of processor time.
 _PILOT_SECONDS = 2.0
+#: Most pilot fits that do not fail; neither a third one nor the references begin after this many seconds.
+_MOST_PILOTS, _MORE_SECONDS = 5, 1.0
 #: Largest number of preparations that are timed if the preparation depends on parameters.
 _MOST_PREPARED = 2
 #: Where a pilot fit fails, other configurations are tried for this many seconds, to name those that fail as well.
@@ -39,9 +43,11 @@ _PEAK_TOLERANCE = 2**20
 class CostEstimate:
     """Estimated time and memory of a study."""
 
-    #: Seconds of all fits of the study if one trial runs at a time and nothing else uses the processors: from the
-    #: processor time of pilot fits, or from their elapsed time where several threads take less.
+    #: Seconds of all fits and references of the study if one trial runs at a time and nothing else uses the processors:
+    #: from the processor time of pilot fits, or from their elapsed time where several threads take less.
     seconds: float | None
+    #: Those of the references among them; 0 where they were not measured.
+    reference_seconds: float
     #: Elapsed seconds of what does not depend on the fits: writing the results and finishing the upload.
     end_seconds: float
     #: Mean seconds to fit and score a configuration on the largest inner training set; None as for ``seconds``.
@@ -77,14 +83,18 @@ def executor_sentence(study: Study, cost: CostEstimate) -> str:
 
 
 def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
-    """Estimate the cost of a study from pilot fits of the first and the last configuration.
+    """Estimate the cost of a study from pilot fits of the first, the last and some configurations between them.
 
     The pilot fits use the largest inner training set and take a few seconds at most. The cost of a fit is assumed to
     be proportional to the number of training samples. A pilot fit that has not ended by then needs as many iterations
-    as the decrease of its duality gap tells, else as many as the other pilot fit.
+    as the decrease of its duality gap tells, else as many as the longest of the others.
     """
     fold, number = study.largest
-    examples = list({example.id: example for example in (study.examples[0], study.examples[-1])}.values())
+    n_examples = len(study.examples)
+    places = np.linspace(0, n_examples - 1, min(n_examples, _MOST_PILOTS)).round().astype(int).tolist()
+    places.insert(1, places.pop())  # the last one comes after the first
+    examples = [study.examples[place] for place in places]
+    references = 0.0
     failures: dict[str, str] = {}
     pilots: list[_Pilot] = []
     with threadpool_limits(study.config.search.cpus_per_trial), warnings.catch_warnings(action="ignore"):
@@ -97,12 +107,16 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
         prepare_seconds = elapsed() * n_keys
         elapsed = _stopwatch()
         for example in (*examples, *(other for other in study.examples if other not in examples)):
-            if example not in examples and (not failures or elapsed() > _MOST_SECONDS):
+            n_begun = len(pilots) + len(failures)
+            wanted = n_begun < 2 or (n_begun < len(examples) and elapsed() < _MORE_SECONDS)
+            if not wanted and (not failures or elapsed() > _MOST_SECONDS):
                 break
             try:
                 pilots.append(_pilot(study, example, prepared.get(study.prepare_key(example.params))))
             except Exception as error:  # a class of another package may raise anything  # noqa: BLE001
                 failures[example.name] = f"{type(error).__name__}: {error}".partition("\n")[0]
+        if elapsed() < _MORE_SECONDS:
+            references = _reference_seconds(study, next(iter(prepared.values()), None))
     if study.configurations and len(failures) == len(study.configurations):
         name, first = next(iter(failures.items()))
         few = "it fails" if len(failures) == 1 else f"all {len(failures)} configurations fail"
@@ -118,10 +132,11 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
     fit_seconds = seconds = None
     if pilots and not unknown:
         fit_seconds = sum(total for total in spent if total is not None) / len(spent)
-        seconds = study.n_largest * (prepare_seconds + n_tried * fit_seconds) + n_refits * fit_seconds
+        seconds = study.n_largest * (prepare_seconds + n_tried * fit_seconds) + n_refits * fit_seconds + references
     peaks = [pilot.peak for pilot in pilots if pilot.peak is not None]
     return CostEstimate(
         seconds,
+        references,
         _END_SECONDS,
         fit_seconds,
         study.config.search.early_stopping is not None or study.config.search.method == "path",
@@ -131,6 +146,23 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
         round(n_tried * study.n_inner) + n_refits,
         max(peaks, default=None),
     )
+
+
+def _reference_seconds(study: Study, data: FoldData | None) -> float:
+    """Seconds to score the references of all outer folds, from those of an inner training set by one setting."""
+    evaluation = study.evaluation
+    if evaluation.references is not True or evaluation.is_native or data is None:
+        return 0.0
+    one = replace(evaluation, settings=evaluation.settings[:1], choose_n="mean")
+    sets = Sets(data.X_train, data.y_train, data.X_test, data.y_test, study.config.seed, data.constant, data.outputs)
+    elapsed = _stopwatch()
+    reference_scores(sets, evaluation=replace(one, references="chance"))
+    guesses = elapsed()
+    reference_scores(sets, evaluation=one)
+    rankings = elapsed() - 2 * guesses
+    chooses = len(evaluation.settings) > 1 or evaluation.choose_n != "mean"
+    n_inner = len(study.largest[0].inner) * len(evaluation.settings) if chooses else 0
+    return (max(0.0, rankings) * (n_inner + 1) + guesses) * sum(len(fold.test) > 0 for fold in study.plan.folds)
 
 
 @dataclass(frozen=True)

@@ -126,6 +126,25 @@ def test_a_pilot_fit_that_fails_is_reported_and_stops_the_plan_if_all_fail(digit
         cost.estimate_cost(study)
 
 
+def test_slow_configurations_between_the_first_and_the_last_and_the_references_count(digits, monkeypatch):
+    updates = SMR._updates
+
+    def slow(self, X, y, prepared):
+        ends = time.process_time() + 0.1 * (self.alpha == 0.1)
+        while time.process_time() < ends:
+            pass
+        yield from updates(self, X, y, prepared)
+
+    monkeypatch.setattr(SMR, "_updates", slow)
+    space = {"alpha": [0.05, 0.07, 0.1, 0.15, 0.2]}
+    study = make_study(digits, solver__space=space)
+    found = cost.estimate_cost(study)
+    assert found.fit_seconds > 0.1 / 5
+    assert 0.0 < found.reference_seconds < found.seconds
+    without = make_study(digits, solver__space=space, evaluation__references=False)
+    assert cost.estimate_cost(without).reference_seconds == 0.0
+
+
 def test_waiting_is_not_computing_and_iterations_are_extrapolated_by_the_gap_only(digits, monkeypatch):
     updates = SMR._updates
 
