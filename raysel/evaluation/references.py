@@ -121,8 +121,8 @@ def _score_rankings(
     rankings: Sequence[str] = RANKINGS,
 ) -> None:
     """Choose number of features and setting of each ranking on the inner folds, and score it on the outer one."""
-    chooses_n = len(evaluation.n_features) > 1 and evaluation.choose_n != "mean"
-    names = [] if len(evaluation.settings) == 1 and not chooses_n else list(rankings)
+    chooses_n = _chooses_n(evaluation)
+    names = list(rankings) if inner_folds_choose(evaluation) else []
     if len(evaluation.settings) == 1 and chooses_n:
         names.remove(ALL_FEATURES)
     validation: dict[str, list[list[list[float]]]] = {name: [] for name in names}
@@ -143,6 +143,15 @@ def _score_rankings(
         if not evaluation.every_iteration and (n := len(result.scores[name])):
             each = settings if len(settings) == n else [*settings] * n
             result.settings[name] = [dict(setting) for setting in each]
+
+
+def _chooses_n(evaluation: Evaluation) -> bool:
+    return len(evaluation.n_features) > 1 and evaluation.choose_n != "mean"
+
+
+def inner_folds_choose(evaluation: Evaluation) -> bool:
+    """Whether rankings are scored on the inner folds too, which choose their number of features or their setting."""
+    return len(evaluation.settings) > 1 or _chooses_n(evaluation)
 
 
 def _scored(compute: Callable[[], list[float]]) -> list[float]:

@@ -20,7 +20,7 @@ from raysel.core.errors import ConfigError
 from raysel.evaluation.configurations import Configuration
 from raysel.evaluation.lockstep import FoldData, run_in_lockstep
 from raysel.evaluation.records import FoldTrace
-from raysel.evaluation.references import Sets, reference_scores
+from raysel.evaluation.references import Sets, inner_folds_choose, reference_scores
 from raysel.study.definition import Study
 
 #: A pilot fit is stopped after this many seconds of processor time.
@@ -160,8 +160,7 @@ def _reference_seconds(study: Study, data: FoldData | None) -> float:
     guesses = elapsed()
     reference_scores(sets, evaluation=one)
     rankings = elapsed() - 2 * guesses
-    chooses = len(evaluation.settings) > 1 or evaluation.choose_n != "mean"
-    n_inner = len(study.largest[0].inner) * len(evaluation.settings) if chooses else 0
+    n_inner = len(study.largest[0].inner) * len(evaluation.settings) if inner_folds_choose(evaluation) else 0
     return (max(0.0, rankings) * (n_inner + 1) + guesses) * sum(len(fold.test) > 0 for fold in study.plan.folds)
 
 

@@ -19,8 +19,8 @@ from raysel.data.formats.recognition import (
     is_in_other_words,
     is_number,
     is_text,
+    odd_cells,
     reads_as_number,
-    texts_among_numbers,
 )
 
 #: Start of the name of a column without one, followed by its position: that of pandas.
@@ -89,13 +89,12 @@ def _categories(column: Any, name: str, source: str) -> tuple[FloatArray, tuple[
     texts: list[str | None] = decoded(column).to_pylist()
     different = tuple(sorted({text for text in texts if text is not None}))
     n_present = sum(text is not None for text in texts)
-    if 2 * len(different) > n_present and (odd := texts_among_numbers(Counter(filter(None, texts)))):
-        n_odd = sum(text in odd for text in texts)
-        raise DataError(
-            f"{source}: column '{name}' holds numbers, but {listed(map(repr, odd), 5)} in {n_odd} of {len(texts)} "
-            "cells: correct such cells, or leave them empty; or leave the column out by drop."
-        )
     if 2 * len(different) > n_present:
+        if odd := odd_cells(Counter(filter(None, texts)), len(texts)):
+            raise DataError(
+                f"{source}: column '{name}' holds numbers, but {odd}: correct such cells, or leave them empty; or "
+                "leave the column out by drop."
+            )
         raise DataError(
             f"{source}: column '{name}' holds {len(different)} different texts in {n_present} cells, too many for "
             "categories; leave it out by drop, or name it by cv.groups if it tells which samples are of one origin."

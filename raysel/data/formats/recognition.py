@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from raysel.core.arrays import LabelArray
+from raysel.core.printing import listed
 
 #: Names, in any case, of the column of a table that is taken for the labels where none is named.
 TAKEN = ("y", "label", "target", "class")
@@ -150,8 +151,8 @@ def _singular(word: str) -> str:
 _MOST_NUMBERS = 20
 #: Fewest samples, most texts a class, and least share of each class that they tell, where text is the label in words.
 _FEWEST_SAMPLES, _TEXTS_OF_CLASS, _SHARE = 20, 3, 0.95
-#: Largest share of the cells that are text by mistake in a column of numbers.
-_FEW_TEXTS = 0.1
+#: Largest share of the cells that are text by mistake in a column of numbers, and most of their texts that are named.
+_FEW_TEXTS, _NAMED = 0.1, 3
 #: A column whose first values are this many different fractions is a measurement.
 _FIRST_ROWS = 256
 
@@ -177,10 +178,17 @@ def reads_as_number(value: object) -> bool:
     return True
 
 
-def texts_among_numbers(counts: Mapping[str, int]) -> list[str]:
-    """Return the texts that are no numbers, where nearly all cells are; `counts` has the number of cells of each."""
-    others = [text for text in counts if not reads_as_number(text.replace(",", "."))]
-    return others if sum(counts[text] for text in others) <= _FEW_TEXTS * sum(counts.values()) else []
+def odd_cells(counts: Mapping[str, int], n_cells: int, more_than: int = 0) -> str:
+    """Name the texts that are no numbers in a column of numbers, with the number of their cells; empty in any other.
+
+    `counts` has the number of cells of each text. It is a column of numbers if nearly all cells are, and if it has more
+    different ones than ``more_than``.
+    """
+    odd = [text for text in counts if not reads_as_number(text.replace(",", "."))]
+    n_odd = sum(counts[text] for text in odd)
+    if not odd or n_odd > _FEW_TEXTS * sum(counts.values()) or len(counts) - len(odd) <= more_than:
+        return ""
+    return f"{listed(map(repr, odd), _NAMED)} in {n_odd} of {n_cells} cells"
 
 
 def decoded(column: Any) -> Any:

@@ -28,9 +28,9 @@ from raysel.data.formats.recognition import (
     names_identifier,
     names_origin,
     names_time,
+    odd_cells,
     rank_of_label_name,
     taken_names,
-    texts_among_numbers,
 )
 from raysel.data.formats.table_contents import labelled_rows
 from raysel.data.targets import looks_like_quantity
@@ -212,9 +212,8 @@ def _why_no_category(name: str, column: Any, n_missing: int, y: LabelArray | Non
         return "the label in other words", _LABEL
     few = 1 < n_texts <= min(_MOST_TEXTS, n_present // 2)
     counted = {cell["values"]: cell["counts"] for cell in decoded(column).value_counts().to_pylist() if cell["values"]}
-    if (odd := texts_among_numbers(counted)) and n_texts - len(odd) > _FEW_NUMBERS:
-        n_odd = sum(counted[text] for text in odd)
-        return f"numbers, but {listed(map(repr, odd))} in {n_odd} of {len(column)} cells", _ODD
+    if odd := odd_cells(counted, len(column), _FEW_NUMBERS):
+        return f"numbers, but {odd}", _ODD
     found = f"text, {n_texts} different values"
     if n_missing > _MOST_EMPTY * len(column):
         found, mend = _empty_cells(n_missing, len(column)), _FILL

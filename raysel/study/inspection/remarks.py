@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from raysel.core.printing import listed
 from raysel.data.dataset import Dataset
-from raysel.data.formats.recognition import texts_among_numbers
+from raysel.data.formats.recognition import odd_cells
 from raysel.evaluation.plan import NestedPlan
 from raysel.study.inspection.arrangement import arrangement_remark
 from raysel.study.inspection.dependence import copy_remarks, order_remark
@@ -107,12 +106,10 @@ def _column_remarks(findings: Findings, dataset: Dataset) -> Iterator[str]:
         texts = dataset.categories.get(name, ())
         n_cells = np.bincount(part.X[:, column].astype(np.int64), minlength=len(texts)).tolist() if texts else []
         counts = dict(zip(texts, n_cells, strict=False))  # behind those of the texts the number of empty cells
-        if odd := texts_among_numbers(counts):
-            n_odd = sum(counts[text] for text in odd)
+        if odd := odd_cells(counts, len(part.X)):
             yield (
-                f"Column '{part.own_name(column)}' is read as text of {len(texts)} values because of "
-                f"{listed(map(repr, odd), _NAMED)} in {n_odd} of {len(part.X)} cells, where all others are numbers: "
-                "correct such cells, or leave them empty, if it is to be a column of numbers."
+                f"Column '{part.own_name(column)}' is read as text of {len(texts)} values because of {odd}, where all "
+                "others are numbers: correct such cells, or leave them empty, if it is to be a column of numbers."
             )
     constant = np.flatnonzero(_constant(part, dataset)).tolist()
     if constant:
