@@ -43,7 +43,7 @@ _LEVEL = 0.05
 _MOST_NAMED = 10
 #: What the p values of the features of a model do not say; measured in experiments/claims/error-control.
 _OF_A_MODEL = (
-    "They hold if no feature has to do with the labels. Where some do, a model of all features can give others a "
+    "The features' p values hold if none has to do with the labels. Where some do, a model of all can give others a "
     "higher score than with permuted labels, most with a weak penalty or a rare class, and they are then named "
     "falsely: in 33 and 93 % of generated studies of a rare class and of eight classes. For a claim about single "
     "features test those of a filter, such as fisher_score."

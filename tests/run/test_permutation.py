@@ -299,9 +299,9 @@ def test_the_sentences_say_the_figure_and_its_limits(tested):
     assert "the labels of samples (80 samples" in text
     assert "6 permutations cannot give p <= 0.05; compute at least 19." in text
     assert "chosen with the true labels" in text
-    assert "They hold if no feature has to do with the labels." in text  # SMR weighs all features together
+    assert "The features' p values hold if none has to do with the labels." in text  # SMR weighs all features together
     of_a_filter = replace(tested[1], shares=False)
-    assert not any("They hold if no feature" in sentence for sentence in of_a_filter.sentences())
+    assert not any("p values hold if none" in sentence for sentence in of_a_filter.sentences())
 
 
 def test_nodes_with_other_versions_are_named_in_the_result(path, monkeypatch, capsys):
