@@ -1,4 +1,4 @@
-"""A study for clusters: its fits wait while a file exists, so that it can be stopped between two trials."""
+"""A study for clusters: its fits wait while a file says so, so that it can be stopped between two trials."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ import pytest
 import yaml
 from small_studies import raw_config, run_offline, timeless, write_digits
 
-#: A method of the user's own, in the folder of the study. Where the file is, 15 fits begin and the others wait: of the
-#: trials that run, in outer folds of two fits each, two or one end. Each fit takes so long then that an outer fold is a
-#: batch of its own, which no waiting one keeps back.
+#: A method of the user's own, in the folder of the study. While the file is there each fit takes so long that an outer
+#: fold is a batch of its own, which no waiting one keeps back; while the file holds anything, no fit goes on.
 _METHOD = """
 import os, time
 from contextlib import suppress
@@ -28,11 +27,9 @@ HOLD = "{hold}"
 class Held(SMR):
     def _updates(self, X, y, prepared):
         with suppress(FileNotFoundError):
-            file = os.open(HOLD, os.O_WRONLY | os.O_APPEND)
-            os.write(file, b"1")
-            os.close(file)
+            os.stat(HOLD)
             time.sleep(0.6)
-            while os.stat(HOLD).st_size > 15:
+            while os.stat(HOLD).st_size:
                 time.sleep(0.05)
         yield from super()._updates(X, y, prepared)
 """

@@ -99,6 +99,7 @@ def test_the_lines_of_the_guide_start_a_study_and_go_on_with_it(cluster, alone):
         n_before, n_ends = len(trials(study)), len(ends(study))
         started = start()
         wait_for(cluster.log.read_text, lambda: len(trials(study)) > n_before, 400)
+        cluster.hold.write_text("wait", encoding="utf-8")
         stop(started)
         wait_for(cluster.log.read_text, lambda: len(ends(study)) > n_ends)
         assert ends(study) == ["interrupted"] * (n_ends + 1)

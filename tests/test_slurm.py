@@ -99,6 +99,7 @@ def test_a_cancelled_study_is_submitted_again_and_gives_the_numbers_of_one_machi
     slurm.hold.touch()
     job = slurm.run("sbatch --parsable slurm.sh study.yaml --output out").strip()
     wait_for(said, lambda: trials(study))
+    slurm.hold.write_text("wait", encoding="utf-8")
     assert slurm.run("stat -c %a .ray-token-*") == "600\n"
     port = 20000 + int(job) % 10000
     join = f"from raysel.execution.ray.head import check_cluster; check_cluster('alpha:{port}')"
