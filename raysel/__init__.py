@@ -40,6 +40,7 @@ _HOME = {
     "audit": "raysel.run.audit",
     "FeatureRanking": "raysel.evaluation.feature_ranking",
     "FeatureSelector": "raysel.results.feature_selector",
+    "PermutationImportance": "raysel.base.importance",
     "load_model": "raysel.base.models",
 }
 
@@ -57,6 +58,7 @@ __all__ = [
     "Modalities",
     "ModalityScaler",
     "NestedSearch",
+    "PermutationImportance",
     "SMRRegressor",
     "SemiSupervisedMTDA",
     "Tasks",

@@ -28,11 +28,13 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.feature_selection import chi2
 from sklearn.linear_model import Ridge
+from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import LabelBinarizer, StandardScaler
 from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.tree._tree import Tree
 
 from raysel.base.adapter import ScikitLearnMethod
+from raysel.base.importance import PermutationImportance
 from raysel.base.model_parts import parts_within
 from raysel.base.models import SKLEARN, load_model, save_model
 from raysel.base.registry import OWN, build_solver, solver_class
@@ -98,6 +100,7 @@ def models() -> Iterator[Any]:
     yield FeaturePipeline([("scaler", UnitScaler()), ("selector", selector), ("classifier", nearest)])
     yield FeatureSelector([3.0, 2.0, 0.0, 1.0], 2, ["a", "b", "c", "d"])
     yield ModalityScaler({"a": 1, "b": 3}, "zscore")
+    yield PermutationImportance(GaussianNB(), n_folds=2, n_repeats=1)
     yield RankedClassifier(method("smml"), 2)
     yield ScikitLearnMethod(ExtraTreesClassifier(2, max_depth=2, random_state=0))
     yield TaskScaler({"a": 2, "b": 2})

@@ -23,8 +23,10 @@ from raysel.core.errors import ConfigError, DataError
 from raysel.data.targets import CLASSES, LABELS, QUANTITIES, TARGETS
 
 
-def _wrapped_has(method: str) -> Callable[[ScikitLearnMethod], bool]:
-    def has(adapter: ScikitLearnMethod) -> bool:
+def wrapped_has(method: str) -> Callable[[Any], bool]:
+    """Return a condition of `available_if`: the wrapped estimator has a method."""
+
+    def has(adapter: Any) -> bool:
         getattr(getattr(adapter, "estimator_", adapter.estimator), method)  # AttributeError names the missing method
         return True
 
@@ -56,9 +58,10 @@ class ScikitLearnMethod(OneShotEstimator):
         self.cells = cells
 
     def check(self, n_features: int) -> None:
-        """Check the parameters by the estimator's own constraints."""
+        """Check the parameters by the own constraints of the estimator and of those in it."""
         try:
-            validate_params(self.estimator)
+            for part in (self.estimator, getattr(self.estimator, "estimator", None)):
+                validate_params(part)
         except ValueError as error:
             raise ConfigError(str(error)) from error
 
@@ -120,7 +123,7 @@ class ScikitLearnMethod(OneShotEstimator):
         check_is_fitted(self)
         return validate_data(self, X, dtype=np.float64, reset=False)
 
-    @available_if(_wrapped_has("predict"))
+    @available_if(wrapped_has("predict"))
     def predict(self, X: ArrayLike) -> LabelArray:
         """Predict by the wrapped estimator."""
         return self._predicted(self._checked(X))
@@ -138,30 +141,30 @@ class ScikitLearnMethod(OneShotEstimator):
             )
         return predicted
 
-    @available_if(_wrapped_has("predict_proba"))
+    @available_if(wrapped_has("predict_proba"))
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Predict class probabilities by the wrapped estimator."""
         features = self._checked(X)
         return self.estimator_.predict_proba(self.restored(features))
 
-    @available_if(_wrapped_has("decision_function"))
+    @available_if(wrapped_has("decision_function"))
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Compute the decision function of the wrapped estimator."""
         features = self._checked(X)
         return self.estimator_.decision_function(self.restored(features))
 
-    @available_if(_wrapped_has("score"))
+    @available_if(wrapped_has("score"))
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
         """Compute the score of the wrapped estimator."""
         return float(self.estimator_.score(self.restored(self._checked(X)), y))
 
-    @available_if(_wrapped_has("transform"))
+    @available_if(wrapped_has("transform"))
     def transform(self, X: ArrayLike) -> FloatArray:
         """Transform samples by the wrapped estimator."""
         features = self._checked(X)
         return self.estimator_.transform(self.restored(features))
 
-    @available_if(_wrapped_has("transform"))
+    @available_if(wrapped_has("transform"))
     def fit_transform(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
         """Fit the estimator, then transform the same samples."""
         return self.fit(X, y).transform(X)

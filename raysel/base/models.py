@@ -211,6 +211,7 @@ def _module(node: dict[str, Any], modules: Mapping[str, str]) -> Any:
 #: raysel's own classes in model files besides the registered methods.
 _PARTS = (
     "raysel.base.adapter.ScikitLearnMethod",
+    "raysel.base.importance.PermutationImportance",
     "raysel.evaluation.neighbours.NearestNeighborsClassifier",
     "raysel.evaluation.pipeline.FeaturePipeline",
     "raysel.evaluation.selectors.RankedClassifier",

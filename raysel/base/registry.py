@@ -170,8 +170,14 @@ def able_solvers(wanted: Callable[[Capabilities], bool]) -> str:
     return ", ".join(able)
 
 
-def build_solver(name: str, layout: Layout, params: Mapping[str, Any], random_state: int | None = None) -> Estimator:
-    """Make a method for data of a layout."""
+def build_solver(
+    name: str,
+    layout: Layout,
+    params: Mapping[str, Any],
+    random_state: int | None = None,
+    importance: str | None = None,
+) -> Estimator:
+    """Make a method for data of a layout; one in scikit-learn's style may rank by the loss of a metric."""
     cls = solver_class(name)
     supplied = cls.layout_parameters if issubclass(cls, Estimator) else frozenset()
     _check_parameters(name, cls, params, supplied)
@@ -179,9 +185,14 @@ def build_solver(name: str, layout: Layout, params: Mapping[str, Any], random_st
     if issubclass(cls, Estimator):
         return cls.from_layout(layout, **params, **seed)
     try:
-        return ScikitLearnMethod(cls(**params, **seed))
+        made = cls(**params, **seed)
     except Exception as error:  # a third-party constructor may raise any exception
         raise ConfigError(f"solver: {name} cannot be constructed with these parameters: {error}") from error
+    if importance:
+        from raysel.base.importance import PermutationImportance  # noqa: PLC0415 - loads scikit-learn's ensembles
+
+        made = PermutationImportance(made, importance)
+    return ScikitLearnMethod(made)
 
 
 def warn_of_name_clash(name: str) -> None:

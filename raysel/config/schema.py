@@ -217,6 +217,11 @@ class SolverConfig(_Section):
     space: dict[str, SpaceDomain] = {}
     """Domains of the solver's parameters that are searched, by name: a list of values, {uniform: [low, high]},
     {loguniform: [low, high]}, {randint: [low, high]} or {logspace: [low, high, n]}."""
+    importance: Literal["permutation"] | None = None
+    """How a classifier or regressor in scikit-learn's style ranks the features, in place of its coef_ or
+    feature_importances_, or where it has none. permutation: by what it loses of evaluation.metric on held-out parts of
+    its training set where the values of a feature are permuted (raysel.PermutationImportance); a ranking takes five
+    more fits, and 25 predictions for each feature."""
 
     @model_validator(mode="after")
     def _no_parameter_twice(self) -> SolverConfig:

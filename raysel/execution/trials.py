@@ -162,7 +162,7 @@ class ConfigurationTrial(Trial):
             self._start_clock()
             try:
                 iterations = self._advance(
-                    [study.solver(params, state) for state in states],
+                    [study.trial_solver(params, state) for state in states],
                     (self._fold_data(fold, i, params) for i in inner),
                     study.evaluation,
                     states,

@@ -64,7 +64,8 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         which its steps have to take; then the ``model.skops`` of ``path`` is the fitted estimator itself, and chance is
         the only reference, because the others read numbers. A regressor predicts quantities, for which ``metric`` and
         ``judge`` have to be given too, e.g. ``metric="r2"``, ``judge="ridge"``. Each ``random_state`` in it that is
-        None is set from the search's own.
+        None is set from the search's own. One without ``coef_`` and ``feature_importances_`` ranks the features in a
+        `raysel.PermutationImportance`.
     space : dict or list of dict, default=None
         Values to try by parameter, ``step__name`` for one of a Pipeline's, as for `GridSearchCV`; or several such
         grids. ``{"logspace": [low, high, n]}`` and ``{"randint": [low, high]}`` stand for lists, too. None: the

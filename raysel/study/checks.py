@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from raysel.base.estimator import Capabilities, Estimator
-from raysel.base.registry import able_solvers, imports_code, warn_of_name_clash
+from raysel.base.registry import able_solvers, imports_code, solver_class, warn_of_name_clash
 from raysel.config.preparation import dotted_steps
 from raysel.config.schema import EvaluationConfig, JudgeConfig, StudyConfig
 from raysel.core.arrays import BoolArray, IntArray
@@ -72,6 +72,10 @@ def check_method(config: StudyConfig, can: Capabilities) -> None:
             f"search.early_stopping needs a score at each iteration, and evaluation.estimator {judge} is scored at the "
             "last one only: use knn or native."
         )
+    if config.solver.importance and (issubclass(solver_class(name), Estimator) or not can.predicts):
+        raise ConfigError(
+            f"solver.importance is for scikit-learn's classifiers and regressors, and {name} is none; leave it out."
+        )
     if can.ranks is not None:  # else checked by trial fits
         check_judge(judge, name, can.ranks, can.predicts)
     if "." in judge:
@@ -121,7 +125,8 @@ def check_judge(judge: str, name: str, ranks: bool, predicts: bool) -> None:
     if judge == NATIVE and not predicts:
         raise ConfigError(f"evaluation.estimator native: {name} does not predict; use knn or linear_svm.")
     if judge != NATIVE and not ranks:
-        raise ConfigError(f"evaluation.estimator {judge}: {name} does not rank features; use native.")
+        more = ", or let it rank by solver.importance permutation" if "." in name and predicts else ""
+        raise ConfigError(f"evaluation.estimator {judge}: {name} does not rank features; use native{more}.")
 
 
 def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None:

@@ -132,7 +132,8 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
     fit_seconds = seconds = None
     if pilots and not unknown:
         fit_seconds = sum(total for total in spent if total is not None) / len(spent)
-        seconds = study.n_largest * (prepare_seconds + n_tried * fit_seconds) + n_refits * fit_seconds + references
+        refit_seconds = fit_seconds + _importance_seconds(study, pilots[0], next(iter(prepared.values()), None))
+        seconds = study.n_largest * (prepare_seconds + n_tried * fit_seconds) + n_refits * refit_seconds + references
     peaks = [pilot.peak for pilot in pilots if pilot.peak is not None]
     return CostEstimate(
         seconds,
@@ -162,6 +163,15 @@ def _reference_seconds(study: Study, data: FoldData | None) -> float:
     rankings = elapsed() - 2 * guesses
     n_inner = len(study.largest[0].inner) * len(evaluation.settings) if inner_folds_choose(evaluation) else 0
     return (max(0.0, rankings) * (n_inner + 1) + guesses) * sum(len(fold.test) > 0 for fold in study.plan.folds)
+
+
+def _importance_seconds(study: Study, pilot: _Pilot, data: FoldData | None) -> float:
+    """Seconds by which a refit takes longer than a fit of a trial, because it ranks by permutation."""
+    if not study.config.solver.importance or not study.evaluation.is_native or data is None:
+        return 0.0
+    elapsed = _stopwatch()
+    pilot.solver.predict(data.X_train[::5])  # the held-out part of five, permuted five times in each
+    return 4 * pilot.seconds + 25 * data.X_train.shape[1] * elapsed()
 
 
 @dataclass(frozen=True)
@@ -202,7 +212,7 @@ def _pilot(study: Study, example: Configuration, data: FoldData | None) -> _Pilo
     """Fit and score a configuration on the largest inner training set for some seconds."""
     fold, number = study.largest
     state = fold.random_state(study.config.seed, number)
-    solver = study.solver(example.params, state)
+    solver = study.trial_solver(example.params, state)
     data = data or study.fold_data(fold.inner[number], example.params)
     before, elapsed, ended, gaps, n_iter = _restart_peak(), _stopwatch(), True, [], 0
     for n_iter in run_in_lockstep([solver], [data], study.evaluation, [state], FoldTrace()):

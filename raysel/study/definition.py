@@ -217,11 +217,16 @@ class Study:
         sets = [np.concatenate([fold.train, fold.test]) if transductive else fold.train for fold in folds]
         return smallest, max(sets, key=len)
 
-    def solver(self, params: Mapping[str, Any], random_state: int | None = None) -> Estimator:
+    def solver(self, params: Mapping[str, Any], random_state: int | None = None, *, ranked: bool = True) -> Estimator:
         """Return an unfitted solver with the given parameters, for the layout of the study's data."""
         if self.template is not None:
             return self.template.solver(params, random_state)
-        return build_solver(self.config.solver.name, self.dataset.layout, params, random_state)
+        loss = self.config.evaluation.metric if self.config.solver.importance and ranked else None
+        return build_solver(self.config.solver.name, self.dataset.layout, params, random_state, loss)
+
+    def trial_solver(self, params: Mapping[str, Any], random_state: int | None = None) -> Estimator:
+        """Return an unfitted solver for a trial: ranking by permutation would only cost time where none is scored."""
+        return self.solver(params, random_state, ranked=not self.evaluation.is_native)
 
     def preference(self, records: Iterable[TrialRecord]) -> dict[str, tuple[tuple[float, ...], int]]:
         """Return complexity and place in the search of each trial's configuration, by the trial's id."""

@@ -31,6 +31,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+import raysel.base.adapter
+import raysel.base.importance
 import raysel.baselines
 import raysel.data
 import raysel.evaluation
@@ -83,6 +85,7 @@ def test_every_estimator_of_raysel_is_trusted_under_its_own_name():
         raysel.evaluation,
         raysel.results,
         raysel.base.adapter,
+        raysel.base.importance,
     )
     for package in own_packages:
         path = getattr(package, "__path__", None)

@@ -305,7 +305,7 @@ dataset.delimiter=;  dataset.order=F  dataset.task=regression  dataset.only=[hog
 solver.name=smml  solver.params.tol=1e-5  solver.params.max_iter=21  solver.params.p=1
 solver.space.alpha={logspace: [0.01, 1, 4]}  solver.space.alpha={loguniform: [0.01, 1]}
 solver.space.alpha={uniform: [0.01, 1]}  solver.space.rank=[1, 2, 3]  solver.space.rank={randint: [1, 2]}
-evaluation.estimator=linear_svm  evaluation.estimator=sklearn.svm.SVC
+solver.importance=permutation  evaluation.estimator=linear_svm  evaluation.estimator=sklearn.svm.SVC
 evaluation.estimator={name: sklearn.svm.SVC, params: {C: 2}}
 evaluation.estimator={name: sklearn.svm.SVC, space: {C: [1, 2]}}
 evaluation.n_neighbors=1  evaluation.n_features=[4]  evaluation.choose_n=mean

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -56,7 +56,7 @@ class RankingFigure(StudyDisplay):
         answer = [texts.headline(facts), texts.references_line(facts)]
         if result.task_scores:
             answer.append(f"test {result.metric} by task: {texts.format_each(facts.by_task)}")
-        answer.append(f"the score is the {score_meaning(result.config['solver']['name'])}")
+        answer.append(f"the score is the {score_meaning(result.config)}")
         sentences = [f"{texts.capitalized(line)}." for line in answer if line]
         limits = format_remarks([*facts.actions, *limitations(result, ranking.n_selected)])
         return cls(result.name, ranking, result.layout, sentences, limits, *read_background_image(result))
@@ -213,8 +213,13 @@ _MEANINGS = {
 }
 
 
-def score_meaning(method: str) -> str:
-    """Return what the feature scores of a method are, for a caption."""
+def score_meaning(config: Mapping[str, Any]) -> str:
+    """Return what the feature scores of a study's method are, for a caption."""
+    method = config["solver"]["name"]
+    if config["solver"].get("importance"):
+        return (
+            f"loss of {texts.spaced(config['evaluation']['metric'])} where the feature is permuted in held-out samples"
+        )
     if "." in method:
         return f"norm of coef_ over the classes, or feature_importances_ or scores_, of {method.rpartition('.')[2]}"
     return _MEANINGS.get(method, f"score of the method {method}")

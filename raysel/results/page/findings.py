@@ -106,7 +106,7 @@ def features(result: StudyResult) -> Section:
         return Section("features", "Which features", [Text([why])])
     ranking = result.ranking()
     empty = "" if ranking.n_scored else " The final model selects no feature: none has a score above 0."
-    meaning = score_meaning(result.config["solver"]["name"])
+    meaning = score_meaning(result.config)
     how = f" ({ranking.chosen_by})" if ranking.chosen_by else ""
     n_top = len(ranking.top())
     selected = f"the {n_top} best count as selected{how}"

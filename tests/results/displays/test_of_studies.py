@@ -181,7 +181,13 @@ def test_what_was_not_recorded_is_refused(finished):
 
 
 def test_every_method_that_scores_features_says_what_the_score_is():
-    known = {name for name in OWN if not score_meaning(name).startswith("score of the method")}
+    def meaning(name, **more):
+        return score_meaning({"solver": {"name": name} | more, "evaluation": {"metric": "roc_auc"}})
+
+    known = {name for name in OWN if not meaning(name).startswith("score of the method")}
     assert known == {name for name in OWN if solver_capabilities(name).ranks}
-    assert score_meaning("sklearn.svm.LinearSVC").endswith("of LinearSVC")
-    assert score_meaning("someones_method") == "score of the method someones_method"
+    assert meaning("sklearn.svm.LinearSVC").endswith("of LinearSVC")
+    assert meaning("sklearn.svm.SVC", importance="permutation").startswith(
+        "loss of ROC AUC where the feature is permuted"
+    )
+    assert meaning("someones_method") == "score of the method someones_method"

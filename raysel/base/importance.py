@@ -1,0 +1,200 @@
+"""Permutation importance: ranks the features of any classifier or regressor by what it loses without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.inspection import permutation_importance
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.utils import Tags, _safe_indexing, get_tags, indexable
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from raysel.base.adapter import tagged_type, wrapped_has
+from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, validate_params
+from raysel.numerics.metrics import known_of, metric
+
+
+class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
+    """Classifier or regressor whose features are ranked by permutation importance on held-out samples.
+
+    The samples are divided into folds, and a clone of the estimator is fitted to all folds but one. The importance of a
+    feature is what the clone's score on the samples left out loses where the values of that feature are permuted among
+    them [1]_, the mean over permutations and folds; 0 where it loses nothing. So every estimator that predicts can rank
+    its features, one without ``coef_`` and ``feature_importances_`` too, and no feature is rewarded for what is only
+    learnt by heart. A feature that another one can replace has a low importance, though the labels depend on it.
+
+    Predictions are those of the estimator fitted to all samples.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Classifier or regressor in scikit-learn's style.
+    metric : str, default=None
+        Metric of the loss, larger is better: one of raysel's, or any scorer name of scikit-learn. None: "accuracy" for
+        a classifier, "r2" for a regressor.
+    n_folds : int, default=5
+        Number of folds, stratified by class and shuffled; as many as the smallest class has samples if those are fewer,
+        but at least 2. Groups of samples are not kept whole.
+    n_repeats : int, default=5
+        Number of permutations of each feature in each fold.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the folds and of the permutations.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The estimator fitted to all samples.
+    feature_importances_ : ndarray of shape (n_features,)
+        Importance of each feature in units of the metric, >= 0.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels; only of a classifier.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Names of the features; only if X had names.
+
+    Raises
+    ------
+    ConfigError
+        In `fit`: a parameter is invalid.
+
+    References
+    ----------
+    .. [1] L. Breiman, "Random Forests", Machine Learning 45, 2001; computed by
+       `sklearn.inspection.permutation_importance`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.ensemble import HistGradientBoostingClassifier
+    >>> X, y = load_wine(return_X_y=True, as_frame=True)
+    >>> model = HistGradientBoostingClassifier(max_iter=10, random_state=0)
+    >>> ranked = PermutationImportance(model, n_repeats=2).fit(X, y)
+    >>> ranked.feature_importances_.shape, ranked.feature_names_in_[ranked.feature_importances_.argmax()]
+    ((13,), 'flavanoids')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "metric": [str, None],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "n_repeats": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    estimator_: Any
+    feature_importances_: FloatArray
+
+    def __init__(
+        self,
+        estimator: Any,
+        metric: str | None = None,
+        *,
+        n_folds: int = 5,
+        n_repeats: int = 5,
+        random_state: Any = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.metric = metric
+        self.n_folds = n_folds
+        self.n_repeats = n_repeats
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Fit the estimator, and measure the importance of the features.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,), (n_samples, n_labels) or (n_samples, n_quantities)
+            Labels or quantities.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        validate_params(self)
+        measure = metric(self.metric or ("r2" if self._is_regressor else "accuracy"), "metric")
+        self.estimator_ = clone(self.estimator).fit(X, y)
+        samples, labels = indexable(validate_data(self, X, skip_check_array=True), np.asarray(y))
+        if labels.ndim == 2 and labels.shape[1] == 1:
+            labels = labels.ravel()
+
+        def loss(train: IntArray, test: IntArray) -> FloatArray:
+            known = known_of(labels[train])
+            model = clone(self.estimator).fit(_safe_indexing(samples, train), labels[train])
+            classes = getattr(model, "classes_", known)
+            drop = permutation_importance(
+                model,
+                _safe_indexing(samples, test),
+                labels[test],
+                scoring=lambda fitted, values, true: measure(true, measure.output(fitted, values, true), classes),
+                n_repeats=self.n_repeats,
+                random_state=self.random_state,
+            )
+            return drop.importances_mean
+
+        losses = [loss(train, test) for train, test in self._folds(labels)]
+        self.feature_importances_ = np.maximum(np.mean(losses, axis=0), 0.0)
+        return self
+
+    def _folds(self, y: LabelArray) -> Iterator[tuple[IntArray, IntArray]]:
+        places = np.zeros((len(y), 1))
+        if y.ndim == 2 or self._is_regressor:
+            return KFold(max(2, min(self.n_folds, len(y))), shuffle=True, random_state=self.random_state).split(places)
+        n_folds = max(2, min(self.n_folds, np.unique(y, return_counts=True)[1].min()))
+        return StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state).split(places, y)
+
+    @property
+    def classes_(self) -> LabelArray:
+        """Class labels of the fitted estimator."""
+        classes: LabelArray = self.estimator_.classes_
+        return classes
+
+    @available_if(wrapped_has("predict"))
+    def predict(self, X: ArrayLike) -> LabelArray:
+        """Predict by the estimator fitted to all samples."""
+        return self._fitted.predict(X)
+
+    @available_if(wrapped_has("predict_proba"))
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Compute class probabilities by the estimator fitted to all samples."""
+        return self._fitted.predict_proba(X)
+
+    @available_if(wrapped_has("decision_function"))
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Compute the decision function of the estimator fitted to all samples."""
+        return self._fitted.decision_function(X)
+
+    @available_if(wrapped_has("score"))
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """Compute the score of the estimator fitted to all samples."""
+        return float(self._fitted.score(X, y))
+
+    @property
+    def _is_regressor(self) -> bool:
+        return tagged_type(self.estimator) == "regressor"
+
+    @property
+    def _fitted(self) -> Any:
+        check_is_fitted(self)
+        return self.estimator_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if not hasattr(self.estimator, "__sklearn_tags__"):
+            return tags
+        wrapped = get_tags(self.estimator)
+        tags.estimator_type, tags.target_tags = wrapped.estimator_type, wrapped.target_tags
+        tags.classifier_tags, tags.regressor_tags = wrapped.classifier_tags, wrapped.regressor_tags
+        tags.input_tags = replace(wrapped.input_tags, sparse=False)
+        tags.non_deterministic = wrapped.non_deterministic
+        return tags
