@@ -165,7 +165,7 @@ def print_upload(place: Path, states: Iterable[Mapping[str, Any]], out: Console)
 def print_table(table: TextTable, out: Console) -> None:
     """Print a table; columns that do not fit beside the others follow below, with the names of the rows again."""
     width = out.width if out.is_terminal else _WIDTH
-    header = [name.replace("_", " ") for name in table.header]
+    header = [texts.spaced(name) for name in table.header]
     if table.title:
         out.print(table.title, markup=False, style="dim")
     for number, widths in enumerate(_blocks(table, header, width)):

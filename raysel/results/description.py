@@ -210,6 +210,8 @@ def method_facts(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "searched", ", ".join(space) if space else "nothing"
     if fixed:
         yield "fixed", ", ".join(fixed)
+    if solver.get("importance"):
+        yield "ranking", f"by permutation: the loss of {spaced(evaluation['metric'])} on held-out training samples"
     sections = config["dataset"].get("tasks") or [config["dataset"]]
     if any(section.get("prepare") for section in sections):
         shown = [_prepared(section) for section in sections if section.get("prepare")]
@@ -218,7 +220,7 @@ def method_facts(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     fitted = "" if scaling in ("none", "row_unit") else "; fitted on the training samples of each fold"
     yield "scaling", f"{scaling} ({_SCALINGS.get(scaling, scaling)}){fitted}"
     rule = rule_sentence(evaluation, evaluation.get("choose_n", "mean"))
-    yield "score", f"{evaluation['metric'].replace('_', ' ')}. {rule}"
+    yield "score", f"{spaced(evaluation['metric'])}. {rule}"
     if evaluation["estimator"] != "native":
         yield "best N", f"{', '.join(map(str, evaluation['n_features']))} features are scored"
     if report := evaluation.get("report"):

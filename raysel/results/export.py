@@ -108,7 +108,7 @@ def markdown(facts: Facts) -> str:
     parts = [
         f"{texts.capitalized(texts.headline(facts))}. {texts.rule_sentence(facts.evaluation, facts.study.choose_n)}",
         _table(texts.winners_table(facts), -1, ("outer fold", f"test {facts.metric}")),
-        f"Test {facts.metric} by task: {texts.format_each(facts.by_task)}." if facts.by_task else "",
+        f"Test {texts.spaced(facts.metric)} by task: {texts.format_each(facts.by_task)}." if facts.by_task else "",
         _table(texts.score_table(facts), 0, ("reference",)) if facts.references else "",
         " ".join(filter(None, [*texts.verdict_sentences(facts), texts.missing_references_sentence(facts)])),
         _table(curve) if len(curve.rows) > 1 else "",

@@ -16,6 +16,7 @@ from raysel.results.comparison.rows import MemberRow
 from raysel.results.comparison.texts import comparison_text
 from raysel.results.page.contents import Block, Page, Section, Table, Text, csv_download, render_page
 from raysel.results.tables import TextTable, csv_content
+from raysel.results.texts import spaced
 from raysel.tracking.directory import StudyDirectory
 
 if TYPE_CHECKING:
@@ -133,5 +134,5 @@ def page_of_comparison(comparison: ComparisonResult) -> Page:
 def _table(table: TextTable, name: str = "", frame: pd.DataFrame | None = None) -> Table:
     words = [i for i in range(len(table.header)) if not table.is_number(i)]
     data = None if frame is None else csv_download(name, list(frame.columns), frame.itertuples(index=False))
-    heads = [head.replace("_", " ") for head in table.header]
+    heads = [spaced(head) for head in table.header]
     return Table(f"{table.title}.", heads, table.rows, words, download=data)

@@ -55,7 +55,7 @@ class RankingFigure(StudyDisplay):
         ranking, facts = ranking or source_ranking(result), result.facts
         answer = [texts.headline(facts), texts.references_line(facts)]
         if result.task_scores:
-            answer.append(f"test {result.metric} by task: {texts.format_each(facts.by_task)}")
+            answer.append(f"test {texts.spaced(result.metric)} by task: {texts.format_each(facts.by_task)}")
         answer.append(f"the score is the {score_meaning(result.config)}")
         sentences = [f"{texts.capitalized(line)}." for line in answer if line]
         limits = format_remarks([*facts.actions, *limitations(result, ranking.n_selected)])
