@@ -203,13 +203,20 @@ def _constant_guess(measure: Metric, y: LabelArray) -> str:
     """Name of the guess that is the same for all samples, of those that fit a metric."""
     if measure.response in ("decision_function", "predict_proba"):
         return SHARES
-    # Of raysel's own metrics no constant class is better than the most frequent one.
-    own = measure.name in METRICS or y.ndim == 2
-    return MOST_FREQUENT if own else CONSTANT
+    # Of raysel's own metrics of classes no constant class is better than the most frequent one.
+    same = measure.response == "class_scores" if y.ndim == 2 else measure.name in METRICS
+    return MOST_FREQUENT if same else CONSTANT
 
 
 def _best_constant(measure: Metric, y: LabelArray) -> Any:
-    """Class whose constant prediction has the best score of the training labels; of equal ones the most frequent."""
+    """Constant prediction with the best score of the training labels; of equal ones the most frequent.
+
+    Of several labels a sample the most frequent ones are predicted, as many of them as score best.
+    """
+    if y.ndim == 2:
+        places = np.argsort(np.argsort(-y.mean(axis=0), kind="stable"), kind="stable")
+        sets = [(places < n).astype(y.dtype) for n in range(y.shape[1] + 1)]
+        return max(sets, key=lambda labels: np.nan_to_num(measure(y, np.tile(labels, (len(y), 1))), nan=-np.inf))
     classes, counts = np.unique(y, return_counts=True)
     scores = {c: measure(y, np.full(len(y), c), classes) for c in classes[np.argsort(-counts, kind="stable")]}
     return max(scores, key=lambda c: -np.inf if np.isnan(scores[c]) else scores[c])
