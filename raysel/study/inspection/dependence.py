@@ -11,7 +11,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
-from raysel.core.arrays import IntArray
+from raysel.core.arrays import FloatArray, IntArray
 from raysel.data.dataset import Dataset
 from raysel.evaluation.plan import NestedPlan
 from raysel.study.inspection.leaks import Findings
@@ -116,18 +116,22 @@ _FEWEST = 8
 #: Excess over chance of the share of samples whose nearest one is near in the file, for a remark: where classes recur
 #: in the file, and where each is one run, so that the labels are no evidence. Standard score of the share.
 _EXCESS, _EXCESS_SORTED, _SCORE = 0.3, 0.6, 5.0
-#: Largest share of such samples tested against their nearest one for folds that keep them apart.
-_APART = 0.25
+#: Largest share of such samples tested against their nearest one, and largest mean correlation of the tested samples
+#: with the training sample that is nearest in the file, for folds that keep them apart.
+_APART, _CORRELATED = 0.25, 0.3
+#: Correlation below which samples are not alike any more, and largest number of rows that this is measured on.
+_ALIKE, _MOST_ROWS = 0.1, 2**14
 
 
 def order_remark(part: Part, plan: NestedPlan | None = None) -> str | None:
     """Remark if near rows are alike: samples of one class only are compared, so a file sorted by class is none.
 
-    With the folds of a plan, None if few such samples are tested with their nearest one in the training set.
+    With the folds of a plan, None if few such samples are tested with their nearest one in the training set, and tested
+    samples correlate little with the training samples nearest in the file.
     """
-    if not in_runs(part.codes):
+    if not in_runs(part.codes) or (Z := _own_course(part)) is None:
         return None
-    rows, nearest, apart, chance = _nearest(part)
+    rows, nearest, apart, chance = _nearest(part.codes, Z)
     if 2 * len(rows) < min(len(part.X), MOST_QUERIES):
         return None
     n_runs, expected_runs = runs(part.codes)
@@ -148,32 +152,38 @@ def order_remark(part: Part, plan: NestedPlan | None = None) -> str | None:
     if plan is not None:
         close = apart <= distance
         leaked = _tested(part.rows[rows[close]], part.rows[nearest[close]], plan)
-        if leaked <= _APART:
+        correlation = _left(part, Z, plan)
+        if leaked <= _APART and correlation <= _CORRELATED:
             return None
-        tested = f"; {leaked:.0%} of these are tested with it in the training set"
+        tested = (
+            f"; {leaked:.0%} of these are tested with it in the training set, and a tested sample correlates with the "
+            f"training sample nearest in the file by {correlation:.2f} on average"
+        )
     return (
         f"Samples near each other in the file are alike: within a class, the nearest one of {share:.0%} is at most "
         f"{distance} of its samples away in the file ({expected:.0%} in a random order), and the labels stand in "
         f"{n_runs} runs (about {expected_runs:.0f}){tested}. If they were measured one after another, or several are "
         "of one subject, the scores are too high for new recordings or subjects: name the subject in cv.groups, or set "
-        f"cv.blocks.size to the number of rows that belong together{_length(part, n_runs)}, and cv.blocks.forward if "
-        "later samples are to be predicted from earlier ones."
+        f"cv.blocks.size to several times the number of rows over which samples stay alike{_about(part, Z)}, and "
+        "cv.blocks.forward if later samples are to be predicted from earlier ones."
     )
 
 
-def _nearest(part: Part) -> tuple[IntArray, IntArray, IntArray, np.ndarray]:
-    """Samples, the nearest one of the class of each, how far apart both are in the file, and the chances of that."""
-    # Columns that follow the file would make near rows alike by themselves and do not count.
+def _own_course(part: Part) -> FloatArray | None:
+    """Samples in a few random directions, without the columns that follow the file, which make near rows alike."""
     n = len(part.X)
     kept = ~part.scan(lambda block: follows_file(block, part.codes))
-    empty = np.empty(0, dtype=np.int64)
     if not kept.any() or n < _FEWEST:
-        return empty, empty, empty, np.empty((0, len(_DISTANCES)))
-    rng = np.random.default_rng(0)
-    Z = projected(part.X if kept.all() else part.X[:, kept], np.arange(n), not part.image, rng)
+        return None
+    return projected(part.X if kept.all() else part.X[:, kept], np.arange(n), not part.image, np.random.default_rng(0))
+
+
+def _nearest(codes: IntArray, Z: FloatArray) -> tuple[IntArray, IntArray, IntArray, np.ndarray]:
+    """Samples, the nearest one of the class of each, how far apart both are in the file, and the chances of that."""
+    n, rng, empty = len(Z), np.random.default_rng(0), np.empty(0, dtype=np.int64)
     samples, others, apart, chances = [], [], [], []
-    for code in np.unique(part.codes):
-        rows = np.flatnonzero(part.codes == code)
+    for code in np.unique(codes):
+        rows = np.flatnonzero(codes == code)
         if (m := len(rows)) < _FEWEST:
             continue
         place = np.arange(m)
@@ -201,8 +211,30 @@ def _tested(samples: IntArray, nearest: IntArray, plan: NestedPlan) -> float:
     return leaked / tested if tested else 0.0
 
 
-def _length(part: Part, n_runs: int) -> str:
-    """Mean length of a run of labels, where the classes recur in the file."""
-    if n_runs < 2 * len(np.unique(part.codes)):
-        return ""
-    return f" (a run of labels has {len(part.X) / n_runs:.0f} on average)"
+def _left(part: Part, Z: FloatArray, plan: NestedPlan) -> float:
+    """Mean correlation of the test samples, over the outer folds, with the training sample nearest in the file."""
+    place = np.full(plan.n_samples, -1)
+    place[part.rows] = np.arange(len(part.rows))
+    W, products = _deviations(part, Z), []
+    for fold in plan.outer:
+        test, train = (np.sort(places[places >= 0]) for places in (place[fold.test], place[fold.train]))
+        if len(test) and len(train):
+            after = np.searchsorted(train, test).clip(1, len(train) - 1)
+            before = train[after - 1]
+            nearest = np.where(test - before <= np.abs(train[after] - test), before, train[after])
+            products.append((W[test] * W[nearest]).sum(axis=1))
+    return float(np.concatenate(products).mean()) if products else 0.0
+
+
+def _about(part: Part, Z: FloatArray) -> str:
+    """Number of rows apart at which samples do not correlate any more."""
+    W, lag = _deviations(part, Z)[:_MOST_ROWS], 1
+    while lag < len(W) // 2 and (W[:-lag] * W[lag:]).sum(axis=1).mean() >= _ALIKE:
+        lag += 1 + lag // 8
+    return f" (about {lag} here)"
+
+
+def _deviations(part: Part, Z: FloatArray) -> FloatArray:
+    """Deviations of the samples from the mean of their class, of mean square length 1."""
+    W = Z - np.stack([Z[part.codes == code].mean(axis=0) for code in range(part.codes.max() + 1)])[part.codes]
+    return W / math.sqrt(max(float((W**2).sum(axis=1).mean()), np.finfo(np.float64).tiny))

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy.special import gammaln
+from scipy.stats import rankdata
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.tree import DecisionTreeClassifier
@@ -317,6 +318,8 @@ _CHANGES = 0.5
 _CANDIDATES, _FEWEST_COLUMNS = 8, 5
 #: Mean error of the classes, on held-out samples, below which the label is nearly decided.
 _NEARLY = 0.1
+#: One minus the squared rank correlation with a quantity, below which a column nearly is it.
+_NEARLY_QUANTITY = 0.01
 #: The next column's error is as many times as large, and larger by as much.
 _TIMES, _MORE = 3.0, 0.1
 #: A column of few values has at most as many for each class, and most others have more than so many.
@@ -329,7 +332,10 @@ _RIDGE = 1e-10
 
 @dataclass(frozen=True)
 class NearLabel:
-    """Columns that decide the label alone, or two together, but for a mean error of the classes on held-out samples."""
+    """Columns that decide the label alone, or two together, but for an error.
+
+    It is the mean error of the classes on held-out samples; of a quantity one minus the squared rank correlation.
+    """
 
     columns: tuple[int, ...]
     error: float
@@ -337,13 +343,20 @@ class NearLabel:
 
 
 def near_labels(part: Part, known: set[int]) -> list[NearLabel]:
-    """Find columns, and pairs, that nearly decide the classes; of several labels a sample none are looked for.
+    """Find columns, and pairs, that nearly decide the classes, or columns that nearly are a quantity.
+
+    Of several labels or quantities a sample none are looked for.
 
     A column is one if its held-out error is at most 0.1 and that of the next one three times as large and larger by
-    0.1; or if it has few values, unlike most others, whatever the others tell. ``known`` columns are not named.
+    0.1; or if it has few values, unlike most others, whatever the others tell. ``known`` columns are not named. Of a
+    quantity the error is at most 0.01.
     """
     counts = np.bincount(part.codes)
-    if is_quantity(part.y) or part.y.ndim == 2 or len(part.X) < _FEWEST_SAMPLES or counts.min() < _FEWEST_OF_CLASS:
+    if part.y.ndim == 2 or len(part.X) < _FEWEST_SAMPLES:
+        return []
+    if is_quantity(part.y):
+        return _near_quantity(part, known)
+    if counts.min() < _FEWEST_OF_CLASS:
         return []
     rows = _drawn(len(part.X), _MOST_SAMPLES)
     codes = part.codes[rows]
@@ -352,6 +365,30 @@ def near_labels(part: Part, known: set[int]) -> list[NearLabel]:
     columns = [near for near in _columns(part, rows, codes) if not known.intersection(near.columns)]
     pair = _pair(part, rows, codes, known | {column for near in columns for column in near.columns})
     return [*columns, *([pair] if pair else [])]
+
+
+def _near_quantity(part: Part, known: set[int]) -> list[NearLabel]:
+    """Find the column whose order is nearly that of a quantity, far more than that of any other."""
+    rows = _drawn(len(part.X), _MOST_SAMPLES)
+    target = _centred_ranks(part.y[rows, None])
+
+    def error(block: FloatArray) -> FloatArray:
+        ranks = _centred_ranks(block[rows])
+        energies = (ranks**2).sum(axis=0) * (target**2).sum()
+        return 1.0 - np.divide((target * ranks).sum(axis=0) ** 2, energies, out=energies * 0.0, where=energies > 0)
+
+    errors = part.scan(error)
+    errors[list(known)] = np.inf
+    best, *others = np.argsort(errors, kind="stable")[:2].tolist()
+    following = float(errors[others[0]]) if others else np.inf
+    if errors[best] > _NEARLY_QUANTITY or following < max(_TIMES * errors[best], errors[best] + _MORE):
+        return []
+    return [NearLabel((best,), float(errors[best]), following if np.isfinite(following) else None)]
+
+
+def _centred_ranks(values: FloatArray) -> FloatArray:
+    ranks: FloatArray = rankdata(values, axis=0)
+    return ranks - ranks.mean(axis=0)
 
 
 def _drawn(n_samples: int, most: int) -> IntArray:

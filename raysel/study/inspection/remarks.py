@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
+from raysel.core.arrays import is_quantity
 from raysel.data.dataset import Dataset
 from raysel.data.formats.recognition import odd_cells
 from raysel.evaluation.plan import NestedPlan
@@ -97,6 +98,13 @@ def _column_remarks(findings: Findings, dataset: Dataset) -> Iterator[str]:
         names = "' and '".join(part.own_name(column) for column in near.columns)
         alone = len(near.columns) == 1
         others = f", of the next column alone {near.next_error:.1%}" if near.next_error is not None else ""
+        if is_quantity(part.y):
+            beside = "" if near.next_error is None else f", of the next column {max(0.0, 1 - near.next_error):.2f}"
+            yield (
+                f"Column '{names}' has nearly the order of the quantity (squared rank correlation "
+                f"{1 - near.error:.4f}{beside}): {_KNOWN_BEFORE}; if not, list it in dataset.drop."
+            )
+            continue
         yield (
             f"{'Column' if alone else 'The columns'} '{names}' {'alone tells' if alone else 'together tell'} the "
             f"classes with a mean error of {near.error:.1%} on held-out samples{others}: {_KNOWN_BEFORE}; if not, list "

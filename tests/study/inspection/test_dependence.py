@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted_leaks import sorted_by_class, table
+from scipy.signal import lfilter
 
 from raysel.data.loading import load_dataset
 from raysel.evaluation.plan import NestedPlan
@@ -22,8 +25,9 @@ def remark(data, plan=None):
 
 
 def recording(rng):
-    """240 rows of a random walk with labels in blocks of 30."""
-    return table(np.cumsum(rng.normal(size=(240, 20)), axis=0), np.repeat(rng.permutation([0, 1] * 4), 30))
+    """240 rows of an autoregressive course, of which a row keeps 0.8, with labels in blocks of 30."""
+    course = lfilter([1.0], [1.0, -0.8], rng.normal(size=(240, 20)), axis=0)
+    return table(course, np.repeat(rng.permutation([0, 1] * 4), 30))
 
 
 def subjects_of_six(rng):
@@ -39,6 +43,7 @@ def test_dependent_rows_are_remarked_on_until_blocks_keep_them_together(make, ar
     settings = {"outer": 4, "inner": 2, "repeats": 1, "groups": None, "seed": 0}
     assert "cv.blocks" in remark(data)
     assert "are tested with it in the training set" in remark(data, NestedPlan.make(data.y, **settings))
+    assert remark(data, NestedPlan.make(data.y, blocks=Blocks(4), **settings)) is not None
     assert remark(data, NestedPlan.make(data.y, blocks=Blocks(30), **settings)) is None
     shuffled = np.random.default_rng(1).permutation(data.n_samples)
     assert remark(table(data.X[shuffled], data.y[shuffled])) is None
@@ -69,3 +74,14 @@ def test_labels_of_a_random_order_are_not_in_runs_and_pairs_of_equal_ones_are(cl
     assert not any(in_runs(rng.permutation(codes)) for _ in range(300))
     assert all(in_runs(np.repeat(rng.permutation(codes), 2)) for _ in range(20))
     assert in_runs(np.sort(codes))
+
+
+def test_blocks_longer_than_a_run_of_labels_are_asked_for_where_samples_stay_alike_longer():
+    rng = np.random.default_rng(0)
+    course = lfilter([1.0], [1.0, -0.95], rng.normal(size=(600, 21)), axis=0)
+    data = table(course[:, 1:], (course[:, 0] > np.median(course[:, 0])).astype(int))
+    told = remark(data)
+    assert 30 < int(re.search(r"stay alike \(about (\d+) here\)", told)[1]) < 70  # 0.95^45 is 0.1
+    settings = {"outer": 3, "inner": 2, "repeats": 1, "groups": None, "seed": 0}
+    assert "nearest in the file by 0." in remark(data, NestedPlan.make(data.y, blocks=Blocks(11), **settings))
+    assert remark(data, NestedPlan.make(data.y, blocks=Blocks(100), **settings)) is None

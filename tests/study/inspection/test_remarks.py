@@ -51,6 +51,16 @@ def test_what_nearly_tells_the_label_is_remarked_on_and_nothing_else_is(name, wh
     )
 
 
+@pytest.mark.parametrize(("noise", "told"), [(0.01, True), (0.05, True), (0.3, False)])
+def test_a_second_reading_of_a_quantity_is_remarked_on(noise, told):
+    data, rng = load_dataset("diabetes"), np.random.default_rng(0)
+    reading = 1.8 * data.y + 32 + rng.normal(scale=noise * data.y.std(), size=data.n_samples)
+    words = "Column 'reading' has nearly the order of the quantity"
+    remarks = data_remarks(with_columns(data, {"reading": reading}))
+    assert any(words in remark for remark in remarks) is told
+    assert not any("nearly the order" in remark for remark in data_remarks(data))
+
+
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.sampled_from([-0.0, 0.0, 1.0]), st.integers(0, 2)), min_size=1, max_size=12))
 def test_equal_rows_are_those_that_compare_equal(rows):
