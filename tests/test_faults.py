@@ -405,7 +405,7 @@ few.yaml:
     dataset={source: digits, label: y}  ->  label is for data files; leave it
     dataset.shape=[8, 9]  ->  shape [8, 9] has 72 cells...64 features...[8, 8]
     cv.groups=writer  ->  few.npz has no array writer for the groups
-    cv.groups=y  ->  cv.outer, fold 0: class ...is missing from its training set
+    cv.groups=y  ->  class 0 has 1 group, too few for cv.outer=2 folds
     dataset.exclude_labels=[a]  ->  exclude_labels requires an indicator
     dataset.labels=y.npy  ->  there is no data file y.npy
     dataset.modalities={a: 60, b: 6}  ->  66 columns ...must sum to 64

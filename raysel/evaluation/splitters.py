@@ -35,12 +35,14 @@ def split(
     if y.ndim == 2:
         return _multilabel_folds(y, n_splits, groups=groups, random_state=random_state, where=where)
     classes, counts = np.unique(y, return_counts=True)
-    if counts.min() < n_splits:
-        raise DataError(_too_rare(classes, counts, n_splits, where))
     if groups is not None and (n_groups := len(np.unique(groups))) < n_splits:
         raise DataError(
             f"there are {n_groups} groups, too few for {where}={n_splits} folds; set at most {n_groups} folds."
         )
+    unit = "sample" if groups is None else "group"
+    units = counts if groups is None else np.array([len(np.unique(groups[y == label])) for label in classes])
+    if counts.min() < n_splits or units.min() < 2:
+        raise DataError(_too_rare(classes, units, n_splits, where, unit))
     splitter = (
         StratifiedKFold(n_splits, shuffle=True, random_state=random_state)
         if groups is None
@@ -59,11 +61,11 @@ def split(
     return folds
 
 
-def _too_rare(classes: LabelArray, counts: IntArray, n_splits: int, where: str) -> str:
-    """Say which class has fewer samples than there are folds, and what to do."""
+def _too_rare(classes: LabelArray, counts: IntArray, n_splits: int, where: str, unit: str) -> str:
+    """Say which class has fewer samples, or groups, than there are folds, and what to do."""
     rarest = int(counts.argmin())
     least = int(counts[rarest])
-    problem = f"class {classes[rarest]!s} has {_counted(least)}, too few for {where}={n_splits} folds"
+    problem = f"class {classes[rarest]!s} has {_counted(least, unit)}, too few for {where}={n_splits} folds"
     rare = classes[counts < n_splits]
     if 2 * len(rare) > len(classes) and len(classes) > _MANY_CLASSES:
         return (
@@ -75,12 +77,12 @@ def _too_rare(classes: LabelArray, counts: IntArray, n_splits: int, where: str) 
         named = json.dumps([label.item() for label in rare[:_MOST_NAMED]], ensure_ascii=False)
         more = f" and {len(rare) - _MOST_NAMED} more" if len(rare) > _MOST_NAMED else ""
         remedies.append(f"leave out its samples by dataset.exclude_classes: {named}{more}")
-    return f"{problem}; {', or '.join(remedies) or 'add samples of this class'}."
+    return f"{problem}; {', or '.join(remedies) or f'add {unit}s of this class'}."
 
 
-def _counted(number: int) -> str:
-    """Return a number of samples as text, e.g. ``"1 sample"``."""
-    return f"{number} sample{'' if number == 1 else 's'}"
+def _counted(number: int, unit: str = "sample") -> str:
+    """Return a number of samples or groups as text, e.g. ``"1 sample"``."""
+    return f"{number} {unit}{'' if number == 1 else 's'}"
 
 
 def _multilabel_folds(

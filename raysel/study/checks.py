@@ -248,11 +248,12 @@ def check_folds(config: StudyConfig, dataset: Dataset, plan: NestedPlan) -> None
     for key, name in metrics_of(config):
         if not metric(name, key).every_class:
             continue
+        whole = "" if dataset.groups is None else " (each group stays in one)"
         for where, rows in plan.held_out():
             if missing := _missing(dataset, rows):
                 raise ConfigError(
                     f"{key}: {name} is undefined where a class is missing, and {where} have {missing}; set fewer "
-                    f"cv.outer or cv.inner folds, or take a metric that is defined there, e.g. "
+                    f"cv.outer or cv.inner folds{whole}, or take a metric that is defined there, e.g. "
                     f"{'macro_f1' if dataset.is_multilabel else 'balanced_accuracy'}."
                 )
 

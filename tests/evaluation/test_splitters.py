@@ -121,7 +121,7 @@ MAKE = {"groups": None, "random_state": 0}
                 random_state=0,
                 where="cv.inner",
             ),
-            r"cv\.inner, fold \d: class 2 is missing from its training set.*is in several",
+            r"class 2 has 1 group, too few for cv\.inner=2 folds",
         ),
         (
             lambda: draw_per_class(LETTERS, 3, **MAKE),

@@ -104,8 +104,9 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
         if name == label or name in indicator or name in drop:
             continue
         values = codes(column)
-        if values is not None and names_origin(name) and _FEWEST_GROUPS <= len(np.unique(values)) < len(values):
-            related[name] = values
+        origins = _origins(column) if names_origin(name) else None
+        if origins is not None and len(np.unique(origins)) < len(origins):
+            related[name] = origins
             reason, mend = "it tells which samples are of one origin", ""
         else:
             reason, mend = _why_no_feature(name, column, values, y)
@@ -127,6 +128,21 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
     if groups is not None:
         del drop[groups]
     return Roles(label, groups, drop, tuple(doubts), "; ".join(unlabelled))
+
+
+def _origins(column: Any) -> LabelArray | None:
+    """Number of each row's origin; each of a few empty cells, with which groups are refused, counts as its own.
+
+    None for other columns, and for few different values.
+    """
+    known = np.asarray(column.is_valid())
+    values = codes(column.filter(column.is_valid()))
+    if values is None or len(np.unique(values)) < _FEWEST_GROUPS or 1 - known.mean() > _MOST_EMPTY:
+        return None
+    origins = np.full(len(known), -1, dtype=np.int64)
+    origins[known] = np.unique(values, return_inverse=True)[1]
+    origins[~known] = -1 - np.arange((~known).sum())
+    return origins
 
 
 def _label(table: Any, label: str | None) -> tuple[str, list[str]]:

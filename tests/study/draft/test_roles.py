@@ -125,6 +125,13 @@ def test_a_subject_with_several_rows_is_the_group(name):
     assert (result.groups, dict(result.drop)) == (name, {})
 
 
+@pytest.mark.parametrize("empty", [1, 20])
+def test_a_subject_with_empty_cells_is_the_group_which_a_study_then_refuses(empty):
+    for subject in (np.repeat(np.arange(N // 4), 4).astype(float), np.repeat([f"s{i}" for i in range(N // 4)], 4)):
+        result = roles(subject=[*[None] * empty, *subject[empty:].tolist()])
+        assert (result.groups, dict(result.drop)) == ("subject", {})
+
+
 def test_a_subject_that_has_a_class_of_its_own_cannot_be_the_group():
     result = roles(kind=np.repeat(list("abcdef"), N // 6), subject=np.repeat(np.arange(6), N // 6))
     assert result.groups is None
