@@ -75,7 +75,7 @@ class FeatureRanking:
     added : mapping of str to ndarray of shape (d,), default={}
         Further columns of the table by name, e.g. the selection probability of each feature.
     noise : float, optional
-        Stability of as many features with permuted labels on the same folds; None if it is not known.
+        Stability of as many features by the F-test with permuted labels on the same folds; None if it is not known.
 
     Examples
     --------
@@ -276,8 +276,9 @@ class FeatureRanking:
 
     @property
     def stability_in_words(self) -> str:
-        """Stability with that of permuted labels beside it, where it is known."""
-        return f"stability {self.stability}{'' if self.noise is None else f' (permuted labels {self.noise:.2f})'}"
+        """Stability with that of the F-test of permuted labels beside it, where it is known."""
+        noise = "" if self.noise is None else f" (F-test of permuted labels {self.noise:.2f})"
+        return f"stability {self.stability}{noise}"
 
     @cached_property
     def consensus_rank(self) -> FloatArray:

@@ -288,7 +288,7 @@ def short_verdict(facts: Facts) -> str:
             f"{best.mean:.3f}: difference {format_difference(best)}."
         )
     chance = references.get("chance")
-    last = [sentences[-1]] if chance is not None and chance.verdict != "better" else []
+    last = [_verdict_sentence(facts, chance)] if chance is not None and chance.verdict != "better" else []
     return " ".join(dict.fromkeys([sentences[0], *last]))
 
 
@@ -425,7 +425,7 @@ def redundancy(facts: Facts) -> str:
     if values is None:
         return ""
     n, known = len(values.values), values.known
-    mean = f"{known.mean:.2f}" if known else "undefined (fewer than two features have a score)"
+    mean = f"{known.mean:.2f}" if known else "undefined (fewer than two features with a score are selected)"
     folds = f"{len(known.values)} of {n}" if known and len(known.values) < n else f"{n}"
     return f"of the top {facts.top} over all {facts.study.n_samples} samples, mean of {folds} outer folds: {mean}"
 
@@ -464,7 +464,10 @@ def noise_level(facts: Facts) -> str:
     """Compare the stability with what noise gives in its place; empty where it is undefined."""
     agreement = facts.agreement
     if agreement and agreement.halves:
-        return "the halves of a pair share no sample, so that noise gives 0 in the mean"
+        return (
+            "the halves of a pair share no sample, so that noise gives 0 in the mean, unless the method prefers "
+            "features whatever the labels"
+        )
     if agreement is None or agreement.stability.reason:
         return ""
     if agreement.top.n >= _NEARLY_ALL * facts.n_features:
@@ -474,13 +477,13 @@ def noise_level(facts: Facts) -> str:
         )
     noise, recorded = agreement.noise, agreement.permutations
     if recorded is None:
-        return "the level of noise was not recorded, because an earlier version of raysel ran the study"
+        return "the stability of noise was not recorded, because an earlier version of raysel ran the study"
     if noise is None:
-        return "there is no level of noise, because no permutation changes a label"
-    verdict = "above" if agreement.stability.value > noise.highest else "at"
+        return "there is no stability of noise, because no permutation changes a label"
+    verdict = "above" if agreement.stability.value > noise.highest else "not above"
     return (
         f"the F-test with permuted labels gives {noise.mean:.2f} on the same folds ({noise.lowest:.2f} to "
-        f"{noise.highest:.2f} in {recorded.n_permutations} permutations): it is {verdict} the level of noise"
+        f"{noise.highest:.2f} in {recorded.n_permutations} permutations): it is {verdict} that"
     )
 
 

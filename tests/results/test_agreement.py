@@ -93,9 +93,9 @@ def test_a_study_of_noise_says_so_and_one_of_digits_does_not(finished, tmp_path,
     assert old.stability_curve().noise.isna().all()
     assert manifest(old)["stability"]["with_permuted_labels"] is None
     for result, sentence in (
-        (noise, "at the level of noise"),
-        (finished, "above the level of noise"),
-        (old, "the level of noise was not recorded"),
+        (noise, "permutations): it is not above that"),
+        (finished, "permutations): it is above that"),
+        (old, "the stability of noise was not recorded"),
     ):
         told = " ".join(answer_sentences(result))
         for text in (texts.short_stability(result.facts), markdown(result.facts), told):
@@ -103,7 +103,7 @@ def test_a_study_of_noise_says_so_and_one_of_digits_does_not(finished, tmp_path,
     facts = noise.facts
     all_selected = texts.short_stability(dataclasses.replace(facts, n_features=facts.agreement.top.n))
     assert "features are hardly a selection" in all_selected
-    assert "level of noise" not in all_selected
+    assert "permuted labels" not in all_selected
 
 
 def test_the_overlap_is_of_all_pairs_of_outer_folds(finished, lists):

@@ -174,6 +174,9 @@ def test_the_short_verdict_names_the_best_reference_and_a_chance_that_is_not_bea
     first, *_, last = texts.verdict_sentences(lucky.facts)
     assert texts.short_verdict(lucky.facts) == f"{first} {last}"
     assert "chance" in last
+    beaten = {"all features": [0.99], "f_test": [0.2, 0.9], "chance": [0.95]}
+    worst = changed(at_eight, references=[beaten for _ in REFERENCES])  # chance is neither the first nor the last
+    assert "Chance" in texts.short_verdict(worst.facts)
 
 
 def test_references_without_a_score_are_named(at_eight):

@@ -148,11 +148,11 @@ class ComparisonResult:
             metric, ``least_features`` and ``most_features`` (smallest and largest number of features that is chosen
             on an outer fold, which the scores are of; missing where they are means over several numbers, or of no
             number), ``top`` (number of features that the next three refer to), ``redundancy``, ``stability``,
-            ``stability_of_noise`` (with permuted labels), ``configurations`` (largest number that was tried for an
-            outer fold), ``cpu_seconds`` (median of a winner's fit), ``difference`` to the reference, ``lower`` and
-            ``upper`` (its 95 % interval), ``p_plain`` and ``p_corrected`` (after Holm's correction), ``won``,
-            ``tied``, ``lost`` and ``note`` (limitations, or why there is no result). Values that there are not are
-            missing.
+            ``stability_of_noise`` (of the F-test with permuted labels), ``configurations`` (largest number that was
+            tried for an outer fold), ``cpu_seconds`` (median of a winner's fit), ``difference`` to the reference,
+            ``lower`` and ``upper`` (its 95 % interval), ``p_plain`` and ``p_corrected`` (after Holm's correction),
+            ``won``, ``tied``, ``lost`` and ``note`` (limitations, or why there is no result). Values that there are
+            not are missing.
         """
         import pandas as pd  # noqa: PLC0415 - takes half a second to import
 

@@ -176,7 +176,10 @@ def _remarks(comparison: ComparisonResult, rows: Sequence[MemberRow]) -> Iterato
         yield f"Scores of {_named(labels, rows)}: {text}"
     tops = [(row.facts.top, row.label) for row in rows if row.facts.agreement]
     if tops:
-        what = "Stability (Nogueira: 1 for the same features on all outer folds; in brackets that of permuted labels)"
+        what = (
+            "Stability (Nogueira: 1 for the same features on all outer folds; in brackets that of the F-test with "
+            "permuted labels)"
+        )
         if any(row.redundancy is not None for row in rows):
             what = f"RED (redundancy: mean absolute correlation of two features) and {what[0].lower()}{what[1:]}"
         parts = [f"of the top {top} features ({_named(labels, rows)})" for top, labels in _grouped(tops).items()]

@@ -133,9 +133,9 @@ class StabilityCurve(StudyDisplay):
 
     @property
     def caption(self) -> str:
-        noise = "The level of noise was not recorded."
+        noise = "The stability of noise was not recorded."
         if self._has_noise:
-            noise = "Grey: mean and range of the F-test on the same folds with permuted labels, the level of noise."
+            noise = "Grey: mean and range of the F-test on the same folds with permuted labels."
         return (
             f"Stability of the best N features over {self.n_folds} overlapping outer folds by N (1: the same ones). "
             f"{noise}{f' Dashed: the {self.chosen} best of the final model.' if self.chosen else ''}"
@@ -151,7 +151,14 @@ class StabilityCurve(StudyDisplay):
         if self._has_noise:
             mean, lowest, highest = (self.curve[n] for n in ("noise", "noise_lowest", "noise_highest"))
             marker = "." if single else ""
-            ax.plot(numbers, mean, color="0.45", linestyle=":", marker=marker, label="permuted labels: mean, range")
+            ax.plot(
+                numbers,
+                mean,
+                color="0.45",
+                linestyle=":",
+                marker=marker,
+                label="F-test of permuted labels: mean, range",
+            )
             ax.fill_between(numbers, lowest, highest, facecolor="0.85", edgecolor="0.6", linewidth=6 if single else 0.8)
         look: Any = {"color": drawing.BLUE, "marker": "o", "markersize": 5, "linewidth": 1.9, "zorder": 4}
         ax.plot(numbers, values, label="stability", **look)

@@ -160,8 +160,9 @@ def stability(result: StudyResult) -> Section | None:
     meaning = (
         "Stability (Nogueira, Sechidis & Brown 2018) is 1 if all outer folds select the same features. Their training "
         "sets overlap, so that they agree even where the labels mean nothing, the more the more folds there are; new "
-        "samples would agree less. A ranking that hardly reads the labels, as that by the variance, is above the level "
-        "of noise too. Over disjoint halves of the samples, as in stability selection, noise gives 0 in the mean."
+        "samples would agree less. The figure of permuted labels beside it is the F-test's, which prefers no feature "
+        "by itself. A method that does (the variance, a forest with columns of few and of many values, a linear model "
+        "of unscaled columns) is above it on permuted labels too, and above 0 over disjoint halves of the samples."
     )
     sentence, drawn = Text([f"Stability {texts.stability(result.facts)}."]), pictures(result, "stability")
     return Section("stability", "How stable the selection is", [sentence, *drawn, Text([meaning], "note")])

@@ -69,7 +69,7 @@ def test_stability_shows_value_noise_and_the_models_number():
     shown = stability([4, 8, 16], [0.3, np.nan, 0.8], noise, chosen=8)
     ax = shown.plot()
     np.testing.assert_array_equal(line(ax, "stability"), [[4, 0.3], [8, np.nan], [16, 0.8]])
-    np.testing.assert_array_equal(line(ax, "permuted labels: mean, range")[:, 1], [0.1, 0.2, 0.4])
+    np.testing.assert_array_equal(line(ax, "F-test of permuted labels: mean, range")[:, 1], [0.1, 0.2, 0.4])
     (band,) = ax.collections
     assert (band.get_paths()[0].vertices[:, 1].min(), band.get_paths()[0].vertices[:, 1].max()) == (-0.1, 0.6)
     assert line(ax, "top 8 of the final model")[0, 0] == 8
@@ -79,7 +79,7 @@ def test_stability_shows_value_noise_and_the_models_number():
 def test_noise_that_was_not_recorded_is_not_drawn():
     shown = stability([4, 8], [0.5, 0.7])
     assert shown.plot().get_legend_handles_labels()[1] == ["stability"]
-    assert "level of noise was not recorded" in shown.caption
+    assert "stability of noise was not recorded" in shown.caption
 
 
 def test_ticks_do_not_overlap_and_the_chosen_number_has_one():
