@@ -355,6 +355,8 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
     >>> joined.X.shape, joined.classes[:2].tolist()
     ((328, 17), ['flowers/0', 'flowers/1'])
     """
+    if not isinstance(tasks, Mapping) or not all(isinstance(data, Dataset) for data in tasks.values()):
+        raise DataError("tasks must be a dict of data sets by name, e.g. {'flowers': Dataset(X, y), ...}.")
     if len(tasks) < 2:
         raise DataError(f"tasks holds {len(tasks)} data set(s): give at least two, or use a single data set directly.")
     if invalid := [key for key in tasks if SEPARATOR in key]:

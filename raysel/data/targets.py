@@ -82,6 +82,12 @@ def checked_labels(values: LabelArray, what: str) -> LabelArray:
         with np.errstate(invalid="ignore"):
             integers = values.astype(np.int64)
         if not np.array_equal(integers, values):
+            if (places := np.argwhere(~np.isfinite(values))).size:
+                place = tuple(places[0].tolist())
+                raise DataError(
+                    f"{what} holds {values[place]} in row {place[0]} (counted from 0), which is no label; leave such "
+                    "samples out."
+                )
             invalid = values[integers != values].flat[0]
             raise DataError(
                 f"{what} holds {invalid}, which is no class: give whole numbers or text; a quantity is predicted where "

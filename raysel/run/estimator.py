@@ -43,7 +43,10 @@ def _model_has(name: str) -> Callable[[NestedSearch], bool]:
 
 def _may_rank(search: NestedSearch) -> bool:
     if hasattr(search, "study_") and not search.study_.is_ranked:
-        raise AttributeError("the estimator gives no feature scores, so that no feature is selected.")
+        raise AttributeError(
+            "the estimator gives no feature scores, so that no feature is selected; raysel.PermutationImportance ranks "
+            "the features of any."
+        )
     return True
 
 
@@ -379,6 +382,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self, "study_")
+        _may_rank(self)
         scores = self._feature_scores
         mask: BoolArray = (scores > 0) & (ranks(scores) <= self.study_.default_top)
         return mask

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,11 @@ class OwnData:
             raise ConfigError(f"X is {str(self.X)!r}: a file is named by dataset.path; give an array or a data frame.")
         if isinstance(self.X, Dataset):
             raise ConfigError("X is a Dataset; give it as data.")
+        if isinstance(self.X, Mapping):
+            raise ConfigError(
+                "X is a dict: give the descriptors of the samples side by side, e.g. X=np.hstack([A, B]), and their "
+                "names and widths as dataset.modalities, e.g. {'a': A.shape[1], 'b': B.shape[1]}."
+            )
         if isinstance(self.y, str):
             raise ConfigError(f"y is {self.y!r}: give the labels; label={self.y!r} names a column of a data frame.")
         if self.label is not None and self.y is not None:

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_diabetes, load_linnerud
 
+from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Tensor
 from raysel.data.loading import load_dataset, save_dataset
@@ -81,3 +82,8 @@ def test_samples_without_a_quantity_are_left_out_of_all_and_said():
         np.testing.assert_array_equal(data.X, kept[list("abc")])
         np.testing.assert_array_equal(data.y, kept[["weight", "visits"]])
         np.testing.assert_array_equal(data.groups, kept.who)
+
+
+def test_an_infinite_value_among_fractions_is_named_with_its_row():
+    with pytest.raises(DataError, match=r"y holds inf in row 3 \(counted from 0\)"):
+        Dataset(np.eye(5), np.array([44.4, 1.5, 2.5, np.inf, 3.5]), Tensor((5,)))

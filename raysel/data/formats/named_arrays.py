@@ -24,6 +24,8 @@ from raysel.data.layouts import Modalities
 _X_NAMES = ("X", "fea")
 #: Arrays that are neither samples nor labels.
 _NAMES_OF_PARTS = ("view_names", "label_names")
+#: A matrix whose rows differ from the labels in number by at most this share is a damaged descriptor.
+_FEW_ROWS = 0.1
 
 
 def read_arrays(path: Path, options: ReadOptions) -> RawData:
@@ -147,6 +149,12 @@ def _parts(
     n_samples = len(labels.y)
     parts, copies = {}, []
     for name, values in arrays.items():
+        numbers = values.dtype.kind in "biuf" and values.ndim > 1 and name not in beside
+        if numbers and 0 < abs(len(values) - n_samples) <= _FEW_ROWS * n_samples:
+            raise DataError(
+                f"{path}: {name} has {len(values)} rows, and there are {n_samples} labels; give it a row for each "
+                "sample, or remove it from the file."
+            )
         wide = values.dtype.kind in "biuf" and len(values) == n_samples and values.size > n_samples
         if not wide or name in beside:
             continue

@@ -173,6 +173,11 @@ def test_arrays_of_any_names_are_samples_or_modalities_in_the_files_order(arrays
     assert any(note in one for one in data.notes)
 
 
+def test_a_descriptor_that_lacks_a_row_is_refused_and_not_left_out():
+    np.savez("a.npz", meg=MEG, eeg=EEG[:-1], y=LABELS)
+    refused("a.npz", "eeg has 9 rows", "10 labels")
+
+
 @pytest.mark.parametrize(
     ("arrays", "culprits", "options"),
     [
