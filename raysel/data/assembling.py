@@ -115,7 +115,9 @@ def _without_missing_labels(raw: RawData, source: str) -> RawData:
     kept = ~missing
     groups = None if raw.groups is None else raw.groups[kept]
     note = without_label(np.flatnonzero(missing).tolist(), len(y))
-    return replace(raw, X=raw.X[kept], y=y[kept], groups=groups, notes=(*raw.notes, note))
+    return replace(
+        raw, X=raw.X[kept], y=y[kept], groups=groups, notes=(*raw.notes, note), n_unlabelled=int(missing.sum())
+    )
 
 
 def _as_classes(raw: RawData, excluded: Collection[str], source: str) -> RawData:

@@ -55,6 +55,8 @@ class Dataset:
         Name of the column or array that the labels come from; not part of ``content_hash``.
     notes : tuple of str, default=()
         Sentences on what was recognised or left out when the data were read; not part of ``content_hash``.
+    n_unlabelled : int, default=0
+        Number of samples that were left out unasked because their label is NaN; not part of ``content_hash``.
     categories : mapping of str to sequence of str, default={}
         Texts of the columns that hold categories, by the column's name; X holds their positions, counted from 0.
     unprepared : bool, default=False
@@ -90,6 +92,7 @@ class Dataset:
     label_names: tuple[str, ...] = ()
     label: str | None = None
     notes: tuple[str, ...] = ()
+    n_unlabelled: int = 0
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unprepared: bool = False
     target: str | None = None
@@ -384,6 +387,7 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
         else None,
         feature_names=tuple(f"{key}{SEPARATOR}{f}" for key, data in tasks.items() for f in data.feature_names),
         notes=tuple(f"task {key}: {note}" for key, data in tasks.items() for note in data.notes),
+        n_unlabelled=sum(data.n_unlabelled for data in tasks.values()),
         categories={
             f"{key}{SEPARATOR}{name}": texts for key, data in tasks.items() for name, texts in data.categories.items()
         },

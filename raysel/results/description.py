@@ -257,8 +257,8 @@ def format_domain(domain: Any) -> str:
     low, high = (f"{bound:g}" for bound in bounds[:2])
     if kind == "logspace":
         return f"{bounds[2]} values from {low} to {high} in equal ratios"
-    named = {"uniform": "any from", "loguniform": "any from, on a log scale,", "randint": "whole numbers from"}
-    return f"{named.get(kind, kind)} {low} to {high}"
+    named = {"uniform": "any value from", "loguniform": "any value from", "randint": "whole numbers from"}
+    return f"{named.get(kind, kind)} {low} to {high}{' on a log scale' * (kind == 'loguniform')}"
 
 
 def format_blocks(cv: Mapping[str, Any]) -> str:

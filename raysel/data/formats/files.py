@@ -116,6 +116,8 @@ class RawData:
         Name of the column or array that holds the labels; None if the source has no name for it.
     notes : tuple of str, default=()
         Sentences on what the reader recognised or left out by itself, e.g. the delimiter of a text table.
+    n_unlabelled : int, default=0
+        Number of samples that were left out because their y is NaN.
     categories : mapping of str to sequence of str, default={}
         Texts of the columns of X that hold categories, by the column's name; the column holds their positions.
     unprepared : bool, default=False
@@ -133,6 +135,7 @@ class RawData:
     label_names: tuple[str, ...] = ()
     label: str | None = None
     notes: tuple[str, ...] = ()
+    n_unlabelled: int = 0
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unprepared: bool = False
     target: str | None = None

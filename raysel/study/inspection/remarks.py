@@ -48,6 +48,11 @@ def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
         remarks.append(
             "Each sample is a group of its own, so cv.groups keeps none together: it may name an identifier."
         )
+    if n := dataset.n_unlabelled:
+        remarks.append(
+            f"{n} of {dataset.n_samples + n} samples {'is' if n == 1 else 'are'} left out: their label is NaN. If the "
+            "missing ones are no random choice, the scores are of others than will be predicted."
+        )
     for findings in inspect(dataset):
         of_part = [*_column_remarks(findings, dataset), *copy_remarks(findings, dataset, plan)]
         of_part += filter(None, [order_remark(findings.part, plan)])

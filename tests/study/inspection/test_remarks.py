@@ -61,6 +61,12 @@ def test_a_second_reading_of_a_quantity_is_remarked_on(noise, told):
     assert not any("nearly the order" in remark for remark in data_remarks(data))
 
 
+def test_samples_that_are_left_out_because_their_label_is_missing_are_counted(tmp_path):
+    y = np.where(np.arange(90) % 3 == 0, np.nan, np.arange(90) % 2)
+    np.savez(tmp_path / "some.npz", X=np.random.default_rng(0).normal(size=(90, 5)), y=y)
+    assert data_remarks(load_dataset(tmp_path / "some.npz"))[0].startswith("30 of 90 samples are left out")
+
+
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.sampled_from([-0.0, 0.0, 1.0]), st.integers(0, 2)), min_size=1, max_size=12))
 def test_equal_rows_are_those_that_compare_equal(rows):
