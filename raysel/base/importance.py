@@ -17,8 +17,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.base.adapter import tagged_type, wrapped_has
+from raysel.base.cells import allows_nan
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, validate_params
 from raysel.numerics.metrics import known_of, metric
+
+#: Share of the largest loss below which a mean loss is a rounding error.
+_ROUNDING = 1e-12
 
 
 class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
@@ -40,8 +44,8 @@ class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
         Metric of the loss, larger is better: one of raysel's, or any scorer name of scikit-learn. None: "accuracy" for
         a classifier, "r2" for a regressor.
     n_folds : int, default=5
-        Number of folds, stratified by class and shuffled; as many as the smallest class has samples if those are fewer,
-        but at least 2. Groups of samples are not kept whole.
+        Number of folds, stratified by class and shuffled; as many as the smallest class of two samples or more has if
+        those are fewer. Groups of samples are not kept whole, so that a study with groups or blocks refuses it.
     n_repeats : int, default=5
         Number of permutations of each feature in each fold.
     random_state : int, RandomState instance or None, default=0
@@ -142,16 +146,25 @@ class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
             )
             return drop.importances_mean
 
-        losses = [loss(train, test) for train, test in self._folds(labels)]
-        self.feature_importances_ = np.maximum(np.mean(losses, axis=0), 0.0)
+        losses = np.array([loss(train, test) for train, test in self._folds(labels)])
+        mean = losses.mean(axis=0)
+        # What losses and gains of the folds leave by rounding is no loss.
+        self.feature_importances_ = np.where(mean > _ROUNDING * np.abs(losses).max(), mean, 0.0)
         return self
 
     def _folds(self, y: LabelArray) -> Iterator[tuple[IntArray, IntArray]]:
-        places = np.zeros((len(y), 1))
+        """Yield training and held-out samples; the only sample of a class is in none."""
         if y.ndim == 2 or self._is_regressor:
-            return KFold(max(2, min(self.n_folds, len(y))), shuffle=True, random_state=self.random_state).split(places)
-        n_folds = max(2, min(self.n_folds, np.unique(y, return_counts=True)[1].min()))
-        return StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state).split(places, y)
+            splitter, rows = KFold, np.arange(len(y))
+            n_folds = len(y) // 2  # a metric of one sample may be undefined
+        else:
+            splitter, (classes, counts) = StratifiedKFold, np.unique(y, return_counts=True)
+            several = counts > 1 if counts.max() > 1 else counts > 0
+            rows, n_folds = np.flatnonzero(np.isin(y, classes[several])), counts[several].min()
+        n_folds = max(2, min(self.n_folds, n_folds))
+        folds = splitter(n_folds, shuffle=True, random_state=self.random_state).split(rows[:, None], y[rows])
+        for train, test in folds:
+            yield rows[train], rows[test]
 
     @property
     def classes_(self) -> LabelArray:
@@ -195,6 +208,6 @@ class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
         wrapped = get_tags(self.estimator)
         tags.estimator_type, tags.target_tags = wrapped.estimator_type, wrapped.target_tags
         tags.classifier_tags, tags.regressor_tags = wrapped.classifier_tags, wrapped.regressor_tags
-        tags.input_tags = replace(wrapped.input_tags, sparse=False)
+        tags.input_tags = replace(wrapped.input_tags, sparse=False, allow_nan=allows_nan(self.estimator))
         tags.non_deterministic = wrapped.non_deterministic
         return tags

@@ -221,7 +221,7 @@ class SolverConfig(_Section):
     """How a classifier or regressor in scikit-learn's style ranks the features, in place of its coef_ or
     feature_importances_, or where it has none. permutation: by what it loses of evaluation.metric on held-out parts of
     its training set where the values of a feature are permuted (raysel.PermutationImportance); a ranking takes five
-    more fits, and 25 predictions for each feature."""
+    more fits, and 25 predictions for each feature. Not with cv.groups or cv.blocks."""
 
     @model_validator(mode="after")
     def _no_parameter_twice(self) -> SolverConfig:

@@ -298,6 +298,8 @@ class FeatureRanking:
     @property
     def what_to_print(self) -> str:
         """Which of the orders of the features is for a paper, in a sentence."""
+        if self.source == "the consensus" and SELECTION_PROBABILITY not in self.added:
+            return "This is the order for a claim about features; that of the final model says what that model uses."
         claimed = "selection probabilities" if SELECTION_PROBABILITY in self.added else "consensus of the outer folds"
         return (
             f"For a claim about features print their {claimed}; the order of the final model says what that model uses."

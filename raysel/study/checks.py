@@ -167,6 +167,20 @@ def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None
             f"solver.name: {name} does not take the layout {layout} of {dataset.name} ({described}); {able} do."
         )
     make_scaler(str(config.dataset.scaling), dataset.layout)
+    if name == "variance" and config.dataset.scaling == "zscore":
+        raise ConfigError(
+            "solver.name: variance ranks by what dataset.scaling zscore makes equal, so that rounding errors alone "
+            "would order the features; set dataset.scaling: none, or minmax."
+        )
+
+
+def refuse_importance(key: str) -> None:
+    """Refuse permutation importance, whose folds are of single samples, where a key keeps samples together."""
+    raise ConfigError(
+        f"permutation importance is measured on folds of single samples, and {key} keeps samples together, of which a "
+        "model would be rewarded for what it learns by heart; take a method with weights of its own, e.g. linear_svm "
+        "or sklearn.ensemble.RandomForestClassifier, and leave the importance out."
+    )
 
 
 def check_metrics(config: StudyConfig, dataset: Dataset, labelled: BoolArray) -> None:

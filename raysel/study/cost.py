@@ -21,6 +21,7 @@ from raysel.evaluation.configurations import Configuration
 from raysel.evaluation.lockstep import FoldData, run_in_lockstep
 from raysel.evaluation.records import FoldTrace
 from raysel.evaluation.references import Sets, inner_folds_choose, reference_scores
+from raysel.evaluation.training import set_parameters
 from raysel.study.definition import Study
 
 #: A pilot fit is stopped after this many seconds of processor time.
@@ -115,6 +116,7 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
                 pilots.append(_pilot(study, example, prepared.get(study.prepare_key(example.params))))
             except Exception as error:  # a class of another package may raise anything  # noqa: BLE001
                 failures[example.name] = f"{type(error).__name__}: {error}".partition("\n")[0]
+        ranking_seconds = _importance_seconds(study, pilots[0], next(iter(prepared.values()), None)) if pilots else 0.0
         if elapsed() < _MORE_SECONDS:
             references = _reference_seconds(study, next(iter(prepared.values()), None))
     if study.configurations and len(failures) == len(study.configurations):
@@ -132,7 +134,7 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
     fit_seconds = seconds = None
     if pilots and not unknown:
         fit_seconds = sum(total for total in spent if total is not None) / len(spent)
-        refit_seconds = fit_seconds + _importance_seconds(study, pilots[0], next(iter(prepared.values()), None))
+        refit_seconds = fit_seconds + ranking_seconds
         seconds = study.n_largest * (prepare_seconds + n_tried * fit_seconds) + n_refits * refit_seconds + references
     peaks = [pilot.peak for pilot in pilots if pilot.peak is not None]
     return CostEstimate(
@@ -169,9 +171,18 @@ def _importance_seconds(study: Study, pilot: _Pilot, data: FoldData | None) -> f
     """Seconds by which a refit takes longer than a fit of a trial, because it ranks by permutation."""
     if not study.config.solver.importance or not study.evaluation.is_native or data is None:
         return 0.0
-    elapsed = _stopwatch()
-    pilot.solver.predict(data.X_train[::5])  # the held-out part of five, permuted five times in each
-    return 4 * pilot.seconds + 25 * data.X_train.shape[1] * elapsed()
+    return _ranking_seconds(pilot.solver, pilot.seconds, data)
+
+
+def _ranking_seconds(fitted: Estimator, seconds: float, data: FoldData) -> float:
+    """Seconds to rank by permutation, from those of a fit and of the predictions of a fifth of the samples."""
+    predictions: list[float] = []
+    some = data.X_train[: max(1, len(data.X_train) // 5)]
+    while len(predictions) < 30 and sum(predictions[1:]) < 0.2:  # the first one loads code
+        elapsed = _stopwatch()
+        fitted.predict(some)
+        predictions.append(elapsed())
+    return 4 * seconds + 25 * data.X_train.shape[1] * min(predictions)
 
 
 @dataclass(frozen=True)
@@ -212,8 +223,15 @@ def _pilot(study: Study, example: Configuration, data: FoldData | None) -> _Pilo
     """Fit and score a configuration on the largest inner training set for some seconds."""
     fold, number = study.largest
     state = fold.random_state(study.config.seed, number)
-    solver = study.trial_solver(example.params, state)
     data = data or study.fold_data(fold.inner[number], example.params)
+    solver = study.trial_solver(example.params, state)
+    if study.config.solver.importance and not study.evaluation.is_native:
+        elapsed, plain = _stopwatch(), study.solver(example.params, state, ranked=False)
+        set_parameters(plain, data.parameters)
+        plain.fit(data.X_train, data.y_train)
+        seconds = elapsed()
+        if (ranked := seconds + _ranking_seconds(plain, seconds, data)) > _PILOT_SECONDS:
+            return _Pilot(ranked, 1, True, [], plain, None)  # scoring takes far less
     before, elapsed, ended, gaps, n_iter = _restart_peak(), _stopwatch(), True, [], 0
     for n_iter in run_in_lockstep([solver], [data], study.evaluation, [state], FoldTrace()):
         if (gap := convergence_of(solver)[1]) is not None:

@@ -41,6 +41,7 @@ from raysel.study.checks import (
     check_metrics,
     check_parameters,
     judge_of,
+    refuse_importance,
 )
 from raysel.study.inputs import blocks_of, draw_folds, kept_columns, list_configurations, load_data
 from raysel.study.inspection.leaks import refuse_leaks
@@ -125,6 +126,9 @@ class Study:
         with problems.collect():
             check_evaluation(config, dataset)
         with problems.collect():
+            if self.ranks_by_permutation and self.kept_whole is not None:
+                refuse_importance("cv.groups" if self.block_numbers is None else "cv.blocks")
+        with problems.collect():
             study = replace(study, configurations=configurations())
             made = ((c.name, study.solver(c.params)) for c in study.examples)
             check_parameters(config, dataset, made, tried_out)
@@ -133,7 +137,7 @@ class Study:
             if preparation is not None:
                 check_sites(preparation, dataset, study.plan)
         problems.report(dataset.name)
-        solvers = [(c.name, study.solver(c.params)) for c in study.examples]
+        solvers = [(c.name, study.solver(c.params, ranked=False)) for c in study.examples]
         check_metrics(config, dataset, solvers[0][1].labelled(dataset.y))
         check_folds(config, dataset, study.plan)
         smallest, largest = study.extreme_training_sets
@@ -147,6 +151,12 @@ class Study:
     def capabilities(self) -> Capabilities:
         """Capabilities of the method."""
         return self.template.capabilities if self.template else solver_capabilities(self.config.solver.name)
+
+    @property
+    def ranks_by_permutation(self) -> bool:
+        """Whether the features are ranked by permutation importance."""
+        named = (cls.__name__ == "PermutationImportance" for cls in self.method_classes)
+        return self.config.solver.importance is not None or any(named)
 
     @property
     def method_classes(self) -> list[type]:

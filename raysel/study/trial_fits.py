@@ -80,7 +80,8 @@ def _find_out(
             f"solver.name: {name} cannot be fitted to the {len(train)} samples of the smallest training set: "
             f"{type(error).__name__}: {error}"
         )
-    ranks = {key: hasattr(solver, "scores_") for key, solver in tried.items()}
+    by_permutation = config.solver.importance is not None  # takes many fits and is not tried
+    ranks = {key: hasattr(solver, "scores_") or by_permutation for key, solver in tried.items()}
     for key, solver in tried.items():
         _check_is_as_declared(name, can, solver, X.shape[1])
         shown = f"{name} ({key})" if len(tried) > 1 else name

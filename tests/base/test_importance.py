@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine, make_classification
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
@@ -56,6 +57,22 @@ def test_estimators_without_weights_rank_within_scikit_learn_s_tools():
     assert set(np.flatnonzero(search.ranking_ <= 2)) == {0, 1}
 
 
+def test_a_pipeline_that_fills_empty_cells_gets_them():
+    X, y = load_wine(return_X_y=True)
+    X[::9, 3] = np.nan
+    filled = PermutationImportance(make_pipeline(SimpleImputer(), GaussianNB()), n_folds=2, n_repeats=1)
+    assert NestedSearch(filled, outer=2, inner=2).fit(X, y).ranking_.shape == (13,)
+
+
+def test_a_class_of_one_sample_is_left_out_and_rounding_is_no_importance():
+    X, y = load_wine(return_X_y=True)
+    rows = [*range(0, 178, 3), 177]
+    y = np.where(np.arange(178) == 177, 3, y)
+    ranked = PermutationImportance(KNeighborsClassifier(3), "neg_log_loss", n_repeats=1).fit(X[rows], y[rows])
+    found = ranked.feature_importances_
+    assert (found[found > 0] > 1e-12 * found.max()).all()
+
+
 def study_of(table, **changes):
     solver = {"name": "sklearn.svm.SVC", "space": {"C": [0.1, 1.0]}}
     raw = raw_config(table, solver=solver | {"importance": "permutation"}, **changes)
@@ -99,10 +116,11 @@ def test_trials_rank_only_where_the_ranking_is_scored(table):
         ({"name": "smr"}, "importance is for scikit-learn's classifiers and regressors, and smr is none"),
         ({"name": "sklearn.decomposition.PCA"}, "and sklearn.decomposition.PCA is none"),
         ({"name": "sklearn.svm.SVC", "params": {"C": -1.0}}, "The 'C' parameter of SVC must be"),
+        ({"name": "sklearn.svm.SVC"}, "cv.blocks keeps samples together"),
     ],
 )
 def test_what_cannot_rank_by_permutation_is_refused(solver, message, table):
-    raw = study_of(table)
+    raw = study_of(table, **({"cv__blocks": {"size": 3}} if "blocks" in message else {}))
     raw["solver"] = {"importance": "permutation"} | solver
     with pytest.raises(ConfigError, match=message):
         Study.prepare(config_from_dict(raw))

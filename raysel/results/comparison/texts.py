@@ -135,7 +135,7 @@ def _verdict_sentence(pair: Pair, reference: str) -> str:
     difference, p = f"difference {difference_cell(pair.compared, pair.test)}", ""
     if pair.test:
         p = format_p(pair.p[pair.main])
-        p = f" (95 % interval), p {p if p.startswith('<') else f'= {p}'}"
+        p = f" (95 % interval), p {p if p.startswith('<') else f'= {p}'} after Holm's correction"
     return f"{pair.label} {_VERDICTS[pair.verdict]} {reference}: {difference}{p}."
 
 

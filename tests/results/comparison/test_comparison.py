@@ -182,7 +182,7 @@ def test_folds_have_the_corrected_test_and_draws_the_plain_one(original, drawn):
             (end,) = re.findall(
                 f"{re.escape(label)} is not distinguishable from {found.reference}: difference(.*)", said
             )
-            assert f"[{low:+.3f}, {high:+.3f}] (95 % interval), p = {p:.3f}." in end
+            assert f"[{low:+.3f}, {high:+.3f}] (95 % interval), p = {p:.3f} after Holm's correction." in end
 
 
 def test_a_difference_is_judged_by_its_p_after_holms_correction():
