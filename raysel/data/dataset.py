@@ -92,10 +92,10 @@ class Dataset:
     label_names: tuple[str, ...] = ()
     label: str | None = None
     notes: tuple[str, ...] = ()
-    n_unlabelled: int = 0
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unprepared: bool = False
     target: str | None = None
+    n_unlabelled: int = 0
 
     def __post_init__(self) -> None:
         for name, value in validated_parts(**vars(self)).items():

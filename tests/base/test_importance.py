@@ -131,3 +131,17 @@ def test_a_method_without_weights_is_told_of_permutation(table):
     del raw["solver"]["importance"]
     with pytest.raises(ConfigError, match="use native, or let it rank by solver"):
         Study.prepare(config_from_dict(raw))
+
+
+def test_a_search_whose_estimator_ranks_nothing_has_no_support():
+    X, y = load_wine(return_X_y=True)
+    search = NestedSearch(KNeighborsClassifier(), outer=2, inner=2).fit(X, y)
+    with pytest.raises(AttributeError, match="PermutationImportance"):
+        search.get_support()
+
+
+def test_the_variance_of_scaled_columns_is_refused(table):
+    raw = study_of(table)
+    raw["solver"] = {"name": "variance"}
+    with pytest.raises(ConfigError, match="rounding errors alone"):
+        Study.prepare(config_from_dict(raw))
