@@ -55,8 +55,6 @@ class Dataset:
         Name of the column or array that the labels come from; not part of ``content_hash``.
     notes : tuple of str, default=()
         Sentences on what was recognised or left out when the data were read; not part of ``content_hash``.
-    n_unlabelled : int, default=0
-        Number of samples that were left out unasked because their label is NaN; not part of ``content_hash``.
     categories : mapping of str to sequence of str, default={}
         Texts of the columns that hold categories, by the column's name; X holds their positions, counted from 0.
     unprepared : bool, default=False
@@ -65,6 +63,8 @@ class Dataset:
     target : {"classes", "labels", "quantities"}, default=None
         Kind of y: one class for each sample, an indicator of labels, or numbers that are predicted as such. None: found
         from the values, see `raysel.data.targets`.
+    n_unlabelled : int, default=0
+        Number of samples that were left out unasked because their label is NaN; not part of ``content_hash``.
 
     Raises
     ------
