@@ -77,7 +77,9 @@ class Experiment:
             sys.exit(f"{self.name} needs {FILES[name]}: set RAYSEL_DATA to its folder{other}.")
         return Path(folder, FILES[name])
 
-    def measure(self, function: Callable[..., Iterable[Row]], units: Iterable[Row], **constant: Any) -> pd.DataFrame:
+    def measure(
+        self, function: Callable[..., Iterable[Row]], units: Iterable[Row], **constant: Any
+    ) -> pd.DataFrame:
         """Compute the rows of every unit, in processes of one thread; those that are in the output are not run again.
 
         A unit is a mapping of plain values, the arguments of the function; ``constant`` are arguments that it takes
@@ -89,7 +91,9 @@ class Experiment:
         with file.open("a+", encoding="utf-8") as lines:
             done = _read_lines(lines)
             call = partial(_rows, partial(function, **constant))
-            futures = {_pool().submit(call, unit): key for key, unit in named.items() if key not in done}
+            futures = {
+                _pool().submit(call, unit): key for key, unit in named.items() if key not in done
+            }
             for future in as_completed(futures):
                 key = futures[future]
                 done[key] = future.result()
@@ -117,7 +121,9 @@ class Experiment:
 def _pool() -> ProcessPoolExecutor:
     """Processes of one thread, one a processor, that all experiments share."""
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(len(os.sched_getaffinity(0)), context, initializer=threadpool_limits, initargs=(1,))
+    return ProcessPoolExecutor(
+        len(os.sched_getaffinity(0)), context, initializer=threadpool_limits, initargs=(1,)
+    )
 
 
 @lru_cache(maxsize=2)
@@ -145,7 +151,9 @@ def short_grids(members: Row, changes: Row) -> Row:
         for number, (name, values) in enumerate(member["solver"].get("space", {}).items()):
             key = f"compare.{label}.solver.space.{name}"
             listed = changes.get(key, values)
-            if isinstance(listed, dict):  # from a third on: the first values are the slowest, and the worst
+            if isinstance(
+                listed, dict
+            ):  # from a third on: the first values are the slowest, and the worst
                 listed = np.geomspace(*listed["logspace"])[listed["logspace"][2] // 3 :].tolist()
             shorter[key] = listed[: 1 if number else 2]
     return shorter
@@ -158,7 +166,9 @@ def _rows(function: Callable[..., Iterable[Row]], unit: Row) -> list[Row]:
 def unit_key(unit: Row, constant: Row) -> str:
     """Unit as text; of data sets the bytes count, not the place."""
     files = [fingerprint(file) for file in constant.get("files", {}).values()]
-    hashed = {"path": fingerprint(unit["path"])} if "path" in unit else {"files": files} if files else {}
+    hashed = (
+        {"path": fingerprint(unit["path"])} if "path" in unit else {"files": files} if files else {}
+    )
     return json.dumps(unit | hashed, sort_keys=True)
 
 

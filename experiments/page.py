@@ -31,7 +31,11 @@ SCORED = {
     "smml-labels": "SMML",
 }
 #: Verdicts over more than one claim.
-PLURAL = {"holds": "hold", "holds on some sets": "hold on some sets", "does not hold": "do not hold"}
+PLURAL = {
+    "holds": "hold",
+    "holds on some sets": "hold on some sets",
+    "does not hold": "do not hold",
+}
 INTRODUCTION = """# What survives of three papers
 
 Three papers propose the methods behind raysel's solvers: SMR and MTDA select or combine pixels, SMML weighs several
@@ -86,9 +90,16 @@ For raysel on data of your own read the [guide](guide/README.md).
     python -m experiments.run --list"""
 
 
-def write_page(folder: Path, reports: Mapping[str, Report], results: Mapping[str, pd.DataFrame]) -> None:
+def write_page(
+    folder: Path, reports: Mapping[str, Report], results: Mapping[str, pd.DataFrame]
+) -> None:
     """Write README.md, scores.svg and, from five independent sets on, ranks.svg."""
-    parts = [INTRODUCTION, "## What survives", "\n".join(_sentences(reports)), markdown(_table(reports))]
+    parts = [
+        INTRODUCTION,
+        "## What survives",
+        "\n".join(_sentences(reports)),
+        markdown(_table(reports)),
+    ]
     if any("*" in one.honest for one in reports.values()):
         parts.append(STARRED)
     if listed := [one.compared for one in reports.values() if one.compared is not None]:
@@ -112,7 +123,8 @@ def _sentences(reports: Mapping[str, Report]) -> list[str]:
         own = [one for name, one in reports.items() if name.startswith(start)]
         verdicts = Counter(one.verdict for one in own)
         counts = ", ".join(
-            f"{n} {PLURAL.get(verdict, verdict) if n > 1 else verdict}" for verdict, n in sorted(verdicts.items())
+            f"{n} {PLURAL.get(verdict, verdict) if n > 1 else verdict}"
+            for verdict, n in sorted(verdicts.items())
         )
         conclusions = " ".join(one.conclusion for one in own if one.conclusion)
         if own:
@@ -130,7 +142,11 @@ def _table(reports: Mapping[str, Report]) -> pd.DataFrame:
 
 def _published(report: Report) -> str:
     """Published figure, marked where it is of other data."""
-    return f"{report.published} (*other data*: {report.other_data})" if report.other_data else report.published
+    return (
+        f"{report.published} (*other data*: {report.other_data})"
+        if report.other_data
+        else report.published
+    )
 
 
 def chosen(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -140,9 +156,15 @@ def chosen(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def _scores(scored: Mapping[str, pd.DataFrame]) -> Figure:
     """A panel a data set, with one line a method."""
-    shown = [(SCORED[name], data, rows) for name, table in scored.items() for data, rows in chosen(table).items()]
+    shown = [
+        (SCORED[name], data, rows)
+        for name, table in scored.items()
+        for data, rows in chosen(table).items()
+    ]
     # Rows as high as their methods need.
-    longest = [max(len(rows) for _, _, rows in shown[i : i + 2]) + 4 for i in range(0, len(shown), 2)]
+    longest = [
+        max(len(rows) for _, _, rows in shown[i : i + 2]) + 4 for i in range(0, len(shown), 2)
+    ]
     figure, axes = panels(len(shown), 2, 0.135 * sum(longest) / len(longest), height_ratios=longest)
     for ax, (own, data, rows) in zip(axes, shown, strict=True):
         draw_scores(ax, rows, own)
@@ -160,10 +182,14 @@ def rank_smr(results: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, RankCom
     """
     if not {"smr-accuracy", "smr-scenes"} <= results.keys():
         return None
-    sets = chosen(results["smr-accuracy"]) | {"LSP": chosen(results["smr-scenes"])["LSP"]}  # OT is a part of LSP
+    sets = chosen(results["smr-accuracy"]) | {
+        "LSP": chosen(results["smr-scenes"])["LSP"]
+    }  # OT is a part of LSP
     del sets[CONTROL]
     table = (
-        pd.DataFrame({data: rows.set_index("method")["honest"] for data, rows in sets.items()}).dropna().drop(CHANCE)
+        pd.DataFrame({data: rows.set_index("method")["honest"] for data, rows in sets.items()})
+        .dropna()
+        .drop(CHANCE)
     )
     return table, compare_over_data_sets(table.T.to_numpy())
 
@@ -175,8 +201,12 @@ def _ranks(scores: pd.DataFrame, ranking: RankComparison) -> tuple[Figure, str]:
         f"Friedman's test has P = {ranking.p_value:.2g}; bars join methods that Nemenyi's test at .05 does not tell "
         "apart."
     )
-    short = [label.replace("as raysel sets it", "by raysel") for label in scores.index]  # the diagram cuts long ones
-    diagram = RankDiagram("", short, ranking.mean_ranks, ranking.critical_difference, ranking.groups)
+    short = [
+        label.replace("as raysel sets it", "by raysel") for label in scores.index
+    ]  # the diagram cuts long ones
+    diagram = RankDiagram(
+        "", short, ranking.mean_ranks, ranking.critical_difference, ranking.groups
+    )
     figure = Figure(figsize=diagram.size)
     diagram.draw(figure.add_axes((0, 0, 1, 1)))
     return figure, sentence
@@ -185,7 +215,10 @@ def _ranks(scores: pd.DataFrame, ranking: RankComparison) -> tuple[Figure, str]:
 def _standing(folder: Path) -> list[str]:
     """List what is measured of raysel itself: a line each, the first heading of its README."""
     parts = []
-    for kind, title in (("claims", "What raysel says of itself"), ("benchmarks", "Speed and memory")):
+    for kind, title in (
+        ("claims", "What raysel says of itself"),
+        ("benchmarks", "Speed and memory"),
+    ):
         lines = [
             f"- [{readme.parent.name}]({kind}/{readme.parent.name}/README.md): {_heading(readme)}"
             for readme in sorted((folder / kind).glob("*/README.md"))

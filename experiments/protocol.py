@@ -64,7 +64,9 @@ class Scores:
 @lru_cache(maxsize=2)
 def _prepared(directory: str) -> Any:
     stored = open_study(directory)
-    return prepare_study(dict(stored.config), {"cv.plan": str(stored.directory.plan)}, tracked=False)
+    return prepare_study(
+        dict(stored.config), {"cv.plan": str(stored.directory.plan)}, tracked=False
+    )
 
 
 @lru_cache(maxsize=1)
@@ -114,9 +116,14 @@ def scores_of(experiment: Experiment, label: str, study: Any) -> tuple[Scores, l
     configuration that failed has the score -inf.
     """
     winners = {(refit.fold, refit.trial): refit.test_scores for refit in study.outer}
-    folds, worst = [refit.fold for refit in study.outer], [-np.inf] * len(study.outer[0].test_scores)
+    folds, worst = (
+        [refit.fold for refit in study.outer],
+        [-np.inf] * len(study.outer[0].test_scores),
+    )
     listed = [record for record in study.records if all(fold in record.folds for fold in folds)]
-    last = {(fold, record.id): record.folds[fold].last_scores for fold in folds for record in listed}
+    last = {
+        (fold, record.id): record.folds[fold].last_scores for fold in folds for record in listed
+    }
     inner = {key: worst if scores is None else scores.mean(axis=0) for key, scores in last.items()}
     same, params = of_study(label, study), {record.id: record.params for record in listed}
     rest = [key for key, scores in last.items() if scores is not None and key not in winners]
@@ -125,7 +132,9 @@ def scores_of(experiment: Experiment, label: str, study: Any) -> tuple[Scores, l
     fitted = dict(zip(rest, table["scores"] if rest else (), strict=True))
     test = dict.fromkeys(last, worst) | fitted | winners
     shape = len(folds), len(listed), len(worst)
-    return Scores(*(np.array([of[key] for key in last]).reshape(shape) for of in (test, inner))), list(params.values())
+    return Scores(
+        *(np.array([of[key] for key in last]).reshape(shape) for of in (test, inner))
+    ), list(params.values())
 
 
 def is_native(study: Any) -> bool:
@@ -146,7 +155,11 @@ def triple(experiment: Experiment, data: str, comparison: Any) -> pd.DataFrame:
     differences are those of the members to the reference, with the 95 % interval and the P value, by Holm over the
     comparison, of the test that speaks of these draws (the plain one), or for folds the corrected one.
     """
-    rows = [row for member in comparison.members for row in _rows_of(experiment, data, member, comparison)]
+    rows = [
+        row
+        for member in comparison.members
+        for row in _rows_of(experiment, data, member, comparison)
+    ]
     return pd.DataFrame([*rows, *_chance(comparison)]).assign(data=data)
 
 
@@ -165,8 +178,12 @@ def _rows_of(experiment: Experiment, data: str, member: Any, comparison: Any) ->
         return
     study, row = member.result, comparison.rows[member.label]
     scores, params = scores_of(experiment, f"{data}: {member.label}", study)
-    yield from at_each(member.label, places_of(study), len(params), scores.optimistic, scores.honest)
-    pooled = scores.mean if is_native(study) else scores  # one configuration for all tasks, but one number of features
+    yield from at_each(
+        member.label, places_of(study), len(params), scores.optimistic, scores.honest
+    )
+    pooled = (
+        scores.mean if is_native(study) else scores
+    )  # one configuration for all tasks, but one number of features
     chosen = summary(member.label, "chosen", len(study.records), pooled.best, row.scores)
     chosen |= {"inner": float(np.mean(study.inner_scores)), "cpu_seconds": row.cpu_seconds}
     for name, values in row.facts.report.items():
@@ -179,7 +196,11 @@ def _rows_of(experiment: Experiment, data: str, member: Any, comparison: Any) ->
 
 
 def at_each(
-    method: str, places: Sequence[str], configurations: int, optimistic: np.ndarray, honest: np.ndarray
+    method: str,
+    places: Sequence[str],
+    configurations: int,
+    optimistic: np.ndarray,
+    honest: np.ndarray,
 ) -> Iterator[Row]:
     """Yield a row for each place of scores of shape (n_runs, n_places) and one for their mean; none for one place."""
     if len(places) > 1:
@@ -188,11 +209,16 @@ def at_each(
         yield summary(method, "mean", configurations, optimistic.mean(axis=1), honest.mean(axis=1))
 
 
-def summary(method: str, at: str, configurations: int, optimistic: np.ndarray, honest: np.ndarray) -> Row:
+def summary(
+    method: str, at: str, configurations: int, optimistic: np.ndarray, honest: np.ndarray
+) -> Row:
     """Mean and standard deviation over the runs."""
     row: Row = {"method": method, "at": at, "runs": len(honest), "configurations": configurations}
     for name, values in (("optimistic", optimistic), ("honest", honest)):
-        row |= {name: values.mean(), f"{name}_sd": values.std(ddof=1) if len(values) > 1 else np.nan}
+        row |= {
+            name: values.mean(),
+            f"{name}_sd": values.std(ddof=1) if len(values) > 1 else np.nan,
+        }
     return row
 
 
@@ -217,12 +243,16 @@ def verdict(results: pd.DataFrame, method: str, rivals: Sequence[str]) -> Verdic
     The best other is the rival with the best inner score, so that no test score chooses it.
     """
     chosen = results[results["at"] == "chosen"].set_index("method")
-    others = chosen.loc[[rival for rival in rivals if rival in chosen.index]].dropna(subset=["honest"])
+    others = chosen.loc[[rival for rival in rivals if rival in chosen.index]].dropna(
+        subset=["honest"]
+    )
     best, own = str(others["inner"].idxmax()), float(chosen.loc[method, "honest"])
     p = float(others.loc[best, "p"])
     highest = str(others["honest"].idxmax())
     top = float(others.loc[highest, "honest"])
-    return Verdict(best, float(others.loc[best, "honest"]), own, p, bool(own > top and p < LEVEL), highest, top)
+    return Verdict(
+        best, float(others.loc[best, "honest"]), own, p, bool(own > top and p < LEVEL), highest, top
+    )
 
 
 def joined_verdict(held: Sequence[bool]) -> str:

@@ -18,7 +18,13 @@ from experiments.protocol import CHANCE, LEVEL, Verdict
 
 #: Width of a figure in inches: its texts can be read in print, and on a phone, which scales it to its width.
 WIDTH = 6.4
-STYLE = {"font.size": 8, "axes.titlesize": 9, "axes.labelsize": 8, "svg.hashsalt": "raysel", "svg.fonttype": "none"}
+STYLE = {
+    "font.size": 8,
+    "axes.titlesize": 9,
+    "axes.labelsize": 8,
+    "svg.hashsalt": "raysel",
+    "svg.fonttype": "none",
+}
 
 
 @dataclass(frozen=True)
@@ -59,9 +65,15 @@ def read_results(folder: Path) -> pd.DataFrame:
 def write_report(folder: Path, report: Report) -> None:
     """Write table.md, README.md and the figure as SVG and PNG; the same report gives the same bytes."""
     (folder / "table.md").write_text(report.table + "\n", encoding="utf-8")
-    lines = [f"# {report.title}", f"**Claim.** {report.claim}", f"**Verdict: {report.verdict}.** {report.text}"]
+    lines = [
+        f"# {report.title}",
+        f"**Claim.** {report.claim}",
+        f"**Verdict: {report.verdict}.** {report.text}",
+    ]
     if report.other_data:
-        lines.append(f"**Published figures are of other data**, here for orientation only: {report.other_data}.")
+        lines.append(
+            f"**Published figures are of other data**, here for orientation only: {report.other_data}."
+        )
     if report.figure is not None:
         lines.append("![figure](figure.svg)")
         with rc_context(STYLE):
@@ -123,7 +135,12 @@ def draw_scores(ax: Axes, rows: pd.DataFrame, own: str) -> None:
 
     Own methods are diamonds. The axis starts below the lowest score: from chance on it would show no differences.
     """
-    shown = rows[rows["method"] != CHANCE].dropna(subset=["honest"]).sort_values("honest").reset_index(drop=True)
+    shown = (
+        rows[rows["method"] != CHANCE]
+        .dropna(subset=["honest"])
+        .sort_values("honest")
+        .reset_index(drop=True)
+    )
     ax.hlines(shown.index, shown["honest"], shown["optimistic"], color="#999999", linewidth=1)
     hollow = {"markerfacecolor": "white", "color": "#555555", "markersize": 4}
     ax.plot(shown["optimistic"], shown.index, "o", label="optimistic", **hollow)
@@ -132,8 +149,12 @@ def draw_scores(ax: Axes, rows: pd.DataFrame, own: str) -> None:
         (shown[~is_own], "#08519c", "o", "honest"),
         (shown[is_own], "#d95f02", "D", f"honest, {own}"),
     ):
-        ax.scatter(some["honest"], some.index, color=colour, marker=marker, s=18, zorder=3, label=label)
-    ax.set_yticks(shown.index, [fill(method, 22) for method in shown["method"]], fontsize=7, linespacing=0.9)
+        ax.scatter(
+            some["honest"], some.index, color=colour, marker=marker, s=18, zorder=3, label=label
+        )
+    ax.set_yticks(
+        shown.index, [fill(method, 22) for method in shown["method"]], fontsize=7, linespacing=0.9
+    )
     ax.tick_params(axis="x", labelsize=7)
 
 

@@ -50,7 +50,8 @@ def run(experiment: Experiment) -> None:
     report = module.report(read_results(folder), experiment.published)
     write_report(folder, report)
     print(
-        f"{experiment.name}: {report.verdict}; {time.monotonic() - started:.0f} s; {folder / 'README.md'}", flush=True
+        f"{experiment.name}: {report.verdict}; {time.monotonic() - started:.0f} s; {folder / 'README.md'}",
+        flush=True,
     )
 
 
@@ -61,19 +62,34 @@ def write_all() -> None:
         for name in NAMES
         if (folder := HERE / "papers" / name).joinpath("results.csv").exists()
     }
-    reports = {name: module_of(name).report(table, Experiment(name, HERE).published) for name, table in results.items()}
+    reports = {
+        name: module_of(name).report(table, Experiment(name, HERE).published)
+        for name, table in results.items()
+    }
     write_page(HERE, reports, results)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one experiment, or all."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("name", nargs="?", choices=("all", *NAMES), help="the experiment")
-    parser.add_argument("--list", action="store_true", help="print the names, with what each measures")
-    parser.add_argument("--fast", action="store_true", help="few draws and configurations, for a look")
-    parser.add_argument("--output", type=Path, help="folder of studies and units (default: experiments/output)")
     parser.add_argument(
-        "--data", action="append", default=[], metavar="NAME=FILE", help="data set in place of the paper's"
+        "--list", action="store_true", help="print the names, with what each measures"
+    )
+    parser.add_argument(
+        "--fast", action="store_true", help="few draws and configurations, for a look"
+    )
+    parser.add_argument(
+        "--output", type=Path, help="folder of studies and units (default: experiments/output)"
+    )
+    parser.add_argument(
+        "--data",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="data set in place of the paper's",
     )
     given = parser.parse_args(arguments)
     if given.list or not given.name:
@@ -82,7 +98,10 @@ def main(arguments: list[str] | None = None) -> None:
         return
     if wrong := [text for text in given.data if "=" not in text]:
         sys.exit(f"--data {wrong[0]} is not NAME=FILE.")
-    data = {name: Path(file).absolute() for name, _, file in (text.partition("=") for text in given.data)}
+    data = {
+        name: Path(file).absolute()
+        for name, _, file in (text.partition("=") for text in given.data)
+    }
     output = given.output or (Path(tempfile.mkdtemp()) if given.fast else HERE / "output")
     try:
         for name in NAMES if given.name == "all" else (given.name,):

@@ -70,7 +70,9 @@ def npy(folder: Path) -> dict[str, str]:
     (folder / "claims.npy").write_bytes(_npy(few, shape=(10**6, 10**6)))
     (folder / "nothing.npy").write_bytes(_npy(few, descr="<U0", shape=(10**15,)))
     (folder / "negative.npy").write_bytes(_npy(few, shape=(-1,)))
-    (folder / "nested.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", 9000) + b"(" * 9000)
+    (folder / "nested.npy").write_bytes(
+        b"\x93NUMPY\x01\x00" + struct.pack("<H", 9000) + b"(" * 9000
+    )
     with (folder / "holes.npy").open("wb") as file:  # takes a block of the disk
         file.write(_npy(np.zeros(0), shape=(2**37,)))
         file.truncate(2**41)
@@ -89,7 +91,10 @@ def npz(folder: Path) -> dict[str, str]:
     """Zip bombs, and members that are no arrays or claim to lie elsewhere."""
     few, y = _npy(np.zeros((4, 2))), _npy(np.arange(4) % 2)
     _zip(folder / "bomb.npz", {"X.npy": _npy(np.zeros(_CELLS, np.uint8)), "y.npy": y})
-    _zip(folder / "two.npz", {f"{name}.npy": _npy(np.zeros((4, _CELLS // 6))) for name in "ab"} | {"y.npy": y})
+    _zip(
+        folder / "two.npz",
+        {f"{name}.npy": _npy(np.zeros((4, _CELLS // 6))) for name in "ab"} | {"y.npy": y},
+    )
     for name, member in {
         "up": "../../y.npy",
         "root": "/tmp/y.npy",
@@ -116,7 +121,9 @@ def npz(folder: Path) -> dict[str, str]:
     first = raw.index(b"PK\x01\x02")
     raw[first + 24 : first + 28] = struct.pack("<I", 2**31)
     (folder / "size.npz").write_bytes(raw)
-    entry = b"PK\x01\x02" + struct.pack("<4B4H3L5H2L", 20, 3, 20, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0)
+    entry = b"PK\x01\x02" + struct.pack(
+        "<4B4H3L5H2L", 20, 3, 20, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0
+    )
     directory = b"".join(entry + b"%05x" % i for i in range(2**16))
     end = b"PK\x05\x06" + struct.pack("<4H2LH", 0, 0, 65535, 65535, len(directory), 0, 0)
     (folder / "many.npz").write_bytes(directory + end)
@@ -140,7 +147,11 @@ def npz(folder: Path) -> dict[str, str]:
 def mat(folder: Path) -> dict[str, str]:
     """Compressed variables that claim, or unpack to, more than the memory, and sparse matrices without values."""
     y = np.arange(4) % 2
-    scipy.io.savemat(folder / "bomb.mat", {"X": np.zeros((4, _CELLS // 4), np.uint8), "y": y}, do_compression=True)
+    scipy.io.savemat(
+        folder / "bomb.mat",
+        {"X": np.zeros((4, _CELLS // 4), np.uint8), "y": y},
+        do_compression=True,
+    )
     for version in ("4", "5"):
         empty = scipy.sparse.coo_matrix(([1.0], ([2**30], [5])), (2**30 + 1, 6))
         scipy.io.savemat(folder / f"sparse{version}.mat", {"X": empty, "y": y}, format=version)
@@ -165,7 +176,12 @@ def hdf5(folder: Path) -> dict[str, str]:
     """Compressed arrays, a chunk that unpacks to a gigabyte, texts of very different lengths, a sparse matrix."""
     y = np.arange(4) % 2
     with h5py.File(folder / "bomb.h5", "w") as file:
-        file.create_dataset("X", data=np.zeros((4, _CELLS // 4), np.uint8), compression="gzip", chunks=(1, _CELLS // 4))
+        file.create_dataset(
+            "X",
+            data=np.zeros((4, _CELLS // 4), np.uint8),
+            compression="gzip",
+            chunks=(1, _CELLS // 4),
+        )
         file["y"] = y
     with h5py.File(folder / "chunk.h5", "w") as file:
         X = file.create_dataset("X", (4, 2), "f4", chunks=(4, 2), compression="gzip")
@@ -189,7 +205,9 @@ def hdf5(folder: Path) -> dict[str, str]:
 def _deflated(n_mib: int) -> bytes:
     """A deflate stream of zeros, of which a part is repeated."""
     packer = zlib.compressobj()
-    first, part = (packer.compress(bytes(2**20)) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
+    first, part = (
+        packer.compress(bytes(2**20)) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2)
+    )
     return first + part * (n_mib - 1) + b"\x03\x00" + bytes(4)
 
 
@@ -197,27 +215,43 @@ def tables(folder: Path) -> dict[str, str]:
     """Parquet and Arrow files of which some bytes stand for millions of values, and text tables of many columns."""
     ones = pa.array(np.ones(_CELLS, np.int8))
     pa.parquet.write_table(pa.table({"a": ones, "y": ones}), folder / "rle.parquet")
-    pa.parquet.write_table(pa.table({"a": pa.nulls(_CELLS), "y": pa.nulls(_CELLS)}), folder / "nulls.parquet")
+    pa.parquet.write_table(
+        pa.table({"a": pa.nulls(_CELLS), "y": pa.nulls(_CELLS)}), folder / "nulls.parquet"
+    )
     text = pa.DictionaryArray.from_arrays(np.zeros(2000, np.int32), ["a" * 10**5])
     for name, schema in (("categories", True), ("texts", False)):
         table = pa.table({"a": np.zeros(2000), "y": text})
-        pa.parquet.write_table(table, folder / f"{name}.parquet", compression="zstd", store_schema=schema)
+        pa.parquet.write_table(
+            table, folder / f"{name}.parquet", compression="zstd", store_schema=schema
+        )
     rows = pa.ListArray.from_arrays([0, _CELLS], pa.array(np.ones(_CELLS)))
     pa.parquet.write_table(pa.table({"a": rows, "y": [1]}), folder / "list.parquet")
     arrow = {
         "zstd": (pa.table({"a": np.zeros(_CELLS)}), "zstd"),
         "nulls": (pa.table({"a": pa.nulls(_CELLS)}), None),
-        "runs": (pa.table({"a": pa.RunEndEncodedArray.from_arrays(pa.array([10**9]), pa.array([1.0]))}), None),
+        "runs": (
+            pa.table({"a": pa.RunEndEncodedArray.from_arrays(pa.array([10**9]), pa.array([1.0]))}),
+            None,
+        ),
         "texts": (pa.table({"a": np.zeros(2000), "y": text}), "zstd"),
     }
     for name, (table, how) in arrow.items():
         options = pa.ipc.IpcWriteOptions(compression=how)
-        with pa.ipc.new_file(str(folder / f"{name}.arrow"), table.schema, options=options) as writer:
+        with pa.ipc.new_file(
+            str(folder / f"{name}.arrow"), table.schema, options=options
+        ) as writer:
             writer.write_table(table)
     few = pa.table({"a": [1.0, 2.0], "y": ["b", "c"]})
-    notes = {"notes": "[" * 10**5, "layout": '{"layout": [1]}', "other": "[1]", "kind": '{"layout": {"kind": "a"}}'}
+    notes = {
+        "notes": "[" * 10**5,
+        "layout": '{"layout": [1]}',
+        "other": "[1]",
+        "kind": '{"layout": {"kind": "a"}}',
+    }
     for name, note in notes.items():
-        pa.parquet.write_table(few.replace_schema_metadata({"raysel": note}), folder / f"{name}.parquet")
+        pa.parquet.write_table(
+            few.replace_schema_metadata({"raysel": note}), folder / f"{name}.parquet"
+        )
     wide = "a," * 5000 + "y\n"
     (folder / "wide.csv").write_text(wide + "0," * 5000 + "1\n")
     (folder / "line.csv").write_text("0," * 10**6)
@@ -265,7 +299,9 @@ def images(folder: Path) -> dict[str, str]:
 
 def volumes(folder: Path) -> dict[str, str]:
     """A compressed volume that is a bomb, and a table that names one volume many times."""
-    nibabel.save(nibabel.Nifti1Image(np.ones((20, 20, 20), np.uint8), np.eye(4)), folder / "mask.nii")
+    nibabel.save(
+        nibabel.Nifti1Image(np.ones((20, 20, 20), np.uint8), np.eye(4)), folder / "mask.nii"
+    )
     header = nibabel.Nifti1Image(np.zeros((1, 1, 1), np.uint8), np.eye(4)).header
     header.set_data_shape((512, 512, 512))
     content = header.binaryblock + bytes(4 + 2**20)
@@ -281,19 +317,35 @@ def models(folder: Path) -> dict[str, str]:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     schema = json.loads(members["schema.json"])
-    node = {"__class__": "ndarray", "__module__": "numpy", "__loader__": "NdArrayNode", "type": "numpy"}
+    node = {
+        "__class__": "ndarray",
+        "__module__": "numpy",
+        "__loader__": "NdArrayNode",
+        "type": "numpy",
+    }
 
     def write(name: str, node: Any, **others: bytes) -> None:
         state = schema["content"]
-        names = state["key_types"] | {"content": [*state["key_types"]["content"], state["key_types"]["content"][0]]}
-        changed = schema | {"content": state | {"content": state["content"] | {"x": node}, "key_types": names}}
+        names = state["key_types"] | {
+            "content": [*state["key_types"]["content"], state["key_types"]["content"][0]]
+        }
+        changed = schema | {
+            "content": state | {"content": state["content"] | {"x": node}, "key_types": names}
+        }
         added = {key.replace("_", "."): value for key, value in others.items()}
-        _zip(folder / f"{name}.skops", {**members, "schema.json": json.dumps(changed).encode(), **added})
+        _zip(
+            folder / f"{name}.skops",
+            {**members, "schema.json": json.dumps(changed).encode(), **added},
+        )
 
     write("bomb", node | {"file": "a.npy"}, a_npy=_npy(np.zeros(_CELLS, np.uint8)))
     write("claims", node | {"file": "a.npy"}, a_npy=_npy(np.zeros(3), shape=(10**12,)))
     often = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
-    write("often", often | {"content": [node | {"file": "a.npy"}] * 20}, a_npy=_npy(np.zeros(LIMIT // 100)))
+    write(
+        "often",
+        often | {"content": [node | {"file": "a.npy"}] * 20},
+        a_npy=_npy(np.zeros(LIMIT // 100)),
+    )
     laughs = often | {"content": [], "__id__": 1}
     for i in range(2, 12):
         laughs = often | {"content": [laughs, *[{"__id__": i - 1}] * 9], "__id__": i}
@@ -336,7 +388,10 @@ def configurations(folder: Path) -> dict[str, str]:
     files = {
         "laughs": (laughs, "line 2: aliases are not allowed"),
         "deep": ("a: " + "[" * 10**5, "line 1: nested too deeply; at most 32 levels"),
-        "code": (f"name: !!python/object/apply:os.mkdir ['{folder / EXECUTED}']\n", "line 1: tags are not allowed"),
+        "code": (
+            f"name: !!python/object/apply:os.mkdir ['{folder / EXECUTED}']\n",
+            "line 1: tags are not allowed",
+        ),
         "sixty": (f"seed: 1{':1' * 10**5}\n", "line 1: YAML takes"),
     }
     for name, (text, _) in files.items():
@@ -348,7 +403,9 @@ def plans(folder: Path) -> dict[str, str]:
     """Plan files that are nested deeply, or hold numbers that no count is."""
     plan = {
         "n_samples": 4,
-        "folds": [{"name": "outer0", "repeat": 0, "index": 0, "train": [0], "test": [1], "inner": []}],
+        "folds": [
+            {"name": "outer0", "repeat": 0, "index": 0, "train": [0], "test": [1], "inner": []}
+        ],
     }
     texts = {
         "deep": "[" * 10**5,
@@ -363,5 +420,6 @@ def plans(folder: Path) -> dict[str, str]:
 
 #: Writers of the files, by the folder that they are written to.
 WRITERS: dict[str, Callable[[Path], dict[str, str]]] = {
-    writer.__name__: writer for writer in (npy, npz, mat, hdf5, tables, images, volumes, models, configurations, plans)
+    writer.__name__: writer
+    for writer in (npy, npz, mat, hdf5, tables, images, volumes, models, configurations, plans)
 }

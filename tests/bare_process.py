@@ -6,5 +6,7 @@ from types import SimpleNamespace
 import pytest
 from small_studies import upload_nothing
 
-sys.modules["raysel.results.page.report"] = SimpleNamespace(write_final_report=lambda _: None)  # and no matplotlib
+sys.modules["raysel.results.page.report"] = SimpleNamespace(
+    write_final_report=lambda _: None
+)  # and no matplotlib
 upload_nothing(pytest.MonkeyPatch())

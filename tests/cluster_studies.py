@@ -46,7 +46,9 @@ _SPACE = {"alpha": [0.01, 0.03, 0.1], "rank": [1, 2]}
 def write_study(work: Path, hold: Path) -> None:
     """Write the data, the configuration and the method of the study."""
     write_digits(work / "few.npz")
-    raw = raw_config(solver__name="held.Held", solver__params={"max_iter": 20}, solver__space=_SPACE, search={})
+    raw = raw_config(
+        solver__name="held.Held", solver__params={"max_iter": 20}, solver__space=_SPACE, search={}
+    )
     (work / "study.yaml").write_text(yaml.safe_dump(raw), encoding="utf-8")
     (work / "held.py").write_text(_METHOD.format(hold=hold), encoding="utf-8")
 
@@ -103,7 +105,9 @@ def runs_in_store(store: Path) -> tuple[Counter[str], set[str]]:
     return Counter(key for (key,) in keys), {state for (state,) in states}
 
 
-def wait_for(what: str | Callable[[], str], true: Callable[[], Any], seconds: float = 240, every: float = 0.2) -> Any:
+def wait_for(
+    what: str | Callable[[], str], true: Callable[[], Any], seconds: float = 240, every: float = 0.2
+) -> Any:
     """Wait until something holds, for which it looks every so many seconds, and return it."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

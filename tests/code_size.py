@@ -39,7 +39,19 @@ from typing import Any
 PRESENTING = (
     *("results", "cli", "tracking/mlflow_view.py"),
     *("display", "comparison"),  # packages until version 0.7
-    *(f"{name}.py" for name in ("tune", "init", "select", "compare", "stability", "permute", "report", "upload")),
+    *(
+        f"{name}.py"
+        for name in (
+            "tune",
+            "init",
+            "select",
+            "compare",
+            "stability",
+            "permute",
+            "report",
+            "upload",
+        )
+    ),
 )
 #: Names of the classes that hold the configuration of a study.
 CARRIERS = {"StudyConfig", "Study"}
@@ -51,13 +63,19 @@ def lines(path: Path) -> Counter[str]:
     text = path.read_text(encoding="utf-8")
     code, comments, docs = set(), set(), set()
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
             docs |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         rows = comments if token.type == tokenize.COMMENT else code
         rows |= set(range(token.start[0], token.end[0] + 1)) if token.string.strip() else set()
     code -= docs | {number for number, line in enumerate(text.splitlines(), 1) if not line.strip()}
-    return Counter(code=len(code), docstrings=len(docs), comments=len(comments - code - docs), files=1)
+    return Counter(
+        code=len(code), docstrings=len(docs), comments=len(comments - code - docs), files=1
+    )
 
 
 def modules(root: Path) -> dict[str, Path]:
@@ -84,7 +102,9 @@ def room(name: str, path: Path, known: dict[str, Path]) -> str:
     if not name.startswith("raysel"):
         return "experiments"
     targets = set(imported(path, known))
-    starts_command = name.count(".") == 1 and targets and all(one.startswith("raysel.cli.") for one in targets)
+    starts_command = (
+        name.count(".") == 1 and targets and all(one.startswith("raysel.cli.") for one in targets)
+    )
     return "raysel" if starts_command else (name.split(".") * 2)[1]
 
 
@@ -126,18 +146,32 @@ def walk(root: Path, known: dict[str, Path]) -> list[str]:
     names, visits = {str(path): name for name, path in known.items()}, []
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_STATE_HOME"] = folder
-        small = {"solver.space": {"alpha": [0.1]}, "cv.outer": 2, "cv.inner": 2, "search.executor": "serial"}
-        small |= {"solver.params.max_iter": 3, "pictures": [], "tracking.uri": f"sqlite:///{folder}/mlflow.db"}
+        small = {
+            "solver.space": {"alpha": [0.1]},
+            "cv.outer": 2,
+            "cv.inner": 2,
+            "search.executor": "serial",
+        }
+        small |= {
+            "solver.params.max_iter": 3,
+            "pictures": [],
+            "tracking.uri": f"sqlite:///{folder}/mlflow.db",
+        }
 
         def watch(frame: FrameType, event: str, _: Any) -> None:
             code = frame.f_code
             if event == "call" and (name := names.get(code.co_filename)):
-                values = map(frame.f_locals.get, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+                values = map(
+                    frame.f_locals.get,
+                    code.co_varnames[: code.co_argcount + code.co_kwonlyargcount],
+                )
                 if any(value is small or type(value).__name__ in CARRIERS for value in values):
                     visits.append(name)
 
         sys.setprofile(watch)
-        importlib.import_module("raysel").run_study("digits-smr", small, output=f"{folder}/study", progress=False)
+        importlib.import_module("raysel").run_study(
+            "digits-smr", small, output=f"{folder}/study", progress=False
+        )
         sys.setprofile(None)
     return visits
 
@@ -147,7 +181,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Print measures of the code.")
     parser.add_argument("root", nargs="?", type=Path, default=Path(__file__).parents[1])
     parser.add_argument("--collect", action="store_true", help="count the tests of a quick run")
-    parser.add_argument("--walk", action="store_true", help="follow the configuration through a small study")
+    parser.add_argument(
+        "--walk", action="store_true", help="follow the configuration through a small study"
+    )
     options = parser.parse_args()
     root = options.root.resolve()
     known = modules(root)
@@ -164,23 +200,55 @@ def main() -> None:
     rooms = grouped(files, house.__getitem__)
     arrows = [(a, b) for a, targets in rooms.items() for b in targets]
     floor = floors(rooms, arrows)
-    print("rooms of raysel:", len(table), "and with the experiments:", len(rooms), "on floors:", max(floor.values()))
+    print(
+        "rooms of raysel:",
+        len(table),
+        "and with the experiments:",
+        len(rooms),
+        "on floors:",
+        max(floor.values()),
+    )
     up = sum(floor[a] <= floor[b] for a, b in arrows)
-    print(f"arrows: {len(arrows)} up: {up} circles of rooms: {len(circles(rooms))} of files: {len(circles(files))}")
+    print(
+        f"arrows: {len(arrows)} up: {up} circles of rooms: {len(circles(rooms))} of files: {len(circles(files))}"
+    )
     folders = grouped({name: files[name] for name in sizes}, lambda name: str(known[name].parent))
-    print("folders of raysel:", len(folders), "and arrows among them:", sum(map(len, folders.values())))
+    print(
+        "folders of raysel:",
+        len(folders),
+        "and arrows among them:",
+        sum(map(len, folders.values())),
+    )
     homes = [root / "raysel" / place for place in PRESENTING]
-    shown = [size for name, size in sizes.items() if any(known[name].is_relative_to(home) for home in homes)]
-    print("presents results:", sum(size["code"] for size in shown), "code lines in", len(shown), "files")
+    shown = [
+        size
+        for name, size in sizes.items()
+        if any(known[name].is_relative_to(home) for home in homes)
+    ]
+    print(
+        "presents results:",
+        sum(size["code"] for size in shown),
+        "code lines in",
+        len(shown),
+        "files",
+    )
     tests = [path.read_text(encoding="utf-8") for path in (root / "tests").rglob("*.py")]
     functions = len(re.findall(r"^ *def test_", "\n".join(tests), re.MULTILINE))
-    print(f"tests: {sum(text.count(chr(10)) for text in tests)} lines, {len(tests)} files, {functions} functions")
+    print(
+        f"tests: {sum(text.count(chr(10)) for text in tests)} lines, {len(tests)} files, {functions} functions"
+    )
     if options.collect:
         command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
-        print(subprocess.run(command, cwd=root, capture_output=True, text=True, check=False).stdout.splitlines()[-1])
+        print(
+            subprocess.run(
+                command, cwd=root, capture_output=True, text=True, check=False
+            ).stdout.splitlines()[-1]
+        )
     if options.walk:
         visits = walk(root, known)
-        climbs = {(a, b) for a, b in itertools.pairwise(visits) if floor[house[a]] < floor[house[b]]}
+        climbs = {
+            (a, b) for a, b in itertools.pairwise(visits) if floor[house[a]] < floor[house[b]]
+        }
         print("run_study(config):", len(set(visits)), "files,", len(climbs), "climbs")
 
 

@@ -66,7 +66,9 @@ class Doctests:
         return [collector for collector in collectors if not isinstance(collector, DoctestModule)]
 
     @pytest.fixture(autouse=True)
-    def _bare_studies(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    def _bare_studies(
+        self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Upload no studies of examples: that takes seconds, and has tests."""
         if isinstance(request.node, DoctestItem):
             upload_nothing(monkeypatch)
@@ -75,12 +77,16 @@ class Doctests:
 def pytest_configure(config: pytest.Config) -> None:
     """Draw the same examples in every quick run, half as many as usual, and let none fail for its time."""
     config.pluginmanager.register(Doctests(), "raysel-doctests")
-    if "PYTEST_XDIST_WORKER" in os.environ:  # two processes share the processors: one BLAS thread each
+    if (
+        "PYTEST_XDIST_WORKER" in os.environ
+    ):  # two processes share the processors: one BLAS thread each
         for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
             os.environ.setdefault(name, "1")  # of the processes that tests start
         threadpool_limits(1)
     quick = config.option.markexpr == "not slow"
-    hypothesis.settings.register_profile("tests", deadline=None, derandomize=quick, max_examples=50 if quick else 100)
+    hypothesis.settings.register_profile(
+        "tests", deadline=None, derandomize=quick, max_examples=50 if quick else 100
+    )
     hypothesis.settings.load_profile("tests")
 
 
@@ -196,5 +202,7 @@ def finished_study(tmp_path_factory: pytest.TempPathFactory) -> CommandRun:
     write_yaml(folder / "few.yaml", pictures=["png"])
     out, err = io.StringIO(), io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = main(["few.yaml", "--output", "study", "--set", "tracking.uri=sqlite:///runs/mlflow.db"])
+        status = main(
+            ["few.yaml", "--output", "study", "--set", "tracking.uri=sqlite:///runs/mlflow.db"]
+        )
     return CommandRun(status, out.getvalue(), err.getvalue(), folder / "study")

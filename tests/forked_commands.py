@@ -22,11 +22,15 @@ import pytest
 class Command(subprocess.Popen):
     """Start of a process, which for ``python script arguments`` and ``python -m module arguments`` is forked only."""
 
-    def __init__(self, command: Sequence[str], *, env: Mapping[str, str] | None = None, **options: Any) -> None:
+    def __init__(
+        self, command: Sequence[str], *, env: Mapping[str, str] | None = None, **options: Any
+    ) -> None:
         if command[0] == sys.executable and (command[1] == "-m" or command[1].endswith(".py")):
             sys.stdout.flush()
             sys.stderr.flush()
-            options["preexec_fn"] = partial(_run, command[1:], dict(os.environ if env is None else env))
+            options["preexec_fn"] = partial(
+                _run, command[1:], dict(os.environ if env is None else env)
+            )
         super().__init__(command, env=env, **options)
 
 
@@ -34,7 +38,11 @@ def fork_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fork the commands and the processes of pools that this process starts."""
     monkeypatch.setattr(subprocess, "Popen", Command)
     context = multiprocessing.get_context
-    monkeypatch.setattr(multiprocessing, "get_context", lambda kind=None: context("fork" if kind == "spawn" else kind))
+    monkeypatch.setattr(
+        multiprocessing,
+        "get_context",
+        lambda kind=None: context("fork" if kind == "spawn" else kind),
+    )
 
 
 def _run(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -49,7 +57,11 @@ def _run(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
         is_module = arguments[0] == "-m"
         sys.argv = list(arguments[is_module:])
         sys.path[0] = str(Path.cwd() if is_module else Path(sys.argv[0]).parent)
-        sys.path[1:1] = [part for part in environment.get("PYTHONPATH", "").split(os.pathsep) if part not in sys.path]
+        sys.path[1:1] = [
+            part
+            for part in environment.get("PYTHONPATH", "").split(os.pathsep)
+            if part not in sys.path
+        ]
         if is_module:
             runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
         else:

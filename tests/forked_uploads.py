@@ -26,7 +26,9 @@ class ForkedProcess:
     def __init__(self, command: Sequence[str], **_: Any) -> None:
         start_server()
         receiver, self._sender = CONTEXT.Pipe(duplex=False)
-        self._process = CONTEXT.Process(target=upload, args=(command[3:], dict(os.environ), receiver), daemon=True)
+        self._process = CONTEXT.Process(
+            target=upload, args=(command[3:], dict(os.environ), receiver), daemon=True
+        )
         self._process.start()
         receiver.close()
         self.stdin: IO[str] = os.fdopen(os.dup(self._sender.fileno()), "w", encoding="utf-8")
@@ -65,7 +67,9 @@ def upload(arguments: Sequence[str], environment: Mapping[str, str], receiver: C
     from raysel.tracking import journal_upload  # noqa: PLC0415 - in the process that is forked
     from raysel.tracking.upload_process import main  # noqa: PLC0415
 
-    journal_upload.is_alive = lambda driver: Path(f"/proc/{driver}").exists()  # not the parent of this process
+    journal_upload.is_alive = lambda driver: Path(
+        f"/proc/{driver}"
+    ).exists()  # not the parent of this process
     os.setsid()
     os.environ.clear()
     os.environ.update(environment)

@@ -60,7 +60,9 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "BaggingClassifier": {"n_estimators": 2, "max_features": 2},
     "BaggingRegressor": {"n_estimators": 2, "max_features": 2},
     "CalibratedClassifierCV": {"estimator": LinearSVC(), "cv": 2},
-    "ColumnTransformer": {"transformers": [("scaled", StandardScaler(), [0, 1]), ("rest", "passthrough", [3])]},
+    "ColumnTransformer": {
+        "transformers": [("scaled", StandardScaler(), [0, 1]), ("rest", "passthrough", [3])]
+    },
     "DecisionTreeClassifier": {"max_depth": 2},
     "DecisionTreeRegressor": {"max_depth": 2},
     "ExtraTreesClassifier": {"n_estimators": 2, "max_depth": 2},
@@ -94,10 +96,16 @@ def models() -> Iterator[Any]:
     for path in sorted(SKLEARN):
         module, _, name = path.rpartition(".")
         kind = getattr(importlib.import_module(module), name)
-        if issubclass(kind, BaseEstimator) and not name.startswith("_") and kind is not LabelBinarizer:
+        if (
+            issubclass(kind, BaseEstimator)
+            and not name.startswith("_")
+            and kind is not LabelBinarizer
+        ):
             yield kind(**PARAMETERS.get(name, {}))
     selector, nearest = RankedSelector(method("variance"), 2), NearestNeighborsClassifier(3)
-    yield FeaturePipeline([("scaler", UnitScaler()), ("selector", selector), ("classifier", nearest)])
+    yield FeaturePipeline(
+        [("scaler", UnitScaler()), ("selector", selector), ("classifier", nearest)]
+    )
     yield FeatureSelector([3.0, 2.0, 0.0, 1.0], 2, ["a", "b", "c", "d"])
     yield ModalityScaler({"a": 1, "b": 3}, "zscore")
     yield PermutationImportance(GaussianNB(), n_folds=2, n_repeats=1)
@@ -106,7 +114,9 @@ def models() -> Iterator[Any]:
     yield TaskScaler({"a": 2, "b": 2})
 
 
-MODELS: dict[str, Any] = {name: method(name) for name in OWN} | {type(model).__name__: model for model in models()}
+MODELS: dict[str, Any] = {name: method(name) for name in OWN} | {
+    type(model).__name__: model for model in models()
+}
 
 
 def samples() -> tuple[Any, Any]:
@@ -155,7 +165,12 @@ def of_array(value: Any) -> Iterator[tuple[str, Any]]:
         except (TypeError, ValueError, IndexError):  # not for its shape or type
             continue
     if value.dtype.kind in "biuf":
-        for name, number in {"negative": -1, "large": _LARGE, "larger": 2**31 - 1, "many": 10**5}.items():
+        for name, number in {
+            "negative": -1,
+            "large": _LARGE,
+            "larger": 2**31 - 1,
+            "many": 10**5,
+        }.items():
             clipped = np.clip(number, *limits(value.dtype))
             yield name, np.full_like(value, clipped)
             if value.size:
@@ -192,7 +207,20 @@ def changed(value: Any) -> Iterator[tuple[str, Any]]:
         case bool():
             yield "not", not value
         case int() | float() | np.generic():
-            for number in (-1, 0, 1, 7, 2**31 - 1, _LARGE, -_LARGE, 0.5, np.nan, True, "3", np.arange(3)):
+            for number in (
+                -1,
+                0,
+                1,
+                7,
+                2**31 - 1,
+                _LARGE,
+                -_LARGE,
+                0.5,
+                np.nan,
+                True,
+                "3",
+                np.arange(3),
+            ):
                 yield repr(number), number
         case str():
             for text in _STRINGS:
@@ -218,13 +246,25 @@ def of_tree(tree: Tree) -> Iterator[tuple[str, Any]]:
             if np.shape(column) == state["nodes"].shape and not scipy.sparse.issparse(column):
                 nodes = state["nodes"].copy()
                 with warnings.catch_warnings(action="ignore"):
-                    nodes[name] = column.real.astype(nodes[name].dtype) if column.dtype.kind in "biufc" else 0
+                    nodes[name] = (
+                        column.real.astype(nodes[name].dtype) if column.dtype.kind in "biufc" else 0
+                    )
                 yield from made(f"{name} {kind}", arguments, state | {"nodes": nodes})
     for name in ("max_depth", "node_count"):
         for number in (-1, 0, 1, 10**6, 2**31 - 1):
             yield from made(f"{name} {number}", arguments, state | {name: number})
-    for i, number in ((0, 10**9), (2, 2), (2, 10**9), (2, -1), (0, -1), (1, np.array([10**6])), (1, np.array([-1]))):
-        yield from made(f"argument {i} {number}", (*arguments[:i], number, *arguments[i + 1 :]), state)
+    for i, number in (
+        (0, 10**9),
+        (2, 2),
+        (2, 10**9),
+        (2, -1),
+        (0, -1),
+        (1, np.array([10**6])),
+        (1, np.array([-1])),
+    ):
+        yield from made(
+            f"argument {i} {number}", (*arguments[:i], number, *arguments[i + 1 :]), state
+        )
 
 
 def made(name: str, arguments: Any, state: Any) -> Iterator[tuple[str, Any]]:
@@ -240,7 +280,10 @@ def changes(model: Any, most: int, random: np.random.Generator) -> list[list[Cha
     """Changes of each attribute of a model and of the estimators within it, and pairs of changes."""
     drawn: list[list[Change]] = []
     # Of parts alike, as the trees of a forest, the last.
-    alike = {(type(part), *vars(part)): (position, part) for position, part in enumerate(estimators(model))}
+    alike = {
+        (type(part), *vars(part)): (position, part)
+        for position, part in enumerate(estimators(model))
+    }
     for position, part in alike.values():
         for attribute, value in {**vars(part), "predict": "text", "_impl": "c_svc"}.items():
             every = [(position, attribute, name, other) for name, other in changed(value)]
@@ -283,14 +326,19 @@ def main(names: list[str], most: int) -> None:
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     # Written without indentation, which json makes in Python and which takes as long as all else of a file.
-    skops.io._persist.json = SimpleNamespace(**{**vars(json), "dumps": lambda value, **_: json.dumps(value)})
+    skops.io._persist.json = SimpleNamespace(
+        **{**vars(json), "dumps": lambda value, **_: json.dumps(value)}
+    )
     counts = [0, 0]
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
             model, X = fitted(name), samples()[0]
             load_model(save_model(model, Path(folder, "model.skops")))
             for chosen in changes(model, most, np.random.default_rng(0)):
-                what = "; ".join(f"{name} {position} {attribute} {kind}" for position, attribute, kind, _ in chosen)
+                what = "; ".join(
+                    f"{name} {position} {attribute} {kind}"
+                    for position, attribute, kind, _ in chosen
+                )
                 os.write(1, f"{what[:300]}\n".encode())
                 counts[tried(model, chosen, Path(folder, "model.skops"), X)] += 1
     sys.stdout.write(f"{counts[0]} {counts[1]}\n")

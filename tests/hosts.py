@@ -44,7 +44,10 @@ def need_hosts() -> None:
     missing = [name for name in _COMMANDS if shutil.which(name, path=path) is None]
     if os.geteuid() != 0:
         missing.append("root")
-    elif not missing and _run("unshare", "--net", "--pid", "--fork", "--mount", "true", check=False).returncode:
+    elif (
+        not missing
+        and _run("unshare", "--net", "--pid", "--fork", "--mount", "true", check=False).returncode
+    ):
         missing.append("permission to make namespaces")
     if missing:
         pytest.skip(f"needs hosts made of namespaces: {', '.join(missing)} is missing")
@@ -107,16 +110,41 @@ class Host:
         self._start()
 
     def _start(self) -> None:
-        namespaces = ("--net", "--pid", "--mount", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc")
+        namespaces = (
+            "--net",
+            "--pid",
+            "--mount",
+            "--uts",
+            "--ipc",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+        )
         self._outer = subprocess.Popen(
-            ["unshare", *namespaces, sys.executable, "-c", _INIT], stdout=subprocess.PIPE, start_new_session=True
+            ["unshare", *namespaces, sys.executable, "-c", _INIT],
+            stdout=subprocess.PIPE,
+            start_new_session=True,
         )
         assert self._outer.stdout is not None
         self._outer.stdout.readline()
-        children = Path(f"/proc/{self._outer.pid}/task/{self._outer.pid}/children").read_text(encoding="utf-8")
+        children = Path(f"/proc/{self._outer.pid}/task/{self._outer.pid}/children").read_text(
+            encoding="utf-8"
+        )
         self._init = int(children.split()[0])
         inside = f"{self._link}i"
-        _run("ip", "link", "add", self._link, "type", "veth", "peer", "name", inside, "netns", str(self._init))
+        _run(
+            "ip",
+            "link",
+            "add",
+            self._link,
+            "type",
+            "veth",
+            "peer",
+            "name",
+            inside,
+            "netns",
+            str(self._init),
+        )
         _run("ip", "link", "set", self._link, "master", self._network.bridge, "up")
         script = [
             f"hostname {self.name}",
@@ -136,7 +164,9 @@ class Host:
         """Return the commands that give root a home of this host, and every login this Python's commands."""
         passwd, profile = self.folder / "passwd", self.folder / "profile"
         lines = Path("/etc/passwd").read_text(encoding="utf-8").splitlines()[1:]
-        passwd.write_text("\n".join((f"root:x:0:0:root:{self.home}:/bin/bash", *lines, "")), encoding="utf-8")
+        passwd.write_text(
+            "\n".join((f"root:x:0:0:root:{self.home}:/bin/bash", *lines, "")), encoding="utf-8"
+        )
         profile.write_text(f"export PATH={self._path}\n", encoding="utf-8")
         own = [passwd, profile, *self._names()]
         return [f"mount --bind {shlex.quote(str(file))} /etc/{file.name}" for file in own]
@@ -178,25 +208,50 @@ class Host:
             encoding="utf-8",
         )
         # In a mount namespace, where the folder that sshd needs is made on a file system of the host's own.
-        self.run(f"mount -t tmpfs tmpfs /run && mkdir -p /run/sshd && $(command -v sshd) -f {settings}")
+        self.run(
+            f"mount -t tmpfs tmpfs /run && mkdir -p /run/sshd && $(command -v sshd) -f {settings}"
+        )
 
     @property
     def environment(self) -> dict[str, str]:
         """Environment of the host's commands: of the tests' the language, and what makes their numbers the same."""
-        kept = ("LANG", "OPENBLAS_CORETYPE", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "RAYSEL_DATA")
+        kept = (
+            "LANG",
+            "OPENBLAS_CORETYPE",
+            "OPENBLAS_NUM_THREADS",
+            "OMP_NUM_THREADS",
+            "RAYSEL_DATA",
+        )
         own = {name: os.environ[name] for name in kept if name in os.environ}
         # The code of this repository, as if it were installed on the host.
-        own |= {"PATH": self._path, "HOME": str(self.home), "PYTHONPATH": str(REPOSITORY), "USER": "root"}
-        return own | {"RAY_prestart_worker_first_driver": "0"}  # no study uses those that Ray starts in advance
+        own |= {
+            "PATH": self._path,
+            "HOME": str(self.home),
+            "PYTHONPATH": str(REPOSITORY),
+            "USER": "root",
+        }
+        return own | {
+            "RAY_prestart_worker_first_driver": "0"
+        }  # no study uses those that Ray starts in advance
 
     def _command(self, script: str) -> list[str]:
-        return ["nsenter", f"--target={self._init}", "--all", f"--wd={self.home}", "bash", "-c", script]
+        return [
+            "nsenter",
+            f"--target={self._init}",
+            "--all",
+            f"--wd={self.home}",
+            "bash",
+            "-c",
+            script,
+        ]
 
     def run(
         self, script: str, timeout: float = 120, check: bool = True, **environment: str
     ) -> subprocess.CompletedProcess[str]:
         """Run a shell script on the host and wait for its end."""
-        return _run(*self._command(script), timeout=timeout, check=check, env=self.environment | environment)
+        return _run(
+            *self._command(script), timeout=timeout, check=check, env=self.environment | environment
+        )
 
     def start(
         self, script: str, log: Path, stdin: int = subprocess.DEVNULL, **environment: str
@@ -214,7 +269,9 @@ class Host:
 
     def start_ray(self, *options: str, **environment: str) -> None:
         """Start a node of Ray with one CPU; it waits for its servers as long as a busy machine needs."""
-        script = shlex.join(["python", "-c", _RAY_START, f"--node-ip-address={self.address}", *options])
+        script = shlex.join(
+            ["python", "-c", _RAY_START, f"--node-ip-address={self.address}", *options]
+        )
         few = "--num-cpus=1 --object-store-memory=100000000 --include-log-monitor=false --disable-usage-stats"
         self.run(f"{script} {few}", timeout=300, RAY_raylet_start_wait_time_s="240", **environment)
 
@@ -236,7 +293,9 @@ class Host:
 
     def restart(self) -> None:
         """Start the host again after `kill`: same name, address and files, none of its processes."""
-        for _ in range(50):  # the link is removed with its namespace, a moment after the last process
+        for _ in range(
+            50
+        ):  # the link is removed with its namespace, a moment after the last process
             if self._link not in _run("ip", "-o", "link").stdout:
                 break
             time.sleep(0.1)
@@ -249,7 +308,11 @@ def _run(
     *command: str, timeout: float = 120, check: bool = True, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     env = env or os.environ | {"PATH": f"{os.environ.get('PATH', '')}:{_SBIN}"}
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, env=env)
+    ended = subprocess.run(
+        command, capture_output=True, text=True, timeout=timeout, check=False, env=env
+    )
     if check and ended.returncode:
-        raise RuntimeError(f"{shlex.join(command)} ended with {ended.returncode}:\n{ended.stdout}\n{ended.stderr}")
+        raise RuntimeError(
+            f"{shlex.join(command)} ended with {ended.returncode}:\n{ended.stdout}\n{ended.stderr}"
+        )
     return ended

@@ -56,7 +56,9 @@ def runs_in(uri: str, experiment: str) -> list[str]:
 def rounded(metrics: Mapping[str, float]) -> dict[str, float]:
     """Metrics as MLflow has them: four digits, but whole numbers and objectives as they are."""
     return {
-        key: value if key.startswith("objective") or value == round(value) else float(f"{value:.3e}")
+        key: value
+        if key.startswith("objective") or value == round(value)
+        else float(f"{value:.3e}")
         for key, value in metrics.items()
     }
 
@@ -74,7 +76,9 @@ def compose() -> dict[str, Any]:
 
 def postgresql_binaries() -> Path:
     """Folder of the programs of the newest PostgreSQL; skips the test where that cannot be started."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    found = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3])
+    )
     drivers = [name for name in ("psycopg2", "flask_wtf") if find_spec(name) is None]
     if not found:
         pytest.skip("needs PostgreSQL: apt-get install postgresql")
@@ -100,15 +104,31 @@ class Postgres:
             for path in (self._folder, words):
                 os.chown(path, owner.pw_uid, owner.pw_gid)
         data = self._folder / "data"
-        self._run("initdb", "-D", str(data), "-U", "mlflow", "--auth=scram-sha-256", "--pwfile", str(words), "-N")
+        self._run(
+            "initdb",
+            "-D",
+            str(data),
+            "-U",
+            "mlflow",
+            "--auth=scram-sha-256",
+            "--pwfile",
+            str(words),
+            "-N",
+        )
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._folder} -c fsync=off"
-        self._run("pg_ctl", "-D", str(data), "-w", "-l", str(self._folder / "log"), "-o", options, "start")
+        self._run(
+            "pg_ctl", "-D", str(data), "-w", "-l", str(self._folder / "log"), "-o", options, "start"
+        )
         self.run("createdb", "mlflow")
 
     def _run(self, program: str, *arguments: str) -> None:
         user = ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
         subprocess.run(
-            [*user, str(self._bin / program), *arguments], check=True, cwd="/", stdout=subprocess.DEVNULL, timeout=120
+            [*user, str(self._bin / program), *arguments],
+            check=True,
+            cwd="/",
+            stdout=subprocess.DEVNULL,
+            timeout=120,
         )
 
     @property
@@ -119,7 +139,9 @@ class Postgres:
     def run(self, program: str, *arguments: str) -> str:
         """Output of a program of PostgreSQL's client."""
         command = [str(self._bin / program), "-h", "127.0.0.1", "-p", str(self.port), *arguments]
-        return subprocess.run(command, check=True, env=self.environment, capture_output=True, text=True).stdout
+        return subprocess.run(
+            command, check=True, env=self.environment, capture_output=True, text=True
+        ).stdout
 
     def uri(self, database: str, *, password: bool) -> str:
         """URI of a database, with user and password or without."""

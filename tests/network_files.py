@@ -40,7 +40,9 @@ def network_folder(folder: Path) -> Iterator[Path]:
         if not found
     ]
     if missing:
-        pytest.skip(f"needs FUSE: {', '.join(missing)} missing; locks without flock are NOT tested here")
+        pytest.skip(
+            f"needs FUSE: {', '.join(missing)} missing; locks without flock are NOT tested here"
+        )
     behind, place = folder / "behind", folder / "mounted"
     behind.mkdir()
     place.mkdir()
@@ -103,11 +105,22 @@ def serve(behind: Path, place: Path) -> None:
         def readdir(self, path: str, fh: int) -> list[tuple[str, dict[str, int], int]]:
             found = [(file.name, file.lstat()) for file in self.at(path).iterdir()]
             found += [(name, self.at(path).lstat()) for name in (".", "..")]
-            return [(name, {"st_ino": stat.st_ino, "st_mode": stat.st_mode}, 0) for name, stat in found]
+            return [
+                (name, {"st_ino": stat.st_ino, "st_mode": stat.st_mode}, 0) for name, stat in found
+            ]
 
         def statfs(self, path: str) -> dict[str, int]:
             found = os.statvfs(self.at(path))
-            keys = ("f_bavail", "f_bfree", "f_blocks", "f_bsize", "f_favail", "f_ffree", "f_files", "f_frsize")
+            keys = (
+                "f_bavail",
+                "f_bfree",
+                "f_blocks",
+                "f_bsize",
+                "f_favail",
+                "f_ffree",
+                "f_files",
+                "f_frsize",
+            )
             return {key: getattr(found, key) for key in keys}
 
         def open(self, path: str, flags: int) -> int:

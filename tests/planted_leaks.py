@@ -15,10 +15,14 @@ Planting = Callable[[Dataset, np.random.Generator], Dataset]
 def table(X: np.ndarray, y: np.ndarray, names: tuple[str, ...] = (), **fields: object) -> Dataset:
     """A table, its columns called c0, c1, ... where they have no names."""
     d = X.shape[1]
-    return Dataset(X, y, Tensor((d,)), feature_names=names or tuple(f"c{i}" for i in range(d)), **fields)
+    return Dataset(
+        X, y, Tensor((d,)), feature_names=names or tuple(f"c{i}" for i in range(d)), **fields
+    )
 
 
-def with_columns(data: Dataset, columns: dict[str, np.ndarray], rows: np.ndarray | None = None) -> Dataset:
+def with_columns(
+    data: Dataset, columns: dict[str, np.ndarray], rows: np.ndarray | None = None
+) -> Dataset:
     """The table with further columns in front, as a file has an index, and rows in another order."""
     rows = np.arange(data.n_samples) if rows is None else rows
     X = np.hstack([np.stack(list(columns.values()), axis=1).astype(float), data.X])[rows]
@@ -42,7 +46,9 @@ def subjects(y: np.ndarray, each: int) -> np.ndarray:
     return numbers
 
 
-def _grade(column: Callable[[Dataset, np.random.Generator], np.ndarray], name: str = "grade") -> Planting:
+def _grade(
+    column: Callable[[Dataset, np.random.Generator], np.ndarray], name: str = "grade"
+) -> Planting:
     return lambda data, rng: with_columns(data, {name: column(data, rng)})
 
 
@@ -72,7 +78,9 @@ def _shuffled(data: Dataset, columns: dict[str, np.ndarray], rng: np.random.Gene
 
 
 def _named_subject(data: Dataset, rng: np.random.Generator) -> Dataset:
-    return _shuffled(data, {"SubjectID": rng.integers(data.n_samples // 4, size=data.n_samples)}, rng)
+    return _shuffled(
+        data, {"SubjectID": rng.integers(data.n_samples // 4, size=data.n_samples)}, rng
+    )
 
 
 def _subject(data: Dataset, rng: np.random.Generator) -> Dataset:
@@ -81,14 +89,20 @@ def _subject(data: Dataset, rng: np.random.Generator) -> Dataset:
 
 
 def _duplicates(data: Dataset, rng: np.random.Generator) -> Dataset:
-    rows = np.concatenate([np.arange(data.n_samples), rng.choice(data.n_samples, data.n_samples // 10, replace=False)])
+    rows = np.concatenate(
+        [np.arange(data.n_samples), rng.choice(data.n_samples, data.n_samples // 10, replace=False)]
+    )
     return table(data.X[rows], data.y[rows], data.feature_names)
 
 
 def _near_duplicates(data: Dataset, rng: np.random.Generator) -> Dataset:
     rows = rng.choice(data.n_samples, data.n_samples // 10, replace=False)
     noise = rng.normal(scale=1e-4, size=(len(rows), data.n_features)) * data.X.std(axis=0)
-    return table(np.vstack([data.X, data.X[rows] + noise]), data.y[np.r_[: data.n_samples, rows]], data.feature_names)
+    return table(
+        np.vstack([data.X, data.X[rows] + noise]),
+        data.y[np.r_[: data.n_samples, rows]],
+        data.feature_names,
+    )
 
 
 def changed(y: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
@@ -114,12 +128,17 @@ REFUSED: dict[str, tuple[Planting, str]] = {
     "an index": (_grade(lambda data, _: np.arange(data.n_samples), "row"), "numbers the samples"),
     "an index of a file sorted by class, shuffled": (_shuffled_index, "numbers the samples"),
     "an unnamed column": (
-        _grade(lambda data, rng: rng.permutation(3 * data.n_samples)[: data.n_samples], "Unnamed: 0"),
+        _grade(
+            lambda data, rng: rng.permutation(3 * data.n_samples)[: data.n_samples], "Unnamed: 0"
+        ),
         "has no name of its own",
     ),
     "a copy of the label": (_grade(lambda data, _: data.y), "equals the label"),
     "other numbers for the classes": (_grade(_recoded), "is the label in other values"),
-    "one-hot": (_one_hot, "marks the samples of class|is the label in other values|equals the label"),
+    "one-hot": (
+        _one_hot,
+        "marks the samples of class|is the label in other values|equals the label",
+    ),
     "sub-classes in the order of the classes": (_grade(_sub_classes), "determines the label"),
     "sub-classes in any order": (_grade(_mixed_sub_classes), "determines the label"),
 }
@@ -138,12 +157,26 @@ REMARKED: dict[str, tuple[Planting, str]] = {
 
 #: What is planted, and what a remark must say, in which folds do not help.
 NEARLY: dict[str, tuple[Planting, str]] = {
-    "a copy of the label, 1 % changed": (_grade(lambda data, rng: changed(data.y, 0.01, rng)), "'grade' alone tells"),
-    "a copy of the label, 5 % changed": (_grade(lambda data, rng: changed(data.y, 0.05, rng)), "'grade' alone tells"),
+    "a copy of the label, 1 % changed": (
+        _grade(lambda data, rng: changed(data.y, 0.01, rng)),
+        "'grade' alone tells",
+    ),
+    "a copy of the label, 5 % changed": (
+        _grade(lambda data, rng: changed(data.y, 0.05, rng)),
+        "'grade' alone tells",
+    ),
     "an outcome code, 3 % wrong": (
-        _grade(lambda data, rng: 10 * changed(data.y, 0.03, rng) + rng.integers(3, size=data.n_samples), "icd"),
+        _grade(
+            lambda data, rng: (
+                10 * changed(data.y, 0.03, rng) + rng.integers(3, size=data.n_samples)
+            ),
+            "icd",
+        ),
         "'icd' alone tells",
     ),
-    "the label as difference of two columns": (_difference, "The columns 'before' and 'after' together tell"),
+    "the label as difference of two columns": (
+        _difference,
+        "The columns 'before' and 'after' together tell",
+    ),
     "a timestamp with jitter": (_jittered_time, "Column 'seconds' has values that rise or fall"),
 }

@@ -19,15 +19,35 @@ from raysel.data.loading import save_dataset
 from raysel.results.page.report import write_report
 from raysel.results.result import StudyResult
 
-_SMR = {"name": "smr", "params": {"max_iter": 4}, "space": {"alpha": [0.01, 0.1, 2.0], "rank": [1, 2]}}
-_SMML = {"name": "smml", "params": {"tol": 1e-2}, "space": {"gamma1": [0.05, 0.2], "gamma2": [0.0, 0.1]}}
+_SMR = {
+    "name": "smr",
+    "params": {"max_iter": 4},
+    "space": {"alpha": [0.01, 0.1, 2.0], "rank": [1, 2]},
+}
+_SMML = {
+    "name": "smml",
+    "params": {"tol": 1e-2},
+    "space": {"gamma1": [0.05, 0.2], "gamma2": [0.0, 0.1]},
+}
 _NATIVE = {"classifier": "native"}
 _TASKS = [{"name": "iris", "source": "iris"}, {"name": "wine", "source": "wine"}]
 #: Kinds of study by name: the kind of data, and what differs from the first.
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "matrix": ("matrix", {}),
-    "table": ("table", {"solver": {"name": "linear_svm", "params": {"penalty": "l1"}, "space": {"C": [0.01, 1.0]}}}),
-    "modalities": ("modalities", {"solver": _SMML, "evaluation": _NATIVE, "search": {"method": "path"}}),
+    "table": (
+        "table",
+        {
+            "solver": {
+                "name": "linear_svm",
+                "params": {"penalty": "l1"},
+                "space": {"C": [0.01, 1.0]},
+            }
+        },
+    ),
+    "modalities": (
+        "modalities",
+        {"solver": _SMML, "evaluation": _NATIVE, "search": {"method": "path"}},
+    ),
     "tasks": (
         "",
         {
@@ -37,10 +57,19 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
             "cv": {"train_per_class": 20, "repeats": 2, "inner": 2},
         },
     ),
-    "multilabel": ("multilabel", {"solver": _SMML, "evaluation": {**_NATIVE, "metric": "macro_f1"}}),
-    "no ranking": ("matrix", {"solver": {"name": "nearest_neighbor", "space": {}}, "evaluation": _NATIVE}),
+    "multilabel": (
+        "multilabel",
+        {"solver": _SMML, "evaluation": {**_NATIVE, "metric": "macro_f1"}},
+    ),
+    "no ranking": (
+        "matrix",
+        {"solver": {"name": "nearest_neighbor", "space": {}}, "evaluation": _NATIVE},
+    ),
     "no final model": ("matrix", {"cv": {"outer": 2, "inner": 2, "final": False}}),
-    "mean over N": ("matrix", {"evaluation": {"classifier": "knn", "n_features": [4, 8], "choose_n": "mean"}}),
+    "mean over N": (
+        "matrix",
+        {"evaluation": {"classifier": "knn", "n_features": [4, 8], "choose_n": "mean"}},
+    ),
     "one N": ("matrix", {"evaluation": {"classifier": "linear_svm", "n_features": [8]}}),
     "failed trials": (
         "matrix",
@@ -56,8 +85,17 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "early stopping": (
         "matrix",
         {
-            "solver": {"name": "smr", "params": {"max_iter": 9, "tol": 0.0}, "space": {"alpha": [0.01, 0.1, 0.3, 2.0]}},
-            "search": {"early_stopping": "asha", "synchronous": True, "batch_size": 2, "reduction_factor": 3},
+            "solver": {
+                "name": "smr",
+                "params": {"max_iter": 9, "tol": 0.0},
+                "space": {"alpha": [0.01, 0.1, 0.3, 2.0]},
+            },
+            "search": {
+                "early_stopping": "asha",
+                "synchronous": True,
+                "batch_size": 2,
+                "reduction_factor": 3,
+            },
         },
     ),
 }
@@ -98,7 +136,12 @@ def _dataset(kind: str) -> Dataset:
     layouts = {"matrix": Matrix(8, 8), "modalities": Modalities({"upper": 32, "lower": 32})}
     if kind == "multilabel":
         indicator = np.stack([y == 0, y != 1, y == 2], axis=1).astype(int)
-        return Dataset(X, indicator, Modalities({"upper": 32, "lower": 32}), label_names=("nought", "not one", "two"))
+        return Dataset(
+            X,
+            indicator,
+            Modalities({"upper": 32, "lower": 32}),
+            label_names=("nought", "not one", "two"),
+        )
     return Dataset(X, y, layouts.get(kind, Tensor((64,))))
 
 
@@ -169,5 +212,7 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._open and self._open[-1] != "style":
             self.texts.append(data)
-            if self._open[-1] in {"h1", "h2"} or (self._open[-1] == "bdi" and self._open[-2] == "h1"):
+            if self._open[-1] in {"h1", "h2"} or (
+                self._open[-1] == "bdi" and self._open[-2] == "h1"
+            ):
                 self.headings[-1] = (self.headings[-1][0], self.headings[-1][1] + data)

@@ -42,7 +42,9 @@ def run(commands: Sequence[Sequence[str]], folder: str, log: str, *, on_ray: boo
     for place in (folder, *(str(Path(script).parent) for script, *_ in commands)):
         changed.setenv("PYTHONPATH", place, prepend=os.pathsep)
     if on_ray:
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # each worker imports for seconds: one at a time
+        os.sched_setaffinity(
+            0, {max(os.sched_getaffinity(0))}
+        )  # each worker imports for seconds: one at a time
         changed.setattr(upload_process, "subprocess", forking)
     else:
         upload_nothing(changed)

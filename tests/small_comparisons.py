@@ -21,7 +21,10 @@ Record = dict[str, Any]
 #: Label, solver and changes of the configuration of each member; the first is the reference.
 MEMBERS: dict[str, Mapping[str, Any]] = {
     "SMR": {},
-    "SMR, rank 1": {"solver__space": {"alpha": [0.1]}, "solver__params": {"max_iter": 2, "rank": 1}},
+    "SMR, rank 1": {
+        "solver__space": {"alpha": [0.1]},
+        "solver__params": {"max_iter": 2, "rank": 1},
+    },
     "all pixels": {
         "solver": {"name": "linear_svm"},
         "evaluation": {"classifier": "native"},
@@ -30,7 +33,10 @@ MEMBERS: dict[str, Mapping[str, Any]] = {
 
 
 def write_comparison(
-    folder: Path, name: str = "few", members: Mapping[str, Mapping[str, Any]] = MEMBERS, **common: Any
+    folder: Path,
+    name: str = "few",
+    members: Mapping[str, Mapping[str, Any]] = MEMBERS,
+    **common: Any,
 ) -> Path:
     """Run the members one by one on the folds of the first, and write members.json."""
     folder.mkdir(parents=True)
@@ -40,14 +46,25 @@ def write_comparison(
     listed, plan = [], None
     for number, (label, changes) in enumerate(members.items()):
         own = f"member{number}"
-        config = config_from_dict(raw_config(data, **{"name": name, **common, **changes}, cv__plan=plan))
+        config = config_from_dict(
+            raw_config(data, **{"name": name, **common, **changes}, cv__plan=plan)
+        )
         run_member(Study.prepare(config), folder / own)
         plan = plan or str(folder / own / "plan.json")
         listed.append(
-            {"label": label, "folder": own, "solver": config.solver.name, "reconstructed": False, "error": None}
+            {
+                "label": label,
+                "folder": own,
+                "solver": config.solver.name,
+                "reconstructed": False,
+                "error": None,
+            }
         )
     run = {"id": "0", "experiment": name, "uri": "", "started": 0.0}
-    write_members(folder, {"schema": 1, **run, "name": name, "reference": next(iter(members)), "members": listed})
+    write_members(
+        folder,
+        {"schema": 1, **run, "name": name, "reference": next(iter(members)), "members": listed},
+    )
     return folder
 
 
@@ -127,7 +144,9 @@ def found(study: Path) -> dict[str, Any]:
     records = list(read_journal(study / "journal.jsonl"))
     ranking = study / "ranking" / "ranking.csv"
     return {
-        "trials": sorted((timeless(r) for r in records if r["kind"] == "trial"), key=lambda r: r["id"]),
+        "trials": sorted(
+            (timeless(r) for r in records if r["kind"] == "trial"), key=lambda r: r["id"]
+        ),
         "refits": {r["fold"]: timeless(r) for r in records if r["kind"] == "refit"},
         "traces": (study / "traces.parquet").read_bytes(),
         "ranking": ranking.read_bytes() if ranking.exists() else b"",
@@ -138,4 +157,7 @@ def found(study: Path) -> dict[str, Any]:
 
 def members(comparison: Path) -> dict[str, dict[str, Any]]:
     """Entries of the list of members by folder."""
-    return {entry["folder"]: entry for entry in json.loads((comparison / "members.json").read_text())["members"]}
+    return {
+        entry["folder"]: entry
+        for entry in json.loads((comparison / "members.json").read_text())["members"]
+    }

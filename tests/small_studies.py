@@ -63,13 +63,17 @@ class NoUpload:
 def upload_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Upload nothing to MLflow from this process."""
     for name in ("__init__", "follow", "finish"):
-        monkeypatch.setattr(f"raysel.tracking.upload_process.MLflowUploader.{name}", vars(NoUpload)[name])
+        monkeypatch.setattr(
+            f"raysel.tracking.upload_process.MLflowUploader.{name}", vars(NoUpload)[name]
+        )
 
 
 class Watcher:
     """Listener that keeps the phases it is shown, and interrupts at the n-th call or at a phase that starts so."""
 
-    def __init__(self, call: int = 0, phase: str | None = None, number: int = signal.SIGINT) -> None:
+    def __init__(
+        self, call: int = 0, phase: str | None = None, number: int = signal.SIGINT
+    ) -> None:
         self.call, self.phase, self.number = call, phase, number
         self.phases: list[str] = []
 
@@ -84,7 +88,9 @@ class Watcher:
 
     def show(self, progress: Progress) -> None:
         self.phases.append(progress.phase)
-        if len(self.phases) == self.call or (self.phase is not None and progress.phase.startswith(self.phase)):
+        if len(self.phases) == self.call or (
+            self.phase is not None and progress.phase.startswith(self.phase)
+        ):
             if self.number == signal.SIGINT:
                 raise KeyboardInterrupt
             signal.raise_signal(self.number)
@@ -96,7 +102,9 @@ def run_offline(raw: dict[str, Any], folder: Path) -> StudyResult:
     return course.run(study, folder, SerialExecutor(study), start_upload=NoUpload)
 
 
-def write_digits(path: Path, classes: int = CLASSES, each: int = EACH, permute: int | None = None) -> None:
+def write_digits(
+    path: Path, classes: int = CLASSES, each: int = EACH, permute: int | None = None
+) -> None:
     """The first images of the first digits as (n, 8, 8); labels permuted where a seed is given."""
     X, y = load_digits(return_X_y=True)
     chosen = np.concatenate([np.flatnonzero(y == c)[:each] for c in range(classes)])
@@ -116,7 +124,11 @@ def raw_config(path: Path | str = "few.npz", **changes: Any) -> dict[str, Any]:
         "name": "few",
         "seed": 3,
         "dataset": {"path": str(path)},
-        "solver": {"name": "smr", "params": {"max_iter": 6}, "space": {"alpha": [0.01, 0.1, 2.0], "rank": [1, 2]}},
+        "solver": {
+            "name": "smr",
+            "params": {"max_iter": 6},
+            "space": {"alpha": [0.01, 0.1, 2.0], "rank": [1, 2]},
+        },
         "evaluation": {"classifier": "knn", "n_features": [4, 8]},
         "cv": {"outer": 2, "inner": 2},
         "search": {"executor": "serial", "max_concurrent": 1},
@@ -142,19 +154,25 @@ def make_study(path: Path, **changes: Any) -> Study:
     return Study.prepare(config_from_dict(raw_config(path, **changes)))
 
 
-def run_on_ray(study: Study, folder: Path) -> tuple[dict[str, Any], list[Refit], list[dict[str, Any]]]:
+def run_on_ray(
+    study: Study, folder: Path
+) -> tuple[dict[str, Any], list[Refit], list[dict[str, Any]]]:
     """Run the study on the Ray that is up, without MLflow: trials by id, refits, the journal's records in order."""
     from raysel.execution.ray.executor import RayExecutor  # noqa: PLC0415 - Ray only for who needs it
 
     return run_by(RayExecutor(study, None), study, folder)
 
 
-def run_serially(study: Study, folder: Path) -> tuple[dict[str, Any], list[Refit], list[dict[str, Any]]]:
+def run_serially(
+    study: Study, folder: Path
+) -> tuple[dict[str, Any], list[Refit], list[dict[str, Any]]]:
     """The same in this process."""
     return run_by(SerialExecutor(study), study, folder)
 
 
-def run_by(executor: Executor, study: Study, folder: Path) -> tuple[dict[str, Any], list[Refit], list[dict[str, Any]]]:
+def run_by(
+    executor: Executor, study: Study, folder: Path
+) -> tuple[dict[str, Any], list[Refit], list[dict[str, Any]]]:
     """Run the study without MLflow: trials by id, refits, the journal's records in order."""
     finished = checks.run_by(executor, study, folder)
     kept = finished.journal

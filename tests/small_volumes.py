@@ -26,7 +26,12 @@ class Volumes:
     @property
     def dataset(self) -> dict[str, str]:
         """Section `dataset` of a study."""
-        return {"source": "nifti", "path": str(self.table), "mask": str(self.mask_file), "label": "diagnosis"}
+        return {
+            "source": "nifti",
+            "path": str(self.table),
+            "mask": str(self.mask_file),
+            "label": "diagnosis",
+        }
 
 
 def random_affine(rng: np.random.Generator) -> np.ndarray:
@@ -49,7 +54,9 @@ def write_volumes(folder: Path, n: int = 24, seed: int = 0) -> Volumes:
     region = (np.linalg.norm(places - middle - [-1, 1, 0], axis=-1) < 1.6) & mask
     y = np.array(["control", "patient"])[np.arange(n) % 2]
     noise = np.stack([gaussian_filter(rng.normal(size=SHAPE), 0.7) for _ in range(n)])
-    values = (100 + noise / noise.std() + 3 * (region & (y == "patient")[:, None, None, None])).astype(np.float32)
+    values = (
+        100 + noise / noise.std() + 3 * (region & (y == "patient")[:, None, None, None])
+    ).astype(np.float32)
     lines = ["scan,age,diagnosis,site"]
     (folder / "scans").mkdir(parents=True)
     for i, volume in enumerate(values):

@@ -26,7 +26,8 @@ def dense_scatters(X, y):
     mean = X.mean(axis=0)
     total = sum(np.outer(x - mean, x - mean) for x in X) / len(X)
     between = sum(
-        np.outer(m - mean, m - mean) * k for m, k in ((X[y == c].mean(axis=0), (y == c).mean()) for c in set(y))
+        np.outer(m - mean, m - mean) * k
+        for m, k in ((X[y == c].mean(axis=0), (y == c).mean()) for c in set(y))
     )
     return between, total
 
@@ -46,21 +47,29 @@ def concatenate(tasks):
     for start, width, (own, _) in zip(starts, widths, tasks, strict=False):
         X[row : row + len(own), start : start + width] = own
         row += len(own)
-    return X, np.concatenate([y for _, y in tasks]), {f"t{i}": width for i, width in enumerate(widths)}
+    return (
+        X,
+        np.concatenate([y for _, y in tasks]),
+        {f"t{i}": width for i, width in enumerate(widths)},
+    )
 
 
 def small_but_telling(seed, scale, n=300):
     """Three features of noise, and one of far smaller scale that alone tells two classes apart."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n)
-    return np.column_stack([rng.standard_normal((n, 3)), scale * (y + 0.25 * rng.standard_normal(n))]), y
+    return np.column_stack(
+        [rng.standard_normal((n, 3)), scale * (y + 0.25 * rng.standard_normal(n))]
+    ), y
 
 
 def make_task(seed, n=60, D=10, c=4):
     """One task of n samples, D features and c classes."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % c
-    return rng.standard_normal((c, D))[y] + rng.standard_normal((n, D)) @ rng.standard_normal((D, D)) / 2, y
+    return rng.standard_normal((c, D))[y] + rng.standard_normal((n, D)) @ rng.standard_normal(
+        (D, D)
+    ) / 2, y
 
 
 def matrix_tasks(seed):
@@ -100,5 +109,10 @@ def write_tasks(folder, tasks, shapes=None):
     """Each task as a file, and the section `dataset` that names them."""
     names = list(shapes or {f"t{i}": None for i in range(len(tasks))})
     for name, (X, y) in zip(names, tasks, strict=True):
-        np.savez(folder / f"{name}.npz", X=X if shapes is None else X.reshape(-1, *shapes[name]), y=y)
-    return {"tasks": [{"name": name, "path": str(folder / f"{name}.npz")} for name in names], "scaling": "none"}
+        np.savez(
+            folder / f"{name}.npz", X=X if shapes is None else X.reshape(-1, *shapes[name]), y=y
+        )
+    return {
+        "tasks": [{"name": name, "path": str(folder / f"{name}.npz")} for name in names],
+        "scaling": "none",
+    }

@@ -45,26 +45,44 @@ def test_the_job_of_kubernetes_has_the_fields_of_its_resource_definition():
     job = read("kuberay.yaml")
     assert (job["apiVersion"], job["kind"]) == ("ray.io/v1", "RayJob")
     spec = job["spec"]
-    assert spec.keys() <= {"entrypoint", "shutdownAfterJobFinishes", "backoffLimit", "rayClusterSpec"}
+    assert spec.keys() <= {
+        "entrypoint",
+        "shutdownAfterJobFinishes",
+        "backoffLimit",
+        "rayClusterSpec",
+    }
     cluster = spec["rayClusterSpec"]
     assert cluster.keys() == {"rayVersion", "authOptions", "headGroupSpec", "workerGroupSpecs"}
     assert cluster["authOptions"] == {"mode": "token"}
     (workers,) = cluster["workerGroupSpecs"]
-    assert workers.keys() == {"groupName", "replicas", "minReplicas", "maxReplicas", "rayStartParams", "template"}
+    assert workers.keys() == {
+        "groupName",
+        "replicas",
+        "minReplicas",
+        "maxReplicas",
+        "rayStartParams",
+        "template",
+    }
     for group in (cluster["headGroupSpec"], workers):
         assert all(isinstance(value, str) for value in group["rayStartParams"].values())
         pod = group["template"]["spec"]
         volumes = {volume["name"] for volume in pod.get("volumes", ())}
         (container,) = pod["containers"]
         assert {mount["name"] for mount in container.get("volumeMounts", ())} == volumes
-        assert pod["securityContext"]["fsGroup"] == pod["securityContext"]["runAsUser"] == 1000  # the image's user
+        assert (
+            pod["securityContext"]["fsGroup"] == pod["securityContext"]["runAsUser"] == 1000
+        )  # the image's user
         assert container["image"].endswith(f":{raysel.__version__}")
     assert "volumes" not in workers["template"]["spec"]  # a claim may be of one node only
     (head,) = cluster["headGroupSpec"]["template"]["spec"]["containers"]
-    (uri,) = (variable["value"] for variable in head["env"] if variable["name"] == "MLFLOW_TRACKING_URI")
+    (uri,) = (
+        variable["value"] for variable in head["env"] if variable["name"] == "MLFLOW_TRACKING_URI"
+    )
     assert uri.startswith("http")  # a file of the pod would end with it
     assert "USER 1000" in (FOLDER / "Dockerfile").read_text(encoding="utf-8")
-    assert f"ray=={cluster['rayVersion']}\n" in (FOLDER / "constraints.txt").read_text(encoding="utf-8")
+    assert f"ray=={cluster['rayVersion']}\n" in (FOLDER / "constraints.txt").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_the_image_has_the_tag_of_this_version():
@@ -74,9 +92,16 @@ def test_the_image_has_the_tag_of_this_version():
 
 def test_the_constraints_pin_every_dependency_of_the_package():
     text = (FOLDER / "constraints.txt").read_text(encoding="utf-8")
-    pinned = {name.lower().replace("_", "-") for name in re.findall(r"^([\w.-]+)==\S+$", text, re.MULTILINE)}
-    project = tomllib.loads((FOLDER.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert {re.match(r"[\w.-]+", one)[0].lower().replace("_", "-") for one in project["dependencies"]} <= pinned
+    pinned = {
+        name.lower().replace("_", "-")
+        for name in re.findall(r"^([\w.-]+)==\S+$", text, re.MULTILINE)
+    }
+    project = tomllib.loads((FOLDER.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
+    assert {
+        re.match(r"[\w.-]+", one)[0].lower().replace("_", "-") for one in project["dependencies"]
+    } <= pinned
 
 
 def test_the_script_of_slurm_is_sound():

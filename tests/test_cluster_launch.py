@@ -39,12 +39,18 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespac
         for file in (CLUSTER, SUBMIT):
             (work / file).parent.mkdir(parents=True)
             shutil.copy(REPOSITORY / file, work / file)
-        (work / CLUSTER).write_text(yaml.safe_dump(_filled_in(network, head, worker)), encoding="utf-8")
+        (work / CLUSTER).write_text(
+            yaml.safe_dump(_filled_in(network, head, worker)), encoding="utf-8"
+        )
         (user.home / ".ssh").mkdir(mode=0o700)
-        known = f"IdentityFile {network.key}\nStrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n"
+        known = (
+            f"IdentityFile {network.key}\nStrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n"
+        )
         (user.home / ".ssh/config").write_text(known, encoding="utf-8")
         hold, log = network.folder / "hold", folder / "log"
-        yield SimpleNamespace(head=head, worker=worker, user=user, work=work, network=network, hold=hold, log=log)
+        yield SimpleNamespace(
+            head=head, worker=worker, user=user, work=work, network=network, hold=hold, log=log
+        )
 
 
 def _filled_in(network: Network, head: Host, worker: Host) -> dict[str, Any]:
@@ -80,14 +86,28 @@ def lines_of_the_guide(cluster: SimpleNamespace) -> dict[str, str]:
     text = (REPOSITORY / "experiments/guide/cluster.md").read_text(encoding="utf-8")
     block = text.partition("```sh cluster\n")[2].partition("```")[0]
     lines = [re.sub(r"\s+# .*", "", line).strip() for line in block.splitlines()]
-    typed = [line.replace("CONFIG", "study").replace("HEAD", cluster.head.address) for line in lines]
-    words = ("get-auth-token", "export", "ray submit", "ssh -N", "job submit", "--address HEAD:6379", "sbatch")
+    typed = [
+        line.replace("CONFIG", "study").replace("HEAD", cluster.head.address) for line in lines
+    ]
+    words = (
+        "get-auth-token",
+        "export",
+        "ray submit",
+        "ssh -N",
+        "job submit",
+        "--address HEAD:6379",
+        "sbatch",
+    )
     assert all(word in line for word, line in zip(words, lines, strict=True))
     return dict(zip(words, typed, strict=True))
 
 
 def test_the_lines_of_the_guide_start_a_study_and_go_on_with_it(cluster, alone):
-    typed, folder, study = lines_of_the_guide(cluster), cluster.work, cluster.head.home / "raysel-work" / "study"
+    typed, folder, study = (
+        lines_of_the_guide(cluster),
+        cluster.work,
+        cluster.head.home / "raysel-work" / "study",
+    )
     store = cluster.network.folder / "mlflow.db"
     tracked = f"--set tracking.uri=sqlite:///{store}"
 
@@ -114,7 +134,9 @@ def test_the_lines_of_the_guide_start_a_study_and_go_on_with_it(cluster, alone):
     cluster.user.run(in_work(typed["get-auth-token"]))
     submit = in_work(f"{typed['ray submit']} --output study {tracked}")
     terminal = f"script --quiet --command {shlex.quote(submit)} /dev/null"
-    end_after_some_trials(lambda: cluster.user.start(terminal, cluster.log, stdin=subprocess.PIPE), press_ctrl_c)
+    end_after_some_trials(
+        lambda: cluster.user.start(terminal, cluster.log, stdin=subprocess.PIPE), press_ctrl_c
+    )
     assert not cluster.head.run("pgrep -f 'submit.py|raysel.tracking'", check=False).stdout
     # With its configuration, because the study's method is code of the user's own.
     resume = f"study.yaml {tracked} --resume study"
@@ -122,12 +144,21 @@ def test_the_lines_of_the_guide_start_a_study_and_go_on_with_it(cluster, alone):
     assert f"kept; resume with: {command}" in " ".join(cluster.log.read_text().split())
     assert not (study.parent / "left-out").exists()
     # The launcher has started Ray on the worker; the head and it are all that `ray status` lists.
-    wait_for("the worker", lambda: "/2.0 CPU" in cluster.head.run("RAY_AUTH_MODE=token ray status").stdout, every=3)
+    wait_for(
+        "the worker",
+        lambda: "/2.0 CPU" in cluster.head.run("RAY_AUTH_MODE=token ray status").stdout,
+        every=3,
+    )
     hosts = (cluster.user, cluster.head, cluster.worker)
-    told = {host.run("stat -c %a ~/.ray/auth_token && cat ~/.ray/auth_token").stdout for host in hosts}
+    told = {
+        host.run("stat -c %a ~/.ray/auth_token && cat ~/.ray/auth_token").stdout for host in hosts
+    }
     assert [text[:4] for text in told] == ["600\n"]  # the same on all
     join = "from raysel.execution.ray.head import check_cluster; check_cluster('127.0.0.1:6379')"
-    assert "asks for a token" in cluster.head.run(f'RAY_AUTH_MODE=disabled python -c "{join}" 2>&1', check=False).stdout
+    assert (
+        "asks for a token"
+        in cluster.head.run(f'RAY_AUTH_MODE=disabled python -c "{join}" 2>&1', check=False).stdout
+    )
 
     # From here on one trial at a time: each worker process imports for seconds.
     tracked += " --set search.max_concurrent=1"
@@ -139,11 +170,14 @@ def test_the_lines_of_the_guide_start_a_study_and_go_on_with_it(cluster, alone):
     one = in_work(f"{submit} {tracked} --resume raysel-work/study")
     jobs = ".venv/bin/ray job {} --address http://localhost:8265 one"
     end_after_some_trials(
-        lambda: cluster.user.run(one, timeout=400), lambda _: cluster.user.run(in_work(jobs.format("stop")))
+        lambda: cluster.user.run(one, timeout=400),
+        lambda _: cluster.user.run(in_work(jobs.format("stop"))),
     )
     log = cluster.user.run(in_work(jobs.format("logs"))).stdout
     assert f"resume with: python -m raysel.tune study.yaml {tracked} --resume " in log
-    own = [line for line in log.splitlines(keepends=True) if "cli.py:" not in line]  # ray colours its lines
+    own = [
+        line for line in log.splitlines(keepends=True) if "cli.py:" not in line
+    ]  # ray colours its lines
     assert any("trials" in line for line in own)
     assert not {"\r", "\x1b"} & set("".join(own))
     assert len(own) < 60
@@ -152,7 +186,9 @@ def test_the_lines_of_the_guide_start_a_study_and_go_on_with_it(cluster, alone):
     cluster.hold.unlink()
     (study.parent / ".venv").symlink_to(sys.prefix)
     login = f"source ~/.bashrc; cd {study.parent}"  # nsenter is no login
-    cluster.head.run(f"{login}; {typed['--address HEAD:6379']} {tracked} --resume study", timeout=400)
+    cluster.head.run(
+        f"{login}; {typed['--address HEAD:6379']} {tracked} --resume study", timeout=400
+    )
     assert ends(study) == ["interrupted"] * 2 + ["finished"]
     assert trials(study) == trials(alone)
     assert ranking(study) == ranking(alone)
@@ -170,7 +206,12 @@ def test_the_lines_of_the_guide_start_a_study_and_go_on_with_it(cluster, alone):
     outside = subprocess.Popen(["sleep", "600"])
     cluster.user.run(in_work(f"ray down -y {CLUSTER}"), timeout=300)
     for host in (cluster.head, cluster.worker):
-        wait_for("the raylet's end", lambda host=host: not host.run("pgrep raylet", check=False).stdout, 90, every=1)
+        wait_for(
+            "the raylet's end",
+            lambda host=host: not host.run("pgrep raylet", check=False).stdout,
+            90,
+            every=1,
+        )
     assert outside.poll() is None
     outside.kill()
     outside.wait()

@@ -29,7 +29,10 @@ SOMETIMES = re.compile(r"\bonly\b|if X had|if they are known|if it had any")
 #: and what public functions return.
 FOR_AUTHORS = [
     *("raysel.base.estimator:Capabilities", "raysel.base.classifiers:TensorSelector"),
-    *(f"raysel.base.models:{name}" for name in ("save_model", "load_model", "trusted_types", "untrusted_types")),
+    *(
+        f"raysel.base.models:{name}"
+        for name in ("save_model", "load_model", "trusted_types", "untrusted_types")
+    ),
     *("raysel.data.formats.files:RawData", "raysel.data.formats.files:ReadOptions"),
     *("raysel.evaluation.samplers:Sampler", "raysel.execution.executor:Executor"),
     "raysel.results.result:StudyResult",  # which run_study and open_study return
@@ -37,7 +40,8 @@ FOR_AUTHORS = [
 ]
 #: Headers of numpydoc's sections.
 SECTION = re.compile(
-    r"^ *(Parameters|Attributes|Returns|Yields|Raises|Warns|Examples|See Also|Notes|References)\n *---", re.MULTILINE
+    r"^ *(Parameters|Attributes|Returns|Yields|Raises|Warns|Examples|See Also|Notes|References)\n *---",
+    re.MULTILINE,
 )
 
 
@@ -46,19 +50,36 @@ def entries(docstring: str, section: str) -> dict[str, tuple[str, str]]:
     body = rf"^{section}\n-+\n(.*?)(?=\n\n\w[\w ]*\n---|\Z)"
     found = re.search(body, inspect.cleandoc(docstring), re.MULTILINE | re.DOTALL)
     described: dict[str, tuple[str, str]] = {}
-    for head, text in re.findall(r"^(\S.*)\n((?:(?:[ ].*)?(?:\n|\Z))*)", found[1] if found else "", re.MULTILINE):
+    for head, text in re.findall(
+        r"^(\S.*)\n((?:(?:[ ].*)?(?:\n|\Z))*)", found[1] if found else "", re.MULTILINE
+    ):
         names, _, kind = head.partition(" : ")
-        described |= dict.fromkeys((name.strip() for name in names.split(",")), (kind, text.strip()))
+        described |= dict.fromkeys(
+            (name.strip() for name in names.split(",")), (kind, text.strip())
+        )
     return described
 
 
 def documented() -> set[str]:
     """Modules and names, ``module:name``, of what has numpydoc's sections: public things and raysel's bases of them."""
     named = [place.split(":") for place in FOR_AUTHORS]
-    things: list[Any] = [*PUBLIC.values(), *METHODS.values(), *(getattr(import_module(m), name) for m, name in named)]
+    things: list[Any] = [
+        *PUBLIC.values(),
+        *METHODS.values(),
+        *(getattr(import_module(m), name) for m, name in named),
+    ]
     things += [getattr(home, name) for home in (raysel.testing, layouts) for name in home.__all__]
-    bases = {base for thing in things for base in getattr(thing, "__mro__", [thing]) if hasattr(base, "__qualname__")}
-    return {f"{base.__module__}:{base.__qualname__}" for base in bases if base.__module__.startswith("raysel.")}
+    bases = {
+        base
+        for thing in things
+        for base in getattr(thing, "__mro__", [thing])
+        if hasattr(base, "__qualname__")
+    }
+    return {
+        f"{base.__module__}:{base.__qualname__}"
+        for base in bases
+        if base.__module__.startswith("raysel.")
+    }
 
 
 def is_documented(place: str, public: set[str]) -> bool:
@@ -66,7 +87,8 @@ def is_documented(place: str, public: set[str]) -> bool:
     module, _, name = place.partition(":")
     holder, _, member = name.rpartition(".")
     return place in public or (
-        f"{module}:{holder}" in public and (not member.startswith("_") or module.startswith("raysel.base."))
+        f"{module}:{holder}" in public
+        and (not member.startswith("_") or module.startswith("raysel.base."))
     )
 
 
@@ -85,20 +107,28 @@ def docstrings(module: ast.Module, name: str) -> Iterator[tuple[str, Any]]:
 def test_only_public_things_have_sections():
     public, root = documented(), Path(raysel.__file__).parent
     for path in root.rglob("*.py"):
-        module = ".".join(path.relative_to(root.parent).with_suffix("").parts).removesuffix(".__init__")
+        module = ".".join(path.relative_to(root.parent).with_suffix("").parts).removesuffix(
+            ".__init__"
+        )
         for place, node in docstrings(ast.parse(path.read_text(encoding="utf-8")), module):
             if not is_documented(place, public):
                 found = SECTION.search(ast.get_docstring(node) or "")
-                assert found is None, f"{place} is internal: its docstring is a summary, not a section {found[1]}"
+                assert found is None, (
+                    f"{place} is internal: its docstring is a summary, not a section {found[1]}"
+                )
 
 
 def test_each_parameter_is_described_in_the_order_of_the_signature():
     for name, thing in (PUBLIC | METHODS).items():
         parameters = inspect.signature(thing).parameters.values()
         described = entries(thing.__doc__, "Parameters")
-        assert list(described) == [str(p).partition(":")[0].partition("=")[0] for p in parameters], name
+        assert list(described) == [
+            str(p).partition(":")[0].partition("=")[0] for p in parameters
+        ], name
         for parameter in parameters:
-            check_parameter(f"{name}: {parameter.name}", parameter.default, *described[parameter.name])
+            check_parameter(
+                f"{name}: {parameter.name}", parameter.default, *described[parameter.name]
+            )
 
 
 def check_parameter(name, default, kind, text):
@@ -114,9 +144,15 @@ def test_each_docstring_has_an_example():
     assert [name for name, thing in (PUBLIC | METHODS).items() if ">>> " not in thing.__doc__] == []
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.name in OWN], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.name in OWN], ids=lambda case: case.name
+)
 def test_documented_attributes_exist_after_a_fit(case):
-    names = [name for name, (_, text) in entries(case.cls.__doc__, "Attributes").items() if not SOMETIMES.search(text)]
+    names = [
+        name
+        for name, (_, text) in entries(case.cls.__doc__, "Attributes").items()
+        if not SOMETIMES.search(text)
+    ]
     assert names, f"{case.name} documents no attributes"
     model = fitted(case, next(samples_for(case)))
     assert isinstance(model, BaseEstimator)

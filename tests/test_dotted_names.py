@@ -18,7 +18,9 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_digits(tmp_path / "few.npz")
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "foreign_code.py").write_text("from sklearn.svm import LinearSVC\nopen('ran', 'w').close()")
+    (tmp_path / "foreign_code.py").write_text(
+        "from sklearn.svm import LinearSVC\nopen('ran', 'w').close()"
+    )
     write_yaml(tmp_path / "few.yaml")
     (tmp_path / "study").mkdir()
     (tmp_path / "study/config.yaml").write_text((tmp_path / "few.yaml").read_text())
@@ -43,7 +45,9 @@ def test_what_imports_nothing_of_others_is_taken_from_a_directory(name, folder, 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_mlflow", "without_report")
 def test_a_class_of_ones_own_is_searched_and_the_result_says_why_its_model_lacks_it(folder, capsys):
-    (folder / "own_code.py").write_text("from sklearn.svm import LinearSVC\nclass Mine(LinearSVC):\n    pass\n")
+    (folder / "own_code.py").write_text(
+        "from sklearn.svm import LinearSVC\nclass Mine(LinearSVC):\n    pass\n"
+    )
     write_yaml(folder / "own.yaml", solver={"name": "own_code.Mine", "space": {"C": [0.01, 0.1]}})
     why = "a model file must not name own_code.Mine"
     assert main(["own.yaml", "--dry-run"]) == 0

@@ -61,7 +61,10 @@ def rows(table: str) -> Iterator[Fault]:
         elif config == "as typed":
             yield Fault(typed, printed)
         else:
-            given = [part if part.startswith("--") else f"--set {shlex.quote(part)}" for part in typed.split("  ")]
+            given = [
+                part if part.startswith("--") else f"--set {shlex.quote(part)}"
+                for part in typed.split("  ")
+            ]
             yield Fault(" ".join([config, *filter(None, given)]), printed)
 
 
@@ -220,7 +223,9 @@ def cut(suffix: str) -> None:
             scipy.io.savemat(path, {"X": data.X, "y": data.y})
         case ".csv":
             cells = np.column_stack([data.X, data.y])
-            np.savetxt(path, cells, delimiter=",", header=",".join([*data.feature_names, "y"]), comments="")
+            np.savetxt(
+                path, cells, delimiter=",", header=",".join([*data.feature_names, "y"]), comments=""
+            )
         case _:
             save_dataset(data, path)
     whole = path.read_bytes()
@@ -257,8 +262,13 @@ def leak(raw: dict[str, Any]) -> None:
 
 def larger_than_memory() -> contextlib.ExitStack:
     """bad.npz: 32 MiB of bytes, 256 as float64; and less memory than that, as long as the stack is open."""
-    np.savez_compressed("bad.npz", X=np.zeros((128, 512, 512), dtype=np.uint8), y=np.arange(128) % 2)
-    before, pages = resource.getrlimit(resource.RLIMIT_AS), int(Path("/proc/self/statm").read_text().split()[0])
+    np.savez_compressed(
+        "bad.npz", X=np.zeros((128, 512, 512), dtype=np.uint8), y=np.arange(128) % 2
+    )
+    before, pages = (
+        resource.getrlimit(resource.RLIMIT_AS),
+        int(Path("/proc/self/statm").read_text().split()[0]),
+    )
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 2**27, before[1]))
     stack = contextlib.ExitStack()
     stack.callback(resource.setrlimit, resource.RLIMIT_AS, before)
@@ -283,7 +293,10 @@ garbled = write("killed/journal.jsonl", "{\n{}\n")
 
 def few(*settings: str, arguments: str = "") -> str:
     """The study of images with these settings."""
-    return shlex.join(["few.yaml", *(part for setting in settings for part in ("--set", setting))]) + f" {arguments}"
+    return (
+        shlex.join(["few.yaml", *(part for setting in settings for part in ("--set", setting))])
+        + f" {arguments}"
+    )
 
 
 def views(*settings: str) -> str:
@@ -370,8 +383,12 @@ as typed:
     Fault("bad.yaml", "bad.yaml holds no configuration; give keys such as name", study("")),
     Fault("bad.yaml", "bad.yaml holds no configuration", study("[1, 2]")),
     Fault("bad.yaml", "bad.yaml, line 2: this is not valid YAML", study("name: [a\n")),
-    Fault("bad.yaml", "bad.yaml, line 2: the key `name` is written twice", study("name: a\nname: b")),
-    Fault("bad.yaml", "bad.yaml, line 2: aliases are not allowed", study("cv: &cv {}\nsearch: *cv\n")),
+    Fault(
+        "bad.yaml", "bad.yaml, line 2: the key `name` is written twice", study("name: a\nname: b")
+    ),
+    Fault(
+        "bad.yaml", "bad.yaml, line 2: aliases are not allowed", study("cv: &cv {}\nsearch: *cv\n")
+    ),
     Fault("bad.yaml", "bad.yaml, line 1: ...leave out", study("name: !!python/name:os.system\n")),
     Fault("bad.yaml", "bad.yaml, line 1: nested too deeply", study("a: " + "[" * 500 + "]" * 500)),
     Fault("bad.yaml", "bad.yaml, line 1: ...control character", study('name: "a\\0b"\n')),
@@ -419,16 +436,28 @@ tasks.yaml:
     dataset.tasks=[{name: a, path: a.npz}, {name: b, source: iris}]  ->  file a.npz
 """),
     *of_every_format(),
-    Fault(BAD, "bad.npz has no array X, nor another ...80 rows; it holds y. A data file", archive(X=None)),
-    Fault(BAD, "bad.npz has no array y for the labels; it holds X...dataset.labels", archive(y=None)),
-    Fault(BAD, "data set 'bad': X holds 1 values that are NaN ...row 7, column 26", archive(X=put(np.nan))),
+    Fault(
+        BAD,
+        "bad.npz has no array X, nor another ...80 rows; it holds y. A data file",
+        archive(X=None),
+    ),
+    Fault(
+        BAD, "bad.npz has no array y for the labels; it holds X...dataset.labels", archive(y=None)
+    ),
+    Fault(
+        BAD,
+        "data set 'bad': X holds 1 values that are NaN ...row 7, column 26",
+        archive(X=put(np.nan)),
+    ),
     Fault(BAD, "data set 'bad': X holds 1 values that are NaN or infinite", archive(X=put(np.inf))),
     Fault(BAD, "bad.npz: the array y holds pickled ...y.astype(str)", archive(y=np.array([{}]))),
     Fault(BAD, "bad.npz: the array X holds pickled ...", archive(X=np.array([{}]))),
     Fault(BAD, "data set 'bad': X has dtype <U32; give", archive(X=lambda X: X.astype(str))),
     Fault(BAD, "data set 'bad': X has dtype complex128; give", archive(X=lambda X: X + 1j)),
     Fault(BAD, "X is of shape (64,); give a non-empty array", archive(X=np.arange(64.0))),
-    Fault(BAD, "X is empty, of shape (0, 8, 8); give", archive(X=lambda X: X[:0], y=lambda y: y[:0])),
+    Fault(
+        BAD, "X is empty, of shape (0, 8, 8); give", archive(X=lambda X: X[:0], y=lambda y: y[:0])
+    ),
     Fault(BAD, "X has 80 rows but y has 79; X must be", archive(y=lambda y: y[:-1])),
     Fault(
         few("dataset.path=bad.npz", "dataset.task=classification"),
@@ -441,7 +470,9 @@ tasks.yaml:
     Fault(few(f"dataset.path={'x' * 999}.npz"), "there is no data file xxx"),
     Fault(CSV + "--set dataset.label=k", "label: ...bad.csv has no column k", table("3,4,0")),
     Fault(CSV + "--set dataset.drop=[k]", "drop: ...bad.csv has no column k", table("3,4,0")),
-    Fault(CSV + "--set dataset.drop=[y]", "bad.csv has no column y...It holds a, b", table("3,4,0")),
+    Fault(
+        CSV + "--set dataset.drop=[y]", "bad.csv has no column y...It holds a, b", table("3,4,0")
+    ),
     Fault(CSV + "--set 'dataset.delimiter=;'", "delimiter=';' does not occur", table("3,4,0")),
     Fault(tasks(WINE.format("drop: [k]")), "drop is for data files; leave"),
     Fault(tasks(WINE.format("classes: [0, 7]")), "classes: wine has no class 7; it has 0, 1, 2"),
@@ -464,7 +495,9 @@ tasks.yaml:
     Fault(few("dataset.path=images"), "is not UTF-8; rename it", folder("images/\udcff")),
     Fault(few("cv.groups=g", "dataset.path=bad.npz"), "there are 1 groups", archive(g=[0] * 80)),
     Fault(
-        few("cv.groups=g", "dataset.path=bad.npz"), "groups has shape (80, 2); give one", archive(g=np.ones((80, 2)))
+        few("cv.groups=g", "dataset.path=bad.npz"),
+        "groups has shape (80, 2); give one",
+        archive(g=np.ones((80, 2))),
     ),
     Fault(MAT, "bad.mat has no array X, nor...it holds y", mat(y=[1, 2])),
     Fault(MAT, "bad.mat: y is a cell array", mat(X=np.eye(2), y=[["a"], {}])),
@@ -580,7 +613,11 @@ few.yaml:
     cv.plan=no.json  ->  cv.plan: no.json
     cv.plan=few.yaml  ->  cv.plan: few.yaml cannot be read as the plan.json
 """),
-    Fault(few("cv.plan=bad.json"), "made for 90 samples...has 80", plan(lambda raw: raw.update(n_samples=90))),
+    Fault(
+        few("cv.plan=bad.json"),
+        "made for 90 samples...has 80",
+        plan(lambda raw: raw.update(n_samples=90)),
+    ),
     Fault(few("cv.plan=bad.json"), "outer0, inner fold 0 uses ...outside", plan(leak)),
     Fault(few("cv.plan=bad.json"), "the fold `final`", plan(lambda p: p["folds"].pop())),
 ]
@@ -611,15 +648,25 @@ as typed:
     Fault("--resume killed", "killed cannot be resumed...the data of few...Undo", changed_data),
     Fault("--resume killed", "killed cannot be resumed...80 samples...79", fewer_data),
     Fault("--resume killed", "no data file few.npz", remove("few.npz")),
-    Fault("--resume killed", "cannot be resumed...numbers: ...0.0.1+0 by", edited(version("numbers"))),
+    Fault(
+        "--resume killed", "cannot be resumed...numbers: ...0.0.1+0 by", edited(version("numbers"))
+    ),
     Fault("--resume killed", "cannot be resumed...numpy: 0.0.1+0 -> ", edited(version("numpy"))),
     Fault("--resume killed", "config.yaml, line 1: ", write("killed/config.yaml", "a: [")),
-    Fault("--resume killed", "killed/plan.json cannot be read as the plan.json", write("killed/plan.json", "{")),
+    Fault(
+        "--resume killed",
+        "killed/plan.json cannot be read as the plan.json",
+        write("killed/plan.json", "{"),
+    ),
     Fault("--resume killed", "killed cannot be resumed: ...plan.json", remove("killed/plan.json")),
     Fault("--resume killed", "killed holds no", remove("killed/journal.jsonl")),
     Fault("--resume killed", "has no record of a study", write("killed/journal.jsonl", "")),
     Fault("--resume killed", "journal.jsonl, line 1: damaged...restore", garbled),
-    Fault("--resume killed", "line 2: a record of kind None is damaged", edited(lambda r: r.pop("kind"), 1)),
+    Fault(
+        "--resume killed",
+        "line 2: a record of kind None is damaged",
+        edited(lambda r: r.pop("kind"), 1),
+    ),
     Fault(
         "--resume killed",
         "a record of kind 'study' is damaged: 'data_hash': Field required",
@@ -671,7 +718,10 @@ as typed:
 
 OF_TRIALS = [
     Fault(
-        few("solver.params={alpha_scale: absolute, p: 0.5, zeta: 1e+300}", "solver.space.alpha=[1e+250, 2e+250]"),
+        few(
+            "solver.params={alpha_scale: absolute, p: 0.5, zeta: 1e+300}",
+            "solver.space.alpha=[1e+250, 2e+250]",
+        ),
         "solver: all ... configurations fail on the ... samples of the largest inner training set: ...became inf",
     ),
     Fault(
@@ -702,7 +752,9 @@ def assert_refused(fault: Fault, capfd: pytest.CaptureFixture[str]) -> None:
     assert status == fault.code, f"{fault.typed}: {said}"
     assert said.startswith("error: "), fault.typed
     assert "Traceback" not in said, fault.typed
-    assert re.search(".*".join(map(re.escape, fault.printed.split("..."))), said, re.DOTALL), f"{fault.typed}: {said}"
+    assert re.search(".*".join(map(re.escape, fault.printed.split("..."))), said, re.DOTALL), (
+        f"{fault.typed}: {said}"
+    )
 
 
 @pytest.mark.usefixtures("stores_unset")
@@ -715,7 +767,9 @@ def test_a_fault_is_refused_in_a_sentence_and_changes_nothing(group, scene, tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", [pytest.param(fault, id=fault.typed) for fault in OF_A_FINISHED_STUDY])
+@pytest.mark.parametrize(
+    "fault", [pytest.param(fault, id=fault.typed) for fault in OF_A_FINISHED_STUDY]
+)
 def test_a_finished_study_stays_as_it_is(fault, finished_study, tmp_path, monkeypatch, capfd):
     shutil.copytree(finished_study.study.parent, tmp_path / "here")
     monkeypatch.chdir(tmp_path / "here")

@@ -77,7 +77,9 @@ def imports_of_file(path: Path, package: str = "") -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            above = (
+                package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            )
             source = ".".join([*above, *([node.module] if node.module else [])])
             yield from ((node.lineno, f"{source}.{alias.name}") for alias in node.names)
         elif isinstance(named := imported_by_name(node), ast.Constant):
@@ -138,10 +140,19 @@ def test_imports_by_name_are_known():
     }
     assert found == set(BY_NAME)
     for name, parts in BY_NAME.items():
-        named = {str(node.value).partition(":")[0] for node in nodes(MODULES[name]) if isinstance(node, ast.Constant)}
+        named = {
+            str(node.value).partition(":")[0]
+            for node in nodes(MODULES[name])
+            if isinstance(node, ast.Constant)
+        }
         assert {part(target) for target in named & set(MODULES)} - {part(name)} <= parts
     # What the registry imports by name lies below whatever uses the registry.
-    users = {name for name in MODULES for _, target in internal(name) if module_of(target) == "raysel.base.registry"}
+    users = {
+        name
+        for name in MODULES
+        for _, target in internal(name)
+        if module_of(target) == "raysel.base.registry"
+    }
     highest = max(LAYERS[target] for target in BY_NAME["raysel.base.registry"])
     assert {name for name in users if LAYERS[part(name)] <= highest} == {"raysel.base.models"}
 
@@ -164,7 +175,8 @@ def test_a_heavy_library_has_one_home():
         f"{MODULES[name].relative_to(ROOT)}:{line} imports {target}"
         for name in MODULES
         for line, target in imports(name)
-        if (homes := ONLY_IN.get(target.split(".")[0])) and not f"{name}.".startswith(tuple(f"{it}." for it in homes))
+        if (homes := ONLY_IN.get(target.split(".")[0]))
+        and not f"{name}.".startswith(tuple(f"{it}." for it in homes))
     ]
     assert not wrong
 
@@ -176,14 +188,23 @@ def test_nothing_imports_tests_or_experiments():
 
 
 def test_no_heavy_library_is_loaded_until_it_is_used():
-    direct = {name for name in MODULES if {t.split(".")[0] for _, t in imports(name)} & {"ray", "mlflow"}}
+    direct = {
+        name for name in MODULES if {t.split(".")[0] for _, t in imports(name)} & {"ray", "mlflow"}
+    }
     direct |= set(ONLY_IN["mlflow"])
     light = [name for name in MODULES if name not in direct]
-    assert {"raysel", "raysel.tune", "raysel.select"} <= set(light)  # --help and --dry-run answer at once
-    first = ["import sys, raysel.tune, raysel.select", "print({'matplotlib', 'optuna'} & set(sys.modules))"]
+    assert {"raysel", "raysel.tune", "raysel.select"} <= set(
+        light
+    )  # --help and --dry-run answer at once
+    first = [
+        "import sys, raysel.tune, raysel.select",
+        "print({'matplotlib', 'optuna'} & set(sys.modules))",
+    ]
     rest = [*(f"import {name}" for name in light), "print({'ray', 'mlflow'} & set(sys.modules))"]
     script = "; ".join([*first, *rest])
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert (done.stdout.split(), done.returncode) == (["set()", "set()"], 0), done.stderr
 
 
@@ -199,5 +220,7 @@ import raysel
 raysel.SMR, raysel.SMML, raysel.MTDA
 print({name.partition(".")[0] for name in sys.modules} - before - set(sys.stdlib_module_names))
 """
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert (done.stdout.splitlines(), done.returncode) == (["[]", "{'raysel'}"], 0), done.stderr

@@ -58,7 +58,10 @@ def test_a_class_of_one_sample_names_the_key_that_leaves_it_out(wine, capsys):
     message = said(capsys, *dataset(), *TABLE)
     assert "set at most 2 folds, or leave out its samples by dataset.exclude_classes" in message
     message = said(capsys, *dataset(), *TABLE, "--set", "cv.outer=2")
-    assert 'inner folds of outer0: cv.inner=3 folds; leave out its samples by dataset.exclude_classes: ["c"]' in message
+    assert (
+        'inner folds of outer0: cv.inner=3 folds; leave out its samples by dataset.exclude_classes: ["c"]'
+        in message
+    )
     message = said(capsys, *dataset(), *TABLE, "--set", "cv={train_per_class: 2, repeats: 2}")
     assert 'set dataset.exclude_classes: ["c"]' in message
 
@@ -95,7 +98,9 @@ def test_numbers_as_text_are_classes(wine, capsys):
     assert "classes     3, 48 to 71 samples each: 0 (59), 1 (71), 2 (48)" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("solver", ["smr", "gbr", "two_dimensional_lda", "multilinear_lda", "bilinear_mtda"])
+@pytest.mark.parametrize(
+    "solver", ["smr", "gbr", "two_dimensional_lda", "multilinear_lda", "bilinear_mtda"]
+)
 def test_colour_images_are_taken_by_methods_of_any_order(tmp_path, solver):
     write_digits(tmp_path / "grey.npz")
     with np.load(tmp_path / "grey.npz") as stored:
@@ -109,7 +114,9 @@ def test_images_given_to_an_estimator_name_reshape_and_shape(tmp_path):
     write_digits(tmp_path / "few.npz")
     with np.load(tmp_path / "few.npz") as stored:
         X, y = stored["X"], stored["y"]
-    with pytest.raises(ValueError, match=r"dim 3.*X\.reshape\(len\(X\), -1\), and set shape=\(8, 8\)"):
+    with pytest.raises(
+        ValueError, match=r"dim 3.*X\.reshape\(len\(X\), -1\), and set shape=\(8, 8\)"
+    ):
         raysel.SMR().fit(X, y)
     with pytest.raises(ValueError, match=r"dim 3.*X\.reshape\(len\(X\), -1\)\.$"):
         raysel.SMML().fit(X, y)

@@ -20,9 +20,14 @@ def test_every_public_name_is_listed_and_found():
 
 @pytest.mark.parametrize(
     ("missing", "told"),
-    [("pyarrow.lib", r"raysel.SMR needs the module pyarrow.lib, which is not installed"), ("raysel.gone", "^gone$")],
+    [
+        ("pyarrow.lib", r"raysel.SMR needs the module pyarrow.lib, which is not installed"),
+        ("raysel.gone", "^gone$"),
+    ],
 )
-def test_a_missing_library_is_named_and_a_missing_module_of_raysel_is_no_library(missing, told, monkeypatch):
+def test_a_missing_library_is_named_and_a_missing_module_of_raysel_is_no_library(
+    missing, told, monkeypatch
+):
     def fail(_):
         raise ModuleNotFoundError("gone", name=missing)
 
@@ -35,4 +40,8 @@ def test_a_missing_library_is_named_and_a_missing_module_of_raysel_is_no_library
 def test_the_citation_names_this_version():
     cited = yaml.safe_load((Path(__file__).parents[1] / "CITATION.cff").read_text(encoding="utf-8"))
     assert {"cff-version", "message", "title", "authors"} <= set(cited)  # that CFF 1.2.0 requires
-    assert (cited["cff-version"], cited["version"], cited["license"]) == ("1.2.0", raysel.__version__, "Apache-2.0")
+    assert (cited["cff-version"], cited["version"], cited["license"]) == (
+        "1.2.0",
+        raysel.__version__,
+        "Apache-2.0",
+    )

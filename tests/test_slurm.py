@@ -49,20 +49,28 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]
     missing = [name for name in commands if shutil.which(name, path="/usr/sbin:/usr/bin") is None]
     if missing:
         packages = "munge, slurm-client, slurmctld, slurmd"
-        pytest.skip(f"needs Slurm (Debian: {packages}): {', '.join(missing)} missing; slurm.sh is NOT tested here")
+        pytest.skip(
+            f"needs Slurm (Debian: {packages}): {', '.join(missing)} missing; slurm.sh is NOT tested here"
+        )
     folder = tmp_path_factory.mktemp("slurm")
     for part in (folder, folder.parent, folder.parent.parent):
         part.chmod(0o755)  # munged refuses folders that others may write to
     with Network(folder) as network:  # the hosts see its folder
         first, second = network.add("alpha"), network.add("beta")
         settings, key = folder / "slurm.conf", folder / "munge.key"
-        settings.write_text(SETTINGS.format(folder=folder, first=first, second=second), encoding="utf-8")
-        (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nIgnoreSystemd=yes\n", encoding="utf-8")
+        settings.write_text(
+            SETTINGS.format(folder=folder, first=first, second=second), encoding="utf-8"
+        )
+        (folder / "cgroup.conf").write_text(
+            "CgroupPlugin=cgroup/v1\nIgnoreSystemd=yes\n", encoding="utf-8"
+        )
         (folder / "state").mkdir()
         key.write_bytes(secrets.token_bytes(128))
         key.chmod(0o400)
         for host in (first, second):
-            files = " ".join(f"--{name}-file={host.folder}/munge.{name}" for name in ("pid", "log", "seed"))
+            files = " ".join(
+                f"--{name}-file={host.folder}/munge.{name}" for name in ("pid", "log", "seed")
+            )
             host.run(f"mkdir -p /run/munge && munged --force --key-file={key} {files}")
         first.run(f"slurmctld -f {settings}")
         for host in (first, second):
@@ -103,8 +111,12 @@ def test_a_cancelled_study_is_submitted_again_and_gives_the_numbers_of_one_machi
     assert slurm.run("stat -c %a .ray-token-*") == "600\n"
     port = 20000 + int(job) % 10000
     join = f"from raysel.execution.ray.head import check_cluster; check_cluster('alpha:{port}')"
-    assert "asks for a token" in slurm.run(f'RAY_AUTH_MODE=disabled python -c "{join}" 2>&1 || true')
-    slurm.run(f"scancel --batch --signal=TERM {job}")  # as Slurm does before the end of the job's time
+    assert "asks for a token" in slurm.run(
+        f'RAY_AUTH_MODE=disabled python -c "{join}" 2>&1 || true'
+    )
+    slurm.run(
+        f"scancel --batch --signal=TERM {job}"
+    )  # as Slurm does before the end of the job's time
     wait_for(said, lambda: ends(study) == ["interrupted"])
     n_first = len(trials(study))
     wait_for(said, lambda: not slurm.run("squeue --noheader"), every=1)
@@ -114,7 +126,9 @@ def test_a_cancelled_study_is_submitted_again_and_gives_the_numbers_of_one_machi
     job = slurm.run("sbatch --parsable --nodes=1 slurm.sh study.yaml --resume out").strip()
     run_alone(slurm.work, slurm.work / "alone")
     # Not `sbatch --wait`, which asks ever more rarely, at last every ten seconds.
-    wait_for(said, lambda: "JobState=COMPLETED" in slurm.run(f"scontrol show job {job}"), 400, every=1)
+    wait_for(
+        said, lambda: "JobState=COMPLETED" in slurm.run(f"scontrol show job {job}"), 400, every=1
+    )
     assert 0 < n_first < len(trials(study))
     assert ends(study) == ["interrupted", "finished"]
     assert not list(slurm.work.glob(".ray-token-*"))

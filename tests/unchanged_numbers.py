@@ -62,15 +62,26 @@ FAST = {
         "solver.space.shrinkage=[0.0, 0.1]",
         "dataset.tasks=[{name: orl, path: ORL.npz}, {name: umist, path: UMIST.npz}]",
     ],
-    "msrcv2-smml": [*TWO, "dataset.only=[CM, HOG]", "solver.space.gamma1=[0.03]", "solver.space.gamma2=[0.03, 0.1]"],
+    "msrcv2-smml": [
+        *TWO,
+        "dataset.only=[CM, HOG]",
+        "solver.space.gamma1=[0.03]",
+        "solver.space.gamma2=[0.03, 0.1]",
+    ],
     "wine": [*TWO, "solver.space.alpha=[0.03, 0.3]"],
     "digits-compare": TWO,
 }
 # Commands on finished studies; STUDY is the directory.
 FURTHER = {
     "digits-compare": ["raysel.compare STUDY"],
-    "umist-smr": ["raysel.permute STUDY --permutations 5", "raysel.stability STUDY --subsamples 10"],
-    "wine": ["raysel.stability STUDY --subsamples 10", "raysel.permute STUDY --permutations 3 --retune"],
+    "umist-smr": [
+        "raysel.permute STUDY --permutations 5",
+        "raysel.stability STUDY --subsamples 10",
+    ],
+    "wine": [
+        "raysel.stability STUDY --subsamples 10",
+        "raysel.permute STUDY --permutations 3 --retune",
+    ],
 }
 
 VOLATILE = {"started", "ended", "cpu_seconds", "versions", "command", "uri"}
@@ -82,9 +93,14 @@ SHOWN = 5  # differences, and notes, of one file
 def run(command: str, *arguments: str, folder: Path) -> None:
     """Run `python -m` of a command of this checkout, from a folder."""
     call = [sys.executable, "-m", *command.split(), *arguments]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db"}
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db",
+    }
     environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(call, check=False, cwd=folder, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        call, check=False, cwd=folder, env=environment, capture_output=True, text=True
+    )
     if done.returncode:
         raise SystemExit(f"{' '.join(call)}\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
 
@@ -93,8 +109,14 @@ def content(path: Path, names: dict[str, str]) -> Any:
     """What must not change of a file: rows of a table, records of a journal, hashes of a model's arrays, or all."""
     if path.suffix == ".skops":  # the arrays' names in the file are drawn anew each time
         with zipfile.ZipFile(path) as file:
-            arrays = [np.load(BytesIO(file.read(name))) for name in file.namelist() if name.endswith(".npy")]
-        return Counter(f"{array.dtype} {sha256(repr(array.tolist()).encode()).hexdigest()}" for array in arrays)
+            arrays = [
+                np.load(BytesIO(file.read(name)))
+                for name in file.namelist()
+                if name.endswith(".npy")
+            ]
+        return Counter(
+            f"{array.dtype} {sha256(repr(array.tolist()).encode()).hexdigest()}" for array in arrays
+        )
     text = path.read_text(encoding="utf-8")
     for name, short in names.items():
         text = text.replace(name, short)
@@ -115,7 +137,9 @@ def stable(value: Any) -> Any:
         return [stable(element) for element in value]
     if not isinstance(value, dict):
         return value
-    volatile = VOLATILE | ({"id"} if "schema" in value else set())  # of a study, which is drawn; not of a trial
+    volatile = VOLATILE | (
+        {"id"} if "schema" in value else set()
+    )  # of a study, which is drawn; not of a trial
     return {key: stable(element) for key, element in value.items() if key not in volatile}
 
 
@@ -124,13 +148,19 @@ def store(target: Path, only: list[str], fast: bool) -> None:
     studies = list(FAST) if fast else sorted(path.stem for path in (ROOT / "conf").glob("*.yaml"))
     for name in only or studies:
         if name not in studies or (target / name).exists():
-            raise SystemExit(f"{target / name} exists already, or there is no such study{' in --fast' * fast}.")
+            raise SystemExit(
+                f"{target / name} exists already, or there is no such study{' in --fast' * fast}."
+            )
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary).resolve()
         for name in only or studies:
             begun = time.monotonic()
             study = folder / name
-            names = {str(study): "STUDY", str(ROOT): "CHECKOUT", os.environ.get("RAYSEL_DATA") or "DATA": "DATA"}
+            names = {
+                str(study): "STUDY",
+                str(ROOT): "CHECKOUT",
+                os.environ.get("RAYSEL_DATA") or "DATA": "DATA",
+            }
             settings = ALWAYS + (FAST[name] if fast else SHORTER.get(name, []))
             config = str(ROOT / "conf" / f"{name}.yaml")
             sets = [word for setting in settings for word in ("--set", setting)]
@@ -138,10 +168,21 @@ def store(target: Path, only: list[str], fast: bool) -> None:
             for command in FURTHER.get(name, []):
                 run(command.replace("STUDY", str(study)), folder=folder)
             for path in study.rglob("*"):
-                if path.suffix in {".csv", ".json", ".jsonl", ".skops"} and path.name not in NOT_NUMBERS:
-                    file = target / name / path.relative_to(study).with_name(path.name.removesuffix(".json") + ".json")
+                if (
+                    path.suffix in {".csv", ".json", ".jsonl", ".skops"}
+                    and path.name not in NOT_NUMBERS
+                ):
+                    file = (
+                        target
+                        / name
+                        / path.relative_to(study).with_name(
+                            path.name.removesuffix(".json") + ".json"
+                        )
+                    )
                     file.parent.mkdir(parents=True, exist_ok=True)
-                    file.write_text(json.dumps(content(path, names), indent=1) + "\n", encoding="utf-8")
+                    file.write_text(
+                        json.dumps(content(path, names), indent=1) + "\n", encoding="utf-8"
+                    )
             shutil.rmtree(study)
             print(f"{name}: {time.monotonic() - begun:.0f} s", flush=True)
 
@@ -164,27 +205,39 @@ def differences(old: Any, new: Any, at: str = "") -> Iterator[tuple[bool, str]]:
 
 def compare(old: Path, new: Path, only: list[str]) -> bool:
     """Print the first differences of each file, and say whether there are any."""
-    files = [{path.relative_to(top) for path in top.rglob("*") if path.is_file()} for top in (old, new)]
-    before, after = ({file for file in found if not only or file.parts[0] in only} for found in files)
+    files = [
+        {path.relative_to(top) for path in top.rglob("*") if path.is_file()} for top in (old, new)
+    ]
+    before, after = (
+        {file for file in found if not only or file.parts[0] in only} for found in files
+    )
     different = not before
     for file in sorted(before | after):
         found = [(file not in before, ": missing" if file in before else ": new file")]
         if file in before and file in after:
-            found = list(differences(*(json.loads((top / file).read_text(encoding="utf-8")) for top in (old, new))))
+            found = list(
+                differences(
+                    *(json.loads((top / file).read_text(encoding="utf-8")) for top in (old, new))
+                )
+            )
         for note in (False, True):
             texts = [text for is_note, text in found if is_note is note]
             more = [f": {len(texts) - SHOWN} more"] if len(texts) > SHOWN else []
             for text in texts[:SHOWN] + more:
                 print(f"{'note' if note else 'DIFFERENT'} {file}{text}")
             different |= bool(texts) and not note
-    print(f"{len(before)} files: {'numbers differ, or there are none' if different else 'no number differs'}")
+    print(
+        f"{len(before)} files: {'numbers differ, or there are none' if different else 'no number differs'}"
+    )
     return different
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("task", choices=["store", "compare"])
-    parser.add_argument("directory", type=Path, nargs="+", help="one to write, or two to compare, the older first")
+    parser.add_argument(
+        "directory", type=Path, nargs="+", help="one to write, or two to compare, the older first"
+    )
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these studies")
     parser.add_argument("--fast", action="store_true", help="few and short studies")
     options = parser.parse_args()

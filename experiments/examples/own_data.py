@@ -26,7 +26,11 @@ def main() -> None:
         {
             "name": "own-data",
             "dataset": {"path": str(FOLDER / "digits.npz")},
-            "solver": {"name": "smr", "params": {"max_iter": 5}, "space": {"alpha": [0.01, 0.1], "rank": [1, 2]}},
+            "solver": {
+                "name": "smr",
+                "params": {"max_iter": 5},
+                "space": {"alpha": [0.01, 0.1], "rank": [1, 2]},
+            },
             "evaluation": {"classifier": "knn", "n_features": [8, 16]},
             "cv": {"outer": 3, "inner": 2},
             "search": {"executor": "serial"},  # leave it out to compute on all cores, with Ray

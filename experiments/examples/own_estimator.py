@@ -43,7 +43,10 @@ if __name__ == "__main__":
         "digits-smr",
         {
             "name": "own-estimator",
-            "solver": {"name": "own_estimator.ShrunkenFisher", "space": {"shrinkage": [0.001, 0.01, 0.1]}},
+            "solver": {
+                "name": "own_estimator.ShrunkenFisher",
+                "space": {"shrinkage": [0.001, 0.01, 0.1]},
+            },
             "search.executor": "serial",
         },
         output="own-estimator",

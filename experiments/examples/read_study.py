@@ -14,7 +14,11 @@ def main(path: str) -> None:
 
     trials = study.trials()  # one row a configuration, the best first
     print("Best configurations")
-    print(trials.filter(regex="^param_|^status$|^val_[a-z]+$|^converged$").head(5).to_string(index=False))
+    print(
+        trials.filter(regex="^param_|^status$|^val_[a-z]+$|^converged$")
+        .head(5)
+        .to_string(index=False)
+    )
 
     traces = study.traces()  # one row an iteration of an inner fit
     last = traces.groupby(["configuration", "fold", "inner"])["iteration"].max()

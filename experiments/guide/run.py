@@ -80,7 +80,11 @@ def _settings(page: str, words: list[str]) -> list[str]:
     """Return what makes a study short: the pages draw what they show, so that no other picture is needed."""
     if words[0] != "tune" or "--resume" in words:
         return []
-    return ["--set", "pictures=[]", *([] if page == ON_RAY else ["--set", "search.executor=serial"])]
+    return [
+        "--set",
+        "pictures=[]",
+        *([] if page == ON_RAY else ["--set", "search.executor=serial"]),
+    ]
 
 
 def _compare(page: str, text: str, printed: str) -> None:

@@ -17,7 +17,9 @@ def paths(experiment: Experiment) -> dict[str, str]:
     """Files of the tasks by their names; the short form leaves out the largest."""
     if experiment.data:
         return {name: str(path) for name, path in experiment.data.items()}
-    return {task: str(experiment.path(name)) for task, name in list(TASKS.items())[experiment.fast :]}
+    return {
+        task: str(experiment.path(name)) for task, name in list(TASKS.items())[experiment.fast :]
+    }
 
 
 def splits(files: dict[str, str], per_person: int, draw: int) -> Iterator[Split]:
@@ -36,4 +38,7 @@ def n_pixels(files: dict[str, str]) -> int:
 
 def rank(files: dict[str, str], per_person: int) -> int:
     """Smallest rank of the tasks' total scatter of a training set."""
-    return min(min(read(file).n_features, len(np.unique(read(file).y)) * per_person - 1) for file in files.values())
+    return min(
+        min(read(file).n_features, len(np.unique(read(file).y)) * per_person - 1)
+        for file in files.values()
+    )

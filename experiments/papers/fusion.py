@@ -46,7 +46,9 @@ def drawn(experiment: Experiment, data: str, n: int | None, per_class: int | Non
         rng, size = np.random.default_rng(0), len(arrays["view_0"])
         if per_class:
             y = arrays["y"]
-            kept = np.concatenate([rng.choice(np.flatnonzero(y == c), per_class, replace=False) for c in np.unique(y)])
+            kept = np.concatenate(
+                [rng.choice(np.flatnonzero(y == c), per_class, replace=False) for c in np.unique(y)]
+            )
         else:
             kept = rng.choice(size, n, replace=False)
         kept.sort()
@@ -70,7 +72,9 @@ def members(experiment: Experiment, path: Path) -> tuple[Row, list[str]]:
     return config | {"compare": compare}, names
 
 
-def table(rows: pd.DataFrame, published: pd.DataFrame, data: str, metrics: list[str]) -> pd.DataFrame:
+def table(
+    rows: pd.DataFrame, published: pd.DataFrame, data: str, metrics: list[str]
+) -> pd.DataFrame:
     """A line a method: the published figure, the optimistic one, the honest one, and the difference to SMML."""
     printed = published[published["data"] == data].set_index(["method", "measure"])["value"]
     lines = []
@@ -114,10 +118,14 @@ def common(
     return {
         "published": f"{on} {digits(published['SMML'])}, best other {digits(best)}",
         "optimistic": ", ".join(f"{data} {digits(row['optimistic'])}" for data, row in own.items()),
-        "honest": ", ".join(f"{data} {honest_score(row['honest'], row['optimistic'])}" for data, row in own.items()),
+        "honest": ", ".join(
+            f"{data} {honest_score(row['honest'], row['optimistic'])}" for data, row in own.items()
+        ),
         "verdict": joined_verdict([one.holds for one in verdicts.values()]),
         "conclusion": conclusion(METHOD, verdicts, f"With {labels} a sample ({metric})"),
-        "compared": compared(METHOD, verdicts, pd.Series({data: row["optimistic"] for data, row in own.items()})),
+        "compared": compared(
+            METHOD, verdicts, pd.Series({data: row["optimistic"] for data, row in own.items()})
+        ),
         "figure": lambda: draw(of_each, metric),
     }
 

@@ -44,7 +44,9 @@ def task_of(X: np.ndarray, y: np.ndarray, n_null: int, rng: np.random.Generator)
     range_ = axes[kept].T
     free = rng.standard_normal((X.shape[1], min(n_null, X.shape[1] - range_.shape[1])))
     null = np.linalg.qr(free - range_ @ (range_.T @ free))[0]
-    means = np.array([np.sqrt(np.mean(y == c)) * (X[y == c].mean(axis=0) - mean) for c in np.unique(y)])
+    means = np.array(
+        [np.sqrt(np.mean(y == c)) * (X[y == c].mean(axis=0) - mean) for c in np.unique(y)]
+    )
     between = np.concatenate([range_.T @ means.T, np.zeros((null.shape[1], len(means)))])
     total = np.concatenate([singular[kept] ** 2 / len(X), np.zeros(null.shape[1])])
     return Task(mean, np.concatenate([range_, null], axis=1), between, total)
@@ -57,15 +59,23 @@ def _orthonormal(rows: int, columns: int, rng: np.random.Generator) -> np.ndarra
 def _top(matrix: np.ndarray, n: int) -> np.ndarray:
     """Eigenvectors of the n largest eigenvalues, the largest first."""
     size = len(matrix)
-    return scipy.linalg.eigh(matrix, subset_by_index=(size - n, size - 1), check_finite=False)[1][:, ::-1]
+    return scipy.linalg.eigh(matrix, subset_by_index=(size - n, size - 1), check_finite=False)[1][
+        :, ::-1
+    ]
 
 
 def _ratio(tasks: Sequence[Task], maps: Sequence[np.ndarray], common: np.ndarray) -> float:
     bases = [W @ common for W in maps]
-    between = sum(float(((task.between.T @ V) ** 2).sum()) for task, V in zip(tasks, bases, strict=True))
-    total = sum(float(task.total @ (V**2).sum(axis=1)) for task, V in zip(tasks, bases, strict=True))
+    between = sum(
+        float(((task.between.T @ V) ** 2).sum()) for task, V in zip(tasks, bases, strict=True)
+    )
+    total = sum(
+        float(task.total @ (V**2).sum(axis=1)) for task, V in zip(tasks, bases, strict=True)
+    )
     # 0/0 where every direction lies outside the range of all tasks.
-    return between / total if total > TINY * sum(task.total.sum() for task in tasks) else float("nan")
+    return (
+        between / total if total > TINY * sum(task.total.sum() for task in tasks) else float("nan")
+    )
 
 
 def iterate(
@@ -84,7 +94,9 @@ def iterate(
         turn = np.concatenate([common, rotation], axis=1).T
         maps = [_top(task.difference(ratio), width) @ turn for task in tasks]
         # Steps 2.3 and 2.4: W becomes the leading eigenvectors of W W' S_t W W'.
-        maps = [W @ _top((W.T * task.total) @ W, width) for task, W in zip(tasks, maps, strict=True)]
+        maps = [
+            W @ _top((W.T * task.total) @ W, width) for task, W in zip(tasks, maps, strict=True)
+        ]
         ratio = _ratio(tasks, maps, common)
         if np.isnan(ratio):
             return
@@ -99,7 +111,9 @@ def iterate(
         last = ratio
 
 
-def error(U: np.ndarray, train: tuple[np.ndarray, np.ndarray], test: tuple[np.ndarray, np.ndarray]) -> float:
+def error(
+    U: np.ndarray, train: tuple[np.ndarray, np.ndarray], test: tuple[np.ndarray, np.ndarray]
+) -> float:
     """Error of the nearest neighbour in a projection."""
     nearest = pairwise_distances_argmin(test[0] @ U, train[0] @ U)
     return float(np.mean(train[1][nearest] != test[1]))

@@ -15,4 +15,6 @@ class PrintedSMR(SMR):
 
 def printed_smr(shape: tuple[int, int], alpha: float, rank: int) -> PrintedSMR:
     """Return SMR with the settings of the paper: absolute alpha, V = [I; 0], D = 1, 30 iterations or change < 1e-6."""
-    return PrintedSMR(shape, alpha, rank, alpha_scale="absolute", init="identity", max_iter=30, tol=1e-6)
+    return PrintedSMR(
+        shape, alpha, rank, alpha_scale="absolute", init="identity", max_iter=30, tol=1e-6
+    )

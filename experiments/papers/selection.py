@@ -19,7 +19,13 @@ METHOD = "SMR as printed"
 #: Data whose labels are permuted.
 CONTROL = "permuted labels"
 RIVALS = ("IG", "ReliefF", "Fisher", "RFS", "GLSPFS", "DFS")
-COLOURS = {METHOD: "#d95f02", "RFS": "#1b9e77", "GLSPFS": "#7570b3", "DFS": "#e7298a", "Fisher": "#66a61e"}
+COLOURS = {
+    METHOD: "#d95f02",
+    "RFS": "#1b9e77",
+    "GLSPFS": "#7570b3",
+    "DFS": "#e7298a",
+    "Fisher": "#66a61e",
+}
 COLOURS |= {"all features": "#222222"}
 MARKERS = {METHOD: "o", "RFS": "s", "GLSPFS": "^", "DFS": "v", "Fisher": "D", "all features": "x"}
 
@@ -45,7 +51,9 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
     """A line a method: what careless tuning gives, what a user gets, and the difference to SMR as printed."""
     chosen = rows[rows["at"] == "chosen"].set_index("method")
     mean = rows[rows["at"] == "mean"].set_index("method").reindex(chosen.index)
-    metrics = [name for name in ("mean_average_precision",) if name in rows and chosen[name].notna().any()]
+    metrics = [
+        name for name in ("mean_average_precision",) if name in rows and chosen[name].notna().any()
+    ]
     lines = []
     for method, row in chosen.iterrows():
         lines.append({
@@ -99,7 +107,22 @@ def curves(ax: Any, rows: pd.DataFrame) -> None:
                 ax.axhline(single.iloc[0], color=colour, linewidth=0.8, linestyle=":", label=method)
             continue
         at = own["at"].astype(int)
-        ax.plot(at, own["honest"], marker=MARKERS[method], markersize=3, color=colour, linewidth=1, label=method)
+        ax.plot(
+            at,
+            own["honest"],
+            marker=MARKERS[method],
+            markersize=3,
+            color=colour,
+            linewidth=1,
+            label=method,
+        )
         if method == METHOD:
-            ax.plot(at, own["optimistic"], "--", color=colour, linewidth=1, label=f"{method}, optimistic")
+            ax.plot(
+                at,
+                own["optimistic"],
+                "--",
+                color=colour,
+                linewidth=1,
+                label=f"{method}, optimistic",
+            )
     ax.set(xlabel="number of features s", ylabel="accuracy (axis not from 0)")

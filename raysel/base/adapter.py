@@ -27,7 +27,9 @@ def wrapped_has(method: str) -> Callable[[Any], bool]:
     """Return a condition of `available_if`: the wrapped estimator has a method."""
 
     def has(adapter: Any) -> bool:
-        getattr(getattr(adapter, "estimator_", adapter.estimator), method)  # AttributeError names the missing method
+        getattr(
+            getattr(adapter, "estimator_", adapter.estimator), method
+        )  # AttributeError names the missing method
         return True
 
     return has
@@ -46,7 +48,9 @@ class ScikitLearnMethod(OneShotEstimator):
     """
 
     # Upper bound for all wrapped classes; the registry and the study check the actual class.
-    capabilities: ClassVar[Capabilities] = Capabilities(ranks=None, predicts=True, targets=frozenset(TARGETS))
+    capabilities: ClassVar[Capabilities] = Capabilities(
+        ranks=None, predicts=True, targets=frozenset(TARGETS)
+    )
 
     cells: Cells | None = None  # models of earlier versions lack it
     estimator_: Any
@@ -90,10 +94,14 @@ class ScikitLearnMethod(OneShotEstimator):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             fitted.fit(self.restored(X), y)
-        self._ended = not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+        self._ended = not any(
+            issubclass(warning.category, ConvergenceWarning) for warning in caught
+        )
         for warning in caught:
             if not issubclass(warning.category, ConvergenceWarning):  # reported by converged_
-                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+                warnings.warn_explicit(
+                    warning.message, warning.category, warning.filename, warning.lineno
+                )
         self.estimator_ = fitted
         self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
         if hasattr(fitted, "classes_"):
@@ -173,9 +181,15 @@ class ScikitLearnMethod(OneShotEstimator):
         tags = super().__sklearn_tags__()
         if hasattr(self.estimator, "__sklearn_tags__"):
             wrapped = get_tags(self.estimator)
-            tags.estimator_type, tags.classifier_tags = wrapped.estimator_type, wrapped.classifier_tags
+            tags.estimator_type, tags.classifier_tags = (
+                wrapped.estimator_type,
+                wrapped.classifier_tags,
+            )
             tags.regressor_tags = wrapped.regressor_tags
-            tags.transformer_tags, tags.non_deterministic = wrapped.transformer_tags, wrapped.non_deterministic
+            tags.transformer_tags, tags.non_deterministic = (
+                wrapped.transformer_tags,
+                wrapped.non_deterministic,
+            )
             tags.target_tags.multi_output = wrapped.target_tags.multi_output
             tags.input_tags.positive_only = wrapped.input_tags.positive_only
         return tags
@@ -190,12 +204,16 @@ def feature_scores(fitted: Any, constant: BoolArray) -> FloatArray | None:
         if values is None:
             continue
         try:
-            values = np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)
+            values = np.asarray(
+                values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64
+            )
         except (TypeError, ValueError):
             continue  # e.g. scores_ of LogisticRegressionCV, a dict of the scores of its folds
         if values.ndim == 0 or values.shape[-1] != len(constant):
             continue
-        scores = np.linalg.norm(values.reshape(-1, len(constant)), axis=0) if name == "coef_" else values
+        scores = (
+            np.linalg.norm(values.reshape(-1, len(constant)), axis=0) if name == "coef_" else values
+        )
         if scores.ndim == 1:
             scores = np.where(constant | np.isnan(scores), 0.0, scores)
             finite = scores[np.isfinite(scores)]

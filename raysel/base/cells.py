@@ -53,7 +53,9 @@ class Cells:
     def restored(self, X: FloatArray) -> Any:
         """Return samples as the array or frame that they were."""
         columns = [
-            X[:, number].astype(self._dtype(number)) if cells is None else cells[X[:, number].astype(np.int64)]
+            X[:, number].astype(self._dtype(number))
+            if cells is None
+            else cells[X[:, number].astype(np.int64)]
             for number, cells in enumerate(self.distinct)
         ]
         if not hasattr(self.empty, "iloc"):
@@ -63,7 +65,10 @@ class Cells:
             return made
         import pandas as pd  # noqa: PLC0415 - takes half a second to import
 
-        typed = {number: pd.Series(column, dtype=self._dtype(number)) for number, column in enumerate(columns)}
+        typed = {
+            number: pd.Series(column, dtype=self._dtype(number))
+            for number, column in enumerate(columns)
+        }
         return pd.DataFrame(typed).set_axis(self.empty.columns, axis=1)
 
     def _dtype(self, number: int) -> Any:
@@ -75,7 +80,11 @@ class Cells:
 
 def _is_finite(column: Any) -> bool:
     """Return whether a column is of NumPy's numbers, all finite."""
-    return isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf" and bool(np.isfinite(column).all())
+    return (
+        isinstance(column.dtype, np.dtype)
+        and column.dtype.kind in "biuf"
+        and bool(np.isfinite(column).all())
+    )
 
 
 def _is_text(dtype: Any) -> bool:
@@ -86,7 +95,9 @@ def _is_text(dtype: Any) -> bool:
 def _numbered(column: Any) -> tuple[IntArray, IntArray]:
     """Return the row of the first of each distinct cell, in their order, and the number of each row's cell."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind == "f":
-        _, first, numbers = np.unique(np.asarray(column), return_index=True, return_inverse=True, equal_nan=True)
+        _, first, numbers = np.unique(
+            np.asarray(column), return_index=True, return_inverse=True, equal_nan=True
+        )
         return first, numbers
     keys = [_key(cell) for cell in column.tolist()]
     first_of: dict[Any, int] = {}
@@ -107,7 +118,9 @@ def _key(cell: Any) -> tuple[Any, ...]:
 def _is_empty(cell: Any) -> bool:
     """Return whether a cell is None, NaN, or pandas' NA or NaT."""
     return (
-        cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and math.isnan(cell))
+        cell is None
+        or type(cell).__name__ in ("NAType", "NaTType")
+        or (isinstance(cell, float) and math.isnan(cell))
     )
 
 
@@ -132,7 +145,9 @@ def own_cells(estimator: Any, X: Any) -> tuple[Cells | None, Any]:
     first = _first_step(estimator)
     if hasattr(rows, "iloc"):
         columns = [rows.iloc[:, number] for number in range(rows.shape[1])]
-        as_it_is = isinstance(first, ColumnTransformer) or any(_is_text(column.dtype) for column in columns)
+        as_it_is = isinstance(first, ColumnTransformer) or any(
+            _is_text(column.dtype) for column in columns
+        )
         empty = [bool(column.isna().any()) for column in columns]
     elif rows.dtype.kind == "f":
         as_it_is, empty = False, np.isnan(rows).any(axis=0).tolist()
@@ -161,7 +176,9 @@ def allows_nan(estimator: Any) -> bool:
     """Return whether an estimator takes NaN, as its tags say, or those of a Pipeline's first step."""
     first = _first_step(estimator)
     # These say nothing of their parts, each of which gets some columns and refuses what it does not take.
-    return isinstance(first, ColumnTransformer | FeatureUnion) or bool(get_tags(first).input_tags.allow_nan)
+    return isinstance(first, ColumnTransformer | FeatureUnion) or bool(
+        get_tags(first).input_tags.allow_nan
+    )
 
 
 def _first_step(estimator: Any) -> Any:

@@ -123,7 +123,10 @@ class TensorShaped(Estimator):
     """
 
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"shape", "mask"})
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"shape": [tuple, list, None], "mask": [np.ndarray, None]}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "shape": [tuple, list, None],
+        "mask": [np.ndarray, None],
+    }
 
     # Set by the constructors of the subclasses.
     shape: tuple[int, ...] | None
@@ -153,7 +156,9 @@ class TensorShaped(Estimator):
         if "mask" in (given := layout.parameters()):
             return cls(mask=given["mask"], **params)
         if not layout.grid:
-            raise ConfigError(f"{cls.__name__} takes arrays or vectors, not {layout}: set dataset.shape.")
+            raise ConfigError(
+                f"{cls.__name__} takes arrays or vectors, not {layout}: set dataset.shape."
+            )
         return cls(shape=(*layout.grid, 1) if len(layout.grid) == 1 else layout.grid, **params)
 
     def check(self, n_features: int) -> None:
@@ -174,7 +179,9 @@ class TensorShaped(Estimator):
             self._check_mask(n_features)
             return
         shape = () if self.shape is None else tuple(self.shape)
-        if self.shape is not None and (not shape or any(not isinstance(m, Integral) or m < 1 for m in shape)):
+        if self.shape is not None and (
+            not shape or any(not isinstance(m, Integral) or m < 1 for m in shape)
+        ):
             raise ConfigError(f"shape={self.shape} is not a list of sides, e.g. (32, 32).")
         if self.shape is not None and math.prod(shape) != n_features:
             raise ConfigError(
@@ -187,16 +194,23 @@ class TensorShaped(Estimator):
         if self.shape is not None:
             raise ConfigError("give shape or mask, not both: the shape is that of the mask.")
         if mask.dtype != bool:
-            raise ConfigError(f"mask is an array of {mask.dtype}: give an array of bool, True for the columns of X.")
+            raise ConfigError(
+                f"mask is an array of {mask.dtype}: give an array of bool, True for the columns of X."
+            )
         if (n_cells := int(mask.sum())) != n_features:
-            raise ConfigError(f"mask has {n_cells} cells that are True, but there are {n_features} features.")
+            raise ConfigError(
+                f"mask has {n_cells} cells that are True, but there are {n_features} features."
+            )
 
     def _inside(self) -> BoolArray | None:
         """The mask without slices of which no cell is a feature and without sides of 1; None if all cells are."""
         if self.mask is None:
             return None
         mask = np.asarray(self.mask)
-        used = [mask.any(axis=tuple(a for a in range(mask.ndim) if a != axis)) for axis in range(mask.ndim)]
+        used = [
+            mask.any(axis=tuple(a for a in range(mask.ndim) if a != axis))
+            for axis in range(mask.ndim)
+        ]
         box: BoolArray = mask[np.ix_(*used)]
         if box.size > _MOST_CELLS * box.sum():
             warnings.warn(
@@ -219,7 +233,9 @@ class TensorShaped(Estimator):
 class TensorSelector(TensorShaped, LinearSelector):
     """Base class of linear classifiers of samples that are arrays, which rank their cells."""
 
-    capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, layouts=frozenset({TENSOR, VOLUME}))
+    capabilities: ClassVar[Capabilities] = replace(
+        LinearSelector.capabilities, layouts=frozenset({TENSOR, VOLUME})
+    )
 
 
 @dataclass(frozen=True)
@@ -259,7 +275,9 @@ def _positive_labels(y: LabelArray) -> LabelArray:
     """Mask of the entries 1 of an indicator of 0/1 or -1/1."""
     if type_of_target(y) != "multilabel-indicator" or not set(np.unique(y)) <= {-1, 0, 1}:
         values = ", ".join(map(repr, np.unique(y)[:5].tolist()))
-        raise DataError(f"y of shape {y.shape} holds {values}: give labels, or an indicator of 0/1 or -1/1.")
+        raise DataError(
+            f"y of shape {y.shape} holds {values}: give labels, or an indicator of 0/1 or -1/1."
+        )
     return y > 0
 
 
@@ -289,7 +307,11 @@ class OneAgainstRestClassifier(ClassifierMixin, Estimator):
 
     def _keep_target(self, target: SignedTarget) -> None:
         """Set the fitted attributes that the labels alone determine."""
-        self.classes_, self.multilabel_, self.class_count_ = target.classes, target.multilabel, target.counts
+        self.classes_, self.multilabel_, self.class_count_ = (
+            target.classes,
+            target.multilabel,
+            target.counts,
+        )
 
     def _validate_data(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, LabelArray]:
         shape = np.asarray(y).shape
@@ -356,6 +378,8 @@ class OneAgainstRestClassifier(ClassifierMixin, Estimator):
 class OneAgainstRest(OneAgainstRestClassifier, LinearSelector):
     """Base class of linear classifiers of one class against the rest, which rank the features by their coefficients."""
 
-    capabilities: ClassVar[Capabilities] = replace(LinearSelector.capabilities, targets=frozenset({CLASSES, LABELS}))
+    capabilities: ClassVar[Capabilities] = replace(
+        LinearSelector.capabilities, targets=frozenset({CLASSES, LABELS})
+    )
 
     decision_function = LinearSelector.decision_function

@@ -152,7 +152,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         declared = [vars(base).get("_parameter_constraints", {}) for base in reversed(cls.__mro__)]
-        cls._parameter_constraints = {key: value for constraints in declared for key, value in constraints.items()}
+        cls._parameter_constraints = {
+            key: value for constraints in declared for key, value in constraints.items()
+        }
 
     @classmethod
     def from_layout(cls, layout: Layout, **params: Any) -> Self:
@@ -171,7 +173,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             The unfitted estimator.
         """
         given = layout.parameters()
-        return cls(**{name: given[name] for name in cls.layout_parameters if name in given}, **params)
+        return cls(
+            **{name: given[name] for name in cls.layout_parameters if name in given}, **params
+        )
 
     @property
     @abstractmethod
@@ -197,7 +201,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             raise ConfigError(str(error)) from error
         n_selected = getattr(self, "n_features_to_select", None)
         if n_selected is not None and n_selected > n_features:
-            raise ConfigError(f"n_features_to_select={n_selected} exceeds the {n_features} features of the data.")
+            raise ConfigError(
+                f"n_features_to_select={n_selected} exceeds the {n_features} features of the data."
+            )
 
     def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
         """Check that the parameters are valid for a training set with these labels.
@@ -417,7 +423,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             )
             if stop or self.converged_ or self.n_iter_ >= self.max_steps:
                 break
-        context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=self._fitted_attributes)
+        context.call_on_fit_task_end(
+            estimator=self, X=X, y=y, reconstruction_attributes=self._fitted_attributes
+        )
         if not self.converged_ and not stop:
             warnings.warn(self._not_converged(), ConvergenceWarning, stacklevel=2)
         return self
@@ -438,7 +446,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """
 
     @classmethod
-    def fit_path(cls, models: Sequence[Self], X: FloatArray, prepared: Any) -> Iterator[tuple[int, str]]:
+    def fit_path(
+        cls, models: Sequence[Self], X: FloatArray, prepared: Any
+    ) -> Iterator[tuple[int, str]]:
         """Fit many configurations on one training set, using the solution of one for the next.
 
         Methods that implement it declare ``capabilities.path``.

@@ -25,7 +25,9 @@ from raysel.data.task_blocks import Samples, TaskBlocks, as_task_blocks
 from raysel.numerics.classification import distance_differences
 
 
-class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, Estimator):
+class FittedProjection(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, Estimator
+):
     """Base class of projections: transformation, 1-nearest-neighbour prediction and feature selection.
 
     Attributes
@@ -83,12 +85,17 @@ class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         embeddings: Sequence[FloatArray],
     ) -> None:
         """Set the fitted attributes from each task's U_i and the discriminant values of its columns."""
-        signs = [np.where(U[np.abs(U).argmax(axis=0), np.arange(U.shape[1])] < 0, -1.0, 1.0) for U in projections]
+        signs = [
+            np.where(U[np.abs(U).argmax(axis=0), np.arange(U.shape[1])] < 0, -1.0, 1.0)
+            for U in projections
+        ]
         labelled = [task.codes >= 0 for task in samples]
         self.task_names_ = [task.name for task in samples]
         self.means_ = list(means)
         self.projections_ = [U * sign for U, sign in zip(projections, signs, strict=True)]
-        self.embeddings_ = [(Z * sign)[mask] for Z, sign, mask in zip(embeddings, signs, labelled, strict=True)]
+        self.embeddings_ = [
+            (Z * sign)[mask] for Z, sign, mask in zip(embeddings, signs, labelled, strict=True)
+        ]
         self.embedded_labels_ = [task.y[mask] for task, mask in zip(samples, labelled, strict=True)]
         self.task_scores_ = [
             np.linalg.norm(U * (value / np.linalg.norm(U, axis=0)), axis=1)
@@ -121,7 +128,9 @@ class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         """
         check_is_fitted(self)
         if not isinstance(task, Integral) or not 0 <= task < len(self.projections_):
-            known = ", ".join(f"{i} for {task_label(name)}" for i, name in enumerate(self.task_names_))
+            known = ", ".join(
+                f"{i} for {task_label(name)}" for i, name in enumerate(self.task_names_)
+            )
             raise ConfigError(f"task={task!r} is not one of the fitted tasks: give {known}.")
         features = check_array(X, dtype=np.float64)
         U = self.projections_[task]
@@ -159,7 +168,9 @@ class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         nearest[:, present] = np.minimum.reduceat(distances, starts, axis=1)
         return nearest
 
-    def _parts(self, X: ArrayLike | TaskBlocks) -> tuple[int, list[tuple[int, IntArray, FloatArray]]]:
+    def _parts(
+        self, X: ArrayLike | TaskBlocks
+    ) -> tuple[int, list[tuple[int, IntArray, FloatArray]]]:
         """Validate X; return the number of samples and (task, rows, samples) of each task with samples."""
         check_is_fitted(self)
         widths = [len(U) for U in self.projections_]
@@ -167,7 +178,9 @@ class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
             features: Samples = validate_data(self, X, reset=False, skip_check_array=True)
         else:
             finite = "allow-nan" if len(widths) > 1 else True
-            features = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=finite)
+            features = validate_data(
+                self, X, dtype=np.float64, reset=False, ensure_all_finite=finite
+            )
         if len(widths) == 1:
             if isinstance(features, TaskBlocks):
                 raise DataError(
@@ -176,7 +189,9 @@ class FittedProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
             return len(features), [(0, np.arange(len(features)), np.asarray(features))]
         layout = Tasks(dict(zip(self.task_names_, widths, strict=True)))
         parts = enumerate(as_task_blocks(features, layout).parts())
-        return len(features), [(task, rows, samples) for task, (rows, _, samples) in parts if len(rows)]
+        return len(features), [
+            (task, rows, samples) for task, (rows, _, samples) in parts if len(rows)
+        ]
 
     def transform(self, X: ArrayLike | TaskBlocks) -> FloatArray:
         """Project each sample by the projection of its task.

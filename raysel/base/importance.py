@@ -140,7 +140,9 @@ class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
                 model,
                 _safe_indexing(samples, test),
                 labels[test],
-                scoring=lambda fitted, values, true: measure(true, measure.output(fitted, values, true), classes),
+                scoring=lambda fitted, values, true: measure(
+                    true, measure.output(fitted, values, true), classes
+                ),
                 n_repeats=self.n_repeats,
                 random_state=self.random_state,
             )
@@ -162,7 +164,9 @@ class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
             several = counts > 1 if counts.max() > 1 else counts > 0
             rows, n_folds = np.flatnonzero(np.isin(y, classes[several])), counts[several].min()
         n_folds = max(2, min(self.n_folds, n_folds))
-        folds = splitter(n_folds, shuffle=True, random_state=self.random_state).split(rows[:, None], y[rows])
+        folds = splitter(n_folds, shuffle=True, random_state=self.random_state).split(
+            rows[:, None], y[rows]
+        )
         for train, test in folds:
             yield rows[train], rows[test]
 
@@ -208,6 +212,8 @@ class PermutationImportance(MetaEstimatorMixin, BaseEstimator):
         wrapped = get_tags(self.estimator)
         tags.estimator_type, tags.target_tags = wrapped.estimator_type, wrapped.target_tags
         tags.classifier_tags, tags.regressor_tags = wrapped.classifier_tags, wrapped.regressor_tags
-        tags.input_tags = replace(wrapped.input_tags, sparse=False, allow_nan=allows_nan(self.estimator))
+        tags.input_tags = replace(
+            wrapped.input_tags, sparse=False, allow_nan=allows_nan(self.estimator)
+        )
         tags.non_deterministic = wrapped.non_deterministic
         return tags

@@ -29,20 +29,36 @@ _DIRECT = (BaseForest, BaseGradientBoosting, IsolationForest)
 
 
 _KERNELS = ("linear", "poly", "rbf", "sigmoid")
-_METRICS = ("euclidean", "sqeuclidean", "manhattan", "cityblock", "l1", "l2", "chebyshev", "cosine", "minkowski")
+_METRICS = (
+    "euclidean",
+    "sqeuclidean",
+    "manhattan",
+    "cityblock",
+    "l1",
+    "l2",
+    "chebyshev",
+    "cosine",
+    "minkowski",
+)
 
 
 def check_model(model: Any, what: str) -> None:
     """Raise a DataError if compiled code could leave the arrays of a model."""
     for part in parts_within(model):
         if isinstance(part, np.ndarray):
-            plain = part.dtype.kind in "biufU" or all(isinstance(item, str | Real | None) for item in part.ravel())
+            plain = part.dtype.kind in "biufU" or all(
+                isinstance(item, str | Real | None) for item in part.ravel()
+            )
             if type(part) is not np.ndarray or not plain:
-                raise DataError(f"{what} holds an array of {part.dtype}: only numbers and texts are read.")
+                raise DataError(
+                    f"{what} holds an array of {part.dtype}: only numbers and texts are read."
+                )
         elif isinstance(part, np.random.RandomState):
             state: Any = part.get_state(legacy=False)
             if not 0 <= state["state"]["pos"] <= len(state["state"]["key"]):
-                raise DataError(f"{what} holds an invalid state of a random number generator; export the model again.")
+                raise DataError(
+                    f"{what} holds an invalid state of a random number generator; export the model again."
+                )
         elif isinstance(part, BaseEstimator):
             _check_estimator(part, what)
     check_trees(model, what)
@@ -52,7 +68,9 @@ def _check_estimator(estimator: BaseEstimator, what: str) -> None:
     cls, state = type(estimator), vars(estimator)
     for name in state.keys() - estimator.get_params(deep=False).keys():
         if callable(getattr(cls, name, None)) or isinstance(getattr(cls, name, None), property):
-            raise DataError(f"{what}: `{name}` of {cls.__name__} hides a method: the file is damaged or forged.")
+            raise DataError(
+                f"{what}: `{name}` of {cls.__name__} hides a method: the file is damaged or forged."
+            )
     holds = {SVC: _machine, NuSVC: _machine, KNeighborsClassifier: _neighbours}.get(cls)
     if holds is not None and "classes_" in state and not holds(state):
         raise DataError(
@@ -63,7 +81,11 @@ def _check_estimator(estimator: BaseEstimator, what: str) -> None:
 
 def _machine(state: dict[str, Any]) -> bool:
     """Return whether the arrays of a support vector machine have the shapes that its numbers of vectors say."""
-    counts, n, n_features = state["_n_support"], len(state["support_vectors_"]), state["n_features_in_"]
+    counts, n, n_features = (
+        state["_n_support"],
+        len(state["support_vectors_"]),
+        state["n_features_in_"],
+    )
     n_classes = len(counts)
     n_pairs = n_classes * (n_classes - 1) // 2
     shapes = {
@@ -92,7 +114,10 @@ def _neighbours(state: dict[str, Any]) -> bool:
         state["_fit_method"] == "brute"
         and state["_tree"] is None
         and state["effective_metric_"] in _METRICS
-        and all(key == "p" and isinstance(p, Real) for key, p in state["effective_metric_params_"].items())
+        and all(
+            key == "p" and isinstance(p, Real)
+            for key, p in state["effective_metric_params_"].items()
+        )
         and state["n_samples_fit_"] == len(state["_fit_X"]) == len(codes)
         and state["outputs_2d_"] is isinstance(classes, list)
         and codes.dtype.kind == "i"
@@ -113,7 +138,9 @@ def check_trees(model: Any, what: str) -> None:
     owned = {id(vars(owner).get("tree_")) for owner in owners}
     trees = [value for value in values if isinstance(value, Tree)]
     if not all(_is_valid(tree) for tree in trees):
-        raise DataError(f"{what} holds a decision tree with invalid nodes: it is damaged; export the model again.")
+        raise DataError(
+            f"{what} holds a decision tree with invalid nodes: it is damaged; export the model again."
+        )
     fitted = [owner for owner in owners if "tree_" in vars(owner)]
     ensembles = [value for value in values if isinstance(value, _DIRECT)]
     if not (
@@ -132,7 +159,9 @@ def _is_valid(tree: Tree) -> bool:
     left, right, feature = tree.children_left, tree.children_right, tree.feature
     leaf = left == -1
     node = np.arange(tree.node_count)
-    valid_children = (left > node) & (right > node) & (left < tree.node_count) & (right < tree.node_count)
+    valid_children = (
+        (left > node) & (right > node) & (left < tree.node_count) & (right < tree.node_count)
+    )
     valid_feature = (feature >= 0) & (feature < tree.n_features)
     if not np.where(leaf, True, valid_children & valid_feature).all():
         return False
@@ -147,19 +176,27 @@ def _fits(owner: BaseDecisionTree, tree: Any) -> bool:
     n_features, n_outputs = _integer(owner, "n_features_in_"), _integer(owner, "n_outputs_")
     if not isinstance(tree, Tree) or (tree.n_features, tree.n_outputs) != (n_features, n_outputs):
         return False
-    n_classes = np.atleast_1d(vars(owner).get("n_classes_", 0)) if is_classifier(owner) else np.ones(n_outputs)
+    n_classes = (
+        np.atleast_1d(vars(owner).get("n_classes_", 0))
+        if is_classifier(owner)
+        else np.ones(n_outputs)
+    )
     return np.array_equal(tree.n_classes, n_classes)
 
 
 def _agrees(ensemble: Any) -> bool:
     """Return whether all trees of an ensemble have its number of features."""
     owners = [
-        value for value in parts_within(ensemble) if isinstance(value, BaseDecisionTree) and "tree_" in vars(value)
+        value
+        for value in parts_within(ensemble)
+        if isinstance(value, BaseDecisionTree) and "tree_" in vars(value)
     ]
     n_features = _integer(ensemble, "n_features_in_")
     if any(_integer(owner, "n_features_in_") != n_features for owner in owners):
         return False
-    if owners and isinstance(ensemble, BaseGradientBoosting):  # writes one column for each tree of an iteration
+    if owners and isinstance(
+        ensemble, BaseGradientBoosting
+    ):  # writes one column for each tree of an iteration
         width = _integer(ensemble, "n_trees_per_iteration_")
         return np.shape(ensemble.estimators_)[1:] == (width,)
     return True

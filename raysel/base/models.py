@@ -61,7 +61,9 @@ _CLASSES = {
     "svm._classes": "LinearSVC LinearSVR NuSVC NuSVR SVC SVR",
     "tree._classes": "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor",
 }
-SKLEARN = frozenset(f"sklearn.{module}.{name}" for module, names in _CLASSES.items() for name in names.split())
+SKLEARN = frozenset(
+    f"sklearn.{module}.{name}" for module, names in _CLASSES.items() for name in names.split()
+)
 #: Functions of scikit-learn that a model file may name.
 FUNCTIONS = frozenset(
     {
@@ -81,7 +83,8 @@ _KINDS: dict[str, frozenset[str] | None] = {
     "JsonNode": None,
     "ListNode": frozenset({"builtins.list"}),
     "NdArrayNode": frozenset(
-        f"numpy.{name}" for name in ("ndarray", "bool", "bool_", "float32", "float64", "int32", "int64", "str_")
+        f"numpy.{name}"
+        for name in ("ndarray", "bool", "bool_", "float32", "float64", "int32", "int64", "str_")
     ),
     "RandomStateNode": frozenset({"numpy.random.mtrand.RandomState"}),
     "SetNode": frozenset({"builtins.set"}),
@@ -89,7 +92,14 @@ _KINDS: dict[str, frozenset[str] | None] = {
     "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
     "TupleNode": frozenset({"builtins.tuple"}),
     "TypeNode": frozenset(
-        {"builtins.bool", "builtins.float", "builtins.int", "builtins.str", "numpy.float64", "numpy.int64"}
+        {
+            "builtins.bool",
+            "builtins.float",
+            "builtins.int",
+            "builtins.str",
+            "numpy.float64",
+            "numpy.int64",
+        }
     ),
 }
 
@@ -106,7 +116,11 @@ def types_within(path: Path) -> set[str]:
     """Return the names of the classes and functions in a model file, of which nothing is imported."""
     with zipfile.ZipFile(path) as archive:
         schema = json.loads(archive.read(_SCHEMA))
-    return {f"{node.get('__module__')}.{node.get('__class__')}" for node in _mappings(schema) if "__loader__" in node}
+    return {
+        f"{node.get('__module__')}.{node.get('__class__')}"
+        for node in _mappings(schema)
+        if "__loader__" in node
+    }
 
 
 def foreign_nodes(content: bytes, classes: Collection[str]) -> set[str]:
@@ -145,7 +159,9 @@ def check_model_file(content: bytes, path: object) -> None:
                 with archive.open(info) as file:
                     check_array(file, info.file_size, path, f"the array {info.filename}")
             elif info.filename != _SCHEMA:
-                raise DataError(f"{path}: its member {info.filename} is no array, which no model file of raysel has.")
+                raise DataError(
+                    f"{path}: its member {info.filename} is no array, which no model file of raysel has."
+                )
         check_data_bytes(path, _OBJECTS * sizes.get(_SCHEMA, 0), "its schema")
         read = _bytes_read(json.loads(archive.read(_SCHEMA)), sizes)
         check_data_bytes(path, read, "its arrays, as often as its schema names them,")
@@ -170,7 +186,9 @@ def _bytes_read(schema: Any, sizes: Mapping[str, int]) -> int:
         if number is not None:
             parts[number] = 0
         n_parts, n_bytes = 1, 0
-        for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        for child in (
+            node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+        ):
             more_parts, more_bytes = visit(child, level + 1)
             n_parts, n_bytes = n_parts + more_parts, n_bytes + more_bytes
         if n_parts > _MOST_PARTS:
@@ -188,7 +206,9 @@ def with_present_names(content: bytes) -> bytes:
     modules = {name: module for module, _, name in present}
     with zipfile.ZipFile(io.BytesIO(content)) as file:
         schema = json.loads(file.read(_SCHEMA))
-        moved = [node for node in _mappings(schema) if _module(node, modules) != node.get("__module__")]
+        moved = [
+            node for node in _mappings(schema) if _module(node, modules) != node.get("__module__")
+        ]
         if not moved:
             return content
         members = {item.filename: file.read(item) for item in file.infolist()}
@@ -368,7 +388,9 @@ def _untrusted(content: bytes) -> list[str]:
     import skops.io  # noqa: PLC0415
 
     trusted = trusted_types()
-    return sorted(set(skops.io.get_untrusted_types(data=content)) - trusted | foreign_nodes(content, trusted))
+    return sorted(
+        set(skops.io.get_untrusted_types(data=content)) - trusted | foreign_nodes(content, trusted)
+    )
 
 
 def _check_types(content: bytes, what: str) -> None:

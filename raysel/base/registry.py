@@ -28,19 +28,27 @@ def summary(cls: type) -> str:
 
 def parameter_texts(cls: type) -> dict[str, tuple[str, str]]:
     """Type and description of each parameter, by its name."""
-    entries = re.findall(r"^(\w.*?) : (.*)\n((?:(?:[ ].*)?(?:\n|\Z))*)", _section(cls, "Parameters"), re.MULTILINE)
-    texts = {names: (kind, " ".join(text.replace("``", "").split())) for names, kind, text in entries}
+    entries = re.findall(
+        r"^(\w.*?) : (.*)\n((?:(?:[ ].*)?(?:\n|\Z))*)", _section(cls, "Parameters"), re.MULTILINE
+    )
+    texts = {
+        names: (kind, " ".join(text.replace("``", "").split())) for names, kind, text in entries
+    }
     return {name.strip(): text for names, text in texts.items() for name in names.split(",")}
 
 
 def papers(cls: type) -> str:
     """References of a docstring as one text, without their numbers."""
-    return " ".join(re.sub(r"^\.\. \[\d+\]", "", _section(cls, "References"), flags=re.MULTILINE).split())
+    return " ".join(
+        re.sub(r"^\.\. \[\d+\]", "", _section(cls, "References"), flags=re.MULTILINE).split()
+    )
 
 
 def _section(cls: type, title: str) -> str:
     match = re.search(
-        rf"^{title}\n-+\n(.*?)(?=\n\n\w[\w ]*\n---|\Z)", inspect.getdoc(cls) or "", re.MULTILINE | re.DOTALL
+        rf"^{title}\n-+\n(.*?)(?=\n\n\w[\w ]*\n---|\Z)",
+        inspect.getdoc(cls) or "",
+        re.MULTILINE | re.DOTALL,
     )
     return f"{match[1]}\n" if match else ""
 
@@ -121,14 +129,22 @@ def solver_class(name: str) -> type[Any]:
         raise ConfigError(f"solver.name: unknown solver {name!r}; {_hint(name, solver_names())}")
     if not isclass(cls):
         kind = type(cls).__name__
-        raise ConfigError(f"solver.name: {name} is a {kind}, not a class; give a classifier or a selector.")
+        raise ConfigError(
+            f"solver.name: {name} is a {kind}, not a class; give a classifier or a selector."
+        )
     if issubclass(cls, Estimator):
-        lacking = [key for key in dir(cls) if getattr(getattr(cls, key, None), "__isabstractmethod__", False)]
+        lacking = [
+            key
+            for key in dir(cls)
+            if getattr(getattr(cls, key, None), "__isabstractmethod__", False)
+        ]
         if lacking:
             raise ConfigError(
                 f"solver.name: {name} derives from raysel's Estimator and lacks {', '.join(lacking)}; implement them."
             )
-    missing = [method for method in ("fit", "get_params") if not callable(getattr(cls, method, None))]
+    missing = [
+        method for method in ("fit", "get_params") if not callable(getattr(cls, method, None))
+    ]
     if missing:
         raise ConfigError(
             f"solver.name: {name} has no {' and no '.join(missing)}; give a classifier, regressor or selector in "
@@ -147,7 +163,11 @@ def imports_code(name: str) -> bool:
 
     Such a name is imported only if the user gives it, not if it is read from a study's directory.
     """
-    return "." in name and not name.startswith(("raysel.", "sklearn.")) and name not in plugin_names(GROUP)
+    return (
+        "." in name
+        and not name.startswith(("raysel.", "sklearn."))
+        and name not in plugin_names(GROUP)
+    )
 
 
 def solver_capabilities(name: str) -> Capabilities:
@@ -187,7 +207,9 @@ def build_solver(
     try:
         made = cls(**params, **seed)
     except Exception as error:  # a third-party constructor may raise any exception
-        raise ConfigError(f"solver: {name} cannot be constructed with these parameters: {error}") from error
+        raise ConfigError(
+            f"solver: {name} cannot be constructed with these parameters: {error}"
+        ) from error
     if importance:
         from raysel.base.importance import PermutationImportance  # noqa: PLC0415 - loads scikit-learn's ensembles
 
@@ -200,7 +222,9 @@ def warn_of_name_clash(name: str) -> None:
     warn_of_clash(GROUP, name, OWN)
 
 
-def _check_parameters(name: str, cls: type, params: Mapping[str, Any], supplied: Collection[str]) -> None:
+def _check_parameters(
+    name: str, cls: type, params: Mapping[str, Any], supplied: Collection[str]
+) -> None:
     """Check that all parameters exist and may be set, and that no required one is missing."""
     known = {key: p for key, p in signature(cls).parameters.items() if key != "random_state"}
     for key in params:
@@ -214,7 +238,9 @@ def _check_parameters(name: str, cls: type, params: Mapping[str, Any], supplied:
             settable = [p for p in known if p not in supplied]
             raise ConfigError(f"solver: {name} has no parameter `{key}`; {_hint(key, settable)}")
     variadic = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-    required = [key for key, p in known.items() if p.default is Parameter.empty and p.kind not in variadic]
+    required = [
+        key for key, p in known.items() if p.default is Parameter.empty and p.kind not in variadic
+    ]
     if missing := [key for key in required if key not in params and key not in supplied]:
         raise ConfigError(
             f"solver: {name} requires the parameter `{missing[0]}`; set solver.params.{missing[0]}. If its value is "

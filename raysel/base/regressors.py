@@ -68,7 +68,9 @@ class LinearRegressor(RegressorMixin, Selector):
     def _keep_linear(self, coef: FloatArray, intercept: FloatArray, scale: QuantityScale) -> None:
         """Set ``coef_`` and ``intercept_`` from the coefficients of the standardised quantities, one row for each."""
         shape = scale.shape
-        self.coef_ = np.ascontiguousarray((coef * scale.deviation[:, None]).reshape(*shape, coef.shape[1]))
+        self.coef_ = np.ascontiguousarray(
+            (coef * scale.deviation[:, None]).reshape(*shape, coef.shape[1])
+        )
         values = (intercept * scale.deviation + scale.mean).reshape(shape)
         self.intercept_ = values if shape else values[()]
 
@@ -81,4 +83,6 @@ class LinearRegressor(RegressorMixin, Selector):
 class TensorRegressor(TensorShaped, LinearRegressor):
     """Base class of linear regressions of samples that are arrays, with the parameter ``shape`` of `TensorShaped`."""
 
-    capabilities: ClassVar[Capabilities] = replace(LinearRegressor.capabilities, layouts=frozenset({TENSOR, VOLUME}))
+    capabilities: ClassVar[Capabilities] = replace(
+        LinearRegressor.capabilities, layouts=frozenset({TENSOR, VOLUME})
+    )

@@ -24,7 +24,14 @@ from raysel.base.task_samples import (
     task_samples,
     warn_of_lost_directions,
 )
-from raysel.core.arrays import BoolArray, FloatArray, IntArray, Interval, LabelArray, validate_samples
+from raysel.core.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Interval,
+    LabelArray,
+    validate_samples,
+)
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Tasks
 from raysel.data.task_blocks import Samples, TaskBlocks
@@ -64,7 +71,9 @@ class TaskProjector(FittedProjection):
         """
         super().check(n_features)
         if self.tasks is None:
-            if isinstance(self.n_components, int | np.integer):  # fit_tasks checks a list when the tasks are known
+            if isinstance(
+                self.n_components, int | np.integer
+            ):  # fit_tasks checks a list when the tasks are known
                 self._check_components({"": n_features})
             return
         widths = Tasks(self.tasks).widths()
@@ -101,14 +110,18 @@ class TaskProjector(FittedProjection):
         limits = []
         for i, name in enumerate(self.tasks or [""]):
             n, c = int(np.count_nonzero(owners == i)), len(np.unique(y[owners == i]))
-            described = f"{task_label(name)}, of which a training set has {n} samples of {c} classes"
+            described = (
+                f"{task_label(name)}, of which a training set has {n} samples of {c} classes"
+            )
             limits.append((described, self._most_components(n - 1, c)))
         component_numbers(self.n_components, limits)
 
     def _check_components(self, widths: Mapping[str, int]) -> None:
         """Check ``n_components`` against the numbers of features; the rank of a task may be smaller."""
         if self.n_components is not None:
-            limits = [(f"{task_label(name)} of {width} features", width) for name, width in widths.items()]
+            limits = [
+                (f"{task_label(name)} of {width} features", width) for name, width in widths.items()
+            ]
             component_numbers(self.n_components, limits)
 
     def complexity_key(self) -> tuple[float, ...]:
@@ -143,7 +156,9 @@ class TaskProjector(FittedProjection):
     def _range(task: TaskSamples) -> ScatterRange:
         reduced = scatter_range(task.X, task.codes, len(task.classes))
         if reduced.rank == 0:
-            raise DataError(f"{task}: all features are constant; give at least one feature that varies.")
+            raise DataError(
+                f"{task}: all features are constant; give at least one feature that varies."
+            )
         warn_of_lost_directions(str(task), reduced.rank, reduced.varying)
         return reduced
 
@@ -211,7 +226,13 @@ class TaskProjector(FittedProjection):
         else:
             finite = True if self.tasks is None else "allow-nan"
             features, target = validate_samples(
-                self, X, y, dtype=np.float64, order="C", ensure_min_samples=2, ensure_all_finite=finite
+                self,
+                X,
+                y,
+                dtype=np.float64,
+                order="C",
+                ensure_min_samples=2,
+                ensure_all_finite=finite,
             )
         check_classification_targets(target)
         return features, target

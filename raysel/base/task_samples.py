@@ -44,7 +44,9 @@ def whole_numbers(name: str, given: Sequence[int] | None, n: int | None = None) 
     ):
         number = {None: "", 2: "two "}.get(n, f"{n} ")
         example = tuple(range((n or 2) + 2, 2, -1))
-        raise ConfigError(f"{name}={given!r} must be {number}positive whole numbers, e.g. {example}.")
+        raise ConfigError(
+            f"{name}={given!r} must be {number}positive whole numbers, e.g. {example}."
+        )
     return tuple(int(side) for side in sides)
 
 
@@ -82,7 +84,9 @@ class TaskSamples:
     @property
     def counts(self) -> IntArray:
         """Number of samples of each class, shape (c,)."""
-        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.classes)).astype(np.int64)
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.classes)).astype(
+            np.int64
+        )
 
     @property
     def one_hot(self) -> FloatArray:
@@ -101,7 +105,9 @@ def is_labelled(y: LabelArray, unlabelled: Any, names: Iterable[str] = ()) -> Bo
         return np.ones(len(y), dtype=bool)
     if y.dtype.kind not in "OU":
         return np.asarray(y != unlabelled, dtype=bool)
-    return ~np.isin(y.astype(np.str_), [str(unlabelled), *(f"{name}{SEPARATOR}{unlabelled}" for name in names)])
+    return ~np.isin(
+        y.astype(np.str_), [str(unlabelled), *(f"{name}{SEPARATOR}{unlabelled}" for name in names)]
+    )
 
 
 def task_samples(name: str, X: FloatArray, y: LabelArray, unlabelled: Any = None) -> TaskSamples:
@@ -137,11 +143,15 @@ def check_tasks(
 ) -> list[TaskSamples]:
     """Validate the argument of ``fit_tasks``."""
     if len(tasks) < 2:
-        raise ConfigError(f"fit_tasks got {len(tasks)} task(s) and needs at least two; use fit(X, y) for one task.")
+        raise ConfigError(
+            f"fit_tasks got {len(tasks)} task(s) and needs at least two; use fit(X, y) for one task."
+        )
     widths = Tasks(parameter).widths() if parameter is not None else {}
     names = list(widths) or [f"task{i}" for i in range(len(tasks))]
     if len(names) != len(tasks):
-        raise ConfigError(f"fit_tasks got {len(tasks)} tasks, but the parameter tasks names {len(names)}: {names}.")
+        raise ConfigError(
+            f"fit_tasks got {len(tasks)} tasks, but the parameter tasks names {len(names)}: {names}."
+        )
     samples = []
     for name, pair in zip(names, tasks, strict=True):
         if not isinstance(pair, tuple | list) or len(pair) != 2:

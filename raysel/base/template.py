@@ -41,14 +41,19 @@ class Template:
     def values(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters of a configuration with the objects that their texts stand for."""
         known = {name: self.objects.get(name, {}) for name in params}
-        return {name: known[name].get(value, value) if known[name] else value for name, value in params.items()}
+        return {
+            name: known[name].get(value, value) if known[name] else value
+            for name, value in params.items()
+        }
 
     def clone(self, params: Mapping[str, Any], random_state: int | None = None) -> Any:
         """Return a clone with these parameters; every ``random_state`` in it that is None becomes the given one."""
         made = clone(self.estimator)
         try:
             # Cloned, as `GridSearchCV` does: a value that is an estimator must not be fitted itself.
-            made.set_params(**{name: clone(value, safe=False) for name, value in self.values(params).items()})
+            made.set_params(
+                **{name: clone(value, safe=False) for name, value in self.values(params).items()}
+            )
         except ValueError as error:
             raise ConfigError(f"space: {error}") from error
         if random_state is not None:

@@ -207,7 +207,9 @@ class Aggregate(IterativeEstimator, TaskProjector):
         spreads = _spreads(centred)
         for task, spread in zip(samples, spreads, strict=True):
             if spread == 0:
-                raise DataError(f"{task}: all features are constant; give at least one feature that varies.")
+                raise DataError(
+                    f"{task}: all features are constant; give at least one feature that varies."
+                )
         bases: tuple[FloatArray, ...] = ()
         if self.intermediate_dim is not None:
             bases = tuple(principal_directions(task, self.intermediate_dim) for task in samples)
@@ -240,7 +242,8 @@ class Aggregate(IterativeEstimator, TaskProjector):
             common = scatter.lift(prepared.X - scatter.mean, V)
             bases = prepared.bases or (None,) * len(samples)
             projections = [
-                (common[: task.X.shape[1]] if basis is None else basis @ common[: basis.shape[1]]) * scale
+                (common[: task.X.shape[1]] if basis is None else basis @ common[: basis.shape[1]])
+                * scale
                 for task, basis, scale in zip(samples, bases, prepared.scales, strict=True)
             ]
             embeddings = np.split(prepared.X @ common, stops)
@@ -261,13 +264,17 @@ class Aggregate(IterativeEstimator, TaskProjector):
         for ratio, (V,) in maximize_trace_ratio([problem], [size], np.ones(1)):
             yield ratio, V, problem.column_ratios(V)
 
-    def _warn_if_singular(self, samples: Sequence[TaskSamples], scatter: ScatterRange, largest_ratio: float) -> None:
+    def _warn_if_singular(
+        self, samples: Sequence[TaskSamples], scatter: ScatterRange, largest_ratio: float
+    ) -> None:
         dim = self.intermediate_dim
         freedom = sum(len(task.y) - len(task.classes) for task in samples)
         if freedom < scatter.rank:
             where = ""
             reason = f"the pooled data have rank {scatter.rank}, but only {freedom} degrees of freedom within classes"
-        elif dim is not None and all(min(dim, task.X.shape[1]) > len(task.y) - 1 for task in samples):
+        elif dim is not None and all(
+            min(dim, task.X.shape[1]) > len(task.y) - 1 for task in samples
+        ):
             where = f" in {dim} dimensions"
             reason = (
                 f"intermediate_dim={dim} exceeds the number of samples minus 1 of every task, so that no task is"

@@ -122,7 +122,9 @@ class DFS(IterativeEstimator, Selector):
     (178, 3)
     """
 
-    capabilities: ClassVar[Capabilities] = replace(Selector.capabilities, reconstructed=True, local_optimum=True)
+    capabilities: ClassVar[Capabilities] = replace(
+        Selector.capabilities, reconstructed=True, local_optimum=True
+    )
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "gamma": [POSITIVE],
@@ -222,7 +224,9 @@ class DFS(IterativeEstimator, Selector):
             own, rank = rank, _rank(scaled @ scaled.T)
             if len(X) <= centred.shape[1]:  # only the matrix of size n_samples mixes the scales
                 warn_of_lost_directions("the training set", own, rank)
-        return PreparedDFS(centred, T / np.sqrt(T.sum(axis=0)), ~constant, scale, min(len(classes) - 1, rank))
+        return PreparedDFS(
+            centred, T / np.sqrt(T.sum(axis=0)), ~constant, scale, min(len(classes) - 1, rank)
+        )
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedDFS) -> Iterator[float]:
         self._check_gamma(*X.shape)
@@ -233,10 +237,14 @@ class DFS(IterativeEstimator, Selector):
             weights = np.random.default_rng(0).lognormal(size=len(weights))
         step = _dual_step if len(X) <= prepared.X.shape[1] else _primal_step
         while True:
-            W, projected = step(prepared, gamma * weights) if prepared.n_directions else _nothing(prepared)
+            W, projected = (
+                step(prepared, gamma * weights) if prepared.n_directions else _nothing(prepared)
+            )
             energy = (W**2).sum(axis=1)
             self._keep(W, energy, prepared)
-            yield float((prepared.within(projected) ** 2).sum()) + gamma * l2p_penalty(energy, self.p, ZETA)
+            yield float((prepared.within(projected) ** 2).sum()) + gamma * l2p_penalty(
+                energy, self.p, ZETA
+            )
             weights = l2p_weights(energy, self.p, ZETA)
 
     def _has_converged(self, path: FloatArray) -> bool:

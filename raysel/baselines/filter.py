@@ -77,8 +77,12 @@ def information(binned: BinArray, bins: int, codes: IntArray, counts: IntArray) 
         width = block.shape[1]
         places = block + codes[:, None] * bins
         places += cells * np.arange(width)
-        joint = np.bincount(places.ravel(), minlength=width * cells).reshape(width, len(counts), bins)
-        gained[start : start + width] = terms[joint].sum(axis=(1, 2)) - terms[joint.sum(axis=1)].sum(axis=1)
+        joint = np.bincount(places.ravel(), minlength=width * cells).reshape(
+            width, len(counts), bins
+        )
+        gained[start : start + width] = terms[joint].sum(axis=(1, 2)) - terms[
+            joint.sum(axis=1)
+        ].sum(axis=1)
     return np.maximum(np.log2(n) + (gained - terms[counts].sum()) / n, 0.0)
 
 
@@ -95,7 +99,9 @@ def power_units(X: FloatArray) -> FloatArray:
     return np.ldexp(1.0, -np.clip(exponents, -_MOST, _MOST))
 
 
-def class_moments(X: FloatArray, codes: IntArray, counts: IntArray) -> tuple[FloatArray, FloatArray]:
+def class_moments(
+    X: FloatArray, codes: IntArray, counts: IntArray
+) -> tuple[FloatArray, FloatArray]:
     """Mean of each class and sum of the squared deviations from it, for ratios that no offset or unit changes.
 
     Each feature is divided by a power of two, so that squares neither overflow nor vanish, and each class is reduced by
@@ -135,7 +141,9 @@ def first_largest(values: FloatArray, sizes: FloatArray | float = 1.0) -> int:
     `values` and `sizes` are (n_features,).
     """
     best = int(values.argmax())
-    size = max(float(sizes[best]) if isinstance(sizes, np.ndarray) else sizes, abs(float(values[best])))
+    size = max(
+        float(sizes[best]) if isinstance(sizes, np.ndarray) else sizes, abs(float(values[best]))
+    )
     return int(np.argmax(values >= values[best] - _TIED * size))
 
 

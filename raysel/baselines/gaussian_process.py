@@ -10,7 +10,12 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
 from raysel.base.estimator import COUNT, NOT_NEGATIVE, OneShotEstimator
-from raysel.baselines.kernel_classifiers import KernelClassifier, PreparedKernels, kernel_matrix, pairs_of
+from raysel.baselines.kernel_classifiers import (
+    KernelClassifier,
+    PreparedKernels,
+    kernel_matrix,
+    pairs_of,
+)
 from raysel.core.arrays import FloatArray, LabelArray
 
 #: Bounds of the logarithms of the kernel weights and of the noise variance.
@@ -154,7 +159,9 @@ def negative_log_evidence(
         return np.inf, np.zeros_like(logs), np.zeros_like(targets)
     dual = np.ascontiguousarray(dpotrs(factor, targets.T, lower=True)[0].T)
     log_determinant = 2.0 * float(np.log(np.diagonal(factor)).sum())
-    value = 0.5 * (c * log_determinant + float((dual * targets).sum()) + n * c * np.log(2.0 * np.pi))
+    value = 0.5 * (
+        c * log_determinant + float((dual * targets).sum()) + n * c * np.log(2.0 * np.pi)
+    )
     # Only the lower triangle of the inverse is computed, in Fortran order: the upper one of its transpose.
     slopes = c * dpotri(factor, lower=True, overwrite_c=True)[0].T
     slopes -= dual.T @ dual

@@ -35,7 +35,9 @@ def heat_kernel_laplacian(X: FloatArray, n_neighbors: int) -> csr_array:
     n = len(X)
     if n < 2 or X.shape[1] == 0:
         return csr_array((n, n))
-    graph = csr_array(kneighbors_graph(X, min(n_neighbors, n - 1), mode="distance", include_self=False))
+    graph = csr_array(
+        kneighbors_graph(X, min(n_neighbors, n - 1), mode="distance", include_self=False)
+    )
     # The mean over all pairs is twice the mean squared distance from the centre.
     width = 2.0 * float(((X - X.mean(axis=0)) ** 2).sum()) / n
     graph.data = np.exp(-(graph.data**2) / (width if width > 0 else 1.0))
@@ -138,7 +140,9 @@ class _PreservedStructure(IterativeEstimator, Selector):
             rows, T, reduced = R, Q.T @ T, Q.T @ (laplacian @ Q)
         else:
             reduced = laplacian.toarray()
-        return PreparedGLSPFS(rows, T, reduced, len(X), used, mean, deviation, shares, classes, sparsity_max, total)
+        return PreparedGLSPFS(
+            rows, T, reduced, len(X), used, mean, deviation, shares, classes, sparsity_max, total
+        )
 
     def is_zero_solution(self, prepared: PreparedGLSPFS) -> bool:
         """Return whether ``sparsity`` is at least its maximum, or no feature correlates with the classes."""
@@ -174,9 +178,13 @@ class _PreservedStructure(IterativeEstimator, Selector):
             # s times the residuals is dual feasible if s 2 ||X_j'R|| <= alpha; the bound is largest at this s.
             s = min(correlation / loss, 1.0 / float((norms / touched).max()))
             lower = 2.0 * s * correlation - s * s * loss + residual
-            return BoundedStep(W, norms, (loss + residual + alpha * float(norms.sum())) / n, lower / n)
+            return BoundedStep(
+                W, norms, (loss + residual + alpha * float(norms.sum())) / n, lower / n
+            )
 
-        for step in reweighted_steps(minimise, np.full(len(features), 0.5)):  # weights of 1, the authors' start
+        for step in reweighted_steps(
+            minimise, np.full(len(features), 0.5)
+        ):  # weights of 1, the authors' start
             self._keep(step.W, step.norms, prepared)
             self.dual_gap_ = step.gap
             yield step.J
@@ -190,13 +198,19 @@ class _PreservedStructure(IterativeEstimator, Selector):
         R = scipy.linalg.cholesky(system, overwrite_a=True, check_finite=False)
         X = R @ prepared.X
         T = scipy.linalg.solve_triangular(R, prepared.T, trans=1, check_finite=False)
-        return np.ascontiguousarray(X.T), np.ascontiguousarray(T.T), prepared.total - float((T**2).sum())
+        return (
+            np.ascontiguousarray(X.T),
+            np.ascontiguousarray(T.T),
+            prepared.total - float((T**2).sum()),
+        )
 
     def _keep(self, W: FloatArray, norms: FloatArray, prepared: PreparedGLSPFS) -> None:
         """Set the fitted attributes to these coefficients (n_classes, n_used) of the z-scores."""
         coef = W / prepared.deviation
         self.scores_ = expand(norms, prepared.used)
-        self._keep_linear(expand(coef, prepared.used), prepared.shares - coef @ prepared.mean, prepared.classes)
+        self._keep_linear(
+            expand(coef, prepared.used), prepared.shares - coef @ prepared.mean, prepared.classes
+        )
 
 
 class GLSPFS(_PreservedStructure, LinearSelector):

@@ -46,7 +46,9 @@ def squared_distances(X: FloatArray, others: FloatArray | None = None) -> FloatA
     """
     # The distances are differences of squared norms, which lose digits if the samples are far from the origin.
     centre = (X if others is None else others).mean(axis=0)
-    return euclidean_distances(X - centre, None if others is None else others - centre, squared=True)
+    return euclidean_distances(
+        X - centre, None if others is None else others - centre, squared=True
+    )
 
 
 def pairs_of(matrix: FloatArray) -> FloatArray:
@@ -67,7 +69,9 @@ def kernel_matrix(pairs: FloatArray, diagonal: float = 1.0) -> FloatArray:
     return matrix
 
 
-def fit_machine(kernel: FloatArray, sign: FloatArray, C: float, tol: float) -> tuple[FloatArray, float]:
+def fit_machine(
+    kernel: FloatArray, sign: FloatArray, C: float, tol: float
+) -> tuple[FloatArray, float]:
     """Solve a binary support vector machine by LIBSVM (scikit-learn's SVC).
 
     `kernel` is (n, n), `sign` (n,); returns `dual` (n,).
@@ -218,8 +222,12 @@ class KernelClassifier(OneAgainstRestClassifier):
         for rows in gen_batches(len(samples), max(1, _BATCH_ENTRIES // max(1, n_support))):
             for k, columns in enumerate(slices.values()):
                 if n_support and weights[k].any():
-                    distances = squared_distances(samples[rows, columns], self.support_vectors_[:, columns])
-                    values[rows] += weights[k] * (np.exp(-self.kernel_gammas_[k] * distances) @ duals[k].T)
+                    distances = squared_distances(
+                        samples[rows, columns], self.support_vectors_[:, columns]
+                    )
+                    values[rows] += weights[k] * (
+                        np.exp(-self.kernel_gammas_[k] * distances) @ duals[k].T
+                    )
         return values if values.shape[1] > 1 else values[:, 0]
 
     @property
@@ -233,7 +241,9 @@ class KernelClassifier(OneAgainstRestClassifier):
 
     def _gammas(self, prepared: PreparedKernels) -> FloatArray:
         """gamma_k of each kernel."""
-        units = prepared.units if self.gamma_scale == "mean_distance" else np.ones_like(prepared.units)
+        units = (
+            prepared.units if self.gamma_scale == "mean_distance" else np.ones_like(prepared.units)
+        )
         return float(self.gamma) * units
 
     def _kernel_pairs(self, prepared: PreparedKernels) -> FloatArray:
@@ -241,7 +251,9 @@ class KernelClassifier(OneAgainstRestClassifier):
         pairs = prepared.distances * -self._gammas(prepared)[:, None]
         return np.exp(pairs, out=pairs)
 
-    def _keep(self, X: FloatArray, prepared: PreparedKernels, dual: FloatArray, intercept: FloatArray) -> None:
+    def _keep(
+        self, X: FloatArray, prepared: PreparedKernels, dual: FloatArray, intercept: FloatArray
+    ) -> None:
         """Set the fitted attributes; ``dual`` has the dual coefficients of all training samples."""
         self._keep_target(prepared.target)
         self.modality_names_ = list(self._slices(X.shape[1]))

@@ -20,7 +20,14 @@ from raysel.base.classifiers import (
     TensorShaped,
     signed_target,
 )
-from raysel.base.estimator import COUNT, NOT_NEGATIVE, POSITIVE, Capabilities, IterativeEstimator, OneShotEstimator
+from raysel.base.estimator import (
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    Capabilities,
+    IterativeEstimator,
+    OneShotEstimator,
+)
 from raysel.base.regressors import LinearRegressor, TensorRegressor
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, Interval, LabelArray
 from raysel.core.errors import ConfigError
@@ -31,7 +38,13 @@ from raysel.numerics.least_squares import (
     standardised,
 )
 from raysel.numerics.linear_algebra import EPS, centre
-from raysel.numerics.tensor_factors import composed, leading_factors, mode_step, tensor_samples, with_first
+from raysel.numerics.tensor_factors import (
+    composed,
+    leading_factors,
+    mode_step,
+    tensor_samples,
+    with_first,
+)
 
 
 class _Bilinear(IterativeEstimator, TensorShaped):
@@ -91,7 +104,11 @@ class _Bilinear(IterativeEstimator, TensorShaped):
         def reached(factors: list[FloatArray]) -> tuple[FloatArray, float]:
             """Coefficients of the features, and the objective."""
             P = samples.features(composed(factors)).reshape(c, -1)
-            return P, float(((P @ prepared.X - prepared.Y) ** 2).sum() + prepared.residual + alpha * (P**2).sum())
+            return P, float(
+                ((P @ prepared.X - prepared.Y) ** 2).sum()
+                + prepared.residual
+                + alpha * (P**2).sum()
+            )
 
         P, J = reached(factors)
         while True:
@@ -187,7 +204,9 @@ class BilinearRegression(_Bilinear, TensorSelector):
     (1797, 20)
     """
 
-    capabilities: ClassVar[Capabilities] = replace(TensorSelector.capabilities, local_optimum=True, in_blocks=True)
+    capabilities: ClassVar[Capabilities] = replace(
+        TensorSelector.capabilities, local_optimum=True, in_blocks=True
+    )
 
 
 class BilinearRegressor(_Bilinear, TensorRegressor):
@@ -221,7 +240,9 @@ class BilinearRegressor(_Bilinear, TensorRegressor):
     (442, 3)
     """
 
-    capabilities: ClassVar[Capabilities] = replace(TensorRegressor.capabilities, local_optimum=True, in_blocks=True)
+    capabilities: ClassVar[Capabilities] = replace(
+        TensorRegressor.capabilities, local_optimum=True, in_blocks=True
+    )
 
 
 @dataclass(frozen=True)
@@ -316,17 +337,29 @@ class _SharedSubspace(OneShotEstimator, Selector):
         mean, centred = centre(X)
         dual = n < d
         gram = centred @ centred.T if dual else centred.T @ centred
-        values, vectors = scipy.linalg.eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
+        values, vectors = scipy.linalg.eigh(
+            gram, driver="evd", overwrite_a=True, check_finite=False
+        )
         kept = values > max(n, d) * EPS * values[-1]
         values, vectors = values[kept][::-1], np.ascontiguousarray(vectors[:, kept][:, ::-1])
         s = np.sqrt(values)
         left = vectors if dual else (centred @ vectors) / s
         right = np.empty((0, len(s))) if dual else vectors
         return PreparedLeastSquares(
-            target, Y, sign_means, mean, values / n, left, dual, right, (s / n)[:, None] * (left.T @ Y)
+            target,
+            Y,
+            sign_means,
+            mean,
+            values / n,
+            left,
+            dual,
+            right,
+            (s / n)[:, None] * (left.T @ Y),
         )
 
-    def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedLeastSquares) -> Iterator[float]:
+    def _updates(
+        self, X: FloatArray, y: LabelArray, prepared: PreparedLeastSquares
+    ) -> Iterator[float]:
         c = prepared.signs.shape[1]
         self._check_rank(c, prepared.target)
         rank = max(1, c // 2) if self.rank is None else self.rank
@@ -337,7 +370,11 @@ class _SharedSubspace(OneShotEstimator, Selector):
         coef, shared = lifted(prepared, X, U).T, lifted(prepared, X, theta)
         n = len(X)
         residual = prepared.signs - prepared.left @ (np.sqrt(n * prepared.squares)[:, None] * U)
-        objective = (residual**2).sum() / n + a * ((U**2).sum() - ((theta.T @ U) ** 2).sum()) + b * (U**2).sum()
+        objective = (
+            (residual**2).sum() / n
+            + a * ((U**2).sum() - ((theta.T @ U) ** 2).sum())
+            + b * (U**2).sum()
+        )
         constant = (X[0] == X).all(axis=0)
         coef[:, constant] = 0.0
         self.shared_subspace_ = shared
@@ -479,13 +516,17 @@ def shared_solution(
     m = squares + (a + b)
     free = np.sqrt((squares + b) / m)  # square root of the diagonal of I - a M^-1
     plain = rotated / m[:, None]
-    directions, sizes, _ = scipy.linalg.svd(plain / free[:, None], full_matrices=False, check_finite=False)
+    directions, sizes, _ = scipy.linalg.svd(
+        plain / free[:, None], full_matrices=False, check_finite=False
+    )
     n_used = min(rank, int(np.count_nonzero(sizes > EPS * sizes[:1]))) if a > 0 else 0
     theta = np.linalg.qr(directions[:, :n_used] / free[:, None])[0]
     # (M - a Theta Theta')^-1 = M^-1 + a M^-1 Theta (I - a Theta' M^-1 Theta)^-1 Theta' M^-1
     weighted = theta / m[:, None]
     inner = np.eye(n_used) - a * (theta.T @ weighted)
-    return theta, plain + a * (weighted @ scipy.linalg.solve(inner, theta.T @ plain, assume_a="pos"))
+    return theta, plain + a * (
+        weighted @ scipy.linalg.solve(inner, theta.T @ plain, assume_a="pos")
+    )
 
 
 def lifted(prepared: PreparedLeastSquares, X: FloatArray, coordinates: FloatArray) -> FloatArray:

@@ -9,7 +9,12 @@ import numpy as np
 from raysel.base.estimator import IterativeEstimator, OneShotEstimator
 from raysel.base.task_projector import TaskProjector
 from raysel.base.task_samples import TaskSamples
-from raysel.numerics.discriminants import ScatterRange, fisher_directions, maximize_trace_ratio, shrunken
+from raysel.numerics.discriminants import (
+    ScatterRange,
+    fisher_directions,
+    maximize_trace_ratio,
+    shrunken,
+)
 
 
 class PCA(OneShotEstimator, TaskProjector):
@@ -59,7 +64,9 @@ class PCA(OneShotEstimator, TaskProjector):
         self.n_components = n_components
         self.n_features_to_select = n_features_to_select
 
-    def _solve(self, samples: Sequence[TaskSamples], prepared: Sequence[ScatterRange]) -> Iterator[float]:
+    def _solve(
+        self, samples: Sequence[TaskSamples], prepared: Sequence[ScatterRange]
+    ) -> Iterator[float]:
         sizes = self._sizes(samples, prepared)
         centred = [task.X - reduced.mean for task, reduced in zip(samples, prepared, strict=True)]
         bases = [np.eye(reduced.rank, size) for reduced, size in zip(prepared, sizes, strict=True)]
@@ -124,10 +131,15 @@ class LDA(OneShotEstimator, TaskProjector):
     def _most_components(self, rank: int, n_classes: int) -> int:
         return min(n_classes - 1, rank)
 
-    def _solve(self, samples: Sequence[TaskSamples], prepared: Sequence[ScatterRange]) -> Iterator[float]:
+    def _solve(
+        self, samples: Sequence[TaskSamples], prepared: Sequence[ScatterRange]
+    ) -> Iterator[float]:
         sizes = self._sizes(samples, prepared)
         centred = [task.X - reduced.mean for task, reduced in zip(samples, prepared, strict=True)]
-        solved = [fisher_directions(s, size, self.shrinkage) for s, size in zip(prepared, sizes, strict=True)]
+        solved = [
+            fisher_directions(s, size, self.shrinkage)
+            for s, size in zip(prepared, sizes, strict=True)
+        ]
         ratios = [ratio for _, ratio in solved]
         self._keep_reduced(samples, prepared, centred, [V for V, _ in solved], ratios)
         yield float(np.mean([ratio.sum() for ratio in ratios]))
@@ -193,12 +205,17 @@ class TraceRatioLDA(IterativeEstimator, TaskProjector):
         self.tol = tol
         self.n_features_to_select = n_features_to_select
 
-    def _solve(self, samples: Sequence[TaskSamples], prepared: Sequence[ScatterRange]) -> Iterator[float]:
+    def _solve(
+        self, samples: Sequence[TaskSamples], prepared: Sequence[ScatterRange]
+    ) -> Iterator[float]:
         sizes = self._sizes(samples, prepared)
         centred = [task.X - reduced.mean for task, reduced in zip(samples, prepared, strict=True)]
-        problems = [shrunken(reduced.between, reduced.total, self.shrinkage) for reduced in prepared]
+        problems = [
+            shrunken(reduced.between, reduced.total, self.shrinkage) for reduced in prepared
+        ]
         alone = (
-            maximize_trace_ratio([problem], [size], np.ones(1)) for problem, size in zip(problems, sizes, strict=True)
+            maximize_trace_ratio([problem], [size], np.ones(1))
+            for problem, size in zip(problems, sizes, strict=True)
         )
         for steps in zip(*alone, strict=True):
             bases = [V for _, (V,) in steps]

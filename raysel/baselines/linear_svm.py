@@ -151,7 +151,9 @@ class LinearSVM(OneShotEstimator, OneAgainstRest):
         coef, bias = np.stack([w for w, _, _ in machines]), np.array([b for _, b, _ in machines])
         yield self._keep(X, prepared.target, coef, bias, max(steps for _, _, steps in machines))
 
-    def _keep(self, X: FloatArray, target: SignedTarget, coef: FloatArray, bias: FloatArray, steps: int) -> float:
+    def _keep(
+        self, X: FloatArray, target: SignedTarget, coef: FloatArray, bias: FloatArray, steps: int
+    ) -> float:
         """Set the fitted attributes and return the objective."""
         self._keep_target(target)
         self.coef_, self.intercept_, self.liblinear_iterations_ = coef, bias, steps

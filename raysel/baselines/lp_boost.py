@@ -16,7 +16,12 @@ from sklearn.utils import check_random_state
 
 from raysel.base.classifiers import SignedTarget
 from raysel.base.estimator import POSITIVE, OneShotEstimator
-from raysel.baselines.kernel_classifiers import KernelClassifier, PreparedKernels, fit_machine, kernel_matrix
+from raysel.baselines.kernel_classifiers import (
+    KernelClassifier,
+    PreparedKernels,
+    fit_machine,
+    kernel_matrix,
+)
 from raysel.baselines.recent import RecentResults
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import DataError, RayselError
@@ -46,7 +51,10 @@ def shared_weights(scores: FloatArray, codes: IntArray, nu: float) -> tuple[Floa
     n_classifiers, _, n = scores.shape
     samples, size = np.arange(n), max(nu * n, 1.0)
     shares = np.clip(size - samples, 0.0, 1.0) / size
-    of_class, scale = scores[:, codes, samples], max(float(np.abs(scores).max()), np.finfo(np.float64).tiny)
+    of_class, scale = (
+        scores[:, codes, samples],
+        max(float(np.abs(scores).max()), np.finfo(np.float64).tiny),
+    )
     weights = np.full(n_classifiers, 1.0 / n_classifiers)
     best, best_margin, cuts = weights, -np.inf, []
     for n_cuts in count(1):
@@ -91,11 +99,15 @@ def _solve(cost: FloatArray, method: str = "highs", **constraints: Any) -> Any:
     arguments: dict[str, Any] = {"method": method, "options": _ACCURATE, **constraints}
     result = linprog(cost, **arguments)
     if result.x is None:
-        raise RayselError(f"HiGHS did not solve the linear program in the weights: {result.message}")
+        raise RayselError(
+            f"HiGHS did not solve the linear program in the weights: {result.message}"
+        )
     return result
 
 
-def solve_program(scores: FloatArray, codes: IntArray, nu: float, *, shared: bool = False) -> tuple[FloatArray, float]:
+def solve_program(
+    scores: FloatArray, codes: IntArray, nu: float, *, shared: bool = False
+) -> tuple[FloatArray, float]:
     """Solve the whole linear program of LPBoost by HiGHS, with weights of each class (LPBoost-B) or shared ones.
 
         min_{B, rho, xi >= 0}  -rho + 1/(nu n) sum_i xi_i
@@ -114,12 +126,18 @@ def solve_program(scores: FloatArray, codes: IntArray, nu: float, *, shared: boo
     first = n_columns * np.arange(n_classifiers)[:, None]
     of_class, other = first + (0 if shared else codes[sample]), first + (0 if shared else rival)
     # Entries of one place are summed, as those of both classes are for shared weights.
-    values = [-scores[:, codes[sample], sample], scores[:, rival, sample], np.ones((1, n_rows)), -np.ones((1, n_rows))]
+    values = [
+        -scores[:, codes[sample], sample],
+        scores[:, rival, sample],
+        np.ones((1, n_rows)),
+        -np.ones((1, n_rows)),
+    ]
     places = [np.broadcast_to(of_class, values[0].shape), np.broadcast_to(other, values[1].shape)]
     places += [np.full((1, n_rows), n_weights), n_weights + 1 + sample[None]]
     entries, columns = np.concatenate(values), np.concatenate(places)
     constraints = coo_array(
-        (entries.ravel(), (np.tile(rows, len(entries)), columns.ravel())), shape=(n_rows, n_weights + 1 + n)
+        (entries.ravel(), (np.tile(rows, len(entries)), columns.ravel())),
+        shape=(n_rows, n_weights + 1 + n),
     ).tocsr()
     sums = coo_array(
         (np.ones(n_weights), (np.tile(np.arange(n_columns), n_classifiers), np.arange(n_weights))),
@@ -273,7 +291,9 @@ class LPBoost(OneShotEstimator, KernelClassifier):
         folds = _inner_folds(target, check_random_state(self.random_state))
         splits = tuple(part for label in folds for split in label for part in split)
         arrays = (prepared.distances, self._gammas(prepared), target.signs, *splits)
-        machines = _recent.get(f"{self.C} {self.tol}", arrays, lambda: self._machines(prepared, folds))
+        machines = _recent.get(
+            f"{self.C} {self.tol}", arrays, lambda: self._machines(prepared, folds)
+        )
         weights, objective = self._weigh(machines.scores, target)
         self._keep(X, prepared, machines.dual, (machines.intercept * weights).sum(axis=0))
         varied = (target.signs != target.signs[:, :1]).any(axis=1)
@@ -296,7 +316,9 @@ class LPBoost(OneShotEstimator, KernelClassifier):
             held_out.append(scores[best])
             duals.append(np.stack([dual for dual, _ in fitted]))
             intercepts.append(np.array([intercept for _, intercept in fitted]))
-        return _Machines(np.array(chosen), np.stack(held_out), np.stack(duals), np.stack(intercepts))
+        return _Machines(
+            np.array(chosen), np.stack(held_out), np.stack(duals), np.stack(intercepts)
+        )
 
     def _weigh(self, scores: FloatArray, target: SignedTarget) -> tuple[FloatArray, float]:
         """Weights of shape (n_modalities, n_problems), 0 for constant labels, and the value of the program."""
@@ -333,13 +355,19 @@ def _stratified(codes: LabelArray, generator: np.random.RandomState) -> _Folds:
             f"LPBoost scores each training sample by SVMs of the others, and each of the {len(counts)} classes has one"
             " training sample only: give at least two samples of a class."
         )
-    splitter = StratifiedKFold(int(np.clip(counts.min(), 2, _FOLDS)), shuffle=True, random_state=generator)
+    splitter = StratifiedKFold(
+        int(np.clip(counts.min(), 2, _FOLDS)), shuffle=True, random_state=generator
+    )
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The least populated class")  # a class of one sample
+        warnings.filterwarnings(
+            "ignore", message="The least populated class"
+        )  # a class of one sample
         return list(splitter.split(codes, codes))
 
 
-def _out_of_fold(kernel: FloatArray, signs: FloatArray, folds: Sequence[_Folds], C: float, tol: float) -> FloatArray:
+def _out_of_fold(
+    kernel: FloatArray, signs: FloatArray, folds: Sequence[_Folds], C: float, tol: float
+) -> FloatArray:
     """Scores of each sample by SVMs that were fitted without it, (n_problems, n_samples); 0 without folds."""
     scores = np.zeros(signs.shape)
     for row, sign, splits in zip(scores, signs, folds, strict=True):

@@ -207,7 +207,11 @@ class MCGF(OneShotEstimator, OneAgainstRestClassifier):
         self._keep_target(prepared)
         labelled = prepared.signs.T > 0
         self.samples_ = X
-        self.labelled_ = np.hstack([~labelled, labelled]) if labelled.shape[1] == 1 else np.ascontiguousarray(labelled)
+        self.labelled_ = (
+            np.hstack([~labelled, labelled])
+            if labelled.shape[1] == 1
+            else np.ascontiguousarray(labelled)
+        )
         yield 0.0
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
@@ -234,7 +238,9 @@ class MCGF(OneShotEstimator, OneAgainstRestClassifier):
         total = n + len(features)
         _check_size(total, f"{n} training samples and {len(features)} samples to predict")
         spectrum = graph_spectrum(np.concatenate([self.samples_, features]), self.n_neighbors)
-        scores, contributions = correlated_scores(spectrum, self.labelled_.astype(np.float64), self.beta, self.alpha)
+        scores, contributions = correlated_scores(
+            spectrum, self.labelled_.astype(np.float64), self.beta, self.alpha
+        )
         values = scores[n:]
         if not self.multilabel_:
             return values if len(self.classes_) > 2 else values[:, 1] - values[:, 0]
@@ -243,7 +249,9 @@ class MCGF(OneShotEstimator, OneAgainstRestClassifier):
             if share in {0.0, 1.0}:
                 values[:, label] = 2 * share - 1
             else:
-                values[:, label] -= np.quantile(scores[:n, label] - contributions[:, label], 1 - share)
+                values[:, label] -= np.quantile(
+                    scores[:n, label] - contributions[:, label], 1 - share
+                )
         return values
 
 

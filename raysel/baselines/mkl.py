@@ -11,7 +11,13 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from raysel.base.estimator import POSITIVE, IterativeEstimator
-from raysel.baselines.kernel_classifiers import KernelClassifier, PreparedKernels, fit_machine, kernel_matrix, pairs_of
+from raysel.baselines.kernel_classifiers import (
+    KernelClassifier,
+    PreparedKernels,
+    fit_machine,
+    kernel_matrix,
+    pairs_of,
+)
 from raysel.baselines.lp_boost import highest_point
 from raysel.core.arrays import FloatArray, IntArray, Interval, LabelArray, StrOptions
 from raysel.core.errors import ConfigError
@@ -58,7 +64,9 @@ class KernelWeights:
     `pairs` is (n_kernels, n_samples * (n_samples - 1) / 2), `signs` (n_problems, n_samples).
     """
 
-    def __init__(self, pairs: FloatArray, signs: FloatArray, q: float, C: float | None, tol: float) -> None:
+    def __init__(
+        self, pairs: FloatArray, signs: FloatArray, q: float, C: float | None, tol: float
+    ) -> None:
         self._pairs, self._signs, self._q, self._C, self._tol = pairs, signs, q, C, tol
         self._accuracy = max(_FIRST_ACCURACY * tol, _LAST_ACCURACY)
         self._p = np.inf if q == 1 else 1.0 if np.isinf(q) else q / (q - 1)
@@ -86,11 +94,15 @@ class KernelWeights:
             scales = np.ones(len(dual))
             objectives = 0.5 * norms + 0.5 * ((1.0 - margins) ** 2).sum(axis=1) / weights[-1]
         else:
-            scaled = [_scale_machine(norm, m, self._C) for norm, m in zip(norms, margins, strict=True)]
+            scaled = [
+                _scale_machine(norm, m, self._C) for norm, m in zip(norms, margins, strict=True)
+            ]
             scales, objectives = np.array(scaled).T
         objective = float(objectives.sum())
         if self.best is None or objective < self.best.objective:
-            self.best = WeightedKernels(weights, scales[:, None] * dual, scales * intercept, objective)
+            self.best = WeightedKernels(
+                weights, scales[:, None] * dual, scales * intercept, objective
+            )
         self._update(self.best, weights, dual, objective)
         return self.best
 
@@ -101,7 +113,9 @@ class KernelWeights:
             return np.inf if self.best is None else 0.0
         return (self.best.objective - self.lower) / self.lower if self.lower > 0 else np.inf
 
-    def _update(self, best: WeightedKernels, weights: FloatArray, dual: FloatArray, objective: float) -> None:
+    def _update(
+        self, best: WeightedKernels, weights: FloatArray, dual: FloatArray, objective: float
+    ) -> None:
         """Raise the lower bound, and set the next weights and LIBSVM's tolerance."""
         squares = float((dual**2).sum())
         sums = np.maximum(0.0, 2.0 * (self._pairs @ pairs_of(dual.T @ dual)) + squares)
@@ -152,7 +166,9 @@ def _scale_machine(norm: float, margins: FloatArray, C: float) -> tuple[float, f
     )
 
 
-def _least_squares(kernel: FloatArray, signs: FloatArray, identity: float) -> tuple[FloatArray, FloatArray]:
+def _least_squares(
+    kernel: FloatArray, signs: FloatArray, identity: float
+) -> tuple[FloatArray, FloatArray]:
     """Solve [0 1'; 1 K + identity I] [b; a] = [0; y] for all targets by one Cholesky factorization."""
     matrix = kernel.copy()
     matrix.flat[:: len(matrix) + 1] += identity
@@ -296,7 +312,9 @@ class MKL(IterativeEstimator, KernelClassifier):
         """
         super().check(n_features)
         if float(self.norm) not in (1.0, 2.0, np.inf):
-            raise ConfigError(f"norm={self.norm} is not supported: use inf, 1 or 2, the norm of the dual.")
+            raise ConfigError(
+                f"norm={self.norm} is not supported: use inf, 1 or 2, the norm of the dual."
+            )
         if self.loss == "squared" and self.C != _DEFAULT_C:
             raise ConfigError(
                 f"C={self.C:g} has no effect with loss='squared', whose models for all C are equal: leave C out, or use"
@@ -306,9 +324,15 @@ class MKL(IterativeEstimator, KernelClassifier):
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedKernels) -> Iterator[float]:
         signs, pairs = prepared.target.signs, self._kernel_pairs(prepared)
         varied = np.flatnonzero((signs != signs[:, :1]).any(axis=1))
-        groups = [varied[j : j + 1] for j in range(len(varied))] if prepared.target.multilabel else [varied]
+        groups = (
+            [varied[j : j + 1] for j in range(len(varied))]
+            if prepared.target.multilabel
+            else [varied]
+        )
         C = float(self.C) if self.loss == "hinge" else None
-        searches = [KernelWeights(pairs, signs[group], float(self.norm), C, self.tol) for group in groups]
+        searches = [
+            KernelWeights(pairs, signs[group], float(self.norm), C, self.tol) for group in groups
+        ]
         while True:
             for search in searches:
                 if search.gap > self.tol:
@@ -316,7 +340,11 @@ class MKL(IterativeEstimator, KernelClassifier):
             yield self._keep_best(X, prepared, groups, searches)
 
     def _keep_best(
-        self, X: FloatArray, prepared: PreparedKernels, groups: list[IntArray], searches: list[KernelWeights]
+        self,
+        X: FloatArray,
+        prepared: PreparedKernels,
+        groups: list[IntArray],
+        searches: list[KernelWeights],
     ) -> float:
         """Set the fitted attributes to the best solution of each group of problems; return the objective."""
         signs, n_kernels = prepared.target.signs, len(prepared.distances)

@@ -88,7 +88,9 @@ class MRMR(Filter):
     array([1, 3, 2])
     """
 
-    capabilities: ClassVar[Capabilities] = replace(Filter.capabilities, prepare_parameters=frozenset({"bins"}))
+    capabilities: ClassVar[Capabilities] = replace(
+        Filter.capabilities, prepare_parameters=frozenset({"bins"})
+    )
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "criterion": [StrOptions({"MID", "MIQ"})],
@@ -124,12 +126,18 @@ class MRMR(Filter):
         return order_scores(order, prepared.relevance), values.mean() if len(values) else 0.0
 
 
-def select_features(prepared: PreparedBins, bins: int, criterion: str, n_ranked: int) -> tuple[IntArray, FloatArray]:
+def select_features(
+    prepared: PreparedBins, bins: int, criterion: str, n_ranked: int
+) -> tuple[IntArray, FloatArray]:
     """Select features one after another. Returns `order` (n_selected,), `values` (n_selected,)."""
     relevance, open_ = prepared.relevance, ~constant_columns(prepared.binned)
     n_ranked = min(n_ranked, int(np.count_nonzero(open_)))
     pairs = PairInformation(prepared.binned, bins)
-    order, values, redundancy = np.empty(n_ranked, dtype=np.int64), np.empty(n_ranked), np.zeros(len(relevance))
+    order, values, redundancy = (
+        np.empty(n_ranked, dtype=np.int64),
+        np.empty(n_ranked),
+        np.zeros(len(relevance)),
+    )
     for k in range(n_ranked):
         if k == 0:
             value = relevance
@@ -161,7 +169,9 @@ class PairInformation:
             octets[b, : -(-n // 8)] = np.packbits(binned == b, axis=0)
         by_word = octets.reshape(bins, n_words, 8, d).swapaxes(2, 3)
         self._words: NDArray[np.uint64] = np.ascontiguousarray(by_word).view(np.uint64)[..., 0]
-        self._single_terms = self._terms[np.bitwise_count(self._words).sum(axis=1, dtype=np.int64)].sum(axis=0)
+        self._single_terms = self._terms[
+            np.bitwise_count(self._words).sum(axis=1, dtype=np.int64)
+        ].sum(axis=0)
 
     def with_feature(self, feature: int) -> FloatArray:
         """Mutual information of a feature and each feature. Returns (n_features,)."""
@@ -174,7 +184,11 @@ class PairInformation:
                 both = words & self._words[b, :, feature, None]
                 np.bitwise_count(both).sum(axis=1, dtype=np.int64, out=joint[b])
             shared[start : start + step] = self._terms[joint].reshape(bins * bins, -1).sum(axis=0)
-        return np.maximum(np.log2(self._n) + (shared - self._single_terms - self._single_terms[feature]) / self._n, 0.0)
+        return np.maximum(
+            np.log2(self._n)
+            + (shared - self._single_terms - self._single_terms[feature]) / self._n,
+            0.0,
+        )
 
 
 @dataclass(frozen=True)
@@ -232,7 +246,7 @@ class ReliefF(Filter):
     --------
     >>> ReliefF().fit([[0.0, 1.0], [0.0, 2.0], [9.0, 1.0], [9.0, 2.0]], [0, 0, 1, 1]).weights_
     array([ 1. , -0.5])
-    """  # noqa: E501
+    """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_neighbors": [COUNT],
@@ -258,7 +272,9 @@ class ReliefF(Filter):
         start = 0
         for r, count in enumerate(counts):
             members = np.flatnonzero(codes == r)
-            order[:, start : start + count] = members[np.argsort(distances[:, members], axis=1, kind="stable")]
+            order[:, start : start + count] = members[
+                np.argsort(distances[:, members], axis=1, kind="stable")
+            ]
             start += count
         return PreparedNeighbours(order, codes, counts, ranges.width)
 

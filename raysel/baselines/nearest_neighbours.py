@@ -90,7 +90,9 @@ class NearestNeighbor(OneShotEstimator, OneAgainstRestClassifier):
         """
         features = self._checked(X)
         members = self._members()
-        chunks = pairwise_distances_chunked(features, self.samples_, reduce_func=lambda D, _: _margins(D, members))
+        chunks = pairwise_distances_chunked(
+            features, self.samples_, reduce_func=lambda D, _: _margins(D, members)
+        )
         values: FloatArray = np.concatenate(list(chunks))
         return values if len(self.classes_) > 2 or self.multilabel_ else values[:, 0]
 
@@ -115,7 +117,9 @@ class NearestNeighbor(OneShotEstimator, OneAgainstRestClassifier):
             Predicted classes, or an indicator of 0 and 1 for a multi-label target.
         """
         features = self._checked(X)
-        machine = KNeighborsClassifier(min(self.n_neighbors, len(self.samples_))).fit(self.samples_, self.targets_)
+        machine = KNeighborsClassifier(min(self.n_neighbors, len(self.samples_))).fit(
+            self.samples_, self.targets_
+        )
         predicted: LabelArray = machine.predict(features)
         return predicted if self.multilabel_ else self.classes_[predicted]
 
@@ -218,14 +222,18 @@ class MLkNN(OneShotEstimator, OneAgainstRestClassifier):
         """Find the nearest neighbours of the training samples."""
         return PreparedNeighbours(signed_target(y), nearest_others(X, PREPARED_NEIGHBORS))
 
-    def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedNeighbours) -> Iterator[float]:
+    def _updates(
+        self, X: FloatArray, y: LabelArray, prepared: PreparedNeighbours
+    ) -> Iterator[float]:
         k = min(self.n_neighbors, len(X) - 1)
         neighbours = prepared.neighbours if k <= PREPARED_NEIGHBORS else nearest_others(X, k)
         labelled = prepared.target.signs.T > 0
         n, n_problems = labelled.shape
         counts = label_counts(labelled, neighbours[:, :k])
         cells = (labelled * (k + 1) + counts) * n_problems + np.arange(n_problems)
-        tables = np.bincount(cells.ravel(), minlength=2 * (k + 1) * n_problems).reshape(2, k + 1, n_problems)
+        tables = np.bincount(cells.ravel(), minlength=2 * (k + 1) * n_problems).reshape(
+            2, k + 1, n_problems
+        )
         s = self.smoothing
         self._keep_target(prepared.target)
         self.samples_, self.labelled_ = X, np.ascontiguousarray(labelled)
@@ -300,7 +308,9 @@ def nearest(X: FloatArray, others: FloatArray, k: int, *, leave_out_own: bool = 
         # The matrix product rounds, and so does centring: the nearest ones are compared again by their differences.
         slack = 2 * ROUNDING * ((centred[rows] ** 2).sum(axis=1) + largest)
         bounds = np.partition(squared, k - 1, axis=1)[:, k - 1] + slack
-        for row, sample, distances, bound in zip(neighbours[rows], X[rows], squared, bounds, strict=True):
+        for row, sample, distances, bound in zip(
+            neighbours[rows], X[rows], squared, bounds, strict=True
+        ):
             near = np.flatnonzero(distances <= bound)
             exact = ((others[near] - sample) ** 2).sum(axis=1)
             row[:] = near[np.argsort(exact, kind="stable")[:k]]

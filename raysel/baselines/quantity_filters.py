@@ -14,8 +14,20 @@ from sklearn.feature_selection import f_regression, mutual_info_regression
 from sklearn.utils import Tags
 
 from raysel.base.estimator import COUNT, POSITIVE, Capabilities
-from raysel.baselines.filter import Filter, bin_range, class_codes, constant_columns, information, power_units
-from raysel.baselines.multivariate_filters import MRMR, PreparedBins, weighted_differences, without_last_digits
+from raysel.baselines.filter import (
+    Filter,
+    bin_range,
+    class_codes,
+    constant_columns,
+    information,
+    power_units,
+)
+from raysel.baselines.multivariate_filters import (
+    MRMR,
+    PreparedBins,
+    weighted_differences,
+    without_last_digits,
+)
 from raysel.baselines.univariate_filters import finite_t
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.data.targets import QUANTITIES
@@ -25,7 +37,9 @@ from raysel.numerics.linear_algebra import centre
 class QuantityFilter(Filter):
     """Base class of filters that rank the features for one quantity or several."""
 
-    capabilities: ClassVar[Capabilities] = replace(Filter.capabilities, targets=frozenset({QUANTITIES}))
+    capabilities: ClassVar[Capabilities] = replace(
+        Filter.capabilities, targets=frozenset({QUANTITIES})
+    )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -46,14 +60,18 @@ def f_statistics(X: FloatArray, y: FloatArray) -> FloatArray:
     (n_samples, n_features), `y` (n_samples,) or (n_samples, n_quantities), over which the mean is taken; returns
     (n_features,).
     """
-    centred = centre(X - X[0])[1]  # of values far larger than their differences the mean is too coarse
+    centred = centre(X - X[0])[
+        1
+    ]  # of values far larger than their differences the mean is too coarse
     centred *= power_units(centred)
 
     def of_one(column: FloatArray) -> FloatArray:
         if np.ptp(column) == 0:
             return np.zeros(X.shape[1])
         with np.errstate(divide="ignore", invalid="ignore"):
-            values = f_regression(centred, (column - column.mean()) / column.std(), force_finite=False)[0]
+            values = f_regression(
+                centred, (column - column.mean()) / column.std(), force_finite=False
+            )[0]
         return finite_t(np.nan_to_num(values, nan=0.0, posinf=np.inf))
 
     scores = mean_over_quantities(y, of_one)
@@ -196,14 +214,18 @@ class MRMRQuantities(MRMR):
     np.int64(1)
     """
 
-    capabilities: ClassVar[Capabilities] = replace(MRMR.capabilities, targets=frozenset({QUANTITIES}))
+    capabilities: ClassVar[Capabilities] = replace(
+        MRMR.capabilities, targets=frozenset({QUANTITIES})
+    )
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedBins:
         """Bin the features and the quantities, and find the relevance of the features."""
         binned = bin_range(X).bins_of(X, self.bins)
 
         def of_one(column: FloatArray) -> FloatArray:
-            codes = (self.bins * (rankdata(column) - 0.5) / len(column)).astype(np.int64)  # equal values share a bin
+            codes = (self.bins * (rankdata(column) - 0.5) / len(column)).astype(
+                np.int64
+            )  # equal values share a bin
             if len(np.unique(codes)) < 2:
                 return np.zeros(X.shape[1])
             return information(binned, self.bins, *class_codes(codes))
@@ -281,7 +303,9 @@ class RReliefF(QuantityFilter):
 
     simpler_first = ("-n_neighbors",)
 
-    def __init__(self, n_neighbors: int = 10, sigma: float = 20.0, n_features_to_select: int | None = None) -> None:
+    def __init__(
+        self, n_neighbors: int = 10, sigma: float = 20.0, n_features_to_select: int | None = None
+    ) -> None:
         self.n_neighbors = n_neighbors
         self.sigma = sigma
         self.n_features_to_select = n_features_to_select
@@ -295,7 +319,9 @@ class RReliefF(QuantityFilter):
         np.fill_diagonal(distances, np.inf)
         order = np.argsort(distances, axis=1, kind="stable").astype(np.int32)
         columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        return PreparedOrder(order, (columns - columns.min(axis=0)) / bin_range(columns).width, ranges.width)
+        return PreparedOrder(
+            order, (columns - columns.min(axis=0)) / bin_range(columns).width, ranges.width
+        )
 
     def _rate(self, X: FloatArray, prepared: PreparedOrder) -> tuple[FloatArray, float]:
         n = len(X)

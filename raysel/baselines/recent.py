@@ -26,7 +26,9 @@ class RecentResults(Generic[Result]):
         self._latest: OrderedDict[bytes, Result] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, settings: str, arrays: tuple[NDArray[np.generic], ...], compute: Callable[[], Result]) -> Result:
+    def get(
+        self, settings: str, arrays: tuple[NDArray[np.generic], ...], compute: Callable[[], Result]
+    ) -> Result:
         """Return the result for settings and arrays, computed unless it is among the latest."""
         digest = hashlib.blake2b(settings.encode())
         for array in arrays:
@@ -42,6 +44,9 @@ class RecentResults(Generic[Result]):
             array.flags.writeable = False
         with self._lock:
             self._latest[key] = result
-            while sum(array.size for kept in self._latest.values() for array in kept) > self._most_numbers:
+            while (
+                sum(array.size for kept in self._latest.values() for array in kept)
+                > self._most_numbers
+            ):
                 self._latest.popitem(last=False)
         return result

@@ -59,7 +59,12 @@ def l21_steps(X: FloatArray, T: FloatArray, alpha: float) -> Iterator[BoundedSte
 
 
 def _dual_update(
-    X: FloatArray, T: FloatArray, omega: FloatArray, rho: FloatArray, alpha: float, scaled: FloatArray
+    X: FloatArray,
+    T: FloatArray,
+    omega: FloatArray,
+    rho: FloatArray,
+    alpha: float,
+    scaled: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Minimise the quadratic bound by a system of n_samples equations; return W, b and the residuals."""
     root = np.sqrt(omega / alpha)
@@ -76,7 +81,12 @@ def _dual_update(
 
 
 def _primal_update(
-    X: FloatArray, T: FloatArray, omega: FloatArray, rho: FloatArray, alpha: float, scaled: FloatArray
+    X: FloatArray,
+    T: FloatArray,
+    omega: FloatArray,
+    rho: FloatArray,
+    alpha: float,
+    scaled: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Minimise the quadratic bound by a system of n_features equations; return W, b and the residuals."""
     weights, root = 1.0 / rho, np.sqrt(omega)
@@ -95,7 +105,9 @@ def _solve(system: FloatArray, right: FloatArray) -> FloatArray:
     """Solve a positive definite system, which is overwritten."""
     _, solution, info = lapack.dposv(system.T, right, lower=1, overwrite_a=1)
     if info:
-        raise np.linalg.LinAlgError("The norms of rows and residuals span more than double precision: raise alpha.")
+        raise np.linalg.LinAlgError(
+            "The norms of rows and residuals span more than double precision: raise alpha."
+        )
     return solution
 
 
@@ -192,7 +204,9 @@ def _spatial_median(counts: IntArray) -> FloatArray:
         differences = b - identity
         lengths = np.linalg.norm(differences, axis=1)
         differences /= lengths[:, None]
-        hessian = (counts / lengths).sum() * identity - (differences.T * (counts / lengths)) @ differences
+        hessian = (counts / lengths).sum() * identity - (
+            differences.T * (counts / lengths)
+        ) @ differences
         step = np.linalg.solve(hessian, counts @ differences)
         highest = distance(b) * (1.0 + 1e-14)  # near the median the distance is flat to rounding
         while distance(b - step) > highest:
@@ -272,7 +286,12 @@ class _RobustRegression(IterativeEstimator, Selector):
         b = prepared.null_intercept
         self._keep(np.zeros((X.shape[1], len(b))), b, np.zeros(X.shape[1]), prepared)
         loss = np.sqrt(((prepared.T - b) ** 2).sum(axis=1) + EPS).sum()
-        self.objective_path_, self.n_iter_, self.converged_, self.dual_gap_ = np.array([loss]), 1, True, 0.0
+        self.objective_path_, self.n_iter_, self.converged_, self.dual_gap_ = (
+            np.array([loss]),
+            1,
+            True,
+            0.0,
+        )
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedRFS) -> Iterator[float]:
         unit = prepared.alpha_max if self.alpha_scale == "max" else 1.0

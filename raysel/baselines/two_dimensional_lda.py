@@ -93,7 +93,9 @@ class MultilinearLDA(OneShotEstimator, FittedProjection):
     True
     """
 
-    capabilities: ClassVar[Capabilities] = replace(FittedProjection.capabilities, layouts=frozenset({TENSOR}))
+    capabilities: ClassVar[Capabilities] = replace(
+        FittedProjection.capabilities, layouts=frozenset({TENSOR})
+    )
     layout_parameters: ClassVar[frozenset[str]] = frozenset({"shape"})
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "shape": ["array-like", None],
@@ -147,7 +149,9 @@ class MultilinearLDA(OneShotEstimator, FittedProjection):
         if self.n_components is not None:
             sizes = self._components(shape)
             if any(k > side for k, side in zip(sizes, shape, strict=True)):
-                raise ConfigError(f"n_components={sizes} does not fit samples of shape {shape}: give at most {shape}.")
+                raise ConfigError(
+                    f"n_components={sizes} does not fit samples of shape {shape}: give at most {shape}."
+                )
 
     def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
         """Check that a training set of this size can span ``n_components`` directions.
@@ -169,10 +173,16 @@ class MultilinearLDA(OneShotEstimator, FittedProjection):
         n, shape = len(y), self._sides(1)
         wanted = self._components(shape)
         if self.shape is None:
-            most: tuple[int, ...] = (n, 1)  # n - 1 if there are more features than samples, which is not known here
+            most: tuple[int, ...] = (
+                n,
+                1,
+            )  # n - 1 if there are more features than samples, which is not known here
         else:
             others = [math.prod(shape) // side for side in shape]
-            most = tuple((n - 1) * rest if side > n * rest else side for side, rest in zip(shape, others, strict=True))
+            most = tuple(
+                (n - 1) * rest if side > n * rest else side
+                for side, rest in zip(shape, others, strict=True)
+            )
         if any(k > limit for k, limit in zip(wanted, most, strict=True)):
             raise ConfigError(
                 f"n_components={wanted} does not fit a training set of {n} samples, which vary in no more than"
@@ -197,7 +207,9 @@ class MultilinearLDA(OneShotEstimator, FittedProjection):
         task = task_samples("", X, y)
         mean, centred = centre(X)
         if not centred.any():
-            raise DataError(f"{task}: all features are constant; give at least one feature that varies.")
+            raise DataError(
+                f"{task}: all features are constant; give at least one feature that varies."
+            )
         shape = self._sides(X.shape[1])
         arrays = centred.reshape(-1, *shape)
         # A side longer than the samples can span is reduced, so that no matrix of its order is formed.
@@ -218,12 +230,20 @@ class MultilinearLDA(OneShotEstimator, FittedProjection):
             factors = [np.eye(side) for side in ranks]
         for _ in range(self.passes):
             for mode, size in enumerate(sizes):
-                parts = (np.moveaxis(projected(part, factors, but=mode), mode + 1, 1) for part in (within, between))
+                parts = (
+                    np.moveaxis(projected(part, factors, but=mode), mode + 1, 1)
+                    for part in (within, between)
+                )
                 flat, means = (part.reshape(len(part), ranks[mode], -1) for part in parts)
                 factors[mode] = discriminant_directions(flat, means, size, self.shrinkage)
-        explained, rest = ((projected(part, factors) ** 2).sum(axis=0).ravel() for part in (between, within))
+        explained, rest = (
+            (projected(part, factors) ** 2).sum(axis=0).ravel() for part in (between, within)
+        )
         total = explained + rest
-        lifted = [A if basis is None else basis @ A for basis, A in zip(prepared.bases, factors, strict=True)]
+        lifted = [
+            A if basis is None else basis @ A
+            for basis, A in zip(prepared.bases, factors, strict=True)
+        ]
         task, U = task_samples("", X, y), kronecker(lifted)
         ratios = np.divide(explained, total, out=np.zeros_like(total), where=total > 0)
         self.ranks_ = np.array([ranks])
@@ -280,16 +300,23 @@ def _directions(ranks: Sequence[int]) -> str:
     return f"{', '.join(map(str, ranks))} directions of the axes"
 
 
-def discriminant_directions(within: FloatArray, between: FloatArray, size: int, shrinkage: float) -> FloatArray:
+def discriminant_directions(
+    within: FloatArray, between: FloatArray, size: int, shrinkage: float
+) -> FloatArray:
     """Solve S_b v = mu S_w v for the largest mu, with S_w and S_b made of the rows of projected deviations.
 
     `within` is (n, r, p), `between` (c, r, p); returns (r, size).
     """
     order = within.shape[1]
-    S_w, S_b = (flat @ flat.T for flat in (part.transpose(1, 0, 2).reshape(order, -1) for part in (within, between)))
+    S_w, S_b = (
+        flat @ flat.T
+        for flat in (part.transpose(1, 0, 2).reshape(order, -1) for part in (within, between))
+    )
     largest = (order - size, order - 1)
     trace = float(np.trace(S_w))
-    if trace > (len(within) * EPS) ** 2 * np.trace(S_b):  # else the deviations may be the rounding of class means
+    if trace > (len(within) * EPS) ** 2 * np.trace(
+        S_b
+    ):  # else the deviations may be the rounding of class means
         S_w *= 1 - shrinkage
         S_w[np.diag_indices(order)] += shrinkage * trace / order
         vectors = scipy.linalg.eigh(S_b, S_w, subset_by_index=largest, check_finite=False)[1]

@@ -55,7 +55,9 @@ class Variance(Filter):
     array([1., 0.])
     """
 
-    capabilities: ClassVar[Capabilities] = replace(Filter.capabilities, targets=frozenset({CLASSES, QUANTITIES}))
+    capabilities: ClassVar[Capabilities] = replace(
+        Filter.capabilities, targets=frozenset({CLASSES, QUANTITIES})
+    )
 
     def __init__(self, n_features_to_select: int | None = None) -> None:
         self.n_features_to_select = n_features_to_select
@@ -108,7 +110,9 @@ class TTest(Filter):
         "aggregate": [StrOptions({"max", "mean"})],
     }
 
-    def __init__(self, aggregate: Literal["max", "mean"] = "max", n_features_to_select: int | None = None) -> None:
+    def __init__(
+        self, aggregate: Literal["max", "mean"] = "max", n_features_to_select: int | None = None
+    ) -> None:
         self.aggregate = aggregate
         self.n_features_to_select = n_features_to_select
 
@@ -151,13 +155,18 @@ class Moments:
         return self.scatter / ((self.n - 1) * self.n)
 
 
-def welch_t(means: FloatArray, scatters: FloatArray, counts: IntArray, compared: IntArray) -> FloatArray:
+def welch_t(
+    means: FloatArray, scatters: FloatArray, counts: IntArray, compared: IntArray
+) -> FloatArray:
     """Compute Welch's t of classes, each against all others.
 
     `means` and `scatters` are (n_classes, n_features), `counts` (n_classes,), `compared` (n_compared,);
     returns (n_compared, n_features).
     """
-    classes = [Moments(int(n), mean, scatter) for n, mean, scatter in zip(counts, means, scatters, strict=True)]
+    classes = [
+        Moments(int(n), mean, scatter)
+        for n, mean, scatter in zip(counts, means, scatters, strict=True)
+    ]
     up_to = list(accumulate(classes, Moments.joined))
     from_ = list(accumulate(classes[::-1], Moments.joined))[::-1]
     rests = [from_[1], *map(Moments.joined, up_to[:-2], from_[2:]), up_to[-2]]
@@ -236,7 +245,9 @@ class FisherScore(Filter):
     array([1, 2])
     """
 
-    capabilities: ClassVar[Capabilities] = replace(Filter.capabilities, prepare_parameters=frozenset({"criterion"}))
+    capabilities: ClassVar[Capabilities] = replace(
+        Filter.capabilities, prepare_parameters=frozenset({"criterion"})
+    )
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "criterion": [StrOptions({"ratio", "set"})],
@@ -265,7 +276,9 @@ class FisherScore(Filter):
         codes, counts = class_codes(y)
         if self.criterion == "ratio":
             return scatter_ratios(*class_moments(X, codes, counts), counts)
-        centred = centre(X - X[0])[1]  # of values far larger than their differences the mean is too coarse
+        centred = centre(X - X[0])[
+            1
+        ]  # of values far larger than their differences the mean is too coarse
         units = power_units(centred)
         centred *= units
         between = np.stack([centred[codes == r].sum(axis=0) for r in range(len(counts))])
@@ -292,7 +305,9 @@ def scatter_ratios(means: FloatArray, scatters: FloatArray, counts: IntArray) ->
     return ratios
 
 
-def greedy_set(prepared: PreparedScatter, gamma: float, n_ranked: int) -> tuple[IntArray, FloatArray]:
+def greedy_set(
+    prepared: PreparedScatter, gamma: float, n_ranked: int
+) -> tuple[IntArray, FloatArray]:
     """Add features to a set S, each time the one that raises ``J(S) = tr(S_b[S,S] (S_t[S,S] + gamma I)^-1)`` most.
 
     A partial Cholesky decomposition of S_t + gamma I, pivoted by the gain of J, of which no more than the rows of the
@@ -305,7 +320,11 @@ def greedy_set(prepared: PreparedScatter, gamma: float, n_ranked: int) -> tuple[
     n_ranked, single = min(n_ranked, d), _single(prepared, ridge)
     left, remaining = prepared.between.copy(), _energies(centred) + ridge
     open_, least = centred.any(axis=0), _EXPLAINED * remaining
-    rows, order, gains = np.empty((n_ranked, d)), np.empty(n_ranked, dtype=np.int64), np.empty(n_ranked)
+    rows, order, gains = (
+        np.empty((n_ranked, d)),
+        np.empty(n_ranked, dtype=np.int64),
+        np.empty(n_ranked),
+    )
     for k in range(n_ranked):
         open_ &= remaining > least
         rise = np.divide(_energies(left), remaining, out=np.full(d, -np.inf), where=open_)
@@ -431,10 +450,14 @@ class RandomRanking(Filter):
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]
     """
 
-    capabilities: ClassVar[Capabilities] = replace(Filter.capabilities, targets=frozenset({CLASSES, QUANTITIES}))
+    capabilities: ClassVar[Capabilities] = replace(
+        Filter.capabilities, targets=frozenset({CLASSES, QUANTITIES})
+    )
 
     def __init__(
-        self, n_features_to_select: int | None = None, random_state: int | np.random.RandomState | None = None
+        self,
+        n_features_to_select: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.random_state = random_state

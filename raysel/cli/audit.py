@@ -32,7 +32,9 @@ def run(arguments: Namespace) -> int:
     """Audit the tuned pipeline of filter and linear SVM on a data file, print the result, and return the status."""
     out = Terminal()
     if arguments.output and Path(arguments.output).suffix not in _SUFFIXES:
-        raise ConfigError(f"--output {arguments.output}: name a file with one of the suffixes {', '.join(_SUFFIXES)}.")
+        raise ConfigError(
+            f"--output {arguments.output}: name a file with one of the suffixes {', '.join(_SUFFIXES)}."
+        )
     read = {name: getattr(arguments, name) for name in ("label", "labels", "groups", "drop")}
     try:
         data = load_dataset(arguments.file, **read)
@@ -42,9 +44,15 @@ def run(arguments: Namespace) -> int:
         raise
     if data.is_multilabel or data.layout.is_multitask:
         raise DataError(f"{data.name}: an audit is of one task with one label a sample.")
-    steps = [("scale", StandardScaler()), ("select", SelectKBest()), ("svm", LinearSVC(max_iter=10_000))]
+    steps = [
+        ("scale", StandardScaler()),
+        ("select", SelectKBest()),
+        ("svm", LinearSVC(max_iter=10_000)),
+    ]
     sizes = [n for n in _SIZES if n < data.n_features] or [data.n_features]
-    out.print(f"{data!r}: scaling, the F-test's best {', '.join(map(str, sizes))} features, linear SVM")
+    out.print(
+        f"{data!r}: scaling, the F-test's best {', '.join(map(str, sizes))} features, linear SVM"
+    )
     for note in data.notes:
         out.print(note)
     with sigterm_as_interrupt():

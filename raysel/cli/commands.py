@@ -56,45 +56,100 @@ class Command:
 
 def _tune(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add("config", nargs="?", help=f"a YAML file, or a built-in study or comparison, see --list (default: {BUILTIN})")
+    add(
+        "config",
+        nargs="?",
+        help=f"a YAML file, or a built-in study or comparison, see --list (default: {BUILTIN})",
+    )
     _add_set(parser, "override a key of the configuration")
     place = parser.add_mutually_exclusive_group()
-    place.add_argument("--output", metavar="DIR", help="directory or URI to write (default: raysel-studies/NAME-TIME)")
     place.add_argument(
-        "--resume", metavar="DIR", help="resume the study or comparison in this directory or at this URI"
+        "--output",
+        metavar="DIR",
+        help="directory or URI to write (default: raysel-studies/NAME-TIME)",
     )
-    place.add_argument("--replay", metavar="DIR", help="upload this study or comparison to MLflow again")
+    place.add_argument(
+        "--resume",
+        metavar="DIR",
+        help="resume the study or comparison in this directory or at this URI",
+    )
+    place.add_argument(
+        "--replay", metavar="DIR", help="upload this study or comparison to MLflow again"
+    )
     _add_cluster(parser)
     add(
         "--dry-run",
         action="store_true",
         help="check everything, print data and plan as understood, and start nothing; with --output, draw the data",
     )
-    add("--list", action="store_const", const="", help="print the built-in studies and comparisons and exit")
+    add(
+        "--list",
+        action="store_const",
+        const="",
+        help="print the built-in studies and comparisons and exit",
+    )
     text = "print all keys of the configuration, or of a section; exit"
     add("--help-config", nargs="?", const="", metavar="SECTION", help=text)
     text = "print all methods, or one with its parameters explained; exit"
     add("--list-solvers", nargs="?", const="", metavar="NAME", help=text)
-    add("--verbose", action="store_true", help="print all tables, figures and remarks of the result, as in report.html")
+    add(
+        "--verbose",
+        action="store_true",
+        help="print all tables, figures and remarks of the result, as in report.html",
+    )
     _add_quiet(parser)
 
 
 def _init(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add("file", metavar="FILE", help="data file or folder, its URI, or the name of one of scikit-learn's data sets")
-    add("--label", metavar="NAME", help="column or array of the labels (default: recognised by its name or values)")
+    add(
+        "file",
+        metavar="FILE",
+        help="data file or folder, its URI, or the name of one of scikit-learn's data sets",
+    )
+    add(
+        "--label",
+        metavar="NAME",
+        help="column or array of the labels (default: recognised by its name or values)",
+    )
     add("--labels", metavar="FILE", help="file of the labels, where FILE holds the samples only")
-    add("--mask", metavar="FILE", help="mask of the volumes, where FILE is a table of NIfTI files (default: beside it)")
-    add("-o", "--output", metavar="STUDY.yaml", help="file to write (default: <name of FILE>-study.yaml, here)")
+    add(
+        "--mask",
+        metavar="FILE",
+        help="mask of the volumes, where FILE is a table of NIfTI files (default: beside it)",
+    )
+    add(
+        "-o",
+        "--output",
+        metavar="STUDY.yaml",
+        help="file to write (default: <name of FILE>-study.yaml, here)",
+    )
 
 
 def _select(parser: ArgumentParser) -> None:
     _add_newest_study(parser)
     add = parser.add_argument
-    add("--top", type=int, metavar="N", help="number of features that count as selected (default: the chosen one)")
-    add("--consensus", action="store_true", help="rank by the mean rank over the outer folds, not by the final model")
-    add("--fold", metavar="NAME", help="rank by the winner of this fold, e.g. outer0, not by the final model")
-    add("--names", action="store_true", help="only print the names of the selected features, one a line")
+    add(
+        "--top",
+        type=int,
+        metavar="N",
+        help="number of features that count as selected (default: the chosen one)",
+    )
+    add(
+        "--consensus",
+        action="store_true",
+        help="rank by the mean rank over the outer folds, not by the final model",
+    )
+    add(
+        "--fold",
+        metavar="NAME",
+        help="rank by the winner of this fold, e.g. outer0, not by the final model",
+    )
+    add(
+        "--names",
+        action="store_true",
+        help="only print the names of the selected features, one a line",
+    )
     add(
         "--mask",
         metavar="FILE",
@@ -117,7 +172,9 @@ def _select(parser: ArgumentParser) -> None:
 
 def _report(parser: ArgumentParser) -> None:
     _add_newest_study(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", help="file to write (default: STUDY_DIR/report.html)")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="file to write (default: STUDY_DIR/report.html)"
+    )
 
 
 def _compare(parser: ArgumentParser) -> None:
@@ -130,7 +187,13 @@ def _compare(parser: ArgumentParser) -> None:
 def _stability(parser: ArgumentParser) -> None:
     _add_finished_study(parser)
     add = parser.add_argument
-    add("--subsamples", type=int, default=100, metavar="N", help="number of halves, two for each pair (default: 100)")
+    add(
+        "--subsamples",
+        type=int,
+        default=100,
+        metavar="N",
+        help="number of halves, two for each pair (default: 100)",
+    )
     text = "number of features that a half selects (default: that of the final model)"
     add("--top", type=int, metavar="N", help=text)
     text = "selection probability of the set, above 0.5 (default: the smallest whose unimodal bound is at most 1)"
@@ -142,27 +205,80 @@ def _permute(parser: ArgumentParser) -> None:
     _add_finished_study(parser)
     add = parser.add_argument
     add("--permutations", type=int, default=200, metavar="N", help="number of them (default: 200)")
-    add("--retune", action="store_true", help="repeat the whole search for each permutation, which makes p exact")
-    add("--seed", type=int, metavar="S", help="seed of the permutations (default: that of the study)")
+    add(
+        "--retune",
+        action="store_true",
+        help="repeat the whole search for each permutation, which makes p exact",
+    )
+    add(
+        "--seed",
+        type=int,
+        metavar="S",
+        help="seed of the permutations (default: that of the study)",
+    )
     _add_resampling(parser)
 
 
 def _audit(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add("file", metavar="FILE", help="data file or folder, its URI, or the name of one of scikit-learn's data sets")
-    add("--label", metavar="NAME", help="column or array of the labels (default: recognised by its name or values)")
+    add(
+        "file",
+        metavar="FILE",
+        help="data file or folder, its URI, or the name of one of scikit-learn's data sets",
+    )
+    add(
+        "--label",
+        metavar="NAME",
+        help="column or array of the labels (default: recognised by its name or values)",
+    )
     add("--labels", metavar="FILE", help="file of the labels, where FILE holds the samples only")
-    add("--groups", metavar="NAME", help="column or array with the group of each sample, e.g. its subject")
-    add("--drop", action="append", default=[], metavar="NAME", help="column that is no feature; may be repeated")
-    add("--metric", default="accuracy", metavar="NAME", help="metric, larger is better (default: accuracy)")
-    add("--permutations", type=int, default=5, metavar="N", help="number of permutations of the labels (default: 5)")
-    add("--processes", type=int, default=1, metavar="N", help="number of processes (default: 1); -1: all processors")
-    add("-o", "--output", metavar="FILE", help="also write the picture, *.png, *.svg or *.pdf, or the table, *.csv")
+    add(
+        "--groups",
+        metavar="NAME",
+        help="column or array with the group of each sample, e.g. its subject",
+    )
+    add(
+        "--drop",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="column that is no feature; may be repeated",
+    )
+    add(
+        "--metric",
+        default="accuracy",
+        metavar="NAME",
+        help="metric, larger is better (default: accuracy)",
+    )
+    add(
+        "--permutations",
+        type=int,
+        default=5,
+        metavar="N",
+        help="number of permutations of the labels (default: 5)",
+    )
+    add(
+        "--processes",
+        type=int,
+        default=1,
+        metavar="N",
+        help="number of processes (default: 1); -1: all processors",
+    )
+    add(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="also write the picture, *.png, *.svg or *.pdf, or the table, *.csv",
+    )
 
 
 def _upload(parser: ArgumentParser) -> None:
     parser.add_argument("directory", metavar="STUDY_DIR", help="directory to copy")
-    parser.add_argument("uri", metavar="URI", help="folder to write: s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH")
+    parser.add_argument(
+        "uri",
+        metavar="URI",
+        help="folder to write: s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH",
+    )
 
 
 def _add_newest_study(parser: ArgumentParser) -> None:
@@ -185,16 +301,24 @@ def _add_quiet(parser: ArgumentParser) -> None:
 
 def _add_cluster(parser: ArgumentParser) -> None:
     """Add the options that say where Ray runs."""
-    parser.add_argument("--address", metavar="RAY_ADDRESS", help="join this Ray cluster instead of starting Ray here")
+    parser.add_argument(
+        "--address",
+        metavar="RAY_ADDRESS",
+        help="join this Ray cluster instead of starting Ray here",
+    )
     text = "use nodes of the cluster whose versions may change the last bits of numbers; it is recorded"
     parser.add_argument("--allow-mixed-versions", action="store_true", help=text)
 
 
 def _add_resampling(parser: ArgumentParser) -> None:
     """Add the options of what is computed again for a finished study."""
-    parser.add_argument("--executor", choices=["serial", "ray"], help="where to compute (default: as the study)")
+    parser.add_argument(
+        "--executor", choices=["serial", "ray"], help="where to compute (default: as the study)"
+    )
     _add_cluster(parser)
-    parser.add_argument("--config", metavar="FILE", help="the study's configuration, if its solver imports code")
+    parser.add_argument(
+        "--config", metavar="FILE", help="the study's configuration, if its solver imports code"
+    )
     _add_set(parser, "override a key, e.g. dataset.path=moved.npz")
     _add_quiet(parser)
 

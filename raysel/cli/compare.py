@@ -27,7 +27,9 @@ def run(arguments: Namespace) -> int:
     out = Terminal()
     with ExitStack() as places:
         one = len(arguments.comparison) == 1 and not arguments.output
-        paths = [places.enter_context(opened_at(place, write=one)) for place in arguments.comparison]
+        paths = [
+            places.enter_context(opened_at(place, write=one)) for place in arguments.comparison
+        ]
         comparisons = [open_comparison(path) for path in paths]
         if len(comparisons) == 1:
             written = export_comparison(comparisons[0], arguments.output or paths[0] / RESULTS)
@@ -72,9 +74,13 @@ def print_comparison_files(directory: StudyDirectory, out: Console) -> None:
     record = ComparisonRecord.read(directory)
     out.print()
     print_line(out, "report", shown_place(directory.report))
-    print_line(out, "comparison", f"{shown_place(directory.results)}/ (comparison.md, comparison.csv, ...)")
+    print_line(
+        out, "comparison", f"{shown_place(directory.results)}/ (comparison.md, comparison.csv, ...)"
+    )
     print_line(out, "MLflow", f"{bare_uri(record.uri)}, experiment {record.experiment}")
-    print_upload(directory.path, map(tracking_status, (directory, *started_members(directory))), out)
+    print_upload(
+        directory.path, map(tracking_status, (directory, *started_members(directory))), out
+    )
 
 
 def _print_lines(lines: Iterable[str], out: Console, style: str | None = None) -> None:

@@ -31,7 +31,9 @@ atexit.register(gc.freeze)
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the subcommand that the arguments name."""
     words = words_of(argv)
-    parser = ArgumentParser(prog="raysel", description="Which features matter, and how far to trust the answer.")
+    parser = ArgumentParser(
+        prog="raysel", description="Which features matter, and how far to trust the answer."
+    )
     parser.add_argument("--version", action="version", version=f"raysel {__version__}")
     parsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, command in COMMANDS.items():
@@ -72,7 +74,11 @@ def _print_error(error: RayselError, study: str) -> int:
     from raysel.core.storage.working_copy import shown_place
 
     out, unfinished = Terminal(stderr=True), isinstance(error, UnfinishedStudyError)
-    hint = f" To resume it: python -m raysel.tune --resume {shlex.quote(shown_place(study))}" if unfinished else ""
+    hint = (
+        f" To resume it: python -m raysel.tune --resume {shlex.quote(shown_place(study))}"
+        if unfinished
+        else ""
+    )
     out.print(f"error: {error}{hint}", style="red")
     for note in getattr(error, "__notes__", ()):
         out.print(note)
@@ -113,7 +119,9 @@ def _hide_credentials() -> None:
 
 def without_credentials_in(argument: str) -> str:
     """Return an argument of a command without the credentials in it."""
-    option, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
+    option, equals, value = (
+        argument.partition("=") if argument.startswith("--") else ("", "", argument)
+    )
     return f"{option}{equals}{_hidden_value(value)}"
 
 

@@ -25,7 +25,13 @@ from raysel.results.remarks import storage_remedy
 from raysel.results.texts import positive_sentence
 from raysel.run.definition import Comparison, naming
 from raysel.run.launch import THIS_MACHINE, Nodes, Slots, slots
-from raysel.study.cost import RAY_SECONDS, CostEstimate, estimate_cost, executor_sentence, with_executor
+from raysel.study.cost import (
+    RAY_SECONDS,
+    CostEstimate,
+    estimate_cost,
+    executor_sentence,
+    with_executor,
+)
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
 
@@ -37,7 +43,9 @@ _NAMED = 3
 _OF_EACH = ("searched", "fixed")
 
 
-def describe(comparison: Comparison, width: int | None = None, nodes: Nodes = None) -> Iterator[str]:
+def describe(
+    comparison: Comparison, width: int | None = None, nodes: Nodes = None
+) -> Iterator[str]:
     """Describe the data as understood, the methods, the folds with their class counts, the cost, and what was noted."""
     first, plans = comparison.first, []
     for label, study in comparison.studies.items():
@@ -50,26 +58,40 @@ def describe(comparison: Comparison, width: int | None = None, nodes: Nodes = No
     yield from _folds_section(first, width)
     memory = _describe_memory(
         max(shared_bytes(plan.study, plan.cost) for plan in plans),
-        max((plan.cost.fit_bytes for plan in plans if plan.cost.fit_bytes is not None), default=None),
-        max((n for plan in plans if (n := refit_bytes(plan.study, plan.cost)) is not None), default=None),
+        max(
+            (plan.cost.fit_bytes for plan in plans if plan.cost.fit_bytes is not None), default=None
+        ),
+        max(
+            (n for plan in plans if (n := refit_bytes(plan.study, plan.cost)) is not None),
+            default=None,
+        ),
     )
     if isinstance(comparison.config, ComparisonConfig):
         number = f"{len(plans)}, tested against {comparison.config.reference}"
         rows = [row for plan in plans for row in _member_rows(plan, first)]
         yield from section("members", number, rows, width)
         shared = [(term, text) for term, text in of_method if term not in _OF_EACH]
-        yield from section("method", f"of {plans[0].label}, and of all others unless said", shared, width)
+        yield from section(
+            "method", f"of {plans[0].label}, and of all others unless said", shared, width
+        )
         yield from section("cost", _describe_total(plans), [("memory", f"at most {memory}")], width)
     else:
         n_fits = plans[0].cost.n_fits
-        rows = [("trials", f"{first.n_trials}, {n_fits} fits in all"), ("memory", memory), *_executor_row(plans[0])]
+        rows = [
+            ("trials", f"{first.n_trials}, {n_fits} fits in all"),
+            ("memory", memory),
+            *_executor_row(plans[0]),
+        ]
         yield from section("cost", _describe_cost(plans[0]), rows, width)
     whose: dict[str, list[str]] = {}
     for plan in plans:
         known = first.data_remarks if plan.study.dataset is first.dataset else None
         for note in (*notes(plan.study, known), *_failure_note(plan.cost)):
             whose.setdefault(note, []).append(plan.label)
-    of_some = {note: f" ({', '.join(labels)})" * (len(labels) < len(plans)) for note, labels in whose.items()}
+    of_some = {
+        note: f" ({', '.join(labels)})" * (len(labels) < len(plans))
+        for note, labels in whose.items()
+    }
     yield from notes_section([f"{note}{labels}" for note, labels in of_some.items()], width)
 
 
@@ -105,7 +127,10 @@ def _executor_row(plan: _Planned) -> Iterator[tuple[str, str]]:
 def _positive_row(study: Study) -> Iterator[tuple[str, str]]:
     """Say which of two classes the metrics look at."""
     classes = () if study.dataset.is_multilabel else [str(name) for name in study.dataset.classes]
-    evaluation, tasks = study.config.evaluation.model_dump(mode="json"), study.dataset.layout.task_names
+    evaluation, tasks = (
+        study.config.evaluation.model_dump(mode="json"),
+        study.dataset.layout.task_names,
+    )
     if positive := positive_sentence(evaluation, classes, tasks):
         yield "positive", positive
 
@@ -140,7 +165,9 @@ def _describe_total(plans: Sequence[_Planned]) -> str:
     )
 
 
-def section(title: str, headline: str, rows: Iterable[tuple[str, str]], width: int | None) -> Iterator[str]:
+def section(
+    title: str, headline: str, rows: Iterable[tuple[str, str]], width: int | None
+) -> Iterator[str]:
     """Arrange a section of a plan: a line with its title, and terms with their texts in two columns."""
     pairs = list(rows)
     yield from _in_columns(title, headline, _COLUMN, width)
@@ -159,10 +186,17 @@ def _data_headline(study: Study) -> str:
 def _data_rows(study: Study, nodes: Nodes = None) -> Iterator[tuple[str, str]]:
     """Describe the data of a study as they were understood."""
     data, source = study.dataset, study.config.dataset
-    yield "read from", "; ".join(f"{task.name}: {_origin(task)}" for task in source.tasks or ()) or _origin(source)
+    yield (
+        "read from",
+        "; ".join(f"{task.name}: {_origin(task)}" for task in source.tasks or ())
+        or _origin(source),
+    )
     if nodes is not None and source.in_memory:
         size = f"{data.X.nbytes / 2**20:.0f} MiB"
-        yield "shipped", f"once to each node by Ray's object store, {size}; no other machine needs the file"
+        yield (
+            "shipped",
+            f"once to each node by Ray's object store, {size}; no other machine needs the file",
+        )
     yield from description.data_facts(
         Preview.of(data),
         study.config.to_dict()["dataset"],
@@ -175,7 +209,9 @@ def _data_rows(study: Study, nodes: Nodes = None) -> Iterator[tuple[str, str]]:
 def _folds_section(study: Study, width: int | None) -> Iterator[str]:
     """Describe the folds of a study with their class counts."""
     folds, kind = study.plan.folds, "label" if study.dataset.is_multilabel else "class"
-    final = "and a final fold on all data" if study.config.cv.final else "no final fold, so no model"
+    final = (
+        "and a final fold on all data" if study.config.cv.final else "no final fold, so no model"
+    )
     blocks = description.format_blocks(study.config.to_dict()["cv"])
     rows = []
     for fold in folds:
@@ -185,7 +221,10 @@ def _folds_section(study: Study, width: int | None) -> Iterator[str]:
         rows.append((fold.name, ", ".join(shown)))
     how = _stratified(study)
     yield from section(
-        "folds", f"{len(study.plan.outer)} outer x {len(folds[0].inner)} inner{blocks}{how}, {final}", rows, width
+        "folds",
+        f"{len(study.plan.outer)} outer x {len(folds[0].inner)} inner{blocks}{how}, {final}",
+        rows,
+        width,
     )
 
 
@@ -210,7 +249,9 @@ def _describe_method(study: Study, on: str = "") -> str:
     """Return the solver of a study, the number of configurations that are tried, and how."""
     config = study.config
     each = " on each outer fold" if config.search.adaptive else ""
-    stops = f", early stopping {config.search.early_stopping}" if config.search.early_stopping else ""
+    stops = (
+        f", early stopping {config.search.early_stopping}" if config.search.early_stopping else ""
+    )
     number = counted(study.n_configurations, "configuration")
     can = solver_capabilities(config.solver.name)
     kind = f"; {RECONSTRUCTED}" * can.reconstructed + f"; {TRANSDUCTIVE}" * can.transductive
@@ -227,7 +268,9 @@ def refit_bytes(study: Study, cost: CostEstimate) -> int | None:
         return None
     fold, number = study.largest
     inner = fold.inner[number]
-    transductive = solver_capabilities(study.config.solver.name).transductive  # holds the samples to predict as well
+    transductive = solver_capabilities(
+        study.config.solver.name
+    ).transductive  # holds the samples to predict as well
     n_pilot = len(inner.train) + (len(inner.validation) if transductive else 0)
     prepared = cost.prepared_bytes / (study.n_largest * len(study.prepared_examples))
     return round((cost.fit_bytes + prepared) * (len(study.extreme_training_sets[1]) / n_pilot) ** 2)
@@ -266,9 +309,15 @@ def announce(
         yield f"{comparison.config.name}: {len(comparison.studies)} members on {size} -> {shown_place(path)}"
         return
     where = " on each outer fold" if study.config.search.adaptive else ""
-    inner = study.n_inner // len(study.plan.folds) if study.config.search.adaptive else study.n_inner
-    tried = f"{counted(study.n_configurations, 'configuration')}{where} x {counted(inner, 'inner fit')}"
-    yield from _in_columns("", f"{study.config.name}: {tried} on {size} -> {shown_place(path)}", 0, width)
+    inner = (
+        study.n_inner // len(study.plan.folds) if study.config.search.adaptive else study.n_inner
+    )
+    tried = (
+        f"{counted(study.n_configurations, 'configuration')}{where} x {counted(inner, 'inner fit')}"
+    )
+    yield from _in_columns(
+        "", f"{study.config.name}: {tried} on {size} -> {shown_place(path)}", 0, width
+    )
     if stored:
         yield f"{stored.n_trials} of {counted(study.n_trials, 'trial')} {'is' if study.n_trials == 1 else 'are'} done"
     cost = cost or estimate_cost(study, stored.n_trials if stored else 0)
@@ -286,7 +335,11 @@ def _describe_cost(plan: _Planned) -> str:
     on = f"on the {counted(places.n, 'slot')} of {places.where}"
     if cost.seconds is None:
         return f"{_describe_time(cost, places)} {on}: {cost.n_fits} fits, and {fixed}"
-    references = f"{duration(cost.reference_seconds)} for the references, " if cost.reference_seconds >= 1.0 else ""
+    references = (
+        f"{duration(cost.reference_seconds)} for the references, "
+        if cost.reference_seconds >= 1.0
+        else ""
+    )
     return (
         f"{_describe_time(cost, places, plan.fixed_seconds)} {on}, if nothing else uses its processors: {cost.n_fits} "
         f"fits of {cost.fit_seconds:.3g} s of processor time on average, from pilot fits{_pilot_place(places)}, "
@@ -338,8 +391,15 @@ def _spread(study: Study, index: IntArray) -> str:
     y = study.dataset.y[index]
     if study.dataset.is_regression:
         columns = y.reshape(len(y), -1).T
-        return "; ".join(f"mean {column.mean():.4g}, SD {column.std():.3g}" for column in columns[:_SHOWN_QUANTITIES])
-    counts = y.sum(axis=0).tolist() if y.ndim == 2 else [int((y == c).sum()) for c in study.dataset.classes]
+        return "; ".join(
+            f"mean {column.mean():.4g}, SD {column.std():.3g}"
+            for column in columns[:_SHOWN_QUANTITIES]
+        )
+    counts = (
+        y.sum(axis=0).tolist()
+        if y.ndim == 2
+        else [int((y == c).sum()) for c in study.dataset.classes]
+    )
     return f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
 
 

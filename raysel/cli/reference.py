@@ -14,7 +14,14 @@ from rich.table import Table
 from rich.text import Text
 
 from raysel.base.estimator import RECONSTRUCTED, TRANSDUCTIVE
-from raysel.base.registry import papers, parameter_texts, solver_capabilities, solver_class, solver_names, summary
+from raysel.base.registry import (
+    papers,
+    parameter_texts,
+    solver_capabilities,
+    solver_class,
+    solver_names,
+    summary,
+)
 from raysel.config import builtin_configs
 from raysel.config.keys import comparison_reference, config_reference
 from raysel.config.loading import read_raw
@@ -42,7 +49,11 @@ def print_config_reference(out: Console, section: str = "") -> None:
     entries = [*config_reference(), *comparison_reference()]
     if section:
         sections = dict.fromkeys(entry.key.partition(".")[0] for entry in entries)
-        entries = [entry for entry in entries if f"{entry.key}.".startswith((f"{section}.", f"{section}[]."))]
+        entries = [
+            entry
+            for entry in entries
+            if f"{entry.key}.".startswith((f"{section}.", f"{section}[]."))
+        ]
         if not entries:
             known = suggestion(section, sections, f"give one of {', '.join(sections)}.")
             raise ConfigError(f"--help-config: there is no section {section!r}; {known}")
@@ -56,7 +67,10 @@ def print_solver_reference(out: Console, name: str = "") -> None:
         _print_solver(name, out)
         return
     _print_entries(
-        "solver.name", "abilities, description and parameters", [_solver_entry(name) for name in solver_names()], out
+        "solver.name",
+        "abilities, description and parameters",
+        [_solver_entry(name) for name in solver_names()],
+        out,
     )
     text = (
         "\ndata: tensor is a table, or samples of two or more axes; modalities, several descriptors of a sample; "
@@ -70,9 +84,7 @@ def print_builtin_reference(out: Console) -> None:
     """Print the built-in studies and comparisons: what each is for, and whether its data are found."""
     rows = [_builtin_entry(name, path) for name, path in builtin_configs().items()]
     _print_entries("name", "data and description", rows, out)
-    text = (
-        "\nRun one by its name, e.g. python -m raysel.tune wine; a data file is looked up from the working directory,"
-    )
+    text = "\nRun one by its name, e.g. python -m raysel.tune wine; a data file is looked up from the working directory,"
     out.print(f"{text} then from $RAYSEL_DATA.")
 
 
@@ -81,10 +93,19 @@ def _builtin_entry(name: str, path: Path) -> tuple[str, str, str]:
     kind = "comparison" if raw.get("compare") is not None else "study"
     section = raw["dataset"]
     parts = section.get("tasks") or [section]
-    data = [_found(part["path"]) if part.get("path") else f"{part['source']} (built in)" for part in parts]
-    lines = takewhile(lambda line: line.startswith("#"), path.read_text(encoding="utf-8").splitlines())
+    data = [
+        _found(part["path"]) if part.get("path") else f"{part['source']} (built in)"
+        for part in parts
+    ]
+    lines = takewhile(
+        lambda line: line.startswith("#"), path.read_text(encoding="utf-8").splitlines()
+    )
     comment = " ".join(line.removeprefix("#").strip() for line in lines)
-    return name, f"{kind}; data: {', '.join(data)}", re.split(r"(?<=[.?!])\s", comment, maxsplit=1)[0]
+    return (
+        name,
+        f"{kind}; data: {', '.join(data)}",
+        re.split(r"(?<=[.?!])\s", comment, maxsplit=1)[0],
+    )
 
 
 def _found(path: str) -> str:
@@ -105,14 +126,22 @@ def _solver_entry(name: str) -> tuple[str, str, str]:
         "predicts" if can.predicts else "",
         "iterates" if can.iterates else "one step",
         "several labels a sample" if can.multilabel else "",
-        "" if can.targets.isdisjoint({QUANTITIES}) else "quantities" + (" only" if len(can.targets) == 1 else " too"),
+        ""
+        if can.targets.isdisjoint({QUANTITIES})
+        else "quantities" + (" only" if len(can.targets) == 1 else " too"),
         TRANSDUCTIVE if can.transductive else "",
         "search.method path" if can.path else "",
         RECONSTRUCTED if can.reconstructed else "",
         f"data: {', '.join(sorted(can.layouts))}",
     ]
-    settable = ", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in _settable(cls))
-    return name, "; ".join(ability for ability in abilities if ability), f"{summary(cls)}\n{settable}"
+    settable = ", ".join(
+        p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in _settable(cls)
+    )
+    return (
+        name,
+        "; ".join(ability for ability in abilities if ability),
+        f"{summary(cls)}\n{settable}",
+    )
 
 
 def _settable(cls: type) -> list[Parameter]:
@@ -125,7 +154,10 @@ def _print_solver(name: str, out: Console) -> None:
     cls = solver_class(name)
     texts = parameter_texts(cls)
     out.print(f"{name}: {summary(cls)}\n{_solver_entry(name)[1]}\n")
-    rows = [(p.name, *texts.get(p.name, (str(p).partition("=")[2], "not described"))) for p in _settable(cls)]
+    rows = [
+        (p.name, *texts.get(p.name, (str(p).partition("=")[2], "not described")))
+        for p in _settable(cls)
+    ]
     _print_entries("solver.params", "values and description", rows, out)
     if spaces := list(_builtin_spaces(name)):
         out.print("\nsearched by the built-in studies:")
@@ -142,14 +174,21 @@ def _builtin_spaces(name: str) -> Iterator[tuple[str, str]]:
         for member in (raw, *(raw.get("compare") or {}).values()):
             solver = member.get("solver") or {}
             if solver.get("name") == name and solver.get("space"):
-                yield study, ", ".join(f"{key} ({format_domain(own)})" for key, own in solver["space"].items())
+                yield (
+                    study,
+                    ", ".join(
+                        f"{key} ({format_domain(own)})" for key, own in solver["space"].items()
+                    ),
+                )
 
 
 def _default_in_words(default: str) -> str:
     return default if default in ("required", "not set") else f"default {default}"
 
 
-def _print_entries(title: str, heading: str, entries: Iterable[tuple[str, str, str]], out: Console) -> None:
+def _print_entries(
+    title: str, heading: str, entries: Iterable[tuple[str, str, str]], out: Console
+) -> None:
     """Print a table of entries: a name; facts and, below them, a description."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(title, no_wrap=True)

@@ -58,7 +58,9 @@ def _run(
                 result = compute(path, overrides=arguments.set, progress=progress, **given)
         except KeyboardInterrupt:
             again = f"python -m raysel.{command} {shlex.join(arguments.words)}"
-            Terminal(stderr=True).print(f"stopped. The {unit} that had ended are kept; resume with: {again}")
+            Terminal(stderr=True).print(
+                f"stopped. The {unit} that had ended are kept; resume with: {again}"
+            )
             return interrupt_status()
     show(path, result, out)
     if arguments.quiet:
@@ -97,4 +99,6 @@ def _print_selection(path: Path, selection: StabilitySelection, out: Console) ->
     folder = result.path / STABILITY
     for file in (folder / "selection.csv", folder / "selection.parquet", folder / "result.json"):
         out.print(shown_place(file))
-    out.print(f"{shown_place(result.directory.ranking / 'ranking.csv')} (column selection_probability)")
+    out.print(
+        f"{shown_place(result.directory.ranking / 'ranking.csv')} (column selection_probability)"
+    )

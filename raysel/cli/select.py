@@ -51,7 +51,9 @@ def _select(arguments: Namespace, path: Path) -> int:
     out = Terminal()
     placed = result.layout.affine is not None
     for file in written:
-        affine = "of the data's mask" if placed else "identity; the study knows no position in space"
+        affine = (
+            "of the data's mask" if placed else "identity; the study knows no position in space"
+        )
         out.print(f"{file} (affine: {affine})" if file.name.endswith(NIFTI) else shown_place(file))
     return 0
 
@@ -59,12 +61,18 @@ def _select(arguments: Namespace, path: Path) -> int:
 def _check_combination(arguments: Namespace) -> None:
     """Refuse options that contradict each other, before the study is read."""
     if arguments.consensus and arguments.fold is not None:
-        raise ConfigError("--consensus and --fold name two different rankings; leave one of them out.")
+        raise ConfigError(
+            "--consensus and --fold name two different rankings; leave one of them out."
+        )
     if arguments.names and (arguments.output or arguments.format):
         other = "--output" if arguments.output else "--format"
-        raise ConfigError(f"--names writes no table, so {other} has no effect; leave one of them out.")
+        raise ConfigError(
+            f"--names writes no table, so {other} has no effect; leave one of them out."
+        )
     if arguments.format is not None:
-        arguments.format = tuple(dict.fromkeys(form for given in arguments.format for form in given.split(",")))
+        arguments.format = tuple(
+            dict.fromkeys(form for given in arguments.format for form in given.split(","))
+        )
         check_formats(arguments.format)
 
 
@@ -72,7 +80,9 @@ def _source(arguments: Namespace, result: StudyResult) -> str:
     """Name of the source of the ranking, for `StudyResult.ranking`."""
     outer = [refit.fold for refit in result.outer]
     if arguments.fold is not None and arguments.fold not in (*outer, FINAL):
-        raise ConfigError(f"--fold {arguments.fold} is not a fold of the study; it has {', '.join(outer)}.")
+        raise ConfigError(
+            f"--fold {arguments.fold} is not a fold of the study; it has {', '.join(outer)}."
+        )
     return CONSENSUS if arguments.consensus else arguments.fold or FINAL
 
 
@@ -87,19 +97,27 @@ def _ranking(arguments: Namespace, result: StudyResult, by: str) -> FeatureRanki
             f"{result.outer[0].fold}, to choose another ranking."
         )
     if needs or (arguments.top is not None and result.ranks_features):
-        result.stability(arguments.top)  # an error where there is no ranking, or no such number of features
+        result.stability(
+            arguments.top
+        )  # an error where there is no ranking, or no such number of features
     return None
 
 
-def _mask_content(path: str | None, result: StudyResult, ranking: FeatureRanking | None) -> bytes | None:
+def _mask_content(
+    path: str | None, result: StudyResult, ranking: FeatureRanking | None
+) -> bytes | None:
     if path is None or ranking is None:
         return None
     content = mask_content(path, selection_mask(ranking, result.layout), result.layout.affine)
     target = Path(path)
     if target.exists() and (not target.is_file() or target.read_bytes() != content):
-        raise StudyError(f"{path} exists with other content; remove it or give --mask another name.")
+        raise StudyError(
+            f"{path} exists with other content; remove it or give --mask another name."
+        )
     if not target.parent.is_dir():
-        raise StudyError(f"{path} cannot be written: there is no folder {target.parent}; create it first.")
+        raise StudyError(
+            f"{path} cannot be written: there is no folder {target.parent}; create it first."
+        )
     return content
 
 
@@ -122,7 +140,9 @@ def _export(arguments: Namespace, result: StudyResult, by: str) -> list[Path]:
     try:
         return export_result(result, folder, arguments.top, by=by, formats=formats, replace=False)
     except StudyError as error:
-        raise StudyError(f"{error} With --output DIR you choose the folder, and files in it are replaced.") from error
+        raise StudyError(
+            f"{error} With --output DIR you choose the folder, and files in it are replaced."
+        ) from error
 
 
 def _folder_name(result: StudyResult, top: int | None, by: str) -> str:

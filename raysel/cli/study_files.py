@@ -17,7 +17,9 @@ from raysel.tracking.directory import StudyDirectory, newest_study
 def init(arguments: Namespace) -> int:
     """Look at a data file and write a study that fits it."""
     output = arguments.output or default_output(arguments.file)
-    draft = init_study(arguments.file, arguments.label, labels=arguments.labels, mask=arguments.mask, output=output)
+    draft = init_study(
+        arguments.file, arguments.label, labels=arguments.labels, mask=arguments.mask, output=output
+    )
     out = Terminal()
     for name, finding in draft.findings.items():
         out.print(f"{name:<12}{finding}")

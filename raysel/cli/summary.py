@@ -68,9 +68,14 @@ def print_answer(result: StudyResult, out: Console, *, verbose: bool = False) ->
 def _lines(result: StudyResult, *, verbose: bool) -> Iterator[tuple[str, str]]:
     """Yield label and text of the lines on further scores, the best features and their stability, and on all else."""
     facts, agreement = result.facts, result.facts.agreement
-    lines = {"by task": texts.format_each(facts.by_task), "reported": texts.format_each(facts.report, "test ")}
+    lines = {
+        "by task": texts.format_each(facts.by_task),
+        "reported": texts.format_each(facts.report, "test "),
+    }
     if agreement:
-        lines["features"] = texts.best_features(result.ranking(by=FINAL if facts.final else CONSENSUS))
+        lines["features"] = texts.best_features(
+            result.ranking(by=FINAL if facts.final else CONSENSUS)
+        )
         lines["stability"] = texts.short_stability(facts)
     if verbose:
         modalities = texts.modalities(facts)
@@ -82,7 +87,8 @@ def _lines(result: StudyResult, *, verbose: bool) -> Iterator[tuple[str, str]]:
             "trials": "; ".join(texts.trial_sentences(facts)),
             "consensus": agreement.consensus if agreement else "",
             "redundancy": texts.redundancy(facts),
-            "modalities": modalities and f"{modalities} (mean over the outer winners; all are in manifest.json)",
+            "modalities": modalities
+            and f"{modalities} (mean over the outer winners; all are in manifest.json)",
         }
     yield from ((label, text) for label, text in lines.items() if text)
 
@@ -108,7 +114,11 @@ def print_files(result: StudyResult, out: Console) -> None:
     if result.directory.report.exists():
         more = len(facts.remarks) - len(facts.actions[:_MOST_ACTIONS])
         others = f"; {counted(more, 'more remark')}" if more else ""
-        print_line(out, "report", f"{shown_place(result.directory.report)} (all figures and tables{others})")
+        print_line(
+            out,
+            "report",
+            f"{shown_place(result.directory.report)} (all figures and tables{others})",
+        )
     print_line(out, "study", place)
     for _, command in texts.open_checks(facts, shlex.quote(place))[:1]:
         print_line(out, "next", command)
@@ -125,7 +135,10 @@ def _mlflow_lines(result: StudyResult) -> list[str]:
         place = bare_uri(uri)
         if uri.lower().startswith("http"):
             return [place.rstrip("/") + page]
-        return [place, f"of its pages that of the study is {page}, where mlflow server has it as --backend-store-uri"]
+        return [
+            place,
+            f"of its pages that of the study is {page}, where mlflow server has it as --backend-store-uri",
+        ]
     stored = Path(uri.removeprefix("sqlite:///"))
     shown = stored.relative_to(Path.cwd()) if stored.is_relative_to(Path.cwd()) else stored
     command = f"{shlex.quote(sys.executable)} -m mlflow ui --backend-store-uri {shlex.quote(f'sqlite:///{shown}')}"
@@ -193,7 +206,11 @@ def _blocks(table: TextTable, header: Sequence[str], width: int) -> Iterator[dic
     for i, name in enumerate(header):
         cells = [row[i] for row in table.rows]
         # No figure, no name of a row and no word of a header is broken; settings and long remarks may be.
-        kept = cells if table.is_number(i) or not i else [word for cell in cells for word in cell.split()]
+        kept = (
+            cells
+            if table.is_number(i) or not i
+            else [word for cell in cells for word in cell.split()]
+        )
         least.append(max([min(max(map(len, kept), default=1), _WIDEST), *map(len, name.split())]))
         cells_only.append(max(map(len, cells), default=0))
         whole.append(max(len(name), cells_only[-1]))

@@ -93,7 +93,9 @@ def _course(arguments: Namespace, places: ExitStack, console: Console, out: Cons
     except DirectoryError:
         raise
     except StudyError as error:
-        if isinstance(error, HeadLostError) or isinstance(error.__cause__, OSError):  # e.g. a full disk
+        if isinstance(error, HeadLostError) or isinstance(
+            error.__cause__, OSError
+        ):  # e.g. a full disk
             error.add_note(_kept(arguments, path))
         raise
     failed: list[MemberEntry] = []
@@ -102,7 +104,11 @@ def _course(arguments: Namespace, places: ExitStack, console: Console, out: Cons
     else:
         print_comparison(result, out)
         print_comparison_files(StudyDirectory(path), out)
-        failed = [entry for entry in ComparisonRecord.read(StudyDirectory(path)).members if entry.error is not None]
+        failed = [
+            entry
+            for entry in ComparisonRecord.read(StudyDirectory(path)).members
+            if entry.error is not None
+        ]
     if arguments.quiet:
         print_path(shown_place(path))
     for entry in failed:
@@ -124,7 +130,9 @@ def _describe(arguments: Namespace, comparison: Comparison, out: Console) -> int
 def _show_preview(study: Study, folder: str | None, out: Console) -> None:
     """Write the picture of a study's data and print where it is, or print how to get it."""
     if folder is None:
-        out.print(f"{'picture':<14}add --output DIR to draw the data as they were read into DIR/preview.png")
+        out.print(
+            f"{'picture':<14}add --output DIR to draw the data as they were read into DIR/preview.png"
+        )
         return
     from raysel.results.displays.display import write_figure
     from raysel.results.displays.preview_data import DataPreview
@@ -132,7 +140,9 @@ def _show_preview(study: Study, folder: str | None, out: Console) -> None:
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DirectoryError(f"{folder} cannot be created: {error.strerror}; choose another directory.") from error
+        raise DirectoryError(
+            f"{folder} cannot be created: {error.strerror}; choose another directory."
+        ) from error
     display = DataPreview.of_data(study.dataset, study.config.to_dict()["dataset"])
     path = write_figure(display.headed_figure(), Path(folder, "preview.png"))
     out.print(f"{'picture':<14}{shown_place(path)}")
@@ -158,7 +168,9 @@ def _compute(
             if nodes is None and comparison.first.config.search.executor == "auto":
                 cost = estimate_cost(comparison.first, stored.n_trials if stored else 0)
                 comparison = Comparison.of_study(with_executor(comparison.first, cost))
-        for line in announce(comparison, path, stored, out.width if out.is_terminal else None, nodes, cost):
+        for line in announce(
+            comparison, path, stored, out.width if out.is_terminal else None, nodes, cost
+        ):
             out.print(line)
         if directory:
             return members.resume(comparison, directory, listeners=[progress], show=show, **where)
@@ -173,7 +185,9 @@ def _prepared(arguments: Namespace) -> tuple[Comparison, StudyDirectory | None]:
             f"{directory.path} holds no study; give --resume the directory of a study or of a comparison."
         )
     holds_comparison = directory is not None and directory.members.exists()
-    compared = is_comparison(arguments.config, arguments.set) if arguments.config else holds_comparison
+    compared = (
+        is_comparison(arguments.config, arguments.set) if arguments.config else holds_comparison
+    )
     if directory and holds_comparison and not compared:
         raise DirectoryError(
             f"{directory.path} holds a comparison, and {arguments.config} is the configuration of one study; give "
@@ -190,7 +204,9 @@ def _open_places(arguments: Namespace, places: ExitStack, out: Console) -> None:
     elif arguments.resume and arguments.dry_run:
         arguments.resume = places.enter_context(opened_at(arguments.resume))
     elif arguments.resume:
-        arguments.resume = places.enter_context(working_folder(arguments.resume, [ProgressLine(out)], new=False))
+        arguments.resume = places.enter_context(
+            working_folder(arguments.resume, [ProgressLine(out)], new=False)
+        )
     elif arguments.dry_run and as_uri(arguments.output):
         arguments.output = str(places.enter_context(running_at(arguments.output, refused=())))
 
@@ -202,7 +218,11 @@ def _offer(study: Study, output: str | None, out: Console) -> StudyDirectory | N
         return None
     if output:
         directory = StudyDirectory(result_path(output))
-        found = StoredStudy.read(directory) if directory.journal.exists() and not directory.is_running() else None
+        found = (
+            StoredStudy.read(directory)
+            if directory.journal.exists() and not directory.is_running()
+            else None
+        )
         if found is None or not found.is_of(study) or found.status == "finished":
             return None
     else:
@@ -212,7 +232,11 @@ def _offer(study: Study, output: str | None, out: Console) -> StudyDirectory | N
     place = found.directory.path
     there = f"{place} holds this study, {found.status} after {found.n_trials} of {found.study.n_trials} trials."
     if sys.stdin.isatty() and out.is_terminal and not out.quiet:
-        return found.directory if Confirm.ask(Text(f"{there} Resume it?"), console=out, default=True) else None
+        return (
+            found.directory
+            if Confirm.ask(Text(f"{there} Resume it?"), console=out, default=True)
+            else None
+        )
     out.print(f"{there} To resume it: python -m raysel.tune --resume {shlex.quote(str(place))}")
     return None
 
@@ -225,7 +249,11 @@ def _replay(path: Path, arguments: Namespace, out: Console) -> int:
     settings = dict(setting.partition("=")[::2] for setting in arguments.set)
     uri = settings.pop("tracking.uri", None)
     names = {key: settings.pop(f"tracking.{key}", None) for key in ("experiment", "register")}
-    given = {key: None if name in ("", "null", "~") else name for key, name in names.items() if name is not None}
+    given = {
+        key: None if name in ("", "null", "~") else name
+        for key, name in names.items()
+        if name is not None
+    }
     if arguments.dry_run:
         raise ConfigError("--replay uploads at once and has nothing to try; leave --dry-run out.")
     if settings or arguments.config:
@@ -263,10 +291,20 @@ def _kept(arguments: Namespace, path: Path | None) -> str:
     directory = StudyDirectory(path) if path else None
     if directory is not None and directory.members.exists():
         entries = ComparisonRecord.read(directory).members
-        states = [stored for entry in entries if (stored := _state(directory.member(entry.folder))) is not None]
-        n_finished, n_trials = sum(s.status == "finished" for s in states), sum(s.n_trials for s in states)
+        states = [
+            stored
+            for entry in entries
+            if (stored := _state(directory.member(entry.folder))) is not None
+        ]
+        n_finished, n_trials = (
+            sum(s.status == "finished" for s in states),
+            sum(s.n_trials for s in states),
+        )
         kept = f"{n_finished} of {len(entries)} members have finished, and {counted(n_trials, 'trial')}"
-        names = [*(entry.solver for entry in entries), *(name for s in states for name in _names(s.study.config))]
+        names = [
+            *(entry.solver for entry in entries),
+            *(name for s in states for name in _names(s.study.config)),
+        ]
     elif directory is not None and directory.journal.exists():
         stored = StoredStudy.read(directory)
         n_trials = stored.n_trials
@@ -285,7 +323,13 @@ def _names(config: Mapping[str, Any]) -> list[str]:
     judge = judge if isinstance(judge, str) else judge["name"]
     sections = config["dataset"].get("tasks") or [config["dataset"]]
     steps = [name for section in sections for name in dotted_steps(section.get("prepare", ()))]
-    return [config["solver"]["name"], judge, evaluation["metric"], *evaluation.get("report", ()), *steps]
+    return [
+        config["solver"]["name"],
+        judge,
+        evaluation["metric"],
+        *evaluation.get("report", ()),
+        *steps,
+    ]
 
 
 def _state(member: StudyDirectory) -> StoredStudy | None:

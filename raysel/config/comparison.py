@@ -23,7 +23,9 @@ MemberKeys: TypeAlias = dict[str, Any]
 _SECTIONS = ("dataset", "evaluation", "search")
 #: What a member may change: sections and keys.
 _ALLOWED = ("solver", "evaluation", "search", "dataset.scaling", "dataset.only")
-_OF_ALL = "a member cannot change this key, which is for the whole comparison; set it beside `compare`"
+_OF_ALL = (
+    "a member cannot change this key, which is for the whole comparison; set it beside `compare`"
+)
 #: Why a member cannot change a key or a section that has no influence on samples, labels, folds and seed.
 _REASONS = {
     "evaluation.metric": (
@@ -85,7 +87,11 @@ class ComparisonConfig(BaseModel):
         """Return the configuration of a member: the common keys with its own laid over them."""
         raw = {key: value for key, value in self.common.items() if key != "output"}
         for key, value in self.compare[label].items():
-            laid = {f"{key}.{name}": v for name, v in value.items()} if _is_section(key, value) else {key: value}
+            laid = (
+                {f"{key}.{name}": v for name, v in value.items()}
+                if _is_section(key, value)
+                else {key: value}
+            )
             for dotted, v in laid.items():
                 set_key(raw, dotted, deepcopy(v), f"compare: {dotted}")
         return StudyConfig.model_validate(without_null(raw))
@@ -144,14 +150,20 @@ def unusable(members: Mapping[Any, Any], written: Callable[[], Any]) -> Iterator
 
 def _free(name: str, taken: Collection[str]) -> str:
     """Return the name, with the smallest number from 2 that makes it differ from those taken."""
-    return next(n for n in (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3))) if n not in taken)
+    return next(
+        n
+        for n in (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3)))
+        if n not in taken
+    )
 
 
 def _with_places(raw: Any) -> Any:
     """Return plain data with the URIs of places without credentials, which this process remembers."""
     if isinstance(raw, Mapping):
         return {
-            key: set_credentials_aside(value) if key in _PLACES and isinstance(value, str) else _with_places(value)
+            key: set_credentials_aside(value)
+            if key in _PLACES and isinstance(value, str)
+            else _with_places(value)
             for key, value in raw.items()
         }
     return [_with_places(value) for value in raw] if isinstance(raw, list) else raw
@@ -166,7 +178,12 @@ def refusals(config: ComparisonConfig) -> Iterator[str]:
     if "solver" in config.common:
         yield "solver: each member of `compare` has its own; remove `solver`, or make it a member"
     for label, keys in config.compare.items():
-        if not label.strip() or label != label.strip() or not label.isprintable() or len(label) > _LONGEST_LABEL:
+        if (
+            not label.strip()
+            or label != label.strip()
+            or not label.isprintable()
+            or len(label) > _LONGEST_LABEL
+        ):
             yield (
                 f"compare: the label {label[:80]!r} must be 1 to {_LONGEST_LABEL} printable characters without spaces "
                 "at its ends"
@@ -177,11 +194,17 @@ def refusals(config: ComparisonConfig) -> Iterator[str]:
                     f"compare.{label}.evaluation: null would unset `metric` too, by which the members are compared; "
                     "unset single keys, e.g. evaluation: {n_features: null}"
                 )
-            below = isinstance(value, Mapping) and key != "solver" and key in StudyConfig.model_fields
+            below = (
+                isinstance(value, Mapping) and key != "solver" and key in StudyConfig.model_fields
+            )
             dotted = [f"{key}.{name}" for name in value] if below else [key]
-            yield from (f"compare.{label}.{name}: {reason}" for name in dotted if (reason := _refused(name)))
+            yield from (
+                f"compare.{label}.{name}: {reason}" for name in dotted if (reason := _refused(name))
+            )
     if config.reference not in config.compare:
-        hint = suggestion(str(config.reference), config.compare, f"give one of {', '.join(config.compare)}")
+        hint = suggestion(
+            str(config.reference), config.compare, f"give one of {', '.join(config.compare)}"
+        )
         yield f"reference: no member is labelled {config.reference!r}; {hint}"
 
 
@@ -189,7 +212,9 @@ def _refused(key: str) -> str:
     """Return why a member cannot change a key; empty if it can, or if the validation of its study will say so."""
     (section, _, name), allowed = key.partition("."), ", ".join(_ALLOWED)
     if section not in StudyConfig.model_fields:
-        return f"unknown key; {suggestion(section, (*_SECTIONS, 'solver'), f'a member has {allowed}')}"
+        return (
+            f"unknown key; {suggestion(section, (*_SECTIONS, 'solver'), f'a member has {allowed}')}"
+        )
     if reason := _REASONS.get(key) or _REASONS.get(section):
         return reason
     if section in ("solver", "evaluation", "search") or key in _ALLOWED:

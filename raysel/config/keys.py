@@ -12,7 +12,15 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from raysel.config.comparison import ComparisonConfig, MemberKeys
-from raysel.config.schema import ClassLabel, JudgeChoice, LabelColumns, Parameter, SpaceDomain, Step, StudyConfig
+from raysel.config.schema import (
+    ClassLabel,
+    JudgeChoice,
+    LabelColumns,
+    Parameter,
+    SpaceDomain,
+    Step,
+    StudyConfig,
+)
 from raysel.core.errors import suggestion
 
 _TYPES = {str: "text", int: "integer", float: "number", bool: "true | false"}
@@ -61,7 +69,12 @@ def _keys_of(model: type[BaseModel], prefix: str) -> Iterator[ConfigKey]:
 def _without_none(annotation: Any) -> Any:
     """The annotation of an optional value where it is set; annotations around it are dropped."""
     inner = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
-    if get_origin(inner) not in (UnionType, Union) or annotation in (Parameter, SpaceDomain, JudgeChoice, LabelColumns):
+    if get_origin(inner) not in (UnionType, Union) or annotation in (
+        Parameter,
+        SpaceDomain,
+        JudgeChoice,
+        LabelColumns,
+    ):
         return annotation
     (value,) = (part for part in get_args(inner) if part is not NoneType)
     return value
@@ -76,7 +89,9 @@ def _type(annotation: Any) -> str:
         metadata = [item for extra in arguments[1:] for item in getattr(extra, "metadata", [extra])]
         return " ".join([_type(arguments[0]), ", ".join(_bounds(metadata))]).rstrip()
     if origin is Literal:
-        return " | ".join(str(value).lower() if isinstance(value, bool) else str(value) for value in arguments)
+        return " | ".join(
+            str(value).lower() if isinstance(value, bool) else str(value) for value in arguments
+        )
     if origin is tuple:
         return f"list of {_type(arguments[0])}"
     if origin is dict:
@@ -85,7 +100,9 @@ def _type(annotation: Any) -> str:
 
 
 def _bounds(metadata: Sequence[Any]) -> list[str]:
-    bounds = [(sign, getattr(item, name, None)) for item in metadata for name, sign in _BOUNDS.items()]
+    bounds = [
+        (sign, getattr(item, name, None)) for item in metadata for name, sign in _BOUNDS.items()
+    ]
     return [f"{sign} {bound}" for sign, bound in bounds if bound is not None]
 
 
@@ -117,25 +134,35 @@ def _line(details: Mapping[str, Any]) -> str:
     location = [str(part) for part in details["loc"]]
     where = ".".join(location) or "the configuration"
     if details["type"] == "extra_forbidden":
-        known = _fields_at(location[:-1]) + ([] if location[1:] else ["compare", "reference"])  # of a comparison
+        known = _fields_at(location[:-1]) + (
+            [] if location[1:] else ["compare", "reference"]
+        )  # of a comparison
         hint = suggestion(location[-1], known, f"known here: {', '.join(known)}")
         return f"{where}: unknown key; {hint}"
     if details["type"] == "missing":
         return f"{where}: this key is required"
     if details["type"] == "model_type":
-        return f"{where}: give its keys ({', '.join(_fields_at(location))}), not {details['input']!r}"
+        return (
+            f"{where}: give its keys ({', '.join(_fields_at(location))}), not {details['input']!r}"
+        )
     message = details["msg"].removeprefix("Value error, ")
     for jargon, word in _WORDS.items():
         message = message.replace(jargon, word)
     given = details.get("input")
-    shown = "" if isinstance(given, dict | list | BaseModel) or details["type"] == "value_error" else f", not {given!r}"
+    shown = (
+        ""
+        if isinstance(given, dict | list | BaseModel) or details["type"] == "value_error"
+        else f", not {given!r}"
+    )
     return f"{where}: {message[0].lower()}{message[1:]}{shown}"
 
 
 def _fields_at(location: list[str]) -> list[str]:
     model: Any = StudyConfig
     for part in location:
-        if part in model.model_fields:  # otherwise an index into a list, whose sections are of one type
+        if (
+            part in model.model_fields
+        ):  # otherwise an index into a list, whose sections are of one type
             model = _section_in(model.model_fields[part].annotation) or StudyConfig
     return list(model.model_fields)
 

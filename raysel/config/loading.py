@@ -43,7 +43,13 @@ def builtin_configs() -> dict[str, Path]:
     return {}
 
 
-def load(source: Source, overrides: Overrides = (), *, own_data: bool = False, compared: bool | None = None) -> Any:
+def load(
+    source: Source,
+    overrides: Overrides = (),
+    *,
+    own_data: bool = False,
+    compared: bool | None = None,
+) -> Any:
     """Read, override and validate the configuration of a study or of a comparison; of one kind, if it is given."""
     raw, origin = read_raw(source, overrides, own_data=own_data)
     holds_members = raw.get("compare") is not None
@@ -54,13 +60,17 @@ def load(source: Source, overrides: Overrides = (), *, own_data: bool = False, c
     return _comparison_from_dict(raw, origin, source)
 
 
-def load_config(source: Source, overrides: Overrides = (), *, own_data: bool = False) -> StudyConfig:
+def load_config(
+    source: Source, overrides: Overrides = (), *, own_data: bool = False
+) -> StudyConfig:
     """Read, override and validate a study's configuration."""
     config: StudyConfig = load(source, overrides, own_data=own_data, compared=False)
     return config
 
 
-def load_comparison(source: Source, overrides: Overrides = (), *, own_data: bool = False) -> ComparisonConfig:
+def load_comparison(
+    source: Source, overrides: Overrides = (), *, own_data: bool = False
+) -> ComparisonConfig:
     """Read, override and validate the configuration of a comparison and of each of its members."""
     config: ComparisonConfig = load(source, overrides, own_data=own_data, compared=True)
     return config
@@ -71,7 +81,9 @@ def is_comparison(source: Source, overrides: Overrides = ()) -> bool:
     return read_raw(source, overrides)[0].get("compare") is not None
 
 
-def read_raw(source: Source, overrides: Overrides = (), *, own_data: bool = False) -> tuple[dict[str, Any], str]:
+def read_raw(
+    source: Source, overrides: Overrides = (), *, own_data: bool = False
+) -> tuple[dict[str, Any], str]:
     """Read and override a configuration of a study or of a comparison, without validating it."""
     if isinstance(source, StudyConfig | ComparisonConfig):
         source = source.to_dict()
@@ -80,9 +92,13 @@ def read_raw(source: Source, overrides: Overrides = (), *, own_data: bool = Fals
     elif isinstance(source, str | Path):
         raw, origin = parse_yaml(_read(Path(source)), str(source)), str(source)
     else:
-        raise ConfigError(f"{source!r} is not a configuration; give a path, the name of a built-in study or a mapping.")
+        raise ConfigError(
+            f"{source!r} is not a configuration; give a path, the name of a built-in study or a mapping."
+        )
     if not isinstance(raw, dict):
-        raise ConfigError(f"{origin} holds no configuration; give keys such as name, dataset and solver.")
+        raise ConfigError(
+            f"{origin} holds no configuration; give keys such as name, dataset and solver."
+        )
     raw = with_new_names(raw)
     apply_overrides(raw, overrides, origin, own_data=own_data, builtin=_is_builtin(source))
     return keep_all_credentials(raw), origin
@@ -91,7 +107,9 @@ def read_raw(source: Source, overrides: Overrides = (), *, own_data: bool = Fals
 def names_data(source: Source, overrides: Overrides = ()) -> bool:
     """Return whether a configuration names a data file or tasks."""
     section = read_raw({} if _is_builtin(source) else source, overrides)[0].get("dataset")
-    return isinstance(section, dict) and any(section.get(key) is not None for key in ("path", "tasks"))
+    return isinstance(section, dict) and any(
+        section.get(key) is not None for key in ("path", "tasks")
+    )
 
 
 def config_from_dict(raw: Mapping[str, Any], origin: str = "configuration") -> StudyConfig:
@@ -133,8 +151,20 @@ def _invalid(config: ComparisonConfig) -> list[str]:
         except ConfigError as error:  # a key below one that is not a section
             lines[label] = [str(error)]
     first, *others = lines.values()
-    shared = [line for line in first if all(line in other for other in others) and not line.startswith("solver")]
-    return [*shared, *(f"compare.{label}.{line}" for label in lines for line in lines[label] if line not in shared)]
+    shared = [
+        line
+        for line in first
+        if all(line in other for other in others) and not line.startswith("solver")
+    ]
+    return [
+        *shared,
+        *(
+            f"compare.{label}.{line}"
+            for label in lines
+            for line in lines[label]
+            if line not in shared
+        ),
+    ]
 
 
 def dump_config(config: StudyConfig | ComparisonConfig) -> str:
@@ -152,15 +182,21 @@ def _read(path: Path) -> str:
     builtin, name = builtin_configs(), path.name.removesuffix(".yaml")
     try:
         with path.open(encoding="utf-8") as file:
-            return file.read(MOST_CHARACTERS + 1)  # which is refused with one character more than the limit
+            return file.read(
+                MOST_CHARACTERS + 1
+            )  # which is refused with one character more than the limit
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} cannot be read: it is not UTF-8 text; give the YAML file of a study.") from error
+        raise ConfigError(
+            f"{path} cannot be read: it is not UTF-8 text; give the YAML file of a study."
+        ) from error
     except (FileNotFoundError, IsADirectoryError) as error:
         if name in builtin and path.parent in (Path(), Path("conf")):
             return builtin[name].read_text(encoding="utf-8")
         hint = suggestion(name, builtin, "")
         hint = f" {hint[0].upper()}{hint[1:]}" if hint else ""
         place = f"{path}, which is a directory" if isinstance(error, IsADirectoryError) else path
-        raise ConfigError(f"no configuration at {place}.{hint} Built-in studies: {', '.join(builtin)}.") from error
+        raise ConfigError(
+            f"no configuration at {place}.{hint} Built-in studies: {', '.join(builtin)}."
+        ) from error
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error

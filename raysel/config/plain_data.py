@@ -31,7 +31,9 @@ class _Loader(yaml.SafeLoader):
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         line = event.start_mark.line + 1
         if self._level >= MOST_LEVELS:
-            raise ConfigError(f"line {line}: nested too deeply; at most {MOST_LEVELS} levels are read.")
+            raise ConfigError(
+                f"line {line}: nested too deeply; at most {MOST_LEVELS} levels are read."
+            )
         if isinstance(event, yaml.AliasEvent):  # nested aliases can expand to more than the memory
             raise ConfigError(f"line {line}: aliases are not allowed; write out the value.")
         if getattr(event, "tag", None):
@@ -50,13 +52,21 @@ class _Loader(yaml.SafeLoader):
             raise
         except ValueError as error:
             shown = str(node.value)[:50]
-            raise ConfigError(f"line {node.start_mark.line + 1}: `{shown}` cannot be read as a value.") from error
+            raise ConfigError(
+                f"line {node.start_mark.line + 1}: `{shown}` cannot be read as a value."
+            ) from error
         if isinstance(value, float) and math.isinf(value) and "inf" not in str(node.value).lower():
-            raise ConfigError(f"line {node.start_mark.line + 1}: `{node.value[:50]}` is too large for a number.")
+            raise ConfigError(
+                f"line {node.start_mark.line + 1}: `{node.value[:50]}` is too large for a number."
+            )
         if isinstance(value, int) and abs(value) >= 2**63:
-            raise ConfigError(f"line {node.start_mark.line + 1}: whole numbers must lie between -2^63 and 2^63.")
+            raise ConfigError(
+                f"line {node.start_mark.line + 1}: whole numbers must lie between -2^63 and 2^63."
+            )
         if isinstance(value, str) and _UNPRINTABLE.search(value):
-            raise ConfigError(f"line {node.start_mark.line + 1}: {value[:50]!r} has a control character or line break.")
+            raise ConfigError(
+                f"line {node.start_mark.line + 1}: {value[:50]!r} has a control character or line break."
+            )
         return value
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -68,7 +78,9 @@ class _Loader(yaml.SafeLoader):
                     f"line {key_node.start_mark.line + 1}: the key {key!r} is not a word; put it in quotes."
                 )
             if key in seen:
-                raise ConfigError(f"line {key_node.start_mark.line + 1}: the key `{key}` is written twice; keep one.")
+                raise ConfigError(
+                    f"line {key_node.start_mark.line + 1}: the key `{key}` is written twice; keep one."
+                )
             seen.add(key)
         return super().construct_mapping(node, deep)
 
@@ -106,26 +118,44 @@ for _class in (_Loader, _Dumper):
 def parse_yaml(text: str, origin: str) -> Any:
     """Return the data of a YAML text."""
     if len(text) > MOST_CHARACTERS:
-        raise ConfigError(f"{origin} has more than {MOST_CHARACTERS} characters, the most that is read.")
+        raise ConfigError(
+            f"{origin} has more than {MOST_CHARACTERS} characters, the most that is read."
+        )
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         what = getattr(error, "problem", None) or str(error).partition("\n")[0]
-        raise ConfigError(f"{origin}{line}: this is not valid YAML: {what}.") from None  # it repeats the line
+        raise ConfigError(
+            f"{origin}{line}: this is not valid YAML: {what}."
+        ) from None  # it repeats the line
     except ConfigError as error:
         raise ConfigError(f"{origin}, {error}") from None
 
 
 def dump_yaml(data: Mapping[str, Any]) -> str:
     """Return plain data as YAML that `parse_yaml` reads back."""
-    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, default_flow_style=None, allow_unicode=True, width=120)
+    return yaml.dump(
+        data,
+        Dumper=_Dumper,
+        sort_keys=False,
+        default_flow_style=None,
+        allow_unicode=True,
+        width=120,
+    )
 
 
 def dump_key(name: str, value: Any) -> list[str]:
     """Return one key with its value as lines of YAML, in brackets where the value is a list or a mapping."""
-    text = yaml.dump(value, Dumper=_Dumper, sort_keys=False, default_flow_style=True, allow_unicode=True, width=100)
+    text = yaml.dump(
+        value,
+        Dumper=_Dumper,
+        sort_keys=False,
+        default_flow_style=True,
+        allow_unicode=True,
+        width=100,
+    )
     first, *rest = text.removesuffix("\n").removesuffix("\n...").splitlines()
     return [f"{name}: {first}", *(f"    {line.strip()}" for line in rest)]
 
@@ -163,7 +193,9 @@ def apply_overrides(
     named = [key for key, value, _ in changes if value is not None and key in _DOTTED_ORIGINS]
     if own_data:
         if named:
-            raise ConfigError(f"override {named[0]}: the samples are given in memory; leave one of the two out.")
+            raise ConfigError(
+                f"override {named[0]}: the samples are given in memory; leave one of the two out."
+            )
         _name_own_data(raw, origin, builtin=builtin)
     for key, value, _ in changes:
         if key in named:
@@ -180,7 +212,9 @@ def set_key(raw: dict[str, Any], key: str, value: Any, origin: str) -> None:
     if not all(parts):
         raise ConfigError(f"{origin}: {key!r} is not a key; write it with dots, e.g. cv.outer")
     if len(parts) > MOST_LEVELS:
-        raise ConfigError(f"{origin[:80]}: the key has {len(parts)} parts; at most {MOST_LEVELS} levels are read.")
+        raise ConfigError(
+            f"{origin[:80]}: the key has {len(parts)} parts; at most {MOST_LEVELS} levels are read."
+        )
     section = raw
     for part in parts[:-1]:
         if section.get(part) is None:
@@ -196,7 +230,10 @@ def with_new_names(raw: Any) -> Any:
     if not isinstance(raw, Mapping):
         return raw
     renamed = {_NEW_NAMES.get(key, key): value for key, value in raw.items()}
-    if isinstance(section := renamed.get("evaluation"), Mapping) and not {"classifier", "estimator"} <= set(section):
+    if isinstance(section := renamed.get("evaluation"), Mapping) and not {
+        "classifier",
+        "estimator",
+    } <= set(section):
         renamed["evaluation"] = renamed_judge(section)
     if isinstance(members := renamed.get("compare"), Mapping):
         renamed["compare"] = {label: with_new_names(keys) for label, keys in members.items()}
@@ -214,7 +251,11 @@ def _parts(raw: Mapping[str, Any], key: str) -> list[str]:
     if isinstance(members, Mapping):
         for label in sorted(members, key=len, reverse=True):
             if rest == label or rest.startswith(f"{label}."):
-                return [first, label, *(rest.removeprefix(label)[1:].split(".") if rest != label else ())]
+                return [
+                    first,
+                    label,
+                    *(rest.removeprefix(label)[1:].split(".") if rest != label else ()),
+                ]
     return key.split(".")
 
 
@@ -226,7 +267,9 @@ def _changes(overrides: Mapping[str, Any] | Iterable[str]) -> Iterator[tuple[str
         return
     for text in [overrides] if isinstance(overrides, str) else overrides or ():
         if not isinstance(text, str):
-            raise ConfigError(f"override {text!r}: give strings such as 'cv.outer=5', or one mapping.")
+            raise ConfigError(
+                f"override {text!r}: give strings such as 'cv.outer=5', or one mapping."
+            )
         key, value = _parse_override(text)
         yield key.strip(), value, f"override {text}"
 
@@ -234,7 +277,9 @@ def _changes(overrides: Mapping[str, Any] | Iterable[str]) -> Iterator[tuple[str
 def _parse_override(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals:
-        raise ConfigError(f"override {text}: an override must have the form key=value, e.g. cv.outer=5")
+        raise ConfigError(
+            f"override {text}: an override must have the form key=value, e.g. cv.outer=5"
+        )
     return key, parse_yaml(value, f"override {text if len(text) < 80 else f'{text[:77]}...'}")
 
 
@@ -243,7 +288,11 @@ def _unset_origins(raw: dict[str, Any], chosen: str, value: Any = None) -> None:
     section = raw.get("dataset")
     if isinstance(section, dict):
         # A table of NIfTI files has both keys.
-        nifti = value == NIFTI if chosen == "source" else chosen == "path" and section.get("source") == NIFTI
+        nifti = (
+            value == NIFTI
+            if chosen == "source"
+            else chosen == "path" and section.get("source") == NIFTI
+        )
         for key in _ORIGINS:
             if key != chosen and not (nifti and key in ("path", "source")):
                 section.pop(key, None)
@@ -263,7 +312,9 @@ def _name_own_data(raw: dict[str, Any], origin: str, *, builtin: bool) -> None:
             f"{origin}: dataset.{named[0]} names data, and the samples are given in memory; leave one of the two out."
         )
     _unset_origins(raw, "path")
-    raw["dataset"] = {key: value for key, value in section.items() if key != "source"} | {"path": OWN_DATA}
+    raw["dataset"] = {key: value for key, value in section.items() if key != "source"} | {
+        "path": OWN_DATA
+    }
 
 
 def plain(value: Any) -> Any:

@@ -48,7 +48,9 @@ class ShortName:
 SHORT_NAMES: Mapping[str, ShortName] = {
     "impute": ShortName(
         {
-            "strategy": Parameter("median", lambda value: value in _STRATEGIES, f"one of {', '.join(_STRATEGIES)}"),
+            "strategy": Parameter(
+                "median", lambda value: value in _STRATEGIES, f"one of {', '.join(_STRATEGIES)}"
+            ),
             "n_neighbors": Parameter(5, _count, "a whole number from 1 on, for strategy knn"),
             "indicator": Parameter(False, lambda value: isinstance(value, bool), "true or false"),
         }
@@ -65,12 +67,18 @@ SHORT_NAMES: Mapping[str, ShortName] = {
     "log1p": ShortName(),
     "standardise": ShortName(),
     "clip": ShortName(
-        {"quantiles": Parameter((0.01, 0.99), _quantiles, "a lower and an upper quantile, e.g. [0.01, 0.99]")}
+        {
+            "quantiles": Parameter(
+                (0.01, 0.99), _quantiles, "a lower and an upper quantile, e.g. [0.01, 0.99]"
+            )
+        }
     ),
     "drop_near_constant": ShortName(
         {
             "share": Parameter(
-                0.95, _share, "the share of training samples with one value from which a column is left out"
+                0.95,
+                _share,
+                "the share of training samples with one value from which a column is left out",
             )
         }
     ),
@@ -78,7 +86,9 @@ SHORT_NAMES: Mapping[str, ShortName] = {
     "harmonise": ShortName(
         {
             "site": Parameter(
-                None, lambda value: isinstance(value, str) and value != "", "the column that names the site"
+                None,
+                lambda value: isinstance(value, str) and value != "",
+                "the column that names the site",
             )
         }
     ),
@@ -96,7 +106,9 @@ def step_from_yaml(raw: Any) -> dict[str, Any]:
         raise ValueError(f"{raw!r} is no step: give its name and its parameters, {_EXAMPLE}")
     names = [key for key in raw if key != "columns"]
     if len(names) != 1:
-        raise ValueError(f"a step names {' and '.join(names) or 'nothing'}: give one name a step, {_EXAMPLE}")
+        raise ValueError(
+            f"a step names {' and '.join(names) or 'nothing'}: give one name a step, {_EXAMPLE}"
+        )
     (name,) = names
     if name not in SHORT_NAMES and "." not in name:
         known = suggestion(name, SHORT_NAMES, f"known: {', '.join(SHORT_NAMES)}")
@@ -124,7 +136,9 @@ def _parameters(name: str, raw: Any) -> dict[str, Any]:
         if not isinstance(raw, Mapping) or not all(
             isinstance(key, str) and _is_plain(value) for key, value in raw.items()
         ):
-            raise ValueError(f"the parameters of {name} are {raw!r}: give names with numbers, texts or lists of these")
+            raise ValueError(
+                f"the parameters of {name} are {raw!r}: give names with numbers, texts or lists of these"
+            )
         return dict(raw)
     known = SHORT_NAMES[name].parameters
     if not isinstance(raw, Mapping):
@@ -133,14 +147,18 @@ def _parameters(name: str, raw: Any) -> dict[str, Any]:
     parameters = {}
     for key, value in raw.items():
         if key not in known:
-            what = suggestion(key, known, f"known: {', '.join(known)}") if known else "it takes none"
+            what = (
+                suggestion(key, known, f"known: {', '.join(known)}") if known else "it takes none"
+            )
             raise ValueError(f"{name} has no parameter {key or repr(value)}; {what}")
         if not known[key].accepts(value):
             raise ValueError(f"{key} of {name} is {value!r}: give {known[key].takes}")
         if value != known[key].default and tuple(_as_list(value)) != known[key].default:
             parameters[key] = value
     if name == "harmonise" and "site" not in parameters:
-        raise ValueError("harmonise needs the column that names the site, e.g. {harmonise: scanner}")
+        raise ValueError(
+            "harmonise needs the column that names the site, e.g. {harmonise: scanner}"
+        )
     if "n_neighbors" in parameters and parameters.get("strategy") != "knn":
         raise ValueError("n_neighbors of impute is for strategy knn; leave it out")
     return parameters
@@ -158,7 +176,9 @@ def _is_plain(value: Any) -> bool:
 
 def _columns(raw: Any) -> Any:
     if isinstance(raw, Mapping):
-        if list(raw) != ["modality"] or not all(isinstance(name, str) for name in _as_list(raw["modality"])):
+        if list(raw) != ["modality"] or not all(
+            isinstance(name, str) for name in _as_list(raw["modality"])
+        ):
             raise ValueError(f"columns are {raw!r}: give names, or {{modality: NAME}}")
         return {"modality": _as_list(raw["modality"])}
     if raw in KINDS:

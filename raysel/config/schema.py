@@ -19,7 +19,13 @@ from pydantic import (
 )
 
 from raysel.config.preparation import name_of, step_from_yaml
-from raysel.config.space import MOST_CONFIGURATIONS, Domain, Scalar, domain_from_yaml, scalar_from_yaml
+from raysel.config.space import (
+    MOST_CONFIGURATIONS,
+    Domain,
+    Scalar,
+    domain_from_yaml,
+    scalar_from_yaml,
+)
 from raysel.config.values import (
     class_label,
     judge_from_yaml,
@@ -61,7 +67,9 @@ Place = Annotated[str, Field(min_length=1), AfterValidator(set_credentials_aside
 LabelColumns = Annotated[str | tuple[str, ...], PlainValidator(label_columns)]
 ClassLabel = Annotated[str | int, PlainValidator(class_label)]
 Step = Annotated[dict[str, Any], BeforeValidator(step_from_yaml)]
-SpaceDomain = Annotated[Domain, BeforeValidator(domain_from_yaml), PlainSerializer(lambda domain: domain.to_yaml())]
+SpaceDomain = Annotated[
+    Domain, BeforeValidator(domain_from_yaml), PlainSerializer(lambda domain: domain.to_yaml())
+]
 
 
 class _SamplesConfig(_Section):
@@ -123,7 +131,9 @@ class _SamplesConfig(_Section):
     def _confounds_are_used(self) -> _SamplesConfig:
         residualises = any(name_of(step) == "residualise" for step in self.prepare)
         if residualises and not self.confounds:
-            raise ValueError("`prepare` has the step residualise, which needs `confounds`, e.g. confounds: [age, sex]")
+            raise ValueError(
+                "`prepare` has the step residualise, which needs `confounds`, e.g. confounds: [age, sex]"
+            )
         if self.confounds and not residualises:
             raise ValueError(
                 "`confounds` are for the step residualise; add it, prepare: [residualise], or leave them out"
@@ -140,9 +150,13 @@ class TaskConfig(_SamplesConfig):
     @model_validator(mode="after")
     def _one_origin(self) -> TaskConfig:
         if self.source == NIFTI:
-            raise ValueError("`source: nifti` needs a mask and cannot be a task; give another data set")
+            raise ValueError(
+                "`source: nifti` needs a mask and cannot be a task; give another data set"
+            )
         if (self.source is None) == (self.path is None):
-            raise ValueError("give exactly one of `source` (a built-in set, e.g. digits) and `path` (a file)")
+            raise ValueError(
+                "give exactly one of `source` (a built-in set, e.g. digits) and `path` (a file)"
+            )
         return self
 
 
@@ -165,7 +179,9 @@ class DatasetConfig(_SamplesConfig):
     """Labels of a multi-label data set that are left out."""
     background: Place | None = None
     """Image of a sample's shape that pictures show below the map, .npy, .png or NIfTI; the mean sample by default."""
-    scaling: Literal["unit", "zscore", "none", "zscore_sqrt_width", "minmax", "row_unit"] | None = None
+    scaling: Literal["unit", "zscore", "none", "zscore_sqrt_width", "minmax", "row_unit"] | None = (
+        None
+    )
     """Scaling, fitted on each training set: unit maps the range of all values to [0, 1], zscore gives each feature mean
     0 and variance 1, zscore_sqrt_width also divides it by the square root of its modality's width, minmax maps each
     feature to [0, 1], row_unit gives each sample norm 1 in each modality. By default zscore for tables and their tasks,
@@ -179,8 +195,12 @@ class DatasetConfig(_SamplesConfig):
 
     @model_validator(mode="after")
     def _one_origin(self) -> DatasetConfig:
-        if (self.source == NIFTI) != (self.mask is not None) or (self.source == NIFTI and self.path is None):
-            raise ValueError("`source: nifti` needs `mask`, a NIfTI file, and `path`, a table of NIfTI files")
+        if (self.source == NIFTI) != (self.mask is not None) or (
+            self.source == NIFTI and self.path is None
+        ):
+            raise ValueError(
+                "`source: nifti` needs `mask`, a NIfTI file, and `path`, a table of NIfTI files"
+            )
         source = None if self.source == NIFTI else self.source
         if [source, self.path, self.tasks].count(None) != 2:
             raise ValueError(
@@ -194,12 +214,18 @@ class DatasetConfig(_SamplesConfig):
         if self.tasks is not None:
             own = {"tasks", "scaling", "in_memory"}
             given = [
-                key for key in type(self).model_fields if key not in own and getattr(self, key) not in (None, (), False)
+                key
+                for key in type(self).model_fields
+                if key not in own and getattr(self, key) not in (None, (), False)
             ]
             if given:
-                raise ValueError(f"`{given[0]}` is for one file and cannot stand beside `tasks`; give it in the tasks")
+                raise ValueError(
+                    f"`{given[0]}` is for one file and cannot stand beside `tasks`; give it in the tasks"
+                )
         if not self.in_memory and self.tasks is not None:
-            raise ValueError("`in_memory: false` is for one file and cannot stand beside `tasks`; leave it out")
+            raise ValueError(
+                "`in_memory: false` is for one file and cannot stand beside `tasks`; leave it out"
+            )
         if twice := repeated(self.only or ()):
             raise ValueError(f"`only` names the modality {twice} twice; name each once")
         if twice := repeated([task.name for task in self.tasks or ()]):
@@ -251,7 +277,9 @@ class JudgeConfig(_Section):
 JudgeChoice = Annotated[
     Literal["native", "knn", "linear_svm", "ridge"] | JudgeConfig,
     BeforeValidator(judge_from_yaml),
-    PlainSerializer(lambda judge: judge if isinstance(judge, str) else judge.model_dump(mode="json")),
+    PlainSerializer(
+        lambda judge: judge if isinstance(judge, str) else judge.model_dump(mode="json")
+    ),
 ]
 
 
@@ -266,7 +294,12 @@ class EvaluationConfig(_Section):
     each reference. The key was called classifier."""
     n_neighbors: Count = 1
     """Number of neighbours of estimator knn."""
-    C: Annotated[tuple[Positive, ...], BeforeValidator(several), Field(min_length=1)] = (0.01, 0.1, 1.0, 10.0)
+    C: Annotated[tuple[Positive, ...], BeforeValidator(several), Field(min_length=1)] = (
+        0.01,
+        0.1,
+        1.0,
+        10.0,
+    )
     """Increasing values of C of estimator linear_svm, or one: the inner scores choose it for each number of features,
     for the method and for each reference."""
     n_features: tuple[Count, ...] = ()
@@ -305,7 +338,9 @@ class EvaluationConfig(_Section):
         if list(self.C) != sorted(set(self.C)):
             raise ValueError(f"`C` {list(self.C)} must increase, without repeats")
         if twice := repeated([self.metric, *self.report]):
-            raise ValueError(f"`report` names {twice}, which is `metric` or named before; leave it out")
+            raise ValueError(
+                f"`report` names {twice}, which is `metric` or named before; leave it out"
+            )
         return self
 
     @property
@@ -373,7 +408,9 @@ class CVConfig(_Section):
             return self
         for key in ("groups", "train_per_class"):
             if getattr(self, key) is not None:
-                raise ValueError(f"`blocks` and `{key}` both say which samples stand in a fold; keep one")
+                raise ValueError(
+                    f"`blocks` and `{key}` both say which samples stand in a fold; keep one"
+                )
         if self.blocks.forward and self.repeats > 1:
             raise ValueError("`blocks.forward` has one way to cut the rows; leave `repeats` out")
         return self
@@ -428,9 +465,13 @@ class SearchConfig(_Section):
     @model_validator(mode="after")
     def _possible(self) -> SearchConfig:
         if self.method == "path" and self.early_stopping:
-            raise ValueError("`early_stopping` has nothing to stop on a `path`, which solves a whole grid in one trial")
+            raise ValueError(
+                "`early_stopping` has nothing to stop on a `path`, which solves a whole grid in one trial"
+            )
         if self.configurations and (self.adaptive or self.method == "path"):
-            raise ValueError("`configurations` is for method grid, random or sobol without `early_stopping`")
+            raise ValueError(
+                "`configurations` is for method grid, random or sobol without `early_stopping`"
+            )
         if self.method == "tpe" and self.num_samples is None:
             raise ValueError("`num_samples` is needed by method tpe, e.g. num_samples: 32")
         if self.resources and self.executor == "serial":
@@ -464,13 +505,20 @@ with warnings.catch_warnings():
         MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, MLFLOW_TRACKING_TOKEN, or PGPASSWORD."""
         experiment: Annotated[str, Field(min_length=1, max_length=500)] | None = None
         """Name of the MLflow experiment, at most 500 letters; the study's name by default."""
-        register: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]*$", max_length=200)] | None = None
+        register: (
+            Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]*$", max_length=200)] | None
+        ) = None
         """Name of the registered model in MLflow of which each finished study's model becomes a new version: letters,
         digits, dots, hyphens, underscores and spaces; by default the model is logged, but not registered."""
 
 
 #: Keys that are left out at their defaults: configurations of before there were these keys keep their hash.
-_LEFT_OUT = (("cv", "final"), ("cv", "blocks"), ("evaluation", "report"), ("evaluation", "references"))
+_LEFT_OUT = (
+    ("cv", "final"),
+    ("cv", "blocks"),
+    ("evaluation", "report"),
+    ("evaluation", "references"),
+)
 _DEFAULTS = {
     "cv": CVConfig().model_dump(mode="json"),
     "evaluation": EvaluationConfig(estimator="native").model_dump(mode="json"),
@@ -508,7 +556,9 @@ class StudyConfig(_Section):
     def _known_formats(self) -> StudyConfig:
         for kind in self.pictures:
             if kind not in ("png", "svg", "pdf"):
-                raise ValueError(f"`pictures` names {kind}: give some of png, svg and pdf, or [] for none")
+                raise ValueError(
+                    f"`pictures` names {kind}: give some of png, svg and pdf, or [] for none"
+                )
         return self
 
     @model_validator(mode="after")
@@ -534,7 +584,14 @@ class StudyConfig(_Section):
         if self.pictures == type(self).model_fields["pictures"].default:
             del described["pictures"]
         for samples in (described["dataset"], *described["dataset"].get("tasks", ())):
-            for key in ("drop", "keep", "exclude_classes", "drop_unlabelled", "prepare", "confounds"):
+            for key in (
+                "drop",
+                "keep",
+                "exclude_classes",
+                "drop_unlabelled",
+                "prepare",
+                "confounds",
+            ):
                 if not samples[key]:
                     del samples[key]
         if self.dataset.in_memory:
@@ -545,7 +602,9 @@ class StudyConfig(_Section):
             del described["evaluation"]["C"]
         judge = described["evaluation"]["estimator"]
         if not isinstance(judge, str):
-            described["evaluation"]["estimator"] = {key: value for key, value in judge.items() if value}
+            described["evaluation"]["estimator"] = {
+                key: value for key, value in judge.items() if value
+            }
         return described
 
     @property
@@ -558,7 +617,9 @@ class StudyConfig(_Section):
         described = self.to_dict()
         for key in ("name", "output", "tracking", "pictures"):
             described.pop(key, None)
-        if isinstance(described["evaluation"]["estimator"], str):  # its former name, so that the hash stays as it was
+        if isinstance(
+            described["evaluation"]["estimator"], str
+        ):  # its former name, so that the hash stays as it was
             described["evaluation"]["classifier"] = described["evaluation"].pop("estimator")
         for section in (described["dataset"], *described["dataset"].get("tasks", ())):
             section.pop("background", None)
@@ -568,10 +629,19 @@ class StudyConfig(_Section):
             for key in ("drop", "classes", "exclude_classes"):
                 if key in section:
                     section[key] = sorted(set(map(str, section[key])))
-        for key in ("executor", "max_concurrent", "resources", "time_budget", "trial_timeout", "max_failures"):
+        for key in (
+            "executor",
+            "max_concurrent",
+            "resources",
+            "time_budget",
+            "trial_timeout",
+            "max_failures",
+        ):
             described["search"].pop(key, None)
         if modalities := described["dataset"].get("modalities"):
-            described["dataset"]["modalities"] = list(modalities.items())  # their order tells whose a column is
+            described["dataset"]["modalities"] = list(
+                modalities.items()
+            )  # their order tells whose a column is
         if only := described["dataset"].get("only"):
             described["dataset"]["only"] = sorted(only)  # the file has the order
         return described

@@ -67,7 +67,10 @@ class LogSpace:
         """Values from ``low`` to ``high``."""
         if self.n == 1:
             return (self.low,)
-        start, step = math.log10(self.low), (math.log10(self.high) - math.log10(self.low)) / (self.n - 1)
+        start, step = (
+            math.log10(self.low),
+            (math.log10(self.high) - math.log10(self.low)) / (self.n - 1),
+        )
         inside = (float(f"{10 ** (start + i * step):.10g}") for i in range(1, self.n - 1))
         return (self.low, *inside, self.high)
 
@@ -78,9 +81,7 @@ class LogSpace:
 
 Domain: TypeAlias = Choices | Uniform | RandInt | LogSpace
 
-_FORMS = (
-    "a list, {uniform: [low, high]}, {loguniform: [low, high]}, {randint: [low, high]} or {logspace: [low, high, n]}"
-)
+_FORMS = "a list, {uniform: [low, high]}, {loguniform: [low, high]}, {randint: [low, high]} or {logspace: [low, high, n]}"
 
 
 def _is_number(raw: Any) -> bool:
@@ -93,7 +94,9 @@ def scalar_from_yaml(raw: Any) -> Scalar:
         return raw
     if isinstance(raw, list | tuple) and raw and all(map(_is_number, raw)):
         return tuple(raw)
-    hint = " (infinity is the word inf, for a parameter that takes it)" if raw == float("inf") else ""
+    hint = (
+        " (infinity is the word inf, for a parameter that takes it)" if raw == float("inf") else ""
+    )
     raise ValueError(
         f"{raw!r} is not a valid value: give a finite number, a word, true or false, or a list of numbers{hint}"
     )
@@ -131,11 +134,15 @@ def domain_from_yaml(raw: Any) -> Domain:
             )
         domain = LogSpace(low, high, int(n))
         if len(set(domain.values)) < n:
-            raise ValueError(f"logspace {bounds!r} has a value twice; move the bounds apart, or reduce n")
+            raise ValueError(
+                f"logspace {bounds!r} has a value twice; move the bounds apart, or reduce n"
+            )
         return domain
     if kind not in {"uniform", "loguniform", "randint"}:
         kinds = ("uniform", "loguniform", "randint", "logspace")
-        raise ValueError(f"unknown domain {kind!r}; {suggestion(str(kind), kinds, f'give {_FORMS}')}")
+        raise ValueError(
+            f"unknown domain {kind!r}; {suggestion(str(kind), kinds, f'give {_FORMS}')}"
+        )
     low, high = _numbers(kind, bounds, 2)
     if low >= high:
         raise ValueError(f"{kind} {bounds!r}: the lower bound must be less than the upper bound")
@@ -143,6 +150,8 @@ def domain_from_yaml(raw: Any) -> Domain:
         raise ValueError(f"loguniform {bounds!r}: the bounds must be positive")
     if kind == "randint":
         if low != int(low) or high != int(high) or max(abs(low), abs(high)) > 2**53:
-            raise ValueError(f"randint {bounds!r}: the bounds must be whole numbers with absolute values up to 2^53")
+            raise ValueError(
+                f"randint {bounds!r}: the bounds must be whole numbers with absolute values up to 2^53"
+            )
         return RandInt(int(low), int(high))
     return Uniform(float(low), float(high), log=kind == "loguniform")

@@ -25,8 +25,13 @@ def resources_from_yaml(raw: Any) -> dict[str, float] | None:
     if raw is None:
         return None
     if not isinstance(raw, dict):
-        raise ValueError(f"{raw!r} is not a mapping: give a name and an amount of each, e.g. {{GPU: 1, memory: 2 GiB}}")
-    return {_name(name): _memory(value) if name == "memory" else _amount(name, value) for name, value in raw.items()}
+        raise ValueError(
+            f"{raw!r} is not a mapping: give a name and an amount of each, e.g. {{GPU: 1, memory: 2 GiB}}"
+        )
+    return {
+        _name(name): _memory(value) if name == "memory" else _amount(name, value)
+        for name, value in raw.items()
+    }
 
 
 def n_trials_at_once(node: Mapping[str, float], needs: Mapping[str, float]) -> int:
@@ -41,7 +46,9 @@ def _name(name: Any) -> str:
     if name.lower() in ("cpu", "cpus", "num_cpus"):
         raise ValueError(f"`{name}` has a key of its own: set search.cpus_per_trial")
     if name.startswith(_RESERVED):
-        raise ValueError(f"`{name}` is a resource that Ray keeps for itself: give GPU, memory or a name of your own")
+        raise ValueError(
+            f"`{name}` is a resource that Ray keeps for itself: give GPU, memory or a name of your own"
+        )
     known = _KNOWN.get(name.lower().removeprefix("num_"), name)
     if known != name:
         raise ValueError(f"unknown resource `{name}`; did you mean `{known}`?")
@@ -50,10 +57,17 @@ def _name(name: Any) -> str:
 
 def _amount(name: str, value: Any) -> float:
     """Amount of a resource: Ray divides one into parts, but hands out several whole."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not math.isfinite(value)
+        or value <= 0
+    ):
         raise ValueError(f"`{name}` is {value!r}: give a number above 0, e.g. {name}: 1")
     if value > 1 and value != int(value):
-        raise ValueError(f"`{name}` is {value:g}: above 1 it must be a whole number, e.g. {math.ceil(value)}")
+        raise ValueError(
+            f"`{name}` is {value:g}: above 1 it must be a whole number, e.g. {math.ceil(value)}"
+        )
     if value < 1e-4:
         raise ValueError(f"`{name}` is {value:g}: the smallest part of a resource is 0.0001")
     return float(value)
@@ -69,10 +83,19 @@ def _memory(value: Any) -> float:
             units = [unit for unit in _UNITS if unit]
             hint = suggestion(match[2], units, f"give one of {', '.join(units)}")
             raise ValueError(f"`memory` is {value!r}: unknown unit {match[2]!r}; {hint}")
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 1:
-        raise ValueError(f"`memory` is {value!r}: give bytes, or a number with a unit, e.g. memory: 2 GiB")
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not math.isfinite(value)
+        or value < 1
+    ):
+        raise ValueError(
+            f"`memory` is {value!r}: give bytes, or a number with a unit, e.g. memory: 2 GiB"
+        )
     if value != int(value):
-        raise ValueError(f"`memory` is {value!r}: give a whole number of bytes, or a unit, e.g. memory: 2 GiB")
+        raise ValueError(
+            f"`memory` is {value!r}: give a whole number of bytes, or a unit, e.g. memory: 2 GiB"
+        )
     return float(value)
 
 
@@ -89,7 +112,9 @@ def tried_configurations(value: Any) -> Any:
             manifest = json.loads(Path(value).read_text(encoding="utf-8"))
             value = tuple(sorted({str(entry["id"]) for entry in manifest["tried"]}))
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise ValueError(f"{value} cannot be read as the manifest.json of a study: {error!r}") from error
+            raise ValueError(
+                f"{value} cannot be read as the manifest.json of a study: {error!r}"
+            ) from error
     if value is not None and not value:
         raise ValueError("no configuration is listed; leave the key out to try all")
     return value
@@ -109,8 +134,14 @@ def class_label(value: Any) -> str | int:
 def label_columns(value: Any) -> str | tuple[str, ...]:
     """Name of the labels' column or array, or names of several columns of quantities."""
     names = value if isinstance(value, list | tuple) else (value,)
-    if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names) or not names:
-        raise ValueError(f"{value!r} is not the name of a column or array, nor a list of different names")
+    if (
+        not all(isinstance(name, str) and name for name in names)
+        or len(set(names)) < len(names)
+        or not names
+    ):
+        raise ValueError(
+            f"{value!r} is not the name of a column or array, nor a list of different names"
+        )
     return tuple(names) if len(names) > 1 else names[0]
 
 

@@ -65,7 +65,9 @@ def validate_samples(estimator: Any, *arrays: Any, **checks: Any) -> Any:
         sides = np.shape(arrays[0])[1:] if hasattr(arrays[0], "shape") else ()
         if len(sides) < 2 or "Found array with dim" not in str(error):
             raise
-        shape = "" if not hasattr(estimator, "shape") or len(sides) > 2 else f", and set shape={sides}"
+        shape = (
+            "" if not hasattr(estimator, "shape") or len(sides) > 2 else f", and set shape={sides}"
+        )
         raise ValueError(
             f"{error} Samples of shape {sides} are passed as rows, by X.reshape(len(X), -1){shape}."
         ) from error

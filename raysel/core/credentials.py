@@ -87,7 +87,11 @@ def bare_uri(uri: str) -> str:
         return uri
     rest = _hide_user(match[1], match[2]).removeprefix(f"{HIDDEN}@")
     place, mark, query = rest.partition("?")
-    open_ = [part for part in query.split("&") if not _SECRET_NAME.search(unquote_plus(part.partition("=")[0]))]
+    open_ = [
+        part
+        for part in query.split("&")
+        if not _SECRET_NAME.search(unquote_plus(part.partition("=")[0]))
+    ]
     return f"{match[1]}{place}" + (f"?{'&'.join(open_)}" if mark and any(open_) else "")
 
 

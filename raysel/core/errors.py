@@ -30,7 +30,9 @@ class RayselError(Exception):
     """Base class of all of raysel's exceptions; their messages hold no credentials and no control characters."""
 
     def __init__(self, *args: Any) -> None:
-        super().__init__(*(without_credentials(arg) if isinstance(arg, str) else arg for arg in args))
+        super().__init__(
+            *(without_credentials(arg) if isinstance(arg, str) else arg for arg in args)
+        )
 
     def __str__(self) -> str:
         return printable(super().__str__())

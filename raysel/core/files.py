@@ -98,7 +98,9 @@ def is_local(path: Path) -> bool:
     number = path.stat().st_dev
     device = f"{os.major(number)}:{os.minor(number)}"
     try:
-        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = (
+            Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        )
     except OSError:  # a system without /proc
         return False
     kinds = {line.partition(" - ")[2].split()[0] for line in lines if line.split()[2] == device}
@@ -149,7 +151,9 @@ def remove_results(paths: Iterable[Path]) -> None:
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
-            raise StudyError(f"{path} is of an earlier result and cannot be removed: {error.strerror}.") from error
+            raise StudyError(
+                f"{path} is of an earlier result and cannot be removed: {error.strerror}."
+            ) from error
 
 
 def open_regular(path: Path, flags: int) -> int:
@@ -198,7 +202,9 @@ def check_entries(folder: Path, names: Iterable[str]) -> None:
         except FileNotFoundError:  # also a temporary file that another process has just removed
             continue
         except NotADirectoryError as error:
-            raise DirectoryError(f"{folder} is not a directory; give the directory of a study.") from error
+            raise DirectoryError(
+                f"{folder} is not a directory; give the directory of a study."
+            ) from error
         except OSError as error:
             raise DirectoryError(f"{entry} cannot be examined: {error.strerror}.") from error
         if kind not in (stat.S_IFREG, stat.S_IFDIR):

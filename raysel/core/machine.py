@@ -108,7 +108,11 @@ def _limit_files() -> list[Path]:
             _, kinds, path = line.split(":", 2)
             if kinds and "memory" not in kinds.split(","):
                 continue
-            root, name = (_CGROUPS / "memory", "memory.limit_in_bytes") if kinds else (_CGROUPS, "memory.max")
+            root, name = (
+                (_CGROUPS / "memory", "memory.limit_in_bytes")
+                if kinds
+                else (_CGROUPS, "memory.max")
+            )
             parts = [part for part in path.split("/") if part]
             files += [root / above / name for above in accumulate(parts, os.path.join, initial="")]
     return files
@@ -129,7 +133,9 @@ def check_data_bytes(path: object, claimed: int, what: str = "its content") -> N
     """Check the memory that the content of a file would take, before it is taken."""
     limit = max_data_bytes()
     if claimed > limit:
-        source = "" if os.environ.get(MAX_DATA_BYTES) else ", a quarter of the memory of this machine"
+        source = (
+            "" if os.environ.get(MAX_DATA_BYTES) else ", a quarter of the memory of this machine"
+        )
         raise DataError(
             f"{path}: {what} would take {format_bytes(claimed)} of memory, above the limit of "
             f"{format_bytes(limit)}{source}. If you trust the file, set the environment variable {MAX_DATA_BYTES} "
@@ -140,6 +146,8 @@ def check_data_bytes(path: object, claimed: int, what: str = "its content") -> N
 def format_bytes(n_bytes: int) -> str:
     """Return a number of bytes in KiB, MiB or GiB."""
     power, unit = next(
-        (power, unit) for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")) if n_bytes >= 2**power or power == 10
+        (power, unit)
+        for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB"))
+        if n_bytes >= 2**power or power == 10
     )
     return f"{n_bytes / 2**power:,.1f} {unit}"

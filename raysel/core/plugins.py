@@ -70,7 +70,11 @@ _MOST_SHOWN = 30
 
 
 def import_dotted(
-    name: str, key: str, example: str, registered: Collection[str], is_wanted: Callable[[Any], bool] = callable
+    name: str,
+    key: str,
+    example: str,
+    registered: Collection[str],
+    is_wanted: Callable[[Any], bool] = callable,
 ) -> Any:
     """Import the object of a dotted name, e.g. a class of a module or a class nested in another.
 
@@ -85,7 +89,11 @@ def import_dotted(
     for position in range(path.count(".") + 1, len(parts)):
         if not hasattr(target, parts[position]):
             holder = ".".join(parts[:position])
-            public = [word for word, value in vars(target).items() if is_wanted(value) and not word.startswith("_")]
+            public = [
+                word
+                for word, value in vars(target).items()
+                if is_wanted(value) and not word.startswith("_")
+            ]
             shown = f"known: {', '.join(public)}." if 0 < len(public) <= _MOST_SHOWN else example
             hint = suggestion(parts[position], public, shown)
             raise ConfigError(f"{key}: {holder} has no {parts[position]!r}; {hint}")
@@ -101,8 +109,13 @@ def _module_of(name: str, key: str, registered: Collection[str]) -> tuple[Module
     while prefix:
         try:
             module = importlib.import_module(prefix)
-        except (Exception, SystemExit) as error:  # importing a third-party module may raise any exception
-            if not (isinstance(error, ModuleNotFoundError) and f"{prefix}.".startswith(f"{error.name}.")):
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # importing a third-party module may raise any exception
+            if not (
+                isinstance(error, ModuleNotFoundError) and f"{prefix}.".startswith(f"{error.name}.")
+            ):
                 raise _not_importable(prefix, name, key, registered, error) from error
             first = first or error
             prefix = prefix.rpartition(".")[0]

@@ -60,7 +60,9 @@ def csv_cell(value: T) -> T | str:
     A text that starts with =, +, -, @, a tab or a line break gets an apostrophe in front, and so does one that starts
     with an apostrophe: without one leading apostrophe each is as it was. Numbers stay as they are.
     """
-    return f"'{value}" if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA) else value
+    return (
+        f"'{value}" if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA) else value
+    )
 
 
 def csv_row(values: Sequence[object]) -> list[object]:
@@ -80,7 +82,9 @@ def listed(names: Iterable[object], most: int = 12) -> str:
     """Return names as text, the first of many with their number."""
     every = [str(name) for name in names]
     shown = [name if name.isprintable() and name else repr(name) for name in every[:most]]
-    return (", ".join(shown) or "nothing") + (f", ... ({len(every)} in all)" if len(every) > most else "")
+    return (", ".join(shown) or "nothing") + (
+        f", ... ({len(every)} in all)" if len(every) > most else ""
+    )
 
 
 def mean_and_sd(mean: float, sd: float = math.nan) -> str:
@@ -122,9 +126,13 @@ class Terminal(Console):
     """
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(**{"soft_wrap": True, "highlight": False, "markup": False, "emoji": False, **settings})
+        super().__init__(
+            **{"soft_wrap": True, "highlight": False, "markup": False, "emoji": False, **settings}
+        )
 
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
         """Return the segments of anything that can be printed; every output passes here."""
         for segment in super().render(renderable, options):
             if segment.control:

@@ -53,11 +53,15 @@ def arrange(
         layout = _layout(raw, shape, modalities, order, source)
         if modes is not None:
             if not isinstance(layout, Tensor):
-                raise DataError(f"modes name the axes of arrays, and {source} has {layout.noun}: leave modes out.")
+                raise DataError(
+                    f"modes name the axes of arrays, and {source} has {layout.noun}: leave modes out."
+                )
             layout = replace(layout, modes=tuple(modes))
         X = X if isinstance(X, StoredSamples) else X.reshape(len(X), math.prod(X.shape[1:]))
         if order == "F":
-            X, names = _columns(X, names, np.arange(layout.n_features).reshape(layout.shape, order="F").ravel())
+            X, names = _columns(
+                X, names, np.arange(layout.n_features).reshape(layout.shape, order="F").ravel()
+            )
     if only is not None:
         chosen, layout = _only(only, layout, source)
         X, names = _columns(X, names, chosen)
@@ -78,14 +82,20 @@ def _check_samples(X: LabelArray | StoredSamples, source: str) -> None:
 
 def _columns(X: Samples, names: tuple[str, ...], columns: IntArray) -> tuple[Any, tuple[str, ...]]:
     if isinstance(X, StoredSamples):
-        raise DataError("order and only choose columns, and the samples stay in their file: leave in_memory out.")
+        raise DataError(
+            "order and only choose columns, and the samples stay in their file: leave in_memory out."
+        )
     return np.take(X, columns, axis=1), tuple(names[i] for i in columns) if names else ()
 
 
-def _check_order(raw: RawData, shape: Sequence[int] | None, modalities: Mapping[str, int] | None, source: str) -> None:
+def _check_order(
+    raw: RawData, shape: Sequence[int] | None, modalities: Mapping[str, int] | None, source: str
+) -> None:
     """Check that samples that are to be read in column-major order have a shape."""
     if modalities is not None or (raw.layout is not None and raw.layout.is_multimodal):
-        raise DataError(f"order=F: the columns of {source} are those of modalities, which have no rows; leave it out.")
+        raise DataError(
+            f"order=F: the columns of {source} are those of modalities, which have no rows; leave it out."
+        )
     sides = raw.X.shape[1:]
     if len(sides if shape is None else shape) < 2:
         n_features = math.prod(sides)
@@ -107,16 +117,27 @@ def _of_task(raw: RawData, task: str | None) -> RawData:
 def _without_missing_labels(raw: RawData, source: str) -> RawData:
     """Leave out the samples of which a label or a quantity is missing, and say how many."""
     y = np.asarray(raw.y)
-    missing = np.isnan(y).reshape(len(y), -1).any(axis=1) if y.dtype.kind == "f" and y.ndim else np.zeros(0, dtype=bool)
+    missing = (
+        np.isnan(y).reshape(len(y), -1).any(axis=1)
+        if y.dtype.kind == "f" and y.ndim
+        else np.zeros(0, dtype=bool)
+    )
     if not missing.any() or isinstance(raw.X, TaskBlocks) or len(raw.X) != len(y):
         return raw
     if missing.all():
-        raise DataError(f"{source}: no sample has a label; name the column or array of the labels by label.")
+        raise DataError(
+            f"{source}: no sample has a label; name the column or array of the labels by label."
+        )
     kept = ~missing
     groups = None if raw.groups is None else raw.groups[kept]
     note = without_label(np.flatnonzero(missing).tolist(), len(y))
     return replace(
-        raw, X=raw.X[kept], y=y[kept], groups=groups, notes=(*raw.notes, note), n_unlabelled=int(missing.sum())
+        raw,
+        X=raw.X[kept],
+        y=y[kept],
+        groups=groups,
+        notes=(*raw.notes, note),
+        n_unlabelled=int(missing.sum()),
     )
 
 
@@ -134,7 +155,9 @@ def _as_classes(raw: RawData, excluded: Collection[str], source: str) -> RawData
     ):
         return raw
     ones = y == 1
-    if not ((ones.sum(axis=1) == 1).all() and (np.isin(y, (0, 1)).all() or np.isin(y, (-1, 1)).all())):
+    if not (
+        (ones.sum(axis=1) == 1).all() and (np.isin(y, (0, 1)).all() or np.isin(y, (-1, 1)).all())
+    ):
         return raw
     names = _label_names(raw, source)
     if excluded:
@@ -153,7 +176,9 @@ def _label_names(raw: RawData, source: str) -> tuple[str, ...]:
     n_labels = raw.y.shape[1]
     names = raw.label_names or tuple(map(str, range(n_labels)))
     if len(names) != n_labels:
-        raise DataError(f"{source}: {n_labels} labels have {len(names)} names; give one name for each label.")
+        raise DataError(
+            f"{source}: {n_labels} labels have {len(names)} names; give one name for each label."
+        )
     return names
 
 
@@ -164,18 +189,25 @@ def _check_known(key: str, wanted: Iterable[str], known: Collection[str], what: 
 
 
 def _choose_classes(
-    raw: RawData, classes: Collection[str | int] | None, excluded: Collection[str | int], source: str
+    raw: RawData,
+    classes: Collection[str | int] | None,
+    excluded: Collection[str | int],
+    source: str,
 ) -> RawData:
     """Restrict the samples to those of the chosen classes."""
     if classes is None and not excluded:
         return raw
     if raw.y.ndim != 1 or isinstance(raw.X, TaskBlocks):
-        raise DataError(f"classes and exclude_classes need one label for each sample, which {source} has not.")
+        raise DataError(
+            f"classes and exclude_classes need one label for each sample, which {source} has not."
+        )
     values, codes = np.unique(raw.y, return_inverse=True)
     known = [_class_name(value) for value in values]
     for key, wanted in (("classes", classes or ()), ("exclude_classes", excluded)):
         _check_known(key, map(_class_name, wanted), known, f"{source} has no class")
-    chosen = set(known if classes is None else map(_class_name, classes)) - set(map(_class_name, excluded))
+    chosen = set(known if classes is None else map(_class_name, classes)) - set(
+        map(_class_name, excluded)
+    )
     if len(chosen) < 2:
         raise DataError(
             f"classes and exclude_classes leave {f'only class {min(chosen)}' if chosen else 'no class'} of {source}; "
@@ -193,7 +225,11 @@ def _class_name(value: Any) -> str:
 
 
 def _layout(
-    raw: RawData, shape: Sequence[int] | None, modalities: Mapping[str, int] | None, order: str, source: str
+    raw: RawData,
+    shape: Sequence[int] | None,
+    modalities: Mapping[str, int] | None,
+    order: str,
+    source: str,
 ) -> Layout:
     """Layout of the given modalities or shape, or else the one stored in the file, or else that of the array's axes."""
     sides = raw.X.shape[1:]
@@ -221,7 +257,9 @@ def _only(only: Collection[str], layout: Layout, source: str) -> tuple[IntArray,
     """Columns of the named modalities in their order in the file, and their layout."""
     widths = layout.parameters().get("modalities")
     if widths is None:
-        raise DataError(f"only={list(only)}: {source} has no modalities; leave only out, or name its modalities.")
+        raise DataError(
+            f"only={list(only)}: {source} has no modalities; leave only out, or name its modalities."
+        )
     _check_known("only", only, widths, f"{source} has no modality")
     kept = Modalities({name: width for name, width in widths.items() if name in only})
     slices = layout.slices()

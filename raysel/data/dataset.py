@@ -20,7 +20,14 @@ from raysel.data.dataset_checks import validated_parts
 from raysel.data.formats.files import RawData
 from raysel.data.layouts import SEPARATOR, Layout, Tasks
 from raysel.data.stored_samples import StoredSamples
-from raysel.data.task_blocks import Samples, TaskBlocks, blocks_of, constant_features, dense, filled_columns
+from raysel.data.task_blocks import (
+    Samples,
+    TaskBlocks,
+    blocks_of,
+    constant_features,
+    dense,
+    filled_columns,
+)
 
 #: Number of float64 values that are padded at once for the hash: 8 MiB.
 _HASHED_VALUES = 2**20
@@ -165,7 +172,16 @@ drop_unlabelled
         from raysel.data.formats.tables import SOURCE, frame_data  # noqa: PLC0415 - loads pandas and PyArrow
 
         return cls.from_raw(
-            frame_data(frame, label, y, groups, drop, name, unprepared=unprepared, drop_unlabelled=drop_unlabelled),
+            frame_data(
+                frame,
+                label,
+                y,
+                groups,
+                drop,
+                name,
+                unprepared=unprepared,
+                drop_unlabelled=drop_unlabelled,
+            ),
             SOURCE,
             task=task,
             shape=shape,
@@ -207,7 +223,9 @@ drop_unlabelled
         try:
             return cls(**vars(arranged) | {"name": arranged.name or Path(source).stem})
         except MemoryError as error:
-            raise DataError(f"{source} is too large for the memory of this machine: {error}.") from error
+            raise DataError(
+                f"{source} is too large for the memory of this machine: {error}."
+            ) from error
 
     def __repr__(self) -> str:
         return (
@@ -263,7 +281,10 @@ drop_unlabelled
             return self.X
         widths = np.cumsum([0, *(block.shape[1] for block in blocks_of(self.X))]).tolist()
         blocks = tuple(
-            filled_columns(block, [len(self.categories.get(name, ())) for name in self.feature_names[start:stop]])
+            filled_columns(
+                block,
+                [len(self.categories.get(name, ())) for name in self.feature_names[start:stop]],
+            )
             for block, start, stop in zip(blocks_of(self.X), widths, widths[1:], strict=False)
         )
         return TaskBlocks(blocks, self.X.tasks) if isinstance(self.X, TaskBlocks) else blocks[0]
@@ -287,10 +308,16 @@ drop_unlabelled
     def parts(self) -> dict[str, FloatArray]:
         """Columns of numbers of each modality, of each task on its samples, or of all by the name "", `filled`."""
         slices, blocks = self.layout.slices() or {"": slice(None)}, blocks_of(self.filled)
-        parts = blocks if self.layout.is_multitask else [blocks[0][:, columns] for columns in slices.values()]
+        parts = (
+            blocks
+            if self.layout.is_multitask
+            else [blocks[0][:, columns] for columns in slices.values()]
+        )
         found = {}
         for (name, columns), part in zip(slices.items(), parts, strict=True):
-            numbers = np.array([feature not in self.categories for feature in self.feature_names[columns]])
+            numbers = np.array(
+                [feature not in self.categories for feature in self.feature_names[columns]]
+            )
             if numbers.any():
                 found[name] = part if numbers.all() else part[:, numbers]
         return found
@@ -316,7 +343,10 @@ drop_unlabelled
             described["categories"] = dict(self.categories)
         digest.update(json.dumps(described, sort_keys=True).encode())
         if isinstance(self.X, StoredSamples):
-            for _, values in self.X.row_blocks():  # in the order of the samples, which is that of the file
+            for (
+                _,
+                values,
+            ) in self.X.row_blocks():  # in the order of the samples, which is that of the file
                 digest.update(values.astype("<f8", copy=False).data)
             return digest.hexdigest()
         # For several tasks the padded array is hashed in pieces, because it may be much larger than the blocks.
@@ -358,42 +388,71 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
     >>> joined.X.shape, joined.classes[:2].tolist()
     ((328, 17), ['flowers/0', 'flowers/1'])
     """
-    if not isinstance(tasks, Mapping) or not all(isinstance(data, Dataset) for data in tasks.values()):
-        raise DataError("tasks must be a dict of data sets by name, e.g. {'flowers': Dataset(X, y), ...}.")
+    if not isinstance(tasks, Mapping) or not all(
+        isinstance(data, Dataset) for data in tasks.values()
+    ):
+        raise DataError(
+            "tasks must be a dict of data sets by name, e.g. {'flowers': Dataset(X, y), ...}."
+        )
     if len(tasks) < 2:
-        raise DataError(f"tasks holds {len(tasks)} data set(s): give at least two, or use a single data set directly.")
+        raise DataError(
+            f"tasks holds {len(tasks)} data set(s): give at least two, or use a single data set directly."
+        )
     if invalid := [key for key in tasks if SEPARATOR in key]:
-        raise DataError(f"the task name {invalid[0]!r} contains {SEPARATOR!r}; choose another name.")
+        raise DataError(
+            f"the task name {invalid[0]!r} contains {SEPARATOR!r}; choose another name."
+        )
     if multilabel := [key for key, data in tasks.items() if data.is_multilabel]:
-        raise DataError(f"task {multilabel[0]} has an indicator as y; give one label for each sample.")
+        raise DataError(
+            f"task {multilabel[0]} has an indicator as y; give one label for each sample."
+        )
     grouped = [key for key, data in tasks.items() if data.groups is not None]
     if quantities := [key for key, data in tasks.items() if data.is_regression]:
-        raise DataError(f"task {quantities[0]} has a quantity as y; several tasks take one class for each sample.")
+        raise DataError(
+            f"task {quantities[0]} has a quantity as y; several tasks take one class for each sample."
+        )
     if grouped and len(grouped) < len(tasks):
-        raise DataError(f"only {', '.join(grouped)} of the tasks have groups; give groups for all tasks or for none.")
-    shapes = {key: data.layout.grid if len(data.layout.grid) > 1 else data.n_features for key, data in tasks.items()}
+        raise DataError(
+            f"only {', '.join(grouped)} of the tasks have groups; give groups for all tasks or for none."
+        )
+    shapes = {
+        key: data.layout.grid if len(data.layout.grid) > 1 else data.n_features
+        for key, data in tasks.items()
+    }
     layout = Tasks(shapes)
-    blocks = tuple(np.asarray(data.X) for data in tasks.values() if not isinstance(data.X, TaskBlocks))
+    blocks = tuple(
+        np.asarray(data.X) for data in tasks.values() if not isinstance(data.X, TaskBlocks)
+    )
     if len(blocks) < len(tasks):
-        raise DataError("tasks holds a data set that has several tasks itself: join the single data sets at once.")
+        raise DataError(
+            "tasks holds a data set that has several tasks itself: join the single data sets at once."
+        )
     owners = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
     return Dataset(
         X=TaskBlocks(blocks, owners),
         y=_prefixed({key: data.y for key, data in tasks.items()}),
         layout=layout,
         name=name,
-        groups=_prefixed({key: data.groups for key, data in tasks.items() if data.groups is not None})
+        groups=_prefixed(
+            {key: data.groups for key, data in tasks.items() if data.groups is not None}
+        )
         if grouped
         else None,
-        feature_names=tuple(f"{key}{SEPARATOR}{f}" for key, data in tasks.items() for f in data.feature_names),
+        feature_names=tuple(
+            f"{key}{SEPARATOR}{f}" for key, data in tasks.items() for f in data.feature_names
+        ),
         notes=tuple(f"task {key}: {note}" for key, data in tasks.items() for note in data.notes),
         n_unlabelled=sum(data.n_unlabelled for data in tasks.values()),
         categories={
-            f"{key}{SEPARATOR}{name}": texts for key, data in tasks.items() for name, texts in data.categories.items()
+            f"{key}{SEPARATOR}{name}": texts
+            for key, data in tasks.items()
+            for name, texts in data.categories.items()
         },
         unprepared=any(data.unprepared for data in tasks.values()),
     )
 
 
 def _prefixed(values: Mapping[str, LabelArray]) -> LabelArray:
-    return np.concatenate([np.char.add(f"{key}{SEPARATOR}", array.astype(np.str_)) for key, array in values.items()])
+    return np.concatenate(
+        [np.char.add(f"{key}{SEPARATOR}", array.astype(np.str_)) for key, array in values.items()]
+    )

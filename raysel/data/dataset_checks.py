@@ -51,7 +51,9 @@ def validated_parts(
                 "X must be (n, d) or (n, h, w), with one label and one group for each of the n samples."
             )
     if groups is not None and groups.ndim != 1:
-        raise DataError(f"{where}: groups has shape {groups.shape}; give one value for each sample.")
+        raise DataError(
+            f"{where}: groups has shape {groups.shape}; give one value for each sample."
+        )
     if kind == QUANTITIES:
         check_quantities(y, where, what)
     else:
@@ -84,16 +86,22 @@ def _checked_features(X: np.ndarray, where: str) -> FloatArray:
     if X.ndim != 2:
         raise DataError(f"{where}: X has shape {X.shape}; give (n_samples, n_features).")
     if X.size == 0:
-        raise DataError(f"{where}: X is empty (shape {X.shape}); give at least one sample and one feature.")
+        raise DataError(
+            f"{where}: X is empty (shape {X.shape}); give at least one sample and one feature."
+        )
     return read_only(np.ascontiguousarray(X, dtype=np.float64), X)
 
 
 def _check_names(names: tuple[str, ...], n_features: int, where: str) -> None:
     if len(names) != n_features:
-        raise DataError(f"{where}: there are {len(names)} feature names for {n_features} columns of X; give one each.")
+        raise DataError(
+            f"{where}: there are {len(names)} feature names for {n_features} columns of X; give one each."
+        )
     name, times = Counter(names).most_common(1)[0]
     if times > 1:
-        raise DataError(f"{where}: {times} features are called '{name}'; give each feature a different name.")
+        raise DataError(
+            f"{where}: {times} features are called '{name}'; give each feature a different name."
+        )
 
 
 def _checked_label_names(names: Sequence[str], y: LabelArray, where: str) -> tuple[str, ...]:
@@ -102,7 +110,9 @@ def _checked_label_names(names: Sequence[str], y: LabelArray, where: str) -> tup
     what = "quantities" if y.dtype.kind == "f" else "labels"
     labels = tuple(map(str, names)) or tuple(str(i) for i in range(y.shape[1]))
     if len(labels) != y.shape[1] or len(set(labels)) < len(labels):
-        raise DataError(f"{where}: {y.shape[1]} {what} need as many different names, not {', '.join(labels)}.")
+        raise DataError(
+            f"{where}: {y.shape[1]} {what} need as many different names, not {', '.join(labels)}."
+        )
     constant = np.flatnonzero(np.ptp(y, axis=0) == 0)
     if constant.size:
         which = ", ".join(labels[i] for i in constant)
@@ -117,7 +127,9 @@ def _check_classes(y: LabelArray, where: str, what: str) -> None:
     if y.ndim == 1:
         classes = np.unique(y)
         if len(classes) < 2:
-            raise DataError(f"{where}: {what} holds one class only ({classes[0]!s}); at least two are needed.")
+            raise DataError(
+                f"{where}: {what} holds one class only ({classes[0]!s}); at least two are needed."
+            )
         return
     if y.ndim != 2 or y.shape[1] < 2 or not np.isin(y, (0, 1)).all():
         raise DataError(
@@ -134,8 +146,12 @@ def _check_tasks(X: TaskBlocks, y: LabelArray, layout: Layout, where: str) -> No
         classes = np.unique(y[X.tasks == i])
         if len(classes) < 2:
             content = f"one class only ({classes[0]!s})" if len(classes) else "no samples"
-            raise DataError(f"{where}: task {name!r} holds {content}; every task needs at least two classes.")
-        if invalid := [label for label in classes if not str(label).startswith(f"{name}{SEPARATOR}")]:
+            raise DataError(
+                f"{where}: task {name!r} holds {content}; every task needs at least two classes."
+            )
+        if invalid := [
+            label for label in classes if not str(label).startswith(f"{name}{SEPARATOR}")
+        ]:
             raise DataError(
                 f"{where}: task {name!r} has the label {invalid[0]!s}; write '{name}{SEPARATOR}{invalid[0]!s}', "
                 "so that equal labels of two tasks remain different."
@@ -182,7 +198,12 @@ def _is_not_finite(block: FloatArray) -> np.ndarray:
 
 
 def _checked_categories(
-    categories: Mapping[str, Sequence[str]], X: Samples, names: tuple[str, ...], where: str, *, unprepared: bool
+    categories: Mapping[str, Sequence[str]],
+    X: Samples,
+    names: tuple[str, ...],
+    where: str,
+    *,
+    unprepared: bool,
 ) -> dict[str, tuple[str, ...]]:
     texts = {str(name): tuple(map(str, values)) for name, values in categories.items()}
     if not texts:

@@ -42,7 +42,9 @@ _LOADERS: dict[str, Callable[[], Any]] = {
 }
 
 #: Built-in data sets that are generated, with parameters.
-_GENERATORS: dict[str, Callable[..., tuple[Dataset, Any]]] = {"planted-tensor": make_tensor_classification}
+_GENERATORS: dict[str, Callable[..., tuple[Dataset, Any]]] = {
+    "planted-tensor": make_tensor_classification
+}
 
 #: Names that `load_dataset` accepts in place of a file.
 BUILTIN_NAMES = (*_LOADERS, *_GENERATORS)
@@ -54,7 +56,18 @@ Reader: TypeAlias = Callable[[Path, ReadOptions], RawData]
 GROUP = "raysel.readers"
 
 #: Files of spreadsheets and statistics programs, which can write .csv.
-_OF_PROGRAMS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers", ".sav", ".dta", ".sas7bdat", ".rds", ".rdata")
+_OF_PROGRAMS = (
+    ".xlsx",
+    ".xlsm",
+    ".xls",
+    ".ods",
+    ".numbers",
+    ".sav",
+    ".dta",
+    ".sas7bdat",
+    ".rds",
+    ".rdata",
+)
 _READERS: dict[str, Reader] = {
     **dict.fromkeys(ARRAY_SUFFIXES, read_arrays),
     **dict.fromkeys(TABLE_SUFFIXES, read_table),
@@ -203,19 +216,33 @@ def load_dataset(
         quantities=() if label is None or isinstance(label, str) else tuple(label),
     )
     if not in_memory and unprepared:
-        raise DataError(f"in_memory: {place} is prepared, which is done in memory: leave in_memory or prepare out.")
+        raise DataError(
+            f"in_memory: {place} is prepared, which is done in memory: leave in_memory or prepare out."
+        )
     if not in_memory and place in BUILTIN_NAMES:
-        raise DataError(f"in_memory: {place} is built in, and no file that samples stay in: leave in_memory out.")
+        raise DataError(
+            f"in_memory: {place} is built in, and no file that samples stay in: leave in_memory out."
+        )
     beside = {key: file for key, file in (("labels", labels), ("mask", mask)) if file is not None}
     if mask is not None and (shape is not None or order == "F" or modalities is not None):
-        raise DataError(f"{place}: the mask gives the shape of the samples; leave shape, order, modalities out.")
+        raise DataError(
+            f"{place}: the mask gives the shape of the samples; leave shape, order, modalities out."
+        )
     try:
         if params and place not in _GENERATORS:
-            raise DataError(f"params is for generated data sets ({', '.join(_GENERATORS)}); leave it out for {place}.")
+            raise DataError(
+                f"params is for generated data sets ({', '.join(_GENERATORS)}); leave it out for {place}."
+            )
         if place in _GENERATORS:
             source, raw = _generate(str(place), options, beside, params or {})
         else:
-            read = _read_builtin if place in BUILTIN_NAMES else _read_file if in_memory else _read_stored
+            read = (
+                _read_builtin
+                if place in BUILTIN_NAMES
+                else _read_file
+                if in_memory
+                else _read_stored
+            )
             source, raw = read(place, options, beside)
         return Dataset.from_raw(
             replace(raw, unprepared=unprepared),
@@ -236,22 +263,30 @@ def load_dataset(
         raise DataError(str(error).replace(str(place), shown_place(path_or_name))) from error
 
 
-def _read_stored(place: str | Path, options: ReadOptions, beside: Mapping[str, str | Path]) -> tuple[str, RawData]:
+def _read_stored(
+    place: str | Path, options: ReadOptions, beside: Mapping[str, str | Path]
+) -> tuple[str, RawData]:
     """Read the labels of a table whose samples stay in its file, and return its path too."""
     if beside:
-        raise DataError(f"{next(iter(beside))}: {place} is read into memory then; leave in_memory out.")
+        raise DataError(
+            f"{next(iter(beside))}: {place} is read into memory then; leave in_memory out."
+        )
     path = find_data_file(place)
     return str(path), read_stored_table(path, options)
 
 
-def _read_builtin(place: str | Path, options: ReadOptions, beside: Mapping[str, str | Path]) -> tuple[str, RawData]:
+def _read_builtin(
+    place: str | Path, options: ReadOptions, beside: Mapping[str, str | Path]
+) -> tuple[str, RawData]:
     """Read a built-in data set, which has no use for the options of files, and return its name too."""
     name = str(place)
     _refuse_options_of_files(name, options, beside)
     bunch = _LOADERS[name]()
     if "images" in bunch:
         return name, RawData(X=bunch.images, y=bunch.target, name=name)
-    return name, RawData(X=bunch.data, y=bunch.target, feature_names=tuple(bunch.feature_names), name=name)
+    return name, RawData(
+        X=bunch.data, y=bunch.target, feature_names=tuple(bunch.feature_names), name=name
+    )
 
 
 def _generate(
@@ -260,23 +295,31 @@ def _generate(
     """Generate a built-in data set, and return its name too."""
     _refuse_options_of_files(name, options, beside)
     make, given = _GENERATORS[name], {"seed": 0, **params}
-    known = {key: p.default for key, p in signature(make).parameters.items() if key != "random_state"} | {"seed": 0}
+    known = {
+        key: p.default for key, p in signature(make).parameters.items() if key != "random_state"
+    } | {"seed": 0}
     for key, value in given.items():
         if key not in known:
-            raise DataError(f"params.{key}: {name} has no such parameter; it has {', '.join(known)}.")
+            raise DataError(
+                f"params.{key}: {name} has no such parameter; it has {', '.join(known)}."
+            )
         sides = isinstance(known[key], tuple)
         numbers = value if sides and isinstance(value, Sequence) else [value]
         real = (int, float) if isinstance(known[key], float) else int
         if sides != isinstance(value, list | tuple) or any(
             not isinstance(n, real) or isinstance(n, bool) or n < 0 for n in numbers
         ):
-            raise DataError(f"params.{key}: {value!r} is not {_allowed(known[key])}, as {known[key]!r}, the default.")
+            raise DataError(
+                f"params.{key}: {value!r} is not {_allowed(known[key])}, as {known[key]!r}, the default."
+            )
     given["random_state"] = given.pop("seed")
     try:
         dataset, _ = make(**given)
     except ConfigError as error:
         raise DataError(f"params: {error}") from error
-    return name, RawData(X=np.asarray(dataset.X).reshape(-1, *dataset.layout.shape), y=dataset.y, name=name)
+    return name, RawData(
+        X=np.asarray(dataset.X).reshape(-1, *dataset.layout.shape), y=dataset.y, name=name
+    )
 
 
 def _allowed(default: Any) -> str:
@@ -286,17 +329,25 @@ def _allowed(default: Any) -> str:
     return "a number >= 0" if isinstance(default, float) else "a whole number >= 0"
 
 
-def _refuse_options_of_files(name: str, options: ReadOptions, beside: Mapping[str, str | Path]) -> None:
+def _refuse_options_of_files(
+    name: str, options: ReadOptions, beside: Mapping[str, str | Path]
+) -> None:
     """Refuse what a built-in data set has no use for."""
     if options.groups is not None:
-        raise DataError(f"the built-in data set {name} has no array '{options.groups}' for the groups.")
+        raise DataError(
+            f"the built-in data set {name} has no array '{options.groups}' for the groups."
+        )
     of_files = {**beside, **{key: getattr(options, key) for key in ("label", "drop", "delimiter")}}
     of_files["label"] = options.label or options.quantities
     if given := [key for key, value in of_files.items() if value]:
-        raise DataError(f"{given[0]} is for data files; leave it out for the built-in data set {name}.")
+        raise DataError(
+            f"{given[0]} is for data files; leave it out for the built-in data set {name}."
+        )
 
 
-def _read_file(place: str | Path, options: ReadOptions, beside: Mapping[str, str | Path]) -> tuple[str, RawData]:
+def _read_file(
+    place: str | Path, options: ReadOptions, beside: Mapping[str, str | Path]
+) -> tuple[str, RawData]:
     """Read a file or folder of this machine, and return its path too."""
     reader: Reader = read_nifti_table
     if "mask" in beside:
@@ -312,12 +363,18 @@ def _read_file(place: str | Path, options: ReadOptions, beside: Mapping[str, str
                 f"{', '.join(ARRAY_SUFFIXES)}."
             )
     if options.quantities and reader is not read_table:
-        raise DataError(f"label names several columns, which {path}, no table, does not have; give one name.")
+        raise DataError(
+            f"label names several columns, which {path}, no table, does not have; give one name."
+        )
     if reader in (read_arrays, read_image_folder):
         if options.drop:
-            raise DataError(f"drop names columns of a table, and {path} is no table; leave drop out.")
+            raise DataError(
+                f"drop names columns of a table, and {path} is no table; leave drop out."
+            )
         if options.delimiter is not None and options.labels is None:
-            raise DataError(f"delimiter is for text tables, and {path} is no such table; leave delimiter out.")
+            raise DataError(
+                f"delimiter is for text tables, and {path} is no such table; leave delimiter out."
+            )
     return str(path), reader(path, options)
 
 
@@ -373,7 +430,11 @@ def _registered_reader(suffix: str) -> Reader:
             raise DataError(f"{what}: {type(error).__name__}: {error}") from error
         if not isinstance(raw, RawData):
             raise DataError(f"{what}: it returned a {type(raw).__name__}, not a RawData.")
-        return raw if isinstance(raw.X, TaskBlocks) else replace(raw, X=np.asarray(raw.X), y=np.asarray(raw.y))
+        return (
+            raw
+            if isinstance(raw.X, TaskBlocks)
+            else replace(raw, X=np.asarray(raw.X), y=np.asarray(raw.y))
+        )
 
     return read
 
@@ -410,7 +471,9 @@ def save_dataset(dataset: Dataset, path: str | Path) -> None:
     path = Path(path)
     write = _WRITERS.get(path.suffix.lower())
     if write is None:
-        raise DataError(f"{path} has an unknown suffix; give a path with one of {', '.join(_WRITERS)}.")
+        raise DataError(
+            f"{path} has an unknown suffix; give a path with one of {', '.join(_WRITERS)}."
+        )
     try:
         with atomic_write(path) as temporary:
             write(_table(dataset), temporary)
@@ -425,7 +488,9 @@ def _table(dataset: Dataset) -> Any:
         columns |= {"X": _task_values(dataset.X), "task": pa.array(dataset.X.tasks)}
     else:
         sides = layout.grid or (layout.n_features,)
-        columns["X"] = pa.FixedShapeTensorArray.from_numpy_ndarray(np.asarray(dataset.X).reshape(-1, *sides))
+        columns["X"] = pa.FixedShapeTensorArray.from_numpy_ndarray(
+            np.asarray(dataset.X).reshape(-1, *sides)
+        )
     if dataset.groups is not None:
         columns["groups"] = pa.array(dataset.groups)
     described: dict[str, Any] = {
@@ -456,7 +521,9 @@ def _task_values(X: TaskBlocks) -> Any:
 
 
 def _write_parquet(table: Any, path: Path) -> None:
-    pa.parquet.write_table(table, path, compression="zstd", use_dictionary=False, write_page_checksum=True)
+    pa.parquet.write_table(
+        table, path, compression="zstd", use_dictionary=False, write_page_checksum=True
+    )
 
 
 def _write_arrow(table: Any, path: Path) -> None:

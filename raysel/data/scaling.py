@@ -76,7 +76,9 @@ class ModalityScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def __init__(
         self,
         modalities: Mapping[str, int] | None = None,
-        method: Literal["zscore_sqrt_width", "zscore", "minmax", "row_unit", "none"] = "zscore_sqrt_width",
+        method: Literal[
+            "zscore_sqrt_width", "zscore", "minmax", "row_unit", "none"
+        ] = "zscore_sqrt_width",
     ) -> None:
         self.modalities = modalities
         self.method = method
@@ -168,7 +170,9 @@ class TaskScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         samples = self._validated(X, reset=True)
         blocks = blocks_of(samples)
         if empty := [i for i, block in enumerate(blocks) if not len(block)]:
-            raise DataError(f"task {list(self.tasks or [''])[empty[0]]!r} has no samples: give samples of every task.")
+            raise DataError(
+                f"task {list(self.tasks or [''])[empty[0]]!r} has no samples: give samples of every task."
+            )
         self.offset_, self.scale_ = np.zeros(self.n_features_in_), np.ones(self.n_features_in_)
         if self.method == "unit":
             lowest = min(float(block.min()) for block in blocks)
@@ -203,10 +207,14 @@ class TaskScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             features: Samples = validate_data(self, X, reset=reset, skip_check_array=True)
         else:
             finite = True if self.tasks is None else "allow-nan"
-            features = validate_data(self, X, dtype=np.float64, reset=reset, ensure_all_finite=finite)
+            features = validate_data(
+                self, X, dtype=np.float64, reset=reset, ensure_all_finite=finite
+            )
         if self.tasks is None:
             if isinstance(features, TaskBlocks):
-                raise ConfigError("tasks=None is for one task, but X holds several: name each task with its columns.")
+                raise ConfigError(
+                    "tasks=None is for one task, but X holds several: name each task with its columns."
+                )
             return features
         layout = Tasks(self.tasks)
         if layout.n_features != features.shape[1]:
@@ -261,7 +269,9 @@ def make_scaler(name: str, layout: Layout | None = None) -> TransformerMixin:
         case "none":
             return FunctionTransformer(feature_names_out="one-to-one")
         case "zscore_sqrt_width" | "minmax" | "row_unit" if "tasks" in arrangement:
-            raise ConfigError(f"scaling {name!r} does not support several tasks; give unit, zscore or none.")
+            raise ConfigError(
+                f"scaling {name!r} does not support several tasks; give unit, zscore or none."
+            )
         case "zscore_sqrt_width" | "minmax" | "row_unit":
             return ModalityScaler(arrangement.get("modalities"), method=name)
         case _:
@@ -288,7 +298,9 @@ def scale_training(scaler: TransformerMixin, X: Samples) -> Any:
 
 def _fitted_to(scaler: TransformerMixin, summary: Summary) -> TransformerMixin:
     """Fit a scaler to samples of which the statistics are known, by two samples with the same ones."""
-    if not (isinstance(scaler, StandardScaler) or getattr(scaler, "method", "").startswith("zscore")):
+    if not (
+        isinstance(scaler, StandardScaler) or getattr(scaler, "method", "").startswith("zscore")
+    ):
         return scaler.fit(np.stack([summary.smallest, summary.largest]))
     # Of a feature that is constant but for rounding scikit-learn leaves the scale at 1, as of one that is constant.
     rounding = (summary.n_samples * np.abs(summary.mean) * np.finfo(np.float64).eps) ** 2
@@ -310,7 +322,9 @@ def scale_in_place(scaler: TransformerMixin, X: Samples) -> Any:
             X -= scaler.mean_
             X /= scaler.scale_
             return X
-        if isinstance(scaler, UnitScaler) or (isinstance(scaler, ModalityScaler) and scaler.method != "row_unit"):
+        if isinstance(scaler, UnitScaler) or (
+            isinstance(scaler, ModalityScaler) and scaler.method != "row_unit"
+        ):
             X -= scaler.offset_
             X /= scaler.range_ if isinstance(scaler, UnitScaler) else scaler.scale_
             return X

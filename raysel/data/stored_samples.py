@@ -95,7 +95,10 @@ class StoredSamples:
             if start < stop:
                 whole = stop - start == len(block)
                 values = block if whole else block[ordered[start:stop] - first]
-                yield order[start:stop], values if self.scaler is None else self.scaler.transform(values)
+                yield (
+                    order[start:stop],
+                    values if self.scaler is None else self.scaler.transform(values),
+                )
             first += len(block)
 
     def array(self) -> FloatArray:
@@ -107,7 +110,9 @@ class StoredSamples:
 
     def computed(self, function: Callable[[FloatArray], LabelArray]) -> LabelArray:
         """Return what a function gives for blocks of samples, in the order of the samples, (n_samples, ...)."""
-        order, values = zip(*((positions, function(block)) for positions, block in self.row_blocks()), strict=True)
+        order, values = zip(
+            *((positions, function(block)) for positions, block in self.row_blocks()), strict=True
+        )
         joined: LabelArray = np.concatenate(values)
         result = np.empty_like(joined)
         result[np.concatenate(order)] = joined

@@ -34,7 +34,9 @@ def make_matrix_classification(
     """
     height, width = shape
     if not 2 <= n_classes <= n_samples:
-        raise ConfigError(f"n_classes={n_classes} must be at least 2 and at most n_samples={n_samples}.")
+        raise ConfigError(
+            f"n_classes={n_classes} must be at least 2 and at most n_samples={n_samples}."
+        )
     n_rows, n_columns = _block(n_informative, height, width)
     rng = np.random.default_rng(random_state)
     rows = rng.choice(height, n_rows, replace=False)
@@ -67,22 +69,35 @@ def make_tensor_classification(
     block, scaled to a mean square of 1 there, and zero elsewhere. The place of the block is drawn.
     """
     if len(block) != len(shape) or any(not 1 <= b <= m for b, m in zip(block, shape, strict=False)):
-        raise ConfigError(f"block={list(block)} does not fit into shape={list(shape)}: give one side for each axis.")
-    for name, value, least in (("n_classes", n_classes, 2), ("n_per_class", n_per_class, 1), ("rank", rank, 1)):
+        raise ConfigError(
+            f"block={list(block)} does not fit into shape={list(shape)}: give one side for each axis."
+        )
+    for name, value, least in (
+        ("n_classes", n_classes, 2),
+        ("n_per_class", n_per_class, 1),
+        ("rank", rank, 1),
+    ):
         if value < least:
             raise ConfigError(f"{name}={value} must be at least {least}.")
     rng = np.random.default_rng(random_state)
     starts = [int(rng.integers(m - b + 1)) for b, m in zip(block, shape, strict=True)]
-    cells = (slice(None), *(slice(start, start + b) for start, b in zip(starts, block, strict=True)))
+    cells = (
+        slice(None),
+        *(slice(start, start + b) for start, b in zip(starts, block, strict=True)),
+    )
     means = np.zeros((n_classes, *shape))
     for r in range(n_classes):
-        drawn = sum(reduce(np.multiply.outer, [rng.standard_normal(b) for b in block]) for _ in range(rank))
+        drawn = sum(
+            reduce(np.multiply.outer, [rng.standard_normal(b) for b in block]) for _ in range(rank)
+        )
         means[r][cells[1:]] = drawn / np.sqrt(np.mean(np.square(drawn)))
     y = np.repeat(np.arange(n_classes), n_per_class)
     X = means[y] + noise * rng.standard_normal((len(y), *shape))
     mask = np.zeros(shape, dtype=bool)
     mask[cells[1:]] = True
-    return Dataset(X.reshape(len(y), -1), y, Tensor(tuple(shape)), name="planted-tensor"), mask.ravel()
+    return Dataset(
+        X.reshape(len(y), -1), y, Tensor(tuple(shape)), name="planted-tensor"
+    ), mask.ravel()
 
 
 def make_multimodal_classification(
@@ -104,7 +119,9 @@ def make_multimodal_classification(
     """
     layout = Modalities(modalities)
     if not 2 <= n_classes <= n_samples:
-        raise ConfigError(f"n_classes={n_classes} must be at least 2 and at most n_samples={n_samples}.")
+        raise ConfigError(
+            f"n_classes={n_classes} must be at least 2 and at most n_samples={n_samples}."
+        )
     for name, n_planted in informative.items():
         if not 0 <= n_planted <= layout.modalities.get(name, 0):
             limit = (
@@ -112,12 +129,20 @@ def make_multimodal_classification(
                 if name in layout.modalities
                 else f"the modalities are {', '.join(layout.modalities)}"
             )
-            raise ConfigError(f"informative={{{name!r}: {n_planted}}} does not fit modalities; {limit}.")
+            raise ConfigError(
+                f"informative={{{name!r}: {n_planted}}} does not fit modalities; {limit}."
+            )
     if not 0 <= shared <= 1:
-        raise ConfigError(f"shared={shared} is not a share of the noise's variance: give a number from 0 to 1.")
+        raise ConfigError(
+            f"shared={shared} is not a share of the noise's variance: give a number from 0 to 1."
+        )
     rng = np.random.default_rng(random_state)
     y = rng.permutation(np.arange(n_samples) % n_classes)
-    indicator = rng.random((n_samples, n_classes)) < 1 / 3 if multilabel else y[:, None] == np.arange(n_classes)
+    indicator = (
+        rng.random((n_samples, n_classes)) < 1 / 3
+        if multilabel
+        else y[:, None] == np.arange(n_classes)
+    )
 
     X = np.empty((n_samples, layout.n_features))
     mask = np.zeros(layout.n_features, dtype=bool)
@@ -126,7 +151,9 @@ def make_multimodal_classification(
         loadings = rng.standard_normal((_FACTORS, width))
         loadings *= np.sqrt(shared / (loadings**2).sum(axis=0))
         independent = math.sqrt(1 - shared) * rng.standard_normal((n_samples, width))
-        X[:, columns] = noise * (rng.standard_normal((n_samples, _FACTORS)) @ loadings + independent)
+        X[:, columns] = noise * (
+            rng.standard_normal((n_samples, _FACTORS)) @ loadings + independent
+        )
         planted = columns.start + rng.choice(width, informative.get(name, 0), replace=False)
         t = rng.standard_normal((n_classes, len(planted)))
         t = (t - t.mean(axis=0)) / t.std(axis=0)

@@ -18,7 +18,9 @@ TASKS_OF_KEY = {"regression": QUANTITIES, "classification": CLASSES}
 _MOST_CLASSES, _SINGLE = 10, 0.25
 
 
-def checked_target(y: LabelArray, target: str | None, where: str, what: str) -> tuple[LabelArray, str, str | None]:
+def checked_target(
+    y: LabelArray, target: str | None, where: str, what: str
+) -> tuple[LabelArray, str, str | None]:
     """Convert y to what its kind stores, find the kind if it is not given, and say so where it may surprise."""
     if target not in (None, *TARGETS):
         raise DataError(f"{where}: target={target!r} must be {CLASSES}, {LABELS} or {QUANTITIES}.")
@@ -63,14 +65,20 @@ def _quantities(y: LabelArray, what: str) -> FloatArray:
 def check_quantities(y: FloatArray, where: str, what: str) -> None:
     """Check that quantities are finite and vary. `y` is (n_samples,) or (n_samples, n_quantities)."""
     if y.ndim not in (1, 2) or not y.size:
-        raise DataError(f"{where}: y has shape {y.shape}; give one number, or one of each quantity, for each sample.")
+        raise DataError(
+            f"{where}: y has shape {y.shape}; give one number, or one of each quantity, for each sample."
+        )
     if not np.isfinite(y).all():
         row = int(np.argwhere(~np.isfinite(y))[0][0])
-        raise DataError(f"{where}: {what} is NaN or infinite in row {row} (counted from 0); leave such samples out.")
+        raise DataError(
+            f"{where}: {what} is NaN or infinite in row {row} (counted from 0); leave such samples out."
+        )
     constant = np.flatnonzero(np.ptp(y.reshape(len(y), -1), axis=0) == 0)
     if constant.size:
         which = what if y.ndim == 1 else f"quantity number {constant[0]} of y"
-        raise DataError(f"{where}: {which} has one value only; a quantity that does not vary cannot be predicted.")
+        raise DataError(
+            f"{where}: {which} has one value only; a quantity that does not vary cannot be predicted."
+        )
 
 
 def checked_labels(values: LabelArray, what: str) -> LabelArray:
@@ -96,11 +104,19 @@ def checked_labels(values: LabelArray, what: str) -> LabelArray:
         return read_only(integers, values)
     if kind in "UT":
         return read_only(values.astype(np.str_), values)
-    raise DataError(f"{what} has dtype {values.dtype}; give whole numbers or text, e.g. y.astype(str).")
+    raise DataError(
+        f"{what} has dtype {values.dtype}; give whole numbers or text, e.g. y.astype(str)."
+    )
 
 
 def _as_indicator(y: LabelArray) -> LabelArray:
     """Convert an indicator of -1 and 1 to one of 0 and 1."""
-    if y.ndim == 2 and y.dtype.kind == "i" and y.size and y.min() == -1 and np.isin(y, (-1, 1)).all():
+    if (
+        y.ndim == 2
+        and y.dtype.kind == "i"
+        and y.size
+        and y.min() == -1
+        and np.isin(y, (-1, 1)).all()
+    ):
         return (y + 1) // 2
     return y

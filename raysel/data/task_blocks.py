@@ -44,13 +44,18 @@ class TaskBlocks:
                 f"tasks runs from {tasks.min()} to {tasks.max()}, but there are {len(arrays)} blocks: give the position"
                 " of a block for each sample."
             )
-        counts, lengths = np.bincount(tasks, minlength=len(arrays)).tolist(), [len(block) for block in arrays]
+        counts, lengths = (
+            np.bincount(tasks, minlength=len(arrays)).tolist(),
+            [len(block) for block in arrays],
+        )
         if counts != lengths:
             raise DataError(
                 f"tasks has {counts} samples in each task, but the blocks have {lengths}: give the task of each row of"
                 " the blocks."
             )
-        blocks = tuple(read_only(np.ascontiguousarray(block, dtype=np.float64), block) for block in arrays)
+        blocks = tuple(
+            read_only(np.ascontiguousarray(block, dtype=np.float64), block) for block in arrays
+        )
         object.__setattr__(self, "blocks", blocks)  # the dataclass is frozen
         object.__setattr__(self, "tasks", read_only(tasks.astype(np.int64, copy=False), tasks))
 
@@ -61,7 +66,9 @@ class TaskBlocks:
         names, columns = layout.task_names, list(layout.slices().values())
         filled = np.stack([~missing[:, part].all(axis=1) for part in columns], axis=1)
         if (wrong := np.flatnonzero(filled.sum(axis=1) != 1)).size:
-            ones = [name for name, has_values in zip(names, filled[wrong[0]], strict=True) if has_values]
+            ones = [
+                name for name, has_values in zip(names, filled[wrong[0]], strict=True) if has_values
+            ]
             raise DataError(
                 f"sample {wrong[0]} has values in the columns of {len(ones)} tasks {ones} ({wrong.size} samples do"
                 " so): give values for one task and NaN for all others."
@@ -83,7 +90,9 @@ class TaskBlocks:
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         # NumPy would convert it as a sequence; padding may need many times the memory, so it must be explicit.
-        raise TypeError("TaskBlocks cannot be converted to an array implicitly: call dense() for a NaN-padded array.")
+        raise TypeError(
+            "TaskBlocks cannot be converted to an array implicitly: call dense() for a NaN-padded array."
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -111,7 +120,9 @@ class TaskBlocks:
         """Select samples by a slice, an array of integers or a mask."""
         selected = np.arange(len(self))[rows]
         if selected.ndim != 1:
-            raise TypeError(f"TaskBlocks are indexed by a slice, whole numbers or a mask of samples, not by {rows!r}.")
+            raise TypeError(
+                f"TaskBlocks are indexed by a slice, whole numbers or a mask of samples, not by {rows!r}."
+            )
         position = np.empty(len(self), dtype=np.int64)
         for places, _, block in self.parts():
             position[places] = np.arange(len(block))
@@ -186,7 +197,9 @@ def filled_columns(X: FloatArray, n_categories: Sequence[int]) -> FloatArray:
     for column in np.flatnonzero(np.isnan(X).any(axis=0)).tolist():
         missing = np.isnan(X[:, column])
         present = X[~missing, column]
-        filled[missing, column] = n_categories[column] or (np.median(present) if len(present) else 0.0)
+        filled[missing, column] = n_categories[column] or (
+            np.median(present) if len(present) else 0.0
+        )
     filled.flags.writeable = False
     return filled
 

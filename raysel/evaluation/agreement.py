@@ -46,7 +46,10 @@ class FoldRanks:
 
     def orders(self) -> list[IntArray]:
         """Return the indices of each fold's features with a score, best first."""
-        return [np.argsort(row, kind="stable")[:n] for row, n in zip(self.ranks, self.n_scored, strict=True)]
+        return [
+            np.argsort(row, kind="stable")[:n]
+            for row, n in zip(self.ranks, self.n_scored, strict=True)
+        ]
 
     def overlap(self, n: int) -> RankOverlap:
         """Return the rank-biased overlap of all pairs of folds."""
@@ -80,7 +83,9 @@ class RankOverlap:
         """Overlap of each pair of folds that have one, by the folds' names."""
         pairs = combinations(range(len(self.fold_names)), 2)
         known = ((i, j) for i, j in pairs if np.isfinite(self.values[i, j]))
-        return {(self.fold_names[i], self.fold_names[j]): float(self.values[i, j]) for i, j in known}
+        return {
+            (self.fold_names[i], self.fold_names[j]): float(self.values[i, j]) for i, j in known
+        }
 
     @property
     def mean(self) -> float:
@@ -102,7 +107,11 @@ class RankOverlap:
         """Why there is no value; empty if there is one."""
         if self.pairs:
             return ""
-        return "one outer fold" if len(self.fold_names) == 1 else "fewer than two outer folds give a feature a score"
+        return (
+            "one outer fold"
+            if len(self.fold_names) == 1
+            else "fewer than two outer folds give a feature a score"
+        )
 
     def __str__(self) -> str:
         if self.reason:
@@ -127,15 +136,24 @@ def borda_scores(folds: FoldRanks) -> FloatArray:
 
 def consensus_sentence(ranking: FeatureRanking) -> str:
     """Say how the final model's best features differ from the best ones by the mean rank over the outer folds."""
-    chosen, folds = ranking.top(), f"the {ranking.n_folds} outer folds" if ranking.n_folds > 1 else "one outer fold"
+    chosen, folds = (
+        ranking.top(),
+        f"the {ranking.n_folds} outer folds" if ranking.n_folds > 1 else "one outer fold",
+    )
     consensus = set(ranking.consensus_top().tolist())
     if not len(chosen):
-        return "The final model selects no feature, so there is none to compare with the outer folds."
+        return (
+            "The final model selects no feature, so there is none to compare with the outer folds."
+        )
     if not consensus:
         return "No winner of an outer fold gives a feature a score, so they have no consensus."
     if len(chosen) == int((~ranking.constant).sum()):
         return f"The final model selects all {len(chosen)} features that are not constant, so no order is compared."
-    what = f"top {len(chosen)}" if len(chosen) == ranking.n_selected else f"{len(chosen)} features with a score"
+    what = (
+        f"top {len(chosen)}"
+        if len(chosen) == ranking.n_selected
+        else f"{len(chosen)} features with a score"
+    )
     other = f"top {ranking.n_selected} by mean rank over {folds}"
     apart = [int(i) for i in chosen if i not in consensus]
     if not apart:

@@ -34,7 +34,10 @@ class Configuration:
     def name(self) -> str:
         """Searched parameters as text."""
         shown = {key: self.params[key] for key in self.searched} or self.params
-        return " ".join(f"{k}={f'{v:.4g}' if isinstance(v, float) else v}" for k, v in shown.items()) or "default"
+        return (
+            " ".join(f"{k}={f'{v:.4g}' if isinstance(v, float) else v}" for k, v in shown.items())
+            or "default"
+        )
 
 
 def configurations(
@@ -52,7 +55,9 @@ def configurations(
             raise _no_space(method)
         return []
     points = (
-        _grid(space, num_samples, seed) if method in ("grid", "path") else _sample(space, method, num_samples, seed)
+        _grid(space, num_samples, seed)
+        if method in ("grid", "path")
+        else _sample(space, method, num_samples, seed)
     )
     return [Configuration({**params, **point}, searched) for point in points]
 
@@ -75,7 +80,9 @@ def corners(params: Mapping[str, Any], space: Mapping[str, Domain]) -> list[Conf
 
 
 def _no_space(method: str) -> ConfigError:
-    return ConfigError(f"search.method {method} needs solver.space, e.g. space: {{alpha: {{loguniform: [0.01, 1]}}}}")
+    return ConfigError(
+        f"search.method {method} needs solver.space, e.g. space: {{alpha: {{loguniform: [0.01, 1]}}}}"
+    )
 
 
 def _grid(space: Mapping[str, Domain], num_samples: int | None, seed: int) -> list[dict[str, Any]]:
@@ -100,21 +107,31 @@ def _grid(space: Mapping[str, Domain], num_samples: int | None, seed: int) -> li
     if num_samples is None or num_samples >= size:
         return list(grid)
     generator = np.random.default_rng(seed)
-    drawn: set[int] = set()  # drawn one at a time, so that a larger sample contains every smaller one
+    drawn: set[int] = (
+        set()
+    )  # drawn one at a time, so that a larger sample contains every smaller one
     while len(drawn) < num_samples:
         drawn.add(int(generator.integers(size)))
     return [grid[i] for i in sorted(drawn)]
 
 
-def _sample(space: Mapping[str, Domain], method: str, num_samples: int | None, seed: int) -> list[dict[str, Any]]:
+def _sample(
+    space: Mapping[str, Domain], method: str, num_samples: int | None, seed: int
+) -> list[dict[str, Any]]:
     if num_samples is None:
-        raise ConfigError(f"search.num_samples is needed by search.method {method}, e.g. num_samples: 32")
+        raise ConfigError(
+            f"search.num_samples is needed by search.method {method}, e.g. num_samples: 32"
+        )
     if not space:
         raise _no_space(method)
     if method == "sobol":
         engine = qmc.Sobol(len(space), rng=np.random.default_rng(seed))
         # A power of two at a time keeps the sequence balanced.
-        rows = (row for _ in range(64) for row in engine.random(1 << max(0, num_samples - 1).bit_length()))
+        rows = (
+            row
+            for _ in range(64)
+            for row in engine.random(1 << max(0, num_samples - 1).bit_length())
+        )
     else:
         generator = np.random.default_rng(seed)
         rows = (generator.random(len(space)) for _ in range(64 * num_samples))
@@ -142,7 +159,9 @@ def _quantile(domain: Domain, u: float) -> Any:
         return domain.values[min(int(u * len(domain.values)), len(domain.values) - 1)]
     if isinstance(domain, RandInt):
         return min(domain.low + int(u * (domain.high - domain.low + 1)), domain.high)
-    low, high = (np.log(domain.low), np.log(domain.high)) if domain.log else (domain.low, domain.high)
+    low, high = (
+        (np.log(domain.low), np.log(domain.high)) if domain.log else (domain.low, domain.high)
+    )
     value = low + u * (high - low)
     return min(
         max(float(np.exp(value) if domain.log else value), domain.low), domain.high

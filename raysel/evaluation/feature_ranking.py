@@ -171,16 +171,24 @@ class FeatureRanking:
         for name, given in zip((source, *fold_names), (final_scores, *fold_scores), strict=True):
             row = np.array(given, dtype=np.float64)
             if row.shape != (d,):
-                raise DataError(f"the scores of {name} have shape {row.shape}, but there are {d} feature names.")
+                raise DataError(
+                    f"the scores of {name} have shape {row.shape}, but there are {d} feature names."
+                )
             if not np.isfinite(row).all():
                 worst = names[np.flatnonzero(~np.isfinite(row))[0]]
-                raise DataError(f"the scores of {name} contain NaN or infinity, first for feature '{worst}'.")
+                raise DataError(
+                    f"the scores of {name} contain NaN or infinity, first for feature '{worst}'."
+                )
             rows.append(row)
         if not 1 <= n_selected <= d:
-            raise ConfigError(f"n_selected={n_selected} must lie between 1 and the number of features, {d}.")
+            raise ConfigError(
+                f"n_selected={n_selected} must lie between 1 and the number of features, {d}."
+            )
         mask = np.zeros(d, dtype=bool) if constant is None else np.asarray(constant, dtype=bool)
         places = {axis: np.asarray(values) for axis, values in (coordinates or {}).items()}
-        columns = {name: np.asarray(values, dtype=np.float64) for name, values in (added or {}).items()}
+        columns = {
+            name: np.asarray(values, dtype=np.float64) for name, values in (added or {}).items()
+        }
         for what, values in (*places.items(), ("constant", mask), *columns.items()):
             if values.shape != (d,):
                 raise DataError(f"{what} has shape {values.shape}, but there are {d} features.")
@@ -209,8 +217,20 @@ class FeatureRanking:
         )
 
     def _repr_html_(self) -> str:
-        names = ["rank", "consensus_place", "feature", self.part_axis, "score", "selection_frequency", *self.added]
-        best = self.to_table().slice(0, min(_SHOWN, self.n_scored)).select([name for name in names if name])
+        names = [
+            "rank",
+            "consensus_place",
+            "feature",
+            self.part_axis,
+            "score",
+            "selection_frequency",
+            *self.added,
+        ]
+        best = (
+            self.to_table()
+            .slice(0, min(_SHOWN, self.n_scored))
+            .select([name for name in names if name])
+        )
         table = best.to_pandas().to_html(index=False, float_format="%.3g")
         return f"<p>{escape(repr(self))}</p>{table}<p>{self.what_to_print}</p>"
 
@@ -293,17 +313,21 @@ class FeatureRanking:
     def consensus_place(self) -> FloatArray:
         """Place of each feature by the mean rank, from 1; the same for equal ones and for those that never score."""
         scored = (self.fold_ranks <= self.fold_n_scored[:, None]).any(axis=0)
-        return rankdata(np.where(scored, self.consensus_rank, np.inf), method="min").astype(np.float64)
+        return rankdata(np.where(scored, self.consensus_rank, np.inf), method="min").astype(
+            np.float64
+        )
 
     @property
     def what_to_print(self) -> str:
         """Which of the orders of the features is for a paper, in a sentence."""
         if self.source == "the consensus" and SELECTION_PROBABILITY not in self.added:
             return "This is the order for a claim about features; that of the final model says what that model uses."
-        claimed = "selection probabilities" if SELECTION_PROBABILITY in self.added else "consensus of the outer folds"
-        return (
-            f"For a claim about features print their {claimed}; the order of the final model says what that model uses."
+        claimed = (
+            "selection probabilities"
+            if SELECTION_PROBABILITY in self.added
+            else "consensus of the outer folds"
         )
+        return f"For a claim about features print their {claimed}; the order of the final model says what that model uses."
 
     @cached_property
     def rank_sd(self) -> FloatArray:
@@ -359,12 +383,16 @@ class FeatureRanking:
         if self.part_axis is None:
             return {}
         owners = self.coordinates[self.part_axis]
-        return {str(name): np.flatnonzero(owners == name) for name in dict.fromkeys(owners.tolist())}
+        return {
+            str(name): np.flatnonzero(owners == name) for name in dict.fromkeys(owners.tolist())
+        }
 
     @property
     def part_axis(self) -> str | None:
         """Name of the coordinate that names the part of each feature, its task or modality; None if there is none."""
-        return next((axis for axis, values in self.coordinates.items() if values.dtype.kind == "U"), None)
+        return next(
+            (axis for axis, values in self.coordinates.items() if values.dtype.kind == "U"), None
+        )
 
     def restrict_to(self, features: IntArray, n_selected: int) -> Self:
         """Rank a subset of the features among themselves.
@@ -422,7 +450,10 @@ class FeatureRanking:
             "score": self.scores,
             "rank": self.ranks,
             **self._ranks_in_parts(),
-            **{f"rank_{name}": row for name, row in zip(self.fold_names, self.fold_ranks, strict=True)},
+            **{
+                f"rank_{name}": row
+                for name, row in zip(self.fold_names, self.fold_ranks, strict=True)
+            },
             "selection_frequency": self.selection_frequency,
             "consensus_rank": self.consensus_rank,
             "consensus_place": self.consensus_place,

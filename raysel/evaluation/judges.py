@@ -65,10 +65,18 @@ class Judge:
             model: Any = LinearSVC(random_state=random_state, max_iter=10_000, **values)
         else:
             judge = judge_class(self.name)
-            seed = {"random_state": random_state} if "random_state" in signature(judge).parameters else {}
+            seed = (
+                {"random_state": random_state}
+                if "random_state" in signature(judge).parameters
+                else {}
+            )
             model = judge(**{**seed, **values})
         if is_quantity(y):
-            return model if y.ndim == 1 or get_tags(model).target_tags.multi_output else MultiOutputRegressor(model)
+            return (
+                model
+                if y.ndim == 1 or get_tags(model).target_tags.multi_output
+                else MultiOutputRegressor(model)
+            )
         tags = get_tags(model).classifier_tags
         takes_labels = y.ndim == 1 or (tags is not None and tags.multi_label)
         return model if takes_labels else OneVsRestClassifier(model)
@@ -79,10 +87,16 @@ def judge_class(name: str, key: str = "evaluation.estimator") -> type[Any]:
     judge = import_dotted(name, key, _EXAMPLE, JUDGES, isclass)
     if not isclass(judge):
         raise ConfigError(f"{key}: {name} is a {type(judge).__name__}, not a class; {_EXAMPLE}")
-    missing = [method for method in ("fit", "predict", "get_params") if not callable(getattr(judge, method, None))]
+    missing = [
+        method
+        for method in ("fit", "predict", "get_params")
+        if not callable(getattr(judge, method, None))
+    ]
     if missing:
         lacking = " and no ".join(missing)
-        raise ConfigError(f"{key}: {name} has no {lacking}; give a classifier or regressor in scikit-learn's style.")
+        raise ConfigError(
+            f"{key}: {name} has no {lacking}; give a classifier or regressor in scikit-learn's style."
+        )
     return judge
 
 

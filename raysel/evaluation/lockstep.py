@@ -129,7 +129,9 @@ def _advance(
     trace: FoldTrace,
 ) -> Iterator[int]:
     # A solution that is proved to be zero takes one iteration and is scored by its prediction, the most frequent class.
-    trace.null = all(solver.is_zero_solution(fold.prepared) for solver, fold in zip(solvers, folds, strict=True))
+    trace.null = all(
+        solver.is_zero_solution(fold.prepared) for solver, fold in zip(solvers, folds, strict=True)
+    )
     trace.inner = [InnerTrace() for _ in folds]
     for solver, fold in zip(solvers, folds, strict=True):
         set_parameters(solver, fold.parameters)
@@ -153,7 +155,9 @@ def _advance(
             ],
             inner,
         )
-        for solver, fold, state, inner in zip(solvers, folds, random_states, trace.inner, strict=True)
+        for solver, fold, state, inner in zip(
+            solvers, folds, random_states, trace.inner, strict=True
+        )
     ]
     iteration = 0
     while running:
@@ -167,7 +171,9 @@ def _advance(
                 inner.converged, inner.gap = convergence_of(solver)
                 continue
             if not math.isfinite(objective):
-                raise FloatingPointError(f"the objective became {objective} at iteration {iteration + 1}")
+                raise FloatingPointError(
+                    f"the objective became {objective} at iteration {iteration + 1}"
+                )
             inner.objective.append(float(objective))
             if evaluation.every_iteration:
                 inner.scores += [score(solver).tolist() for score in scorers]

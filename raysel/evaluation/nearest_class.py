@@ -25,7 +25,11 @@ _FEW = 16
 
 
 def nearest_class(
-    X_train: FloatArray, codes: IntArray, X_test: FloatArray, order: IntArray, n_features: Sequence[int]
+    X_train: FloatArray,
+    codes: IntArray,
+    X_test: FloatArray,
+    order: IntArray,
+    n_features: Sequence[int],
 ) -> IntArray:
     """Most frequent class among the nearest training samples in the best ``n`` features, for each ``n``.
 
@@ -49,11 +53,18 @@ def nearest_class(
     terms = 0 if _exact(a, b) else n_features[-1] + 2 * len(n_features) + 8
     share, smallest = terms / (2**24 - terms), terms * float(np.finfo(np.float32).tiny)
     # ||a - b||^2 - ||a||^2 = (a, 1) . (-2b, ||b||^2), less the part of its error that b bounds.
-    left, right = _rows(a, n_features, np.ones_like(of_a)), _rows(-2 * b, n_features, (1 - 2 * share) * of_b)
-    error_a, error_b = ((2 * share * x.cumsum(axis=0) + smallest).astype(np.float32) for x in (of_a, 2 * of_b))
+    left, right = (
+        _rows(a, n_features, np.ones_like(of_a)),
+        _rows(-2 * b, n_features, (1 - 2 * share) * of_b),
+    )
+    error_a, error_b = (
+        (2 * share * x.cumsum(axis=0) + smallest).astype(np.float32) for x in (of_a, 2 * of_b)
+    )
 
     def counted(row: IntArray, column: IntArray, n_rows: int) -> IntArray:
-        return np.bincount(row * n_classes + codes[column], minlength=n_rows * n_classes).reshape(n_rows, n_classes)
+        return np.bincount(row * n_classes + codes[column], minlength=n_rows * n_classes).reshape(
+            n_rows, n_classes
+        )
 
     predicted = np.empty((len(n_features), len(test)), dtype=np.int64)
     block = max(16, _CACHED // len(train))
@@ -70,7 +81,9 @@ def nearest_class(
                 # In the order of the data, so that the set alone decides; once for test samples of the same values,
                 # such as empty corners of pictures, at whose distance hundreds of training samples may be.
                 columns = np.argsort(features[: n_features[position]])
-                best_test, best_train = (np.take(X, columns, axis=1) for X in (test[rows][several], train))
+                best_test, best_train = (
+                    np.take(X, columns, axis=1) for X in (test[rows][several], train)
+                )
                 first_alike: dict[bytes, int] = {}
                 alike = [first_alike.setdefault(best_test[i].tobytes(), i) for i in unsure.tolist()]
                 pairs = np.flatnonzero(np.isin(np.arange(len(counts)), alike)[row])
@@ -93,7 +106,9 @@ def _exact(a: FloatArray, b: FloatArray) -> bool:
     """Whether single precision rounds no distance: all values are small multiples of one power of two."""
     # Below 1 in size: the sum of n terms of at most 4 has 2 * bits digits after the point, of 24 in all.
     factor = 2.0 ** (int(21 - math.log2(a.shape[1])) // 2)
-    parts = (x[rows] * factor for rows in (slice(_FEW), slice(None)) for x in (a, b))  # most data fail at once
+    parts = (
+        x[rows] * factor for rows in (slice(_FEW), slice(None)) for x in (a, b)
+    )  # most data fail at once
     return all(np.array_equal(x, x.astype(np.int32)) for x in parts)
 
 
@@ -121,7 +136,15 @@ def _nearest(
     rows = np.arange(len(lower))
     for position, (start, stop) in enumerate(pairwise([0, *n_features])):
         piece = slice(start + position, stop + position + 1)
-        sgemm(1.0, right[piece].T, left[piece].T, min(position, 1), lower.T, trans_b=True, overwrite_c=True)
+        sgemm(
+            1.0,
+            right[piece].T,
+            left[piece].T,
+            min(position, 1),
+            lower.T,
+            trans_b=True,
+            overwrite_c=True,
+        )
         nearest = lower.argmin(axis=1)
         least = lower[rows, nearest]
         limit = least + (error_right[position, nearest] + error_left[position])
@@ -129,7 +152,11 @@ def _nearest(
         lower[rows, nearest] = np.inf
         several = np.flatnonzero(lower[rows, lower.argmin(axis=1)] <= limit)
         lower[rows, nearest] = least
-        yield nearest, several, np.divmod(np.flatnonzero(lower[several] <= limit[several, None]), lower.shape[1])
+        yield (
+            nearest,
+            several,
+            np.divmod(np.flatnonzero(lower[several] <= limit[several, None]), lower.shape[1]),
+        )
 
 
 def _tied(test: FloatArray, train: FloatArray, row: IntArray, column: IntArray) -> BoolArray:
@@ -141,6 +168,9 @@ def _tied(test: FloatArray, train: FloatArray, row: IntArray, column: IntArray) 
         squared[pairs] = ((test[row[pairs]] - train[column[pairs]]) ** 2).sum(axis=1)
     error = PRECISION * (train**2).sum(axis=1)[column]
     starts = np.flatnonzero(np.diff(row, prepend=-1))
-    limit = np.minimum.reduceat(squared + error, starts) + PRECISION * (test**2).sum(axis=1)[row[starts]]
+    limit = (
+        np.minimum.reduceat(squared + error, starts)
+        + PRECISION * (test**2).sum(axis=1)[row[starts]]
+    )
     tied: BoolArray = squared - error <= np.repeat(limit, np.diff(starts, append=len(row)))
     return tied

@@ -42,7 +42,9 @@ def knn_path(
     """
     n_neighbors = min(n_neighbors, len(X_train))
     multilabel = y_train.ndim == 2
-    classes, codes = (np.arange(2), y_train) if multilabel else np.unique(y_train, return_inverse=True)
+    classes, codes = (
+        (np.arange(2), y_train) if multilabel else np.unique(y_train, return_inverse=True)
+    )
     if set_decides(y_train, n_features[-1], n_neighbors):
         return classes[nearest_class(X_train, codes, X_test, order, n_features)]
     predicted = np.empty((len(n_features), len(X_test), *codes.shape[1:]), dtype=codes.dtype)
@@ -68,10 +70,16 @@ def knn_shares(
     """
     n_neighbors = min(n_neighbors, len(X_train))
     multilabel = y_train.ndim == 2
-    classes, codes = (np.arange(2), y_train) if multilabel else np.unique(y_train, return_inverse=True)
-    shares = np.empty((len(n_features), len(X_test), codes.shape[1] if multilabel else len(classes)))
+    classes, codes = (
+        (np.arange(2), y_train) if multilabel else np.unique(y_train, return_inverse=True)
+    )
+    shares = np.empty(
+        (len(n_features), len(X_test), codes.shape[1] if multilabel else len(classes))
+    )
     for block in _distances(X_train, X_test, order, n_features):
-        shares[block.position, block.rows] = _votes(block, codes, len(classes), n_neighbors) / n_neighbors
+        shares[block.position, block.rows] = (
+            _votes(block, codes, len(classes), n_neighbors) / n_neighbors
+        )
     return shares
 
 
@@ -81,7 +89,11 @@ def set_decides(y_train: LabelArray, n_features: int, n_neighbors: int) -> bool:
 
 
 def knn_scores(
-    X_train: FloatArray, y_train: LabelArray, X_test: FloatArray, order: IntArray, n_features: Sequence[int]
+    X_train: FloatArray,
+    y_train: LabelArray,
+    X_test: FloatArray,
+    order: IntArray,
+    n_features: Sequence[int],
 ) -> FloatArray:
     """Score each class by the distances to the nearest samples in the best ``n`` features, for each ``n``.
 
@@ -105,8 +117,13 @@ def knn_scores(
             nearest = np.minimum.reduceat(block.squared, starts, axis=1)
             differences = distance_differences(_rooted(nearest, block))
         else:
-            sides = [[block.squared[:, m].min(axis=1, initial=np.inf) for m in (~label, label)] for label in having]
-            without, having_it = (_rooted(np.stack(side, axis=1), block) for side in zip(*sides, strict=True))
+            sides = [
+                [block.squared[:, m].min(axis=1, initial=np.inf) for m in (~label, label)]
+                for label in having
+            ]
+            without, having_it = (
+                _rooted(np.stack(side, axis=1), block) for side in zip(*sides, strict=True)
+            )
             differences = without - having_it
         scores[block.position, block.rows] = differences
     return scores
@@ -137,7 +154,9 @@ def _distances(
     def part(first: int, stop: int) -> tuple[FloatArray, FloatArray]:
         # ||a - b||^2 - ||a||^2 = (a, 1) . (-2b, ||b||^2); ||a||^2 is the same for all neighbours b of a.
         a, b = (X[:, features[first:stop]] - centre[first:stop] for X in (X_test, X_train))
-        return np.insert(a, stop - first, 1.0, axis=1), np.insert(-2.0 * b, stop - first, (b * b).sum(1), axis=1)
+        return np.insert(a, stop - first, 1.0, axis=1), np.insert(
+            -2.0 * b, stop - first, (b * b).sum(1), axis=1
+        )
 
     narrow = [part(first, stop) for _, first, stop, _ in pieces] if n_features[-1] <= WIDEST else []
     block = max(16, _CACHED // len(X_train))
@@ -196,7 +215,9 @@ class NearestNeighborsClassifier(ClassifierMixin, BaseEstimator):
     differ by less than their rounding error count as equal; see `raysel.evaluation.neighbours.knn_path`.
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"n_neighbors": [Interval(Integral, 1, None, closed="left")]}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")]
+    }
 
     samples_: FloatArray
     labels_: LabelArray
@@ -211,7 +232,9 @@ class NearestNeighborsClassifier(ClassifierMixin, BaseEstimator):
         """Keep the training samples. `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels)."""
         shape = np.asarray(y).shape
         several = len(shape) == 2 and shape[1] > 1
-        samples, labels = validate_data(self, X, y, dtype=np.float64, order="C", multi_output=several)
+        samples, labels = validate_data(
+            self, X, y, dtype=np.float64, order="C", multi_output=several
+        )
         check_classification_targets(labels)
         if several and not np.isin(labels, (0, 1)).all():
             raise DataError(f"y of shape {shape} must be an indicator of 0 and 1.")
@@ -231,7 +254,12 @@ class NearestNeighborsClassifier(ClassifierMixin, BaseEstimator):
         """
         samples = self._checked(X)
         predicted: LabelArray = knn_path(
-            self.samples_, self.labels_, samples, np.arange(samples.shape[1]), [samples.shape[1]], self.n_neighbors
+            self.samples_,
+            self.labels_,
+            samples,
+            np.arange(samples.shape[1]),
+            [samples.shape[1]],
+            self.n_neighbors,
         )[0]
         return predicted
 
@@ -253,8 +281,14 @@ class NearestNeighborsClassifier(ClassifierMixin, BaseEstimator):
         """
         samples = self._checked(X)
         order, sizes = np.arange(samples.shape[1]), [samples.shape[1]]
-        shares: FloatArray = knn_shares(self.samples_, self.labels_, samples, order, sizes, self.n_neighbors)[0]
-        return shares if self.labels_.ndim == 1 else [np.stack([1 - share, share], axis=1) for share in shares.T]
+        shares: FloatArray = knn_shares(
+            self.samples_, self.labels_, samples, order, sizes, self.n_neighbors
+        )[0]
+        return (
+            shares
+            if self.labels_.ndim == 1
+            else [np.stack([1 - share, share], axis=1) for share in shares.T]
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -22,7 +22,9 @@ class SuccessiveHalving:
     scores of the other trials (ASHA: Li et al., "A system for massively parallel hyperparameter tuning", MLSys 2020).
     """
 
-    def __init__(self, grace_period: int, reduction_factor: int, max_iter: int, batch_size: int | None) -> None:
+    def __init__(
+        self, grace_period: int, reduction_factor: int, max_iter: int, batch_size: int | None
+    ) -> None:
         levels = [grace_period]
         while levels[-1] * reduction_factor < max_iter:
             levels.append(levels[-1] * reduction_factor)
@@ -35,7 +37,11 @@ class SuccessiveHalving:
         """Record a trial's score at a rung and return whether the trial continues."""
         scores = self._scores[level]
         scores[id_] = number, score
-        others = [other for key, (n, other) in scores.items() if key != id_ and self._is_comparable(n, number)]
+        others = [
+            other
+            for key, (n, other) in scores.items()
+            if key != id_ and self._is_comparable(n, number)
+        ]
         return not others or bool(score >= np.quantile(others, self._share))
 
     def note(self, id_: str, number: int, curve: Sequence[float], *, ended: bool) -> None:
@@ -63,10 +69,17 @@ class FoldSearch:
         halving: SuccessiveHalving,
         done: Iterable[TrialRecord] = (),
     ) -> None:
-        self._config, self._fold, self._configurations, self._halving = config, fold, configurations, halving
+        self._config, self._fold, self._configurations, self._halving = (
+            config,
+            fold,
+            configurations,
+            halving,
+        )
         self._done = {record.id: record for record in done}
         search, space = config.search, config.solver.space
-        known = {self._configuration(record).id: self._score(record) for record in self._done.values()}
+        known = {
+            self._configuration(record).id: self._score(record) for record in self._done.values()
+        }
         sampler, total = self._sampler(), len(configurations) or search.num_samples or 0
         self._n_before = 0
         if search.method == "tpe" and not search.synchronous:
@@ -94,7 +107,11 @@ class FoldSearch:
         configuration = self._proposals.next()
         if configuration is None:
             return None
-        return empty_record(configuration, self._fold.name, self._n_before + self._proposals.numbers[configuration.id])
+        return empty_record(
+            configuration,
+            self._fold.name,
+            self._n_before + self._proposals.numbers[configuration.id],
+        )
 
     def should_continue(self, record: TrialRecord, level: int, score: float) -> bool:
         """Return whether a trial continues at a rung."""
@@ -103,7 +120,9 @@ class FoldSearch:
             number = numbers.get(self._configuration(done).id)
             if number is not None:
                 self._note(self._done.pop(done.id), number)
-        return self._halving.should_continue(record.id, numbers[self._configuration(record).id], level, score)
+        return self._halving.should_continue(
+            record.id, numbers[self._configuration(record).id], level, score
+        )
 
     def tell(self, record: TrialRecord) -> None:
         """Report a trial that has ended to the sampler and to successive halving."""
@@ -116,7 +135,11 @@ class FoldSearch:
 
     def _note(self, record: TrialRecord, number: int) -> None:
         rule = self._config.evaluation.rule
-        curve = record.folds[self._fold.name].score_curve(rule) if self._fold.name in record.folds else []
+        curve = (
+            record.folds[self._fold.name].score_curve(rule)
+            if self._fold.name in record.folds
+            else []
+        )
         self._halving.note(record.id, number, curve, ended=record.status in ("finished", "null"))
 
     def _score(self, record: TrialRecord) -> float:
@@ -132,14 +155,18 @@ class FoldSearch:
         # A resumed asynchronous search must not repeat the draws of the earlier run.
         n_done = 0 if config.search.synchronous else len(self._done)
         return TPESampler(
-            config.solver.params, config.solver.space, derived_seed(config.seed, "sampler", *place, n_done)
+            config.solver.params,
+            config.solver.space,
+            derived_seed(config.seed, "sampler", *place, n_done),
         )
 
 
 def empty_record(configuration: Configuration, fold: str = "", number: int = 0) -> TrialRecord:
     """Return a record of a configuration without any result."""
     id_ = f"{fold}-{configuration.id}" if fold else configuration.id
-    return TrialRecord(id_, configuration.name, dict(configuration.params), "finished", fold=fold, number=number)
+    return TrialRecord(
+        id_, configuration.name, dict(configuration.params), "finished", fold=fold, number=number
+    )
 
 
 def last_score(record: TrialRecord, rule: ChooseN) -> float:
@@ -167,7 +194,9 @@ def select_winner(
             continue
         n_position = 0 if rule == "mean" else chosen.position
         complexity, place = preference[record.id]
-        candidates.append(((-round(chosen.score, DECIMALS), n_position, complexity), place, record.id, record))
+        candidates.append(
+            ((-round(chosen.score, DECIMALS), n_position, complexity), place, record.id, record)
+        )
     if not candidates:
         causes = [headline(record.failure) for record in records if record.failure]
         if causes:

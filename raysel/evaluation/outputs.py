@@ -37,13 +37,21 @@ class TestOutputs:
         `X` is (n_samples, n_features), `y` (n_samples,) or (n_samples, n_labels).
         """
         classes = np.asarray(getattr(model, "classes_", ()))
-        if not gives_class_scores(model) or not len(y) or len(y) * max(len(classes), 1) > MOST_VALUES:
+        if (
+            not gives_class_scores(model)
+            or not len(y)
+            or len(y) * max(len(classes), 1) > MOST_VALUES
+        ):
             return None
         if y.ndim == 1 and not np.isin(y, classes).all():
             return None
         truth = y if y.ndim == 2 else np.searchsorted(classes, y)[:, None]
-        given = {"decision_function": decision(model, X)} if hasattr(model, "decision_function") else {}
-        given |= {"predict_proba": probabilities(model, X)} if hasattr(model, "predict_proba") else {}
+        given = (
+            {"decision_function": decision(model, X)} if hasattr(model, "decision_function") else {}
+        )
+        given |= (
+            {"predict_proba": probabilities(model, X)} if hasattr(model, "predict_proba") else {}
+        )
         columns = y.shape[1] if y.ndim == 2 else 1 if len(classes) == 2 else len(classes)
         shaped = {name: _shaped(value, len(y), columns) for name, value in given.items()}
         known = {name: value for name, value in shaped.items() if value is not None}
@@ -80,9 +88,13 @@ def _packed(values: FloatArray) -> str:
 
 def _unpacked(text: Any, n: int) -> FloatArray:
     try:
-        values = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4").astype(np.float64)
+        values = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4").astype(
+            np.float64
+        )
     except (ValueError, TypeError) as error:
         raise ValueError("'outputs' holds no numbers") from error
     if not len(values) or len(values) % n or not np.isfinite(values).all():
-        raise ValueError(f"'outputs' holds {len(values)} values of {n} samples, or some are not finite")
+        raise ValueError(
+            f"'outputs' holds {len(values)} values of {n} samples, or some are not finite"
+        )
     return values.reshape(n, -1)

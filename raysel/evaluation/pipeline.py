@@ -69,7 +69,9 @@ class FeaturePipeline(TransformerMixin, Pipeline):
     @property
     def selector(self) -> ScoredSelector | None:
         """Step that selects features; None if the method does not rank them."""
-        return next((step for _, step in reversed(self.steps) if isinstance(step, ScoredSelector)), None)
+        return next(
+            (step for _, step in reversed(self.steps) if isinstance(step, ScoredSelector)), None
+        )
 
     @property
     def preparation(self) -> Preparation | None:
@@ -80,14 +82,23 @@ class FeaturePipeline(TransformerMixin, Pipeline):
     @property
     def method(self) -> Any:
         """Fitted method of the study, e.g. with ``coef_``; None if the model file was written without it."""
-        return self.steps[-1][1] if self.selector is None else getattr(self.selector, "estimator_", None)
+        return (
+            self.steps[-1][1]
+            if self.selector is None
+            else getattr(self.selector, "estimator_", None)
+        )
 
     def without_method(self) -> Self:
         """Return a copy without the fitted method, which predicts and transforms alike but cannot be fitted again."""
         if type(self.selector) is not RankedSelector:
-            raise ConfigError("this pipeline classifies by the method itself, which cannot be left out.")
+            raise ConfigError(
+                "this pipeline classifies by the method itself, which cannot be left out."
+            )
         selector = RankedSelector(None, self.selector.n_features_to_select, self.selector.origin)
-        selector.scores_, selector.n_features_in_ = self.selector.scores_, self.selector.n_features_in_
+        selector.scores_, selector.n_features_in_ = (
+            self.selector.scores_,
+            self.selector.n_features_in_,
+        )
         steps = [(name, selector if step is self.selector else step) for name, step in self.steps]
         return type(self).of(steps, vars(self).get("_feature_names", ()))
 
@@ -96,7 +107,9 @@ class FeaturePipeline(TransformerMixin, Pipeline):
     def feature_names_in_(self) -> LabelArray:
         """Names of the features."""
         if "_feature_names" not in vars(self):
-            raise AttributeError(f"this {type(self).__name__} has no feature_names_in_: it was fitted to an array.")
+            raise AttributeError(
+                f"this {type(self).__name__} has no feature_names_in_: it was fitted to an array."
+            )
         names: LabelArray = self._feature_names.astype(object)
         return names
 
@@ -137,7 +150,9 @@ class FeaturePipeline(TransformerMixin, Pipeline):
                 self.selector.origin = None if outputs is None else outputs.origin
             Pipeline(self.steps[1:]).fit(prepared, y, **params)
         names = column_names(X)
-        if names and all(isinstance(name, str) for name in names):  # scikit-learn ignores other names
+        if names and all(
+            isinstance(name, str) for name in names
+        ):  # scikit-learn ignores other names
             self._name(np.array(names, dtype=np.str_))
         return self
 

@@ -98,16 +98,23 @@ class NestedPlan:
         """
         everything = np.arange(len(y), dtype=np.int64)
 
-        def parted(rows: IntArray, n_splits: Any, state: int, where: str) -> list[tuple[IntArray, IntArray]]:
+        def parted(
+            rows: IntArray, n_splits: Any, state: int, where: str
+        ) -> list[tuple[IntArray, IntArray]]:
             if not isinstance(n_splits, int):
                 members = None if groups is None else groups[rows]
-                return [(np.asarray(a), np.asarray(b)) for a, b in n_splits.split(rows, y[rows], members)]
+                return [
+                    (np.asarray(a), np.asarray(b))
+                    for a, b in n_splits.split(rows, y[rows], members)
+                ]
             if blocks is not None:
                 return blocks.split(rows, y[rows], n_splits, random_state=state, where=where)
             members = None if groups is None else groups[rows]
             return split(y[rows], n_splits, groups=members, random_state=state, where=where)
 
-        def nested(name: str, repeat: int, index: int, train: IntArray, test: IntArray) -> OuterFold:
+        def nested(
+            name: str, repeat: int, index: int, train: IntArray, test: IntArray
+        ) -> OuterFold:
             state = derived_seed(seed, "inner split", repeat, index)
             pairs = parted(train, inner, state, f"the inner folds of {name}: cv.inner")
             inners = tuple(InnerFold(train[a], train[b]) for a, b in pairs)
@@ -176,7 +183,10 @@ class NestedPlan:
                     "index": fold.index,
                     "train": fold.train.tolist(),
                     "test": fold.test.tolist(),
-                    "inner": [{"train": i.train.tolist(), "validation": i.validation.tolist()} for i in fold.inner],
+                    "inner": [
+                        {"train": i.train.tolist(), "validation": i.validation.tolist()}
+                        for i in fold.inner
+                    ],
                 }
                 for fold in self.folds
             ],
@@ -190,7 +200,9 @@ class NestedPlan:
         return plan
 
     @classmethod
-    def load(cls, path: Path, y: LabelArray, groups: LabelArray | None, *, final: bool = True) -> NestedPlan:
+    def load(
+        cls, path: Path, y: LabelArray, groups: LabelArray | None, *, final: bool = True
+    ) -> NestedPlan:
         """Read the folds from a file and check them against the data.
 
         `y` is (n_samples,) or (n_samples, n_labels), `groups` (n_samples,).
@@ -216,7 +228,10 @@ class NestedPlan:
                     _count(fold["index"]),
                     _indices(fold["train"]),
                     _indices(fold["test"]),
-                    tuple(InnerFold(_indices(i["train"]), _indices(i["validation"])) for i in fold["inner"]),
+                    tuple(
+                        InnerFold(_indices(i["train"]), _indices(i["validation"]))
+                        for i in fold["inner"]
+                    ),
                 )
                 for fold in raw["folds"]
             )
@@ -234,9 +249,13 @@ class NestedPlan:
 
         names = [fold.name for fold in self.folds]
         if len(self.outer) < 2 or FINAL in names[:-1] or len(set(names)) < len(names):
-            refuse("the plan must have two or more outer folds with distinct names, and the fold `final` last.")
+            refuse(
+                "the plan must have two or more outer folds with distinct names, and the fold `final` last."
+            )
         if len({(fold.repeat, fold.index) for fold in self.folds}) < len(names):
-            refuse("two folds have the same repeat and index, so their random states would be the same.")
+            refuse(
+                "two folds have the same repeat and index, so their random states would be the same."
+            )
         final = self.final
         if final is not None and (len(final.train) != self.n_samples or len(final.test)):
             refuse("the fold `final` must train on all samples and have no test samples.")
@@ -244,11 +263,17 @@ class NestedPlan:
             if fold.name != FINAL and not len(fold.test):
                 refuse(f"{fold.name} has no test samples.")
             if len(fold.inner) < 2 or not all(len(inner.validation) for inner in fold.inner):
-                refuse(f"{fold.name} must have at least two inner folds, each with validation samples.")
+                refuse(
+                    f"{fold.name} must have at least two inner folds, each with validation samples."
+                )
             inside = set(fold.train.tolist())
             for number, inner in enumerate(fold.inner):
-                if not inside.issuperset(inner.train.tolist()) or not inside.issuperset(inner.validation.tolist()):
-                    refuse(f"{fold.name}, inner fold {number} uses samples from outside its outer training set.")
+                if not inside.issuperset(inner.train.tolist()) or not inside.issuperset(
+                    inner.validation.tolist()
+                ):
+                    refuse(
+                        f"{fold.name}, inner fold {number} uses samples from outside its outer training set."
+                    )
             for train, held_out, label in _splits(fold):
                 if fault := _fault(train, held_out, self.n_samples):
                     refuse(f"{label}: {fault}")
@@ -286,7 +311,9 @@ def _fault(train: IntArray, held_out: IntArray, n_samples: int) -> str | None:
     return None
 
 
-def _fault_of_labels(train: IntArray, held_out: IntArray, y: LabelArray, groups: LabelArray | None) -> str | None:
+def _fault_of_labels(
+    train: IntArray, held_out: IntArray, y: LabelArray, groups: LabelArray | None
+) -> str | None:
     """Describe the first label or group that a split must not have; None if there is none."""
     if not is_quantity(y) and len(missing := np.setdiff1d(y, y[train])):
         return f"class {missing[0]!s} is missing from its training set."
@@ -297,7 +324,9 @@ def _fault_of_labels(train: IntArray, held_out: IntArray, y: LabelArray, groups:
 
 def _name(raw: Any) -> str:
     if not isinstance(raw, str) or not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", raw):
-        raise TypeError("the name of a fold must consist of letters, digits, - and _, because files are named after it")
+        raise TypeError(
+            "the name of a fold must consist of letters, digits, - and _, because files are named after it"
+        )
     return raw
 
 

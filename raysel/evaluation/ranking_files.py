@@ -39,14 +39,20 @@ def write_table(
 ) -> tuple[Path, ...]:
     """Write a table as files of a name, one a format."""
     contents = {form: _WRITERS[form](table) for form in formats}
-    return tuple(write_result(Path(folder, f"{name}.{form}"), content) for form, content in contents.items())
+    return tuple(
+        write_result(Path(folder, f"{name}.{form}"), content) for form, content in contents.items()
+    )
 
 
 def check_formats(formats: Sequence[str]) -> None:
     """Check that there are formats, and that all are known."""
     unknown = [form for form in formats if form not in FORMATS]
     if unknown or not formats:
-        named = f"{unknown[0]!r} is not a format of a ranking" if unknown else "no format of the ranking is given"
+        named = (
+            f"{unknown[0]!r} is not a format of a ranking"
+            if unknown
+            else "no format of the ranking is given"
+        )
         raise ConfigError(f"{named}; choose from {', '.join(FORMATS)}.")
 
 
@@ -55,7 +61,9 @@ def csv_content(table: pa.Table) -> bytes:
     text = io.StringIO(newline="")
     columns = table.to_pydict()
     # A lone carriage return would end a line when it is read, and is quoted in this way only.
-    returns = any(isinstance(value, str) and "\r" in value for values in columns.values() for value in values)
+    returns = any(
+        isinstance(value, str) and "\r" in value for values in columns.values() for value in values
+    )
     quoting: Any = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
     # It writes a float as its repr, which reads back exactly.
     writer = csv.writer(text, lineterminator="\n", quoting=quoting)
@@ -71,7 +79,9 @@ def _parquet(table: pa.Table) -> bytes:
 
 
 def _json(table: pa.Table) -> bytes:
-    rows = ",\n".join(json.dumps(_plain(row), ensure_ascii=False, allow_nan=False) for row in table.to_pylist())
+    rows = ",\n".join(
+        json.dumps(_plain(row), ensure_ascii=False, allow_nan=False) for row in table.to_pylist()
+    )
     return f"[\n{rows}\n]\n".encode()
 
 
@@ -87,7 +97,9 @@ _WRITERS = {"csv": csv_content, "parquet": _parquet, "json": _json, "npz": _npz}
 
 def write_manifest(path: str | Path, manifest: Mapping[str, Any]) -> Path:
     """Write a manifest as canonical JSON: keys sorted, NumPy numbers as plain ones, NaN and infinity as null."""
-    text = json.dumps(_plain(manifest), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(
+        _plain(manifest), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False
+    )
     return write_result(path, f"{text}\n".encode())
 
 
@@ -116,7 +128,10 @@ def write_maps(ranking: FeatureRanking, layout: Layout, folder: str | Path) -> t
     scores = layout.arranged(ranking.usable_scores.astype(np.float32))
     maps = {"scores": scores, "selected": selection_mask(ranking, layout)}
     paths = [Path(folder, f"{name}{NIFTI}") for name in maps]
-    contents = [nifti_content(values, layout.affine, path) for path, values in zip(paths, maps.values(), strict=True)]
+    contents = [
+        nifti_content(values, layout.affine, path)
+        for path, values in zip(paths, maps.values(), strict=True)
+    ]
     return tuple(write_result(path, content) for path, content in zip(paths, contents, strict=True))
 
 

@@ -144,17 +144,21 @@ class FoldTrace:
     def score_curve(self, rule: ChooseN) -> list[float]:
         """Return the score of the configuration by iteration, by a rule; one value if scored once."""
         if rule == "mean":
-            return mean_curve([np.mean(trace.scores, axis=1).tolist() for trace in self.inner if trace.scores])
+            return mean_curve(
+                [np.mean(trace.scores, axis=1).tolist() for trace in self.inner if trace.scores]
+            )
         known = [trace.scores for trace in self.inner if trace.scores]
         length = max((len(scores) for scores in known), default=0)
         return [
-            choose_n(np.array([scores[min(i, len(scores) - 1)] for scores in known]), rule).score for i in range(length)
+            choose_n(np.array([scores[min(i, len(scores) - 1)] for scores in known]), rule).score
+            for i in range(length)
         ]
 
     def score_curves(self) -> list[list[float]]:
         """Return the mean score over the inner folds by iteration, one curve for each number of features."""
         return [
-            mean_curve([[s[i] for s in t.scores] for t in self.inner]) for i in range(len(self.inner[0].scores[-1]))
+            mean_curve([[s[i] for s in t.scores] for t in self.inner])
+            for i in range(len(self.inner[0].scores[-1]))
         ]
 
 
@@ -241,13 +245,19 @@ class TrialRecord:
 
     def convergence(self) -> Convergence:
         """Count the inner fits that ended and those that met their ``tol``."""
-        return Convergence.of(inner for trace in self.folds.values() if not trace.error for inner in trace.inner)
+        return Convergence.of(
+            inner for trace in self.folds.values() if not trace.error for inner in trace.inner
+        )
 
     @property
     def inferred(self) -> str:
         """Counts of the inner fits by source, e.g. ``"12 solved, 8 zero"``; empty if all were solved."""
         counts = Counter(inner.source for trace in self.folds.values() for inner in trace.inner)
-        return ", ".join(f"{n} {source}" for source, n in counts.most_common()) if set(counts) - {"solved"} else ""
+        return (
+            ", ".join(f"{n} {source}" for source, n in counts.most_common())
+            if set(counts) - {"solved"}
+            else ""
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data as the journal holds them; its lists are not copied."""

@@ -13,7 +13,14 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.feature_selection import f_classif
 
-from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray, column_blocks, is_quantity
+from raysel.core.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    LabelArray,
+    column_blocks,
+    is_quantity,
+)
 from raysel.data.preparation.outputs import Outputs
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.stored_samples import StoredSamples
@@ -78,7 +85,9 @@ class _Ranked:
     scores_: FloatArray
 
 
-def reference_scores(outer: Sets, inner: Iterable[Sets] = (), *, evaluation: Evaluation) -> ReferenceScores:
+def reference_scores(
+    outer: Sets, inner: Iterable[Sets] = (), *, evaluation: Evaluation
+) -> ReferenceScores:
     """Score the references of a refit on its test samples.
 
     ``all features`` is the estimator of the evaluation on all features; ``variance`` and ``f_test`` are the same on the
@@ -97,18 +106,41 @@ def reference_scores(outer: Sets, inner: Iterable[Sets] = (), *, evaluation: Eva
         _score_rankings(outer, inner, evaluation, result)
     elif is_quantity(outer.y_train):
         ridge = Judge.of(RIDGE, {}, {"alpha": ALPHAS})
-        plain = replace(evaluation, estimator=RIDGE, params=(), settings=ridge.settings, tasks=(), choose_n="mean")
-        _score_rankings(outer, inner, replace(plain, n_features=(outer.X_train.shape[1],)), result, [ALL_FEATURES])
+        plain = replace(
+            evaluation,
+            estimator=RIDGE,
+            params=(),
+            settings=ridge.settings,
+            tasks=(),
+            choose_n="mean",
+        )
+        _score_rankings(
+            outer,
+            inner,
+            replace(plain, n_features=(outer.X_train.shape[1],)),
+            result,
+            [ALL_FEATURES],
+        )
     else:
         nearest = replace(
-            evaluation, estimator=KNN, n_neighbors=1, params=(), settings=((),), tasks=(), choose_n="mean"
+            evaluation,
+            estimator=KNN,
+            n_neighbors=1,
+            params=(),
+            settings=((),),
+            tasks=(),
+            choose_n="mean",
         )
-        result.scores[ALL_FEATURES] = _scored(lambda: [_ranked(ALL_FEATURES, part, nearest)[0] for part in parts])
+        result.scores[ALL_FEATURES] = _scored(
+            lambda: [_ranked(ALL_FEATURES, part, nearest)[0] for part in parts]
+        )
     names = [MEAN]
     if not is_quantity(outer.y_train):
         names = [_constant_guess(metric(evaluation.metric), outer.y_train), STRATIFIED]
     for name in names:
-        result.scores[name] = _scored(lambda: [_guess(name, part, evaluation.metric) for part in parts])  # noqa: B023
+        result.scores[name] = _scored(
+            lambda: [_guess(name, part, evaluation.metric) for part in parts]  # noqa: B023
+        )
     result.scores = {name: values for name, values in result.scores.items() if values}
     return result
 
@@ -128,7 +160,12 @@ def _score_rankings(
     validation: dict[str, list[list[list[float]]]] = {name: [] for name in names}
     for sets in inner if names else ():
         for name, rows in validation.items():
-            rows.append([_scored(partial(_ranked, name, sets, evaluation, [each])) for each in evaluation.settings])
+            rows.append(
+                [
+                    _scored(partial(_ranked, name, sets, evaluation, [each]))
+                    for each in evaluation.settings
+                ]
+            )
         del sets  # not held beside the next
     for name in rankings:
         settings: Sequence[Setting] = evaluation.settings[:1]
@@ -160,23 +197,32 @@ def _scored(compute: Callable[[], list[float]]) -> list[float]:
         warnings.simplefilter("ignore")  # a reference's warnings are none of the method's fit
         try:
             scores = compute()
-        except (ArithmeticError, ValueError):  # of the metric: the method's own score is not lost with it
+        except (
+            ArithmeticError,
+            ValueError,
+        ):  # of the metric: the method's own score is not lost with it
             return []
     return scores if np.isfinite(scores).all() else []
 
 
-def _ranked(name: str, sets: Sets, evaluation: Evaluation, settings: Sequence[Setting] = ()) -> list[float]:
+def _ranked(
+    name: str, sets: Sets, evaluation: Evaluation, settings: Sequence[Setting] = ()
+) -> list[float]:
     """Scores of a ranking, for each number of features."""
     d, constant = sets.X_train.shape[1], sets.constant
     if name == ALL_FEATURES:
         n = d if sets.outputs is None else sets.outputs.n_features
         scores, constant, evaluation = np.ones(d), None, replace(evaluation, n_features=(n,))
     else:
-        scores = _variances(sets.X_train) if name == VARIANCE else _f_values(sets.X_train, sets.y_train)
+        scores = (
+            _variances(sets.X_train) if name == VARIANCE else _f_values(sets.X_train, sets.y_train)
+        )
     if not len(scores):
         return []
     selector: Any = _Ranked(scores)
-    return evaluation.scorer(*sets[:5], constant, settings, prepared=sets.outputs)(selector).tolist()
+    return evaluation.scorer(*sets[:5], constant, settings, prepared=sets.outputs)(
+        selector
+    ).tolist()
 
 
 def _variances(X: FloatArray) -> FloatArray:
@@ -195,7 +241,10 @@ def _f_values(X: FloatArray, y: LabelArray) -> FloatArray:
     columns = [y] if y.ndim == 1 else [column for column in y.T if 0 < column.sum() < len(column)]
     if not columns:
         return np.empty(0)
-    values = [np.concatenate([f_classif(block, column)[0] for block in column_blocks(X)]) for column in columns]
+    values = [
+        np.concatenate([f_classif(block, column)[0] for block in column_blocks(X)])
+        for column in columns
+    ]
     return np.mean([np.nan_to_num(value, nan=0.0, posinf=np.inf) for value in values], axis=0)
 
 
@@ -216,9 +265,15 @@ def _best_constant(measure: Metric, y: LabelArray) -> Any:
     if y.ndim == 2:
         places = np.argsort(np.argsort(-y.mean(axis=0), kind="stable"), kind="stable")
         sets = [(places < n).astype(y.dtype) for n in range(y.shape[1] + 1)]
-        return max(sets, key=lambda labels: np.nan_to_num(measure(y, np.tile(labels, (len(y), 1))), nan=-np.inf))
+        return max(
+            sets,
+            key=lambda labels: np.nan_to_num(measure(y, np.tile(labels, (len(y), 1))), nan=-np.inf),
+        )
     classes, counts = np.unique(y, return_counts=True)
-    scores = {c: measure(y, np.full(len(y), c), classes) for c in classes[np.argsort(-counts, kind="stable")]}
+    scores = {
+        c: measure(y, np.full(len(y), c), classes)
+        for c in classes[np.argsort(-counts, kind="stable")]
+    }
     return max(scores, key=lambda c: -np.inf if np.isnan(scores[c]) else scores[c])
 
 
@@ -230,10 +285,19 @@ def _guess(name: str, sets: Sets, metric_name: str) -> float:
     if name == MEAN:
         mean = DummyRegressor().fit(nothing, y_train)
         return measure(y_test, measure.output(mean, tested, y_test), known_of(y_train))
-    strategies = {STRATIFIED: "stratified", MOST_FREQUENT: "most_frequent", SHARES: "prior", CONSTANT: "constant"}
+    strategies = {
+        STRATIFIED: "stratified",
+        MOST_FREQUENT: "most_frequent",
+        SHARES: "prior",
+        CONSTANT: "constant",
+    }
     constant = _best_constant(measure, y_train) if name == CONSTANT else None
     dummy = DummyClassifier(strategy=strategies[name], constant=constant).fit(nothing, y_train)
-    seeds = np.random.SeedSequence(sets.random_state).generate_state(CHANCE_DRAWS) if name == STRATIFIED else [0]
+    seeds = (
+        np.random.SeedSequence(sets.random_state).generate_state(CHANCE_DRAWS)
+        if name == STRATIFIED
+        else [0]
+    )
     values = []
     for seed in seeds:
         dummy.set_params(random_state=int(seed))
@@ -247,7 +311,13 @@ def _by_task(sets: Sets) -> list[Sets]:
     if not isinstance(X_train, TaskBlocks) or not isinstance(X_test, TaskBlocks):
         return [sets]
     return [
-        Sets(train, y_train[X_train.tasks == task], test, y_test[X_test.tasks == task], sets.random_state)
+        Sets(
+            train,
+            y_train[X_train.tasks == task],
+            test,
+            y_test[X_test.tasks == task],
+            sets.random_state,
+        )
         for task, (train, test) in enumerate(zip(X_train.blocks, X_test.blocks, strict=True))
     ]
 
@@ -271,19 +341,28 @@ def noise_stability(
     A preparation is fitted to each training set, with the labels `y` as they are. Shape (n_labellings, n_features).
     """
     shape = len(labels), len(training_sets)
-    ranks, n_scored = np.empty((*shape, X.shape[1]), dtype=np.float32), np.empty(shape, dtype=np.int64)
+    ranks, n_scored = (
+        np.empty((*shape, X.shape[1]), dtype=np.float32),
+        np.empty(shape, dtype=np.int64),
+    )
     for fold, train in enumerate(training_sets):
         X_train: Any = X[train]
         outputs = None
         if preparation is not None:
             fitted = clone(preparation)
-            X_train, outputs = fitted.fit_transform(X_train, None if y is None else y[train]), fitted.outputs
+            X_train, outputs = (
+                fitted.fit_transform(X_train, None if y is None else y[train]),
+                fitted.outputs,
+            )
         values, constant = f_values(X_train, [y[train] for y in labels]), constant_features(X_train)
         scores = np.array([usable_scores(row, constant, outputs) for row in values])
         n_scored[:, fold] = (scores > 0).sum(axis=1)
         ranks[:, fold] = [selection_ranks(row) for row in scores]
     return np.array(
-        [stability_at_every_n(rows.astype(np.float64), sizes) for rows, sizes in zip(ranks, n_scored, strict=True)]
+        [
+            stability_at_every_n(rows.astype(np.float64), sizes)
+            for rows, sizes in zip(ranks, n_scored, strict=True)
+        ]
     )
 
 
@@ -296,9 +375,13 @@ def _of_stored(X: StoredSamples, labels: Sequence[LabelArray]) -> FloatArray:
     sums = np.zeros((stops[-1], X.shape[1]))
     for positions, block in X.row_blocks():
         parts = [(values[positions], np.arange(sizes.size)) for values, sizes in coded]
-        sums += np.vstack([part == names[:, None] if names.size else part for part, names in parts]) @ (block - mean)
+        sums += np.vstack(
+            [part == names[:, None] if names.size else part for part, names in parts]
+        ) @ (block - mean)
     found = iter(
-        _f_of_classes(of_column, sizes, total) if sizes.size else _f_of_product(of_column[0], values, total)
+        _f_of_classes(of_column, sizes, total)
+        if sizes.size
+        else _f_of_product(of_column[0], values, total)
         for of_column, (values, sizes) in zip(np.split(sums, stops[:-1]), coded, strict=True)
     )
     return np.array([np.mean([next(found) for _ in each], axis=0) for each in columns])
@@ -369,5 +452,7 @@ def _f_of_product(product: FloatArray, errors: FloatArray, total: FloatArray) ->
 
     `product` is (n_features,), of the centred features with `errors`, (n_samples,), the deviations from the mean.
     """
-    shared = np.divide(product**2, total * (errors @ errors), out=np.zeros_like(total), where=total > 0)
+    shared = np.divide(
+        product**2, total * (errors @ errors), out=np.zeros_like(total), where=total > 0
+    )
     return shared / np.maximum(1.0 - shared, np.finfo(np.float64).eps) * (len(errors) - 2)

@@ -59,10 +59,17 @@ class FoldModels:
         steps: list[tuple[str, Any]] = [] if preparation is None else [("preparation", preparation)]
         steps.append(("scaler", scaler))
         if n is not None and self.scores is not None:
-            steps.append(("selector", RankedSelector.of(self.solver, self.scores, n, self.prepared)))
+            steps.append(
+                ("selector", RankedSelector.of(self.solver, self.scores, n, self.prepared))
+            )
             steps.append(("classifier", self._at(n)[1]))
         elif self.scores is not None:
-            steps.append(("classifier", RankedClassifier.of(self.solver, self.scores, self.n_shown, self.prepared)))
+            steps.append(
+                (
+                    "classifier",
+                    RankedClassifier.of(self.solver, self.scores, self.n_shown, self.prepared),
+                )
+            )
         else:
             steps.append(("classifier", self.solver))
         return FeaturePipeline.of(steps, feature_names)
@@ -104,7 +111,9 @@ class FoldModels:
             selector = RankedSelector.of(self.solver, self.scores, n, self.prepared)
             X = selector.transform(self.X)
             classifier = (
-                self.evaluation.judge.make(self.y, self.random_state, setting) if n_scored else best_guess(self.y)
+                self.evaluation.judge.make(self.y, self.random_state, setting)
+                if n_scored
+                else best_guess(self.y)
             )
             self._trained[key] = selector, classifier.fit(X, self.y)
         return self._trained[key]
@@ -112,7 +121,9 @@ class FoldModels:
 
 def joined_scores(outcomes: Sequence[Outcome], name: str | None = None) -> FloatArray:
     """Join the values of a metric: one for each number of features, or each task. Returns (n_sizes,) or (n_tasks,)."""
-    return np.concatenate([outcome.scores if name is None else outcome.report[name] for outcome in outcomes])
+    return np.concatenate(
+        [outcome.scores if name is None else outcome.report[name] for outcome in outcomes]
+    )
 
 
 def confusion(y: LabelArray, predicted: LabelArray, classes: LabelArray) -> list[list[int]]:
@@ -159,7 +170,8 @@ def other_start(
         warnings.simplefilter("ignore", ConvergenceWarning)
         other.fit(X, y)
     shared = np.intersect1d(
-        descending_order(scores)[:n], descending_order(usable_scores(other.scores_, None, outputs))[:n]
+        descending_order(scores)[:n],
+        descending_order(usable_scores(other.scores_, None, outputs))[:n],
     )
     reached = float(solver.objective_path_[-1])
     excess = (float(other.objective_path_[-1]) - reached) / abs(reached) if reached else 0.0
@@ -205,10 +217,14 @@ def refit_winner(
     chosen, inner_scores = trace.choice(evaluation.choose_n), trace.last_scores
     assert chosen is not None and inner_scores is not None  # noqa: PT018, S101 - a winner has a score
     n_features = evaluation.n_features[chosen.position] if not evaluation.is_native else None
-    scores = usable_scores(solver.scores_, constant, prepared) if hasattr(solver, "scores_") else None
+    scores = (
+        usable_scores(solver.scores_, constant, prepared) if hasattr(solver, "scores_") else None
+    )
     n_shown = n_shown or X.shape[1]
     settings = [tuple(setting.items()) for setting in trace.settings]
-    models = FoldModels(evaluation, solver, scores, X_train, y_train, random_state, n_shown, settings, prepared)
+    models = FoldModels(
+        evaluation, solver, scores, X_train, y_train, random_state, n_shown, settings, prepared
+    )
     training = joined_scores(models.outcomes(X_train, y_train))
     test_scores: list[float] = []
     report: dict[str, list[float | None]] = {}
@@ -223,19 +239,25 @@ def refit_winner(
         report = {name: _with_none(joined_scores(outcomes, name)) for name in evaluation.report}
         predicted = outcomes[0 if n_features is None else chosen.position].predicted
         known = solver.labelled(y_test)
-        counts = confusion(y_test[known], predicted[known], np.unique(y) if classes is None else classes)
+        counts = confusion(
+            y_test[known], predicted[known], np.unique(y) if classes is None else classes
+        )
         outputs = {} if is_quantity(y) else models.outputs(X_test[known], y_test[known], n_features)
         if evaluation.references:
             sets = Sets(X_train, y_train, X_test, y_test, random_state, constant, prepared)
             labelled = solver.labelled(y_train)
             # The solver's own score is of the samples with a label; nothing is copied where all have one.
             if n_features is None and not (labelled.all() and known.all()):
-                sets = Sets(X_train[labelled], y_train[labelled], X_test[known], y_test[known], random_state)
+                sets = Sets(
+                    X_train[labelled], y_train[labelled], X_test[known], y_test[known], random_state
+                )
             inner_sets = _inner_sets(X, y, fold, scaler, unfitted, inner_states)
             references = reference_scores(sets, inner_sets, evaluation=evaluation)
         # Features of several tasks are of different samples, so they have no correlation.
         if redundancy_sizes and scores is not None and isinstance(X, np.ndarray):
-            redundant = _with_none(_redundancy(fitted_set.prepared(X), scores, redundancy_sizes, prepared))
+            redundant = _with_none(
+                _redundancy(fitted_set.prepared(X), scores, redundancy_sizes, prepared)
+            )
     converged, gap = convergence_of(solver)
     record = RefitRecord(
         fold=fold.name,
@@ -254,7 +276,9 @@ def refit_winner(
         report=report,
         redundancy=redundant,
         cpu_seconds=cpu_seconds,
-        modality_scores=np.asarray(solver.modality_scores_).tolist() if hasattr(solver, "modality_scores_") else None,
+        modality_scores=np.asarray(solver.modality_scores_).tolist()
+        if hasattr(solver, "modality_scores_")
+        else None,
         n_features=n_features,
         position=None if evaluation.choose_n == "mean" else chosen.position,
         inner_curve=inner_scores.mean(axis=0).tolist(),
@@ -276,7 +300,9 @@ def refit_winner(
     return record, models.pipeline(n_features, scaler, feature_names, preparation)
 
 
-def _redundancy(X: FloatArray, scores: FloatArray, sizes: Sequence[int], prepared: Outputs | None) -> FloatArray:
+def _redundancy(
+    X: FloatArray, scores: FloatArray, sizes: Sequence[int], prepared: Outputs | None
+) -> FloatArray:
     """Redundancy of the best features, or of all of their columns, for each number of features."""
     order = descending_order(scores)[: int((scores > 0).sum())]
     if prepared is not None:
@@ -295,9 +321,19 @@ def _inner_sets(
 ) -> Iterator[Sets]:
     """Yield the scaled samples of each inner fold, without holding them beside those of the next."""
     for inner, state in zip(fold.inner, states, strict=True):
-        training = TrainingSet.of(X[inner.train], y[inner.train], clone(scaler), preparation and clone(preparation))
+        training = TrainingSet.of(
+            X[inner.train], y[inner.train], clone(scaler), preparation and clone(preparation)
+        )
         X_test = training.transform(X[inner.validation])
-        yield Sets(training.X, y[inner.train], X_test, y[inner.validation], state, training.constant, training.outputs)
+        yield Sets(
+            training.X,
+            y[inner.train],
+            X_test,
+            y[inner.validation],
+            state,
+            training.constant,
+            training.outputs,
+        )
         del training, X_test  # not held beside the next
 
 
@@ -308,5 +344,11 @@ def _with_none(values: FloatArray) -> list[float | None]:
 
 def _messages(caught: list[warnings.WarningMessage]) -> list[str]:
     """Distinct messages of the warnings, without those on convergence and those for developers."""
-    silent = (ConvergenceWarning, DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning)
+    silent = (
+        ConvergenceWarning,
+        DeprecationWarning,
+        PendingDeprecationWarning,
+        FutureWarning,
+        ResourceWarning,
+    )
     return list(dict.fromkeys(str(w.message) for w in caught if not issubclass(w.category, silent)))

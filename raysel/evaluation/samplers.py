@@ -81,7 +81,12 @@ class BatchedProposals:
         known: Mapping[str, float],
         batch_size: int | None,
     ) -> None:
-        self._sampler, self._total, self._searched, self._batch_size = sampler, total, searched, batch_size
+        self._sampler, self._total, self._searched, self._batch_size = (
+            sampler,
+            total,
+            searched,
+            batch_size,
+        )
         self._known = dict(known)
         self._asked: list[str] = []
         self._told: set[int] = set()
@@ -126,10 +131,16 @@ class BatchedProposals:
         size = self._batch_size
         while True:
             if size is None:
-                due = [n for n, id_ in enumerate(self._asked) if n not in self._told and id_ in self._known]
+                due = [
+                    n
+                    for n, id_ in enumerate(self._asked)
+                    if n not in self._told and id_ in self._known
+                ]
             else:
                 batch = range(len(self._told), min(len(self._told) + size, self._total))
-                complete = batch.stop <= len(self._asked) and all(self._asked[n] in self._known for n in batch)
+                complete = batch.stop <= len(self._asked) and all(
+                    self._asked[n] in self._known for n in batch
+                )
                 due = list(batch) if complete else []
             if not due:
                 return
@@ -150,14 +161,19 @@ class TPESampler(Sampler):
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._params, self._space = dict(params), dict(space)
         self._distributions = {key: _distribution(domain) for key, domain in sorted(space.items())}
-        self._study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed))
+        self._study = optuna.create_study(
+            direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed)
+        )
         self._trials: dict[int, Any] = {}
 
     def ask(self, number: int) -> Mapping[str, Any]:
         """Propose the configuration that the estimator suggests."""
         self._trials[number] = self._study.ask(fixed_distributions=self._distributions)
         point = self._trials[number].params
-        return {**self._params, **{key: _value(domain, point[key]) for key, domain in self._space.items()}}
+        return {
+            **self._params,
+            **{key: _value(domain, point[key]) for key, domain in self._space.items()},
+        }
 
     def tell(self, number: int, score: float) -> None:
         """Update the estimator with the score of a proposed configuration."""
@@ -168,7 +184,9 @@ class TPESampler(Sampler):
         import optuna  # noqa: PLC0415
 
         point = {key: _coordinate(domain, params[key]) for key, domain in self._space.items()}
-        trial = optuna.trial.create_trial(value=score, params=point, distributions=self._distributions)
+        trial = optuna.trial.create_trial(
+            value=score, params=point, distributions=self._distributions
+        )
         self._study.add_trial(trial)
 
 

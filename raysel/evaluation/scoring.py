@@ -95,13 +95,19 @@ class Evaluation:
         measure = metric(self.metric)
         if self.is_native:
             mean = known_of(y_train) if is_quantity(y_train) else None
-            return lambda selector: self.finite(self._of_model(measure, selector, X_test, y_test, mean), y_test)
+            return lambda selector: self.finite(
+                self._of_model(measure, selector, X_test, y_test, mean), y_test
+            )
         classes = known_of(y_train)
         of_neighbours = self.estimator == KNN and not is_quantity(y_train)
         settings = settings or self.settings[:1]
         by_set = not of_neighbours or (
             measure.response == "predict"
-            and set_decides(y_train, self.n_features[-1] if prepared is None else X_train.shape[1], self.n_neighbors)
+            and set_decides(
+                y_train,
+                self.n_features[-1] if prepared is None else X_train.shape[1],
+                self.n_neighbors,
+            )
         )
         last: list[tuple[IntArray, FloatArray]] = []
 
@@ -118,8 +124,14 @@ class Evaluation:
             else:
                 # In the order of the data, as a selector gives the features to the classifier of the final pipeline.
                 for n, setting in cases:
-                    best = np.sort(order[:n]) if prepared is None else prepared.columns(np.sort(order[:n]))
-                    model = self.judge.make(y_train, random_state, setting).fit(X_train[:, best], y_train)
+                    best = (
+                        np.sort(order[:n])
+                        if prepared is None
+                        else prepared.columns(np.sort(order[:n]))
+                    )
+                    model = self.judge.make(y_train, random_state, setting).fit(
+                        X_train[:, best], y_train
+                    )
                     yield measure.output(model, X_test[:, best], y_test)
 
         def score(selector: Estimator) -> FloatArray:
@@ -130,10 +142,15 @@ class Evaluation:
                 each = settings if len(settings) == len(used) else [*settings] * len(used)
                 cases = list(zip(used, each if len(order) else [()] * len(used), strict=True))
                 distinct = sorted(dict.fromkeys(cases), key=lambda case: case[0])
-                keys = {case: (self, random_state, case, _set_key(order[: case[0]])) for case in distinct}
+                keys = {
+                    case: (self, random_state, case, _set_key(order[: case[0]]))
+                    for case in distinct
+                }
                 table: KnownScores = known if by_set and known is not None else {}
                 unknown = [case for case, key in keys.items() if key not in table]
-                for case, output in zip(unknown, outputs(order, unknown) if unknown else (), strict=True):
+                for case, output in zip(
+                    unknown, outputs(order, unknown) if unknown else (), strict=True
+                ):
                     table[keys[case]] = measure(y_test, output, classes)
                 last[:] = [(order, np.array([table[keys[case]] for case in cases]))]
                 while len(table) > _KEPT:
@@ -164,7 +181,9 @@ class Evaluation:
         classes = np.unique(y_train)
         return np.array([measure.of_two(of_size, classes) for of_size in values])
 
-    def outcome(self, model: Any, X: Samples, y: LabelArray, y_train: LabelArray | None = None) -> Outcome:
+    def outcome(
+        self, model: Any, X: Samples, y: LabelArray, y_train: LabelArray | None = None
+    ) -> Outcome:
         """Predict samples by a fitted model, and compute the metric and those of ``report``.
 
         `X` is (n_samples, n_selected), `y` (n_samples,) or (n_samples, n_labels), `y_train` those of the training set,
@@ -173,7 +192,9 @@ class Evaluation:
         predicted: LabelArray = model.predict(X)
         mean = known_of(y_train) if y_train is not None and is_quantity(y_train) else None
         values = self._of_model(metric(self.metric), model, X, y, mean, predicted)
-        report = {name: self._of_model(metric(name), model, X, y, mean, predicted) for name in self.report}
+        report = {
+            name: self._of_model(metric(name), model, X, y, mean, predicted) for name in self.report
+        }
         return Outcome(predicted, values, report)
 
     def _of_model(
@@ -195,13 +216,17 @@ class Evaluation:
         if not isinstance(X, TaskBlocks):
             return np.array([measure(y[labelled], output[labelled], classes)])
         parts = [(name, (X.tasks == task) & labelled) for task, name in enumerate(self.tasks)]
-        return np.array([_of_task(measure, name, y[part], output[part], classes) for name, part in parts])
+        return np.array(
+            [_of_task(measure, name, y[part], output[part], classes) for name, part in parts]
+        )
 
     def finite(self, values: FloatArray, y: LabelArray) -> FloatArray:
         """Check that values of the metric are finite. `y` is (n_samples,) or (n_samples, n_labels)."""
         for value in values:
             if not math.isfinite(value):
-                raise FloatingPointError(f"the metric {self.metric} gave {value} for {len(y)} samples")
+                raise FloatingPointError(
+                    f"the metric {self.metric} gave {value} for {len(y)} samples"
+                )
         return values
 
 

@@ -14,7 +14,14 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from raysel.core.arrays import BoolArray, FloatArray, IntArray, Interval, LabelArray, validate_params
+from raysel.core.arrays import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Interval,
+    LabelArray,
+    validate_params,
+)
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.preparation.outputs import Outputs
 from raysel.data.task_blocks import TaskBlocks, as_samples, constant_features
@@ -31,7 +38,9 @@ def column_names(X: Any) -> list[Any]:
     return list(X.column_names if hasattr(X, "column_names") else getattr(X, "columns", ()))
 
 
-def usable_scores(scores: FloatArray, constant: BoolArray | None, outputs: Outputs | None = None) -> FloatArray:
+def usable_scores(
+    scores: FloatArray, constant: BoolArray | None, outputs: Outputs | None = None
+) -> FloatArray:
     """Return a method's scores of the features, 0 for those that are constant in the unscaled training samples.
 
     No method may decide this by itself: rows of unit length make a constant feature vary with the norm of the row, and
@@ -153,17 +162,28 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
 
     estimator_: Any
 
-    def __init__(self, estimator: Any, n_features_to_select: int | None = None, origin: IntArray | None = None) -> None:
+    def __init__(
+        self,
+        estimator: Any,
+        n_features_to_select: int | None = None,
+        origin: IntArray | None = None,
+    ) -> None:
         self.estimator = estimator
         self.n_features_to_select = n_features_to_select
         self.origin = origin
 
     @classmethod
     def of(
-        cls, fitted: Any, scores: FloatArray, n_features_to_select: int | None, outputs: Outputs | None = None
+        cls,
+        fitted: Any,
+        scores: FloatArray,
+        n_features_to_select: int | None,
+        outputs: Outputs | None = None,
     ) -> Self:
         """Make the selector of a method that is fitted already. `scores` are its `usable_scores`, (n_features,)."""
-        selector = cls(clone(fitted), n_features_to_select, None if outputs is None else outputs.origin)
+        selector = cls(
+            clone(fitted), n_features_to_select, None if outputs is None else outputs.origin
+        )
         selector._keep(fitted, scores)
         return selector
 
@@ -184,8 +204,14 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
             )
         fitted = clone(self.estimator).fit(X, y)
         if not hasattr(fitted, "scores_"):
-            raise DataError(f"{type(fitted).__name__} gives no feature scores; use a method that ranks features.")
-        values = X if isinstance(X, TaskBlocks) else check_array(X, dtype=np.float64, ensure_all_finite=False)
+            raise DataError(
+                f"{type(fitted).__name__} gives no feature scores; use a method that ranks features."
+            )
+        values = (
+            X
+            if isinstance(X, TaskBlocks)
+            else check_array(X, dtype=np.float64, ensure_all_finite=False)
+        )
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         if hasattr(fitted, "feature_names_in_"):
@@ -208,7 +234,9 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
 
 def _method_has(name: str) -> Callable[[RankedClassifier], bool]:
     def has(model: RankedClassifier) -> bool:
-        getattr(getattr(model, "estimator_", model.estimator), name)  # AttributeError names the missing method
+        getattr(
+            getattr(model, "estimator_", model.estimator), name
+        )  # AttributeError names the missing method
         return True
 
     return has

@@ -40,7 +40,11 @@ def split(
             f"there are {n_groups} groups, too few for {where}={n_splits} folds; set at most {n_groups} folds."
         )
     unit = "sample" if groups is None else "group"
-    units = counts if groups is None else np.array([len(np.unique(groups[y == label])) for label in classes])
+    units = (
+        counts
+        if groups is None
+        else np.array([len(np.unique(groups[y == label])) for label in classes])
+    )
     if counts.min() < n_splits or units.min() < 2:
         raise DataError(_too_rare(classes, units, n_splits, where, unit))
     splitter = (
@@ -50,11 +54,18 @@ def split(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the check below raises an error instead
-        folds = [(train.astype(np.int64), test.astype(np.int64)) for train, test in splitter.split(y, y, groups)]
+        folds = [
+            (train.astype(np.int64), test.astype(np.int64))
+            for train, test in splitter.split(y, y, groups)
+        ]
     for index, (train, test) in enumerate(folds):
         missing = np.setdiff1d(classes, y[train])
         if len(missing) or not len(test):
-            lack = f"class {missing[0]!s} is missing from its training set" if len(missing) else "it is empty"
+            lack = (
+                f"class {missing[0]!s} is missing from its training set"
+                if len(missing)
+                else "it is empty"
+            )
             raise DataError(
                 f"{where}, fold {index}: {lack}; set fewer folds, or use groups such that each class is in several."
             )
@@ -97,7 +108,9 @@ def _multilabel_folds(
     occurs = np.zeros((len(names), y.shape[1]), dtype=np.int64)
     np.maximum.at(occurs, member, y)
     splitter = MultilabelStratifiedKFold(n_splits, shuffle=True, random_state=random_state)
-    tests = [np.flatnonzero(np.isin(member, held_out)) for _, held_out in splitter.split(occurs, occurs)]
+    tests = [
+        np.flatnonzero(np.isin(member, held_out)) for _, held_out in splitter.split(occurs, occurs)
+    ]
     if empty := [index for index, test in enumerate(tests) if not len(test)]:
         raise DataError(f"{where}, fold {empty[0]}: it is empty; set fewer folds.")
     everything = np.arange(len(y), dtype=np.int64)
@@ -129,7 +142,9 @@ def unit_means(y: LabelArray, groups: LabelArray | None) -> tuple[IntArray, Floa
     """
     member = np.unique(np.arange(len(y)) if groups is None else groups, return_inverse=True)[1]
     sizes = np.bincount(member)
-    means = np.stack([np.bincount(member, weights=column) / sizes for column in y.reshape(len(y), -1).T], axis=1)
+    means = np.stack(
+        [np.bincount(member, weights=column) / sizes for column in y.reshape(len(y), -1).T], axis=1
+    )
     return member, means if y.ndim == 2 else means[:, 0]
 
 
@@ -146,7 +161,9 @@ def _quantile_folds(
     columns = y.reshape(len(y), -1)
     strata = quantile_strata(means, n_splits)
     splitter = StratifiedKFold(n_splits, shuffle=True, random_state=random_state)
-    tests = [np.flatnonzero(np.isin(member, held_out)) for _, held_out in splitter.split(strata, strata)]
+    tests = [
+        np.flatnonzero(np.isin(member, held_out)) for _, held_out in splitter.split(strata, strata)
+    ]
     everything = np.arange(len(y), dtype=np.int64)
     folds = [(np.setdiff1d(everything, test), test.astype(np.int64)) for test in tests]
     for index, (train, _) in enumerate(folds):
@@ -165,15 +182,23 @@ def draw_per_class(
     `y` and `groups` are (n_samples,).
     """
     if is_quantity(y):
-        raise DataError("cv.train_per_class draws samples of each class, and the label is a quantity; set cv.outer.")
+        raise DataError(
+            "cv.train_per_class draws samples of each class, and the label is a quantity; set cv.outer."
+        )
     if groups is not None or y.ndim == 2:
         raise DataError(
             "cv.train_per_class cannot be used with groups or several labels per sample; set cv.outer instead."
         )
     classes, counts = np.unique(y, return_counts=True)
     if counts.min() <= train_per_class:
-        rare = json.dumps([label.item() for label in classes[counts <= 2]][:_MOST_NAMED], ensure_ascii=False)
-        remedy = f"set at most {counts.min() - 1}" if counts.min() > 2 else f"set dataset.exclude_classes: {rare}"
+        rare = json.dumps(
+            [label.item() for label in classes[counts <= 2]][:_MOST_NAMED], ensure_ascii=False
+        )
+        remedy = (
+            f"set at most {counts.min() - 1}"
+            if counts.min() > 2
+            else f"set dataset.exclude_classes: {rare}"
+        )
         raise DataError(
             f"class {classes[counts.argmin()]!s} has {_counted(int(counts.min()))}: with "
             f"cv.train_per_class={train_per_class} none would be left for the test set; {remedy}."
@@ -213,7 +238,10 @@ class Blocks:
                 f"{'forward ' if self.forward else ''}folds; set fewer folds, or a smaller cv.blocks.size."
             )
         if self.forward:
-            spans = [np.flatnonzero(np.isin(numbers, part)) for part in np.array_split(present, n_splits + 1)]
+            spans = [
+                np.flatnonzero(np.isin(numbers, part))
+                for part in np.array_split(present, n_splits + 1)
+            ]
             pairs = [(np.concatenate(spans[:i]), spans[i]) for i in range(1, n_splits + 1)]
         else:
             pairs = split(y, n_splits, groups=numbers, random_state=random_state, where=where)
@@ -231,14 +259,18 @@ class Blocks:
                     "folds."
                 )
             if not len(train):
-                raise DataError(f"{where}, fold {index}: no rows are left to train on; set a smaller cv.blocks.gap.")
+                raise DataError(
+                    f"{where}, fold {index}: no rows are left to train on; set a smaller cv.blocks.gap."
+                )
         return pairs
 
     def _apart(self, rows: IntArray, train: IntArray, test: IntArray) -> IntArray:
         """Training samples more than ``gap`` rows from each held-out one."""
         if not self.gap:
             return train
-        held_out = np.concatenate([[np.iinfo(np.int64).min // 2], rows[test], [np.iinfo(np.int64).max // 2]])
+        held_out = np.concatenate(
+            [[np.iinfo(np.int64).min // 2], rows[test], [np.iinfo(np.int64).max // 2]]
+        )
         place = np.searchsorted(held_out, rows[train])
         nearest = np.minimum(rows[train] - held_out[place - 1], held_out[place] - rows[train])
         return train[nearest > self.gap]

@@ -28,7 +28,11 @@ class TrainingSet:
 
     @classmethod
     def of(
-        cls, samples: Samples, y: LabelArray, scaler: TransformerMixin, preparation: Preparation | None = None
+        cls,
+        samples: Samples,
+        y: LabelArray,
+        scaler: TransformerMixin,
+        preparation: Preparation | None = None,
     ) -> Self:
         """Fit an unfitted preparation and scaler to training samples, an array of which is overwritten.
 

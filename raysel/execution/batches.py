@@ -72,7 +72,9 @@ class Batches:
     @property
     def _size_in_time(self) -> int:
         """Number of parts that a worker runs in `BATCH_SECONDS`, by the last ones that ended."""
-        if self._plan.study.config.search.adaptive:  # what is proposed next depends on what has ended
+        if (
+            self._plan.study.config.search.adaptive
+        ):  # what is proposed next depends on what has ended
             return 1
         return max(1, min(_MOST, int(BATCH_SECONDS * len(self._took) / max(sum(self._took), 1e-3))))
 
@@ -83,11 +85,15 @@ class Batches:
     @property
     def n_left(self) -> int:
         """Number of batches to come; as long as no part has ended, which says how long they take, that of trials."""
-        return math.ceil(self._n_parts_left / self._size_in_time) if self._took else self._n_to_propose
+        return (
+            math.ceil(self._n_parts_left / self._size_in_time) if self._took else self._n_to_propose
+        )
 
     def ended(self, batch: Batch, n_ended: int) -> None:
         """Take back what a worker has not begun of a batch."""
-        self._waiting.extendleft(part for part in reversed(batch.parts[n_ended:]) if part["name"] not in self._lost)
+        self._waiting.extendleft(
+            part for part in reversed(batch.parts[n_ended:]) if part["name"] not in self._lost
+        )
 
     def again(self, parts: Sequence[dict[str, Any]]) -> None:
         """Run parts whose worker ended again, each in a batch of its own, to see which of them ends its worker."""
@@ -101,7 +107,11 @@ class Batches:
         self._took.append(record.ended - record.started)
         parts = self._ended_parts.setdefault(name, [])
         parts.append(record)
-        return self._plan.join(self._ended_parts.pop(name)) if len(parts) == len(self._plan.parts) else None
+        return (
+            self._plan.join(self._ended_parts.pop(name))
+            if len(parts) == len(self._plan.parts)
+            else None
+        )
 
     def lose(self, part: dict[str, Any]) -> bool:
         """Give up the trial of a part, of which no part runs or counts any more; False if it was given up before."""

@@ -60,7 +60,9 @@ class Executor(AbstractContextManager["Executor"], ABC):
         """
 
     @abstractmethod
-    def run_refits(self, winners: Sequence[tuple[OuterFold, TrialRecord]]) -> Iterator[tuple[RefitRecord, Any]]:
+    def run_refits(
+        self, winners: Sequence[tuple[OuterFold, TrialRecord]]
+    ) -> Iterator[tuple[RefitRecord, Any]]:
         """Refit winners on their outer training sets and score each once.
 
         Parameters
@@ -83,7 +85,10 @@ class Executor(AbstractContextManager["Executor"], ABC):
 
     @abstractmethod
     def run_tasks(
-        self, function: Callable[[Study, Any], Any], arguments: Sequence[Any], limit: float | None = None
+        self,
+        function: Callable[[Study, Any], Any],
+        arguments: Sequence[Any],
+        limit: float | None = None,
     ) -> Iterator[TaskEnd]:
         """Compute ``function(study, argument)`` for each argument, independently of each other.
 
@@ -115,7 +120,9 @@ class Executor(AbstractContextManager["Executor"], ABC):
 
 def refit_error(fold: OuterFold, winner: TrialRecord, reason: object) -> StudyError:
     """Return the error to raise for a refit that failed."""
-    return StudyError(f"the winner of {fold.name}, {winner.name}, could not be refitted: {last_line(reason)}")
+    return StudyError(
+        f"the winner of {fold.name}, {winner.name}, could not be refitted: {last_line(reason)}"
+    )
 
 
 def last_line(error: object) -> str:
@@ -131,7 +138,9 @@ def process_memory() -> int:
 class SearchLimits:
     """Limits of a search that starts when the object is created."""
 
-    def __init__(self, time_budget: float | None, max_failures: int | None, plan: TrialPlan) -> None:
+    def __init__(
+        self, time_budget: float | None, max_failures: int | None, plan: TrialPlan
+    ) -> None:
         self._until = None if time_budget is None else time.monotonic() + time_budget
         self._max_failures, self._plan = max_failures, plan
         self.out_of_time = False
@@ -153,7 +162,10 @@ class SearchLimits:
 
     def _too_many_failures(self) -> bool:
         allowed = self._max_failures
-        return allowed is not None and sum(record.status == "failed" for record in self._plan.records) > allowed
+        return (
+            allowed is not None
+            and sum(record.status == "failed" for record in self._plan.records) > allowed
+        )
 
 
 #: Share of the machine's memory above which a message reports the memory of this process.

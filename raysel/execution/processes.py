@@ -36,13 +36,18 @@ class ProcessExecutor(SerialExecutor):
         search = self._study.config.search
         if search.adaptive:
             return super().run_trials(plan, log)
-        limits, recorder = SearchLimits(search.time_budget, search.max_failures, plan), Recorder(plan, log)
+        limits, recorder = (
+            SearchLimits(search.time_budget, search.max_failures, plan),
+            Recorder(plan, log),
+        )
         log.enter_phase("")
         configs = list(iter(plan.propose, None))
         n_sets = min(len(configs), _SETS_A_PROCESS * self._n_jobs)
         sets = [configs[i::n_sets] for i in range(n_sets)]
         share = MEMORY_SHARE / self._n_jobs
-        ended = self._parallel(delayed(_run_trials)(self._study, plan.trial_class, part, share) for part in sets)
+        ended = self._parallel(
+            delayed(_run_trials)(self._study, plan.trial_class, part, share) for part in sets
+        )
         for records in ended:
             for record in records:
                 log.trial_started()
@@ -53,7 +58,9 @@ class ProcessExecutor(SerialExecutor):
         limits.check_failures()
         return limits.out_of_time and plan.n_left > 0
 
-    def run_refits(self, winners: Sequence[tuple[OuterFold, TrialRecord]]) -> Iterator[tuple[RefitRecord, Any]]:
+    def run_refits(
+        self, winners: Sequence[tuple[OuterFold, TrialRecord]]
+    ) -> Iterator[tuple[RefitRecord, Any]]:
         """Refit winners on their outer training sets, several at once, and score each once."""
         ended = self._ordered(delayed(run_task)(self._study, _refit, winner) for winner in winners)
         for (fold, winner), end in zip(winners, ended, strict=True):
@@ -62,18 +69,29 @@ class ProcessExecutor(SerialExecutor):
             yield end.value
 
     def run_tasks(
-        self, function: Callable[[Study, Any], Any], arguments: Sequence[Any], limit: float | None = None
+        self,
+        function: Callable[[Study, Any], Any],
+        arguments: Sequence[Any],
+        limit: float | None = None,
     ) -> Iterator[TaskEnd]:
         """Compute ``function(study, argument)`` for each argument, several at once."""
-        yield from self._parallel(delayed(run_task)(self._study, function, argument) for argument in arguments)
+        yield from self._parallel(
+            delayed(run_task)(self._study, function, argument) for argument in arguments
+        )
 
 
 def _run_trials(
-    study: Study, trial_class: type[Trial], configs: Sequence[Mapping[str, Any]], memory_share: float
+    study: Study,
+    trial_class: type[Trial],
+    configs: Sequence[Mapping[str, Any]],
+    memory_share: float,
 ) -> list[TrialRecord | PathRecord]:
     """Run trials one after the other, and return their records."""
     folds, records = PreparedFolds(study, memory_share), []
-    with threadpool_limits(study.config.search.cpus_per_trial), warnings.catch_warnings(action="ignore"):
+    with (
+        threadpool_limits(study.config.search.cpus_per_trial),
+        warnings.catch_warnings(action="ignore"),
+    ):
         for config in configs:
             trial = trial_class(study, config, folds)
             for _ in trial.steps():

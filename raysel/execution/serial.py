@@ -87,7 +87,10 @@ def refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitReco
 def run_task(study: Study, function: Callable[[Study, Any], Any], argument: Any) -> TaskEnd:
     """Compute a task with ``search.cpus_per_trial`` threads and without its warnings."""
     started = time.process_time()
-    with threadpool_limits(study.config.search.cpus_per_trial), warnings.catch_warnings(action="ignore"):
+    with (
+        threadpool_limits(study.config.search.cpus_per_trial),
+        warnings.catch_warnings(action="ignore"),
+    ):
         try:
             value, error = function(study, argument), ""
         except Exception as raised:  # noqa: BLE001 - any error of a method ends its own task only
@@ -112,7 +115,10 @@ class SerialExecutor(Executor):
     def run_trials(self, plan: TrialPlan, log: StudyLog) -> bool:
         """Run the remaining trials of a plan, one after the other."""
         search = self._study.config.search
-        limits, recorder = SearchLimits(search.time_budget, search.max_failures, plan), Recorder(plan, log)
+        limits, recorder = (
+            SearchLimits(search.time_budget, search.max_failures, plan),
+            Recorder(plan, log),
+        )
         log.enter_phase("")
         with threadpool_limits(search.cpus_per_trial), warnings.catch_warnings(action="ignore"):
             while not limits.reached():
@@ -123,7 +129,9 @@ class SerialExecutor(Executor):
         limits.check_failures()
         return limits.out_of_time and plan.n_left > 0
 
-    def _run_trial(self, plan: TrialPlan, config: dict[str, Any], recorder: Recorder, limits: SearchLimits) -> None:
+    def _run_trial(
+        self, plan: TrialPlan, config: dict[str, Any], recorder: Recorder, limits: SearchLimits
+    ) -> None:
         recorder.log.trial_started()
         trial = plan.trial_class(self._study, config, self._fold_data)
         for _ in plan.steps(trial, config):
@@ -132,7 +140,9 @@ class SerialExecutor(Executor):
             recorder.log.refresh()
         recorder.keep(trial.record)
 
-    def run_refits(self, winners: Sequence[tuple[OuterFold, TrialRecord]]) -> Iterator[tuple[RefitRecord, Any]]:
+    def run_refits(
+        self, winners: Sequence[tuple[OuterFold, TrialRecord]]
+    ) -> Iterator[tuple[RefitRecord, Any]]:
         """Refit winners on their outer training sets, one after the other, and score each once."""
         for fold, winner in winners:
             try:

@@ -22,7 +22,10 @@ def sigterm_as_interrupt() -> Iterator[None]:
     A SIGHUP that is ignored, as ``nohup`` starts its commands, stays ignored. Only the main thread can handle signals:
     in other threads, and inside another such context, it does nothing.
     """
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is _interrupt:
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGTERM) is _interrupt
+    ):
         yield
         return
     with sigterm_handler_restored():

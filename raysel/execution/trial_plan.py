@@ -40,7 +40,9 @@ class TrialPlan(ABC):
         self.study = study
         self._all_proposed = False
         self.records: list[Any] = [
-            record for record in done if isinstance(record, self.record_class) and not _was_lost(record)
+            record
+            for record in done
+            if isinstance(record, self.record_class) and not _was_lost(record)
         ]
 
     @property
@@ -155,7 +157,11 @@ class ConfigurationPlan(TrialPlan):
     def score(self, record: TrialRecord) -> float | None:
         """Return the last mean validation score; None if every outer fold failed."""
         rule = self.study.evaluation.choose_n
-        scores = {name: score for name, trace in record.folds.items() if (score := trace.score(rule)) is not None}
+        scores = {
+            name: score
+            for name, trace in record.folds.items()
+            if (score := trace.score(rule)) is not None
+        }
         shown = [score for name, score in scores.items() if name != FINAL] or list(scores.values())
         return float(np.mean(shown)) if shown else None
 
@@ -180,24 +186,36 @@ class TrainingSetPlan(TrialPlan):
         self.records = [record for record in self._paths.values() if not self._missing(record)]
         # A path that was lost is in the records of all configurations, which are written anew.
         again = any(isinstance(record, PathRecord) and _was_lost(record) for record in before)
-        self._written = {record.id for record in before if isinstance(record, TrialRecord) and not again}
+        self._written = {
+            record.id for record in before if isinstance(record, TrialRecord) and not again
+        }
 
     def _missing(self, record: PathRecord | None) -> list[int]:
         """Indices of the configurations that are not fitted to a training set; empty if its path failed."""
         if record is None:
             return list(range(self.study.n_configurations))
         lacking = record.status != "failed"
-        return [i for i, c in enumerate(self.study.configurations) if lacking and c.id not in record.fits]
+        return [
+            i
+            for i, c in enumerate(self.study.configurations)
+            if lacking and c.id not in record.fits
+        ]
 
     def _left(self) -> list[tuple[int, list[int]]]:
         """Indices of the training sets that are not complete, each with those of its missing configurations."""
-        missing = (self._missing(self._paths.get((fold.name, i))) for fold, i in self.study.training_sets)
+        missing = (
+            self._missing(self._paths.get((fold.name, i))) for fold, i in self.study.training_sets
+        )
         return [(n, lacking) for n, lacking in enumerate(missing) if lacking]
 
     def _configs(self) -> Iterator[dict[str, Any]]:
         for n, lacking in self._left():
             fold, inner = self.study.training_sets[n]
-            yield {"training_set": n, "configurations": lacking, "name": f"{fold.name}-inner{inner}"}
+            yield {
+                "training_set": n,
+                "configurations": lacking,
+                "name": f"{fold.name}-inner{inner}",
+            }
 
     def empty_record(self, config: Mapping[str, Any]) -> PathRecord:
         """Return an empty record of a training set."""
@@ -260,7 +278,9 @@ class FoldPlan(ConfigurationPlan):
 
     def empty_record(self, config: Mapping[str, Any]) -> TrialRecord:
         """Return an empty record of a configuration on an outer fold."""
-        return empty_record(self.study.configuration(config["params"]), config["fold"], config["number"])
+        return empty_record(
+            self.study.configuration(config["params"]), config["fold"], config["number"]
+        )
 
     def finish(self, log: StudyLog) -> list[TrialRecord]:
         """Return the records by outer fold and configuration."""
@@ -276,7 +296,12 @@ class FoldPlan(ConfigurationPlan):
         for fold, search in sorted(self._searches.items(), key=lambda item: item[1].n_asked):
             record = search.next()
             if record is not None:
-                return {"fold": fold, "params": record.params, "number": record.number, "name": record.id}
+                return {
+                    "fold": fold,
+                    "params": record.params,
+                    "number": record.number,
+                    "name": record.id,
+                }
         return None
 
     @property
@@ -286,13 +311,21 @@ class FoldPlan(ConfigurationPlan):
 
     def should_continue(self, config: Mapping[str, Any], rung: Rung) -> bool:
         """Return whether a trial continues, by the search of its own outer fold."""
-        return self._searches[config["fold"]].should_continue(self.empty_record(config), rung.level, rung.score)
+        return self._searches[config["fold"]].should_continue(
+            self.empty_record(config), rung.level, rung.score
+        )
 
 
 def trial_plan(study: Study, done: Iterable[TrialRecord | PathRecord] = ()) -> TrialPlan:
     """Return the trial plan for a study's search method."""
     search = study.config.search
-    plan_class = FoldPlan if search.adaptive else TrainingSetPlan if search.method == "path" else ConfigurationPlan
+    plan_class = (
+        FoldPlan
+        if search.adaptive
+        else TrainingSetPlan
+        if search.method == "path"
+        else ConfigurationPlan
+    )
     return plan_class(study, done)
 
 

@@ -34,10 +34,14 @@ def trial_records(study: Study, paths: Sequence[PathRecord]) -> list[TrialRecord
             inner_paths = [by_set[fold.name, i] for i in range(len(fold.inner))]
             failed = next((path for path in inner_paths if configuration.id not in path.fits), None)
             if failed is not None:
-                record.folds[fold.name] = FoldTrace(error=f"inner fold {failed.inner}: {failed.error}")
+                record.folds[fold.name] = FoldTrace(
+                    error=f"inner fold {failed.inner}: {failed.error}"
+                )
                 continue
             fits = [replace(path.fits[configuration.id]) for path in inner_paths]
-            trace = record.folds[fold.name] = FoldTrace(all(fit.source == "zero" for fit in fits), fits)
+            trace = record.folds[fold.name] = FoldTrace(
+                all(fit.source == "zero" for fit in fits), fits
+            )
             if not study.evaluation.every_iteration:
                 trace.choose_setting(study.evaluation.settings)
         _set_status(record)
@@ -126,7 +130,9 @@ class Trial(ABC):
     def _check_clock(self) -> None:
         """Raise TimeoutError if the time limit is exceeded."""
         if self._deadline < math.inf and running_seconds() > self._deadline:
-            raise TimeoutError(f"over search.trial_timeout: {self._study.config.search.trial_timeout:g} s")
+            raise TimeoutError(
+                f"over search.trial_timeout: {self._study.config.search.trial_timeout:g} s"
+            )
 
     @abstractmethod
     def _start(self, config: Mapping[str, Any]) -> None:
@@ -151,7 +157,9 @@ class ConfigurationTrial(Trial):
         configuration: Configuration = self._study.configurations[config["configuration"]]
         self.record = empty_record(configuration)
         only = config.get("fold")
-        self._folds: Sequence[OuterFold] = [fold for fold in self._study.plan.folds if only in (None, fold.name)]
+        self._folds: Sequence[OuterFold] = [
+            fold for fold in self._study.plan.folds if only in (None, fold.name)
+        ]
 
     def _run(self) -> Iterator[int]:
         study, params = self._study, self.record.params
@@ -185,7 +193,9 @@ class FoldTrial(ConfigurationTrial):
     _advance = staticmethod(run_in_lockstep)
 
     def _start(self, config: Mapping[str, Any]) -> None:
-        self._levels = frozenset(self._study.halving().levels if self._study.config.search.early_stopping else ())
+        self._levels = frozenset(
+            self._study.halving().levels if self._study.config.search.early_stopping else ()
+        )
         self._folds = [fold for fold in self._study.plan.folds if fold.name == config["fold"]]
         configuration = self._study.configuration(config["params"])
         self.record = empty_record(configuration, config["fold"], config["number"])
@@ -219,7 +229,9 @@ class PathTrial(Trial):
             evaluation.scorer(*sets, state, data.constant, [setting], data.known, data.outputs)
             for setting in evaluation.settings
         ]
-        solvers = [study.solver(configuration.params, state) for configuration in self._configurations]
+        solvers = [
+            study.solver(configuration.params, state) for configuration in self._configurations
+        ]
         for solver in solvers:
             set_parameters(solver, data.parameters)
         self._start_clock()

@@ -72,7 +72,9 @@ def decision(model: Any, X: Any) -> FloatArray:
     if not hasattr(model, "decision_function"):
         return probabilities(model, X)
     given: Any = model.decision_function(X)
-    return np.asarray(np.stack(given, axis=1) if isinstance(given, list) else given, dtype=np.float64)
+    return np.asarray(
+        np.stack(given, axis=1) if isinstance(given, list) else given, dtype=np.float64
+    )
 
 
 def probabilities(model: Any, X: Any) -> FloatArray:

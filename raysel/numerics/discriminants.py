@@ -96,7 +96,10 @@ def scatter_range(X: FloatArray, codes: IntArray, n_classes: int) -> ScatterRang
     offset = np.where(varies, mean, 0.0)
     most = min(n - 1, int(np.count_nonzero(varies)))
     values, vectors = scipy.linalg.eigh(
-        centred @ centred.T if dual else centred.T @ centred, driver="evd", check_finite=False, overwrite_a=True
+        centred @ centred.T if dual else centred.T @ centred,
+        driver="evd",
+        check_finite=False,
+        overwrite_a=True,
     )
     values, vectors = (
         values[len(values) - most :][::-1],
@@ -106,18 +109,34 @@ def scatter_range(X: FloatArray, codes: IntArray, n_classes: int) -> ScatterRang
     floor = rank_cut(np.sqrt(np.abs(values[:1])), centred.shape, n * float(np.linalg.norm(offset)))
     if (values > np.maximum(RESOLVED * values[:1], floor**2)).all():
         basis = vectors / np.sqrt(values) if dual else vectors
-        between = (vectors.T @ membership) * np.sqrt(values)[:, None] if dual else vectors.T @ (centred.T @ membership)
+        between = (
+            (vectors.T @ membership) * np.sqrt(values)[:, None]
+            if dual
+            else vectors.T @ (centred.T @ membership)
+        )
         varying = most
     else:
         dual = False
-        centred -= centred.mean(axis=0)  # the rounding of a mean far from 0 may exceed that of its differences
+        centred -= centred.mean(
+            axis=0
+        )  # the rounding of a mean far from 0 may exceed that of its differences
         left, singular, basis = thin_svd(centred, offset)
         values, between = singular**2, singular[:, None] * (left.T @ membership)
         varying = most if len(values) >= most else equilibrated_rank(centred, offset, len(values))
-    return ScatterRange(mean, basis, dual, values / n, np.ascontiguousarray(between), counts.astype(np.int64), varying)
+    return ScatterRange(
+        mean,
+        basis,
+        dual,
+        values / n,
+        np.ascontiguousarray(between),
+        counts.astype(np.int64),
+        varying,
+    )
 
 
-def fisher_directions(reduced: ScatterRange, size: int, shrinkage: float) -> tuple[FloatArray, FloatArray]:
+def fisher_directions(
+    reduced: ScatterRange, size: int, shrinkage: float
+) -> tuple[FloatArray, FloatArray]:
     """Solve S_b v = ratio S_t v by the eigenvectors of H' D^-1 H, where S_t = D + shrinkage H H' and D is diagonal.
 
     Returns `V` (r, size), `ratios` (size,).
@@ -127,7 +146,9 @@ def fisher_directions(reduced: ScatterRange, size: int, shrinkage: float) -> tup
     values, vectors = scipy.linalg.eigh(reduced.between.T @ weighted, check_finite=False)
     values = np.maximum(values[: -size - 1 : -1], np.finfo(np.float64).tiny)
     within = values * np.maximum(1 - (1 - shrinkage) * values, SMALLEST_WITHIN)
-    return weighted @ (vectors[:, : -size - 1 : -1] / np.sqrt(within)), values / (1 + shrinkage * values)
+    return weighted @ (vectors[:, : -size - 1 : -1] / np.sqrt(within)), values / (
+        1 + shrinkage * values
+    )
 
 
 @dataclass(frozen=True)
@@ -161,10 +182,14 @@ class Scatters:
             return V
         matrix = self.difference(ratio)
         if 4 * size > r:  # divide and conquer for all is then the faster
-            _, vectors = scipy.linalg.eigh(matrix, driver="evd", check_finite=False, overwrite_a=True)
+            _, vectors = scipy.linalg.eigh(
+                matrix, driver="evd", check_finite=False, overwrite_a=True
+            )
         else:
             few = (r - size, r - 1)
-            _, vectors = scipy.linalg.eigh(matrix, subset_by_index=few, check_finite=False, overwrite_a=True)
+            _, vectors = scipy.linalg.eigh(
+                matrix, subset_by_index=few, check_finite=False, overwrite_a=True
+            )
         return np.ascontiguousarray(vectors[:, : -size - 1 : -1])
 
     def _leading_few(self, ratio: float, size: int) -> FloatArray | None:
@@ -189,7 +214,9 @@ class Scatters:
         for _ in range(8):
             middle = (low + high) / 2
             low, high = (middle, high) if exceeding(middle) else (low, middle)
-        shift = 2 * high - low  # not so close that rounding errors of the largest eigenvalue hide the others
+        shift = (
+            2 * high - low
+        )  # not so close that rounding errors of the largest eigenvalue hide the others
         weighted = H / (shift + diagonal)[:, None]
         factor = scipy.linalg.cho_factor(np.eye(H.shape[1]) - inner(shift), check_finite=False)
 
@@ -201,13 +228,17 @@ class Scatters:
         inverse = LinearOperator((len(H), len(H)), matvec=solve, dtype=np.float64)
         start = np.random.RandomState(0).uniform(-1, 1, len(H))
         try:
-            values, V = eigsh(inverse, size, which="LA", v0=start, ncv=max(2 * size + 1, 30), maxiter=_RESTARTS)
+            values, V = eigsh(
+                inverse, size, which="LA", v0=start, ncv=max(2 * size + 1, 30), maxiter=_RESTARTS
+            )
         except ArpackNoConvergence:
             return None
         farthest = 1 / values[0]  # the distance of the smallest of the eigenvalues to the shift
         if exceeding(shift - farthest * (1 - RESOLVED)) >= size:
             return None  # of equal eigenvalues Lanczos iterations may find one only
-        return np.ascontiguousarray(scipy.linalg.qr(V[:, ::-1], mode="economic", check_finite=False)[0])
+        return np.ascontiguousarray(
+            scipy.linalg.qr(V[:, ::-1], mode="economic", check_finite=False)[0]
+        )
 
     def _graded(self, ratio: float) -> FloatArray:
         """All eigenvectors of B - ratio T, largest first, where some directions have next to no scatter."""
@@ -227,8 +258,12 @@ class Scatters:
     def _within(self, V: FloatArray, ratio: float) -> tuple[FloatArray, FloatArray]:
         """Eigenvalues and eigenvectors of V'(B - ratio T)V, largest first."""
         projected = self.between.T @ V
-        inner = (1.0 - ratio * self.overlap) * projected.T @ projected - ratio * (V.T * self.total) @ V
-        values, vectors = scipy.linalg.eigh(inner, driver="evd", check_finite=False, overwrite_a=True)
+        inner = (1.0 - ratio * self.overlap) * projected.T @ projected - ratio * (
+            V.T * self.total
+        ) @ V
+        values, vectors = scipy.linalg.eigh(
+            inner, driver="evd", check_finite=False, overwrite_a=True
+        )
         return values[::-1], vectors[:, ::-1]
 
     def separating(self, size: int) -> FloatArray | None:
@@ -245,7 +280,12 @@ class Scatters:
         if np.count_nonzero(attained) < size:
             return None
         V = scipy.linalg.qr(weighted @ vectors[:, attained], mode="economic", check_finite=False)[0]
-        return V @ scipy.linalg.svd(self.between.T @ V, full_matrices=False, check_finite=False)[2][:size].T
+        return (
+            V
+            @ scipy.linalg.svd(self.between.T @ V, full_matrices=False, check_finite=False)[2][
+                :size
+            ].T
+        )
 
     def principal(self, V: FloatArray, ratio: float) -> FloatArray:
         """Rotate V within its span to the eigenvectors of V'(B - ratio T)V, largest first."""
@@ -274,12 +314,16 @@ def shrunken(between: FloatArray, total: FloatArray, shrinkage: float = 0.0) -> 
     return Scatters(between, (1 - shrinkage) * total + ridge, overlap=shrinkage)
 
 
-def shared_ratio(problems: Sequence[Scatters], bases: Sequence[FloatArray], weights: FloatArray) -> float:
+def shared_ratio(
+    problems: Sequence[Scatters], bases: Sequence[FloatArray], weights: FloatArray
+) -> float:
     """Common ratio of several problems: ``sum_i w_i tr(V_i'B_iV_i) / sum_i w_i tr(V_i'T_iV_i)``.
 
     Each of `bases` is (r_i, d_i), `weights` is (len(problems),).
     """
-    between, total = weights @ np.array([problem.traces(V) for problem, V in zip(problems, bases, strict=True)])
+    between, total = weights @ np.array(
+        [problem.traces(V) for problem, V in zip(problems, bases, strict=True)]
+    )
     return float(between / total)
 
 

@@ -70,7 +70,9 @@ def balanced(alpha: FloatArray, signs: FloatArray) -> FloatArray:
     # The smaller side goes up as far as the bounds let it, and the other comes down to meet it.
     middle = 0.5 * (sums[0] + sums[1])
     for side, total in zip(sides, sums, strict=True):
-        growth = np.divide(middle, total, out=np.ones_like(total), where=(total > 0) & (total < middle))
+        growth = np.divide(
+            middle, total, out=np.ones_like(total), where=(total > 0) & (total < middle)
+        )
         alpha *= np.where(side, growth, 1.0)
     np.minimum(alpha, 1.0, out=alpha)
     sums = [np.where(side, alpha, 0.0).sum(axis=1, keepdims=True) for side in sides]
@@ -169,7 +171,9 @@ class ModalityNorm(BlockNorm):
 
     def members(self, shape: tuple[int, ...]) -> Iterator[tuple[IntArray, IntArray]]:
         """Indices of each class's entries in each modality, class by class."""
-        parts = [np.arange(a, a + width) for a, width in zip(self._starts, self.widths, strict=True)]
+        parts = [
+            np.arange(a, a + width) for a, width in zip(self._starts, self.widths, strict=True)
+        ]
         return ((np.full_like(columns, j), columns) for j in range(shape[0]) for columns in parts)
 
     def spread(self, factors: FloatArray) -> FloatArray:

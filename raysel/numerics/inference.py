@@ -85,7 +85,9 @@ def corrected_interval(
         reason = "there is one run only"
         return MeanInterval(mean, float("nan"), ratio, confidence, None, None, reason, of_draws)
     if np.ptp(values) <= _ROUNDING:
-        return MeanInterval(mean, 0.0, ratio, confidence, None, None, "the score is equal in all runs", of_draws)
+        return MeanInterval(
+            mean, 0.0, ratio, confidence, None, None, "the score is equal in all runs", of_draws
+        )
     sd = float(values.std(ddof=1))
     error = sd * np.sqrt(1 / n_runs + (0.0 if of_draws else ratio))
     margin = float(stdtrit(n_runs - 1, (1 + confidence) / 2) * error)
@@ -129,7 +131,12 @@ class PairedComparison:
 
 
 def paired_comparison(
-    scores: ArrayLike, reference: ArrayLike, ratio: float, confidence: float = 0.95, *, largest: float = np.inf
+    scores: ArrayLike,
+    reference: ArrayLike,
+    ratio: float,
+    confidence: float = 0.95,
+    *,
+    largest: float = np.inf,
 ) -> PairedComparison:
     r"""Compare two methods that were scored on the same runs of a resampling.
 
@@ -149,7 +156,9 @@ def paired_comparison(
     check_share("confidence", confidence)
     first, second = _run_scores(scores, ratio), _run_scores(reference, ratio)
     if first.shape != second.shape:
-        raise DataError(f"the scores have shapes {first.shape} and {second.shape}; give one number a run for both.")
+        raise DataError(
+            f"the scores have shapes {first.shape} and {second.shape}; give one number a run for both."
+        )
     differences = first - second
     differences[np.abs(differences) <= _ROUNDING] = 0.0
     n_runs, mean = len(differences), float(differences.mean())
@@ -157,7 +166,11 @@ def paired_comparison(
     if n_runs == 1:
         reason = "one run says nothing about the spread of the difference"
     elif np.ptp(differences) <= _ROUNDING:
-        reason = "the difference is 0 in all runs" if not differences.any() else "the difference is equal in all runs"
+        reason = (
+            "the difference is 0 in all runs"
+            if not differences.any()
+            else "the difference is equal in all runs"
+        )
     sd = float(differences.std(ddof=1)) if n_runs > 1 else float("nan")
     return PairedComparison(
         differences,
@@ -173,7 +186,9 @@ def paired_comparison(
     )
 
 
-def _t_test(mean: float, sd: float, n_runs: int, ratio: float, confidence: float, largest: float) -> TTest:
+def _t_test(
+    mean: float, sd: float, n_runs: int, ratio: float, confidence: float, largest: float
+) -> TTest:
     # scipy.stats is not used: it takes half a second to import, and has no corrected form.
     error = sd * np.sqrt(1 / n_runs + ratio)
     t = mean / error
@@ -195,10 +210,14 @@ def holm(p_values: ArrayLike) -> FloatArray:
     p = np.asarray(p_values, dtype=np.float64)
     made = np.flatnonzero(~np.isnan(p))
     if p.ndim != 1 or ((p[made] < 0) | (p[made] > 1)).any():
-        raise DataError("p_values must be a list of numbers between 0 and 1, or NaN for a test that was not made.")
+        raise DataError(
+            "p_values must be a list of numbers between 0 and 1, or NaN for a test that was not made."
+        )
     order = made[np.argsort(p[made], kind="stable")]
     adjusted = np.full(len(p), np.nan)
-    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)), 1.0)
+    adjusted[order] = np.minimum(
+        np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)), 1.0
+    )
     return adjusted
 
 
@@ -239,7 +258,11 @@ class RankComparison:
         ordered = self.mean_ranks[order]
         sets, last = [], 0
         for start in range(len(order)):
-            end = int(np.searchsorted(ordered, ordered[start] + self.critical_difference + 1e-9, side="right"))
+            end = int(
+                np.searchsorted(
+                    ordered, ordered[start] + self.critical_difference + 1e-9, side="right"
+                )
+            )
             if end > max(last, start + 1):
                 sets.append(tuple(order[start:end].tolist()))
                 last = end
@@ -282,7 +305,9 @@ def compare_over_data_sets(scores: ArrayLike, alpha: float = 0.05) -> RankCompar
     return RankComparison(ranks, mean_ranks, chi2, p_value, q, distance, alpha)
 
 
-def friedman(mean_ranks: ArrayLike, n_data_sets: int, ranks: FloatArray | None = None) -> tuple[float, float]:
+def friedman(
+    mean_ranks: ArrayLike, n_data_sets: int, ranks: FloatArray | None = None
+) -> tuple[float, float]:
     """Return the statistic of Friedman's test and its p value from the chi-squared distribution.
 
     With k mean ranks R_j over N data sets,
@@ -303,7 +328,9 @@ def friedman(mean_ranks: ArrayLike, n_data_sets: int, ranks: FloatArray | None =
     return float(chi2), float(chdtrc(k - 1, chi2))
 
 
-def critical_difference(n_methods: int, n_data_sets: int, alpha: float = 0.05) -> tuple[float, float]:
+def critical_difference(
+    n_methods: int, n_data_sets: int, alpha: float = 0.05
+) -> tuple[float, float]:
     """Return the quantile q and the critical difference of Nemenyi's test.
 
     The mean ranks of two of k methods over N data sets differ at level alpha if they lie further apart than

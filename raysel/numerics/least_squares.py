@@ -95,7 +95,9 @@ class LeastSquaresData:
         varying = energies > 0.0
         coefficients = np.divide(correlations, energies, out=np.zeros_like(energies), where=varying)
         t = 2.0 * (1.0 - p) / (2.0 - p)
-        largest = (2.0 * t ** (1.0 - p) - t ** (2.0 - p)) * (correlations * coefficients ** (1.0 - p)).max()
+        largest = (2.0 * t ** (1.0 - p) - t ** (2.0 - p)) * (
+            correlations * coefficients ** (1.0 - p)
+        ).max()
         return float(largest)
 
     def coefficient_unit(self) -> float:
@@ -108,7 +110,9 @@ class LeastSquaresData:
 
 
 def least_squares_data(
-    X: FloatArray | RowBlocks, y: LabelArray, encode: Callable[[LabelArray], tuple[Any, FloatArray]] | None = None
+    X: FloatArray | RowBlocks,
+    y: LabelArray,
+    encode: Callable[[LabelArray], tuple[Any, FloatArray]] | None = None,
 ) -> LeastSquaresData:
     """Centre and scale a training set, reduce it to at most n_features rows, and find alpha_max.
 
@@ -128,12 +132,16 @@ def least_squares_data(
     residual = 0.0
     if n_samples > n_features:
         # The R of [X, Y] = Q R: no Q is formed, and R is no larger than X is.
-        R: FloatArray = np.asarray(np.linalg.qr(np.hstack([centred, targets]), mode="r"), dtype=np.float64)
+        R: FloatArray = np.asarray(
+            np.linalg.qr(np.hstack([centred, targets]), mode="r"), dtype=np.float64
+        )
         centred, targets = R[:n_features, :n_features], R[:n_features, n_features:]
         residual = float((R[n_features:, n_features:] ** 2).sum())
     features, targets = np.ascontiguousarray(centred.T), np.ascontiguousarray(targets.T)
     alpha_max = 2.0 * scale * float(np.sqrt((XY**2).sum(axis=0).max()))
-    return LeastSquaresData(features, targets, XY, scale, residual, X_mean, Y_mean, constant, classes, alpha_max)
+    return LeastSquaresData(
+        features, targets, XY, scale, residual, X_mean, Y_mean, constant, classes, alpha_max
+    )
 
 
 def _of_blocks(X: RowBlocks, classes: Any, targets: FloatArray) -> LeastSquaresData:
@@ -154,8 +162,13 @@ def _of_blocks(X: RowBlocks, classes: Any, targets: FloatArray) -> LeastSquaresD
         if shift is None:
             shift = block.mean(axis=0)
             smallest, largest = block.min(axis=0), block.max(axis=0)
-        smallest, largest = np.minimum(smallest, block.min(axis=0)), np.maximum(largest, block.max(axis=0))
-        waiting.append(np.hstack([np.ones((len(block), 1)), block - shift, targets[positions] - Y_mean]))
+        smallest, largest = (
+            np.minimum(smallest, block.min(axis=0)),
+            np.maximum(largest, block.max(axis=0)),
+        )
+        waiting.append(
+            np.hstack([np.ones((len(block), 1)), block - shift, targets[positions] - Y_mean])
+        )
         n_waiting += len(block)
         if n_waiting >= 2 * width:  # of fewer rows R itself would be most of the work
             R, waiting, n_waiting = _triangle([R, *waiting]), [], 0
@@ -165,13 +178,17 @@ def _of_blocks(X: RowBlocks, classes: Any, targets: FloatArray) -> LeastSquaresD
     X_mean[constant] = smallest[constant]
     R = R[1:, 1:]  # of the centred samples and targets
     R[:, np.flatnonzero(constant)] = 0.0
-    scale = float(np.ldexp(1.0, np.frexp(max((largest - X_mean).max(), (X_mean - smallest).max()))[1]))
+    scale = float(
+        np.ldexp(1.0, np.frexp(max((largest - X_mean).max(), (X_mean - smallest).max()))[1])
+    )
     centred, targets = R[:n_features, :n_features] / scale, R[:n_features, n_features:]
     residual = float((R[n_features:, n_features:] ** 2).sum())
     XY = product(targets.T, centred)
     alpha_max = 2.0 * scale * float(np.sqrt((XY**2).sum(axis=0).max()))
     features, targets = np.ascontiguousarray(centred.T), np.ascontiguousarray(targets.T)
-    return LeastSquaresData(features, targets, XY, scale, residual, X_mean, Y_mean, constant, classes, alpha_max)
+    return LeastSquaresData(
+        features, targets, XY, scale, residual, X_mean, Y_mean, constant, classes, alpha_max
+    )
 
 
 def _triangle(rows: list[FloatArray]) -> FloatArray:
@@ -216,7 +233,9 @@ def expand(values: FloatArray, used: BoolArray) -> FloatArray:
     return expanded
 
 
-def ls21_steps(data: LeastSquaresData, weights: FloatArray, penalties: Iterable[Penalty]) -> Iterator[FloatArray]:
+def ls21_steps(
+    data: LeastSquaresData, weights: FloatArray, penalties: Iterable[Penalty]
+) -> Iterator[FloatArray]:
     """Minimise ``||P X - Y||^2 + alpha sum_f (||P[:, f]||^2 + zeta)^(p/2)`` (LS21) by reweighted ridge steps.
 
     `weights` is (n_features,); yields `P` (n_classes, n_features).
@@ -327,7 +346,9 @@ def left_factors(
     return np.einsum("cja,acji->cai", q.reshape(c, k, m), whitening)
 
 
-def _ridge(G: FloatArray, y: FloatArray, Gy: FloatArray, alpha: float, system: FloatArray) -> FloatArray:
+def _ridge(
+    G: FloatArray, y: FloatArray, Gy: FloatArray, alpha: float, system: FloatArray
+) -> FloatArray:
     """Solve min_q ||G' q - y||^2 + alpha ||q||^2 in whichever of the two spaces is smaller."""
     dual = G.shape[0] > G.shape[1]
     # G' is Fortran-ordered: BLAS and LAPACK work on the arrays as they lie, lower triangle (the faster) only.
@@ -335,5 +356,7 @@ def _ridge(G: FloatArray, y: FloatArray, Gy: FloatArray, alpha: float, system: F
     system.reshape(-1, order="F")[:: len(system) + 1] += alpha  # a view of the diagonal
     _, solution, info = lapack.dposv(system, y if dual else Gy, lower=1, overwrite_a=1)
     if info:
-        raise np.linalg.LinAlgError("The penalty's weights span more than double precision: raise zeta, p or alpha.")
+        raise np.linalg.LinAlgError(
+            "The penalty's weights span more than double precision: raise zeta, p or alpha."
+        )
     return G @ solution if dual else solution

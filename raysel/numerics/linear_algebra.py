@@ -46,13 +46,17 @@ def centre(X: FloatArray) -> tuple[FloatArray, FloatArray]:
     return mean, centred
 
 
-def thin_svd(centred: FloatArray, offset: FloatArray | float = 0.0) -> tuple[FloatArray, FloatArray, FloatArray]:
+def thin_svd(
+    centred: FloatArray, offset: FloatArray | float = 0.0
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Singular vectors and values of a matrix above rounding level.
 
     `centred` is (n, D), `offset` (D,); returns `left` (n, r), `singular` (r,), `right` (D, r).
     """
     wide = centred.shape[0] < centred.shape[1]  # LAPACK is the faster on tall matrices
-    left, singular, right = scipy.linalg.svd(centred.T if wide else centred, full_matrices=False, check_finite=False)
+    left, singular, right = scipy.linalg.svd(
+        centred.T if wide else centred, full_matrices=False, check_finite=False
+    )
     if wide:
         left, right = right.T, left.T
     rounding = np.linalg.norm(right * offset, axis=1)
@@ -60,7 +64,9 @@ def thin_svd(centred: FloatArray, offset: FloatArray | float = 0.0) -> tuple[Flo
     return left[:, kept], singular[kept], np.ascontiguousarray(right[kept].T)
 
 
-def rank_cut(largest: FloatArray, shape: tuple[int, ...], offset: FloatArray | float = 0.0) -> FloatArray:
+def rank_cut(
+    largest: FloatArray, shape: tuple[int, ...], offset: FloatArray | float = 0.0
+) -> FloatArray:
     """Largest singular value that may be rounding alone.
 
     The larger of two errors: that of the decomposition, max(n, D) eps times the largest singular value as in
@@ -77,13 +83,17 @@ def equilibrated_rank(centred: FloatArray, offset: FloatArray | float, rank: int
     `centred` is (n, D), `offset` (D,).
     """
     largest = np.abs(centred).max(axis=0)
-    norm = largest * np.linalg.norm(centred / np.where(largest > 0, largest, 1.0), axis=0)  # squares may underflow
+    norm = largest * np.linalg.norm(
+        centred / np.where(largest > 0, largest, 1.0), axis=0
+    )  # squares may underflow
     scale = np.divide(1.0, norm, out=np.zeros_like(norm), where=norm > 0)
     if np.count_nonzero(scale) <= rank:
         return rank
     scaled, moved = centred * scale, offset * scale
     # Without singular vectors at half the cost; only they tell which directions an offset's rounding reaches.
-    singular = scipy.linalg.svdvals(scaled.T if len(scaled) < scaled.shape[1] else scaled, check_finite=False)
+    singular = scipy.linalg.svdvals(
+        scaled.T if len(scaled) < scaled.shape[1] else scaled, check_finite=False
+    )
     most, least = (
         int(np.count_nonzero(singular > rank_cut(singular[:1], scaled.shape, reach)))
         for reach in (0.0, float(np.linalg.norm(moved)))
@@ -108,7 +118,9 @@ def kronecker(factors: Iterable[FloatArray]) -> FloatArray:
     return product
 
 
-def projected(arrays: FloatArray, factors: Sequence[FloatArray], but: int | None = None) -> FloatArray:
+def projected(
+    arrays: FloatArray, factors: Sequence[FloatArray], but: int | None = None
+) -> FloatArray:
     """Project all axes of several arrays, one matrix (m_q, k_q) each, all but one if it is named."""
     for mode, A in enumerate(factors):
         if mode != but:

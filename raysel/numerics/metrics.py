@@ -113,7 +113,9 @@ def average_precision(y_true: LabelArray, y_score: FloatArray) -> FloatArray:
             "each class or label."
         )
     if np.isnan(y_score).any():
-        raise DataError(f"y_score holds {int(np.isnan(y_score).sum())} values that are NaN; give numbers.")
+        raise DataError(
+            f"y_score holds {int(np.isnan(y_score).sum())} values that are NaN; give numbers."
+        )
     n_samples = len(y_true)
     order = np.argsort(-y_score, axis=0, kind="stable")
     sorted_scores = np.take_along_axis(y_score, order, axis=0)
@@ -183,7 +185,9 @@ def _own(name: str, function: Callable[..., float], **properties: Any) -> Metric
 OUT_OF_SAMPLE_R2: Final = "out_of_sample_r2"
 
 
-def _of_quantities(name: str, function: Callable[..., float], bounds: tuple[float, float], **properties: Any) -> Metric:
+def _of_quantities(
+    name: str, function: Callable[..., float], bounds: tuple[float, float], **properties: Any
+) -> Metric:
     return Metric(name, function, targets=_QUANTITIES, range=bounds, **properties)
 
 
@@ -202,7 +206,12 @@ METRICS: dict[str, Metric] = {
         # A loss with scikit-learn's sign and name, so that larger is better here too.
         _own("neg_hamming_loss", _neg_hamming_loss, range=(-1.0, 0.0)),
         _own("mean_average_precision", mean_average_precision, response="class_scores"),
-        _of_quantities(OUT_OF_SAMPLE_R2, regression.out_of_sample_r2, (-math.inf, 1.0), takes=frozenset({"mean"})),
+        _of_quantities(
+            OUT_OF_SAMPLE_R2,
+            regression.out_of_sample_r2,
+            (-math.inf, 1.0),
+            takes=frozenset({"mean"}),
+        ),
         _of_quantities("neg_rmse", regression.neg_rmse, (-math.inf, 0.0)),
         _of_quantities("neg_mae", regression.neg_mae, (-math.inf, 0.0)),
         _of_quantities("pearson", regression.pearson, (-1.0, 1.0)),
@@ -225,7 +234,12 @@ GROUP = "raysel.metrics"
 
 #: Functions of scikit-learn that are undefined where a class is missing.
 _OF_EVERY_CLASS = (
-    *("roc_auc_score", "average_precision_score", "positive_likelihood_ratio", "negative_likelihood_ratio"),
+    *(
+        "roc_auc_score",
+        "average_precision_score",
+        "positive_likelihood_ratio",
+        "negative_likelihood_ratio",
+    ),
     *("d2_log_loss_score", "d2_brier_score"),
 )
 _OF_TWO = ("positive_likelihood_ratio", "negative_likelihood_ratio")
@@ -257,9 +271,7 @@ def metric(name: str, key: str = "evaluation.metric") -> Metric:
         return _of_others(name, import_dotted(name, key, _EXAMPLE, list(METRICS)), key)
     own = [*METRICS, *plugin_names(GROUP)]
     known = [*own, *get_scorer_names()]
-    shown = (
-        f"known: {', '.join(own)}, the scorers of scikit-learn (sklearn.metrics.get_scorer_names()) and dotted names."
-    )
+    shown = f"known: {', '.join(own)}, the scorers of scikit-learn (sklearn.metrics.get_scorer_names()) and dotted names."
     raise ConfigError(f"{key}: unknown metric {name!r}; {suggestion(name, known, shown)}")
 
 
@@ -296,7 +308,11 @@ def is_imported(name: str) -> bool:
 
     Such a name is imported only if the user gives it, not if it is read from a study's directory.
     """
-    return "." in name and not name.startswith(("raysel.", "sklearn.")) and name not in plugin_names(GROUP)
+    return (
+        "." in name
+        and not name.startswith(("raysel.", "sklearn."))
+        and name not in plugin_names(GROUP)
+    )
 
 
 @cache
@@ -311,7 +327,9 @@ def _of_others(name: str, given: Any, key: str) -> Metric:
         raise ConfigError(f"{key}: {name} is no function but {type(given).__name__}; {_EXAMPLE}")
     try:
         required = [
-            p for p in signature(given).parameters.values() if p.default is p.empty and p.kind < p.VAR_POSITIONAL
+            p
+            for p in signature(given).parameters.values()
+            if p.default is p.empty and p.kind < p.VAR_POSITIONAL
         ]
     except (TypeError, ValueError):  # a builtin without a signature
         required = []
@@ -329,15 +347,22 @@ def _of_scorer(name: str, scorer: Any) -> Metric:
     arguments = signature(function).parameters
     if not module.startswith("sklearn."):
         takes = (
-            {"pos_label", "labels"} & set(arguments) if response == "predict_proba" else {"pos_label"} & set(arguments)
+            {"pos_label", "labels"} & set(arguments)
+            if response == "predict_proba"
+            else {"pos_label"} & set(arguments)
         )
-        return Metric(name, function, response, _ALL, sign=sign, options=options, takes=frozenset(takes))
+        return Metric(
+            name, function, response, _ALL, sign=sign, options=options, takes=frozenset(takes)
+        )
     if "zero_division" in arguments:  # the same value as by default, without a warning at each call
         options = {"zero_division": 0, **options}
     takes = {"labels"} if word in _OF_COLUMNS else set()
     if "pos_label" in arguments and options.get("average") in (None, "binary"):
         takes.add("pos_label")
-    bounds = _RANGES.get(name) or (-math.inf if word.startswith(("d2_", "r2_", "explained")) else 0.0, 1.0)
+    bounds = _RANGES.get(name) or (
+        -math.inf if word.startswith(("d2_", "r2_", "explained")) else 0.0,
+        1.0,
+    )
     if sign < 0:
         bounds = (-math.inf, 0.0)
     targets = _targets(word, module, options)
@@ -370,7 +395,9 @@ def target_of(y: LabelArray) -> Target:
     return "binary" if len(np.unique(y)) == 2 else "multiclass"
 
 
-def check_metric(name: str, y: LabelArray, *, key: str = "evaluation.metric", of: str = "y") -> None:
+def check_metric(
+    name: str, y: LabelArray, *, key: str = "evaluation.metric", of: str = "y"
+) -> None:
     """Check that a metric can be used for these labels, which are called `of`.
 
     One that is not raysel's own is computed once, for outputs that say the labels themselves.
@@ -391,7 +418,9 @@ def check_metric(name: str, y: LabelArray, *, key: str = "evaluation.metric", of
             value = chosen(y.copy(), _ideal(chosen, y, classes), classes)
     except (Exception, SystemExit) as error:  # a function of another package may raise anything
         told = " ".join(str(error).split())
-        raise ConfigError(f"{key}: {name} gives no number for {shape}: {type(error).__name__}: {told}") from error
+        raise ConfigError(
+            f"{key}: {name} gives no number for {shape}: {type(error).__name__}: {told}"
+        ) from error
     if not math.isfinite(value):
         raise ConfigError(f"{key}: {name} is {value} for {shape}; take another metric.")
 

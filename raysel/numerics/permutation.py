@@ -41,13 +41,17 @@ class LabelPermutations:
         kinds, self.n_movable, self.log10_arrangements = set(), 0, 0.0
         if blocks is not None:
             kinds.add("blocks")
-            self._exchange_alike([np.flatnonzero(blocks == block) for block in np.unique(blocks)], codes)
+            self._exchange_alike(
+                [np.flatnonzero(blocks == block) for block in np.unique(blocks)], codes
+            )
         for task in np.unique(owners) if blocks is None else ():
             of_task = np.flatnonzero(owners == task)
             of_task = of_task[np.argsort(members[of_task], kind="stable")]
             starts = np.flatnonzero(np.diff(members[of_task], prepend=-1))
             parts, lengths = np.split(of_task, starts[1:]), np.diff(starts, append=len(of_task))
-            lowest, highest = (extreme.reduceat(codes[of_task], starts) for extreme in (np.minimum, np.maximum))
+            lowest, highest = (
+                extreme.reduceat(codes[of_task], starts) for extreme in (np.minimum, np.maximum)
+            )
             n_mixed = lengths[lowest != highest].sum()
             if not n_mixed:
                 kinds.add("samples" if groups is None else "groups")
@@ -118,7 +122,9 @@ class PermutationPValue:
     upper: float
 
 
-def permutation_p_value(observed: float, permuted: ArrayLike, confidence: float = 0.95) -> PermutationPValue:
+def permutation_p_value(
+    observed: float, permuted: ArrayLike, confidence: float = 0.95
+) -> PermutationPValue:
     r"""Return the p value of a statistic whose large values speak against the null hypothesis.
 
     With B random permutations it is
@@ -136,7 +142,9 @@ def permutation_p_value(observed: float, permuted: ArrayLike, confidence: float 
     check_share("confidence", confidence)
     values = np.asarray(permuted, dtype=np.float64)
     if values.ndim != 1 or not len(values):
-        raise DataError(f"permuted has shape {values.shape}; give the statistic of at least one permutation.")
+        raise DataError(
+            f"permuted has shape {values.shape}; give the statistic of at least one permutation."
+        )
     if not math.isfinite(observed):
         raise DataError(f"observed={observed!r} must be a finite number.")
     failed = int(np.isnan(values).sum())
@@ -149,7 +157,9 @@ def binomial_interval(n_successes: int, n: int, confidence: float = 0.95) -> tup
     """Return the interval of Clopper and Pearson for the probability of a success."""
     tail = (1 - confidence) / 2
     lower = float(betaincinv(n_successes, n - n_successes + 1, tail)) if n_successes else 0.0
-    upper = float(betaincinv(n_successes + 1, n - n_successes, 1 - tail)) if n_successes < n else 1.0
+    upper = (
+        float(betaincinv(n_successes + 1, n - n_successes, 1 - tail)) if n_successes < n else 1.0
+    )
     return lower, upper
 
 
@@ -208,13 +218,17 @@ class MaxStatistic:
         """Count one permutation. `permuted` is (d,)."""
         values = np.asarray(permuted, dtype=np.float64)
         if values.shape != self._observed.shape or not np.isfinite(values).all():
-            raise DataError(f"permuted must hold {len(self._observed)} finite numbers, one for each feature.")
+            raise DataError(
+                f"permuted must hold {len(self._observed)} finite numbers, one for each feature."
+            )
         ordered = values[self._descending]
         successive = np.maximum.accumulate(ordered[::-1])[::-1]
         # Features with equal observed statistics share the maximum of all of them.
         descending = self._observed[self._descending]
         largest = np.empty_like(values)
-        largest[self._descending] = successive[np.searchsorted(-descending, -descending, side="left")]
+        largest[self._descending] = successive[
+            np.searchsorted(-descending, -descending, side="left")
+        ]
         self._n += 1
         self._unadjusted += reaches(self._observed, values)
         self._single += reaches(self._observed, np.full_like(values, values.max(initial=-np.inf)))
@@ -239,7 +253,9 @@ class MaxStatistic:
         return FeaturePValues(unadjusted, single, adjusted, 1 / (1 + self._n))
 
 
-def feature_p_values(observed: FloatArray, permuted: Sequence[FloatArray | None], *, by_share: bool) -> FeaturePValues:
+def feature_p_values(
+    observed: FloatArray, permuted: Sequence[FloatArray | None], *, by_share: bool
+) -> FeaturePValues:
     r"""Return the p values of a model's feature scores from the scores of models fitted to permuted labels.
 
     The scores of a model that is fitted to all features together have a scale of their own in each fit: without

@@ -84,7 +84,9 @@ def rank_biased_overlap(first: ArrayLike, second: ArrayLike, p: float) -> float:
     check_share("p", p, 0.9)
     if not len(short):
         return float("nan")
-    depth = np.zeros(max(short.max(), long.max()) + 1, dtype=np.int64)  # from which a feature is in both; 0: never
+    depth = np.zeros(
+        max(short.max(), long.max()) + 1, dtype=np.int64
+    )  # from which a feature is in both; 0: never
     depth[short] = np.arange(1, len(short) + 1)
     both = np.where(depth[long] > 0, np.maximum(depth[long], np.arange(1, len(long) + 1)), 0)
     common = np.cumsum(np.bincount(both[both > 0], minlength=len(long) + 1))[1:]
@@ -109,7 +111,9 @@ def persistence(n: int, share: float = 0.9) -> float:
     if n < 1:
         raise ConfigError(f"n={n!r} must be a whole number of at least 1.")
     if not top_weight(_MOST, n) < share < top_weight(_LEAST, n):
-        raise ConfigError(f"share={share!r} of the weight on the first {n} ranks needs a p too near 0 or 1; try 0.9.")
+        raise ConfigError(
+            f"share={share!r} of the weight on the first {n} ranks needs a p too near 0 or 1; try 0.9."
+        )
     return float(brentq(lambda p: top_weight(p, n) - share, _LEAST, _MOST, xtol=1e-12))
 
 
@@ -169,7 +173,9 @@ def nogueira_stability(selections: ArrayLike) -> Stability:
     if n_sets == 1:
         return Stability(np.nan, "one selection says nothing about others")
     if Z.all() or not Z.any():
-        return Stability(np.nan, "every set holds all features" if Z.all() else "no feature is selected")
+        return Stability(
+            np.nan, "every set holds all features" if Z.all() else "no feature is selected"
+        )
     p = Z.mean(axis=0)
     size = p.mean()  # k / d
     return Stability(float(1 - n_sets / (n_sets - 1) * np.mean(p * (1 - p)) / (size * (1 - size))))
@@ -181,7 +187,9 @@ def stability_at_every_n(ranks: FloatArray, n_scored: IntArray) -> FloatArray:
     if n_sets == 1:
         return np.full(d, np.nan)
     scored = ranks <= n_scored[:, None]
-    in_order = np.sort(np.where(scored, ranks, d + 1), axis=0).astype(np.int64)  # behind the last N: never selected
+    in_order = np.sort(np.where(scored, ranks, d + 1), axis=0).astype(
+        np.int64
+    )  # behind the last N: never selected
     # The j-th ranking to select a feature adds 1 to its count and 2j - 1 to the square of its count.
     added = np.repeat(2.0 * np.arange(1, n_sets + 1) - 1, d)
     squares = np.cumsum(np.bincount(in_order.ravel(), added, minlength=d + 2)[1 : d + 1])
@@ -196,9 +204,13 @@ def stability_at_every_n(ranks: FloatArray, n_scored: IntArray) -> FloatArray:
 def _checked_stability(selections: ArrayLike) -> BoolArray:
     Z = np.asarray(selections)
     if Z.ndim != 2 or Z.size == 0:
-        raise DataError(f"selections has shape {Z.shape}; give one row a set and one column a feature.")
+        raise DataError(
+            f"selections has shape {Z.shape}; give one row a set and one column a feature."
+        )
     if not np.isin(Z, (0, 1)).all():
-        raise DataError("selections holds values other than 0 and 1; give True where a set holds the feature.")
+        raise DataError(
+            "selections holds values other than 0 and 1; give True where a set holds the feature."
+        )
     return Z.astype(bool)
 
 

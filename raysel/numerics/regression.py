@@ -11,7 +11,9 @@ from raysel.core.arrays import FloatArray
 from raysel.core.errors import DataError
 
 
-def out_of_sample_r2(y_true: FloatArray, y_pred: FloatArray, mean: FloatArray | None = None) -> float:
+def out_of_sample_r2(
+    y_true: FloatArray, y_pred: FloatArray, mean: FloatArray | None = None
+) -> float:
     """R2 against the mean of the training samples: 0 for who predicts it, below 0 for who does worse.
 
         1 - sum_i (y_i - p_i)^2 / sum_i (y_i - m)^2,   m the mean over the training samples
@@ -60,7 +62,9 @@ def correlation(a: FloatArray, b: FloatArray) -> float:
     return float(np.clip(a @ b / np.sqrt((a @ a) * (b @ b)), -1.0, 1.0))
 
 
-def _mean_correlation(y_true: FloatArray, y_pred: FloatArray, transform: Callable[[FloatArray], FloatArray]) -> float:
+def _mean_correlation(
+    y_true: FloatArray, y_pred: FloatArray, transform: Callable[[FloatArray], FloatArray]
+) -> float:
     truth, predicted = _columns(y_true, y_pred)
     pairs = zip(truth.T, predicted.T, strict=True)
     return float(np.mean([correlation(transform(a), transform(b)) for a, b in pairs]))

@@ -130,11 +130,15 @@ def weighted_ridge_with_dual(
     kernel = first.T @ first
     for block in _blocks(width, len(X)):
         scaled = X[block] * scale[block, None]
-        blas.dsyrk(1.0, scaled.T, beta=1.0, c=kernel.T, lower=1, overwrite_c=1)  # the triangle that is read below
+        blas.dsyrk(
+            1.0, scaled.T, beta=1.0, c=kernel.T, lower=1, overwrite_c=1
+        )  # the triangle that is read below
     kernel.flat[:: len(kernel) + 1] += alpha
     _, dual, info = lapack.dposv(kernel.T, Y.T, lower=1, overwrite_a=1)
     if info:
-        raise np.linalg.LinAlgError("The penalty's weights span more than double precision: raise zeta, p or alpha.")
+        raise np.linalg.LinAlgError(
+            "The penalty's weights span more than double precision: raise zeta, p or alpha."
+        )
     W = np.empty((len(Y), len(X)))
     W[:, :width] = (dual.T @ first.T) * scale[:width]
     for block in _blocks(width, len(X)):
@@ -163,7 +167,9 @@ class BoundedStep(NamedTuple):
         return max(0.0, self.J / self.lower - 1.0) if self.lower > 0 else np.inf
 
 
-def reweighted_steps(minimise: Callable[[FloatArray], BoundedStep], norms: FloatArray) -> Iterator[BoundedStep]:
+def reweighted_steps(
+    minimise: Callable[[FloatArray], BoundedStep], norms: FloatArray
+) -> Iterator[BoundedStep]:
     """Minimise a convex sum of norms by quadratic functions that touch them, from ``norms`` on.
 
     The roots of the norms are over-relaxed and extrapolated (Anderson), which reaches a gap of 1e-4 in a tenth of the

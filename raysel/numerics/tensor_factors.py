@@ -45,7 +45,9 @@ class TensorSamples:
         return values.reshape(*values.shape[:-1], *self.shape)
 
 
-def tensor_samples(data: LeastSquaresData, shape: tuple[int, ...], inside: BoolArray | None = None) -> TensorSamples:
+def tensor_samples(
+    data: LeastSquaresData, shape: tuple[int, ...], inside: BoolArray | None = None
+) -> TensorSamples:
     """Unfold a training set. Only modes between the first and the last need a copy of the samples.
 
     `inside` (m_1, .., m_N) tells the cells that are features, all by default.
@@ -72,7 +74,9 @@ def largest_rank(shape: Sequence[int]) -> int:
 
 def khatri_rao(factors: Sequence[FloatArray]) -> FloatArray:
     """Products of the factors' columns for all combinations of their rows: (c, m_q, k) each to (c, prod m_q, k)."""
-    return reduce(lambda Z, A: (Z[:, :, None] * A[:, None]).reshape(len(Z), -1, Z.shape[2]), factors)
+    return reduce(
+        lambda Z, A: (Z[:, :, None] * A[:, None]).reshape(len(Z), -1, Z.shape[2]), factors
+    )
 
 
 def composed(factors: Sequence[FloatArray]) -> FloatArray:
@@ -98,15 +102,21 @@ def mode_step(
     weights = np.moveaxis(D, mode, 0).reshape(D.shape[mode], -1)
 
     def best(basis: FloatArray) -> FloatArray:
-        return left_factors(samples.X[mode], basis, weights, samples.data.Y, samples.XY[mode], alpha)
+        return left_factors(
+            samples.X[mode], basis, weights, samples.data.Y, samples.XY[mode], alpha
+        )
 
     return _replaced(factors, mode, best)
 
 
-def _replaced(factors: Sequence[FloatArray], mode: int, best: Callable[[FloatArray], FloatArray]) -> list[FloatArray]:
+def _replaced(
+    factors: Sequence[FloatArray], mode: int, best: Callable[[FloatArray], FloatArray]
+) -> list[FloatArray]:
     """Replace a factor by what is ``best`` in an orthonormal basis of the span of the others' Khatri-Rao product."""
     if len(factors) == 2:
-        basis = orthonormal(factors[1 - mode])  # completed where columns are dependent: any basis is a factor
+        basis = orthonormal(
+            factors[1 - mode]
+        )  # completed where columns are dependent: any basis is a factor
         return [best(basis), basis] if mode == 0 else [basis, best(basis)]
     unit = [_unit_columns(A) for A in factors]
     Z = khatri_rao(unit[:mode] + unit[mode + 1 :])
@@ -114,7 +124,9 @@ def _replaced(factors: Sequence[FloatArray], mode: int, best: Callable[[FloatArr
     basis, sizes, rows = np.linalg.svd(Z, full_matrices=False)
     independent = (sizes > max(Z.shape[1:]) * EPS * sizes[:, :1])[:, None]
     directions = rows.transpose(0, 2, 1)
-    to_basis = directions * np.divide(independent, sizes[:, None], out=np.zeros(independent.shape), where=independent)
+    to_basis = directions * np.divide(
+        independent, sizes[:, None], out=np.zeros(independent.shape), where=independent
+    )
     factor = best(basis * independent) @ to_basis.transpose(0, 2, 1)
     # What P does not depend on stays as it was, so that a component whose product vanished can return.
     free = directions * ~independent
@@ -161,4 +173,7 @@ def unit_cells(c: int, shape: Sequence[int], rank: int) -> list[FloatArray]:
     """
     cells = np.indices(shape[1:]).reshape(len(shape) - 1, -1)
     chosen = np.argsort(np.ptp(cells, axis=0), kind="stable")[:rank]
-    return [np.tile(np.eye(side)[:, index], (c, 1, 1)) for side, index in zip(shape[1:], cells[:, chosen], strict=True)]
+    return [
+        np.tile(np.eye(side)[:, index], (c, 1, 1))
+        for side, index in zip(shape[1:], cells[:, chosen], strict=True)
+    ]

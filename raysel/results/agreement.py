@@ -11,7 +11,14 @@ import numpy as np
 
 from raysel.core.arrays import FloatArray
 from raysel.core.errors import ConfigError, StudyError
-from raysel.evaluation.agreement import TOP_SHARE, FoldRanks, RankOverlap, borda_scores, consensus_sentence, curve_sizes
+from raysel.evaluation.agreement import (
+    TOP_SHARE,
+    FoldRanks,
+    RankOverlap,
+    borda_scores,
+    consensus_sentence,
+    curve_sizes,
+)
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.records import FINAL
 from raysel.numerics.rankings import Stability
@@ -46,7 +53,10 @@ def choose_top(result: StudyRecords, top: int | None = None, by: str = FINAL) ->
         return Top(result.default_top, f"chosen by the inner scores of {_source_name(FINAL)}")
     if chosen:
         return Top(result.default_top, "median of the outer folds' choices")
-    return Top(result.default_top, "middle value of evaluation.n_features" if listed else "a tenth of the features")
+    return Top(
+        result.default_top,
+        "middle value of evaluation.n_features" if listed else "a tenth of the features",
+    )
 
 
 def _source_name(by: str) -> str:
@@ -54,7 +64,10 @@ def _source_name(by: str) -> str:
 
 
 def source_ranking(
-    result: StudyRecords, top: int | None = None, by: str = FINAL, added: Mapping[str, FloatArray] | None = None
+    result: StudyRecords,
+    top: int | None = None,
+    by: str = FINAL,
+    added: Mapping[str, FloatArray] | None = None,
 ) -> FeatureRanking:
     """Return the ranking of the final model, of the consensus of the outer folds, or of one of them."""
     outer = [refit.fold for refit in result.outer]
@@ -97,7 +110,9 @@ def noise_level(result: StudyRecords, n: int) -> NoiseLevel | None:
     noise = result.stored.noise
     if noise is None or not noise.mean:
         return None
-    size = int(np.minimum(n, result.fold_ranks.n_scored).mean().round())  # fewer than n where fewer have a score
+    size = int(
+        np.minimum(n, result.fold_ranks.n_scored).mean().round()
+    )  # fewer than n where fewer have a score
     values = [curve[max(size, 1) - 1] for curve in (noise.mean, noise.lowest, noise.highest)]
     known = [value for value in values if value is not None]
     return NoiseLevel(*known) if len(known) == 3 else None
@@ -128,7 +143,11 @@ class Agreement:
     @classmethod
     def of(cls, result: StudyRecords, top: int | None = None, by: str = FINAL) -> Agreement:
         """Compute the agreement of a study's outer folds."""
-        chosen, folds, halves = choose_top(result, top, by), result.fold_ranks, result.stability_selection
+        chosen, folds, halves = (
+            choose_top(result, top, by),
+            result.fold_ranks,
+            result.stability_selection,
+        )
         return cls(
             by,
             chosen,
@@ -149,7 +168,11 @@ class Agreement:
     @property
     def over(self) -> str:
         """What the stability is over."""
-        return f"{self.folds.n_folds} overlapping outer folds" if self.folds.n_folds > 1 else "1 outer fold"
+        return (
+            f"{self.folds.n_folds} overlapping outer folds"
+            if self.folds.n_folds > 1
+            else "1 outer fold"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures as plain data."""
@@ -173,7 +196,9 @@ class Agreement:
                 "undefined_because": self.stability.reason or None,
                 "with_permuted_labels": permuted,
             },
-            "stability_curve": {name: column for name, column in self.curve.items() if name != "undefined_because"},
+            "stability_curve": {
+                name: column for name, column in self.curve.items() if name != "undefined_because"
+            },
             "rank_biased_overlap": {
                 "mean": overlap.mean,
                 "lowest": overlap.lowest,
@@ -191,8 +216,17 @@ def stability_curve(result: StudyRecords) -> dict[str, list[Any]]:
     """Return the columns of `StudyResult.stability_curve`."""
     folds, rows = result.fold_ranks, []
     listed = result.config["evaluation"].get("n_features") or ()
-    for n in curve_sizes([*listed, *result.n_features.values(), result.default_top], folds.n_features):
+    for n in curve_sizes(
+        [*listed, *result.n_features.values(), result.default_top], folds.n_features
+    ):
         stability, noise = folds.stability(n), noise_level(result, n)
         rows.append((n, stability.value, *(noise or [np.nan] * 3), stability.reason))
-    names = ["n_features", "stability", "noise", "noise_lowest", "noise_highest", "undefined_because"]
+    names = [
+        "n_features",
+        "stability",
+        "noise",
+        "noise_lowest",
+        "noise_highest",
+        "undefined_because",
+    ]
     return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}

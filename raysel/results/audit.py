@@ -107,8 +107,17 @@ class Audit:
             shown = self.study.interval
             ends = (shown.lower, shown.upper) if name == "honest" else (None, None)
             values = np.array(permuted) if permuted else np.array([np.nan])
-            rows.append([name, score, *ends, values.mean(), values.min(), values.max(), len(permuted)])
-        columns = ["protocol", f"{self.metric}", "lower", "upper", "permuted_mean", "permuted_lowest"]
+            rows.append(
+                [name, score, *ends, values.mean(), values.min(), values.max(), len(permuted)]
+            )
+        columns = [
+            "protocol",
+            f"{self.metric}",
+            "lower",
+            "upper",
+            "permuted_mean",
+            "permuted_lowest",
+        ]
         columns += ["permuted_highest", "n_permutations"]
         return pd.DataFrame(rows, columns=columns).astype({"lower": "float64", "upper": "float64"})
 
@@ -134,7 +143,9 @@ class Audit:
         )
 
     def __repr__(self) -> str:
-        return "\n".join([self.frame().to_string(index=False, float_format="%.3f", na_rep=""), *self.sentences()])
+        return "\n".join(
+            [self.frame().to_string(index=False, float_format="%.3f", na_rep=""), *self.sentences()]
+        )
 
     def _repr_html_(self) -> str:
         table = self.frame().round(3).to_html(index=False, na_rep="")

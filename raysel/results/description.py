@@ -63,7 +63,9 @@ class Preview:
     @classmethod
     def of(cls, data: Dataset) -> Preview:
         """Return the preview of a data set."""
-        counts = data.y.sum(axis=0) if data.is_multilabel else np.unique(data.y, return_counts=True)[1]
+        counts = (
+            data.y.sum(axis=0) if data.is_multilabel else np.unique(data.y, return_counts=True)[1]
+        )
         if data.is_regression:
             counts = np.empty(0, dtype=np.int64)
         sizes = None if data.groups is None else np.unique(data.groups, return_counts=True)[1]
@@ -72,7 +74,10 @@ class Preview:
         values = _range([*parts.values()]) if parts else None
         if isinstance(data.X, StoredSamples):
             known = data.X.summary
-            ranges = [(name, *_known_range(known, columns)) for name, columns in data.layout.slices().items()]
+            ranges = [
+                (name, *_known_range(known, columns))
+                for name, columns in data.layout.slices().items()
+            ]
             values = _known_range(known, slice(None))
         return cls(
             classes=[] if data.is_regression else [str(name) for name in data.classes],
@@ -134,18 +139,30 @@ def data_facts(
         if preview.label is not None:
             yield "label", quoted(preview.label)
         if preview.quantities:
-            yield "quantity" if len(preview.quantities) == 1 else "quantities", format_quantities(preview)
+            yield (
+                "quantity" if len(preview.quantities) == 1 else "quantities",
+                format_quantities(preview),
+            )
         else:
             yield "labels" if preview.is_multilabel else "classes", format_classes(preview)
         if preview.n_groups is not None:
             yield "groups", _format_groups(preview, groups)
     first = ", ".join(quoted(name) for name in feature_names[:_FIRST_NAMES])
-    yield "features", f"{d}: {first}{f', ... {quoted(feature_names[-1])}' if d > _FIRST_NAMES else ''}"
-    yield "layout", layout.describe(dataset.get("order") or "C", preview.n_by_task if preview else ())
+    yield (
+        "features",
+        f"{d}: {first}{f', ... {quoted(feature_names[-1])}' if d > _FIRST_NAMES else ''}",
+    )
+    yield (
+        "layout",
+        layout.describe(dataset.get("order") or "C", preview.n_by_task if preview else ()),
+    )
     if preview and preview.values:
         yield "values", values_of_features(preview)
     if dataset.get("in_memory") is False:
-        yield "in memory", "no: the file is read in batches, by all workers, whose machines need it at the same path"
+        yield (
+            "in memory",
+            "no: the file is read in batches, by all workers, whose machines need it at the same path",
+        )
     if left := list(_left_out(dataset)):
         yield "left out", "; ".join(left)
     for note in preview.notes if preview else ():
@@ -154,7 +171,9 @@ def data_facts(
 
 def data_name(dataset: Mapping[str, Any], default: str) -> str:
     """Return the name of a study's data: the names of the files without their folders, the source, or "own samples"."""
-    paths = [task.get("path") or task.get("source") for task in dataset.get("tasks") or ()] or [dataset.get("path")]
+    paths = [task.get("path") or task.get("source") for task in dataset.get("tasks") or ()] or [
+        dataset.get("path")
+    ]
     names = ", ".join(Path(path).name for path in paths if path)
     return "own samples" if names == OWN_DATA else names or dataset.get("source") or default
 
@@ -189,14 +208,21 @@ def format_classes(preview: Preview) -> str:
     pairs = list(zip(preview.classes, preview.counts, strict=True))
     equal = len(set(preview.counts)) == 1
     named = [quoted(name) if equal else f"{quoted(name)} ({count})" for name, count in pairs]
-    without = f"; {counted(preview.n_unlabelled, 'sample')} without any label" if preview.n_unlabelled else ""
+    without = (
+        f"; {counted(preview.n_unlabelled, 'sample')} without any label"
+        if preview.n_unlabelled
+        else ""
+    )
     return f"{len(named)}, {_each(preview.counts)}: {_listed(named)}{without}"
 
 
 def values_of_features(preview: Preview) -> str:
     """Return the smallest, mean and largest value, of each modality or task if there are several."""
     if preview.ranges:
-        each = [f"{quoted(name)} {low:.4g} to {high:.4g} (mean {mean:.4g})" for name, low, mean, high in preview.ranges]
+        each = [
+            f"{quoted(name)} {low:.4g} to {high:.4g} (mean {mean:.4g})"
+            for name, low, mean, high in preview.ranges
+        ]
         return ", ".join(each)
     low, mean, high = preview.values or (0.0, 0.0, 0.0)
     return f"{low:.4g} to {high:.4g}, mean {mean:.4g}"
@@ -205,31 +231,44 @@ def values_of_features(preview: Preview) -> str:
 def method_facts(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Describe the settings of the method and how it is scored."""
     solver, evaluation = config["solver"], config["evaluation"]
-    space = [f"{name} ({format_domain(domain)})" for name, domain in solver.get("space", {}).items()]
+    space = [
+        f"{name} ({format_domain(domain)})" for name, domain in solver.get("space", {}).items()
+    ]
     fixed = [f"{name} = {_value(value)}" for name, value in solver.get("params", {}).items()]
     yield "searched", ", ".join(space) if space else "nothing"
     if fixed:
         yield "fixed", ", ".join(fixed)
     if solver.get("importance"):
-        yield "ranking", f"by permutation: the loss of {spaced(evaluation['metric'])} on held-out training samples"
+        yield (
+            "ranking",
+            f"by permutation: the loss of {spaced(evaluation['metric'])} on held-out training samples",
+        )
     sections = config["dataset"].get("tasks") or [config["dataset"]]
     if any(section.get("prepare") for section in sections):
         shown = [_prepared(section) for section in sections if section.get("prepare")]
         yield "prepared", f"{'; '.join(shown)}; fitted on the training samples of each fold"
     scaling = config["dataset"]["scaling"]
-    fitted = "" if scaling in ("none", "row_unit") else "; fitted on the training samples of each fold"
+    fitted = (
+        "" if scaling in ("none", "row_unit") else "; fitted on the training samples of each fold"
+    )
     yield "scaling", f"{scaling} ({_SCALINGS.get(scaling, scaling)}){fitted}"
     rule = rule_sentence(evaluation, evaluation.get("choose_n", "mean"))
     yield "score", f"{spaced(evaluation['metric'])}. {rule}"
     if evaluation["estimator"] != "native":
         yield "best N", f"{', '.join(map(str, evaluation['n_features']))} features are scored"
     if report := evaluation.get("report"):
-        yield "reported", f"{', '.join(map(spaced, report))} on the test samples; they choose nothing"
+        yield (
+            "reported",
+            f"{', '.join(map(spaced, report))} on the test samples; they choose nothing",
+        )
     references = "all features by the 1-nearest neighbour, and chance"
     if evaluation["estimator"] != "native":
         references = "all features, the rankings by variance and by F-test, and chance"
     wanted = evaluation.get("references", True)
-    fewer = {False: "none (evaluation.references: false)", "chance": "chance alone (evaluation.references: chance)"}
+    fewer = {
+        False: "none (evaluation.references: false)",
+        "chance": "chance alone (evaluation.references: chance)",
+    }
     yield "references", fewer.get(wanted, references)
 
 
@@ -257,7 +296,11 @@ def format_domain(domain: Any) -> str:
     low, high = (f"{bound:g}" for bound in bounds[:2])
     if kind == "logspace":
         return f"{bounds[2]} values from {low} to {high} in equal ratios"
-    named = {"uniform": "any value from", "loguniform": "any value from", "randint": "whole numbers from"}
+    named = {
+        "uniform": "any value from",
+        "loguniform": "any value from",
+        "randint": "whole numbers from",
+    }
     return f"{named.get(kind, kind)} {low} to {high}{' on a log scale' * (kind == 'loguniform')}"
 
 
@@ -266,15 +309,27 @@ def format_blocks(cv: Mapping[str, Any]) -> str:
     blocks = {"size": 1, "gap": 0, "forward": False} | cv["blocks"] if cv.get("blocks") else None
     if blocks is None:
         return ""
-    kind = "forward in the file" if blocks["forward"] else f"of whole blocks of {blocks['size']} consecutive rows"
-    gap = f" with {blocks['gap']} rows left out on either side of held-out ones" if blocks["gap"] else ""
+    kind = (
+        "forward in the file"
+        if blocks["forward"]
+        else f"of whole blocks of {blocks['size']} consecutive rows"
+    )
+    gap = (
+        f" with {blocks['gap']} rows left out on either side of held-out ones"
+        if blocks["gap"]
+        else ""
+    )
     return f", {kind}{gap}"
 
 
 def _format_groups(preview: Preview, name: str | None) -> str:
-    sizes = f" of {number_range(preview.group_sizes, ' to ')} samples" if preview.group_sizes else ""
+    sizes = (
+        f" of {number_range(preview.group_sizes, ' to ')} samples" if preview.group_sizes else ""
+    )
     of = f"{quoted(name)}: " if name else ""
-    return f"{of}{preview.n_groups} groups{sizes}; a group is never divided between training and test"
+    return (
+        f"{of}{preview.n_groups} groups{sizes}; a group is never divided between training and test"
+    )
 
 
 def _left_out(dataset: Mapping[str, Any]) -> Iterator[str]:

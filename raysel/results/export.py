@@ -43,11 +43,16 @@ def export_result(
     try:
         if replace:
             folder.mkdir(parents=True, exist_ok=True)
-            return _write_files(result, folder, by, ranking, formats, described, all_pictures=by == FINAL)
+            return _write_files(
+                result, folder, by, ranking, formats, described, all_pictures=by == FINAL
+            )
         folder.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as scratch:
             return _move_new(
-                _write_files(result, Path(scratch), by, ranking, formats, described, all_pictures=False), folder
+                _write_files(
+                    result, Path(scratch), by, ranking, formats, described, all_pictures=False
+                ),
+                folder,
             )
     except OSError as error:
         raise StudyError(f"the result cannot be written to {folder}: {error.strerror}.") from error
@@ -88,7 +93,9 @@ def _move_new(files: Sequence[Path], folder: Path) -> list[Path]:
     targets = [folder / file.name for file in files]
     pairs = list(zip(files, targets, strict=True))
     differing = [
-        target.name for file, target in pairs if target.exists() and not filecmp.cmp(file, target, shallow=False)
+        target.name
+        for file, target in pairs
+        if target.exists() and not filecmp.cmp(file, target, shallow=False)
     ]
     if differing:
         raise StudyError(
@@ -108,9 +115,15 @@ def markdown(facts: Facts) -> str:
     parts = [
         f"{texts.capitalized(texts.headline(facts))}. {texts.rule_sentence(facts.evaluation, facts.study.choose_n)}",
         _table(texts.winners_table(facts), -1, ("outer fold", f"test {facts.metric}")),
-        f"Test {texts.spaced(facts.metric)} by task: {texts.format_each(facts.by_task)}." if facts.by_task else "",
+        f"Test {texts.spaced(facts.metric)} by task: {texts.format_each(facts.by_task)}."
+        if facts.by_task
+        else "",
         _table(texts.score_table(facts), 0, ("reference",)) if facts.references else "",
-        " ".join(filter(None, [*texts.verdict_sentences(facts), texts.missing_references_sentence(facts)])),
+        " ".join(
+            filter(
+                None, [*texts.verdict_sentences(facts), texts.missing_references_sentence(facts)]
+            )
+        ),
         _table(curve) if len(curve.rows) > 1 else "",
         texts.optimism_sentence(facts),
         texts.interval_footnote(facts),
@@ -123,7 +136,10 @@ def markdown(facts: Facts) -> str:
 def _table(table: TextTable, row: int = 0, bold: Sequence[str] = ()) -> str:
     """A table in Markdown, the cells of one of its rows in some columns in bold."""
     rows = [[cell.replace("|", "\\|") for cell in line] for line in table.rows]
-    rows[row] = [f"**{cell}**" if name in bold else cell for name, cell in zip(table.header, rows[row], strict=True)]
+    rows[row] = [
+        f"**{cell}**" if name in bold else cell
+        for name, cell in zip(table.header, rows[row], strict=True)
+    ]
     return markdown_table([[name.replace("|", "\\|") for name in table.header], *rows])
 
 
@@ -154,7 +170,9 @@ def manifest(result: StudyResult, top: int | None = None, by: str = FINAL) -> di
         "data": {key.removeprefix("dataset."): path for key, path in study.data_files.items()},
         "versions": study.versions,
         "seed": study.config["seed"],
-        "tried": [_tried(record) for record in sorted(result.records, key=lambda record: record.id)],
+        "tried": [
+            _tried(record) for record in sorted(result.records, key=lambda record: record.id)
+        ],
     }
 
 
@@ -174,7 +192,10 @@ def command_again(result: StudyResult, name: Callable[[str | Path], str] = str) 
     if tasks := study.config["dataset"].get("tasks"):
         changes["dataset.tasks"] = [_with_files(task, files) for task in tasks]
     if result.cut:
-        changes |= {"search.time_budget": None, "search.configurations": name(directory.ranking / "manifest.json")}
+        changes |= {
+            "search.time_budget": None,
+            "search.configurations": name(directory.ranking / "manifest.json"),
+        }
     command = ["python", "-m", "raysel.tune", name(directory.config)]
     for key, value in changes.items():
         plain = isinstance(value, str) and re.fullmatch(r"[\w./-]+", value)
@@ -184,7 +205,9 @@ def command_again(result: StudyResult, name: Callable[[str | Path], str] = str) 
 
 def _with_files(task: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, Any]:
     """Return the configuration of a task with the paths of its files."""
-    return {key: files.get(f"dataset.tasks.{task['name']}.{key}", value) for key, value in task.items()}
+    return {
+        key: files.get(f"dataset.tasks.{task['name']}.{key}", value) for key, value in task.items()
+    }
 
 
 def _is_listed(result: StudyResult) -> bool:
@@ -196,7 +219,11 @@ def _is_listed(result: StudyResult) -> bool:
 def _tried(record: TrialRecord) -> dict[str, Any]:
     fits = record.convergence()
     described: dict[str, Any] = {"id": record.id, "params": record.params, "status": record.status}
-    described |= {"inner_fits": fits.n_fits, "converged": fits.n_converged, "largest_relative_gap": fits.gap}
+    described |= {
+        "inner_fits": fits.n_fits,
+        "converged": fits.n_converged,
+        "largest_relative_gap": fits.gap,
+    }
     if record.failed_folds:
         described["failed_on"] = record.failed_folds
     return described | ({"fold": record.fold} if record.fold else {})

@@ -94,7 +94,9 @@ class Facts:
         outer, evaluation = result.outer, result.config["evaluation"]
         sizes = evaluation.get("n_features") or ()
         compared = references(outer, result.metric, sizes)
-        reported = {name: [refit.reported(name) for refit in outer] for name in evaluation.get("report", ())}
+        reported = {
+            name: [refit.reported(name) for refit in outer] for name in evaluation.get("report", ())
+        }
         return cls(
             study=result.stored.study,
             method=result.config["solver"]["name"],
@@ -112,7 +114,9 @@ class Facts:
             references=compared,
             guesses=guesses(outer),
             optimism=optimism(outer),
-            curve=score_curves(outer, () if evaluation["estimator"] == "native" else sizes, compared),
+            curve=score_curves(
+                outer, () if evaluation["estimator"] == "native" else sizes, compared
+            ),
             modality_scores=_modality_scores(result),
             redundancy=_redundancy(result),
             trials=result.n_trials,
@@ -151,38 +155,59 @@ class Facts:
     @property
     def classes(self) -> Sequence[str]:
         """Names of the classes; empty for several labels a sample and if they were not recorded."""
-        of_labels = any(len(row) != len(refit.confusion) for refit in self.outer for row in refit.confusion)
+        of_labels = any(
+            len(row) != len(refit.confusion) for refit in self.outer for row in refit.confusion
+        )
         return () if of_labels else self.study.classes
 
     @property
     def is_mean_over_n(self) -> bool:
         """Whether the score is the mean over several numbers of features."""
-        return not self.is_native and self.study.choose_n == "mean" and len(self.evaluation["n_features"]) > 1
+        return (
+            not self.is_native
+            and self.study.choose_n == "mean"
+            and len(self.evaluation["n_features"]) > 1
+        )
 
     @property
     def has_chosen_n(self) -> bool:
         """Whether each outer fold has a number of features that its score is of."""
-        return self.study.choose_n != "mean" and all(winner.n_features is not None for winner in self.outer)
+        return self.study.choose_n != "mean" and all(
+            winner.n_features is not None for winner in self.outer
+        )
 
     @property
     def chosen_n(self) -> dict[str, int]:
         """Number of best features that the inner scores choose, by fold; empty for the classifier ``native``."""
-        return {winner.fold: winner.n_features for winner in self.winners if winner.n_features is not None}
+        return {
+            winner.fold: winner.n_features
+            for winner in self.winners
+            if winner.n_features is not None
+        }
 
     @property
     def mean_redundancy(self) -> dict[int, float]:
         """Mean of the redundancy over the outer folds that have one, by the number of features; NaN if none has."""
-        return {n: known.mean if (known := values.known) else math.nan for n, values in self.redundancy.items()}
+        return {
+            n: known.mean if (known := values.known) else math.nan
+            for n, values in self.redundancy.items()
+        }
 
     @property
     def mean_modality_scores(self) -> dict[str, float]:
         """Mean score or kernel weight of each modality over the winners of the outer folds."""
         rows = [self.modality_scores[w.fold] for w in self.outer if w.fold in self.modality_scores]
-        return {name: float(np.mean([np.mean(row[name]) for row in rows])) for name in (rows[0] if rows else ())}
+        return {
+            name: float(np.mean([np.mean(row[name]) for row in rows]))
+            for name in (rows[0] if rows else ())
+        }
 
     def to_json(self) -> dict[str, Any]:
         """Return the facts as plain data, as the manifest has them, with the remarks as keys and values."""
-        search, scores = self.search, {**self.test.to_json(), "inner": list(self.inner.values), **self._scores()}
+        search, scores = (
+            self.search,
+            {**self.test.to_json(), "inner": list(self.inner.values), **self._scores()},
+        )
         if self.by_task:
             scores["tasks"] = {name: list(scored.values) for name, scored in self.by_task.items()}
         if self.report:
@@ -204,7 +229,9 @@ class Facts:
             **(self.agreement.to_json() if self.agreement else {}),
         }
         if self.stability_selection is not None:
-            figures["stability_selection"] = self.stability_selection.to_json(self.study.feature_names)
+            figures["stability_selection"] = self.stability_selection.to_json(
+                self.study.feature_names
+            )
         if self.permutation_test is not None:
             figures["permutation_test"] = self.permutation_test.to_json()
         if self.modality_scores:
@@ -214,7 +241,9 @@ class Facts:
                 "of": "mean absolute correlation of the pairs among each outer fold's top features",
                 "over": f"all {self.study.n_samples} samples",
                 "mean_of_the_top": self.mean_redundancy,
-                "by_fold_of_the_top": {n: list(values.values) for n, values in self.redundancy.items()},
+                "by_fold_of_the_top": {
+                    n: list(values.values) for n, values in self.redundancy.items()
+                },
             }
         return figures
 
@@ -254,13 +283,19 @@ class Facts:
                 "lower": interval.lower,
                 "upper": interval.upper,
                 "confidence": interval.confidence,
-                "kind": "plain, over draws of the training set" if interval.of_draws else "corrected",
+                "kind": "plain, over draws of the training set"
+                if interval.of_draws
+                else "corrected",
                 "test_train_ratio": finite(interval.ratio),
                 "undefined_because": interval.reason or None,
             },
-            "references": {name: reference.to_json() for name, reference in self.references.items()},
+            "references": {
+                name: reference.to_json() for name, reference in self.references.items()
+            },
             "optimism": self.optimism,
-            "curve": {name: [finite(value) for value in values] for name, values in self.curve.items()},
+            "curve": {
+                name: [finite(value) for value in values] for name, values in self.curve.items()
+            },
         }
 
 
@@ -268,7 +303,10 @@ def _by_task(result: StudyRecords) -> dict[str, FoldValues]:
     if result.config["evaluation"]["estimator"] != "native":
         return {}  # the labels of the scores are numbers of features
     by_task = zip(*(refit.test_scores for refit in result.outer), strict=True)
-    return {name: FoldValues.of(values) for name, values in zip(result.stored.study.labels, by_task, strict=False)}
+    return {
+        name: FoldValues.of(values)
+        for name, values in zip(result.stored.study.labels, by_task, strict=False)
+    }
 
 
 def _modality_scores(result: StudyRecords) -> dict[str, dict[str, Any]]:
@@ -285,17 +323,25 @@ def _redundancy(result: StudyRecords) -> dict[int, FoldValues]:
     sizes = result.config["evaluation"].get("n_features") or (result.default_top,)
     if not all(len(refit.redundancy) == len(sizes) for refit in result.outer):
         return {}
-    return {n: FoldValues.of(refit.redundancy[i] for refit in result.outer) for i, n in enumerate(sizes)}
+    return {
+        n: FoldValues.of(refit.redundancy[i] for refit in result.outer) for i, n in enumerate(sizes)
+    }
 
 
 def _n_tried(result: StudyRecords) -> tuple[int, int]:
     by_fold = Counter(record.fold for record in result.records)
-    shared = by_fold.pop("", 0)  # a search that does not adapt tries each configuration on all folds
+    shared = by_fold.pop(
+        "", 0
+    )  # a search that does not adapt tries each configuration on all folds
     each = [by_fold[refit.fold] for refit in result.outer]
     return shared + min(each), shared + max(each)
 
 
 def _convergence(refit: RefitRecord) -> dict[str, Any]:
     """Whether a fit met its tol, whether that proves an optimum, and what another start finds."""
-    ended = {"converged": refit.converged, "relative_duality_gap": refit.gap, "local_optimum": refit.local_optimum}
+    ended = {
+        "converged": refit.converged,
+        "relative_duality_gap": refit.gap,
+        "local_optimum": refit.local_optimum,
+    }
     return ended | ({"other_start": refit.other_start} if refit.other_start else {})

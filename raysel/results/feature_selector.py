@@ -95,7 +95,9 @@ class FeatureSelector(ScoredSelector):
         result.check_ranks()
         result.check_top(n_features, "n_features")
         selector = cls(
-            np.array(result.final.feature_scores), n_features or result.default_top, list(result.feature_names)
+            np.array(result.final.feature_scores),
+            n_features or result.default_top,
+            list(result.feature_names),
         )
         selector._keep()
         return selector
@@ -103,7 +105,9 @@ class FeatureSelector(ScoredSelector):
     def _keep(self) -> None:
         self.scores_ = column_or_1d(np.asarray(self.scores, dtype=np.float64))
         if np.isnan(self.scores_).any():
-            raise ConfigError(f"scores has NaN at position {np.flatnonzero(np.isnan(self.scores_))[0]}: give numbers.")
+            raise ConfigError(
+                f"scores has NaN at position {np.flatnonzero(np.isnan(self.scores_))[0]}: give numbers."
+            )
         self.n_features_in_ = len(self.scores_)
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_

@@ -87,7 +87,10 @@ class StudyNumbers(StudyRecords):
     def task_scores(self) -> dict[str, list[float]]:
         """Test scores of each task on each outer fold; empty if the data are one task."""
         by_task = self.facts.by_task.items()
-        return {name: [value for value in scores.values if value is not None] for name, scores in by_task}
+        return {
+            name: [value for value in scores.values if value is not None]
+            for name, scores in by_task
+        }
 
     @property
     def modality_scores(self) -> Mapping[str, Mapping[str, Any]]:
@@ -177,18 +180,36 @@ class StudyNumbers(StudyRecords):
         metric, evaluation, top = self.metric, self.config["evaluation"], self.default_top
         report, sizes = evaluation.get("report", ()), evaluation.get("n_features") or (top,)
         scores = ["training", "inner", "test"]
-        kinds = {"n_features": "Int64", f"training_{metric}": "float64", "features_with_score": "Int64"}
+        kinds = {
+            "n_features": "Int64",
+            f"training_{metric}": "float64",
+            "features_with_score": "Int64",
+        }
         kinds |= {"redundancy": "float64", **{f"test_{name}": "float64" for name in report}}
         rows = []
         refits = self.stored.refits
-        for refit in (refits[fold] for fold in self.stored.study.folds if fold in refits and fold != FINAL):
+        for refit in (
+            refits[fold] for fold in self.stored.study.folds if fold in refits and fold != FINAL
+        ):
             redundancy = dict(zip(sizes, refit.redundancy, strict=False)).get(top)
             values = refit.feature_scores
             n_scored = None if values is None else sum(score > 0 for score in values)
-            row = [refit.fold, refit.name, refit.n_features, refit.training_score, refit.inner_score, refit.test_score]
+            row = [
+                refit.fold,
+                refit.name,
+                refit.n_features,
+                refit.training_score,
+                refit.inner_score,
+                refit.test_score,
+            ]
             rows.append([*row, *map(refit.reported, report), n_scored, redundancy, refit.converged])
         columns = ["outer_fold", "winner", "n_features", *(f"{name}_{metric}" for name in scores)]
-        columns += [*(f"test_{name}" for name in report), "features_with_score", "redundancy", "converged"]
+        columns += [
+            *(f"test_{name}" for name in report),
+            "features_with_score",
+            "redundancy",
+            "converged",
+        ]
         return pd.DataFrame(rows, columns=columns).astype(kinds)
 
     def trials(self) -> pd.DataFrame:
@@ -206,7 +227,9 @@ class StudyNumbers(StudyRecords):
 
         score = f"val_{self.metric}"
         if not self.records:
-            return pd.DataFrame(columns=["trial", "status", score, "objective", "converged", "seconds", "error"])
+            return pd.DataFrame(
+                columns=["trial", "status", score, "objective", "converged", "seconds", "error"]
+            )
         frame = pd.DataFrame([_trial_row(record, self.stored) for record in self.records])
         return frame.sort_values(score, ascending=False, kind="stable", ignore_index=True)
 
@@ -224,9 +247,15 @@ class StudyNumbers(StudyRecords):
 
 def _trial_row(record: TrialRecord, stored: StoredStudy) -> dict[str, Any]:
     metric, rule, fits = stored.study.metric, stored.study.choose_n, record.convergence()
-    last = {name: curve[-1] for name, curve in record.curves(metric, stored.study.labels, rule).items()}
+    last = {
+        name: curve[-1] for name, curve in record.curves(metric, stored.study.labels, rule).items()
+    }
     # Not from the curves, whose sums are in another order: the winner's score is the inner score to the last bit.
-    scores = {f"val_{metric}/{fold}": trace.score(rule) for fold, trace in record.folds.items() if not trace.error}
+    scores = {
+        f"val_{metric}/{fold}": trace.score(rule)
+        for fold, trace in record.folds.items()
+        if not trace.error
+    }
     return {
         "trial": record.id,
         **({"outer_fold": record.fold} if record.fold else {}),

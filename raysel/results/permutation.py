@@ -111,7 +111,11 @@ class PermutationTest:
 
     def _score_sentence(self) -> str:
         p, known = self.p, FoldValues.of(self.permuted).known
-        how = "configurations searched again with the permuted labels" if self.retune else "configuration fixed"
+        how = (
+            "configurations searched again with the permuted labels"
+            if self.retune
+            else "configuration fixed"
+        )
         failed = f", {p.n_failed} of them because they failed" if p.n_failed else ""
         text = (
             f"Permutation test: p = {p.p_value:.3g} ({p.n_reached} of {p.n_permutations} permutations reach the "
@@ -171,7 +175,11 @@ class PermutationTest:
                 f"{reason.strip().splitlines()[0]}"
             )
         if self.recomputed is None or abs(self.recomputed - self.test_mean) > 1e-9:
-            again = "could not be computed again" if self.recomputed is None else f"is {self.recomputed:.6f} now"
+            again = (
+                "could not be computed again"
+                if self.recomputed is None
+                else f"is {self.recomputed:.6f} now"
+            )
             yield (
                 f"With the true labels the test {self.metric} {again}, and was {self.test_mean:.6f} in the study: the "
                 "study's search cannot be repeated exactly, so the p value is not exact."
@@ -230,10 +238,17 @@ def read_permutation_test(
         if raw["has_features"]:
             features = read_numbers(folder / f"{_TABLE}.parquet", _COLUMNS, len(feature_names))
         plain = {name: raw[name] for name in _PLAIN if name != "mixed"}
-        plain |= {"permuted": tuple(raw["permuted"]), "mixed": tuple(raw.get("mixed", ()))}  # earlier: none
-        p = PermutationPValue(**{field.name: raw[field.name] for field in fields(PermutationPValue)})
+        plain |= {
+            "permuted": tuple(raw["permuted"]),
+            "mixed": tuple(raw.get("mixed", ())),
+        }  # earlier: none
+        p = PermutationPValue(
+            **{field.name: raw[field.name] for field in fields(PermutationPValue)}
+        )
         errors = {int(number): error for number, error in raw["errors"].items()}
-        return PermutationTest(p=p, features=features, feature_names=tuple(feature_names), errors=errors, **plain)
+        return PermutationTest(
+            p=p, features=features, feature_names=tuple(feature_names), errors=errors, **plain
+        )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DirectoryError(
             f"{folder} cannot be read as the result of a permutation test: {error!r}. Compute it again, which uses the "

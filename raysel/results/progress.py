@@ -26,7 +26,9 @@ class ProgressLine:
         self._phase, self._logged = "", time.monotonic()
         # In a notebook, rich updates a line by ipywidgets.
         lively = console.is_terminal or (console.is_jupyter and find_spec("ipywidgets") is not None)
-        self._live = Live(console=console, get_renderable=self._text, transient=True) if lively else None
+        self._live = (
+            Live(console=console, get_renderable=self._text, transient=True) if lively else None
+        )
 
     def __enter__(self) -> ProgressLine:
         if self._live:
@@ -41,7 +43,9 @@ class ProgressLine:
         """Show the progress."""
         self._progress, now = progress, time.monotonic()
         if self._live:
-            if progress.phase != self._phase:  # otherwise rich refreshes the line four times a second
+            if (
+                progress.phase != self._phase
+            ):  # otherwise rich refreshes the line four times a second
                 self._live.refresh()
             self._phase = progress.phase
         else:
@@ -64,7 +68,11 @@ def progress_line(progress: Progress) -> str:
     """Return the progress of a study as one line."""
     if progress.phase:
         return progress.phase
-    parts = [f"{progress.n_ended}/{progress.total} trials", f"{progress.running} running", f"{progress.failed} failed"]
+    parts = [
+        f"{progress.n_ended}/{progress.total} trials",
+        f"{progress.running} running",
+        f"{progress.failed} failed",
+    ]
     if progress.best is not None:
         parts.append(f"best val_{progress.metric} {progress.best:.3f}")
     if progress.seconds_left is not None:

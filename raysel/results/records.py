@@ -209,7 +209,11 @@ class StudyRecords:
 
         Shape (n_samples, n_quantities, 2), fold by fold. None for classes.
         """
-        pairs = [np.array(refit.predictions, dtype=np.float64) for refit in self.outer if refit.predictions]
+        pairs = [
+            np.array(refit.predictions, dtype=np.float64)
+            for refit in self.outer
+            if refit.predictions
+        ]
         if not pairs or len(pairs) < len(self.outer):
             return None
         joined: FloatArray = np.concatenate(pairs)
@@ -222,7 +226,9 @@ class StudyRecords:
             return False
         # In a table of labels every row counts all test samples; in one of classes all rows together do.
         n_test = sum(refit.n_test for refit in self.outer)
-        return counts.shape != (len(counts), len(counts)) or bool(n_test and (counts.sum(axis=1) == n_test).all())
+        return counts.shape != (len(counts), len(counts)) or bool(
+            n_test and (counts.sum(axis=1) == n_test).all()
+        )
 
     # --- trials ------------------------------------------------------------------------------
 
@@ -235,7 +241,9 @@ class StudyRecords:
     def n_trials(self) -> dict[str, int]:
         """Number of trials in each state."""
         statuses = [record.status for record in self.records]
-        return {status: statuses.count(status) for status in ("finished", "null", "stopped", "failed")}
+        return {
+            status: statuses.count(status) for status in ("finished", "null", "stopped", "failed")
+        }
 
     @property
     def cut(self) -> bool:
@@ -264,7 +272,10 @@ class StudyRecords:
         """Number of features with a score above 0 in each fold's winner, by fold, including the final fold."""
         if not self.ranks_features:
             return {}
-        return {refit.fold: sum(score > 0 for score in refit.feature_scores or ()) for refit in self.refits}
+        return {
+            refit.fold: sum(score > 0 for score in refit.feature_scores or ())
+            for refit in self.refits
+        }
 
     @cached_property
     def default_top(self) -> int:
@@ -274,17 +285,23 @@ class StudyRecords:
         ``evaluation.n_features``, else a tenth of all features, where none was chosen.
         """
         refits = self.stored.refits
-        chosen = {fold: refit.n_features for fold, refit in refits.items() if refit.n_features is not None}
+        chosen = {
+            fold: refit.n_features for fold, refit in refits.items() if refit.n_features is not None
+        }
         if FINAL in chosen:
             return chosen[FINAL]
         if chosen:
             return int(np.quantile(list(chosen.values()), 0.5, method="lower"))
-        return default_n_selected(self.config["evaluation"].get("n_features") or (), len(self.feature_names))
+        return default_n_selected(
+            self.config["evaluation"].get("n_features") or (), len(self.feature_names)
+        )
 
     @property
     def n_features(self) -> dict[str, int]:
         """Number of best features that the inner scores choose, by fold; empty for the classifier ``native``."""
-        return {refit.fold: refit.n_features for refit in self.refits if refit.n_features is not None}
+        return {
+            refit.fold: refit.n_features for refit in self.refits if refit.n_features is not None
+        }
 
     def stability(self, top: int | None = None) -> Stability:
         """Return the stability of the features that the outer folds' winners select; it needs no final model.
@@ -354,9 +371,13 @@ class StudyRecords:
     def check_top(self, top: int | None, name: str = "top") -> None:
         """Check the number of features that count as selected."""
         n_all = len(self.feature_names)
-        if top is not None and (not isinstance(top, Integral) or isinstance(top, bool) or not 1 <= top <= n_all):
+        if top is not None and (
+            not isinstance(top, Integral) or isinstance(top, bool) or not 1 <= top <= n_all
+        ):
             given = int(top) if isinstance(top, np.integer) else repr(top)
-            raise ConfigError(f"{name}={given} must be a whole number between 1 and the {n_all} features of the study.")
+            raise ConfigError(
+                f"{name}={given} must be a whole number between 1 and the {n_all} features of the study."
+            )
 
     # --- models ------------------------------------------------------------------------------
 
@@ -406,7 +427,9 @@ class StudyRecords:
         """
         known = [refit.fold for refit in self.refits]
         if fold not in known:
-            raise ConfigError(f"fold={fold!r} is not a fold of the study {self.name}: give one of {', '.join(known)}.")
+            raise ConfigError(
+                f"fold={fold!r} is not a fold of the study {self.name}: give one of {', '.join(known)}."
+            )
         if fold in self.models:
             return self.models[fold]
         path = self.directory.fold_model(fold)

@@ -29,13 +29,19 @@ class Remark:
 def actions(result: StudyRecords, references: Mapping[str, Reference]) -> Iterator[Remark]:
     """Yield the remarks that ask for an action; first those on data that make the scores say less."""
     evaluation, outer = result.config["evaluation"], result.outer
-    yield from (Remark("data", {"text": text}) for text in result.stored.study.data_remarks if questions_scores(text))
+    yield from (
+        Remark("data", {"text": text})
+        for text in result.stored.study.data_remarks
+        if questions_scores(text)
+    )
     yield from search_remarks(result.records, result.stored.search)
     if missed := [refit for refit in result.refits if refit.converged is False]:
         values = {"n_winners": len(result.refits), "gap": Convergence.of(missed).gap}
         yield Remark("winners_not_converged", {"folds": [refit.fold for refit in missed], **values})
     if result.stored.study.choose_n != "mean":
-        yield from number_remarks(result.n_features, evaluation.get("n_features") or (), result.n_scored)
+        yield from number_remarks(
+            result.n_features, evaluation.get("n_features") or (), result.n_scored
+        )
     space = result.config["solver"].get("space", {})
     yield from edge_remarks(space, [refit.params for refit in outer], _unstructured(result))
     tests = (reference.test for reference in references.values())
@@ -65,9 +71,14 @@ def limitations(result: StudyRecords, top: int | None = None) -> Iterator[Remark
     warned: dict[str, list[str]] = {}
     for fold, message in ((refit.fold, message) for refit in refits for message in refit.warnings):
         warned.setdefault(message, []).append(fold)
-    yield from (Remark("warning", {"folds": folds, "message": message}) for message, folds in warned.items())
+    yield from (
+        Remark("warning", {"folds": folds, "message": message}) for message, folds in warned.items()
+    )
     if result.stability_selection is not None:
-        yield from (Remark("stability_selection", {"text": text}) for text in result.stability_selection.remarks())
+        yield from (
+            Remark("stability_selection", {"text": text})
+            for text in result.stability_selection.remarks()
+        )
     yield from (Remark("mixed_versions", {"text": text}) for text in result.stored.mixed)
     data = (text for text in result.stored.study.data_remarks if not questions_scores(text))
     yield from (Remark("data", {"text": text}) for text in data)
@@ -80,7 +91,9 @@ def search_remarks(trials: Sequence[TrialRecord], search: SearchRecord | None) -
     failed = [record for record in trials if record.status == "failed"]
     if failed:
         n_partly = sum(any(not trace.error for trace in record.folds.values()) for record in failed)
-        yield Remark("failed_trials", {"n": len(failed), "n_trials": len(trials), "n_partly": n_partly})
+        yield Remark(
+            "failed_trials", {"n": len(failed), "n_trials": len(trials), "n_partly": n_partly}
+        )
 
 
 def _selection_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[Remark]:
@@ -94,7 +107,9 @@ def _selection_remarks(n_scored: Mapping[str, int], top: int) -> Iterator[Remark
         yield Remark("fewer_than_top", {"folds": fewer, "top": top})
 
 
-def number_remarks(chosen: Mapping[str, int], listed: Sequence[int], n_scored: Mapping[str, int]) -> Iterator[Remark]:
+def number_remarks(
+    chosen: Mapping[str, int], listed: Sequence[int], n_scored: Mapping[str, int]
+) -> Iterator[Remark]:
     """Remark on winners whose chosen number of features is the largest or the smallest that was scored."""
     if len(listed) < 2:
         return
@@ -102,11 +117,15 @@ def number_remarks(chosen: Mapping[str, int], listed: Sequence[int], n_scored: M
     smallest = [fold for fold, n in chosen.items() if n == listed[0] > 1]
     for end, n, folds in (("largest", listed[-1], largest), ("smallest", listed[0], smallest)):
         if folds:
-            yield Remark("end_of_n_features", {"end": end, "n": n, "folds": folds, "n_folds": len(chosen)})
+            yield Remark(
+                "end_of_n_features", {"end": end, "n": n, "folds": folds, "n_folds": len(chosen)}
+            )
 
 
 def edge_remarks(
-    space: Mapping[str, Any], winners: Sequence[Mapping[str, Any]], unstructured: Mapping[str, float]
+    space: Mapping[str, Any],
+    winners: Sequence[Mapping[str, Any]],
+    unstructured: Mapping[str, float],
 ) -> Iterator[Remark]:
     """Remark on the ends of ``solver.space`` that most of the outer folds' winners have.
 
@@ -123,7 +142,9 @@ def edge_remarks(
             smallest = end == values[0]
             if unstructured.get(name) == end:
                 yield Remark("no_structure", at)
-            elif len(values) > 2 and not (smallest and (end == 0 or (end == 1 and isinstance(end, int)))):
+            elif len(values) > 2 and not (
+                smallest and (end == 0 or (end == 1 and isinstance(end, int)))
+            ):
                 yield Remark("end_of_space", {**at, "end": "smallest" if smallest else "largest"})
 
 
@@ -141,18 +162,24 @@ def _unstructured(result: StudyRecords) -> dict[str, float]:
     return {"gamma1": 0} if name == "smml" else {}
 
 
-def few_folds_remarks(tests: Iterable[TTest | None], n_folds: int, *, of_draws: bool) -> Iterator[Remark]:
+def few_folds_remarks(
+    tests: Iterable[TTest | None], n_folds: int, *, of_draws: bool
+) -> Iterator[Remark]:
     """Remark on so few outer folds, or draws, that they leave differences open, which more of them would tell."""
     left_open = [test for test in tests if test is not None and test.lower < 0 < test.upper]
     if left_open and n_folds < _FEW_FOLDS:
-        low, high = max(((test.lower, test.upper) for test in left_open), key=lambda ends: abs(sum(ends)))
+        low, high = max(
+            ((test.lower, test.upper) for test in left_open), key=lambda ends: abs(sum(ends))
+        )
         values = {"difference": abs(low + high) / 2, "least": (high - low) / 2}
         yield Remark("few_folds", {"n_folds": n_folds, "of_draws": of_draws, **values})
 
 
 def inner_convergence(trials: Iterable[TrialRecord]) -> Convergence:
     """Count the inner fits of the trials that were not stopped early, and those that met their ``tol``."""
-    traces = (trace for record in trials if record.status != "stopped" for trace in record.folds.values())
+    traces = (
+        trace for record in trials if record.status != "stopped" for trace in record.folds.values()
+    )
     return Convergence.of(fit for trace in traces if not trace.error for fit in trace.inner)
 
 

@@ -284,11 +284,17 @@ class StudyResult(StudyNumbers):
 
     def __repr__(self) -> str:
         table = self.summary()
-        return f"{self._headline()}\n{table.to_string(index=False)}" if len(table) else self._headline()
+        return (
+            f"{self._headline()}\n{table.to_string(index=False)}"
+            if len(table)
+            else self._headline()
+        )
 
     def _repr_html_(self) -> str:
         table = self.summary()
-        shown = [f"<p>{escape(self._headline())}</p>{table.to_html(index=False) if len(table) else ''}"]
+        shown = [
+            f"<p>{escape(self._headline())}</p>{table.to_html(index=False) if len(table) else ''}"
+        ]
         if self.status == "finished" and self.ranks_features:
             shown.append(self.ranking(by=FINAL if self.has_final else CONSENSUS)._repr_html_())
         return "".join(shown)

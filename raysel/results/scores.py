@@ -10,11 +10,22 @@ from typing import Any, Final
 import numpy as np
 
 from raysel.evaluation.records import RefitRecord
-from raysel.numerics.inference import MeanInterval, PairedComparison, TTest, corrected_interval, paired_comparison
+from raysel.numerics.inference import (
+    MeanInterval,
+    PairedComparison,
+    TTest,
+    corrected_interval,
+    paired_comparison,
+)
 from raysel.numerics.metrics import metric_range
 
 #: Names in the records of the guesses of classes, of which the better one is chance.
-BETTER_OF: Final = ("most frequent class", "best constant class", "class shares", "stratified guess")
+BETTER_OF: Final = (
+    "most frequent class",
+    "best constant class",
+    "class shares",
+    "stratified guess",
+)
 #: Names of all guesses that read no feature; up to raysel 0.6 the stratified one is called ``chance``.
 GUESSES: Final = (*BETTER_OF, "chance", "mean")
 
@@ -35,7 +46,11 @@ class FoldValues:
         """Compute mean and SD."""
         kept = tuple(values)
         numbers = np.array(kept, dtype=np.float64)
-        return cls(kept, float(np.mean(numbers)), float(np.std(numbers, ddof=1)) if len(kept) > 1 else float("nan"))
+        return cls(
+            kept,
+            float(np.mean(numbers)),
+            float(np.std(numbers, ddof=1)) if len(kept) > 1 else float("nan"),
+        )
 
     @property
     def known(self) -> FoldValues | None:
@@ -142,7 +157,9 @@ def score_interval(outer: Sequence[RefitRecord], metric: str) -> MeanInterval:
     return MeanInterval(interval.mean, interval.sd, ratio, interval.confidence, None, None, reason)
 
 
-def references(outer: Sequence[RefitRecord], metric: str, sizes: Sequence[int] = ()) -> dict[str, Reference]:
+def references(
+    outer: Sequence[RefitRecord], metric: str, sizes: Sequence[int] = ()
+) -> dict[str, Reference]:
     """Return the references that have a score on every outer fold; ``sizes`` are the numbers of features scored."""
     ratio, method = fold_ratio(outer), _known(refit.test_score for refit in outer)
     low, high = metric_range(metric)
@@ -172,7 +189,11 @@ def references(outer: Sequence[RefitRecord], metric: str, sizes: Sequence[int] =
 def guesses(outer: Sequence[RefitRecord]) -> dict[str, float]:
     """Return the mean scores of the guesses that read no feature, of which `references` names the better chance."""
     scores = {name: _known(refit.reference(name) for refit in outer) for name in BETTER_OF}
-    return {name: float(np.mean(values)) for name, values in scores.items() if outer and len(values) == len(outer)}
+    return {
+        name: float(np.mean(values))
+        for name, values in scores.items()
+        if outer and len(values) == len(outer)
+    }
 
 
 def optimism(outer: Sequence[RefitRecord]) -> dict[str, float]:
@@ -195,12 +216,19 @@ def score_curves(
     """
     k = len(sizes)
     test = np.array([refit.test_scores[:k] for refit in outer], dtype=np.float64)
-    inner = np.array([refit.inner_curve if len(refit.inner_curve) == k else [np.nan] * k for refit in outer])
+    inner = np.array(
+        [refit.inner_curve if len(refit.inner_curve) == k else [np.nan] * k for refit in outer]
+    )
     curves: dict[str, list[float]] = {"n_features": list(sizes)}
     for name, values in (("inner", inner), ("test", test)):
         curves[f"{name}_mean"] = values.mean(axis=0).tolist()
-        curves[f"{name}_sd"] = values.std(axis=0, ddof=1).tolist() if len(values) > 1 else [np.nan] * k
-    return curves | {name: np.broadcast_to(one.curve, k).tolist() if k else [] for name, one in references.items()}
+        curves[f"{name}_sd"] = (
+            values.std(axis=0, ddof=1).tolist() if len(values) > 1 else [np.nan] * k
+        )
+    return curves | {
+        name: np.broadcast_to(one.curve, k).tolist() if k else []
+        for name, one in references.items()
+    }
 
 
 def finite(value: float) -> float | None:

@@ -14,7 +14,13 @@ from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import DirectoryError
 from raysel.core.files import read_json
 from raysel.evaluation.ranking_files import write_manifest, write_table
-from raysel.numerics.rankings import ASSUMPTIONS, simple_bound, smallest_threshold, threshold_on_grid, unimodal_bound
+from raysel.numerics.rankings import (
+    ASSUMPTIONS,
+    simple_bound,
+    smallest_threshold,
+    threshold_on_grid,
+    unimodal_bound,
+)
 from raysel.results.tables import read_numbers
 
 if TYPE_CHECKING:
@@ -84,7 +90,11 @@ class StabilitySelection:
         pairs = self.n_selected.reshape(-1, 2).sum(axis=1)
         sizes = pairs / (2 * self.p)
         expected = 2 * self.p * float((sizes * (1 - sizes)).sum())
-        return 1 - float(pairs.sum() - 2 * self.pair_counts.sum()) / expected if expected > 0 else float("nan")
+        return (
+            1 - float(pairs.sum() - 2 * self.pair_counts.sum()) / expected
+            if expected > 0
+            else float("nan")
+        )
 
     @property
     def q(self) -> int:
@@ -124,7 +134,9 @@ class StabilitySelection:
     def at(self, threshold: float | None) -> StabilitySelection:
         """Return the selection with another threshold."""
         if threshold is None:
-            return replace(self, threshold=smallest_threshold(self.q, self.p, self.n_pairs), is_default=True)
+            return replace(
+                self, threshold=smallest_threshold(self.q, self.p, self.n_pairs), is_default=True
+            )
         return replace(self, threshold=threshold_on_grid(threshold, self.n_pairs), is_default=False)
 
     def thresholds(self) -> pd.DataFrame:
@@ -135,10 +147,15 @@ class StabilitySelection:
         """
         import pandas as pd  # noqa: PLC0415 - takes a second to import
 
-        shares = [count / (2 * self.n_pairs) for count in range(self.n_pairs + 1, 2 * self.n_pairs + 1)]
+        shares = [
+            count / (2 * self.n_pairs) for count in range(self.n_pairs + 1, 2 * self.n_pairs + 1)
+        ]
         each = [replace(self, threshold=share) for share in shares]
         columns = {"n_features": [int(one.selected.sum()) for one in each]}
-        columns |= {name: [getattr(one, name) for one in each] for name in ("simple_bound", "unimodal_bound")}
+        columns |= {
+            name: [getattr(one, name) for one in each]
+            for name in ("simple_bound", "unimodal_bound")
+        }
         return pd.DataFrame({"threshold": shares, **columns}).astype({"unimodal_bound": "float64"})
 
     def sentence(self) -> str:
@@ -165,11 +182,19 @@ class StabilitySelection:
             )
         if self.n_unconverged:
             n_fits = 2 * self.n_pairs
-            remarks.append(f"{self.n_unconverged} of {n_fits} fits did not reach tol in max_iter iterations.")
+            remarks.append(
+                f"{self.n_unconverged} of {n_fits} fits did not reach tol in max_iter iterations."
+            )
         if self.q < self.top:
-            remarks.append(f"no half gives more than {self.q} features a score, fewer than {self.top}.")
+            remarks.append(
+                f"no half gives more than {self.q} features a score, fewer than {self.top}."
+            )
         if self.is_default and self.bound > 1:
-            fitting = (q for q in range(self.q, 0, -1) if smallest_threshold(q, self.p, self.n_pairs) <= _USUAL)
+            fitting = (
+                q
+                for q in range(self.q, 0, -1)
+                if smallest_threshold(q, self.p, self.n_pairs) <= _USUAL
+            )
             remarks.append(
                 f"no threshold bounds the expected number of false selections by 1, because a half selects {self.q} of "
                 f"{self.p} features; give a smaller top, e.g. {next(fitting, 1)}."
@@ -194,7 +219,10 @@ class StabilitySelection:
             "threshold": self.threshold,
             "q": self.q,
             "p": self.p,
-            "expected_false_selections_at_most": {"simple": self.simple_bound, "unimodal": self.unimodal_bound},
+            "expected_false_selections_at_most": {
+                "simple": self.simple_bound,
+                "unimodal": self.unimodal_bound,
+            },
             "assumptions": ASSUMPTIONS,
             "selected": [feature_names[i] for i in self.order() if self.selected[i]],
         }
@@ -210,7 +238,10 @@ _TABLE, _RESULT = "selection.parquet", "result.json"
 
 
 def write_stability_selection(
-    selection: StabilitySelection, folder: Path, feature_names: Sequence[str], coordinates: Mapping[str, LabelArray]
+    selection: StabilitySelection,
+    folder: Path,
+    feature_names: Sequence[str],
+    coordinates: Mapping[str, LabelArray],
 ) -> tuple[Path, Path, Path]:
     """Write ``selection.parquet``, ``selection.csv`` and ``result.json``."""
     columns: dict[str, Any] = {
@@ -224,7 +255,9 @@ def write_stability_selection(
         "n_pairs": selection.pair_counts,
     }
     order = selection.order()
-    table = pa.table({name: pa.array(np.asarray(values)[order]) for name, values in columns.items()})
+    table = pa.table(
+        {name: pa.array(np.asarray(values)[order]) for name, values in columns.items()}
+    )
     csv, parquet = write_table(table, folder, "selection")
     return parquet, csv, write_manifest(folder / _RESULT, _described(selection, feature_names))
 
@@ -256,13 +289,20 @@ def read_stability_selection(folder: Path, constant: BoolArray) -> StabilitySele
         return None
     try:
         raw = read_json(folder / _RESULT)
-        table = read_numbers(folder / _TABLE, ("index", "n_halves", "n_pairs", "selection_probability"), len(constant))
+        table = read_numbers(
+            folder / _TABLE,
+            ("index", "n_halves", "n_pairs", "selection_probability"),
+            len(constant),
+        )
         by_index = np.argsort(table["index"])
         if not np.array_equal(np.asarray(table["index"])[by_index], np.arange(len(constant))):
             raise ValueError("the features are not those of the study")
         halves = raw["halves"]
         if halves["counted"] != len(halves["n_selected"]) or not np.allclose(
-            np.array(table["n_halves"]) / halves["counted"], table["selection_probability"], rtol=0, atol=1e-12
+            np.array(table["n_halves"]) / halves["counted"],
+            table["selection_probability"],
+            rtol=0,
+            atol=1e-12,
         ):
             raise ValueError(f"{_TABLE} and {_RESULT} are of different runs")
         return StabilitySelection(

@@ -36,7 +36,11 @@ class TextTable:
         """Return whether the cells of a column start with figures, so that they are aligned on the right."""
         cells = [row[column] for row in self.rows if row[column] not in ("", NONE)]
         figures = [cell for cell in cells if cell[0] in "0123456789+-<"]
-        return column > 0 and bool(figures) and all(c in figures or c.startswith((NO_RESULT, NONE)) for c in cells)
+        return (
+            column > 0
+            and bool(figures)
+            and all(c in figures or c.startswith((NO_RESULT, NONE)) for c in cells)
+        )
 
     def markdown(self) -> str:
         """Return the table in Markdown, its title above it, without a meaning of any character of its cells."""
@@ -71,11 +75,21 @@ def trace_table(records: Iterable[TrialRecord], labels: Sequence[str]) -> pa.Tab
                 unscored = len(inner.objective) - len(inner.scores)
                 scores = [[None] * len(names)] * unscored + inner.scores
                 steps = enumerate(zip(inner.objective, scores, strict=True))
-                rows += ((record.id, record.name, fold, number, i, value, *row) for i, (value, row) in steps)
+                rows += (
+                    (record.id, record.name, fold, number, i, value, *row)
+                    for i, (value, row) in steps
+                )
     kinds = {"trial": pa.string(), "configuration": pa.string(), "fold": pa.string()}
-    kinds |= {"inner": pa.int32(), "iteration": pa.int32(), **dict.fromkeys(("objective", *names), pa.float64())}
+    kinds |= {
+        "inner": pa.int32(),
+        "iteration": pa.int32(),
+        **dict.fromkeys(("objective", *names), pa.float64()),
+    }
     columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
-    return pa.table([pa.array(values, kind) for values, kind in zip(columns, kinds.values(), strict=True)], [*kinds])
+    return pa.table(
+        [pa.array(values, kind) for values, kind in zip(columns, kinds.values(), strict=True)],
+        [*kinds],
+    )
 
 
 def read_numbers(path: Path, columns: Iterable[str], n_rows: int) -> dict[str, LabelArray]:

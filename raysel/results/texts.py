@@ -32,7 +32,11 @@ def format_values(values: FoldValues) -> str:
 
 def format_each(values: Mapping[str, FoldValues], what: str = "") -> str:
     """Return named means and standard deviations, of the tasks or of further metrics, as one line."""
-    return what + ", ".join(f"{name} {format_values(each)}" for name, each in values.items()) if values else ""
+    return (
+        what + ", ".join(f"{name} {format_values(each)}" for name, each in values.items())
+        if values
+        else ""
+    )
 
 
 def interval_name(*, of_draws: bool) -> str:
@@ -57,7 +61,9 @@ def format_difference(reference: Reference) -> str:
 def difference_cell(paired: PairedComparison, test: TTest | None) -> str:
     """Return a mean difference with its 95 % interval, or why there is none, in the short form of a table."""
     reason = paired.reason.removeprefix("the difference is ")
-    return f"{paired.mean:+z.3f} " + (f"[{test.lower:+z.3f}, {test.upper:+z.3f}]" if test else f"({reason})")
+    return f"{paired.mean:+z.3f} " + (
+        f"[{test.lower:+z.3f}, {test.upper:+z.3f}]" if test else f"({reason})"
+    )
 
 
 def number_range(numbers: Sequence[int], between: str = "-") -> str:
@@ -136,11 +142,11 @@ def rule_sentence(evaluation: Mapping[str, Any], rule: ChooseN) -> str:
         scored += " C is chosen by the inner scores."
     if evaluation["estimator"] == "ridge":
         scored += " Its alpha is chosen by the inner scores."
-    if not isinstance(evaluation["estimator"], str) and (space := evaluation["estimator"].get("space")):
+    if not isinstance(evaluation["estimator"], str) and (
+        space := evaluation["estimator"].get("space")
+    ):
         verb = "is" if len(space) == 1 else "are"
-        scored += (
-            f" {join_and(list(space)) if len(space) > 1 else next(iter(space))} {verb} chosen by the inner scores."
-        )
+        scored += f" {join_and(list(space)) if len(space) > 1 else next(iter(space))} {verb} chosen by the inner scores."
     if len(evaluation["n_features"]) == 1:
         return scored
     if rule == "mean":
@@ -152,11 +158,15 @@ def rule_sentence(evaluation: Mapping[str, Any], rule: ChooseN) -> str:
     )
 
 
-def positive_sentence(evaluation: Mapping[str, Any], classes: Sequence[str], tasks: Sequence[str] = ()) -> str:
+def positive_sentence(
+    evaluation: Mapping[str, Any], classes: Sequence[str], tasks: Sequence[str] = ()
+) -> str:
     """Return which of two classes, or of a task's two, the metrics look at; empty if there are more, or none does."""
     named = [evaluation["metric"], *evaluation.get("report", ())]
     looking = [spaced(name) for name in named if has_positive_class(name)]
-    of_tasks = [[label for label in classes if label.startswith(f"{task}{SEPARATOR}")] for task in tasks]
+    of_tasks = [
+        [label for label in classes if label.startswith(f"{task}{SEPARATOR}")] for task in tasks
+    ]
     of_tasks = of_tasks or [list(classes)]
     if not looking or any(len(of_task) != 2 for of_task in of_tasks):
         return ""
@@ -173,7 +183,11 @@ def classifier_name(evaluation: Mapping[str, Any]) -> str:
     if evaluation["estimator"] == "linear_svm":
         values = [f"{C:g}" for C in evaluation.get("C", [1.0])]
         many = len(values)
-        return f"linear SVM (C = {values[0]})" if many == 1 else f"linear SVM (C of {join_and(values, many)})"
+        return (
+            f"linear SVM (C = {values[0]})"
+            if many == 1
+            else f"linear SVM (C of {join_and(values, many)})"
+        )
     of_quantity = evaluation["estimator"] == "native" and is_of_quantities(evaluation["metric"])
     if evaluation["estimator"] == "ridge" or of_quantity:
         return "ridge regression"
@@ -213,12 +227,22 @@ def interval_footnote(facts: Facts) -> str:
 def curve_table(facts: Facts) -> TextTable:
     """Return inner and test score and the references' means for each number of features."""
     names, curve = list(facts.references), facts.curve
-    columns = [curve[name] for name in ("n_features", "inner_mean", "inner_sd", "test_mean", "test_sd", *names)]
+    columns = [
+        curve[name]
+        for name in ("n_features", "inner_mean", "inner_sd", "test_mean", "test_sd", *names)
+    ]
     rows = [
-        [str(n), mean_and_sd(inner, inner_sd), mean_and_sd(test, test_sd), *(f"{value:.3f}" for value in others)]
+        [
+            str(n),
+            mean_and_sd(inner, inner_sd),
+            mean_and_sd(test, test_sd),
+            *(f"{value:.3f}" for value in others),
+        ]
         for n, inner, inner_sd, test, test_sd, *others in zip(*columns, strict=True)
     ]
-    return TextTable(["features", "inner", "test", *(reference_name(facts, name) for name in names)], rows)
+    return TextTable(
+        ["features", "inner", "test", *(reference_name(facts, name) for name in names)], rows
+    )
 
 
 def optimism_rows(facts: Facts) -> list[tuple[str, str, str]]:
@@ -240,17 +264,25 @@ def optimism_sentence(facts: Facts) -> str:
 # --- references --------------------------------------------------------------------------------
 
 #: References that a method has to beat, with their names within a sentence.
-_RIVALS = {"f_test": "the F-test", "variance": "the largest variance", "all features": "all features"}
+_RIVALS = {
+    "f_test": "the F-test",
+    "variance": "the largest variance",
+    "all features": "all features",
+}
 
 
 def reference_name(facts: Facts, name: str) -> str:
     """Return the name of a reference, with the classifier where it is not that of the method."""
     if name == "all features":
         by = f" ({classifier_name(facts.evaluation)})" if facts.is_native else ""
-        return ("all of a task's features" if facts.by_task else f"all {facts.n_features} features") + by
+        return (
+            "all of a task's features" if facts.by_task else f"all {facts.n_features} features"
+        ) + by
     if name == "chance":
         guess = facts.references[name].recorded if name in facts.references else ""
-        return f"chance ({'stratified guess' if guess == 'chance' else guess})" if guess else "chance"
+        return (
+            f"chance ({'stratified guess' if guess == 'chance' else guess})" if guess else "chance"
+        )
     return {"variance": "largest variance", "f_test": "F-test"}.get(name, name)
 
 
@@ -265,7 +297,10 @@ def reference_sentences(facts: Facts) -> list[str]:
 
 def references_line(facts: Facts) -> str:
     """Return the mean scores of the references as one short line."""
-    shown = ", ".join(f"{reference_name(facts, name)} {scored.mean:.3f}" for name, scored in facts.references.items())
+    shown = ", ".join(
+        f"{reference_name(facts, name)} {scored.mean:.3f}"
+        for name, scored in facts.references.items()
+    )
     return f"for comparison: {shown}" if shown else ""
 
 
@@ -273,7 +308,9 @@ def verdict_sentences(facts: Facts) -> list[str]:
     """Return which references score higher than the method, and which others it does not beat by the interval."""
     rivals = [facts.references[name] for name in (*_RIVALS, "chance") if name in facts.references]
     rivals.sort(key=lambda reference: -max(reference.mean, facts.test.mean))
-    return [_verdict_sentence(facts, reference) for reference in rivals if reference.verdict != "better"]
+    return [
+        _verdict_sentence(facts, reference) for reference in rivals if reference.verdict != "better"
+    ]
 
 
 def short_verdict(facts: Facts) -> str:
@@ -288,15 +325,25 @@ def short_verdict(facts: Facts) -> str:
             f"{best.mean:.3f}: difference {format_difference(best)}."
         )
     chance = references.get("chance")
-    last = [_verdict_sentence(facts, chance)] if chance is not None and chance.verdict != "better" else []
+    last = (
+        [_verdict_sentence(facts, chance)]
+        if chance is not None and chance.verdict != "better"
+        else []
+    )
     return " ".join(dict.fromkeys([sentences[0], *last]))
 
 
 def _verdict_sentence(facts: Facts, reference: Reference) -> str:
     name, difference = reference.name, format_difference(reference)
     rival = _RIVALS.get(name) or reference_name(facts, name)
-    if reference.verdict == "worse" or round(reference.mean, 3) > round(facts.test.mean, 3):  # as they are shown
-        verdict = f"{facts.method} is worse" if reference.verdict == "worse" else "the two are not distinguishable"
+    if reference.verdict == "worse" or round(reference.mean, 3) > round(
+        facts.test.mean, 3
+    ):  # as they are shown
+        verdict = (
+            f"{facts.method} is worse"
+            if reference.verdict == "worse"
+            else "the two are not distinguishable"
+        )
         verb = "score" if name == "all features" else "scores"
         return (
             f"{capitalized(rival)} {verb} higher than {facts.method}, {reference.mean:.3f} against "
@@ -315,7 +362,10 @@ def missing_references_sentence(facts: Facts) -> str:
     missing = [name for name in expected if name not in facts.references]
     if not missing or not any(refit.references for refit in facts.outer):
         return ""
-    why, scaling = f"{spaced(facts.metric)} is undefined for them on an outer fold", facts.study.config["dataset"]
+    why, scaling = (
+        f"{spaced(facts.metric)} is undefined for them on an outer fold",
+        facts.study.config["dataset"],
+    )
     if missing == ["variance"]:
         why = f"after the scaling {scaling.get('scaling', 'unit')} all features have the same variance"
     return f"References without a score: {', '.join(reference_name(facts, name) for name in missing)} ({why})."
@@ -328,18 +378,25 @@ def score_table(facts: Facts) -> TextTable:
     for name, reference in facts.references.items():
         numbers = number_range(reference.n_features) if reference.n_features else method
         every = "all" if facts.by_task else str(facts.n_features)
-        cells = [reference_name(facts, name), {"all features": every, "chance": ""}.get(name, numbers)]
+        cells = [
+            reference_name(facts, name),
+            {"all features": every, "chance": ""}.get(name, numbers),
+        ]
         score = mean_and_sd(reference.mean, reference.sd)
         rows.append([*cells, score, difference_cell(reference.paired, reference.test)])
     interval = interval_name(of_draws=facts.interval.of_draws)
-    return TextTable(["reference", "features", f"test {facts.metric}", f"method minus it [{interval}]"], rows)
+    return TextTable(
+        ["reference", "features", f"test {facts.metric}", f"method minus it [{interval}]"], rows
+    )
 
 
 def scored_number(facts: Facts) -> str:
     """Return the number of features of the score: ``16``, ``8-16``, ``mean`` or empty for the classifier native."""
     if facts.is_native or facts.is_mean_over_n:
         return "mean" if facts.is_mean_over_n else ""
-    return number_range([winner.n_features for winner in facts.outer if winner.n_features is not None])
+    return number_range(
+        [winner.n_features for winner in facts.outer if winner.n_features is not None]
+    )
 
 
 # --- winners and trials ------------------------------------------------------------------------
@@ -347,16 +404,34 @@ def scored_number(facts: Facts) -> str:
 
 def winners_table(facts: Facts) -> TextTable:
     """Return the configurations, numbers of features and scores of the outer folds' winners, and their means."""
-    numbers: dict[str, Mapping[str, int]] = {"best features": facts.chosen_n} if facts.has_chosen_n else {}
+    numbers: dict[str, Mapping[str, int]] = (
+        {"best features": facts.chosen_n} if facts.has_chosen_n else {}
+    )
     numbers |= {"features with a score": facts.n_scored} if facts.agreement else {}
     rows = []
     for i, winner in enumerate(facts.outer):
-        cells = [winner.fold, winner.name, *(str(by_fold[winner.fold]) for by_fold in numbers.values())]
-        cells += [mean_and_sd(winner.inner_score), "" if winner.test_score is None else mean_and_sd(winner.test_score)]
+        cells = [
+            winner.fold,
+            winner.name,
+            *(str(by_fold[winner.fold]) for by_fold in numbers.values()),
+        ]
+        cells += [
+            mean_and_sd(winner.inner_score),
+            "" if winner.test_score is None else mean_and_sd(winner.test_score),
+        ]
         reported = (values.values[i] for values in facts.report.values())
-        rows.append([*cells, *("undefined" if value is None else mean_and_sd(value) for value in reported)])
-    means = [mean_and_sd(facts.inner.mean), *map(format_values, (facts.test, *facts.report.values()))]
-    scores = [f"inner {facts.metric}", f"test {facts.metric}", *(f"test {name}" for name in facts.report)]
+        rows.append(
+            [*cells, *("undefined" if value is None else mean_and_sd(value) for value in reported)]
+        )
+    means = [
+        mean_and_sd(facts.inner.mean),
+        *map(format_values, (facts.test, *facts.report.values())),
+    ]
+    scores = [
+        f"inner {facts.metric}",
+        f"test {facts.metric}",
+        *(f"test {name}" for name in facts.report),
+    ]
     mean = ["mean", "", *[""] * len(numbers), *means]
     return TextTable(["outer fold", "winner", *numbers, *scores], [*rows, mean])
 
@@ -408,9 +483,15 @@ def best_features(ranking: FeatureRanking, most: int = 10) -> str:
     shown = ranking.top(most)
     if not len(shown):
         return f"none has a score above 0 in {ranking.source}"
-    folds, probability = counted(ranking.n_folds, "outer fold"), ranking.added.get(SELECTION_PROBABILITY)
+    folds, probability = (
+        counted(ranking.n_folds, "outer fold"),
+        ranking.added.get(SELECTION_PROBABILITY),
+    )
     if probability is None:
-        what, beside = "place in their consensus", [f"{place:.0f}" for place in ranking.consensus_place]
+        what, beside = (
+            "place in their consensus",
+            [f"{place:.0f}" for place in ranking.consensus_place],
+        )
     else:
         what, beside = "selection probability", [f"{share:.2f}" for share in probability]
     counts, names = ranking.selection_count, ranking.feature_names
@@ -425,7 +506,11 @@ def redundancy(facts: Facts) -> str:
     if values is None:
         return ""
     n, known = len(values.values), values.known
-    mean = f"{known.mean:.2f}" if known else "undefined (fewer than two features with a score are selected)"
+    mean = (
+        f"{known.mean:.2f}"
+        if known
+        else "undefined (fewer than two features with a score are selected)"
+    )
     folds = f"{len(known.values)} of {n}" if known and len(known.values) < n else f"{n}"
     return f"of the top {facts.top} over all {facts.study.n_samples} samples, mean of {folds} outer folds: {mean}"
 
@@ -447,7 +532,11 @@ def stability(facts: Facts) -> str:
 
 def short_stability(facts: Facts) -> str:
     """Return the stability of the top features, with what noise gives beside it."""
-    return "; ".join(filter(None, [_stability(facts.agreement), noise_level(facts)])) if facts.agreement else ""
+    return (
+        "; ".join(filter(None, [_stability(facts.agreement), noise_level(facts)]))
+        if facts.agreement
+        else ""
+    )
 
 
 def overlap(facts: Facts) -> str:
@@ -498,13 +587,19 @@ def _stability(agreement: Agreement) -> str:
 def open_checks(facts: Facts, place: str) -> list[tuple[str, str]]:
     """Return what each check answers that has not been run for a study at a place, and the command that runs it."""
     checks = []
-    if facts.stability_selection is None and facts.agreement is not None and facts.final is not None:
+    if (
+        facts.stability_selection is None
+        and facts.agreement is not None
+        and facts.final is not None
+    ):
         what = (
             "Stability selection (how often each feature is selected on random halves of the samples, with a bound on "
             "the number of false selections)"
         )
         checks.append((what, f"python -m raysel.stability {place}"))
     if facts.permutation_test is None:
-        what = "The permutation test (how often a score as high is reached where labels mean nothing)"
+        what = (
+            "The permutation test (how often a score as high is reached where labels mean nothing)"
+        )
         checks.append((what, f"python -m raysel.permute {place} --permutations 200"))
     return checks

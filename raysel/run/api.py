@@ -351,7 +351,9 @@ def prepare_study(
 ) -> Study:
     """Load a study's data, draw its folds, list its configurations, and check them against each other."""
     own = OwnData(X, y, label, groups, data)
-    return prepare(config, overrides, compared=False, own=own, resumed=resumed, tracked=tracked).first
+    return prepare(
+        config, overrides, compared=False, own=own, resumed=resumed, tracked=tracked
+    ).first
 
 
 def prepare_comparison(
@@ -366,7 +368,9 @@ def prepare_comparison(
     resumed: StudyDirectory | None = None,
 ) -> Comparison:
     """Load a comparison's data, draw its folds, and check every member."""
-    return prepare(config, overrides, compared=True, own=OwnData(X, y, label, groups, data), resumed=resumed)
+    return prepare(
+        config, overrides, compared=True, own=OwnData(X, y, label, groups, data), resumed=resumed
+    )
 
 
 def _run(
@@ -387,7 +391,13 @@ def _run(
 
 
 def _resume(
-    path: str | Path, config: Any, overrides: Overrides, progress: bool | Listener, *, compared: bool, **where: Any
+    path: str | Path,
+    config: Any,
+    overrides: Overrides,
+    progress: bool | Listener,
+    *,
+    compared: bool,
+    **where: Any,
 ) -> Any:
     """Resume what is in a directory."""
     listeners = make_listeners(progress)

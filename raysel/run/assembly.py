@@ -56,8 +56,13 @@ def assembled(
     check_estimator_object(estimator)
     texts, objects = _plain(grids(space))
     names = dict.fromkeys(name for grid in texts for name in grid)
-    union = {name: list(dict.fromkeys(value for grid in texts for value in grid.get(name, ()))) for name in names}
-    by_text = len(texts) > 1 or any(objects.values()) or "random_state" in names or cells is not None
+    union = {
+        name: list(dict.fromkeys(value for grid in texts for value in grid.get(name, ())))
+        for name in names
+    }
+    by_text = (
+        len(texts) > 1 or any(objects.values()) or "random_state" in names or cells is not None
+    )
     named = None if by_text else _by_name(estimator)
     method, params = named or (f"{type(estimator).__module__}.{_described(estimator)}", {})
     fixed = {key: value for key, value in params.items() if key not in union}
@@ -74,7 +79,13 @@ def assembled(
 
     def draw() -> NestedPlan:
         plan = NestedPlan.make(
-            dataset.y, outer=outer, inner=inner, repeats=1, groups=dataset.groups, seed=seed, final=final
+            dataset.y,
+            outer=outer,
+            inner=inner,
+            repeats=1,
+            groups=dataset.groups,
+            seed=seed,
+            final=final,
         )
         plan.check(dataset.y, dataset.groups, "the folds of outer and inner")
         return plan
@@ -83,15 +94,22 @@ def assembled(
         by_id: dict[str, Configuration] = {}
         for grid in texts:
             space_of_grid = {key: domain_from_yaml(values) for key, values in grid.items()}
-            for one in configurations(config.solver.params, space_of_grid, method="grid", num_samples=None, seed=seed):
+            for one in configurations(
+                config.solver.params, space_of_grid, method="grid", num_samples=None, seed=seed
+            ):
                 by_id.setdefault(one.id, one)
         return tuple(by_id.values())
 
     template = None if named else Template(estimator, objects, cells)
     study = Study(config, dataset, NestedPlan(0, ()), (), own=dataset, template=template)
     study = study.checked(draw, listed, saved=saved)
-    folds = {"outer": len(study.plan.outer), "inner": min(len(fold.inner) for fold in study.plan.folds)}
-    return replace(study, config=config.model_copy(update={"cv": config.cv.model_copy(update=folds)}))
+    folds = {
+        "outer": len(study.plan.outer),
+        "inner": min(len(fold.inner) for fold in study.plan.folds),
+    }
+    return replace(
+        study, config=config.model_copy(update={"cv": config.cv.model_copy(update=folds)})
+    )
 
 
 def _count(folds: Any) -> int:
@@ -122,14 +140,18 @@ def seed_of(random_state: Any) -> int:
 
 def check_estimator_object(estimator: Any) -> None:
     """Check that an estimator is an object in scikit-learn's style."""
-    if isinstance(estimator, type) or not all(hasattr(estimator, name) for name in ("fit", "get_params", "set_params")):
+    if isinstance(estimator, type) or not all(
+        hasattr(estimator, name) for name in ("fit", "get_params", "set_params")
+    ):
         raise ConfigError(
             f"estimator={estimator!r} is no estimator: give an object with fit, get_params and set_params, e.g. "
             "sklearn.svm.LinearSVC()."
         )
 
 
-def data_of(estimator: Any, X: FloatArray, y: Any, groups: Any = None, names: Sequence[str] = ()) -> Dataset:
+def data_of(
+    estimator: Any, X: FloatArray, y: Any, groups: Any = None, names: Sequence[str] = ()
+) -> Dataset:
     """Make the data set of validated samples, arranged as the estimator's parameters say; `X` is (n_samples, d)."""
     arrangement: dict[str, Any] = {}
     if is_regressor(estimator) or is_classifier(estimator):
@@ -140,9 +162,15 @@ def data_of(estimator: Any, X: FloatArray, y: Any, groups: Any = None, names: Se
                 f"{type(estimator).__name__}(tasks=...) learns several tasks, which no single X and y hold: use "
                 "run_study with the Dataset that join_tasks makes."
             )
-        given = {name: getattr(estimator, name) for name in ("shape", "modalities") if hasattr(estimator, name)}
+        given = {
+            name: getattr(estimator, name)
+            for name in ("shape", "modalities")
+            if hasattr(estimator, name)
+        }
         arrangement |= {name: value for name, value in given.items() if value is not None}
-    dataset = OwnData(X, y, groups=groups).dataset(DatasetConfig(path=OWN_DATA, **arrangement), None)
+    dataset = OwnData(X, y, groups=groups).dataset(
+        DatasetConfig(path=OWN_DATA, **arrangement), None
+    )
     if getattr(estimator, "mask", None) is not None:
         layout = _volume(estimator, X.shape[1])
         dataset = replace(dataset, layout=layout, feature_names=tuple(layout.default_names()))
@@ -154,16 +182,26 @@ def _volume(estimator: Estimator, n_features: int) -> MaskedVolume:
     estimator.check(n_features)
     mask = np.asarray(estimator.mask)
     if mask.ndim > 3:
-        raise ConfigError(f"mask has {mask.ndim} axes: studies take masks of three at most; fit the estimator itself.")
+        raise ConfigError(
+            f"mask has {mask.ndim} axes: studies take masks of three at most; fit the estimator itself."
+        )
     return MaskedVolume(mask.reshape((*mask.shape, 1, 1)[:3]))
 
 
 def grids(space: Any) -> list[Grid]:
     """Return the grids of a space: lists of values by parameter, as a mapping or several in a list."""
     several = [space or {}] if isinstance(space, Mapping) or space is None else space
-    if not isinstance(several, Sequence) or not several or not all(isinstance(grid, Mapping) for grid in several):
-        raise ConfigError(f"space={space!r}: give lists of values by parameter, e.g. {{'C': [0.01, 0.1, 1]}}.")
-    return [{str(name): _values(str(name), given) for name, given in grid.items()} for grid in several]
+    if (
+        not isinstance(several, Sequence)
+        or not several
+        or not all(isinstance(grid, Mapping) for grid in several)
+    ):
+        raise ConfigError(
+            f"space={space!r}: give lists of values by parameter, e.g. {{'C': [0.01, 0.1, 1]}}."
+        )
+    return [
+        {str(name): _values(str(name), given) for name, given in grid.items()} for grid in several
+    ]
 
 
 def _values(name: str, given: Any) -> list[Any]:
@@ -179,7 +217,9 @@ def _values(name: str, given: Any) -> list[Any]:
     if hasattr(given, "rvs") or isinstance(given, Mapping):
         raise ConfigError(f"space: {name}: {given!r} has no grid; give a list of values.")
     if isinstance(given, str) or not hasattr(given, "__iter__"):
-        raise ConfigError(f"space: {name}: {given!r} is one value; give a list of values, e.g. [{given!r}].")
+        raise ConfigError(
+            f"space: {name}: {given!r} is one value; give a list of values, e.g. [{given!r}]."
+        )
     values = list(given)
     if not values:
         raise ConfigError(f"space: {name}: the list is empty; give at least one value.")
@@ -201,7 +241,10 @@ def _plain(given: Sequence[Grid]) -> tuple[list[Grid], dict[str, dict[str, Any]]
                 objects[name][shown] = value
             return shown
 
-    return [{name: [text(name, value) for value in values] for name, values in grid.items()} for grid in given], objects
+    return [
+        {name: [text(name, value) for value in values] for name, values in grid.items()}
+        for grid in given
+    ], objects
 
 
 def _by_name(estimator: Any) -> tuple[str, dict[str, Any]] | None:
@@ -224,7 +267,9 @@ def _by_name(estimator: Any) -> tuple[str, dict[str, Any]] | None:
             except ValueError:
                 return None
     place = f"{cls.__module__}:{cls.__qualname__}"
-    return next((name for name, target in OWN.items() if target == place), place.replace(":", ".")), params
+    return next(
+        (name for name, target in OWN.items() if target == place), place.replace(":", ".")
+    ), params
 
 
 def _is_default(value: Any, default: Any) -> bool:

@@ -145,8 +145,14 @@ def audit(
         scaling=scaling,
         random_state=random_state,
     )
-    if not isinstance(n_permutations, Integral) or isinstance(n_permutations, bool) or n_permutations < 0:
-        raise ConfigError(f"n_permutations={n_permutations!r} must be a whole number of at least 0.")
+    if (
+        not isinstance(n_permutations, Integral)
+        or isinstance(n_permutations, bool)
+        or n_permutations < 0
+    ):
+        raise ConfigError(
+            f"n_permutations={n_permutations!r} must be a whole number of at least 0."
+        )
     study = study_of(search, X, y, groups)
     if study.dataset.y.ndim == 2:
         raise DataError(
@@ -169,7 +175,9 @@ def _audited(study: Study, n_permutations: int, n_jobs: int, verbose: bool) -> A
     with executor_of(honest, n_jobs) as executor:
         honest_ends = _values(executor.run_tasks(scored, numbers))
     with executor_of(study, n_jobs) as executor:
-        careless_ends = _values(executor.run_tasks(partial(_careless_of_permuted, seed=seed), numbers))
+        careless_ends = _values(
+            executor.run_tasks(partial(_careless_of_permuted, seed=seed), numbers)
+        )
     return Audit(
         metric=study.config.evaluation.metric,
         careless=careless,
@@ -177,7 +185,9 @@ def _audited(study: Study, n_permutations: int, n_jobs: int, verbose: bool) -> A
         study=result,
         honest=corrected_interval(result.test_scores, fold_ratio(result.outer)),
         careless_permuted=tuple(careless_ends),
-        honest_permuted=tuple(float(np.mean(list(values["scores"].values()))) for values in honest_ends),
+        honest_permuted=tuple(
+            float(np.mean(list(values["scores"].values()))) for values in honest_ends
+        ),
         left_out=left_out,
         n_groups=None if dataset.groups is None else len(np.unique(dataset.groups)),
     )
@@ -220,7 +230,9 @@ def careless_score(study: Study) -> tuple[float, int]:
     n_folds = len(study.plan.outer)
     if not study.dataset.is_regression:
         n_folds = min(n_folds, int(np.unique(y, return_counts=True)[1].min()))
-    folds = split(y, n_folds, groups=None, random_state=derived_seed(seed, "outer split", 0), where="outer")
+    folds = split(
+        y, n_folds, groups=None, random_state=derived_seed(seed, "outer split", 0), where="outer"
+    )
     scaled = scale_training(study.scaler(), np.array(X))
     best: list[FloatArray] = []
     with warnings.catch_warnings(action="ignore"):
@@ -230,7 +242,10 @@ def careless_score(study: Study) -> tuple[float, int]:
                 best.append(_of_model(study, *_without_last(solver, scaled, y), y, folds, state))
             else:
                 solver.fit(scaled, y)
-                best += [_of_judge(study, solver, scaled, y, folds, state, one) for one in study.evaluation.settings]
+                best += [
+                    _of_judge(study, solver, scaled, y, folds, state, one)
+                    for one in study.evaluation.settings
+                ]
     values = np.concatenate(best)
     return float(values.max()), len(values)
 
@@ -246,7 +261,9 @@ def _without_last(solver: Estimator, X: FloatArray, y: LabelArray) -> tuple[Esti
         return solver, X
     transformed = clone(pipeline[:-1]).fit_transform(solver.restored(X), y)
     last = clone(pipeline.steps[-1][1])
-    cells, values = own_cells(last, transformed.toarray() if hasattr(transformed, "toarray") else transformed)
+    cells, values = own_cells(
+        last, transformed.toarray() if hasattr(transformed, "toarray") else transformed
+    )
     return ScikitLearnMethod(last, cells), np.ascontiguousarray(values, dtype=np.float64)
 
 
@@ -262,7 +279,9 @@ def _of_model(
     values = []
     for train, test in folds:
         fitted = clone(model).fit(X[train], y[train])
-        values.append(study.evaluation.scorer(X[train], y[train], X[test], y[test], state)(fitted).mean())
+        values.append(
+            study.evaluation.scorer(X[train], y[train], X[test], y[test], state)(fitted).mean()
+        )
     return np.array([np.mean(values)])
 
 
@@ -278,7 +297,9 @@ def _of_judge(
     """Mean score of the judge over folds for each number of features that a method ranks best, shape (n_sizes,)."""
     constant = constant_features(X)
     scores = [
-        study.evaluation.scorer(X[train], y[train], X[test], y[test], state, constant, (setting,))(solver)
+        study.evaluation.scorer(X[train], y[train], X[test], y[test], state, constant, (setting,))(
+            solver
+        )
         for train, test in folds
     ]
     return np.mean(scores, axis=0)

@@ -112,7 +112,9 @@ def resume(
         write_config(directory, study.config)
         with Journal(directory.journal, lock) as journal:
             journal.append(record)
-            return _Course(study, directory, executor, stored, record).run(journal, listeners, start_upload, show)
+            return _Course(study, directory, executor, stored, record).run(
+                journal, listeners, start_upload, show
+            )
 
 
 @contextmanager
@@ -142,14 +144,25 @@ class _Course:
     models: dict[str, FeaturePipeline] = field(default_factory=dict)
 
     def run(
-        self, journal: Journal, listeners: Sequence[Listener], start_upload: StartUpload | None, show: ShowResult | None
+        self,
+        journal: Journal,
+        listeners: Sequence[Listener],
+        start_upload: StartUpload | None,
+        show: ShowResult | None,
     ) -> StudyResult:
         """Compute trials, refits and result, and record the end of the run."""
         progress = Progress(self.study.n_trials, self.study.config.evaluation.metric)
-        with sigterm_as_interrupt(), StudyLog(journal, progress, self.directory.progress, listeners) as log:
+        with (
+            sigterm_as_interrupt(),
+            StudyLog(journal, progress, self.directory.progress, listeners) as log,
+        ):
             if start_upload is not None and (lacking := missing_credentials(self.record.uri)):
                 log.message(lacking)
-            upload = uploading(start_upload(self.directory), log.enter_phase) if start_upload else nullcontext()
+            upload = (
+                uploading(start_upload(self.directory), log.enter_phase)
+                if start_upload
+                else nullcontext()
+            )
             with upload:
                 try:
                     result = self._compute(log, show)
@@ -167,7 +180,9 @@ class _Course:
             self._refit_winners(search(self.study, self.executor, log, self.stored), log)
         if self.study.findings.ranks and (self.stored is None or self.stored.noise is None):
             log.record(noise_record(self.study))
-        result = StudyResult(replace(StoredStudy.read(self.directory), status="finished"), self.models)
+        result = StudyResult(
+            replace(StoredStudy.read(self.directory), status="finished"), self.models
+        )
         if show is not None:
             show(result)
         log.enter_phase("writing the results")
@@ -188,7 +203,9 @@ class _Course:
             pa.parquet.write_table(trace_table(records, study.evaluation.labels), directory.traces)
             directory.folds.mkdir(exist_ok=True)
             pairs = [(fold, winner) for fold, winner, _ in chosen]
-            for number, (record, model) in enumerate(self.executor.run_refits(pairs) if pairs else (), start=1):
+            for number, (record, model) in enumerate(
+                self.executor.run_refits(pairs) if pairs else (), start=1
+            ):
                 self._save_model(record.fold, model, log)
                 if self.keep_models:
                     self.models[record.fold] = model
@@ -199,7 +216,9 @@ class _Course:
                 log.record(record)
                 log.enter_phase(f"refitting the winners: {number} of {len(chosen)}")
             if study.config.cv.final and not self._has_cells:
-                example = dense(study.dataset.excerpt.X[:_N_EXAMPLES])  # NaN in the features of other tasks
+                example = dense(
+                    study.dataset.excerpt.X[:_N_EXAMPLES]
+                )  # NaN in the features of other tasks
                 np.save(directory.model_example, example, allow_pickle=False)
         except OSError as error:
             raise StudyError(f"{directory.path} cannot be written: {error.strerror}.") from error
@@ -217,7 +236,9 @@ class _Course:
         """Write a fold's model; without its method, or not at all, where the file must not hold the method."""
         path = self.directory.fold_model(fold)
         if self._has_cells:
-            model = model.method.estimator_  # the estimator itself, which takes the samples as they are
+            model = (
+                model.method.estimator_
+            )  # the estimator itself, which takes the samples as they are
         if not self.study.findings.storable:
             path.unlink(missing_ok=True)  # it would be that of an earlier winner
             return
@@ -225,7 +246,11 @@ class _Course:
             try:
                 save_model(model, path)
             except DataError as error:  # the model contains a type that the trial fit did not
-                left_out = f"{path.name} is not written" if self._is_native else f"{path.name} lacks the fitted method"
+                left_out = (
+                    f"{path.name} is not written"
+                    if self._is_native
+                    else f"{path.name} lacks the fitted method"
+                )
                 log.message(f"{left_out}: {error}")
             else:
                 return
@@ -251,7 +276,9 @@ class _Course:
                 write_preview_parts(parts, self.directory.preview_parts)
             write_final_report(result)
         except OSError as error:
-            raise StudyError(f"{self.directory.path} cannot be written: {error.strerror}.") from error
+            raise StudyError(
+                f"{self.directory.path} cannot be written: {error.strerror}."
+            ) from error
         except RayselError:
             raise
         except Exception as error:  # noqa: BLE001 - a figure that cannot be drawn must not fail a finished study
@@ -271,7 +298,11 @@ class _Course:
     def _files_of(self, refit: RefitRecord) -> list[Path]:
         """Return the files that a refit has written."""
         files = [] if refit.feature_scores is None else [self.directory.fold_table(refit.fold)]
-        return [*files, self.directory.fold_model(refit.fold)] if self.study.findings.storable else files
+        return (
+            [*files, self.directory.fold_model(refit.fold)]
+            if self.study.findings.storable
+            else files
+        )
 
 
 def write_config(directory: StudyDirectory, config: StudyConfig | ComparisonConfig) -> None:
@@ -285,7 +316,11 @@ def write_config(directory: StudyDirectory, config: StudyConfig | ComparisonConf
 
 @contextmanager
 def first_files(
-    directory: StudyDirectory, config: StudyConfig | ComparisonConfig, plan: NestedPlan, own: Dataset | None, last: Path
+    directory: StudyDirectory,
+    config: StudyConfig | ComparisonConfig,
+    plan: NestedPlan,
+    own: Dataset | None,
+    last: Path,
 ) -> Iterator[None]:
     """Write configuration, folds and own data before the last file, which the context writes; all, or none."""
     files = [directory.config, directory.plan, last, *([directory.data] if own is not None else [])]
@@ -328,20 +363,37 @@ def _needed_bytes(study: Study) -> int:
     evaluation, X = study.evaluation, study.dataset.X
     # Of the estimators of other packages it is not known what they hold.
     share = (
-        0.0 if evaluation.is_native or evaluation.estimator == LINEAR_SVM else evaluation.n_features[-1] / X.shape[1]
+        0.0
+        if evaluation.is_native or evaluation.estimator == LINEAR_SVM
+        else evaluation.n_features[-1] / X.shape[1]
     )
     held = X.nbytes * (1.0 if evaluation.is_native else min(share, 1.0))
     # For each feature its name, scores, scaling and the method's coefficients of each class.
     of_a_model = 2**16 + 8 * X.shape[1] * (20 + len(study.dataset.classes)) + int(held)
     written = 0 if study.own is None else study.own.X.nbytes
-    written += 12 * len(X) * (len(study.dataset.classes) + 1) * study.config.cv.repeats  # outputs for test samples
-    return written + 2**20 + 64 * study.n_configurations * study.n_inner * 10 + len(study.plan.folds) * of_a_model
+    written += (
+        12 * len(X) * (len(study.dataset.classes) + 1) * study.config.cv.repeats
+    )  # outputs for test samples
+    return (
+        written
+        + 2**20
+        + 64 * study.n_configurations * study.n_inner * 10
+        + len(study.plan.folds) * of_a_model
+    )
 
 
 def _fold_table(study: Study, feature_scores: Sequence[float]) -> pa.Table:
     """Return the ranking of an outer fold's winner, best feature first."""
-    columns: dict[str, Any] = {"feature": np.array(study.dataset.feature_names), **study.dataset.layout.coordinates()}
+    columns: dict[str, Any] = {
+        "feature": np.array(study.dataset.feature_names),
+        **study.dataset.layout.coordinates(),
+    }
     scores = np.array(feature_scores)
     rank = selection_ranks(scores)
     order = np.argsort(rank, kind="stable")
-    return pa.table({name: values[order] for name, values in (columns | {"score": scores, "rank": rank}).items()})
+    return pa.table(
+        {
+            name: values[order]
+            for name, values in (columns | {"score": scores, "rank": rank}).items()
+        }
+    )

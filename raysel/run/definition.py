@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from raysel.base.registry import solver_capabilities
-from raysel.config import ComparisonConfig, StudyConfig, load, load_comparison, member_folders, names_data
+from raysel.config import (
+    ComparisonConfig,
+    StudyConfig,
+    load,
+    load_comparison,
+    member_folders,
+    names_data,
+)
 from raysel.config.loading import Overrides, Source
 from raysel.config.plain_data import OWN_DATA
 from raysel.core.errors import ConfigError, DataError, DirectoryError
@@ -19,7 +26,13 @@ from raysel.study.definition import Study
 from raysel.study.inputs import OwnData, found_path, with_data_at
 from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory
 from raysel.tracking.journal import last_study
-from raysel.tracking.places import absolute_uri, check_names, check_place, data_on_servers, names_in_mlflow
+from raysel.tracking.places import (
+    absolute_uri,
+    check_names,
+    check_place,
+    data_on_servers,
+    names_in_mlflow,
+)
 
 
 @dataclass(frozen=True)
@@ -48,7 +61,11 @@ class Comparison:
         plan = resumed.plan if resumed else None
         if isinstance(config, StudyConfig):
             return cls.of_study(Study.prepare(config, plan, own=own))
-        known = {entry.label: entry.folder for entry in ComparisonRecord.read(resumed).members} if resumed else {}
+        known = (
+            {entry.label: entry.folder for entry in ComparisonRecord.read(resumed).members}
+            if resumed
+            else {}
+        )
         if gone := [label for label in known if label not in config.compare]:
             raise DirectoryError(
                 f"the member {gone[0]!r} of the comparison to resume is not in the configuration; add it to `compare`, "
@@ -83,16 +100,22 @@ class Comparison:
         if self.first.own is None:
             return self
         studies = {label: study.with_data_at(path) for label, study in self.studies.items()}
-        return Comparison(with_data_at(path.absolute(), self.config, written=False), studies, self.folders)
+        return Comparison(
+            with_data_at(path.absolute(), self.config, written=False), studies, self.folders
+        )
 
     def record(self, *, id_: str, uri: str, started: float) -> ComparisonRecord:
         """Return the list of the members of a comparison, none of which has failed."""
         if isinstance(self.config, StudyConfig):
             raise TypeError("a single study has no list of members")
-        members = tuple(_entry(label, self.folders[label], study) for label, study in self.studies.items())
+        members = tuple(
+            _entry(label, self.folders[label], study) for label, study in self.studies.items()
+        )
         config = self.config
         reference = config.reference or members[0].label
-        return ComparisonRecord(id_, config.name, reference, config.experiment, uri, started, members)
+        return ComparisonRecord(
+            id_, config.name, reference, config.experiment, uri, started, members
+        )
 
 
 def prepare(
@@ -118,18 +141,24 @@ def prepare(
         raise ConfigError(f"{resumed.path} holds the data of the {what} to resume; give none.")
     if resumed is None:
         if config is None:
-            raise ConfigError(f"config=None: give a path, the name of a built-in {what} or a mapping.")
+            raise ConfigError(
+                f"config=None: give a path, the name of a built-in {what} or a mapping."
+            )
         loaded = load(config, overrides, own_data=bool(own), compared=compared)
         if not own:
             return Comparison.prepare(loaded)
         first = next(iter(loaded.members.values()))
-        return Comparison.prepare(with_data_at(OWN_DATA, loaded), own=own.dataset(first.dataset, first.cv.groups))
+        return Comparison.prepare(
+            with_data_at(OWN_DATA, loaded), own=own.dataset(first.dataset, first.cv.groups)
+        )
     if compared:
         ComparisonRecord.read(resumed)  # refuses what is no comparison
     if config is None:
         config = _stored(resumed, overrides, compared=compared, tracked=tracked)
     if resumed.data.exists() and not names_data(config, overrides):
-        loaded = with_data_at(resumed.data.absolute(), load(config, overrides, own_data=True, compared=compared))
+        loaded = with_data_at(
+            resumed.data.absolute(), load(config, overrides, own_data=True, compared=compared)
+        )
     else:
         loaded = load(config, overrides, compared=compared)
     path = next(iter(loaded.members.values())).dataset.path
@@ -138,14 +167,20 @@ def prepare(
     try:
         return Comparison.prepare(loaded, resumed)
     except DataError as error:
-        raise DataError(f"{error}\nIf the data have moved since the {what} started, override dataset.path.") from error
+        raise DataError(
+            f"{error}\nIf the data have moved since the {what} started, override dataset.path."
+        ) from error
 
 
-def _stored(directory: StudyDirectory, overrides: Overrides, *, compared: bool, tracked: bool) -> Path | dict[str, Any]:
+def _stored(
+    directory: StudyDirectory, overrides: Overrides, *, compared: bool, tracked: bool
+) -> Path | dict[str, Any]:
     """Return the configuration in a directory, whose places and code may be a stranger's."""
     directory.check()
     if not directory.config.exists():
-        raise DirectoryError(f"{directory.path} holds no study to resume; give the directory of a study.")
+        raise DirectoryError(
+            f"{directory.path} holds no study to resume; give the directory of a study."
+        )
     stored = load(directory.config, compared=compared)
     for member in stored.members.values():
         for key, name in imported_code(member):
@@ -158,11 +193,15 @@ def _stored(directory: StudyDirectory, overrides: Overrides, *, compared: bool, 
     if not compared:
         return directory.config
     raw: dict[str, Any] = stored.to_dict()
-    raw["dataset"].setdefault("scaling", "unit")  # the default of versions before 0.7, which stored none
+    raw["dataset"].setdefault(
+        "scaling", "unit"
+    )  # the default of versions before 0.7, which stored none
     return raw
 
 
-def check_stored_places(config: StudyConfig, overrides: Overrides, directory: Path, *, tracked: bool = True) -> None:
+def check_stored_places(
+    config: StudyConfig, overrides: Overrides, directory: Path, *, tracked: bool = True
+) -> None:
     """Check that this user has used the servers and the places in MLflow before that only a study's directory names."""
     if config.tracking.uri and tracked and not _names_one_of(overrides, "tracking", "tracking.uri"):
         check_place("tracking.uri", absolute_uri(config.tracking.uri), directory)

@@ -219,13 +219,22 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             return run_in_memory(study, executor_of(study, self.n_jobs), listeners)
         # Loads what reads and writes files.
         from raysel.run.course import run  # noqa: PLC0415
-        from raysel.run.launch import check_resources, make_executor, output_directory, working_folder  # noqa: PLC0415
+        from raysel.run.launch import (  # noqa: PLC0415
+            check_resources,
+            make_executor,
+            output_directory,
+            working_folder,
+        )
         from raysel.tracking.upload_process import MLflowUploader  # noqa: PLC0415
 
         check_resources(study, None)
         upload = MLflowUploader if self.tracking else None
         with working_folder(output_directory(study, self.path), listeners, new=True) as folder:
-            executor = make_executor(study, None) if self.executor == "ray" else executor_of(study, self.n_jobs)
+            executor = (
+                make_executor(study, None)
+                if self.executor == "ray"
+                else executor_of(study, self.n_jobs)
+            )
             return run(study, folder, executor, listeners, upload, keep_models=True)
 
     def _keep(self, study: Study, result: StudyResult, y: LabelArray) -> None:
@@ -242,12 +251,17 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         self.score_, self.scores_ = result.test_mean, np.array(result.test_scores)
         lower, upper = result.interval.lower, result.interval.upper
         self.interval_ = (np.nan if lower is None else lower, np.nan if upper is None else upper)
-        self.best_estimator_, self.best_params_ = self._own_model(result.model), params(result.final.params)
+        self.best_estimator_, self.best_params_ = (
+            self._own_model(result.model),
+            params(result.final.params),
+        )
         if result.is_ranked:
             self.ranking_: IntArray = ranks(self._feature_scores)
         self._known = known_of(study.dataset.y) if study.dataset.is_regression else None
         if study.dataset.target == CLASSES:
-            self.classes_ = np.unique(y)  # in the order of the data set's classes, which are numbers or text
+            self.classes_ = np.unique(
+                y
+            )  # in the order of the data set's classes, which are numbers or text
             self._codes = study.dataset.classes
         self.fold_results_ = {
             "test_score": [refit.test_score for refit in outer],
@@ -273,7 +287,9 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             return self.estimator
         if isinstance(self.judge, str) and "." not in self.judge:
             return Judge(self.judge).make(np.zeros(1), 0)
-        return judge_class(self.judge["name"] if isinstance(self.judge, Mapping) else str(self.judge))
+        return judge_class(
+            self.judge["name"] if isinstance(self.judge, Mapping) else str(self.judge)
+        )
 
     def _checked(self, X: ArrayLike) -> Any:
         check_is_fitted(self, "study_")
@@ -297,7 +313,11 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         """
         samples = self._checked(X)
         predicted: LabelArray = self.best_estimator_.predict(samples)
-        return self.classes_[np.searchsorted(self._codes, predicted)] if hasattr(self, "classes_") else predicted
+        return (
+            self.classes_[np.searchsorted(self._codes, predicted)]
+            if hasattr(self, "classes_")
+            else predicted
+        )
 
     @available_if(_model_has("predict_proba"))
     def predict_proba(self, X: ArrayLike) -> FloatArray:
@@ -351,11 +371,17 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         """
         samples, labels, measure = self._checked(X), np.asarray(y), metric(self.metric)
         if not hasattr(self, "classes_"):
-            return float(measure(labels, measure.output(self.best_estimator_, samples, labels), self._known))
+            return float(
+                measure(labels, measure.output(self.best_estimator_, samples, labels), self._known)
+            )
         if unknown := [str(label) for label in np.setdiff1d(labels, self.classes_)]:
-            raise DataError(f"y holds {unknown[0]}, which is no class of the samples that the search was fitted to.")
+            raise DataError(
+                f"y holds {unknown[0]}, which is no class of the samples that the search was fitted to."
+            )
         labels = self._codes[np.searchsorted(self.classes_, labels)]
-        return float(measure(labels, measure.output(self.best_estimator_, samples, labels), self._codes))
+        return float(
+            measure(labels, measure.output(self.best_estimator_, samples, labels), self._codes)
+        )
 
     @available_if(_may_rank)
     def transform(self, X: ArrayLike) -> Any:
@@ -391,14 +417,22 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         if is_regressor(self.estimator):
-            tags.estimator_type, tags.regressor_tags = "regressor", inner.regressor_tags or RegressorTags()
+            tags.estimator_type, tags.regressor_tags = (
+                "regressor",
+                inner.regressor_tags or RegressorTags(),
+            )
         else:
-            tags.estimator_type, tags.classifier_tags = "classifier", inner.classifier_tags or ClassifierTags()
+            tags.estimator_type, tags.classifier_tags = (
+                "classifier",
+                inner.classifier_tags or ClassifierTags(),
+            )
         tags.target_tags.required = True
         tags.target_tags.multi_output = inner.target_tags.multi_output
         tags.input_tags.positive_only = inner.input_tags.positive_only
         tags.input_tags.sparse = False
-        tags.input_tags.allow_nan = self.n_features is None and self.scaling == "none" and allows_nan(self.estimator)
+        tags.input_tags.allow_nan = (
+            self.n_features is None and self.scaling == "none" and allows_nan(self.estimator)
+        )
         return tags
 
 
@@ -455,11 +489,15 @@ def study_of(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLike
     return assembled(
         search.estimator,
         search.space,
-        data_of(search.estimator, features, labels, groups, getattr(search, "feature_names_in_", ())),
+        data_of(
+            search.estimator, features, labels, groups, getattr(search, "feature_names_in_", ())
+        ),
         cells=cells,
         outer=checked_folds("outer", search.outer),
         inner=checked_folds("inner", search.inner),
-        evaluation=evaluation_of(search.estimator, search.metric, search.n_features, search.judge, search.choose_n),
+        evaluation=evaluation_of(
+            search.estimator, search.metric, search.n_features, search.judge, search.choose_n
+        ),
         scaling=search.scaling,
         seed=seed_of(search.random_state),
         saved=has_files(search),

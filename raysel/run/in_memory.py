@@ -17,11 +17,15 @@ from raysel.tracking.log import Listener, Progress, StudyLog
 from raysel.tracking.records import EndRecord, Record
 
 
-def run_in_memory(study: Study, executor: Executor, listeners: Sequence[Listener] = ()) -> StudyResult:
+def run_in_memory(
+    study: Study, executor: Executor, listeners: Sequence[Listener] = ()
+) -> StudyResult:
     """Run a study and return its result, with the numbers of a run in a directory to the last bit."""
     started = now()
     # Nothing resumes the study, so that its code and libraries need no identity, which takes a second to find.
-    record = study_record(study, id_=uuid.uuid4().hex, uri="", started=started, versions={"raysel": __version__})
+    record = study_record(
+        study, id_=uuid.uuid4().hex, uri="", started=started, versions={"raysel": __version__}
+    )
     records: list[Record] = [record]
     models = {}
     progress = Progress(study.n_trials, study.config.evaluation.metric)

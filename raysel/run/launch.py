@@ -61,9 +61,13 @@ def cluster_address(study: Study, address: str | None) -> str | None:
 
 
 @contextmanager
-def joined(studies: Sequence[Study], address: str | None, *, allow_mixed_versions: bool = False) -> Iterator[Nodes]:
+def joined(
+    studies: Sequence[Study], address: str | None, *, allow_mixed_versions: bool = False
+) -> Iterator[Nodes]:
     """Join the cluster that some studies run on, if it is one, so that their plan can tell its slots."""
-    places = {cluster_address(study, address) for study in studies if study.executor == "ray"} - {None}
+    places = {cluster_address(study, address) for study in studies if study.executor == "ray"} - {
+        None
+    }
     if not places:
         yield None
         return
@@ -108,7 +112,14 @@ def check_resources(study: Study, address: str | None) -> None:
 
 
 #: Files that the folder of a new study or comparison at a URI must lack.
-_FIRST_FILES = ("config.yaml", "plan.json", "journal.jsonl", "members.json", "model.skops", OWN_DATA)
+_FIRST_FILES = (
+    "config.yaml",
+    "plan.json",
+    "journal.jsonl",
+    "members.json",
+    "model.skops",
+    OWN_DATA,
+)
 
 
 def output_directory(planned: Any, output: str | Path | None = None) -> str | Path:
@@ -117,7 +128,9 @@ def output_directory(planned: Any, output: str | Path | None = None) -> str | Pa
     return place if as_uri(place) else result_path(place)
 
 
-def working_folder(place: str | Path, listeners: Sequence[Listener] = (), *, new: bool) -> AbstractContextManager[Path]:
+def working_folder(
+    place: str | Path, listeners: Sequence[Listener] = (), *, new: bool
+) -> AbstractContextManager[Path]:
     """Return a context that provides the folder that a study runs in, and copies it to a URI meanwhile."""
 
     def say(text: str) -> None:
@@ -139,7 +152,9 @@ def with_known_executor(
     return study
 
 
-def make_executor(study: Study, address: str | None, *, allow_mixed_versions: bool = False) -> Executor:
+def make_executor(
+    study: Study, address: str | None, *, allow_mixed_versions: bool = False
+) -> Executor:
     """Return the executor that computes a study."""
     study = replace(study, own=None)  # workers need the data set once
     if study.executor == "serial":
@@ -154,9 +169,15 @@ def make_executor(study: Study, address: str | None, *, allow_mixed_versions: bo
 def make_listeners(progress: bool | Listener) -> Sequence[Listener]:
     """Return the objects that show the progress of a study."""
     if not isinstance(progress, bool):
-        lacking = [name for name in ("show", "message", "__enter__", "__exit__") if not hasattr(progress, name)]
+        lacking = [
+            name
+            for name in ("show", "message", "__enter__", "__exit__")
+            if not hasattr(progress, name)
+        ]
         if lacking:
-            raise ConfigError(f"progress={progress!r} has no {lacking[0]}; give True, False or a Listener.")
+            raise ConfigError(
+                f"progress={progress!r} has no {lacking[0]}; give True, False or a Listener."
+            )
         return [progress]
     if not progress:
         return []

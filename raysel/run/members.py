@@ -39,7 +39,14 @@ from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirect
 from raysel.tracking.journal_upload import tracking_status
 from raysel.tracking.locks import FileLock
 from raysel.tracking.log import Listener
-from raysel.tracking.places import check_place, check_store, is_same_place, names_in_mlflow, note_names, note_place
+from raysel.tracking.places import (
+    check_place,
+    check_store,
+    is_same_place,
+    names_in_mlflow,
+    note_names,
+    note_place,
+)
 from raysel.tracking.upload_process import MLflowUploader
 
 #: Bytes that the files of a comparison itself may take.
@@ -68,9 +75,13 @@ def run(
     _note_places(comparison, record)
     with create(path, comparison.folders.values(), own) as lock:
         directory = StudyDirectory(path)
-        with course.first_files(directory, comparison.config, comparison.first.plan, own, directory.members):
+        with course.first_files(
+            directory, comparison.config, comparison.first.plan, own, directory.members
+        ):
             record.write(directory, lock)
-        return _Course(comparison, directory, lock, address, listeners, allow_mixed_versions).run(record)
+        return _Course(comparison, directory, lock, address, listeners, allow_mixed_versions).run(
+            record
+        )
 
 
 def resume(
@@ -86,7 +97,9 @@ def resume(
     _check_resources(comparison, address)
     if comparison.is_study:
         say = partial(_tell, listeners)
-        study = with_known_executor(comparison.first, address, say, lambda: StoredStudy.read(directory).n_trials)
+        study = with_known_executor(
+            comparison.first, address, say, lambda: StoredStudy.read(directory).n_trials
+        )
         executor = make_executor(study, address, allow_mixed_versions=allow_mixed_versions)
         return course.resume(study, directory, executor, listeners, show=show)
     with directory.open(_NEEDED_BYTES) as lock:
@@ -109,14 +122,18 @@ def resume(
         _note_places(comparison, record)
         course.write_config(directory, comparison.config)
         record.write(directory, lock)
-        return _Course(comparison, directory, lock, address, listeners, allow_mixed_versions).run(record)
+        return _Course(comparison, directory, lock, address, listeners, allow_mixed_versions).run(
+            record
+        )
 
 
 def create(path: Path, folders: Iterable[str], own: Dataset | None = None) -> FileLock:
     """Create the directory of a new comparison and lock it."""
     written = 0 if own is None else own.X.nbytes
     directory, lock = StudyDirectory.create(path, _NEEDED_BYTES + written, data=own is not None)
-    for member in map(directory.member, folders):  # its numbers would be taken for those of the new comparison
+    for member in map(
+        directory.member, folders
+    ):  # its numbers would be taken for those of the new comparison
         if member.journal.exists():
             lock.close()
             raise DirectoryError(
@@ -127,7 +144,11 @@ def create(path: Path, folders: Iterable[str], own: Dataset | None = None) -> Fi
 
 def state_of(member: StudyDirectory) -> StoredStudy | None:
     """Return the stored study of a member; None if it has not started."""
-    return StoredStudy.read(member) if member.journal.exists() and not member.incomplete.exists() else None
+    return (
+        StoredStudy.read(member)
+        if member.journal.exists() and not member.incomplete.exists()
+        else None
+    )
 
 
 @dataclass
@@ -146,7 +167,10 @@ class _Course:
 
     def run(self, record: ComparisonRecord) -> ComparisonResult:
         """Run the members that have not finished, write tables and figures, and upload all."""
-        with sigterm_as_interrupt(), course.uploading(MLflowUploader(self.directory), self._say) as uploader:
+        with (
+            sigterm_as_interrupt(),
+            course.uploading(MLflowUploader(self.directory), self._say) as uploader,
+        ):
             with self.session:
                 for number, entry in enumerate(record.members):
                     record = self._run_member(number, entry, record, uploader)
@@ -164,18 +188,26 @@ class _Course:
                 uploader.follow(member)
             return record
         with suppress(ConfigError):  # every pilot fit fails, and so will every trial
-            study = with_known_executor(study, self.address, self._say, lambda: stored.n_trials if stored else 0)
+            study = with_known_executor(
+                study, self.address, self._say, lambda: stored.n_trials if stored else 0
+            )
         self._start_ray(study)
-        self._say(f"{head}: {study.config.solver.name}, {counted(study.n_configurations, 'configuration')}")
+        self._say(
+            f"{head}: {study.config.solver.name}, {counted(study.n_configurations, 'configuration')}"
+        )
         try:
             executor: Executor = SerialExecutor(replace(study, own=None))
             if not self.without_ray:
-                executor = make_executor(study, self.address, allow_mixed_versions=self.allow_mixed_versions)
+                executor = make_executor(
+                    study, self.address, allow_mixed_versions=self.allow_mixed_versions
+                )
             if stored is None:
                 result = course.run(study, member.path, executor, self.listeners, uploader.follow)
             else:
                 result = course.resume(study, member, executor, self.listeners, uploader.follow)
-            self._say(f"{head}: test {result.metric} {result.test_mean:.3f} ± {result.test_sd:.3f} (SD)")
+            self._say(
+                f"{head}: test {result.metric} {result.test_mean:.3f} ± {result.test_sd:.3f} (SD)"
+            )
         except HeadLostError:  # lost to all members
             raise
         except RayselError as failure:
@@ -184,7 +216,11 @@ class _Course:
             error = without_credentials(f"{type(failure).__name__}: {failure}")
         if error is not None:
             self._say(f"{head} failed: {error}")
-        members = (*record.members[:number], replace(entry, error=error), *record.members[number + 1 :])
+        members = (
+            *record.members[:number],
+            replace(entry, error=error),
+            *record.members[number + 1 :],
+        )
         record = replace(record, members=members)
         record.write(self.directory, self.lock)
         return record
@@ -194,7 +230,9 @@ class _Course:
         if study.executor == "serial" or self.without_ray:
             return
         if not self.has_ray:
-            self._say("joining the cluster" if cluster_address(study, self.address) else "starting Ray")
+            self._say(
+                "joining the cluster" if cluster_address(study, self.address) else "starting Ray"
+            )
             self.has_ray = True
         from raysel.execution.ray.session import ray_session  # noqa: PLC0415 - takes seconds, after all checks
 
@@ -209,7 +247,9 @@ class _Course:
     def _export(self, record: ComparisonRecord) -> ComparisonResult:
         """Write tables and figures of the members that finished, and return the result."""
         if all(entry.error is not None for entry in record.members):
-            raise StudyError(f"every member failed; the first, {record.members[0].label}: {record.members[0].error}")
+            raise StudyError(
+                f"every member failed; the first, {record.members[0].label}: {record.members[0].error}"
+            )
         self.lock.check()
         result = ComparisonResult.open(self.directory.path)
         export_comparison(result, self.directory.results)

@@ -60,7 +60,9 @@ def permuted_study(study: Study, number: int, seed: int) -> Study:
     dataset = study.dataset
     permutations = LabelPermutations(dataset.y, dataset.groups, dataset.tasks, study.block_numbers)
     source = permutations.draw(np.random.default_rng(derived_seed(seed, "permutation", number)))
-    return replace(study, dataset=replace(dataset, y=dataset.y[source]), plan=_moved(study.plan, source))
+    return replace(
+        study, dataset=replace(dataset, y=dataset.y[source]), plan=_moved(study.plan, source)
+    )
 
 
 def _moved(plan: NestedPlan, source: IntArray) -> NestedPlan:
@@ -72,7 +74,9 @@ def _moved(plan: NestedPlan, source: IntArray) -> NestedPlan:
     def moved(index: IntArray) -> IntArray:
         if one_to_one:
             return by_source[index]  # the inverse of the permutation
-        starts, ends = (np.searchsorted(sorted_source, index, side=side) for side in ("left", "right"))
+        starts, ends = (
+            np.searchsorted(sorted_source, index, side=side) for side in ("left", "right")
+        )
         parts = [by_source[start:end] for start, end in zip(starts, ends, strict=True)]
         return np.concatenate([np.empty(0, dtype=np.int64), *parts])
 
@@ -85,7 +89,9 @@ def _moved(plan: NestedPlan, source: IntArray) -> NestedPlan:
                 fold.index,
                 moved(fold.train),
                 moved(fold.test),
-                tuple(InnerFold(moved(inner.train), moved(inner.validation)) for inner in fold.inner),
+                tuple(
+                    InnerFold(moved(inner.train), moved(inner.validation)) for inner in fold.inner
+                ),
             )
             for fold in plan.folds
         ),
@@ -128,9 +134,14 @@ def _refit(study: Study, fold: OuterFold, chosen: Chosen) -> tuple[float | None,
     evaluation, settings = study.evaluation, [tuple(setting.items()) for setting in chosen.settings]
     if chosen.position is not None:
         last = chosen.position + 1
-        evaluation, settings = replace(evaluation, n_features=evaluation.n_features[:last]), settings[:last]
+        evaluation, settings = (
+            replace(evaluation, n_features=evaluation.n_features[:last]),
+            settings[:last],
+        )
     sets = training.X, y[fold.train], training.transform(X[fold.test]), y[fold.test]
-    scores = evaluation.scorer(*sets, state, training.constant, settings, prepared=training.outputs)(solver)
+    scores = evaluation.scorer(
+        *sets, state, training.constant, settings, prepared=training.outputs
+    )(solver)
     return float(scores.mean() if chosen.position is None else scores[-1]), np.empty(0)
 
 
@@ -284,22 +295,38 @@ def permutation_test(
     >>> found.p_value, found.p.n_reached
     (0.2, 0)
     """
-    if isinstance(permutations, bool) or not isinstance(permutations, Integral) or not 1 <= permutations <= _MOST:
-        raise ConfigError(f"permutations={permutations!r} must be a whole number from 1 to {_MOST}, e.g. 200.")
+    if (
+        isinstance(permutations, bool)
+        or not isinstance(permutations, Integral)
+        or not 1 <= permutations <= _MOST
+    ):
+        raise ConfigError(
+            f"permutations={permutations!r} must be a whole number from 1 to {_MOST}, e.g. 200."
+        )
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0):
         raise ConfigError(f"seed={seed!r} must be a whole number that is not negative, e.g. 0.")
     listeners = make_listeners(progress)
     with finished_study(
-        path, config, overrides, executor=executor, address=address, allow_mixed_versions=allow_mixed_versions
+        path,
+        config,
+        overrides,
+        executor=executor,
+        address=address,
+        allow_mixed_versions=allow_mixed_versions,
     ) as finished:
         dataset = finished.study.dataset
-        labels = LabelPermutations(dataset.y, dataset.groups, dataset.tasks, finished.study.block_numbers)
+        labels = LabelPermutations(
+            dataset.y, dataset.groups, dataset.tasks, finished.study.block_numbers
+        )
         chosen_seed = finished.study.config.seed if seed is None else int(seed)
         work = _work(finished, retune, chosen_seed)
         # Number 0 has the true labels: it tells whether the study's figure can be computed again.
         pieces = run_pieces(finished, work, range(int(permutations) + 1), listeners)
         test = _evaluated(finished, pieces, labels, retune, chosen_seed, int(permutations))
-        test.write(work.folder.parent, identity(finished.result.refits, finished.result.stored.study.data_hash))
+        test.write(
+            work.folder.parent,
+            identity(finished.result.refits, finished.result.stored.study.data_hash),
+        )
         finished.export()
         return test
 
@@ -316,36 +343,55 @@ def _work(finished: FinishedStudy, retune: bool, seed: int) -> Work:
     }
     return Work(
         result.path / FOLDER / ("searched" if retune else "fixed"),
-        partial(permuted_scores, seed=seed, chosen=chosen, ranks=result.final.feature_scores is not None),
+        partial(
+            permuted_scores, seed=seed, chosen=chosen, ranks=result.final.feature_scores is not None
+        ),
         (permuted_scores, LabelPermutations),
         settings,
         "permutations",
-        len(result.refits) + (len(result.records) * len(finished.study.training_sets) if retune else 0),
+        len(result.refits)
+        + (len(result.records) * len(finished.study.training_sets) if retune else 0),
     )
 
 
 def _evaluated(
-    finished: FinishedStudy, pieces: Pieces, labels: LabelPermutations, retune: bool, seed: int, n: int
+    finished: FinishedStudy,
+    pieces: Pieces,
+    labels: LabelPermutations,
+    retune: bool,
+    seed: int,
+    n: int,
 ) -> PermutationTest:
     """Return the test from the permutations that have ended."""
     values = [pieces.values.get(number) for number in range(n + 1)]
     if not any(values[1:]):
         raise all_failed(pieces, "permutations")
-    means = [None if value is None else float(np.mean(list(value["scores"].values()))) for value in values]
+    means = [
+        None if value is None else float(np.mean(list(value["scores"].values())))
+        for value in values
+    ]
     scores = finished.result.final.feature_scores
     by_share, features = _by_share(finished), {}
     if scores is not None:
         # Rounded as the permuted scores are.
         observed = unpacked(packed(np.array(scores)))
-        permuted = [None if value is None else unpacked(value["feature_scores"]) for value in values[1:]]
+        permuted = [
+            None if value is None else unpacked(value["feature_scores"]) for value in values[1:]
+        ]
         p = feature_p_values(observed, permuted, by_share=by_share)
-        features = {"p_value": p.p_value, "p_value_fwer": p.single_step, "p_value_fwer_step_down": p.step_down}
+        features = {
+            "p_value": p.p_value,
+            "p_value_fwer": p.single_step,
+            "p_value_fwer_step_down": p.step_down,
+        }
     result = finished.result
     return PermutationTest(
         result.metric,
         result.test_mean,
         tuple(means[1:]),
-        permutation_p_value(result.test_mean, [np.nan if mean is None else mean for mean in means[1:]]),
+        permutation_p_value(
+            result.test_mean, [np.nan if mean is None else mean for mean in means[1:]]
+        ),
         retune,
         seed,
         labels.kind,

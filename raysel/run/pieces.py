@@ -54,7 +54,9 @@ class FinishedStudy:
 
     def executor(self) -> Executor:
         """Return an executor of the study that has not been started."""
-        return make_executor(self.study, self.address, allow_mixed_versions=self.allow_mixed_versions)
+        return make_executor(
+            self.study, self.address, allow_mixed_versions=self.allow_mixed_versions
+        )
 
     def export(self) -> None:
         """Write the ranking and the report again, with what the directory holds now."""
@@ -88,9 +90,13 @@ def finished_study(
                 f"({error}). Wait until that ends."
             ) from error
         except OSError as error:
-            raise DirectoryError(f"{directory.path} cannot be written: {error.strerror}.") from error
+            raise DirectoryError(
+                f"{directory.path} cannot be written: {error.strerror}."
+            ) from error
         with lock:
-            result = open_study(folder)  # again, because another process may have written before the lock
+            result = open_study(
+                folder
+            )  # again, because another process may have written before the lock
             study = prepare_study(config, overrides, resumed=directory, tracked=False)
             study = _with_executor(study, executor, address)
             record = resumed_record(study, result.stored.study)
@@ -99,7 +105,9 @@ def finished_study(
             yield FinishedStudy(result, study, record, address, allow_mixed_versions, lock)
 
 
-def _with_executor(study: Study, executor: Literal["serial", "ray"] | None, address: str | None) -> Study:
+def _with_executor(
+    study: Study, executor: Literal["serial", "ray"] | None, address: str | None
+) -> Study:
     """Return the study with another executor, which cannot change a number."""
     if executor not in (None, "serial", "ray"):
         raise ConfigError(f"executor={executor!r} is not known; give 'serial' or 'ray'.")
@@ -163,7 +171,9 @@ def read_pieces(folder: Path, numbers: Sequence[int]) -> Pieces:
             try:
                 mixed.append(instance_of(NodeRecord, line).sentence)
             except ValueError as error:
-                raise DirectoryError(f"{folder / _JOURNAL} is damaged: {error}; restore it from a copy.") from error
+                raise DirectoryError(
+                    f"{folder / _JOURNAL} is damaged: {error}; restore it from a copy."
+                ) from error
         elif line["number"] in wanted:
             by_number[line["number"]] = line
     ordered = [by_number[number] for number in sorted(by_number)]
@@ -220,8 +230,15 @@ def _compute(
 class _Course:
     """Progress of the pieces as one line."""
 
-    def __init__(self, n_all: int, n_missing: int, unit: str, listeners: Sequence[Listener]) -> None:
-        self._n_all, self._n_missing, self._unit, self._listeners = n_all, n_missing, unit, listeners
+    def __init__(
+        self, n_all: int, n_missing: int, unit: str, listeners: Sequence[Listener]
+    ) -> None:
+        self._n_all, self._n_missing, self._unit, self._listeners = (
+            n_all,
+            n_missing,
+            unit,
+            listeners,
+        )
         self._n_done, self._n_failed, self._first_ended = 0, 0, 0.0
         self._show()
 
@@ -268,11 +285,17 @@ def _check_header(before: Mapping[str, Any], now: Mapping[str, Any], folder: Pat
         for name in sorted(settings.keys() | now["settings"].keys())
         if settings.get(name) != now["settings"].get(name)
     ]
-    for key, text in (("winner", "the final model"), ("seed", "seed"), ("data_hash", "the hash of the data")):
+    for key, text in (
+        ("winner", "the final model"),
+        ("seed", "seed"),
+        ("data_hash", "the hash of the data"),
+    ):
         if before.get(key) != now[key]:
             changes.append(f"{text}: {before.get(key)} -> {now[key]}")
     changes += changed_versions(versions, now["versions"])
-    if versions.get("pieces") != now["versions"]["pieces"] and not any(c.startswith("numbers") for c in changes):
+    if versions.get("pieces") != now["versions"]["pieces"] and not any(
+        c.startswith("numbers") for c in changes
+    ):
         changes.append("the source code that computes the pieces has changed")
     if changes:
         raise DirectoryError(

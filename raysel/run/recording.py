@@ -64,7 +64,9 @@ def study_record(
         constant=np.flatnonzero(data.constant).tolist(),
         untrusted=list(study.findings.untrusted),
         classes=[str(name) for name in data.classes],
-        data_remarks=[*study.data_remarks, *study.scale_remarks] if data_remarks is None else list(data_remarks),
+        data_remarks=[*study.data_remarks, *study.scale_remarks]
+        if data_remarks is None
+        else list(data_remarks),
         data_files=_data_files(config.dataset),
     )
 
@@ -73,18 +75,26 @@ def code_versions(study: Study) -> dict[str, str]:
     """Return the versions of the code that a study runs."""
     config = study.config
     # The class that the configuration names, the one that is fitted, which may wrap it, the judge and the metric.
-    code: list[Callable[..., Any]] = [*study.method_classes, type(study.solver(study.examples[0].params))]
+    code: list[Callable[..., Any]] = [
+        *study.method_classes,
+        type(study.solver(study.examples[0].params)),
+    ]
     if "." in config.evaluation.estimator_name:
         code.append(judge_class(config.evaluation.estimator_name))
     for section in (config.dataset, *(config.dataset.tasks or ())):
         code += [step_class(name) for name in dotted_steps(section.prepare)]
-    code += [metric(name).function for name in (config.evaluation.metric, *config.evaluation.report)]
+    code += [
+        metric(name).function for name in (config.evaluation.metric, *config.evaluation.report)
+    ]
     return versions_of(code, uses_optuna=config.search.method == "tpe")
 
 
 def _data_files(config: DatasetConfig) -> dict[str, str]:
     """Return the absolute path of each file that the section names, by its key."""
-    parts = [("dataset", config), *((f"dataset.tasks.{task.name}", task) for task in config.tasks or ())]
+    parts = [
+        ("dataset", config),
+        *((f"dataset.tasks.{task.name}", task) for task in config.tasks or ()),
+    ]
     found = {}
     for prefix, section in parts:
         for key in _FILES:

@@ -44,7 +44,9 @@ def check_halves(y: LabelArray, groups: LabelArray | None) -> None:
             )
 
 
-def draw_halves(y: LabelArray, groups: LabelArray | None, random_state: int) -> tuple[IntArray, IntArray]:
+def draw_halves(
+    y: LabelArray, groups: LabelArray | None, random_state: int
+) -> tuple[IntArray, IntArray]:
     """Draw a complementary pair: two disjoint halves of the samples, or of the groups.
 
     Both have floor(m / 2) of the m samples, or groups, and as many of each class, up to one, or of each fifth of a
@@ -61,14 +63,21 @@ def draw_halves(y: LabelArray, groups: LabelArray | None, random_state: int) -> 
         first, second = _divided(quantile_strata(means, -(-len(means) // _STRATA)), generator)
         return np.flatnonzero(np.isin(member, first)), np.flatnonzero(np.isin(member, second))
     if groups is None and y.ndim == 2:
-        (_, first), (_, second) = split(y, 2, groups=None, random_state=random_state, where="pairs of halves")
+        (_, first), (_, second) = split(
+            y, 2, groups=None, random_state=random_state, where="pairs of halves"
+        )
         return first, second
     if groups is None:
         return _divided(y, generator)
     members = np.unique(groups, return_inverse=True)[1]
-    classes = np.zeros(members.max() + 1, dtype=np.int64) if y.ndim == 2 else _main_classes(y, members)
+    classes = (
+        np.zeros(members.max() + 1, dtype=np.int64) if y.ndim == 2 else _main_classes(y, members)
+    )
     for _ in range(_MOST_DRAWS):  # a class of few groups, or a label, can be missing from a half
-        halves = [np.flatnonzero(np.isin(members, half)).astype(np.int64) for half in _divided(classes, generator)]
+        halves = [
+            np.flatnonzero(np.isin(members, half)).astype(np.int64)
+            for half in _divided(classes, generator)
+        ]
         if all(_has_all(y[half], y) for half in halves):
             return halves[0], halves[1]
     raise DataError(
@@ -88,7 +97,10 @@ def _divided(classes: LabelArray, generator: np.random.Generator) -> tuple[IntAr
         sides[1].append(members[half : 2 * half])
         odd += members[2 * half :].tolist()
     rest = generator.permutation(odd)[: len(odd) // 2 * 2]
-    first, second = (np.sort(np.concatenate([*side, rest[i::2]])).astype(np.int64) for i, side in enumerate(sides))
+    first, second = (
+        np.sort(np.concatenate([*side, rest[i::2]])).astype(np.int64)
+        for i, side in enumerate(sides)
+    )
     return first, second
 
 
@@ -102,7 +114,9 @@ def _main_classes(y: LabelArray, members: IntArray) -> IntArray:
 
 def _has_all(part: LabelArray, y: LabelArray) -> bool:
     """Return whether each class, or label, is in a part of the samples."""
-    return bool(part.any(axis=0).all()) if y.ndim == 2 else len(np.unique(part)) == len(np.unique(y))
+    return (
+        bool(part.any(axis=0).all()) if y.ndim == 2 else len(np.unique(part)) == len(np.unique(y))
+    )
 
 
 #: Number of best features of a half that are kept at least, so that another ``top`` up to it computes nothing again.
@@ -197,24 +211,40 @@ def stability_selection(
     _check_numbers(subsamples, threshold)
     listeners = make_listeners(progress)
     with finished_study(
-        path, config, overrides, executor=executor, address=address, allow_mixed_versions=allow_mixed_versions
+        path,
+        config,
+        overrides,
+        executor=executor,
+        address=address,
+        allow_mixed_versions=allow_mixed_versions,
     ) as finished:
         result = finished.result
-        n_best = result.ranking(top).n_selected  # raises if there is no ranking, or no such number of features
+        n_best = result.ranking(
+            top
+        ).n_selected  # raises if there is no ranking, or no such number of features
         check_halves(finished.study.dataset.y, finished.study.kept_whole)
         pieces = run_pieces(finished, _work(finished, n_best), range(subsamples), listeners)
         identity = {"winner": dict(finished.winner.params), "data_hash": finished.record.data_hash}
         constant = finished.study.dataset.constant
         selection = count_selections(pieces, n_best, subsamples, constant, identity).at(threshold)
         folder = result.path / FOLDER
-        write_stability_selection(selection, folder, result.feature_names, result.layout.coordinates())
+        write_stability_selection(
+            selection, folder, result.feature_names, result.layout.coordinates()
+        )
         finished.export()
     return selection
 
 
 def _check_numbers(subsamples: int, threshold: float | None) -> None:
-    if isinstance(subsamples, bool) or not isinstance(subsamples, int) or subsamples < 4 or subsamples % 2:
-        raise ConfigError(f"subsamples={subsamples!r} must be an even whole number of at least 4: two for each pair.")
+    if (
+        isinstance(subsamples, bool)
+        or not isinstance(subsamples, int)
+        or subsamples < 4
+        or subsamples % 2
+    ):
+        raise ConfigError(
+            f"subsamples={subsamples!r} must be an even whole number of at least 4: two for each pair."
+        )
     if threshold is not None:
         threshold_on_grid(threshold, subsamples // 2)
 
@@ -235,7 +265,9 @@ def _work(finished: FinishedStudy, top: int) -> Work:
 def rank_on_half(params: Mapping[str, Any], kept: int, study: Study, number: int) -> dict[str, Any]:
     """Fit scaler and solver to one half of the samples and return its best features."""
     dataset, (pair, side) = study.dataset, divmod(number, 2)
-    half = draw_halves(dataset.y, study.kept_whole, derived_seed(study.config.seed, "halves", pair))[side]
+    half = draw_halves(
+        dataset.y, study.kept_whole, derived_seed(study.config.seed, "halves", pair)
+    )[side]
     solver = study.solver(params, derived_seed(study.config.seed, "half fit", pair, side))
     training = TrainingSet.of(dataset.X[half], dataset.y[half], study.scaler(), study.preparation())
     set_parameters(solver, training.parameters)
@@ -257,7 +289,9 @@ def count_selections(
 ) -> StabilitySelection:
     """Count how often each feature is selected by the pairs whose two halves both succeeded."""
     halves = pieces.values
-    pairs = [pair for pair in range(subsamples // 2) if 2 * pair in halves and 2 * pair + 1 in halves]
+    pairs = [
+        pair for pair in range(subsamples // 2) if 2 * pair in halves and 2 * pair + 1 in halves
+    ]
     if len(pairs) < 2:
         raise all_failed(pieces, "halves")
     counted = [halves[2 * pair + side] for pair in pairs for side in (0, 1)]

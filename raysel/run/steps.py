@@ -20,21 +20,29 @@ from raysel.tracking.log import StudyLog
 from raysel.tracking.records import NoiseRecord, SearchRecord
 
 
-def search(study: Study, executor: Executor, log: StudyLog, stored: StoredStudy | None = None) -> list[TrialRecord]:
+def search(
+    study: Study, executor: Executor, log: StudyLog, stored: StoredStudy | None = None
+) -> list[TrialRecord]:
     """Run the trials that are not stored and return the records of all configurations."""
     plan = trial_plan(study, [*stored.trials, *stored.paths] if stored else ())
     log.begin(plan.records, plan.best, plan.waiting)
     cut = executor.run_trials(plan, log) if plan.n_left else False
     if cut:
-        log.message(f"search.time_budget is used up: {plan.n_left} of {study.n_trials} trials were not run")
+        log.message(
+            f"search.time_budget is used up: {plan.n_left} of {study.n_trials} trials were not run"
+        )
     log.record(SearchRecord(len(plan.records), study.n_trials, cut))
     return plan.finish(log)
 
 
-def winners(study: Study, records: Sequence[TrialRecord]) -> list[tuple[OuterFold, TrialRecord, int]]:
+def winners(
+    study: Study, records: Sequence[TrialRecord]
+) -> list[tuple[OuterFold, TrialRecord, int]]:
     """Return each outer fold with its winner and the number of configurations that no rule distinguishes from it."""
     preference, rule = study.preference(records), study.evaluation.choose_n
-    return [(fold, *select_winner(records, fold.name, preference, rule)) for fold in study.plan.folds]
+    return [
+        (fold, *select_winner(records, fold.name, preference, rule)) for fold in study.plan.folds
+    ]
 
 
 def noise_record(study: Study) -> NoiseRecord:

@@ -29,7 +29,9 @@ def write_mean_sample(dataset: Dataset, path: str | Path) -> None:
     if dataset.layout.has_images and isinstance(dataset.X, StoredSamples):
         write_image(dataset.X.summary.mean, path)
     elif dataset.layout.has_images:
-        write_image(np.concatenate([block.mean(axis=0) for block in blocks_of(dataset.filled)]), path)
+        write_image(
+            np.concatenate([block.mean(axis=0) for block in blocks_of(dataset.filled)]), path
+        )
 
 
 def write_image(values: FloatArray, path: str | Path) -> None:
@@ -50,7 +52,9 @@ def read_image(path: str | Path, n_features: int) -> FloatArray | None:
 
 #: Weights of red, green and blue in the grey value of a pixel: ITU-R BT.601.
 _LUMINANCE = np.array([0.299, 0.587, 0.114])
-_KINDS = "The background is a .npy array, a .png image, or a NIfTI volume (.nii, .nii.gz) for volumes."
+_KINDS = (
+    "The background is a .npy array, a .png image, or a NIfTI volume (.nii, .nii.gz) for volumes."
+)
 
 
 def read_background(path: str | Path, layout: Layout) -> FloatArray:
@@ -67,7 +71,9 @@ def read_background(path: str | Path, layout: Layout) -> FloatArray:
     if values.ndim == 2 and len(layout.shape) == 3 and values.shape == layout.shape[:2]:
         values = np.repeat(values[:, :, None], layout.shape[2], axis=2)
     if values.shape != layout.shape:
-        raise ConfigError(f"dataset.background: {path} has the shape {values.shape}, but a sample has {layout.shape}.")
+        raise ConfigError(
+            f"dataset.background: {path} has the shape {values.shape}, but a sample has {layout.shape}."
+        )
     image = values.astype(np.float64).ravel()
     finite = np.isfinite(image)
     if not finite.any():

@@ -51,7 +51,9 @@ class Problems:
             raise self._errors[0]
         if self._errors:
             raise ConfigError(
-                "\n  ".join([f"{len(self._errors)} settings do not fit {name}:", *map(str, self._errors)])
+                "\n  ".join(
+                    [f"{len(self._errors)} settings do not fit {name}:", *map(str, self._errors)]
+                )
             )
 
 
@@ -91,7 +93,9 @@ def judge_of(settings: EvaluationConfig) -> Judge:
     if settings.estimator == RIDGE:
         return Judge.of(RIDGE, {}, {"alpha": ALPHAS})
     if isinstance(settings.estimator, JudgeConfig):
-        return Judge.of(settings.estimator.name, settings.estimator.params, settings.estimator.space)
+        return Judge.of(
+            settings.estimator.name, settings.estimator.params, settings.estimator.space
+        )
     return Judge(settings.estimator)
 
 
@@ -103,9 +107,15 @@ def imported_code(config: StudyConfig) -> list[tuple[str, str]]:
     names = [("solver.name", config.solver.name)] if imports_code(config.solver.name) else []
     if is_imported_judge(config.evaluation.estimator_name):
         names.append(("evaluation.estimator", config.evaluation.estimator_name))
-    names += [("dataset.prepare", name) for name in dotted_steps(config.dataset.prepare) if imports_code(name)]
+    names += [
+        ("dataset.prepare", name)
+        for name in dotted_steps(config.dataset.prepare)
+        if imports_code(name)
+    ]
     for task in config.dataset.tasks or ():
-        names += [("dataset.tasks", name) for name in dotted_steps(task.prepare) if imports_code(name)]
+        names += [
+            ("dataset.tasks", name) for name in dotted_steps(task.prepare) if imports_code(name)
+        ]
     return [*names, *((key, name) for key, name in metrics_of(config) if is_imported_metric(name))]
 
 
@@ -123,10 +133,16 @@ def check_judge(judge: str, name: str, ranks: bool, predicts: bool) -> None:
             "feature_importances_ or scores_ with one number per feature; name a classifier or a selector."
         )
     if judge == NATIVE and not predicts:
-        raise ConfigError(f"evaluation.estimator native: {name} does not predict; use knn or linear_svm.")
+        raise ConfigError(
+            f"evaluation.estimator native: {name} does not predict; use knn or linear_svm."
+        )
     if judge != NATIVE and not ranks:
-        more = ", or let it rank by solver.importance permutation" if "." in name and predicts else ""
-        raise ConfigError(f"evaluation.estimator {judge}: {name} does not rank features; use native{more}.")
+        more = (
+            ", or let it rank by solver.importance permutation" if "." in name and predicts else ""
+        )
+        raise ConfigError(
+            f"evaluation.estimator {judge}: {name} does not rank features; use native{more}."
+        )
 
 
 def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None:
@@ -155,8 +171,14 @@ def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None
         )
     judge = config.evaluation.estimator_name
     if judge == (LINEAR_SVM if dataset.is_regression else RIDGE):
-        what, other = ("a quantity", "ridge or knn") if dataset.is_regression else ("a class", "knn or linear_svm")
-        raise ConfigError(f"evaluation.estimator {judge}: the label of {dataset.name} is {what}; use {other}.")
+        what, other = (
+            ("a quantity", "ridge or knn")
+            if dataset.is_regression
+            else ("a class", "knn or linear_svm")
+        )
+        raise ConfigError(
+            f"evaluation.estimator {judge}: the label of {dataset.name} is {what}; use {other}."
+        )
     layout = dataset.layout.taken_as
     if dataset.layout.affine is not None:  # refused now, not after hours
         load_nibabel(f"the study of {dataset.name}, whose maps are NIfTI files,")
@@ -299,7 +321,9 @@ def check_parameters(
                 set_parameters(solver, preparation.parameters)
             solver.check(n_columns)
         except ConfigError as error:
-            raise ConfigError(f"configuration {name}: {error}{_of_plain_columns(config, dataset, solver)}") from error
+            raise ConfigError(
+                f"configuration {name}: {error}{_of_plain_columns(config, dataset, solver)}"
+            ) from error
 
 
 def _of_plain_columns(config: StudyConfig, dataset: Dataset, solver: Estimator) -> str:

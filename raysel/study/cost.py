@@ -67,7 +67,11 @@ class CostEstimate:
 
 def with_executor(study: Study, cost: CostEstimate) -> Study:
     """Return a study with what ``search.executor`` auto stands for: serial if all fits take less than Ray's start."""
-    small = cost.seconds is not None and cost.seconds < RAY_SECONDS and not study.config.search.resources
+    small = (
+        cost.seconds is not None
+        and cost.seconds < RAY_SECONDS
+        and not study.config.search.resources
+    )
     return replace(study, auto="serial" if small else "ray")
 
 
@@ -92,13 +96,18 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
     """
     fold, number = study.largest
     n_examples = len(study.examples)
-    places = np.linspace(0, n_examples - 1, min(n_examples, _MOST_PILOTS)).round().astype(int).tolist()
+    places = (
+        np.linspace(0, n_examples - 1, min(n_examples, _MOST_PILOTS)).round().astype(int).tolist()
+    )
     places.insert(1, places.pop())  # the last one comes after the first
     examples = [study.examples[place] for place in places]
     references = 0.0
     failures: dict[str, str] = {}
     pilots: list[_Pilot] = []
-    with threadpool_limits(study.config.search.cpus_per_trial), warnings.catch_warnings(action="ignore"):
+    with (
+        threadpool_limits(study.config.search.cpus_per_trial),
+        warnings.catch_warnings(action="ignore"),
+    ):
         elapsed = _stopwatch()
         prepared: dict[str, FoldData] = {}
         for key, params in islice(study.prepared_examples.items(), _MOST_PREPARED):
@@ -113,10 +122,16 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
             if not wanted and (not failures or elapsed() > _MOST_SECONDS):
                 break
             try:
-                pilots.append(_pilot(study, example, prepared.get(study.prepare_key(example.params))))
+                pilots.append(
+                    _pilot(study, example, prepared.get(study.prepare_key(example.params)))
+                )
             except Exception as error:  # a class of another package may raise anything  # noqa: BLE001
                 failures[example.name] = f"{type(error).__name__}: {error}".partition("\n")[0]
-        ranking_seconds = _importance_seconds(study, pilots[0], next(iter(prepared.values()), None)) if pilots else 0.0
+        ranking_seconds = (
+            _importance_seconds(study, pilots[0], next(iter(prepared.values()), None))
+            if pilots
+            else 0.0
+        )
         if elapsed() < _MORE_SECONDS:
             references = _reference_seconds(study, next(iter(prepared.values()), None))
     if study.configurations and len(failures) == len(study.configurations):
@@ -130,12 +145,18 @@ def estimate_cost(study: Study, n_done: int = 0) -> CostEstimate:
     n_refits, n_tried = len(study.plan.folds), study.n_configurations * share
     known = [pilot.n_iter for pilot in pilots if pilot.ended]
     spent = [pilot.total(max(known, default=None)) for pilot in pilots]
-    unknown = next((pilot.progress for pilot, total in zip(pilots, spent, strict=True) if total is None), "")
+    unknown = next(
+        (pilot.progress for pilot, total in zip(pilots, spent, strict=True) if total is None), ""
+    )
     fit_seconds = seconds = None
     if pilots and not unknown:
         fit_seconds = sum(total for total in spent if total is not None) / len(spent)
         refit_seconds = fit_seconds + ranking_seconds
-        seconds = study.n_largest * (prepare_seconds + n_tried * fit_seconds) + n_refits * refit_seconds + references
+        seconds = (
+            study.n_largest * (prepare_seconds + n_tried * fit_seconds)
+            + n_refits * refit_seconds
+            + references
+        )
     peaks = [pilot.peak for pilot in pilots if pilot.peak is not None]
     return CostEstimate(
         seconds,
@@ -157,14 +178,28 @@ def _reference_seconds(study: Study, data: FoldData | None) -> float:
     if evaluation.references is not True or evaluation.is_native or data is None:
         return 0.0
     one = replace(evaluation, settings=evaluation.settings[:1], choose_n="mean")
-    sets = Sets(data.X_train, data.y_train, data.X_test, data.y_test, study.config.seed, data.constant, data.outputs)
+    sets = Sets(
+        data.X_train,
+        data.y_train,
+        data.X_test,
+        data.y_test,
+        study.config.seed,
+        data.constant,
+        data.outputs,
+    )
     elapsed = _stopwatch()
     reference_scores(sets, evaluation=replace(one, references="chance"))
     guesses = elapsed()
     reference_scores(sets, evaluation=one)
     rankings = elapsed() - 2 * guesses
-    n_inner = len(study.largest[0].inner) * len(evaluation.settings) if inner_folds_choose(evaluation) else 0
-    return (max(0.0, rankings) * (n_inner + 1) + guesses) * sum(len(fold.test) > 0 for fold in study.plan.folds)
+    n_inner = (
+        len(study.largest[0].inner) * len(evaluation.settings)
+        if inner_folds_choose(evaluation)
+        else 0
+    )
+    return (max(0.0, rankings) * (n_inner + 1) + guesses) * sum(
+        len(fold.test) > 0 for fold in study.plan.folds
+    )
 
 
 def _importance_seconds(study: Study, pilot: _Pilot, data: FoldData | None) -> float:
@@ -209,14 +244,20 @@ class _Pilot:
             return self.seconds
         needed, gaps = None, [gap for gap in self.gaps if gap > 0]
         middle = len(gaps) // 2
-        if middle and gaps[-1] < gaps[middle - 1]:  # the gap falls by a constant factor an iteration
+        if (
+            middle and gaps[-1] < gaps[middle - 1]
+        ):  # the gap falls by a constant factor an iteration
             rate = math.log(gaps[middle - 1] / gaps[-1]) / (len(gaps) - middle)
             tol = getattr(self.solver, "tol", gaps[-1])
             more = math.log(gaps[-1] / tol) / rate if tol > 0 else math.inf
             needed = self.n_iter + max(0.0, more)
         elif n_other is not None:
             needed = max(n_other, self.n_iter)
-        return None if needed is None else self.seconds / self.n_iter * min(needed, self.solver.max_steps)
+        return (
+            None
+            if needed is None
+            else self.seconds / self.n_iter * min(needed, self.solver.max_steps)
+        )
 
 
 def _pilot(study: Study, example: Configuration, data: FoldData | None) -> _Pilot:
@@ -239,7 +280,9 @@ def _pilot(study: Study, example: Configuration, data: FoldData | None) -> _Pilo
         if elapsed() > _PILOT_SECONDS and n_iter < solver.max_steps and not solver.converged_:
             ended = False
             break
-    return _Pilot(elapsed(), n_iter, ended, gaps, solver, None if before is None else _peak() - before)
+    return _Pilot(
+        elapsed(), n_iter, ended, gaps, solver, None if before is None else _peak() - before
+    )
 
 
 def _stopwatch() -> Callable[[], float]:
@@ -258,7 +301,9 @@ def _restart_peak() -> int | None:
     except OSError:
         return None
     now, peak = _memory("VmRSS"), _peak()
-    return peak if peak - now < _PEAK_TOLERANCE else None  # some sandboxes accept the request without effect
+    return (
+        peak if peak - now < _PEAK_TOLERANCE else None
+    )  # some sandboxes accept the request without effect
 
 
 def _peak() -> int:

@@ -97,13 +97,24 @@ class Study:
         background = read_background(shown, dataset.layout) if shown is not None else None
         if like and not np.array_equal(like.dataset.y, dataset.y):
             raise DataError(f"{dataset.name} has other labels than the data of {like.config.name}.")
-        if plan is None and not (like and dataset is like.dataset):  # a resumed study goes on as it was started
+        if plan is None and not (
+            like and dataset is like.dataset
+        ):  # a resumed study goes on as it was started
             refuse_leaks(dataset.excerpt, kept_columns(config))
-        study = cls(config, dataset, like.plan if like else NestedPlan(0, ()), (), own=own, background=background)
+        study = cls(
+            config,
+            dataset,
+            like.plan if like else NestedPlan(0, ()),
+            (),
+            own=own,
+            background=background,
+        )
         draw = (lambda: study.plan) if like else partial(draw_folds, config, dataset, plan)
         study = study.checked(draw, partial(list_configurations, config))
         if plan is None and like and dataset is like.dataset:  # a resumed study has recorded them
-            vars(study)["data_remarks"] = like.data_remarks  # of the same samples and folds; they take seconds
+            vars(study)["data_remarks"] = (
+                like.data_remarks
+            )  # of the same samples and folds; they take seconds
         return study
 
     def checked(
@@ -150,7 +161,11 @@ class Study:
     @cached_property
     def capabilities(self) -> Capabilities:
         """Capabilities of the method."""
-        return self.template.capabilities if self.template else solver_capabilities(self.config.solver.name)
+        return (
+            self.template.capabilities
+            if self.template
+            else solver_capabilities(self.config.solver.name)
+        )
 
     @property
     def ranks_by_permutation(self) -> bool:
@@ -224,23 +239,34 @@ class Study:
         smallest = min((train for train, _ in self.plan.training_sets()), key=len)
         transductive = self.capabilities.transductive
         folds = self.plan.folds
-        sets = [np.concatenate([fold.train, fold.test]) if transductive else fold.train for fold in folds]
+        sets = [
+            np.concatenate([fold.train, fold.test]) if transductive else fold.train
+            for fold in folds
+        ]
         return smallest, max(sets, key=len)
 
-    def solver(self, params: Mapping[str, Any], random_state: int | None = None, *, ranked: bool = True) -> Estimator:
+    def solver(
+        self, params: Mapping[str, Any], random_state: int | None = None, *, ranked: bool = True
+    ) -> Estimator:
         """Return an unfitted solver with the given parameters, for the layout of the study's data."""
         if self.template is not None:
             return self.template.solver(params, random_state)
         loss = self.config.evaluation.metric if self.config.solver.importance and ranked else None
-        return build_solver(self.config.solver.name, self.dataset.layout, params, random_state, loss)
+        return build_solver(
+            self.config.solver.name, self.dataset.layout, params, random_state, loss
+        )
 
     def trial_solver(self, params: Mapping[str, Any], random_state: int | None = None) -> Estimator:
         """Return an unfitted solver for a trial: ranking by permutation would only cost time where none is scored."""
         return self.solver(params, random_state, ranked=not self.evaluation.is_native)
 
-    def preference(self, records: Iterable[TrialRecord]) -> dict[str, tuple[tuple[float, ...], int]]:
+    def preference(
+        self, records: Iterable[TrialRecord]
+    ) -> dict[str, tuple[tuple[float, ...], int]]:
         """Return complexity and place in the search of each trial's configuration, by the trial's id."""
-        listed = {configuration.id: number for number, configuration in enumerate(self.configurations)}
+        listed = {
+            configuration.id: number for number, configuration in enumerate(self.configurations)
+        }
         return {
             record.id: (
                 self.solver(record.params).complexity_key(),
@@ -281,7 +307,9 @@ class Study:
             tasks,
             settings.report,
             settings.rule,
-            settings.references if self.config.dataset.in_memory else settings.references and "chance",
+            settings.references
+            if self.config.dataset.in_memory
+            else settings.references and "chance",
             judge.params,
             judge.settings,
             not self.config.dataset.in_memory,
@@ -355,7 +383,9 @@ class Study:
     def n_largest(self) -> float:
         """Number of samples of all inner training sets together, relative to the largest one."""
         fold, number = self.largest
-        return sum(len(f.inner[i].train) for f, i in self.training_sets) / len(fold.inner[number].train)
+        return sum(len(f.inner[i].train) for f, i in self.training_sets) / len(
+            fold.inner[number].train
+        )
 
 
 def _of_quantities(config: StudyConfig) -> StudyConfig:

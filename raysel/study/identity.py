@@ -29,7 +29,10 @@ _REMEDIES = {
 
 def machine_versions() -> dict[str, str]:
     """Return what of this process can change the last bits of a number, besides raysel's own code."""
-    libraries = {name: str(importlib.import_module(module).__version__) for module, name in _NUMERICAL.items()}
+    libraries = {
+        name: str(importlib.import_module(module).__version__)
+        for module, name in _NUMERICAL.items()
+    }
     return {
         "python": platform.python_version(),
         **libraries,
@@ -54,11 +57,19 @@ def remedies(names: Iterable[str]) -> str:
 
 def _blas() -> str:
     """Name, version, kernel and threading layer of each BLAS of numpy and scipy."""
-    importlib.import_module("scipy.linalg")  # loads SciPy's BLAS, which threadpoolctl finds only then
+    importlib.import_module(
+        "scipy.linalg"
+    )  # loads SciPy's BLAS, which threadpoolctl finds only then
     libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
-    of_wheels = [library for library in libraries if Path(library["filepath"]).parent.name in _WHEELS]
+    of_wheels = [
+        library for library in libraries if Path(library["filepath"]).parent.name in _WHEELS
+    ]
     keys = ("internal_api", "version", "architecture", "threading_layer")
-    return ", ".join(sorted({" ".join(str(b[key]) for key in keys if b.get(key)) for b in of_wheels or libraries}))
+    return ", ".join(
+        sorted(
+            {" ".join(str(b[key]) for key in keys if b.get(key)) for b in of_wheels or libraries}
+        )
+    )
 
 
 def _simd() -> str:
@@ -110,9 +121,17 @@ _INFORMATIVE = ("ray", "mlflow", "pyarrow")
 def versions(code: Sequence[Callable[..., Any]], *, uses_optuna: bool) -> dict[str, str]:
     """Return the versions of all code that a study runs."""
     names = [*_NUMERICAL.values(), *(("optuna",) if uses_optuna else ()), *_INFORMATIVE]
-    of_raysel = {"raysel": __version__, "numbers": numbers_hash(code), "python": platform.python_version()}
+    of_raysel = {
+        "raysel": __version__,
+        "numbers": numbers_hash(code),
+        "python": platform.python_version(),
+    }
     machine = machine_versions()
-    return of_raysel | {name: version(name) for name in names} | {name: machine[name] for name in MACHINE}
+    return (
+        of_raysel
+        | {name: version(name) for name in names}
+        | {name: machine[name] for name in MACHINE}
+    )
 
 
 def changed_versions(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
@@ -163,7 +182,11 @@ def _own_module(name: str) -> tuple[tuple[str, ...], str]:
     """Modules in the counted packages that a module imports, at its top or inside functions, and its code's hash."""
     tree = _tree(_own_modules()[name])
     counted = tuple(f"raysel.{package}." for package in _COUNTED)
-    imports = (target for target in imported_names(tree) if target in _own_modules() and target.startswith(counted))
+    imports = (
+        target
+        for target in imported_names(tree)
+        if target in _own_modules() and target.startswith(counted)
+    )
     return tuple(sorted(imports)), _hash(tree)
 
 
@@ -206,10 +229,14 @@ def _foreign_identity(name: str) -> str:
     if package in _NUMERICAL:
         return f"{_NUMERICAL[package]}=={version(_NUMERICAL[package])}"
     distributions = sorted(set(_distributions().get(package, [])))
-    versions_of = " ".join(f"{distribution}=={version(distribution)}" for distribution in distributions)
+    versions_of = " ".join(
+        f"{distribution}=={version(distribution)}" for distribution in distributions
+    )
     path = Path(getattr(sys.modules.get(name), "__file__", None) or "")
     # An installation in editable mode changes without its version.
-    return f"{name} {versions_of} {_hash(_tree(path)) if path.suffix == '.py' else 'without source'}"
+    return (
+        f"{name} {versions_of} {_hash(_tree(path)) if path.suffix == '.py' else 'without source'}"
+    )
 
 
 def _tree(path: Path) -> ast.Module:
@@ -228,7 +255,11 @@ def _add_words(node: ast.AST, words: list[str]) -> None:
     words.append(type(node).__name__)
     for name in node._fields:
         value: Any = getattr(node, name, None)
-        if name == "body" and isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+        if (
+            name == "body"
+            and isinstance(node, _DOCUMENTED)
+            and ast.get_docstring(node, clean=False) is not None
+        ):
             value = value[1:]
         for item in value if isinstance(value, list) else (value,):
             if isinstance(item, ast.AST):

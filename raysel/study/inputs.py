@@ -27,7 +27,16 @@ from raysel.study.inspection.parts import equal_rows
 #: Keys of ``dataset`` that a file is read by, which samples in memory have no use for.
 _OF_FILES = ("labels", "delimiter", "mask")
 #: Keys of ``dataset`` that arrange the columns and choose samples and labels.
-ARRANGEMENT = ("task", "shape", "order", "modes", "modalities", "classes", "exclude_classes", "exclude_labels")
+ARRANGEMENT = (
+    "task",
+    "shape",
+    "order",
+    "modes",
+    "modalities",
+    "classes",
+    "exclude_classes",
+    "exclude_labels",
+)
 #: Keys of ``dataset`` that `OwnData.dataset` applies, and that must not be applied again to the written file.
 _APPLIED = ("label", "drop", "drop_unlabelled", *ARRANGEMENT)
 
@@ -49,18 +58,24 @@ class OwnData:
     def __post_init__(self) -> None:
         if self.data is not None:
             if not isinstance(self.data, Dataset):
-                raise ConfigError(f"data is of type {type(self.data).__name__}; give a Dataset, or X and y.")
+                raise ConfigError(
+                    f"data is of type {type(self.data).__name__}; give a Dataset, or X and y."
+                )
             for name in ("X", "y", "label", "groups"):
                 if getattr(self, name) is not None:
                     raise ConfigError(f"data holds samples, labels and groups; leave {name} out.")
         elif self.X is not None:
             self._check_samples()
         elif self:
-            raise ConfigError("X is missing: y, label and groups belong to samples that are given as X.")
+            raise ConfigError(
+                "X is missing: y, label and groups belong to samples that are given as X."
+            )
 
     def _check_samples(self) -> None:
         if isinstance(self.X, str | Path):
-            raise ConfigError(f"X is {str(self.X)!r}: a file is named by dataset.path; give an array or a data frame.")
+            raise ConfigError(
+                f"X is {str(self.X)!r}: a file is named by dataset.path; give an array or a data frame."
+            )
         if isinstance(self.X, Dataset):
             raise ConfigError("X is a Dataset; give it as data.")
         if isinstance(self.X, Mapping):
@@ -69,21 +84,33 @@ class OwnData:
                 "names and widths as dataset.modalities, e.g. {'a': A.shape[1], 'b': B.shape[1]}."
             )
         if isinstance(self.y, str):
-            raise ConfigError(f"y is {self.y!r}: give the labels; label={self.y!r} names a column of a data frame.")
+            raise ConfigError(
+                f"y is {self.y!r}: give the labels; label={self.y!r} names a column of a data frame."
+            )
         if self.label is not None and self.y is not None:
-            raise ConfigError(f"y and label={self.label!r} both give the labels; leave one of the two out.")
+            raise ConfigError(
+                f"y and label={self.label!r} both give the labels; leave one of the two out."
+            )
         if _is_frame(self.X):
             return
         if self.label is not None:
-            raise ConfigError(f"label={self.label!r} names a column, and X is an array; give the labels as y.")
+            raise ConfigError(
+                f"label={self.label!r} names a column, and X is an array; give the labels as y."
+            )
         if self.y is None:
-            raise ConfigError("y is missing: X is an array and holds no labels; give one label for each sample.")
+            raise ConfigError(
+                "y is missing: X is an array and holds no labels; give one label for each sample."
+            )
         if isinstance(self.groups, str):
-            raise ConfigError(f"groups={self.groups!r} names a column, and X is an array; give the groups themselves.")
+            raise ConfigError(
+                f"groups={self.groups!r} names a column, and X is an array; give the groups themselves."
+            )
 
     def __bool__(self) -> bool:
         """Return whether anything is given."""
-        return any(value is not None for value in (self.X, self.y, self.label, self.groups, self.data))
+        return any(
+            value is not None for value in (self.X, self.y, self.label, self.groups, self.data)
+        )
 
     def dataset(self, config: DatasetConfig, groups: str | None) -> Dataset:
         """Make the data set as a configuration arranges it, but with all modalities."""
@@ -91,9 +118,13 @@ class OwnData:
             return grouped_by_values(self.dataset(config, None))
         for key in _OF_FILES:
             if getattr(config, key) is not None:
-                raise ConfigError(f"dataset.{key} is for files, and the samples are given in memory; leave it out.")
+                raise ConfigError(
+                    f"dataset.{key} is for files, and the samples are given in memory; leave it out."
+                )
         if not config.in_memory:
-            raise ConfigError("dataset.in_memory is for files, and the samples are given in memory; leave it out.")
+            raise ConfigError(
+                "dataset.in_memory is for files, and the samples are given in memory; leave it out."
+            )
         arrangement = given(config, ARRANGEMENT)
         if self.data is None and _is_frame(self.X):
             label = self.label if self.y is not None else self.label or config.label
@@ -109,7 +140,9 @@ class OwnData:
                 **arrangement,
             )
         raw = self._without_columns(config, groups)
-        return Dataset.from_raw(replace(raw, unprepared=raw.unprepared or bool(config.prepare)), "X", **arrangement)
+        return Dataset.from_raw(
+            replace(raw, unprepared=raw.unprepared or bool(config.prepare)), "X", **arrangement
+        )
 
     def _without_columns(self, config: DatasetConfig, groups: str | None) -> RawData:
         named = {"dataset.label": config.label, "dataset.drop": config.drop, "cv.groups": groups}
@@ -144,15 +177,20 @@ def raw_data(dataset: Dataset) -> RawData:
     """Return the content of a data set, as a reader returns that of a file."""
     names = ("X", "y", "groups", "layout", "feature_names", "name", "label_names", "label", "notes")
     return RawData(
-        **{name: getattr(dataset, name) for name in (*names, "categories", "target")}, unprepared=dataset.unprepared
+        **{name: getattr(dataset, name) for name in (*names, "categories", "target")},
+        unprepared=dataset.unprepared,
     )
 
 
-def with_data_at(path: str | Path, config: StudyConfig | ComparisonConfig, *, written: bool = True) -> Any:
+def with_data_at(
+    path: str | Path, config: StudyConfig | ComparisonConfig, *, written: bool = True
+) -> Any:
     """Return a configuration with this ``dataset.path``, without what arranges samples if these are ``written`` so."""
     raw = config.to_dict()
     applied = _APPLIED if written else ()
-    raw["dataset"] = {key: value for key, value in raw["dataset"].items() if key not in applied} | {"path": str(path)}
+    raw["dataset"] = {key: value for key, value in raw["dataset"].items() if key not in applied} | {
+        "path": str(path)
+    }
     if written:
         raw["cv"] = {key: value for key, value in (raw.get("cv") or {}).items() if key != "groups"}
     return load(raw)
@@ -189,22 +227,36 @@ def _labels(values: Any, what: str) -> LabelArray:
         raise DataError(f"{what} is no array: {error}") from error
     if labels.dtype.kind != "O":
         return labels
-    missing = [i for i, value in enumerate(labels.flat) if value is None or str(value) in ("nan", "<NA>", "NaT")]
+    missing = [
+        i
+        for i, value in enumerate(labels.flat)
+        if value is None or str(value) in ("nan", "<NA>", "NaT")
+    ]
     if missing:
-        raise DataError(f"{what} has no value in row {missing[0]} (counted from 0); fill it in or remove the sample.")
-    kinds = {str if isinstance(value, str) else np.asarray(value).dtype.kind for value in labels.flat}
+        raise DataError(
+            f"{what} has no value in row {missing[0]} (counted from 0); fill it in or remove the sample."
+        )
+    kinds = {
+        str if isinstance(value, str) else np.asarray(value).dtype.kind for value in labels.flat
+    }
     if kinds == {str}:
         return labels.astype(np.str_)
     if kinds <= {"b", "i", "u", "f"}:
         return labels.astype(np.float64)
-    raise DataError(f"{what} mixes text with other values; give whole numbers or text, e.g. {what}.astype(str).")
+    raise DataError(
+        f"{what} mixes text with other values; give whole numbers or text, e.g. {what}.astype(str)."
+    )
 
 
 def load_data(config: StudyConfig, own: Dataset | None = None) -> Dataset:
     """Load the data set of a study, or join those of its tasks, or choose the modalities of one in memory."""
     source, groups = config.dataset, config.cv.groups
     if own is not None:
-        return own if source.only is None else Dataset.from_raw(raw_data(own), own.name, only=source.only)
+        return (
+            own
+            if source.only is None
+            else Dataset.from_raw(raw_data(own), own.name, only=source.only)
+        )
     if source.tasks is None:
         equal = groups == EQUAL_SAMPLES
         if equal and not source.in_memory:
@@ -221,17 +273,31 @@ def load_data(config: StudyConfig, own: Dataset | None = None) -> Dataset:
 
 
 def _load(source: DatasetConfig | TaskConfig, groups: str | None) -> Dataset:
-    keys = ("label", "labels", "drop", "delimiter", "mask", "only", "drop_unlabelled", "params", *ARRANGEMENT)
+    keys = (
+        "label",
+        "labels",
+        "drop",
+        "delimiter",
+        "mask",
+        "only",
+        "drop_unlabelled",
+        "params",
+        *ARRANGEMENT,
+    )
     place, options = source.path or source.source or "", given(source, keys)
     in_memory = getattr(source, "in_memory", True)
-    return load_dataset(place, groups=groups, unprepared=bool(source.prepare), in_memory=in_memory, **options)
+    return load_dataset(
+        place, groups=groups, unprepared=bool(source.prepare), in_memory=in_memory, **options
+    )
 
 
 def kept_columns(config: StudyConfig) -> list[str]:
     """Return the names of the columns that are accepted as features whatever they look like."""
     tasks, only = config.dataset.tasks or (), config.dataset.only
     # Names of modalities that are not used here, but by other members of a comparison, are no mistake.
-    kept = [name for name in config.dataset.keep if only is None or re.split(r"[.\[]", name)[0] in only]
+    kept = [
+        name for name in config.dataset.keep if only is None or re.split(r"[.\[]", name)[0] in only
+    ]
     return [*kept, *(f"{task.name}{SEPARATOR}{name}" for task in tasks for name in task.keep)]
 
 
@@ -240,7 +306,9 @@ def blocks_of(config: StudyConfig, dataset: Dataset) -> Blocks | None:
     if config.cv.blocks == BlocksConfig():
         return None
     if dataset.tasks is not None:
-        raise DataError("cv.blocks is for one data set, and the rows of several tasks follow none of their files.")
+        raise DataError(
+            "cv.blocks is for one data set, and the rows of several tasks follow none of their files."
+        )
     return Blocks(**config.cv.blocks.model_dump())
 
 
@@ -275,6 +343,10 @@ def list_configurations(config: StudyConfig) -> tuple[Configuration, ...]:
     """List the configurations that a study tries."""
     solver, search = config.solver, config.search
     listed = configurations(
-        solver.params, solver.space, method=search.method, num_samples=search.num_samples, seed=config.seed
+        solver.params,
+        solver.space,
+        method=search.method,
+        num_samples=search.num_samples,
+        seed=config.seed,
     )
     return tuple(restrict_to(listed, search.configurations) if search.configurations else listed)

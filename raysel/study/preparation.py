@@ -26,7 +26,9 @@ _TRIED = 25
 
 def preparation_of(config: StudyConfig, dataset: Dataset) -> Preparation | None:
     """Return the unfitted preparation of ``dataset.prepare``, of each task its own; None without steps."""
-    sections: dict[str, DatasetConfig | TaskConfig] = {task.name: task for task in config.dataset.tasks or ()}
+    sections: dict[str, DatasetConfig | TaskConfig] = {
+        task.name: task for task in config.dataset.tasks or ()
+    }
     sites = [step["harmonise"]["site"] for step in config.dataset.prepare if "harmonise" in step]
     missing = [site for site in sites if site not in dataset.feature_names]
     if dataset.groups is not None and missing:
@@ -42,23 +44,37 @@ def preparation_of(config: StudyConfig, dataset: Dataset) -> Preparation | None:
         section = sections.get(task, config.dataset)
         start = f"{task}{SEPARATOR}" if task else ""
         names = dataset.feature_names[columns]
-        texts = {name.removeprefix(start): dataset.categories[name] for name in names if name in dataset.categories}
+        texts = {
+            name.removeprefix(start): dataset.categories[name]
+            for name in names
+            if name in dataset.categories
+        }
         plain = [name.removeprefix(start) for name in names]
         made[task] = make_preparation(section.prepare, plain, layout, texts, section.confounds)
-        block = next(block for _, part, block in parts_of(dataset.excerpt.X) if part.start == columns.start)
+        block = next(
+            block for _, part, block in parts_of(dataset.excerpt.X) if part.start == columns.start
+        )
         if made[task] is None and dataset.unprepared and (texts or np.isnan(block).any()):
-            what, mend = (f"column '{min(texts)}' holds text", "encode") if texts else ("cells have no value", _IMPUTE)
+            what, mend = (
+                (f"column '{min(texts)}' holds text", "encode")
+                if texts
+                else ("cells have no value", _IMPUTE)
+            )
             where = f"{dataset.name}, task {task}" if task else dataset.name
             raise DataError(f"{where}: {what}; set dataset.prepare: [{mend}].")
     if "" in made:
         return made[""]
-    return TaskPreparation(made, dataset.layout.parameters()["tasks"]) if any(made.values()) else None
+    return (
+        TaskPreparation(made, dataset.layout.parameters()["tasks"]) if any(made.values()) else None
+    )
 
 
 _IMPUTE = "{impute: median}"
 
 
-def _parts(preparation: Preparation, dataset: Dataset) -> Iterator[tuple[Preparation, IntArray, FloatArray]]:
+def _parts(
+    preparation: Preparation, dataset: Dataset
+) -> Iterator[tuple[Preparation, IntArray, FloatArray]]:
     """Yield the preparation of each task that has one with its samples: their positions and values."""
     own: list[Preparation | None] = [preparation]
     if isinstance(preparation, TaskPreparation):
@@ -74,13 +90,21 @@ def tried_preparation(preparation: Preparation, dataset: Dataset) -> Preparation
         for name, transformer, _, beside in part.steps:
             if isinstance(transformer, SiteHarmoniser) and np.isnan(X[:, beside]).any():
                 site = part.feature_names[beside[0]]
-                raise ConfigError(f"dataset.prepare: {name}: '{site}' has empty cells, and each sample is of a site.")
+                raise ConfigError(
+                    f"dataset.prepare: {name}: '{site}' has empty cells, and each sample is of a site."
+                )
         y = dataset.y[rows]
         few = _few(y)
         for _, transformer, _, beside in part.steps:
-            if isinstance(transformer, SiteHarmoniser):  # needs two samples of each site, of which few may hold one
-                _, site, counts = np.unique(X[:, beside[0]], return_inverse=True, return_counts=True)
-                few = np.flatnonzero(counts[site] > 1) if counts.max() > 1 else few  # `check_sites` names the others
+            if isinstance(
+                transformer, SiteHarmoniser
+            ):  # needs two samples of each site, of which few may hold one
+                _, site, counts = np.unique(
+                    X[:, beside[0]], return_inverse=True, return_counts=True
+                )
+                few = (
+                    np.flatnonzero(counts[site] > 1) if counts.max() > 1 else few
+                )  # `check_sites` names the others
         tried = X[few]
         # Each column that lacks values somewhere lacks one here, for its gaps must be filled whatever the rows.
         tried[0, np.isnan(X).any(axis=0) & ~np.isnan(tried).any(axis=0)] = np.nan
@@ -113,7 +137,11 @@ def check_sites(preparation: Preparation, dataset: Dataset, plan: NestedPlan) ->
             column, values = part.feature_names[beside[0]], np.full(dataset.n_samples, np.nan)
             values[rows] = X[:, beside[0]]
             sites = np.unique(values[rows])
-            counts = ((int((values[train] == one).sum()), one) for train, _ in plan.training_sets() for one in sites)
+            counts = (
+                (int((values[train] == one).sum()), one)
+                for train, _ in plan.training_sets()
+                for one in sites
+            )
             fewest, site = min(counts, default=(2, 0.0))
             if fewest < 2:
                 texts = dataset.categories.get(column)

@@ -64,12 +64,16 @@ class StoredStudy:
         for record in records:
             status = "killed"
             if isinstance(record, StudyRecord):
-                mixed += _moved(study.versions, record.versions) if study and (trials or paths) else ()
+                mixed += (
+                    _moved(study.versions, record.versions) if study and (trials or paths) else ()
+                )
                 study = record
             elif study is None:
                 break
             elif isinstance(record, TrialRecord):
-                before = trials.pop(record.id, None)  # lost, and run again since, as a part of a path may be
+                before = trials.pop(
+                    record.id, None
+                )  # lost, and run again since, as a part of a path may be
                 if before is not None and before.status != "failed" and not paths:
                     raise DirectoryError(
                         f"{place} has two records of the trial {record.id}; restore the file from a copy."
@@ -93,7 +97,9 @@ class StoredStudy:
                 f"{place} has no record of a study; restore the file from a copy, or use another directory."
             )
         unmixed = list(dict.fromkeys(mixed))
-        return cls(directory, study, list(trials.values()), paths, refits, search, status, unmixed, noise)
+        return cls(
+            directory, study, list(trials.values()), paths, refits, search, status, unmixed, noise
+        )
 
     @property
     def directory(self) -> StudyDirectory:
@@ -135,7 +141,9 @@ class StoredStudy:
         before = dict(flat(config_from_dict(self.study.config).identity()))
         now = dict(flat(config.identity()))
         for key in sorted(before.keys() | now.keys()):
-            grows = key.startswith("solver.space") and config.search.method != "tpe"  # see _changed_trials
+            grows = (
+                key.startswith("solver.space") and config.search.method != "tpe"
+            )  # see _changed_trials
             if before.get(key) == now.get(key) or grows or key in _COVERED:
                 continue
             yield f"{key}: {before.get(key, 'not set')} -> {now.get(key, 'not set')}"
@@ -157,14 +165,18 @@ class StoredStudy:
 def _moved(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
     """Yield a sentence if a study was resumed where processor or BLAS are others; earlier versions recorded none."""
     known = [name for name in MACHINE if name in before and name in now]
-    changes = [f"{name} {before[name]} -> {now[name]}" for name in known if before[name] != now[name]]
+    changes = [
+        f"{name} {before[name]} -> {now[name]}" for name in known if before[name] != now[name]
+    ]
     if changes:
         yield f"The study was resumed on another kind of machine: {', '.join(changes)}."
 
 
 def newest_unfinished(study: Study, below: Path) -> StoredStudy | None:
     """Find the newest unfinished run of a study in a folder of studies."""
-    folders = sorted(below.glob(f"{study.config.name}-*/journal.jsonl"), key=lambda path: path.stat().st_mtime)
+    folders = sorted(
+        below.glob(f"{study.config.name}-*/journal.jsonl"), key=lambda path: path.stat().st_mtime
+    )
     for journal in reversed(folders):
         directory = StudyDirectory(journal.parent)
         try:

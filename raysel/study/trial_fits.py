@@ -62,15 +62,23 @@ def _find_out(
     error: BaseException | None = None
     few = train[_few(dataset.y[train])]
     for key, solver in _of_each_kind(solvers):
-        for rows in (few, train):  # a fit that fails on few samples is repeated on the whole training set
+        for rows in (
+            few,
+            train,
+        ):  # a fit that fails on few samples is repeated on the whole training set
             y = dataset.y[rows]
-            training = TrainingSet.of(dataset.X[rows], y, clone(scaler), preparation and clone(preparation))
+            training = TrainingSet.of(
+                dataset.X[rows], y, clone(scaler), preparation and clone(preparation)
+            )
             X = training.X
             set_parameters(solver, training.parameters)
             try:
                 with warnings.catch_warnings(action="ignore"):
                     next(solver.iterate(X, y, solver.prepare(X, y)))
-            except (Exception, SystemExit) as raised:  # a class of another package may raise anything  # noqa: BLE001
+            except (
+                Exception,  # noqa: BLE001
+                SystemExit,
+            ) as raised:  # a class of another package may raise anything
                 error = raised
             else:
                 tried[key] = solver
@@ -86,9 +94,14 @@ def _find_out(
         _check_is_as_declared(name, can, solver, X.shape[1])
         shown = f"{name} ({key})" if len(tried) > 1 else name
         check_judge(config.evaluation.estimator_name, shown, ranks[key], hasattr(solver, "predict"))
-        of_scores = "class_scores", *(("decision_function", "predict_proba") if dataset.layout.is_multitask else ())
+        of_scores = (
+            "class_scores",
+            *(("decision_function", "predict_proba") if dataset.layout.is_multitask else ()),
+        )
         if config.evaluation.is_native and _of_response(config, *of_scores):
-            n_classes = dataset.y.shape[1] if dataset.is_multilabel else len(np.unique(dataset.y[train]))
+            n_classes = (
+                dataset.y.shape[1] if dataset.is_multilabel else len(np.unique(dataset.y[train]))
+            )
             class_scores(solver, X[:1], n_classes)  # raises where they are not one for each class
     refused = {name for solver in tried.values() for name in _refused(solver)} if saved else ()
     return Findings(all(ranks.values()), tuple(sorted(refused)))
@@ -123,9 +136,14 @@ def _untrusted_of_judge(
         if kind not in (None, wanted):
             raise ConfigError(f"{where} is a {kind}; use a {wanted}.")
         failure: BaseException | None = None
-        for rows in (few, train):  # a fit that fails on few samples is repeated on the whole training set
+        for rows in (
+            few,
+            train,
+        ):  # a fit that fails on few samples is repeated on the whole training set
             y = dataset.y[rows]
-            X = TrainingSet.of(dataset.X[rows], y, clone(scaler), preparation and clone(preparation)).X[:, used]
+            X = TrainingSet.of(
+                dataset.X[rows], y, clone(scaler), preparation and clone(preparation)
+            ).X[:, used]
             try:
                 with warnings.catch_warnings(action="ignore"):
                     model = clone(model).fit(X, y)
@@ -135,7 +153,9 @@ def _untrusted_of_judge(
                 failure = raised
         if failure is not None:
             told = f"{type(failure).__name__}: {' '.join(str(failure).split())}"
-            raise ConfigError(f"{where} cannot be fitted to the {len(train)} samples of a training set: {told}")
+            raise ConfigError(
+                f"{where} cannot be fitted to the {len(train)} samples of a training set: {told}"
+            )
         for key, name in metrics_of(config):
             _check_output(model, X, y, metric(name, key), key, where)
         untrusted.update(_refused(model) if saved else ())
@@ -156,7 +176,11 @@ def _check_output(model: Any, X: Any, y: LabelArray, measure: Metric, key: str, 
         )
     try:
         with warnings.catch_warnings(action="ignore"):
-            measure(y, measure.output(model, X, y), known_of(y) if is_quantity(y) else getattr(model, "classes_", None))
+            measure(
+                y,
+                measure.output(model, X, y),
+                known_of(y) if is_quantity(y) else getattr(model, "classes_", None),
+            )
     except (Exception, SystemExit) as error:  # a class of another package may return anything
         told = f"{type(error).__name__}: {' '.join(str(error).split())}"
         raise ConfigError(f"{key}: {measure.name} cannot be computed of {where}: {told}") from error
@@ -165,7 +189,9 @@ def _check_output(model: Any, X: Any, y: LabelArray, measure: Metric, key: str, 
 def _check_is_as_declared(name: str, can: Capabilities, solver: Estimator, n_features: int) -> None:
     """Check what a fit has against the capabilities that its class declares."""
     if can.predicts and not hasattr(solver, "predict"):
-        raise ConfigError(f"solver.name: {name} declares capabilities.predicts, but has no `predict`; implement it.")
+        raise ConfigError(
+            f"solver.name: {name} declares capabilities.predicts, but has no `predict`; implement it."
+        )
     if can.ranks is None:
         return
     if can.ranks != hasattr(solver, "scores_"):
@@ -191,22 +217,36 @@ def _refused(solver: Any) -> list[str]:
         solver = solver.estimator_  # which gets the samples as they are, and is stored by itself
     try:
         return untrusted_types(solver)
-    except (DataError, TypeError, ValueError, AttributeError, NotImplementedError) as error:  # skops cannot write it
+    except (
+        DataError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        NotImplementedError,
+    ) as error:  # skops cannot write it
         return [f"{type(_wrapped(solver)).__name__} (skops cannot write it: {error})"]
 
 
 def _check_kind(name: str, estimator: Any) -> None:
     kind = tagged_type(estimator)
     if kind not in (None, "classifier", "regressor", "transformer"):
-        raise ConfigError(f"solver.name: {name} is a {kind}; use a classifier, a regressor or a selector.")
+        raise ConfigError(
+            f"solver.name: {name} is a {kind}; use a classifier, a regressor or a selector."
+        )
 
 
 def _few(y: LabelArray) -> IntArray:
     """Indices of the first samples of each class, or with and without each label, or of all."""
     if is_quantity(y):
         return np.arange(min(len(y), 2 * _TRIED_PER_CLASS))
-    groups = [y == label for label in np.unique(y)] if y.ndim == 1 else [c == v for c in y.T for v in np.unique(c)]
-    rows: IntArray = np.unique(np.concatenate([np.flatnonzero(group)[:_TRIED_PER_CLASS] for group in groups]))
+    groups = (
+        [y == label for label in np.unique(y)]
+        if y.ndim == 1
+        else [c == v for c in y.T for v in np.unique(c)]
+    )
+    rows: IntArray = np.unique(
+        np.concatenate([np.flatnonzero(group)[:_TRIED_PER_CLASS] for group in groups])
+    )
     return rows
 
 
@@ -246,7 +286,9 @@ def check_configurations(
             )
         try:
             for rows in (train, largest):
-                solver.check_training(dataset.y[rows], None if dataset.tasks is None else dataset.tasks[rows])
+                solver.check_training(
+                    dataset.y[rows], None if dataset.tasks is None else dataset.tasks[rows]
+                )
         except ConfigError as error:
             raise ConfigError(f"configuration {name}: {error}") from error
     _check_outputs(config, solvers, dataset.layout.is_multitask)
@@ -256,7 +298,9 @@ def check_configurations(
     if config.evaluation.is_native:
         findings = replace(findings, storable=not findings.untrusted)
     elif of_judge := _untrusted_of_judge(config, dataset, train, scaler, preparation, saved=saved):
-        findings = replace(findings, untrusted=tuple(sorted({*findings.untrusted, *of_judge})), storable=False)
+        findings = replace(
+            findings, untrusted=tuple(sorted({*findings.untrusted, *of_judge})), storable=False
+        )
     if config.tracking.register and not findings.storable:
         other = ", or use evaluation.estimator knn or linear_svm, whose model needs no part of the method"
         raise ConfigError(
@@ -272,7 +316,9 @@ def _check_path(solvers: Sequence[Estimator]) -> None:
     cls = type(solvers[0])
     for parameter in sorted(cls.capabilities.prepare_parameters):
         if len({repr(getattr(solver, parameter)) for solver in solvers}) > 1:
-            raise ConfigError(f"search.method path: {parameter} cannot vary along a path; use grid.")
+            raise ConfigError(
+                f"search.method path: {parameter} cannot vary along a path; use grid."
+            )
     cls.check_path(solvers)
 
 
@@ -282,13 +328,19 @@ def _of_response(config: StudyConfig, *responses: str) -> list[tuple[str, Metric
     return [(key, measure) for key, measure in chosen if measure.response in responses]
 
 
-def _check_outputs(config: StudyConfig, solvers: Sequence[tuple[str, Estimator]], several: bool) -> None:
+def _check_outputs(
+    config: StudyConfig, solvers: Sequence[tuple[str, Estimator]], several: bool
+) -> None:
     """Check that what classifies has the outputs that the metrics take; nearest neighbours have all.
 
     The samples of `several` tasks are classified by the method itself alone.
     """
     judge, name = config.evaluation.estimator_name, config.solver.name
-    other = "" if several else ", or use evaluation.estimator knn or linear_svm if the method ranks features"
+    other = (
+        ""
+        if several
+        else ", or use evaluation.estimator knn or linear_svm if the method ranks features"
+    )
     instead = "leave the metric out, or use evaluation.estimator knn if the method ranks features"
     if several:
         instead = "take a metric of the decision, e.g. average_precision, or of the predictions"

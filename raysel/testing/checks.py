@@ -45,7 +45,9 @@ class FinishedStudy:
 
 def prepare_study(path: Path, config: Mapping[str, Any]) -> Study:
     """Prepare a study of a data file."""
-    return Study.prepare(config_from_dict({**config, "dataset": {"path": str(path), **config.get("dataset", {})}}))
+    return Study.prepare(
+        config_from_dict({**config, "dataset": {"path": str(path), **config.get("dataset", {})}})
+    )
 
 
 @contextmanager
@@ -60,7 +62,9 @@ def study_log(folder: Path, study: Study, listeners: Sequence[Listener] = ()) ->
         yield log
 
 
-def compute(executor: Executor, study: Study, log: StudyLog, kept: Sequence[Any] = ()) -> tuple[list[Any], list[Refit]]:
+def compute(
+    executor: Executor, study: Study, log: StudyLog, kept: Sequence[Any] = ()
+) -> tuple[list[Any], list[Refit]]:
     """Run trials and refits of a study."""
     work = trial_plan(study, kept)
     with executor:
@@ -74,7 +78,9 @@ def compute(executor: Executor, study: Study, log: StudyLog, kept: Sequence[Any]
         return records, [Refit(*refit) for refit in executor.run_refits(winners)]
 
 
-def run_by(executor: Executor, study: Study, folder: Path, kept: Sequence[Any] = ()) -> FinishedStudy:
+def run_by(
+    executor: Executor, study: Study, folder: Path, kept: Sequence[Any] = ()
+) -> FinishedStudy:
     """Run a study by an executor."""
     with study_log(folder, study) as log:
         records, refits = compute(executor, study, log, kept)
@@ -84,7 +90,9 @@ def run_by(executor: Executor, study: Study, folder: Path, kept: Sequence[Any] =
 
 def timeless(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a record as it is read back from JSON, without its times."""
-    return {key: value for key, value in json.loads(json.dumps(record)).items() if key not in _TIMES}
+    return {
+        key: value for key, value in json.loads(json.dumps(record)).items() if key not in _TIMES
+    }
 
 
 @dataclass(frozen=True)
@@ -117,7 +125,9 @@ class Check:
             self.run()
         except Exception:  # what a failure raises is the subject's own  # noqa: BLE001
             return
-        raise AssertionError(f"{self.name} passes, though it is declared to fail: {self.expected_failure}")
+        raise AssertionError(
+            f"{self.name} passes, though it is declared to fail: {self.expected_failure}"
+        )
 
 
 def parametrize(checks: Iterable[Check], slow: Callable[[Check], bool] | None = None) -> Any:
@@ -138,7 +148,11 @@ def parametrize(checks: Iterable[Check], slow: Callable[[Check], bool] | None = 
     import pytest  # noqa: PLC0415 - an optional dependency
 
     marked = [
-        pytest.param(check, id=check.name, marks=[pytest.mark.slow] if slow is not None and slow(check) else [])
+        pytest.param(
+            check,
+            id=check.name,
+            marks=[pytest.mark.slow] if slow is not None and slow(check) else [],
+        )
         for check in checks
     ]
     return pytest.mark.parametrize("check", marked)
@@ -148,7 +162,9 @@ def expecting(checks: Iterable[Check], failures: Mapping[str, str]) -> Iterator[
     """Mark the checks that are expected to fail."""
     for check in checks:
         label = check.name.partition(": ")[2]
-        reason = next((reason for pattern, reason in failures.items() if fnmatch(label, pattern)), "")
+        reason = next(
+            (reason for pattern, reason in failures.items() if fnmatch(label, pattern)), ""
+        )
         yield replace(check, expected_failure=reason) if reason else check
 
 
@@ -182,7 +198,9 @@ def require_equal(actual: object, expected: object, what: str) -> None:
 def require_close(actual: Any, expected: Any, tolerance: float, what: str) -> None:
     """Raise AssertionError unless two arrays agree up to a share of the largest expected value."""
     largest = float(np.abs(expected).max(initial=0.0))
-    np.testing.assert_allclose(actual, expected, rtol=0.0, atol=tolerance * (largest or 1.0), err_msg=what)
+    np.testing.assert_allclose(
+        actual, expected, rtol=0.0, atol=tolerance * (largest or 1.0), err_msg=what
+    )
 
 
 def arrays_in(value: Any) -> list[LabelArray]:
@@ -198,7 +216,9 @@ def arrays_in(value: Any) -> list[LabelArray]:
     return []
 
 
-def require_same_study(actual: FinishedStudy, expected: FinishedStudy, *, journals: bool = True) -> None:
+def require_same_study(
+    actual: FinishedStudy, expected: FinishedStudy, *, journals: bool = True
+) -> None:
     """Raise AssertionError unless two runs agree in trials, refits and models; times and stack frames are ignored."""
     ids = [sorted(run.trials) for run in (actual, expected)]
     require(ids[0] == ids[1], f"the trials are {ids[0]}, not {ids[1]}.")
@@ -206,10 +226,15 @@ def require_same_study(actual: FinishedStudy, expected: FinishedStudy, *, journa
         got, wanted = _comparable(actual.trials[id_]), _comparable(record)
         different = [key for key in wanted if got.get(key) != wanted[key]]
         require(got == wanted, f"trial {id_} differs in {different}: {got} instead of {wanted}.")
-    require(len(actual.refits) == len(expected.refits), f"{len(actual.refits)} refits, not {len(expected.refits)}.")
+    require(
+        len(actual.refits) == len(expected.refits),
+        f"{len(actual.refits)} refits, not {len(expected.refits)}.",
+    )
     for mine, theirs in zip(actual.refits, expected.refits, strict=True):
         refit, other = timeless(mine.record.to_json()), timeless(theirs.record.to_json())
-        require(refit == other, f"the refit of {other['fold']} differs: {refit} instead of {other}.")
+        require(
+            refit == other, f"the refit of {other['fold']} differs: {refit} instead of {other}."
+        )
         for array, expected_array in zip(_arrays(mine.model), _arrays(theirs.model), strict=True):
             require_equal(array, expected_array, f"the models of {other['fold']} differ")
     if not journals:
@@ -227,6 +252,7 @@ def _arrays(model: Any) -> list[Any]:
 def _comparable(record: dict[str, Any]) -> dict[str, Any]:
     """Return a record with the last line of each traceback only, because stack frames differ between executors."""
     folds = {
-        name: {**fold, "error": fold["error"].strip().rpartition("\n")[2]} for name, fold in record["folds"].items()
+        name: {**fold, "error": fold["error"].strip().rpartition("\n")[2]}
+        for name, fold in record["folds"].items()
     }
     return {**record, "folds": folds}

@@ -16,7 +16,15 @@ from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
 from raysel.execution.trial_plan import trial_plan
 from raysel.study.definition import Study
-from raysel.testing.checks import Check, FinishedStudy, prepare_study, require, require_same_study, run_by, study_log
+from raysel.testing.checks import (
+    Check,
+    FinishedStudy,
+    prepare_study,
+    require,
+    require_same_study,
+    run_by,
+    study_log,
+)
 from raysel.tracking.journal import read_journal
 from raysel.tracking.log import Progress
 from raysel.tracking.records import record_from_line
@@ -24,14 +32,22 @@ from raysel.tracking.records import record_from_line
 #: Makes the executor of a study; not entered.
 MakeExecutor: TypeAlias = Callable[[Study], Executor]
 
-_SMR = {"name": "smr", "params": {"max_iter": 4}, "space": {"alpha": [0.01, 0.1, 2.0], "rank": [1, 2]}}
+_SMR = {
+    "name": "smr",
+    "params": {"max_iter": 4},
+    "space": {"alpha": [0.01, 0.1, 2.0], "rank": [1, 2]},
+}
 
 #: The kinds of study that an executor must compute: each search, each evaluation, trials that fail.
 STUDIES: dict[str, dict[str, Any]] = {
     "grid": {"solver": {**_SMR, "params": {"max_iter": 4, "init": "random"}}},
     "linear svm": {"solver": _SMR, "evaluation": {"estimator": "linear_svm", "n_features": [4, 8]}},
     "one-shot method": {
-        "solver": {"name": "linear_svm", "params": {"penalty": "l1"}, "space": {"C": [1e-4, 0.1, 1.0]}},
+        "solver": {
+            "name": "linear_svm",
+            "params": {"penalty": "l1"},
+            "space": {"C": [1e-4, 0.1, 1.0]},
+        },
         "evaluation": {"estimator": "native"},
     },
     "failing": {
@@ -43,7 +59,11 @@ STUDIES: dict[str, dict[str, Any]] = {
         }
     },
     "path": {
-        "solver": {"name": "smml", "params": {"tol": 1e-2}, "space": {"gamma1": [0.1, 0.4, 2.0], "gamma2": [0.0, 0.2]}},
+        "solver": {
+            "name": "smml",
+            "params": {"tol": 1e-2},
+            "space": {"gamma1": [0.1, 0.4, 2.0], "gamma2": [0.0, 0.2]},
+        },
         "evaluation": {"estimator": "native"},
         "search": {"method": "path"},
     },
@@ -53,10 +73,19 @@ STUDIES: dict[str, dict[str, Any]] = {
             "params": {"max_iter": 12, "tol": 0.0},
             "space": {"alpha": [0.01, 0.05, 0.1, 0.3, 0.6, 2.0]},
         },
-        "search": {"early_stopping": "asha", "synchronous": True, "batch_size": 3, "reduction_factor": 2},
+        "search": {
+            "early_stopping": "asha",
+            "synchronous": True,
+            "batch_size": 3,
+            "reduction_factor": 2,
+        },
     },
     "tpe": {
-        "solver": {"name": "smr", "params": {"max_iter": 3}, "space": {"alpha": {"loguniform": [0.01, 0.5]}}},
+        "solver": {
+            "name": "smr",
+            "params": {"max_iter": 3},
+            "space": {"alpha": {"loguniform": [0.01, 0.5]}},
+        },
         "search": {"method": "tpe", "num_samples": 8, "synchronous": True, "batch_size": 4},
     },
 }
@@ -82,12 +111,20 @@ def executor_checks(
         Checks of the kinds "numbers", "resume", "end" and "interrupt".
     """
     for study, sections in studies.items():
-        yield Check(f"{name}: same_numbers[{study}]", partial(_same_numbers, make, sections), "numbers")
-        yield Check(f"{name}: resumed_anywhere[{study}]", partial(_resumed_anywhere, make, sections), "resume")
+        yield Check(
+            f"{name}: same_numbers[{study}]", partial(_same_numbers, make, sections), "numbers"
+        )
+        yield Check(
+            f"{name}: resumed_anywhere[{study}]",
+            partial(_resumed_anywhere, make, sections),
+            "resume",
+        )
     for check in (_failures_are_recorded, _a_time_budget_ends_the_search, _tasks_are_independent):
         yield Check(f"{name}: {check.__name__.strip('_')}", partial(check, make), "end")
     yield Check(
-        f"{name}: an_interrupt_leaves_whole_trials", partial(_an_interrupt_leaves_whole_trials, make), "interrupt"
+        f"{name}: an_interrupt_leaves_whole_trials",
+        partial(_an_interrupt_leaves_whole_trials, make),
+        "interrupt",
     )
 
 
@@ -97,7 +134,12 @@ def _study(folder: Path, sections: Mapping[str, Any], **search: Any) -> Study:
     y = np.arange(48) % 3
     X = rng.standard_normal((3, 6, 6))[y] + rng.standard_normal((48, 6, 6))
     np.savez(folder / "suite.npz", X=X, y=y)
-    config = {"name": "suite", "seed": 3, "cv": {"outer": 2, "inner": 2}, "evaluation": {"n_features": [4, 8]}}
+    config = {
+        "name": "suite",
+        "seed": 3,
+        "cv": {"outer": 2, "inner": 2},
+        "evaluation": {"n_features": [4, 8]},
+    }
     limits = {"executor": "serial", "max_concurrent": 2, **sections.get("search", {}), **search}
     return prepare_study(folder / "suite.npz", {**config, **sections, "search": limits})
 
@@ -135,8 +177,14 @@ def _resumed_anywhere(make: MakeExecutor, sections: Mapping[str, Any]) -> None:
             kept = [record_from_line(line) for line in lines[:cut]]
             trials = [record for record in kept if isinstance(record, TrialRecord | PathRecord)]
             again = run_by(make(study), study, Path(folder, f"cut{cut}"), trials)
-            before, after = ({(line["kind"], _key(line)) for line in part} for part in (lines[:cut], again.journal))
-            require(not before & after, f"after a cut of {cut} records {sorted(before & after)} were computed again.")
+            before, after = (
+                {(line["kind"], _key(line)) for line in part}
+                for part in (lines[:cut], again.journal)
+            )
+            require(
+                not before & after,
+                f"after a cut of {cut} records {sorted(before & after)} were computed again.",
+            )
             require_same_study(again, expected, journals=False)
 
 
@@ -153,10 +201,17 @@ def _failures_are_recorded(make: MakeExecutor) -> None:
     require_same_study(actual, _reference(STUDIES["failing"])[0])
     by_zeta = {record["params"]["zeta"]: record for record in actual.trials.values()}
     require(by_zeta[1e-10]["status"] == "finished", f"a good trial is {by_zeta[1e-10]['status']}.")
-    require(by_zeta[1e300]["status"] == "failed", f"a trial that raises is {by_zeta[1e300]['status']}.")
+    require(
+        by_zeta[1e300]["status"] == "failed", f"a trial that raises is {by_zeta[1e300]['status']}."
+    )
     for name, fold in by_zeta[1e300]["folds"].items():
-        require(fold["error"].startswith("Traceback"), f"{name} has no traceback: {fold['error']!r}")
-        require("FloatingPointError: the objective became inf" in fold["error"], f"{name} failed by {fold['error']!r}")
+        require(
+            fold["error"].startswith("Traceback"), f"{name} has no traceback: {fold['error']!r}"
+        )
+        require(
+            "FloatingPointError: the objective became inf" in fold["error"],
+            f"{name} failed by {fold['error']!r}",
+        )
 
 
 def _a_time_budget_ends_the_search(make: MakeExecutor) -> None:
@@ -177,13 +232,19 @@ def _tasks_are_independent(make: MakeExecutor) -> None:
     """Every task ends once, with its value or its error, and one that fails does not end the others."""
     with tempfile.TemporaryDirectory() as folder:
         study = _study(Path(folder), STUDIES["grid"])
-        expected = {end.argument: (end.value, end.error) for end in SerialExecutor(study).run_tasks(_task, range(9))}
+        expected = {
+            end.argument: (end.value, end.error)
+            for end in SerialExecutor(study).run_tasks(_task, range(9))
+        }
         with make(study) as executor:
             ends = list(executor.run_tasks(_task, range(9)))
     actual = {end.argument: (end.value, end.error) for end in ends}
     require(len(ends) == len(actual) == 9, f"9 tasks ended {len(ends)} times.")
     require(actual == expected, f"the tasks ended as {actual}, not {expected}.")
-    require(actual[4] == (None, "ZeroDivisionError: division by zero"), f"a task that raises ended as {actual[4]}.")
+    require(
+        actual[4] == (None, "ZeroDivisionError: division by zero"),
+        f"a task that raises ended as {actual[4]}.",
+    )
 
 
 def _task(study: Study, number: int) -> float:
@@ -214,7 +275,10 @@ def _an_interrupt_leaves_whole_trials(make: MakeExecutor) -> None:
         study = _study(Path(folder), STUDIES["grid"])
         passed = False
         try:
-            with study_log(Path(folder, "run"), study, [_Interrupts()]) as log, make(study) as executor:
+            with (
+                study_log(Path(folder, "run"), study, [_Interrupts()]) as log,
+                make(study) as executor,
+            ):
                 executor.run_trials(trial_plan(study), log)
         except KeyboardInterrupt:
             passed = True
@@ -222,7 +286,9 @@ def _an_interrupt_leaves_whole_trials(make: MakeExecutor) -> None:
         expected, _ = _reference(STUDIES["grid"])
         lines = list(read_journal(Path(folder, "run", "journal.jsonl")))
         require(0 < len(lines) < len(expected.journal), f"the journal holds {len(lines)} records.")
-        kept = [record for record in map(record_from_line, lines) if isinstance(record, TrialRecord)]
+        kept = [
+            record for record in map(record_from_line, lines) if isinstance(record, TrialRecord)
+        ]
         require(len(kept) == len(lines), "the journal holds more than trials.")
         rest = run_by(make(study), study, Path(folder, "rest"), kept)
         require_same_study(rest, expected, journals=False)

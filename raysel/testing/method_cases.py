@@ -74,7 +74,11 @@ class MethodCase:
     @cached_property
     def solver_name(self) -> str:
         """Name of the method as in ``solver.name``."""
-        return self.name if isinstance(self.name, str) else f"{self.name.__module__}.{self.name.__qualname__}"
+        return (
+            self.name
+            if isinstance(self.name, str)
+            else f"{self.name.__module__}.{self.name.__qualname__}"
+        )
 
     @cached_property
     def cls(self) -> type[Any]:
@@ -156,7 +160,9 @@ def samples_for(case: MethodCase) -> Iterator[Samples]:
         yield draw("matrices, 3 classes", Tensor((4, 3)), 60, 3, text=True)
         yield draw("more features than samples", Tensor((30,)), 24, 3)
     if VOLUME in can.layouts:
-        yield draw("masked volumes, 3 classes", MaskedVolume(np.arange(24).reshape(2, 3, 4) % 5 > 1), 60, 3)
+        yield draw(
+            "masked volumes, 3 classes", MaskedVolume(np.arange(24).reshape(2, 3, 4) % 5 > 1), 60, 3
+        )
     if MODALITIES in can.layouts:
         yield draw("modalities, 3 classes", Modalities({"a": 4, "b": 6}), 60, 3)
     if TASKS in can.layouts:
@@ -180,17 +186,23 @@ def _samples_of_quantities(case: MethodCase) -> Iterator[Samples]:
         yield draw_quantities(f"modalities, {shown}", Modalities({"a": 4, "b": 6}), 60, several)
 
 
-def draw_quantities(name: str, layout: Layout, n_samples: int, n_quantities: int, seed: int = 0) -> Samples:
+def draw_quantities(
+    name: str, layout: Layout, n_samples: int, n_quantities: int, seed: int = 0
+) -> Samples:
     """Draw normal samples and quantities that are linear in the first half of the columns, with noise."""
     rng = np.random.default_rng(seed)
     d = layout.n_features
     X = rng.standard_normal((n_samples, d))
     coefficients = rng.uniform(0.5, 1.5, size=((d + 1) // 2, n_quantities))
-    y = 30.0 + 7.0 * (X[:, : (d + 1) // 2] @ coefficients + 0.5 * rng.standard_normal((n_samples, n_quantities)))
+    y = 30.0 + 7.0 * (
+        X[:, : (d + 1) // 2] @ coefficients + 0.5 * rng.standard_normal((n_samples, n_quantities))
+    )
     return Samples(name, layout, X, y if n_quantities > 1 else y[:, 0].copy())
 
 
-def draw(name: str, layout: Layout, n_samples: int, n_classes: int, text: bool = False, seed: int = 0) -> Samples:
+def draw(
+    name: str, layout: Layout, n_samples: int, n_classes: int, text: bool = False, seed: int = 0
+) -> Samples:
     """Draw normal samples around a mean of each class, which differ in the first half of the columns."""
     rng = np.random.default_rng(seed)
     X, codes = _normal(rng, n_samples, layout.n_features, n_classes)
@@ -219,7 +231,9 @@ def _tasks() -> Samples:
     return Samples("tasks", layout, X[order], np.concatenate(y)[order])
 
 
-def _normal(rng: np.random.Generator, n: int, d: int, n_classes: int) -> tuple[FloatArray, IntArray]:
+def _normal(
+    rng: np.random.Generator, n: int, d: int, n_classes: int
+) -> tuple[FloatArray, IntArray]:
     means = np.zeros((n_classes, d))
     means[:, : (d + 1) // 2] = 2.0 * rng.standard_normal((n_classes, (d + 1) // 2))
     codes = rng.permutation(np.arange(n) % n_classes)
@@ -238,7 +252,11 @@ def fit(model: Estimator, X: ArrayLike, y: LabelArray) -> Estimator:
 
 
 def iterated(
-    model: Estimator, X: FloatArray | StoredSamples, y: LabelArray, prepared: Any = None, n: int | None = None
+    model: Estimator,
+    X: FloatArray | StoredSamples,
+    y: LabelArray,
+    prepared: Any = None,
+    n: int | None = None,
 ) -> Estimator:
     """Fit a method by its generator, all iterations or the first ``n``."""
     for _ in islice(model.iterate(X, y, prepared), n):
@@ -253,13 +271,18 @@ def fitted(case: MethodCase, samples: Samples, **changes: Any) -> Estimator:
 
 def require_same_bits(actual: Estimator, expected: Estimator, X: FloatArray, what: str) -> None:
     """Raise AssertionError unless two fits agree in scores, objectives and predictions to the last bit."""
-    require_equal(actual.objective_path_, expected.objective_path_, f"{what}: objective_path_ differs")
+    require_equal(
+        actual.objective_path_, expected.objective_path_, f"{what}: objective_path_ differs"
+    )
     require(
         (actual.n_iter_, actual.converged_) == (expected.n_iter_, expected.converged_),
         f"{what}: n_iter_ and converged_ are {actual.n_iter_} and {actual.converged_}, not {expected.n_iter_} and "
         f"{expected.converged_}.",
     )
-    require(hasattr(actual, "scores_") == hasattr(expected, "scores_"), f"{what}: one has scores_, the other has not.")
+    require(
+        hasattr(actual, "scores_") == hasattr(expected, "scores_"),
+        f"{what}: one has scores_, the other has not.",
+    )
     for name in ("scores_", "coef_"):
         if hasattr(expected, name):
             require_equal(getattr(actual, name), getattr(expected, name), f"{what}: {name} differs")

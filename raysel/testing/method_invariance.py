@@ -18,7 +18,14 @@ from raysel.base.models import load_model, save_model, trusted_types, untrusted_
 from raysel.core.arrays import LabelArray
 from raysel.data.layouts import SEPARATOR
 from raysel.testing.checks import require, require_close, require_equal
-from raysel.testing.method_cases import MethodCase, Samples, SamplesCheck, fit, fitted, require_same_bits
+from raysel.testing.method_cases import (
+    MethodCase,
+    Samples,
+    SamplesCheck,
+    fit,
+    fitted,
+    require_same_bits,
+)
 
 #: Share of the largest score that rounding may give a feature of one value.
 _ROUNDING = 1e-12
@@ -42,11 +49,15 @@ def class_names(case: MethodCase, samples: Samples) -> None:
     renamed = _renamed(samples, "klm")
     turned = fit(case.build(samples.layout), samples.X, renamed)
     if hasattr(straight, "scores_"):
-        require_equal(turned.scores_, straight.scores_, "scores_ depend on the names of the classes")
+        require_equal(
+            turned.scores_, straight.scores_, "scores_ depend on the names of the classes"
+        )
     if hasattr(straight, "predict"):
         names = dict(zip(samples.y.tolist(), renamed.tolist(), strict=True))
         expected = np.array([names[label] for label in straight.predict(samples.X).tolist()])
-        require_equal(turned.predict(samples.X), expected, "predictions depend on the names of the classes")
+        require_equal(
+            turned.predict(samples.X), expected, "predictions depend on the names of the classes"
+        )
 
 
 def class_order(case: MethodCase, samples: Samples) -> None:
@@ -96,7 +107,13 @@ def constant_features(case: MethodCase, samples: Samples) -> None:
     require((scores <= most).all(), f"features of one value have the scores {scores}.")
 
 
-CHECKS: tuple[SamplesCheck, ...] = (sample_order, class_names, class_order, feature_order, constant_features)
+CHECKS: tuple[SamplesCheck, ...] = (
+    sample_order,
+    class_names,
+    class_order,
+    feature_order,
+    constant_features,
+)
 
 
 def _renamed(samples: Samples, letters: str) -> LabelArray:
@@ -124,15 +141,23 @@ def _other_quantities(case: MethodCase, samples: Samples, straight: Estimator) -
     if not own_unit:
         _compare(case, straight, turned, "quantities in another order and unit")
         if hasattr(straight, "predict"):
-            _compare_predictions(case, changed(straight.predict(samples.X)), turned.predict(samples.X), "the same")
+            _compare_predictions(
+                case, changed(straight.predict(samples.X)), turned.predict(samples.X), "the same"
+            )
 
 
-def _compare(case: MethodCase, straight: Estimator, turned: Estimator, what: str, order: Any = slice(None)) -> None:
+def _compare(
+    case: MethodCase, straight: Estimator, turned: Estimator, what: str, order: Any = slice(None)
+) -> None:
     if hasattr(straight, "scores_"):
-        require_close(turned.scores_, straight.scores_[order], case.tolerance, f"{what}: scores_ differ")
+        require_close(
+            turned.scores_, straight.scores_[order], case.tolerance, f"{what}: scores_ differ"
+        )
 
 
-def _compare_predictions(case: MethodCase, expected: LabelArray, predicted: LabelArray, what: str) -> None:
+def _compare_predictions(
+    case: MethodCase, expected: LabelArray, predicted: LabelArray, what: str
+) -> None:
     if predicted.dtype.kind == "f":
         off = np.abs(predicted - expected).max() / np.abs(expected).max()
         require(off <= case.tolerance, f"{what}: predictions differ by {off:.1e} of the largest.")
@@ -145,7 +170,10 @@ def clone_is_unfitted(case: MethodCase, samples: Samples) -> None:
     """A clone has the same parameters, no fitted attribute, and fits to the same bits."""
     model = fitted(case, samples)
     copy = clone(model)
-    require(repr(copy.get_params(deep=False)) == repr(model.get_params(deep=False)), "a clone has other parameters.")
+    require(
+        repr(copy.get_params(deep=False)) == repr(model.get_params(deep=False)),
+        "a clone has other parameters.",
+    )
     left = [name for name in vars(copy) if name.endswith("_")]
     require(not left, f"a clone has the fitted attributes {left}.")
     require_same_bits(fit(copy, samples.X, samples.y), model, samples.X, "a clone and its original")
@@ -162,8 +190,14 @@ def model_file_is_the_same(case: MethodCase, samples: Samples) -> None:
     model = fitted(case, samples)
     with tempfile.TemporaryDirectory() as folder:
         again = _read_back(case, model, Path(folder))
-    require(type(again) is type(model), f"a {type(model).__name__} comes back as a {type(again).__name__}.")
-    require(repr(again.get_params(deep=False)) == repr(model.get_params(deep=False)), "it has other parameters.")
+    require(
+        type(again) is type(model),
+        f"a {type(model).__name__} comes back as a {type(again).__name__}.",
+    )
+    require(
+        repr(again.get_params(deep=False)) == repr(model.get_params(deep=False)),
+        "it has other parameters.",
+    )
     require_same_bits(again, model, samples.X, "a model from a file")
     if hasattr(model, "transform"):
         require_equal(again.transform(samples.X), model.transform(samples.X), "transform differs")
@@ -186,13 +220,17 @@ def frames_keep_their_names(case: MethodCase, samples: Samples) -> None:
     columns = [f"column {i}" for i in range(samples.X.shape[1])]
     frame = pd.DataFrame(samples.X, columns=columns)
     model = fit(case.build(samples.layout), frame, samples.y)
-    require(list(model.feature_names_in_) == columns, "feature_names_in_ are not the table's columns.")
+    require(
+        list(model.feature_names_in_) == columns, "feature_names_in_ are not the table's columns."
+    )
     if hasattr(model, "scores_"):
         require_equal(model.scores_, fitted(case, samples).scores_, "a table and its array")
     if hasattr(model, "get_feature_names_out"):
         names = list(model.get_feature_names_out())
         table = model.set_output(transform="pandas").transform(frame)
-        require(list(table.columns) == names, "transform's columns are not get_feature_names_out().")
+        require(
+            list(table.columns) == names, "transform's columns are not get_feature_names_out()."
+        )
         if isinstance(model, SelectorMixin):
             kept = [columns[i] for i in np.flatnonzero(model.get_support())]
             require(names == kept, "other names than the support's.")

@@ -27,7 +27,14 @@ from raysel.testing import method_contract as contract
 from raysel.testing import method_declarations as declarations
 from raysel.testing import method_invariance as invariance
 from raysel.testing import method_invariance as storage
-from raysel.testing.checks import Check, expecting, prepare_study, require, require_same_study, run_by
+from raysel.testing.checks import (
+    Check,
+    expecting,
+    prepare_study,
+    require,
+    require_same_study,
+    run_by,
+)
 from raysel.testing.method_cases import MethodCase, Samples, draw, draw_quantities, samples_for
 
 #: R2 that a method surpasses on the suite's quantities, and does not reach on permuted ones.
@@ -46,7 +53,9 @@ def study_learns(case: MethodCase) -> None:
     score, n, chance = _nested_score(case, samples, samples.y)
     if case.learns:
         bound = chance + _BOUND * np.sqrt(chance * (1 - chance) / n)
-        require(score > bound, f"nested accuracy {score:.2f} of {n} samples; guesses reach {bound:.2f}.")
+        require(
+            score > bound, f"nested accuracy {score:.2f} of {n} samples; guesses reach {bound:.2f}."
+        )
 
 
 def study_of_permuted_labels_finds_nothing(case: MethodCase) -> None:
@@ -58,10 +67,16 @@ def study_of_permuted_labels_finds_nothing(case: MethodCase) -> None:
         return
     score, n, chance = _nested_score(case, samples, np.random.default_rng(9).permutation(samples.y))
     bound = chance + _BOUND * np.sqrt(chance * (1 - chance) / n)
-    require(score < bound, f"nested accuracy {score:.2f} of {n} permuted labels; guesses reach {bound:.2f}.")
+    require(
+        score < bound,
+        f"nested accuracy {score:.2f} of {n} permuted labels; guesses reach {bound:.2f}.",
+    )
 
 
-CHECKS: tuple[Callable[[MethodCase], None], ...] = (study_learns, study_of_permuted_labels_finds_nothing)
+CHECKS: tuple[Callable[[MethodCase], None], ...] = (
+    study_learns,
+    study_of_permuted_labels_finds_nothing,
+)
 
 
 def executors_agree(case: MethodCase, make: Callable[[Study], Executor], **search: Any) -> None:
@@ -93,8 +108,14 @@ def _study(case: MethodCase, samples: Samples, y: Any, folder: Path, **search: A
     save_dataset(Dataset(samples.X, y, layout, "suite"), folder / "suite.arrow")
     d = samples.X.shape[1]
     changed = dict(next(iter(case.varied), {}))
-    default = {key: value for key, value in case.build(layout).get_params().items() if key in changed}
-    space = {key: [default[key], value] for key, value in changed.items() if isinstance(default.get(key), float)}
+    default = {
+        key: value for key, value in case.build(layout).get_params().items() if key in changed
+    }
+    space = {
+        key: [default[key], value]
+        for key, value in changed.items()
+        if isinstance(default.get(key), float)
+    }
     params = {key: value for key, value in case.params.items() if key not in space}
     ranked = {"n_features": [d // 4, d // 2], "choose_n": "best"}
     evaluation: dict[str, Any] = {"estimator": "native"} if case.capabilities.predicts else ranked
@@ -119,9 +140,13 @@ def _nested_score(case: MethodCase, samples: Samples, y: Any) -> tuple[float, in
     with tempfile.TemporaryDirectory() as folder:
         study = _study(case, samples, y, Path(folder))
         finished = run_by(SerialExecutor(study), study, Path(folder, "run"))
-    scores = [refit.record.test_score for refit in finished.refits if refit.record.test_score is not None]
+    scores = [
+        refit.record.test_score for refit in finished.refits if refit.record.test_score is not None
+    ]
     _, counts = np.unique(y, return_counts=True)
-    largest = [part.max() for part in _by_task(y)] if samples.layout.is_multitask else [counts.max()]
+    largest = (
+        [part.max() for part in _by_task(y)] if samples.layout.is_multitask else [counts.max()]
+    )
     return float(np.mean(scores)), len(y), float(np.sum(largest)) / len(y)
 
 
@@ -130,7 +155,9 @@ def _nested_r2(case: MethodCase, samples: Samples, y: Any) -> float:
     with tempfile.TemporaryDirectory() as folder:
         study = _study(case, samples, y, Path(folder))
         finished = run_by(SerialExecutor(study), study, Path(folder, "run"))
-    return float(np.mean([r.record.test_score for r in finished.refits if r.record.test_score is not None]))
+    return float(
+        np.mean([r.record.test_score for r in finished.refits if r.record.test_score is not None])
+    )
 
 
 def _by_task(y: Any) -> list[Any]:
@@ -172,7 +199,9 @@ def estimator_checks(
     >>> checks = estimator_checks("pca", {"n_components": 1}, objective=None)
     >>> next(check for check in checks if check.kind == "invariance")()
     """
-    case = method if isinstance(method, MethodCase) else MethodCase(method, params or {}, **knowledge)
+    case = (
+        method if isinstance(method, MethodCase) else MethodCase(method, params or {}, **knowledge)
+    )
     yield from expecting(_checks(case), case.expected_failures)
 
 
@@ -183,7 +212,9 @@ def _checks(case: MethodCase) -> Iterator[Check]:
                 name = f"{case.solver_name}: {check.__name__}[{samples.name}]"
                 yield Check(name, partial(check, case, samples), kind)
     for study_check in CHECKS:
-        yield Check(f"{case.solver_name}: {study_check.__name__}", partial(study_check, case), "study")
+        yield Check(
+            f"{case.solver_name}: {study_check.__name__}", partial(study_check, case), "study"
+        )
     yield from _scikit_learns(case)
 
 
@@ -194,9 +225,15 @@ def _scikit_learns(case: MethodCase) -> Iterator[Check]:
     estimator = model if isinstance(model, Estimator) else ScikitLearnMethod(model)
     for instance, check in estimator_checks_generator(estimator, mark=None):
         name = getattr(check, "func", check).__name__
-        options = ", ".join(f"{key}={value}" for key, value in getattr(check, "keywords", {}).items())
+        options = ", ".join(
+            f"{key}={value}" for key, value in getattr(check, "keywords", {}).items()
+        )
         label = f"scikit-learn[{name}({options})]" if options else f"scikit-learn[{name}]"
-        yield Check(f"{case.solver_name}: {label}", partial(_quietly, check, clone(instance)), "scikit-learn")
+        yield Check(
+            f"{case.solver_name}: {label}",
+            partial(_quietly, check, clone(instance)),
+            "scikit-learn",
+        )
 
 
 def _quietly(check: Callable[[Any], None], instance: Any) -> None:
@@ -204,5 +241,7 @@ def _quietly(check: Callable[[Any], None], instance: Any) -> None:
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
             check(instance)
-        except SkipTest as reason:  # scikit-learn's own; without pytest it would end a loop over the checks
+        except (
+            SkipTest
+        ) as reason:  # scikit-learn's own; without pytest it would end a loop over the checks
             warnings.warn(f"not checked: {reason}", UserWarning, stacklevel=2)

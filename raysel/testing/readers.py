@@ -32,14 +32,18 @@ def data_sets() -> dict[str, Dataset]:
 
     def make(layout: Layout, y: object, groups: object = None) -> Dataset:
         X = rng.integers(-50, 50, (10, 6)) / 4
-        return Dataset(X, np.asarray(y), layout, "suite", None if groups is None else np.asarray(groups))
+        return Dataset(
+            X, np.asarray(y), layout, "suite", None if groups is None else np.asarray(groups)
+        )
 
     return {
         "vectors": make(vector, codes),
         "matrices": make(matrix, codes),
         "modalities": make(Modalities({"a": 2, "b": 4}), codes),
         "text labels": make(vector, np.array(["ant", "bee", "cat"])[codes]),
-        "an indicator": make(vector, np.stack([codes == 0, codes > 0, codes != 1], axis=1).astype(int)),
+        "an indicator": make(
+            vector, np.stack([codes == 0, codes > 0, codes != 1], axis=1).astype(int)
+        ),
         "groups": make(vector, codes, np.arange(10) // 2),
     }
 
@@ -84,12 +88,16 @@ def reader_checks(
         yield Check(f"{suffix}: comes_back[{name}]", run, "reader")
     first = next(iter(held.values()))
     yield Check(f"{suffix}: empty_file", partial(_refuses, suffix, b""), "reader")
-    yield Check(f"{suffix}: another_kind", partial(_refuses, suffix, bytes(range(256)) * 20), "reader")
+    yield Check(
+        f"{suffix}: another_kind", partial(_refuses, suffix, bytes(range(256)) * 20), "reader"
+    )
     yield Check(f"{suffix}: no_such_file", partial(_refuses, suffix, None), "reader")
     yield Check(f"{suffix}: cut_short", partial(_cut_short, first, suffix, write, labels), "reader")
 
 
-def _comes_back(dataset: Dataset, suffix: str, write: WriteFile, groups: str | None, labels: str | None) -> None:
+def _comes_back(
+    dataset: Dataset, suffix: str, write: WriteFile, groups: str | None, labels: str | None
+) -> None:
     """Values, labels, groups and layout are those that were written, and X is read-only."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"suite{suffix}")
@@ -103,10 +111,15 @@ def _comes_back(dataset: Dataset, suffix: str, write: WriteFile, groups: str | N
     require(not any(block.flags.writeable for block in blocks_of(actual.X)), "X can be written to.")
     require_equal(dense(actual.X), dense(dataset.X), "X differs")
     require_equal(actual.y, dataset.y, "y differs")
-    require((actual.groups is None) == (dataset.groups is None), "one has groups, the other has not.")
+    require(
+        (actual.groups is None) == (dataset.groups is None), "one has groups, the other has not."
+    )
     if dataset.groups is not None:
         require_equal(actual.groups, dataset.groups, "groups differ")
-    require(actual.layout == dataset.layout, f"the layout {dataset.layout} came back as {actual.layout}.")
+    require(
+        actual.layout == dataset.layout,
+        f"the layout {dataset.layout} came back as {actual.layout}.",
+    )
     require(actual.name == "suite", f"the data set is called {actual.name}, not by its file.")
 
 
@@ -138,6 +151,8 @@ def _require_refusal(path: Path, *, may_read: bool, labels: str | None = None) -
         require(path.name in str(error), f"the error does not name {path.name}: {error}")
         require("Traceback" not in str(error), f"the error tells of code: {error}")
     except Exception as error:
-        raise AssertionError(f"{path.name} raised {type(error).__name__}, not DataError: {error}") from error
+        raise AssertionError(
+            f"{path.name} raised {type(error).__name__}, not DataError: {error}"
+        ) from error
     else:
         require(may_read, f"{path.name} is read although it is damaged.")

@@ -68,7 +68,9 @@ def sampler_checks(
 
 def _score(params: Mapping[str, Any]) -> float:
     """A score that depends on every parameter."""
-    return float(sum(np.cos(3 * v) if isinstance(v, int | float) else len(v) for v in params.values()))
+    return float(
+        sum(np.cos(3 * v) if isinstance(v, int | float) else len(v) for v in params.values())
+    )
 
 
 def _contains(domain: Domain, value: Any) -> bool:
@@ -87,7 +89,9 @@ def _ask(sampler: Sampler, many: int) -> list[dict[str, Any]]:
     return params
 
 
-def _explore(sampler: Sampler, space: Mapping[str, Domain], total: int, shuffle: int) -> list[dict[str, Any]]:
+def _explore(
+    sampler: Sampler, space: Mapping[str, Domain], total: int, shuffle: int
+) -> list[dict[str, Any]]:
     """Configurations in batches, those of a batch told in a shuffled order."""
     proposals = BatchedProposals(sampler, total, tuple(space), {}, _BATCH)
     order, running, tried = random.Random(shuffle), list[Configuration](), list[dict[str, Any]]()  # noqa: S311
@@ -97,7 +101,10 @@ def _explore(sampler: Sampler, space: Mapping[str, Domain], total: int, shuffle:
             running.append(configuration)
             tried.append(dict(configuration.params))
         elif not running:
-            require(proposals.exhausted, f"after {len(tried)} configurations none may be asked for, nor does one run.")
+            require(
+                proposals.exhausted,
+                f"after {len(tried)} configurations none may be asked for, nor does one run.",
+            )
             return tried
         else:
             done = running.pop(order.randrange(len(running)))
@@ -108,8 +115,15 @@ def _proposals_are_in_the_space(make: MakeSampler, space: Mapping[str, Domain]) 
     for seed in (0, 1):
         for params in _ask(make(_FIXED, space, seed), _TOTAL):
             require(set(params) == {*_FIXED, *space}, f"a configuration sets {sorted(params)}.")
-            require({key: params[key] for key in _FIXED} == _FIXED, f"the fixed parameters became {params}.")
-            outside = {key: params[key] for key, domain in space.items() if not _contains(domain, params[key])}
+            require(
+                {key: params[key] for key in _FIXED} == _FIXED,
+                f"the fixed parameters became {params}.",
+            )
+            outside = {
+                key: params[key]
+                for key, domain in space.items()
+                if not _contains(domain, params[key])
+            }
             require(not outside, f"{outside} is not in the space.")
 
 
@@ -119,12 +133,18 @@ def _a_seed_decides(make: MakeSampler, space: Mapping[str, Domain]) -> None:
         for seed in (1, 2):
             seed_globally(seed)
             asked.append(_ask(make(_FIXED, space, 0), _TOTAL))
-    require(asked[0] == asked[1], "two samplers of one seed, told the same scores, propose different configurations.")
+    require(
+        asked[0] == asked[1],
+        "two samplers of one seed, told the same scores, propose different configurations.",
+    )
 
 
 def _order_within_a_batch(make: MakeSampler, space: Mapping[str, Domain]) -> None:
     explored = [_explore(make(_FIXED, space, 0), space, _TOTAL, shuffle) for shuffle in (0, 1)]
-    require(explored[0] == explored[1], "the order in which the trials of a batch end changes what is proposed.")
+    require(
+        explored[0] == explored[1],
+        "the order in which the trials of a batch end changes what is proposed.",
+    )
 
 
 def _earlier_points_are_understood(make: MakeSampler, space: Mapping[str, Domain]) -> None:
@@ -132,7 +152,10 @@ def _earlier_points_are_understood(make: MakeSampler, space: Mapping[str, Domain
     for params in _ask(make(_FIXED, space, 1), 10):
         sampler.observe(params, _score(params))
     for params in _ask(sampler, 10):
-        require(set(params) == {*_FIXED, *space}, f"after earlier points a configuration sets {sorted(params)}.")
+        require(
+            set(params) == {*_FIXED, *space},
+            f"after earlier points a configuration sets {sorted(params)}.",
+        )
 
 
 def _a_small_space_is_tried_once(make: MakeSampler, space: Mapping[str, Domain]) -> None:

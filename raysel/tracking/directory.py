@@ -102,7 +102,9 @@ class StudyDirectory:
         return StudyDirectory(self.path / folder)
 
     @classmethod
-    def create(cls, path: Path, needed_bytes: int, *, data: bool = False) -> tuple[StudyDirectory, FileLock]:
+    def create(
+        cls, path: Path, needed_bytes: int, *, data: bool = False
+    ) -> tuple[StudyDirectory, FileLock]:
         """Create the directory of a new study and lock it."""
         directory = cls(path)
         try:
@@ -115,7 +117,11 @@ class StudyDirectory:
         files += [directory.data] if data else []
         if any(file.exists() for file in files) and not directory.incomplete.exists():
             lock.close()
-            what = "a comparison" if directory.members.exists() else "a study, or files of the same names"
+            what = (
+                "a comparison"
+                if directory.members.exists()
+                else "a study, or files of the same names"
+            )
             raise DirectoryError(
                 f"{path} already holds {what}; nothing was overwritten. Resume that study, or choose another output "
                 "directory."
@@ -139,8 +145,12 @@ class StudyDirectory:
 
     def check(self) -> None:
         """Check that the files and folders of the study, which may be untrusted, are no links, pipes or devices."""
-        entries = [entry.name for entry in vars(StudyDirectory).values() if isinstance(entry, Entry)]
-        selected = [path.name for path in self.path.glob("selection*")] if self.path.is_dir() else []
+        entries = [
+            entry.name for entry in vars(StudyDirectory).values() if isinstance(entry, Entry)
+        ]
+        selected = (
+            [path.name for path in self.path.glob("selection*")] if self.path.is_dir() else []
+        )
         check_entries(self.path, [*entries, *_LATER, *selected])
 
     def is_running(self) -> bool:
@@ -166,7 +176,9 @@ def _unwritable(path: Path, error: OSError) -> DirectoryError:
 def newest_study(below: Path) -> Path:
     """Find the study directory with the newest journal in a folder and its subfolders."""
     journals = [
-        path for pattern in ("journal.jsonl", "*/journal.jsonl", "*/*/journal.jsonl") for path in below.glob(pattern)
+        path
+        for pattern in ("journal.jsonl", "*/journal.jsonl", "*/*/journal.jsonl")
+        for path in below.glob(pattern)
     ]
     if not journals:
         raise StudyError(
@@ -220,7 +232,9 @@ class ComparisonRecord:
                 "Give the directory of a study with the key `compare`."
             ) from error
         except (ValueError, DataError) as error:
-            raise DirectoryError(f"{directory.members} is damaged: {error}. Restore it from a copy.") from error
+            raise DirectoryError(
+                f"{directory.members} is damaged: {error}. Restore it from a copy."
+            ) from error
         for entry in record.members:
             if (directory.path / entry.folder).is_symlink():
                 check_entries(directory.path, [entry.folder])
@@ -232,7 +246,9 @@ class ComparisonRecord:
         try:
             LockedFile(directory.members, lock).write(text, durable=True)
         except OSError as error:
-            raise DirectoryError(f"{directory.members} cannot be written: {error.strerror}.") from error
+            raise DirectoryError(
+                f"{directory.members} cannot be written: {error.strerror}."
+            ) from error
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data that `from_json` reads back."""
@@ -251,8 +267,11 @@ class ComparisonRecord:
         faults = {
             "its id or its time is damaged": not re.fullmatch(r"[\w-]{1,100}", record.id)
             or not 0 <= record.started <= _LAST_TIME,
-            "its name is not printable, or is too long": not _is_short(record.name) or len(record.experiment) > 500,
-            f"a label is not 1 to {_LONGEST_LABEL} printable characters": not all(map(_is_short, labels)),
+            "its name is not printable, or is too long": not _is_short(record.name)
+            or len(record.experiment) > 500,
+            f"a label is not 1 to {_LONGEST_LABEL} printable characters": not all(
+                map(_is_short, labels)
+            ),
             "it has no members": not labels,
             "two members have the same label": len(set(labels)) < len(labels),
             "its reference is not one of the members": record.reference not in labels,
@@ -289,8 +308,11 @@ def read_floats(path: Path, shape: tuple[int | None, ...]) -> FloatArray:
     with open_npy(path) as file:
         values: FloatArray = file.get("X")
     fits = values.ndim == len(shape) and all(
-        side <= 1000 if wanted is None else side == wanted for side, wanted in zip(values.shape, shape, strict=True)
+        side <= 1000 if wanted is None else side == wanted
+        for side, wanted in zip(values.shape, shape, strict=True)
     )
     if not fits or values.dtype != np.float64:
-        raise ValueError(f"{path.name} holds an array of shape {values.shape} and type {values.dtype}")
+        raise ValueError(
+            f"{path.name} holds an array of shape {values.shape} and type {values.dtype}"
+        )
     return values

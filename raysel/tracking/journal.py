@@ -14,7 +14,15 @@ from typing import Any, BinaryIO, Self
 from raysel.core.errors import DirectoryError, StudyError
 from raysel.core.files import atomic_write, flush_folder, open_regular, parse_json
 from raysel.tracking.locks import FileLock
-from raysel.tracking.records import SCHEMA, EndRecord, Record, StudyRecord, check_record, journal_line, record_from_line
+from raysel.tracking.records import (
+    SCHEMA,
+    EndRecord,
+    Record,
+    StudyRecord,
+    check_record,
+    journal_line,
+    record_from_line,
+)
 
 
 def _from_schema_1(line: Mapping[str, Any], study: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -23,7 +31,13 @@ def _from_schema_1(line: Mapping[str, Any], study: Mapping[str, Any]) -> Mapping
         release = line["versions"]["raysel"].partition("+")[0]
         # The hash of all source files of raysel 0.1.
         versions = {**line["versions"], "raysel": release, "numbers": line["versions"]["raysel"]}
-        return {**line, "schema": SCHEMA, "versions": versions, "labels": _labels(line), "config": _config(line)}
+        return {
+            **line,
+            "schema": SCHEMA,
+            "versions": versions,
+            "labels": _labels(line),
+            "config": _config(line),
+        }
     if line.get("kind") == "end":
         result = _result(line.get("metrics") or {}, study["metric"], _tasks(study))
         return {**line, "result": result, "summary": line.get("note", "") if result else ""}
@@ -38,17 +52,27 @@ def _from_schema_2(line: Mapping[str, Any]) -> Mapping[str, Any]:
         evaluation = {"estimator": evaluation.pop("classifier"), **evaluation}
         return {**line, "schema": SCHEMA, "config": {**line["config"], "evaluation": evaluation}}
     if kind == "trial":
-        return {**line, "folds": {name: _with_settings(trace) for name, trace in line.get("folds", {}).items()}}
+        return {
+            **line,
+            "folds": {name: _with_settings(trace) for name, trace in line.get("folds", {}).items()},
+        }
     if kind == "refit":
         line = _with_settings(line)
         named = line.pop("reference_c", {})
-        return {**line, "reference_settings": {name: _settings(values) for name, values in named.items()}}
+        return {
+            **line,
+            "reference_settings": {name: _settings(values) for name, values in named.items()},
+        }
     return line
 
 
 def _with_settings(record: Mapping[str, Any]) -> dict[str, Any]:
     converted = dict(record)
-    return {**converted, "settings": _settings(converted.pop("C", []))} if "C" in converted else converted
+    return (
+        {**converted, "settings": _settings(converted.pop("C", []))}
+        if "C" in converted
+        else converted
+    )
 
 
 def _settings(values: Iterable[float]) -> list[dict[str, float]]:
@@ -86,7 +110,11 @@ def _result(metrics: Mapping[str, Any], metric: str, tasks: Iterable[str]) -> di
         "cut": "cut_by_time_budget",
     }
     result = {name: metrics[key] for name, key in names.items() if key in metrics}
-    by_task = {task: metrics[f"test_{metric}_{task}"] for task in tasks if f"test_{metric}_{task}" in metrics}
+    by_task = {
+        task: metrics[f"test_{metric}_{task}"]
+        for task in tasks
+        if f"test_{metric}_{task}" in metrics
+    }
     return {**result, "test_by_task": by_task}
 
 
@@ -185,7 +213,9 @@ class RecordReader:
             if line.get("kind") == "study":
                 schema = line.get("schema", 1)
                 if schema not in range(1, SCHEMA + 1):
-                    raise DirectoryError(f"written by a newer version of raysel (schema {schema}); update raysel.")
+                    raise DirectoryError(
+                        f"written by a newer version of raysel (schema {schema}); update raysel."
+                    )
                 self._schema, self._line = schema, line
             if self._schema == 1:
                 line = _from_schema_1(line, self._line)
@@ -242,11 +272,15 @@ def journal_lines(file: BinaryIO, path: Path) -> Iterator[bytes]:
 def parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
     """Parse a complete line of a journal."""
     try:
-        record = parse_json(line[:-1])  # without its end, which would move the position that an error names
+        record = parse_json(
+            line[:-1]
+        )  # without its end, which would move the position that an error names
         if not isinstance(record, dict):
             raise ValueError("not a record")
     except ValueError as error:
-        raise DirectoryError(f"{path}, line {number}: damaged ({error}); restore the file from a copy.") from error
+        raise DirectoryError(
+            f"{path}, line {number}: damaged ({error}); restore the file from a copy."
+        ) from error
     return record
 
 

@@ -38,7 +38,14 @@ _POLL_SECONDS = 0.2
 #: Longest time between two attempts, which doubles from one second on.
 _RETRY_SECONDS = 4
 #: Types of the values of the state, and its keys that name something of MLflow.
-_KINDS = {"complete": bool, "locked": bool, "logged": int, "error": str, "notice": str, "problem": str}
+_KINDS = {
+    "complete": bool,
+    "locked": bool,
+    "logged": int,
+    "error": str,
+    "notice": str,
+    "problem": str,
+}
 _IDS = ("experiment_id", "study_run_id", "run_id", "view")
 
 Result = TypeVar("Result")
@@ -57,7 +64,9 @@ def tracking_status(directory: StudyDirectory) -> dict[str, Any]:
     if not isinstance(raw, dict):
         return status
     status |= {key: raw[key] for key, kind in _KINDS.items() if type(raw.get(key)) is kind}
-    return status | {key: raw[key] for key in _IDS if re.fullmatch(r"[\w-]{1,100}", str(raw.get(key, "")))}
+    return status | {
+        key: raw[key] for key in _IDS if re.fullmatch(r"[\w-]{1,100}", str(raw.get(key, "")))
+    }
 
 
 def notices(states: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -83,7 +92,10 @@ class _Upload:
         self._file.write(json.dumps(self._state))
 
     def attempt(
-        self, uri: str, action: Callable[[], Result], before_next: Callable[[], object] = lambda: None
+        self,
+        uri: str,
+        action: Callable[[], Result],
+        before_next: Callable[[], object] = lambda: None,
     ) -> Result:
         """Return what an action returns, which is tried again after an error as long as the driver runs."""
         from raysel.tracking.mlflow_store import failure_sentence, is_locked  # noqa: PLC0415 - seconds to import
@@ -125,8 +137,12 @@ def upload_study(
         study = _renamed(last_study(directory.journal), names)
         target, variables = connection(uri or study.uri)
         with changed_variables(variables):
-            runs = upload.attempt(target, lambda: StudyRuns(directory, replace(study, uri=target), parent))
-            upload.show(experiment_id=runs.experiment_id, study_run_id=runs.study_run_id, view=runs.view)
+            runs = upload.attempt(
+                target, lambda: StudyRuns(directory, replace(study, uri=target), parent)
+            )
+            upload.show(
+                experiment_id=runs.experiment_id, study_run_id=runs.study_run_id, view=runs.view
+            )
             for group, is_last_end in _grouped(itertools.chain([first], records), runs.at_once):
                 upload.lock.check()
                 upload.attempt(target, partial(runs.log, group, settle=is_last_end), runs.refresh)
@@ -154,22 +170,40 @@ def upload_comparison(
 
     with _uploading(directory, driver) as upload:
         record = ComparisonRecord.read(directory)
-        record = replace(record, experiment=names.get("experiment", record.experiment) or record.name)
+        record = replace(
+            record, experiment=names.get("experiment", record.experiment) or record.name
+        )
         store = uri or record.uri
         target, variables = connection(store)
         with changed_variables(variables):
             run = upload.attempt(target, lambda: ComparisonRun(record, target))
-            upload.show(error="", locked=False, notice=run.notice, experiment_id=run.experiment_id, run_id=run.id)
+            upload.show(
+                error="",
+                locked=False,
+                notice=run.notice,
+                experiment_id=run.experiment_id,
+                run_id=run.id,
+            )
             # Not those of the members' journals, which are not compared with those that the user has used.
             configs = load_comparison(directory.config).members
-            models = {m.folder: configs[m.label].tracking.register for m in record.members if m.label in configs}
+            models = {
+                m.folder: configs[m.label].tracking.register
+                for m in record.members
+                if m.label in configs
+            }
             for folder in folders:
                 upload.lock.check()
                 used = {"experiment": record.experiment, "register": models.get(folder), **names}
                 with suppress(RayselError, OSError):  # a damaged journal; the others are uploaded
-                    upload.show(logged=upload_study(directory.member(folder), driver, store, run.id, used))
+                    upload.show(
+                        logged=upload_study(directory.member(folder), driver, store, run.id, used)
+                    )
             upload.attempt(target, partial(run.end, comparison_view(directory)))
-            failed = [m.path.name for m in started_members(directory) if not tracking_status(m)["complete"]]
+            failed = [
+                m.path.name
+                for m in started_members(directory)
+                if not tracking_status(m)["complete"]
+            ]
             error = f"not complete: {', '.join(failed)}" if failed else ""
             upload.show(logged=1, error=error, complete=not failed)
         return not failed
@@ -179,13 +213,17 @@ def upload_comparison(
 def replay(directory: StudyDirectory, uri: str, names: Names = _NO_NAMES) -> dict[str, Any]:
     """Upload a study or a comparison that has ended."""
     if directory.members.exists():
-        upload_comparison(directory, [member.path.name for member in started_members(directory)], None, uri, names)
+        upload_comparison(
+            directory, [member.path.name for member in started_members(directory)], None, uri, names
+        )
     else:
         upload_study(directory, None, uri, names=names)
     return tracking_status(directory)
 
 
-def _grouped(records: Iterable[tuple[Record, bool] | None], most: int) -> Iterator[tuple[list[Record], bool]]:
+def _grouped(
+    records: Iterable[tuple[Record, bool] | None], most: int
+) -> Iterator[tuple[list[Record], bool]]:
     """Join trials and refits that were read at once, up to a number, and leave other records alone."""
     group: list[Record] = []
     for item in records:
@@ -219,7 +257,10 @@ def _tail(journal: Path, driver: int | None) -> Iterator[tuple[Record, bool] | N
                         continue
                     # While the study runs, another end follows the start of a resumed study.
                     later = (STUDY_LINE, END_LINE) if watched else (END_LINE,)
-                    yield record, isinstance(record, EndRecord) and not _follows(journal, offset, later)
+                    yield (
+                        record,
+                        isinstance(record, EndRecord) and not _follows(journal, offset, later),
+                    )
                     if isinstance(record, EndRecord) and offset == journal.stat().st_size:
                         return  # the study was not resumed
         if not watched:

@@ -54,7 +54,9 @@ class FileLock:
 
     def check(self) -> None:
         """Check that no other process has taken over, which only happens if this one gave no sign of life for long."""
-        owner = self._lease.owner or self._lease.owner  # again, if the file server had just replaced the file
+        owner = (
+            self._lease.owner or self._lease.owner
+        )  # again, if the file server had just replaced the file
         if owner is None and self._path.parent.is_dir() and self._path.exists():
             raise StudyError(f"the lock of {self._path.parent} cannot be read.")
         if owner is None or owner.token != self._token:
@@ -88,7 +90,9 @@ def is_locked(path: Path) -> bool:
 
 
 def _lease(path: Path) -> SoftFileLease:
-    return SoftFileLease(path, lease_duration=LEASE_SECONDS, heartbeat_interval=HEARTBEAT_SECONDS, thread_local=False)
+    return SoftFileLease(
+        path, lease_duration=LEASE_SECONDS, heartbeat_interval=HEARTBEAT_SECONDS, thread_local=False
+    )
 
 
 def _patience(path: Path, owner: OwnerRecord | None) -> float:
@@ -150,7 +154,9 @@ def schema_lock(uri: str) -> Iterator[None]:
         return
     store = Path(uri.removeprefix("sqlite:///"))
     store.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(store.parent, os.O_RDONLY)  # the folder itself, so that no lock file is left
+    descriptor = os.open(
+        store.parent, os.O_RDONLY
+    )  # the folder itself, so that no lock file is left
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -50,13 +50,18 @@ class Progress:
     clock: Callable[[], float] = time.monotonic
     _waiting: list[Mapping[str, Any]] = field(default_factory=list)
     _started: list[tuple[float, Mapping[str, Any]]] = field(default_factory=list)
-    _ended: list[tuple[float, float, Mapping[str, Any]]] = field(default_factory=list)  # time, duration, parameters
+    _ended: list[tuple[float, float, Mapping[str, Any]]] = field(
+        default_factory=list
+    )  # time, duration, parameters
     _slots: list[int] = field(default_factory=list)
     #: Seconds of the trials that wait, pace and typical durations, which change only when a trial ends.
     _expected: tuple[float, float, _Typical] | None = None
 
     def begin(
-        self, records: Sequence[Any], best: float | None = None, waiting: Sequence[Mapping[str, Any]] = ()
+        self,
+        records: Sequence[Any],
+        best: float | None = None,
+        waiting: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         """Count the trials that an earlier run of the study has finished."""
         self.failed = sum(record.status == "failed" for record in records)
@@ -70,7 +75,11 @@ class Progress:
         self._started.append((self.clock(), self._waiting.pop(0) if self._waiting else {}))
 
     def end_trial(
-        self, failed: bool, score: float | None = None, seconds: float = 0.0, params: Mapping[str, Any] | None = None
+        self,
+        failed: bool,
+        score: float | None = None,
+        seconds: float = 0.0,
+        params: Mapping[str, Any] | None = None,
     ) -> None:
         """Count a trial that has ended."""
         self.running -= 1
@@ -87,7 +96,12 @@ class Progress:
 
     def counts(self) -> dict[str, int]:
         """Return the counts as plain data."""
-        return {"finished": self.finished, "running": self.running, "failed": self.failed, "total": self.total}
+        return {
+            "finished": self.finished,
+            "running": self.running,
+            "failed": self.failed,
+            "total": self.total,
+        }
 
     @property
     def n_ended(self) -> int:
@@ -107,7 +121,9 @@ class Progress:
             self._expected = queued, self._pace(), typical
         queued, pace, typical = self._expected
         now = self.clock()
-        left = [max(0.0, typical.seconds(params) - (now - started)) for started, params in self._started]
+        left = [
+            max(0.0, typical.seconds(params) - (now - started)) for started, params in self._started
+        ]
         return max([pace * (queued + sum(left)), *left])
 
     def _pace(self) -> float:
@@ -131,16 +147,26 @@ class _Typical:
             groups: dict[Hashable, list[float]] = {}
             for duration, params in ended:
                 groups.setdefault(repr(params.get(key)), []).append(duration)
-            if len(groups) < 2 or 2 * len(groups) > len(ended):  # values that hardly repeat predict nothing
+            if len(groups) < 2 or 2 * len(groups) > len(
+                ended
+            ):  # values that hardly repeat predict nothing
                 continue
-            deviation = sum(float(np.abs(np.array(group) - np.median(group)).sum()) for group in groups.values())
+            deviation = sum(
+                float(np.abs(np.array(group) - np.median(group)).sum()) for group in groups.values()
+            )
             if deviation < best:
                 best, self._key = deviation, key
-                self._by_value = {value: _typical(np.array(group)) for value, group in groups.items()}
+                self._by_value = {
+                    value: _typical(np.array(group)) for value, group in groups.items()
+                }
 
     def seconds(self, params: Mapping[str, Any]) -> float:
         """Return the typical duration of a trial with such parameters."""
-        return self._by_value.get(repr(params.get(self._key)), self.overall) if self._key else self.overall
+        return (
+            self._by_value.get(repr(params.get(self._key)), self.overall)
+            if self._key
+            else self.overall
+        )
 
 
 def _typical(seconds: np.ndarray[Any, Any]) -> float:
@@ -195,7 +221,10 @@ class StudyLog:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._progress.running = 0  # trials end with the study
         self._stack.close()
@@ -232,7 +261,11 @@ class StudyLog:
         self._changed()
 
     def trial_ended(
-        self, failed: bool, score: float | None = None, seconds: float = 0.0, params: Mapping[str, Any] | None = None
+        self,
+        failed: bool,
+        score: float | None = None,
+        seconds: float = 0.0,
+        params: Mapping[str, Any] | None = None,
     ) -> None:
         """Count a trial that has ended."""
         self._progress.end_trial(failed, score, seconds, params)
@@ -253,5 +286,7 @@ class StudyLog:
         self._is_written, self._written = True, time.monotonic()
         if self._progress_file is None:
             return
-        with suppress(OSError):  # the counts are for display only; a full disk raises an error in the journal
+        with suppress(
+            OSError
+        ):  # the counts are for display only; a full disk raises an error in the journal
             self._progress_file.write(json.dumps(self._progress.counts()))

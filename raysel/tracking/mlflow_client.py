@@ -72,7 +72,9 @@ class Client(Protocol):
     def run(self, run_id: str) -> StoredRun:
         """Return a run."""
 
-    def create_run(self, experiment_id: str, name: str, started: int, tags: Mapping[str, str]) -> str:
+    def create_run(
+        self, experiment_id: str, name: str, started: int, tags: Mapping[str, str]
+    ) -> str:
         """Create a run and return its id."""
 
     def update_run(self, run_id: str, status: str, ended: int | None = None) -> None:
@@ -97,7 +99,12 @@ class Client(Protocol):
         """Return the id of a logged model with these tags and whether its files are complete; None if there is none."""
 
     def create_model(
-        self, experiment_id: str, name: str, run_id: str, tags: Mapping[str, str], params: Mapping[str, str]
+        self,
+        experiment_id: str,
+        name: str,
+        run_id: str,
+        tags: Mapping[str, str],
+        params: Mapping[str, str],
     ) -> str:
         """Create a logged model, whose files follow, and return its id."""
 

@@ -72,7 +72,8 @@ class DatabaseClient:
             connection.execute("PRAGMA foreign_keys = ON")
             if _is_known(connection):
                 found = connection.execute(
-                    "SELECT artifact_location FROM experiments WHERE name = ? AND workspace = 'default'", (experiment,)
+                    "SELECT artifact_location FROM experiments WHERE name = ? AND workspace = 'default'",
+                    (experiment,),
                 ).fetchone()
                 if found is None or _is_path(found[0]):
                     return cls(connection)
@@ -99,7 +100,8 @@ class DatabaseClient:
     def experiment(self, name: str, tags: Mapping[str, str]) -> tuple[str, dict[str, str]]:
         with self.transaction():
             found = self._one(
-                "SELECT experiment_id, lifecycle_stage FROM experiments WHERE name = ? AND workspace = 'default'", name
+                "SELECT experiment_id, lifecycle_stage FROM experiments WHERE name = ? AND workspace = 'default'",
+                name,
             )
             if found is None:
                 number = self._new_experiment(name)
@@ -122,11 +124,19 @@ class DatabaseClient:
             *(name, now, now),
         )
         place = str(Path.cwd() / "mlruns" / str(added.lastrowid))
-        self._run("UPDATE experiments SET artifact_location = ? WHERE experiment_id = ?", place, added.lastrowid)
+        self._run(
+            "UPDATE experiments SET artifact_location = ? WHERE experiment_id = ?",
+            place,
+            added.lastrowid,
+        )
         return str(added.lastrowid)
 
     def experiment_tags(self, experiment_id: str) -> dict[str, str]:
-        return dict(self._run("SELECT key, value FROM experiment_tags WHERE experiment_id = ?", experiment_id))
+        return dict(
+            self._run(
+                "SELECT key, value FROM experiment_tags WHERE experiment_id = ?", experiment_id
+            )
+        )
 
     def tag_experiment(self, experiment_id: str, key: str, value: str) -> None:
         self._fill("experiment_tags", [(key, value, experiment_id)], "OR REPLACE")
@@ -148,19 +158,38 @@ class DatabaseClient:
     def _tags(self, run_id: str) -> dict[str, str]:
         return dict(self._run("SELECT key, value FROM tags WHERE run_uuid = ?", run_id))
 
-    def create_run(self, experiment_id: str, name: str, started: int, tags: Mapping[str, str]) -> str:
+    def create_run(
+        self, experiment_id: str, name: str, started: int, tags: Mapping[str, str]
+    ) -> str:
         run_id = uuid.uuid4().hex
         with self.transaction():
             place = self._place("experiments", "artifact_location", "experiment_id", experiment_id)
             user, files = tags.get("mlflow.user", "unknown"), str(place / run_id / "artifacts")
-            row = (run_id, name, "UNKNOWN", "", "", user, "RUNNING", started, None, "", "active", files, experiment_id)
+            row = (
+                run_id,
+                name,
+                "UNKNOWN",
+                "",
+                "",
+                user,
+                "RUNNING",
+                started,
+                None,
+                "",
+                "active",
+                files,
+                experiment_id,
+            )
             self._fill("runs", [(*row, None)])
             self._set_tags(run_id, {**tags, "mlflow.runName": name})
         return run_id
 
     def update_run(self, run_id: str, status: str, ended: int | None = None) -> None:
         self._run(
-            "UPDATE runs SET status = ?, end_time = coalesce(?, end_time) WHERE run_uuid = ?", status, ended, run_id
+            "UPDATE runs SET status = ?, end_time = coalesce(?, end_time) WHERE run_uuid = ?",
+            status,
+            ended,
+            run_id,
         )
 
     def tag_run(self, run_id: str, tags: Mapping[str, str]) -> None:
@@ -168,30 +197,47 @@ class DatabaseClient:
             self._set_tags(run_id, tags)
 
     def _set_tags(self, run_id: str, tags: Mapping[str, str]) -> None:
-        self._fill("tags", [(key, value[:_LONGEST_TAG], run_id) for key, value in tags.items()], "OR REPLACE")
+        self._fill(
+            "tags",
+            [(key, value[:_LONGEST_TAG], run_id) for key, value in tags.items()],
+            "OR REPLACE",
+        )
 
     def delete_run(self, run_id: str) -> None:
-        self._run("UPDATE runs SET lifecycle_stage = 'deleted', deleted_time = ? WHERE run_uuid = ?", _now(), run_id)
+        self._run(
+            "UPDATE runs SET lifecycle_stage = 'deleted', deleted_time = ? WHERE run_uuid = ?",
+            _now(),
+            run_id,
+        )
 
     def log(self, run_id: str, data: RunData) -> None:
         with self.transaction():
             self._place("runs", "artifact_uri", "run_uuid", run_id)
-            self._fill("params", [(key, value, run_id) for key, value in data.params.items()], "OR IGNORE")
+            self._fill(
+                "params", [(key, value, run_id) for key, value in data.params.items()], "OR IGNORE"
+            )
             rows = [
                 (p.key, _stored(p.value), p.timestamp, run_id, p.step, math.isnan(p.value))
                 for p in dict.fromkeys(data.points)
             ]
             self._fill("metrics", rows, "OR IGNORE")
-            latest = {key: row for key, *row in sorted(rows, key=lambda row: (row[4], row[2], row[1]))}
+            latest = {
+                key: row for key, *row in sorted(rows, key=lambda row: (row[4], row[2], row[1]))
+            }
             self._fill(
                 "latest_metrics",
-                [(key, value, at, step, is_nan, run) for key, (value, at, run, step, is_nan) in latest.items()],
+                [
+                    (key, value, at, step, is_nan, run)
+                    for key, (value, at, run, step, is_nan) in latest.items()
+                ],
                 then=" ON CONFLICT (key, run_uuid) DO UPDATE SET (value, timestamp, step, is_nan) ="
                 " (excluded.value, excluded.timestamp, excluded.step, excluded.is_nan)"
                 " WHERE (excluded.step, excluded.timestamp, excluded.value) > (step, timestamp, value)",
             )
             if data.model_id is not None:
-                (experiment,) = self._one("SELECT experiment_id FROM runs WHERE run_uuid = ?", run_id)
+                (experiment,) = self._one(
+                    "SELECT experiment_id FROM runs WHERE run_uuid = ?", run_id
+                )
                 of_model = [
                     (data.model_id, key, at, step, value, experiment, run, None, *data.dataset)
                     for key, value, at, run, step, _ in rows
@@ -224,19 +270,38 @@ class DatabaseClient:
             experiment_id,
         )
         for model_id, status in found.fetchall():
-            set_ = self._run("SELECT tag_key, tag_value FROM logged_model_tags WHERE model_id = ?", model_id)
+            set_ = self._run(
+                "SELECT tag_key, tag_value FROM logged_model_tags WHERE model_id = ?", model_id
+            )
             if tags.items() <= dict(set_).items():
                 return model_id, status == _READY
         return None
 
     def create_model(
-        self, experiment_id: str, name: str, run_id: str, tags: Mapping[str, str], params: Mapping[str, str]
+        self,
+        experiment_id: str,
+        name: str,
+        run_id: str,
+        tags: Mapping[str, str],
+        params: Mapping[str, str],
     ) -> str:
         model_id, now = f"m-{uuid.uuid4().hex}", _now()
         with self.transaction():
             place = self._place("experiments", "artifact_location", "experiment_id", experiment_id)
             files = str(place / "models" / model_id / "artifacts")
-            row = (model_id, experiment_id, name, files, now, now, _PENDING, "active", None, run_id, None)
+            row = (
+                model_id,
+                experiment_id,
+                name,
+                files,
+                now,
+                now,
+                _PENDING,
+                "active",
+                None,
+                run_id,
+                None,
+            )
             self._fill("logged_models", [row])
             for table, items in (("logged_model_params", params), ("logged_model_tags", tags)):
                 self._fill(table, [(model_id, experiment_id, *item) for item in items.items()])
@@ -258,17 +323,28 @@ class DatabaseClient:
 
     def tag_model(self, model_id: str, tags: Mapping[str, str]) -> None:
         with self.transaction():
-            (experiment,) = self._one("SELECT experiment_id FROM logged_models WHERE model_id = ?", model_id)
-            self._fill("logged_model_tags", [(model_id, experiment, *item) for item in tags.items()], "OR REPLACE")
+            (experiment,) = self._one(
+                "SELECT experiment_id FROM logged_models WHERE model_id = ?", model_id
+            )
+            self._fill(
+                "logged_model_tags",
+                [(model_id, experiment, *item) for item in tags.items()],
+                "OR REPLACE",
+            )
 
     def _place(self, table: str, column: str, key: str, value: str) -> Path:
         """Folder of an experiment, a run or a model that has not been deleted."""
-        found = self._one(f"SELECT {column} FROM {table} WHERE {key} = ? AND lifecycle_stage = 'active'", value)  # noqa: S608
+        found = self._one(
+            f"SELECT {column} FROM {table} WHERE {key} = ? AND lifecycle_stage = 'active'",  # noqa: S608
+            value,
+        )
         if found is None:
             raise LookupError(f"{table} has no {value} any more; it was deleted meanwhile")
         return Path(found[0])
 
-    def _fill(self, table: str, rows: Sequence[tuple[Any, ...]], conflict: str = "", then: str = "") -> sqlite3.Cursor:
+    def _fill(
+        self, table: str, rows: Sequence[tuple[Any, ...]], conflict: str = "", then: str = ""
+    ) -> sqlite3.Cursor:
         """Insert rows with the values of all columns, in the order of `_COLUMNS`."""
         names = _COLUMNS[table].split()
         marks = ", ".join("?" * len(names))
@@ -286,7 +362,10 @@ def _is_known(connection: sqlite3.Connection) -> bool:
     """Whether a store has all tables of the installed MLflow, and those that are written no other columns."""
     if connection.execute(f"SELECT * FROM {VERSION}").fetchall() != [(schema_version(),)]:  # noqa: S608
         return False
-    columns = {table: {row[1] for row in connection.execute(f"PRAGMA table_info({table})")} for table in _COLUMNS}
+    columns = {
+        table: {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+        for table in _COLUMNS
+    }
     return all(columns[table] == set(names.split()) for table, names in _COLUMNS.items())
 
 
@@ -297,7 +376,11 @@ def _is_path(location: str) -> bool:
 
 def _stored(value: float) -> float:
     """Return a metric as a column of numbers holds it: NaN as 0 beside its mark, infinity as the largest number."""
-    return 0.0 if math.isnan(value) else max(-math.nextafter(math.inf, 0), min(value, math.nextafter(math.inf, 0)))
+    return (
+        0.0
+        if math.isnan(value)
+        else max(-math.nextafter(math.inf, 0), min(value, math.nextafter(math.inf, 0)))
+    )
 
 
 def _copy(source: Path, target: Path) -> None:

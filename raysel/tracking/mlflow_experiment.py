@@ -21,7 +21,9 @@ from raysel.tracking.mlflow_view import RunView
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # two lines a run
 os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
-os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "120")  # long, because the upload runs in the background
+os.environ.setdefault(
+    "MLFLOW_HTTP_REQUEST_TIMEOUT", "120"
+)  # long, because the upload runs in the background
 
 #: Tag of a run that MLflow shows below another one: the id of that run.
 PARENT = "mlflow.parentRunId"
@@ -48,7 +50,9 @@ class MLflowExperiment:
     def create_run(self, name: str, started: float, tags: Mapping[str, str]) -> str:
         """Create a run and return its id."""
         source = {"mlflow.source.name": "raysel.tune", "mlflow.user": _user()}
-        return self.client.create_run(self.id, escaped(name)[:_NAME_LENGTH], int(started * 1000), {**tags, **source})
+        return self.client.create_run(
+            self.id, escaped(name)[:_NAME_LENGTH], int(started * 1000), {**tags, **source}
+        )
 
     def log(
         self,
@@ -59,16 +63,25 @@ class MLflowExperiment:
     ) -> None:
         """Log the metrics, parameters and tags of a run; metrics have four digits, but objectives by iteration all."""
         started, ended = int(view.started * 1000), int(view.ended * 1000)
-        values = {key: math.nan if value is None else _readable(value) for key, value in view.metrics.items()}
+        values = {
+            key: math.nan if value is None else _readable(value)
+            for key, value in view.metrics.items()
+        }
         keys = allowed_keys([*values, *view.curves, *view.by_number])
         points = [Point(keys[name], value, ended) for name, value in values.items()]
         for name, curve in view.curves.items():
             step = (ended - started) / len(curve)
             exact = name.startswith("objective")  # whose last digits tell whether it still falls
             shown = curve if exact else [_readable(value) for value in curve]
-            points += [Point(keys[name], value, started + int(step * (i + 1)), i) for i, value in enumerate(shown)]
+            points += [
+                Point(keys[name], value, started + int(step * (i + 1)), i)
+                for i, value in enumerate(shown)
+            ]
         for name, by_number in view.by_number.items():
-            points += [Point(keys[name], _readable(value), ended, number) for number, value in by_number.items()]
+            points += [
+                Point(keys[name], _readable(value), ended, number)
+                for number, value in by_number.items()
+            ]
         params = {key: logged_param(value) for key, value in with_allowed_keys(view.params).items()}
         tags = {key: escaped(value)[-_PARAM_LENGTH:] for key, value in view.tags.items()}
         self.client.log(run_id, RunData(points, params, tags, model_id, data))
@@ -135,7 +148,9 @@ def with_allowed_keys(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _near(name: str) -> str:
     key = re.sub(r"[^\w\-. :/]", "_", name)[:_NAME_LENGTH]
-    if posixpath.normpath(key) != key or key == "." or key.startswith(("/", "..")):  # MLflow takes a key for a path
+    if (
+        posixpath.normpath(key) != key or key == "." or key.startswith(("/", ".."))
+    ):  # MLflow takes a key for a path
         key = f"_{key.replace('/', '_')}"[:_NAME_LENGTH]
     return key
 

@@ -45,7 +45,9 @@ def log_model(
     return model
 
 
-def register_model(study: StudyRecord, name: str, model_id: str, run_id: str, description: str) -> tuple[str, str]:
+def register_model(
+    study: StudyRecord, name: str, model_id: str, run_id: str, description: str
+) -> tuple[str, str]:
     """Register a logged model as a new version of a registered model; the same model is registered once."""
     from mlflow import MlflowException  # noqa: PLC0415 - MLflow takes seconds to import
     from mlflow.tracking import MlflowClient  # noqa: PLC0415

@@ -79,17 +79,25 @@ def _write_example(folder: Path, model: Any, path: Path, study: StudyRecord) -> 
         names = list(study.feature_names)
         stored: Any = {"columns": names, "data": _plain(samples)}
         request: Mapping[str, Any] = {"dataframe_split": stored}
-        inputs: Sequence[Any] = [{"type": "double", "name": name, "required": True} for name in names]
+        inputs: Sequence[Any] = [
+            {"type": "double", "name": name, "required": True} for name in names
+        ]
         kind = {"pandas_orient": "split", "type": "dataframe"}
     else:
         stored = _plain(samples)
         request = {"inputs": stored}
-        inputs = [{"type": "tensor", "tensor-spec": {"dtype": "float64", "shape": [-1, samples.shape[1]]}}]
+        inputs = [
+            {"type": "tensor", "tensor-spec": {"dtype": "float64", "shape": [-1, samples.shape[1]]}}
+        ]
         kind = {"type": "ndarray"}
     (folder / _EXAMPLE).write_text(json.dumps(stored), encoding="utf-8")
     (folder / _REQUEST).write_text(json.dumps(request, indent=2), encoding="utf-8")
     return {
-        "saved_input_example_info": {"artifact_path": _EXAMPLE, **kind, "serving_input_path": _REQUEST},
+        "saved_input_example_info": {
+            "artifact_path": _EXAMPLE,
+            **kind,
+            "serving_input_path": _REQUEST,
+        },
         "signature": {"inputs": json.dumps(inputs), "outputs": None, "params": None},
     }
 
@@ -101,15 +109,25 @@ def _plain(samples: FloatArray) -> list[list[float | None]]:
 
 def _write_environment(folder: Path) -> None:
     """Write what is to be installed where the model is served."""
-    packages = [f"{name}=={version(name)}" for name in ("mlflow", "raysel", "scikit-learn", "numpy", "skops")]
+    packages = [
+        f"{name}=={version(name)}"
+        for name in ("mlflow", "raysel", "scikit-learn", "numpy", "skops")
+    ]
     python, pip = platform.python_version(), _version("pip")
     conda = {
         "channels": ["conda-forge"],
         "dependencies": [f"python={python}", f"pip<={pip}" if pip else "pip", {"pip": packages}],
         "name": "mlflow-env",
     }
-    tools = [f"{name}=={found}" if (found := _version(name)) else name for name in ("pip", "setuptools", "wheel")]
-    virtual = {"python": python, "build_dependencies": tools, "dependencies": [f"-r {_REQUIREMENTS}"]}
+    tools = [
+        f"{name}=={found}" if (found := _version(name)) else name
+        for name in ("pip", "setuptools", "wheel")
+    ]
+    virtual = {
+        "python": python,
+        "build_dependencies": tools,
+        "dependencies": [f"-r {_REQUIREMENTS}"],
+    }
     (folder / _CONDA).write_text(dump_yaml(conda), encoding="utf-8")
     (folder / _PYTHON).write_text(dump_yaml(virtual), encoding="utf-8")
     (folder / _REQUIREMENTS).write_text("\n".join(packages), encoding="utf-8")

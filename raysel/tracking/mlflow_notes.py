@@ -37,7 +37,9 @@ def view_key(study: StudyRecord) -> str:
 def shared_view_tag(study: StudyRecord) -> tuple[str, str]:
     """Return the tag of the experiment that holds a study's shared view."""
     text = json.dumps(shared_view(study), separators=(",", ":"), sort_keys=True)
-    return f"{_PREFIX}{view_key(study)}", _COMPRESSED + base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+    return f"{_PREFIX}{view_key(study)}", _COMPRESSED + base64.b64encode(
+        zlib.compress(text.encode(), 9)
+    ).decode()
 
 
 def shared_view(study: StudyRecord) -> dict[str, Any]:
@@ -55,7 +57,9 @@ def shared_view(study: StudyRecord) -> dict[str, Any]:
     sections = [
         *([_section("parameters", "Searched parameters", columns=1)] if searched else []),
         _section("validation", "Validation score by iteration"),
-        _section("folds", score, shown=False),  # MLflow puts metrics into the section of their prefix
+        _section(
+            "folds", score, shown=False
+        ),  # MLflow puts metrics into the section of their prefix
         _section("models", "Model metrics"),
         _section("objective", "objective", shown=False),
         _section("system", "System metrics", shown=False),
@@ -72,7 +76,9 @@ def shared_view(study: StudyRecord) -> dict[str, Any]:
         "orderByAsc": False,
         "selectedColumns": columns,
         "columnOrder": columns,
-        "columnWidths": {column: _WIDTH for column in columns if column.startswith(("metrics", "params"))},
+        "columnWidths": {
+            column: _WIDTH for column in columns if column.startswith(("metrics", "params"))
+        },
         "compareRunCharts": charts,
         "compareRunSections": sections,
         "isAccordionReordered": True,  # else MLflow sorts the sections by name
@@ -100,7 +106,13 @@ def _section(key: str, name: str, *, shown: bool = True, columns: int = 2) -> di
 
 
 def _chart(kind: str, key: str, section: str) -> dict[str, Any]:
-    return {"type": kind, "uuid": key, "metricSectionId": section, "deleted": False, "isGenerated": False}
+    return {
+        "type": kind,
+        "uuid": key,
+        "metricSectionId": section,
+        "deleted": False,
+        "isGenerated": False,
+    }
 
 
 def _parallel(params: list[str], score: str) -> dict[str, Any]:
@@ -165,7 +177,11 @@ def comparison_note(record: ComparisonRecord, experiment_id: str, run_id: str) -
 
 
 def experiment_note(
-    study: StudyRecord, experiment_id: str, study_run: str, final_run: str = "", end: EndRecord | None = None
+    study: StudyRecord,
+    experiment_id: str,
+    study_run: str,
+    final_run: str = "",
+    end: EndRecord | None = None,
 ) -> str:
     """Return the description of an experiment: what the study asks, how the runs nest and what to sort by."""
     val, test = f"val_{study.metric}", f"test_{study.metric}"
@@ -202,7 +218,10 @@ def experiment_note(
 def _question(study: StudyRecord) -> str:
     """Return the question of a study as text, from its configuration."""
     config = study.config
-    solver, scored = config.get("solver", {}).get("name", "the method"), config.get("evaluation", {})
+    solver, scored = (
+        config.get("solver", {}).get("name", "the method"),
+        config.get("evaluation", {}),
+    )
     estimator = scored.get("estimator", "native")
     estimator = estimator["name"] if isinstance(estimator, dict) else estimator
     size = f"{study.n_samples} samples x {len(study.feature_names)} features"
@@ -242,7 +261,9 @@ def final_note(
             f"This model is fitted on all samples, so that none is left to test it. It may be expected to score as the "
             f"study's {len(outer)} outer folds did on test samples that no choice has seen: {score}."
         )
-    parts.append(f"Model: {markdown_text(final.name)}{size}, fitted on all {study.n_samples} samples.")
+    parts.append(
+        f"Model: {markdown_text(final.name)}{size}, fitted on all {study.n_samples} samples."
+    )
     rows = [_fold_row(record, links.get(record.fold, "")) for record in outer]
     parts.append("\n".join(["Outer folds:", "", *rows]))
     if report:

@@ -11,7 +11,12 @@ from raysel.core.errors import DataError
 from raysel.evaluation.records import FINAL, RefitRecord, TrialRecord
 from raysel.tracking.directory import ComparisonRecord, StudyDirectory
 from raysel.tracking.journal import last_end, last_study
-from raysel.tracking.mlflow_experiment import PARENT, MLflowExperiment, logged_param, with_allowed_keys
+from raysel.tracking.mlflow_experiment import (
+    PARENT,
+    MLflowExperiment,
+    logged_param,
+    with_allowed_keys,
+)
 from raysel.tracking.mlflow_model import log_model, register_model
 from raysel.tracking.mlflow_notes import (
     NOTE,
@@ -57,7 +62,9 @@ class _Run:
 class StudyRuns:
     """MLflow runs of one study; they are found by their tags, so that logging a record twice changes nothing."""
 
-    def __init__(self, directory: StudyDirectory, study: StudyRecord, parent: str | None = None) -> None:
+    def __init__(
+        self, directory: StudyDirectory, study: StudyRecord, parent: str | None = None
+    ) -> None:
         self._directory, self._study = directory, study
         self._experiment = MLflowExperiment(study.uri, study.experiment)
         self._client, self.experiment_id = self._experiment.client, self._experiment.id
@@ -97,7 +104,9 @@ class StudyRuns:
                 self._replaced.add(refit_key(before))
             self._replaced.discard(refit_key(record))
             self._winners[record.fold] = record
-            self._log_run(refit_view(self._study, self._directory, record), stays_open=record.fold == FINAL)
+            self._log_run(
+                refit_view(self._study, self._directory, record), stays_open=record.fold == FINAL
+            )
 
     def _log_run(self, view: RunView, *, stays_open: bool = False) -> None:
         """Log a trial or a refit, unless its run has ended; one that failed and was run again is logged anew.
@@ -109,7 +118,9 @@ class StudyRuns:
             return
         if run:
             run.status = "RUNNING"
-        self._experiment.log(self._open_run(view.key, view.name, view.started, self.study_run_id), view)
+        self._experiment.log(
+            self._open_run(view.key, view.name, view.started, self.study_run_id), view
+        )
         if not stays_open:
             self._close_run(view.key, view.status, view.ended)
 
@@ -136,7 +147,9 @@ class StudyRuns:
         known, params = run.params, with_allowed_keys(study_params(study))
         # MLflow refuses to overwrite a parameter, so changes of an extended study are logged as a tag.
         grown = [
-            f"{k}: {known[k]} -> {v}" for k, v in params.items() if known.get(k, logged_param(v)) != logged_param(v)
+            f"{k}: {known[k]} -> {v}"
+            for k, v in params.items()
+            if known.get(k, logged_param(v)) != logged_param(v)
         ]
         view = RunView(
             key="study",
@@ -144,7 +157,10 @@ class StudyRuns:
             started=study.started,
             ended=study.started,
             params={key: value for key, value in params.items() if key not in known},
-            tags={"raysel.status": "running", **({"raysel.grown": "; ".join(grown)} if grown else {})},
+            tags={
+                "raysel.status": "running",
+                **({"raysel.grown": "; ".join(grown)} if grown else {}),
+            },
         )
         self._experiment.log(self.study_run_id, view)
         self._link_data(self.study_run_id)
@@ -159,7 +175,10 @@ class StudyRuns:
 
     def _link_data(self, run_id: str) -> None:
         study, data = self._study, self._study.config.get("dataset", {})
-        paths = [data.get("path"), *(task.get("path") or task.get("source") for task in data.get("tasks") or ())]
+        paths = [
+            data.get("path"),
+            *(task.get("path") or task.get("source") for task in data.get("tasks") or ()),
+        ]
         source = {"uri": ", ".join(str(path) for path in paths if path) or str(data.get("source"))}
         shape = (study.n_samples, len(study.feature_names))
         self._experiment.log_dataset(run_id, *self._dataset(), source, shape)
@@ -186,7 +205,9 @@ class StudyRuns:
             run = self._runs[key]
             if run.tag == "superseded":
                 self._client.tag_run(run.id, {"raysel.status": "finished"})
-            self._experiment.log_artifacts(run.id, refit_view(self._study, self._directory, winner).artifacts)
+            self._experiment.log_artifacts(
+                run.id, refit_view(self._study, self._directory, winner).artifacts
+            )
             if key == self._exported:
                 self._log_final(run.id, winner, record)
                 self._close_run(key, "FINISHED", record.ended)
@@ -202,20 +223,33 @@ class StudyRuns:
         model_id, self.problem = "", ""
         if (self._directory.ranking / "model.skops").exists():
             try:
-                model_id = log_model(self._client, run_id, self.experiment_id, study, self._directory, final.params)
+                model_id = log_model(
+                    self._client, run_id, self.experiment_id, study, self._directory, final.params
+                )
             except DataError as error:
                 self.problem = f"the model is not logged: {error}"
         if model_id:
             view = refit_view(study, self._directory, final)
-            metrics = {name: value for name, value in view.metrics.items() if not name.startswith("reference_")}
+            metrics = {
+                name: value
+                for name, value in view.metrics.items()
+                if not name.startswith("reference_")
+            }
             view = replace(view, metrics=metrics, curves={}, params={})
             self._experiment.log(run_id, view, model_id, self._dataset())
         self._experiment.log_artifacts(run_id, exported_files(self._directory))
-        outer = [self._winners[fold] for fold in study.folds if fold != FINAL and fold in self._winners]
-        links = {refit.fold: run_page(self.experiment_id, self._runs[refit_key(refit)].id) for refit in outer}
+        outer = [
+            self._winners[fold] for fold in study.folds if fold != FINAL and fold in self._winners
+        ]
+        links = {
+            refit.fold: run_page(self.experiment_id, self._runs[refit_key(refit)].id)
+            for refit in outer
+        }
         report = self._directory.report
         page = run_page(self.experiment_id, run_id, report.name) if report.exists() else ""
-        note = final_note(study, record, final, outer, links, page, f"models:/{model_id}" if model_id else "")
+        note = final_note(
+            study, record, final, outer, links, page, f"models:/{model_id}" if model_id else ""
+        )
         self._client.tag_run(run_id, {NOTE: note})
         name = study.config.get("tracking", {}).get("register")
         if model_id:
@@ -232,7 +266,9 @@ class StudyRuns:
             tags = {
                 "raysel.study": self._study.id,
                 "raysel.key": key,
-                "raysel.kind": "final" if key.startswith(f"refit:{FINAL}:") else key.partition(":")[0],
+                "raysel.kind": "final"
+                if key.startswith(f"refit:{FINAL}:")
+                else key.partition(":")[0],
                 "raysel.status": "running",
             }
             if parent:
@@ -264,11 +300,15 @@ class ComparisonRun:
     def end(self, view: RunView) -> None:
         """Log the result of the comparison, close its run and describe the experiment by it."""
         known = self._client.run(self.id).params
-        params = {key: value for key, value in with_allowed_keys(view.params).items() if key not in known}
+        params = {
+            key: value for key, value in with_allowed_keys(view.params).items() if key not in known
+        }
         self._experiment.log(self.id, replace(view, params=params))
         self._experiment.log_artifacts(self.id, view.artifacts)
         self._client.update_run(self.id, view.status, int(view.ended * 1000))
-        tags = self._client.experiment_tags(self.experiment_id)  # the members have described it since
+        tags = self._client.experiment_tags(
+            self.experiment_id
+        )  # the members have described it since
         note = comparison_note(self._record, self.experiment_id, self.id)
         self._experiment.set_tags(note_tags(note, view.ended, tags))
 

@@ -74,7 +74,9 @@ class ServerClient:
     def run(self, run_id: str) -> StoredRun:
         return _stored(self._client.get_run(run_id))
 
-    def create_run(self, experiment_id: str, name: str, started: int, tags: Mapping[str, str]) -> str:
+    def create_run(
+        self, experiment_id: str, name: str, started: int, tags: Mapping[str, str]
+    ) -> str:
         return str(self._client.create_run(experiment_id, started, dict(tags), name).info.run_id)
 
     def update_run(self, run_id: str, status: str, ended: int | None = None) -> None:
@@ -92,7 +94,10 @@ class ServerClient:
 
     def log(self, run_id: str, data: RunData) -> None:
         metrics = [Metric(*point, data.model_id, *data.dataset) for point in data.points]
-        params, tags = [Param(*item) for item in data.params.items()], [RunTag(*item) for item in data.tags.items()]
+        params, tags = (
+            [Param(*item) for item in data.params.items()],
+            [RunTag(*item) for item in data.tags.items()],
+        )
         # As much as possible in one request: requests are slow whatever their size.
         room = _BATCH - len(params) - len(tags)
         self._client.log_batch(run_id, metrics[:room], params, tags, synchronous=True)
@@ -104,21 +109,37 @@ class ServerClient:
 
     def link_dataset(self, run_id: str, dataset: DatasetEntry) -> None:
         inputs = self._client.get_run(run_id).inputs
-        if any(linked.dataset.digest == dataset.digest for linked in (inputs.dataset_inputs if inputs else [])):
+        if any(
+            linked.dataset.digest == dataset.digest
+            for linked in (inputs.dataset_inputs if inputs else [])
+        ):
             return
         name, digest, *described = dataset
         tags = [InputTag("mlflow.data.context", "training")]
-        self._client.log_inputs(run_id, [DatasetInput(Dataset(name, digest, "local", *described), tags)])
+        self._client.log_inputs(
+            run_id, [DatasetInput(Dataset(name, digest, "local", *described), tags)]
+        )
 
     def find_model(self, experiment_id: str, tags: Mapping[str, str]) -> tuple[str, bool] | None:
         wanted = " AND ".join(f"tags.`{key}` = '{value}'" for key, value in tags.items())
         models = list(self._client.search_logged_models([experiment_id], wanted))
-        return (str(models[0].model_id), models[0].status == LoggedModelStatus.READY) if models else None
+        return (
+            (str(models[0].model_id), models[0].status == LoggedModelStatus.READY)
+            if models
+            else None
+        )
 
     def create_model(
-        self, experiment_id: str, name: str, run_id: str, tags: Mapping[str, str], params: Mapping[str, str]
+        self,
+        experiment_id: str,
+        name: str,
+        run_id: str,
+        tags: Mapping[str, str],
+        params: Mapping[str, str],
     ) -> str:
-        model = self._client.create_logged_model(experiment_id, name, run_id, dict(tags), dict(params))
+        model = self._client.create_logged_model(
+            experiment_id, name, run_id, dict(tags), dict(params)
+        )
         return str(model.model_id)
 
     def complete_model(self, model_id: str, folder: Path) -> None:
@@ -127,7 +148,9 @@ class ServerClient:
 
     def link_model(self, run_id: str, model_id: str) -> None:
         outputs = self._client.get_run(run_id).outputs
-        if model_id not in [output.model_id for output in (outputs.model_outputs if outputs else [])]:
+        if model_id not in [
+            output.model_id for output in (outputs.model_outputs if outputs else [])
+        ]:
             self._client.log_outputs(run_id, [LoggedModelOutput(model_id, 0)])
 
     def tag_model(self, model_id: str, tags: Mapping[str, str]) -> None:

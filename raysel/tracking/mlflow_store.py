@@ -31,12 +31,18 @@ def tables_lock(uri: str) -> Iterator[str]:
     """Let one client of raysel at a time create or upgrade the tables of a store."""
     if not uri.startswith("postgresql"):
         with schema_lock(uri):
-            name = uri.removeprefix("sqlite:///").partition("?")[0] if uri.startswith("sqlite:///") else ""
+            name = (
+                uri.removeprefix("sqlite:///").partition("?")[0]
+                if uri.startswith("sqlite:///")
+                else ""
+            )
             yield _made(Path(name)) if name and not name.startswith((":memory:", "file:")) else ""
         return
     import sqlalchemy  # noqa: PLC0415 - MLflow's libraries take seconds to import
 
-    engine = sqlalchemy.create_engine(uri, poolclass=sqlalchemy.pool.NullPool, isolation_level="AUTOCOMMIT")
+    engine = sqlalchemy.create_engine(
+        uri, poolclass=sqlalchemy.pool.NullPool, isolation_level="AUTOCOMMIT"
+    )
     with engine.connect() as connection:  # the end of the session releases the lock
         connection.execute(sqlalchemy.text("SELECT pg_advisory_lock(:key)"), {"key": _KEY})
         yield ""
@@ -46,7 +52,11 @@ def _made(store: Path) -> str:
     """Make a store that is missing or half made, which MLflow could never complete; say if one was moved aside."""
     notice = ""
     if _stays_half_made(store):
-        aside = next(path for i in itertools.count(1) if not (path := Path(f"{store}.half-made-{i}")).exists())
+        aside = next(
+            path
+            for i in itertools.count(1)
+            if not (path := Path(f"{store}.half-made-{i}")).exists()
+        )
         store.rename(aside)
         notice = (
             f"MLflow's database {store} was half made, as by a program that was killed, and held no runs: it was moved "
@@ -94,9 +104,15 @@ def _is_half_made(store: Path) -> bool:
             if names and not names & {"experiments", "_alembic_tmp_experiments"}:
                 return False  # of another program
             for name in names - {VERSION}:
-                if connection.execute(f'SELECT 1 FROM "{name}" WHERE {_ROWS.get(name, "1")} LIMIT 1').fetchone():  # noqa: S608
+                if connection.execute(
+                    f'SELECT 1 FROM "{name}" WHERE {_ROWS.get(name, "1")} LIMIT 1'  # noqa: S608
+                ).fetchone():
                     return False
-            version = connection.execute(f"SELECT * FROM {VERSION}").fetchone() if VERSION in names else None  # noqa: S608
+            version = (
+                connection.execute(f"SELECT * FROM {VERSION}").fetchone()  # noqa: S608
+                if VERSION in names
+                else None
+            )
     except sqlite3.DatabaseError:  # locked, damaged or no database, as MLflow says then
         return False
     known = schema_version()
@@ -109,10 +125,16 @@ def schema_version() -> str | None:
 
     None where the migrations are not written as expected.
     """
-    migrations = Path(str(distribution("mlflow").locate_file("mlflow/store/db_migrations/versions")))
+    migrations = Path(
+        str(distribution("mlflow").locate_file("mlflow/store/db_migrations/versions"))
+    )
     texts = [path.read_text(encoding="utf-8") for path in migrations.glob("*.py")]
     made, followed = (
-        {version for text in texts for version in re.findall(rf'^{name} = "(\w+)"', text, re.MULTILINE)}
+        {
+            version
+            for text in texts
+            for version in re.findall(rf'^{name} = "(\w+)"', text, re.MULTILINE)
+        }
         for name in ("revision", "down_revision")
     )
     last = made - followed
@@ -123,9 +145,7 @@ def _has_content(store: Path) -> bool:
     return store.exists() and store.stat().st_size > 0
 
 
-_OF_SERVER = (
-    "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, or give them in tracking.uri"
-)
+_OF_SERVER = "set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, or give them in tracking.uri"
 _OF_DATABASE = "set PGUSER and PGPASSWORD, or write them to ~/.pgpass, or give them in tracking.uri"
 _LONGEST = 300
 _STATUS = re.compile(r"failed with error code (\d{3})|too many (\d{3}) error responses")
@@ -147,7 +167,10 @@ _MEANINGS: Sequence[tuple[str, str]] = (
         "file is not a database|disk image is malformed",
         f"is damaged, or no database; restore it from a copy, or {_ANEW}",
     ),
-    ("No space left on device|disk is full", "has no room left on its disk; make room, and upload the study again"),
+    (
+        "No space left on device|disk is full",
+        "has no room left on its disk; make room, and upload the study again",
+    ),
     (
         "not in a valid JSON format",
         "gave an answer that is not MLflow's; check that tracking.uri names an MLflow server",
@@ -180,7 +203,9 @@ _MEANINGS: Sequence[tuple[str, str]] = (
 def failure_sentence(error: Exception, uri: str) -> str:
     """Return what MLflow answered and what to do about it, without credentials."""
     text, place = str(error), f"MLflow at {bare_uri(uri)}"
-    status = next((group for match in _STATUS.finditer(text) for group in match.groups() if group), None)
+    status = next(
+        (group for match in _STATUS.finditer(text) for group in match.groups() if group), None
+    )
     if status is not None:
         return f"{place} answered {_of_status(status, text)}"
     for pattern, meaning in _MEANINGS:

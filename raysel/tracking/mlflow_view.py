@@ -67,7 +67,9 @@ def log_axes(study: StudyRecord) -> dict[str, str]:
     axes = {}
     for name, domain in study.config.get("solver", {}).get("space", {}).items():
         ends = next(iter(domain.values()))[:2] if isinstance(domain, Mapping) else domain
-        numbers = [v for v in ends if isinstance(v, int | float) and not isinstance(v, bool) and v > 0]
+        numbers = [
+            v for v in ends if isinstance(v, int | float) and not isinstance(v, bool) and v > 0
+        ]
         if len(numbers) == len(ends) > 1 and max(numbers) >= _WIDE * min(numbers):
             axes[name] = f"log10_{name}"
     return axes
@@ -83,14 +85,20 @@ def trial_view(study: StudyRecord, record: TrialRecord) -> RunView:
         "raysel.error": record.failure,
     }
     fits = record.convergence()
-    shown = {"converged_share": fits.n_converged / fits.n_fits if fits.n_fits else None, "largest_gap": fits.gap}
+    shown = {
+        "converged_share": fits.n_converged / fits.n_fits if fits.n_fits else None,
+        "largest_gap": fits.gap,
+    }
     return RunView(
         key=f"trial:{record.id}",
         name=f"{record.fold}: {record.name}" if record.fold else record.name,
         started=record.started,
         ended=record.ended,
         status="FAILED" if record.status == "failed" else "FINISHED",
-        params={**record.params, **{axis: math.log10(record.params[name]) for name, axis in log_axes(study).items()}},
+        params={
+            **record.params,
+            **{axis: math.log10(record.params[name]) for name, axis in log_axes(study).items()},
+        },
         metrics=_known(shown),
         curves=record.curves(study.metric, study.labels, study.choose_n),
         tags={name: value for name, value in tags.items() if value},
@@ -121,7 +129,10 @@ def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecor
     metrics |= {f"test_{name}": record.reported(name) for name in record.report}
     by_label: dict[str, Sequence[float | None]] = {metric: record.test_scores, **record.report}
     for name, scores in by_label.items():
-        metrics |= {f"test_{name}_{label}": score for label, score in zip(study.labels, scores, strict=False)}
+        metrics |= {
+            f"test_{name}_{label}": score
+            for label, score in zip(study.labels, scores, strict=False)
+        }
     return RunView(
         key=refit_key(record),
         name=f"{record.fold}: {record.name}",
@@ -148,7 +159,9 @@ def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -
         "redundancy": "redundancy",
         "winners_converged": "winners_converged_share",
     }
-    metrics = {key: result[name] for name, key in names.items() if name in result} | _over_folds(metric, result)
+    metrics = {key: result[name] for name, key in names.items() if name in result} | _over_folds(
+        metric, result
+    )
     error_metrics, error_tags = _error_control(directory) if finished else ({}, {})
     files = [directory.config, directory.plan, directory.traces, *pictures(directory)]
     if FINAL not in study.folds:  # else they go with the model
@@ -180,7 +193,9 @@ def _error_control(directory: StudyDirectory) -> tuple[dict[str, float], dict[st
     if halves := manifest.get("stability_selection"):
         bounds = halves["expected_false_selections_at_most"]
         metrics["stability_selection_features"] = float(len(halves["selected"]))
-        metrics["stability_selection_bound"] = bounds["simple"] if bounds["unimodal"] is None else bounds["unimodal"]
+        metrics["stability_selection_bound"] = (
+            bounds["simple"] if bounds["unimodal"] is None else bounds["unimodal"]
+        )
         tags["raysel.stability_selection"] = " ".join(halves["sentences"])
     if test := manifest.get("permutation_test"):
         metrics["permutation_p_value"] = test["p_value"]
@@ -191,7 +206,9 @@ def _error_control(directory: StudyDirectory) -> tuple[dict[str, float], dict[st
 
 def exported_files(directory: StudyDirectory) -> list[Path]:
     """Return the exported files of a study as far as they exist: without feature scores there is no ranking."""
-    files = dict.fromkeys([*(directory.ranking / name for name in EXPORTED), *pictures(directory), directory.report])
+    files = dict.fromkeys(
+        [*(directory.ranking / name for name in EXPORTED), *pictures(directory), directory.report]
+    )
     return _existing(*files)
 
 
@@ -209,8 +226,12 @@ def _over_folds(metric: str, result: Mapping[str, Any]) -> dict[str, float | Non
         figures[_reference_key(name)] = values["test_mean"]
         figures[f"{_reference_key(name)}_difference"] = values["method_minus_it"]["mean"]
     figures |= {_reference_key(name): mean for name, mean in result.get("guesses", {}).items()}
-    figures |= {f"test_{metric}_{task}": score for task, score in result.get("test_by_task", {}).items()}
-    single = {f"test_{metric}_{end}": result.get("interval", {}).get(end) for end in ("lower", "upper")}
+    figures |= {
+        f"test_{metric}_{task}": score for task, score in result.get("test_by_task", {}).items()
+    }
+    single = {
+        f"test_{metric}_{end}": result.get("interval", {}).get(end) for end in ("lower", "upper")
+    }
     single[f"training_{metric}"] = result.get("optimism", {}).get("training")
     single["cut_by_time_budget"] = float(result["cut"]) if "cut" in result else None
     return figures | _known(single)
@@ -223,13 +244,22 @@ def _known(figures: Mapping[str, float | None]) -> dict[str, float | None]:
 
 def _over_numbers(study: StudyRecord, result: Mapping[str, Any]) -> dict[str, dict[int, float]]:
     """Mean over the outer folds for each number of features: test, inner and reference scores."""
-    numbers, curve = study.config.get("evaluation", {}).get("n_features") or (), result.get("curve", {})
+    numbers, curve = (
+        study.config.get("evaluation", {}).get("n_features") or (),
+        result.get("curve", {}),
+    )
     if len(numbers) < 2 or len(numbers) != len(study.labels):
         return {}
-    curves = {f"{name}_{study.metric}_over_n": curve.get(f"{name}_mean", ()) for name in ("test", "inner")}
+    curves = {
+        f"{name}_{study.metric}_over_n": curve.get(f"{name}_mean", ()) for name in ("test", "inner")
+    }
     references = result.get("references", {}).items()
-    curves |= {f"{_reference_key(name)}_over_n": reference["curve"] for name, reference in references}
-    whole = {name: row for name, row in curves.items() if len(row) == len(numbers) and None not in row}
+    curves |= {
+        f"{_reference_key(name)}_over_n": reference["curve"] for name, reference in references
+    }
+    whole = {
+        name: row for name, row in curves.items() if len(row) == len(numbers) and None not in row
+    }
     return {name: dict(zip(numbers, row, strict=True)) for name, row in whole.items()}
 
 

@@ -18,12 +18,29 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from raysel.config import StudyConfig
-from raysel.core.credentials import bare_uri, keep_credentials, lacks_credentials, user_of, with_credentials
+from raysel.core.credentials import (
+    bare_uri,
+    keep_credentials,
+    lacks_credentials,
+    user_of,
+    with_credentials,
+)
 from raysel.core.errors import ConfigError
 from raysel.core.files import result_path
 
 # MLflow's own schemes, listed here because importing MLflow takes seconds.
-_SCHEMES = ("sqlite", "http", "https", "postgresql", "mysql", "mssql", "file", "databricks", "databricks-uc", "uc")
+_SCHEMES = (
+    "sqlite",
+    "http",
+    "https",
+    "postgresql",
+    "mysql",
+    "mssql",
+    "file",
+    "databricks",
+    "databricks-uc",
+    "uc",
+)
 #: Where MLflow and PostgreSQL's library find credentials by themselves: variables of which one or more must be set,
 #: files below the home directory, and the variables to recommend.
 _ELSEWHERE: dict[str, tuple[tuple[str, ...], str, str]] = {
@@ -43,7 +60,9 @@ _ELSEWHERE["https"] = _ELSEWHERE["http"]
 
 def absolute_uri(uri: str) -> str:
     """Return a tracking URI that does not depend on the working directory."""
-    scheme = uri.lower().partition("://")[0].partition("+")[0] if "://" in uri else ""  # of postgresql+psycopg2://
+    scheme = (
+        uri.lower().partition("://")[0].partition("+")[0] if "://" in uri else ""
+    )  # of postgresql+psycopg2://
     known = (*_SCHEMES, *(plugin.name for plugin in entry_points(group="mlflow.tracking_store")))
     if scheme and scheme not in known:
         raise ConfigError(
@@ -133,7 +152,9 @@ def check_place(key: str, uri: str, directory: Path) -> None:
         )
 
 
-def check_names(names: Mapping[str, Any], study_id: str, directory: Path, given: Container[str] = ()) -> None:
+def check_names(
+    names: Mapping[str, Any], study_id: str, directory: Path, given: Container[str] = ()
+) -> None:
     """Check that this user has used the names in MLflow with a study before, unless they are given again."""
     for key, name in names.items():
         if key not in given and _name(key, name, study_id) not in _noted():
@@ -147,7 +168,9 @@ def check_names(names: Mapping[str, Any], study_id: str, directory: Path, given:
 def names_in_mlflow(tracking: Mapping[str, Any], default: str) -> dict[str, Any]:
     """Return the experiment and the registered model that a section ``tracking`` names, by key, without the default."""
     named = {key: tracking.get(key) for key in ("experiment", "register")}
-    return {key: name for key, name in named.items() if name and (key, name) != ("experiment", default)}
+    return {
+        key: name for key, name in named.items() if name and (key, name) != ("experiment", default)
+    }
 
 
 def note_names(names: Mapping[str, Any], study_id: str) -> None:
@@ -175,8 +198,15 @@ def _note(place: str) -> None:
 def data_on_servers(config: StudyConfig) -> dict[str, str]:
     """Return the URIs of the data files that a configuration names; files of this machine are left out."""
     data = config.dataset
-    sections = [("dataset", data), *((f"dataset.tasks.{task.name}", task) for task in data.tasks or ())]
-    named = {f"{prefix}.{key}": getattr(section, key, None) for prefix, section in sections for key in _OF_FILES}
+    sections = [
+        ("dataset", data),
+        *((f"dataset.tasks.{task.name}", task) for task in data.tasks or ()),
+    ]
+    named = {
+        f"{prefix}.{key}": getattr(section, key, None)
+        for prefix, section in sections
+        for key in _OF_FILES
+    }
     return {key: value for key, value in named.items() if value and "://" in value}
 
 
@@ -213,7 +243,13 @@ def _name(key: str, name: Any, study_id: str) -> str:
 
 def _place(uri: str) -> str:
     """Absolute URI without credentials: scheme, host, port, path and what decides which server is asked."""
-    parts = urlsplit(absolute_uri(uri) if uri.startswith("sqlite:") else uri)  # raysel 0.1 stored relative paths
-    query = urlencode([(name, value) for name, value in parse_qsl(parts.query) if name in _OF_SERVER])
+    parts = urlsplit(
+        absolute_uri(uri) if uri.startswith("sqlite:") else uri
+    )  # raysel 0.1 stored relative paths
+    query = urlencode(
+        [(name, value) for name, value in parse_qsl(parts.query) if name in _OF_SERVER]
+    )
     host = parts.netloc.rpartition("@")[2].lower()
-    return "".join(f"{parts.scheme}://{host}{parts.path.rstrip('/')}{'?' if query else ''}{query}".split())
+    return "".join(
+        f"{parts.scheme}://{host}{parts.path.rstrip('/')}{'?' if query else ''}{query}".split()
+    )

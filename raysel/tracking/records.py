@@ -16,7 +16,14 @@ from raysel.core.errors import ConfigError, DataError
 from raysel.core.files import instance_of
 from raysel.data.layouts import layout_from_json
 from raysel.evaluation.outputs import TestOutputs
-from raysel.evaluation.records import FINAL, ChooseN, InnerTrace, PathRecord, RefitRecord, TrialRecord
+from raysel.evaluation.records import (
+    FINAL,
+    ChooseN,
+    InnerTrace,
+    PathRecord,
+    RefitRecord,
+    TrialRecord,
+)
 
 #: Version of the format; increase it when a record changes its fields, and convert the former lines in the journal.
 SCHEMA = 3
@@ -139,12 +146,21 @@ class NodeRecord:
     @property
     def sentence(self) -> str:
         """Remark for the study's result."""
-        changes = ", ".join(f"{name} {there} instead of {here}" for name, here, there in self.versions)
+        changes = ", ".join(
+            f"{name} {there} instead of {here}" for name, here, there in self.versions
+        )
         return f"The node {self.node} computed with other versions, which was allowed: {changes}."
 
 
 Record: TypeAlias = (
-    StudyRecord | TrialRecord | PathRecord | SearchRecord | RefitRecord | NoiseRecord | EndRecord | NodeRecord
+    StudyRecord
+    | TrialRecord
+    | PathRecord
+    | SearchRecord
+    | RefitRecord
+    | NoiseRecord
+    | EndRecord
+    | NodeRecord
 )
 
 #: Classes of records by the ``kind`` that the journal gives them.
@@ -179,7 +195,10 @@ def record_from_line(line: Mapping[str, Any]) -> Record | None:
     if record_class is None:
         return None
     if record_class is StudyRecord:
-        line = {key: keep_all_credentials(value) if key in _WITH_URIS else value for key, value in line.items()}
+        line = {
+            key: keep_all_credentials(value) if key in _WITH_URIS else value
+            for key, value in line.items()
+        }
     return instance_of(record_class, line)
 
 
@@ -193,7 +212,12 @@ _LAST_TIME = 253402300799.0
 _KEYS = (
     "seed",
     *("dataset.scaling", "solver.name", "cv.outer", "search.method", "search.synchronous"),
-    *("evaluation.estimator", "evaluation.metric", "evaluation.n_neighbors", "evaluation.n_features"),
+    *(
+        "evaluation.estimator",
+        "evaluation.metric",
+        "evaluation.n_neighbors",
+        "evaluation.n_features",
+    ),
 )
 _STATUSES = {
     TrialRecord: ("finished", "null", "stopped", "failed"),
@@ -214,9 +238,14 @@ def check_record(record: Record, study: StudyRecord | None) -> None:
         return
     elif isinstance(record, NoiseRecord):
         lengths = {len(record.mean), len(record.lowest), len(record.highest)}
-        _check(lengths in ({0}, {len(study.feature_names)}), "the stability of noise has another number of features")
+        _check(
+            lengths in ({0}, {len(study.feature_names)}),
+            "the stability of noise has another number of features",
+        )
     elif isinstance(record, TrialRecord | PathRecord | RefitRecord):
-        _check(not record.fold or record.fold in study.folds, f"the study has no fold {record.fold!r}")
+        _check(
+            not record.fold or record.fold in study.folds, f"the study has no fold {record.fold!r}"
+        )
         _check_fits(record, study)
 
 
@@ -226,13 +255,23 @@ def _check(holds: bool, otherwise: str) -> None:
 
 
 def _check_study(study: StudyRecord) -> None:
-    _check(all(map(_FOLD.fullmatch, study.folds)), "a fold's name is not made of letters, digits, - and _")
-    _check(len(set(study.folds)) == len(study.folds) > 0, "two folds have the same name, or there is none")
+    _check(
+        all(map(_FOLD.fullmatch, study.folds)),
+        "a fold's name is not made of letters, digits, - and _",
+    )
+    _check(
+        len(set(study.folds)) == len(study.folds) > 0,
+        "two folds have the same name, or there is none",
+    )
     _check(FINAL not in study.folds[:-1], f"the fold {FINAL} is not the last")
     _check(bool(_ID.fullmatch(study.id)), "its id is not made of letters, digits, - and _")
-    _check(study.n_samples > 0 <= study.n_trials, "the number of samples or of trials is not positive")
+    _check(
+        study.n_samples > 0 <= study.n_trials, "the number of samples or of trials is not positive"
+    )
     d = len(study.feature_names)
-    _check(all(0 <= i < d for i in study.constant), "the index of a constant feature is out of range")
+    _check(
+        all(0 <= i < d for i in study.constant), "the index of a constant feature is out of range"
+    )
     _check("raysel" in study.versions, "the version of raysel is not recorded")
     _check_config(study)
     try:
@@ -251,16 +290,26 @@ def _check_config(study: StudyRecord) -> None:
         for key in dotted.split("."):
             value = value.get(key) if isinstance(value, Mapping) else None
         _check(value is not None, f"its configuration has no {dotted}")
-    _check(not isinstance(config["search"].get("configurations"), str), "search.configurations names a file")
+    _check(
+        not isinstance(config["search"].get("configurations"), str),
+        "search.configurations names a file",
+    )
     try:
         config_from_dict(config, "its configuration")
     except ConfigError as error:
-        raise ValueError(f"{error}\nIf a newer version of raysel wrote it, update raysel") from error
+        raise ValueError(
+            f"{error}\nIf a newer version of raysel wrote it, update raysel"
+        ) from error
     named = (config["name"], config["evaluation"]["metric"])
-    _check((study.name, study.metric) == named, "its name or metric is not that of its configuration")
+    _check(
+        (study.name, study.metric) == named, "its name or metric is not that of its configuration"
+    )
     scored = config["evaluation"]["estimator"] != "native"
     sizes = config["evaluation"]["n_features"]
-    _check(not scored or len(study.labels) == len(sizes), "there is not one label for each number of features")
+    _check(
+        not scored or len(study.labels) == len(sizes),
+        "there is not one label for each number of features",
+    )
 
 
 def _check_fits(record: TrialRecord | PathRecord | RefitRecord, study: StudyRecord) -> None:
@@ -275,7 +324,10 @@ def _check_fits(record: TrialRecord | PathRecord | RefitRecord, study: StudyReco
             if not trace.error:
                 complete = record.status in ("finished", "null")
                 _check(bool(trace.inner) or not complete, "a fold has no inner fits")
-                _check(len(trace.settings) in (0, n), "a fold has not one setting for each number of features")
+                _check(
+                    len(trace.settings) in (0, n),
+                    "a fold has not one setting for each number of features",
+                )
                 _check_inner(trace.inner, n, complete=complete)
 
 
@@ -290,10 +342,18 @@ def _check_outputs(record: RefitRecord, n_classes: int) -> None:
     outputs = TestOutputs.from_json(record.outputs)
     n, n_labels = outputs.truth.shape
     codes = 2 if n_labels > 1 else n_classes
-    _check(n <= record.n_test and n_labels in (1, n_classes), "'outputs' is of other samples or labels")
-    _check(bool(((outputs.truth >= 0) & (outputs.truth < codes)).all()), "'outputs' is of other classes")
+    _check(
+        n <= record.n_test and n_labels in (1, n_classes), "'outputs' is of other samples or labels"
+    )
+    _check(
+        bool(((outputs.truth >= 0) & (outputs.truth < codes)).all()),
+        "'outputs' is of other classes",
+    )
     widths = {values.shape[1] for values in outputs.values.values()}
-    _check(widths <= {1 if n_classes == 2 and n_labels == 1 else n_classes}, "'outputs' has other columns")
+    _check(
+        widths <= {1 if n_classes == 2 and n_labels == 1 else n_classes},
+        "'outputs' has other columns",
+    )
 
 
 def _check_refit(record: RefitRecord, study: StudyRecord, n: int) -> None:
@@ -306,12 +366,19 @@ def _check_refit(record: RefitRecord, study: StudyRecord, n: int) -> None:
         "settings": (record.settings, (0, n)),
         "confusion": (record.confusion, (0, n_classes)),
         **{f"report[{name}]": (values, (0, n)) for name, values in record.report.items()},
-        **{f"references[{name}]": (values, (0, 1, n)) for name, values in record.references.items()},
-        **{f"reference_settings[{name}]": (each, (0, 1, n)) for name, each in record.reference_settings.items()},
+        **{
+            f"references[{name}]": (values, (0, 1, n)) for name, values in record.references.items()
+        },
+        **{
+            f"reference_settings[{name}]": (each, (0, 1, n))
+            for name, each in record.reference_settings.items()
+        },
     }
     for name, (values, lengths) in lists.items():
         if values is not None and len(values) not in lengths:
-            raise ValueError(f"'{name}' has {len(values)} values, not {' or '.join(map(str, lengths))}")
+            raise ValueError(
+                f"'{name}' has {len(values)} values, not {' or '.join(map(str, lengths))}"
+            )
     if record.outputs:
         _check_outputs(record, n_classes)
     widths = {len(row) for row in record.confusion}

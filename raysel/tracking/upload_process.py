@@ -84,8 +84,13 @@ class MLflowUploader:
         try:
             self._send("", last=True)
             while self._process.poll() is None:
-                states = [tracking_status(directory) for directory in (*self._members, self._directory)]
-                done = sum(state["logged"] for state in states), _processor_seconds(self._process.pid)
+                states = [
+                    tracking_status(directory) for directory in (*self._members, self._directory)
+                ]
+                done = (
+                    sum(state["logged"] for state in states),
+                    _processor_seconds(self._process.pid),
+                )
                 if done != last:
                     moved, last = time.monotonic(), done
                 limit = _waiting_limit(states, patience)
@@ -112,7 +117,9 @@ class MLflowUploader:
     def _send(self, text: str, *, last: bool = False) -> None:
         pipe = self._process.stdin
         if pipe and not pipe.closed:
-            with suppress(OSError):  # the process has ended, which its status says; a replay uploads what is missing
+            with suppress(
+                OSError
+            ):  # the process has ended, which its status says; a replay uploads what is missing
                 pipe.write(text)
                 pipe.flush()
             if last:
@@ -139,7 +146,12 @@ class MemberUpload:
 def _processor_seconds(pid: int) -> int:
     """Whole seconds of the processor that a process has taken; 0 once it has ended."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        fields = (
+            Path(f"/proc/{pid}/stat")
+            .read_text(encoding="utf-8", errors="replace")
+            .rpartition(")")[2]
+            .split()
+        )
     except OSError:
         return 0
     return (int(fields[11]) + int(fields[12])) // os.sysconf("SC_CLK_TCK")
@@ -159,7 +171,9 @@ def main() -> int:
     parser.add_argument("directory", type=Path)
     parser.add_argument("driver", type=int)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    atexit.register(gc.freeze)  # ends sooner: Python does not look for cycles among the objects of all libraries
+    atexit.register(
+        gc.freeze
+    )  # ends sooner: Python does not look for cycles among the objects of all libraries
     arguments = parser.parse_args()
     from_pipe(sys.stdin.readline())
     directory = StudyDirectory(arguments.directory)

@@ -16,7 +16,9 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_digits(folder / "few.npz")
     space = {"alpha": [0.1], "rank": [1]}
     run_offline(
-        raw_config(folder / "few.npz", solver={"name": "smr", "params": {"max_iter": 3}, "space": space}),
+        raw_config(
+            folder / "few.npz", solver={"name": "smr", "params": {"max_iter": 3}, "space": space}
+        ),
         folder / "study",
     )
     return folder / "study"

@@ -122,7 +122,14 @@ def main(folder: Path) -> None:
             kind, message = type(error).__name__, str(error)[:300]
         memory = (resident("VmHWM") - start) / LIMIT
         found.append(
-            {"name": name, "part": part, "kind": kind, "message": message, "memory": memory, "events": list(happened)}
+            {
+                "name": name,
+                "part": part,
+                "kind": kind,
+                "message": message,
+                "memory": memory,
+                "events": list(happened),
+            }
         )
     written = sorted(str(path) for path in set(folder.rglob("*")) - before)
     sys.stdout.write(json.dumps({"files": found, "written": written}))

@@ -40,7 +40,9 @@ def test_files_of_strangers_are_refused_in_one_message_with_little_memory_and_no
     assert len(judged["files"]) > 60
     for file in judged["files"]:
         name, message = file["name"], file["message"]
-        assert (file["kind"], file["part"] in message, file["events"]) == ("refused", True, []), file
+        assert (file["kind"], file["part"] in message, file["events"]) == ("refused", True, []), (
+            file
+        )
         assert Path(name).name.partition(".")[0] in message
         assert len(message) < 1000
         assert message.isprintable() or "\n" in message

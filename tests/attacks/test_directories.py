@@ -40,14 +40,25 @@ def outside(tmp_path):
 
 
 def untouched(outside: Path) -> bool:
-    return [path.name for path in outside.iterdir()] == ["secret"] and (outside / "secret").read_text() == SECRET
+    return [path.name for path in outside.iterdir()] == ["secret"] and (
+        outside / "secret"
+    ).read_text() == SECRET
 
 
 @pytest.mark.parametrize(
     ("name", "door"),
     [*(("journal.jsonl", door) for door in DOORS)]
     + [(name, "select") for name in ("config.yaml", ".lease", "tracking.json", "ranking", "folds")]
-    + [(name, "") for name in ("report.html", "ranking/model.skops", "selection/plan.json", "stability/x", ".lease")],
+    + [
+        (name, "")
+        for name in (
+            "report.html",
+            "ranking/model.skops",
+            "selection/plan.json",
+            "stability/x",
+            ".lease",
+        )
+    ],
 )
 def test_a_link_out_of_the_directory_is_refused(stranger, outside, name, door, capfd):
     entry = stranger / name
@@ -66,7 +77,9 @@ def test_a_link_out_of_the_directory_is_refused(stranger, outside, name, door, c
     assert untouched(outside)
 
 
-@pytest.mark.parametrize("name", ["journal.jsonl", "config.yaml", "plan.json", ".lease", "ranking/x.png"])
+@pytest.mark.parametrize(
+    "name", ["journal.jsonl", "config.yaml", "plan.json", ".lease", "ranking/x.png"]
+)
 def test_a_pipe_or_a_device_is_refused_and_nothing_hangs(stranger, name, capfd):
     (stranger / name).unlink(missing_ok=True)
     os.mkfifo(stranger / name)
@@ -95,13 +108,17 @@ def test_the_name_of_a_temporary_file_cannot_be_guessed(tmp_path):
     assert not any(str(os.getpid()) == name.rpartition(".")[2] for name in names)
 
 
-@pytest.mark.parametrize("fold", ["../outer0", "/tmp/outer0", "a/b", "", ".", "x" * 300, "a\x1b[2J"])
+@pytest.mark.parametrize(
+    "fold", ["../outer0", "/tmp/outer0", "a/b", "", ".", "x" * 300, "a\x1b[2J"]
+)
 def test_a_name_of_a_fold_that_is_a_path_is_refused(stranger, fold):
     def rename(line):
         line["folds"] = [fold if name == "outer0" else name for name in line["folds"]]
 
     change_journal(stranger, "study", rename)
-    change_journal(stranger, "refit", lambda line: line.update(fold=line["fold"].replace("outer0", fold)))
+    change_journal(
+        stranger, "refit", lambda line: line.update(fold=line["fold"].replace("outer0", fold))
+    )
     with pytest.raises(DirectoryError, match="a fold's name is not made of"):
         raysel.open_study(stranger)
 
@@ -110,10 +127,24 @@ def test_a_member_that_is_a_path_or_a_link_is_refused(stranger, tmp_path, capfd)
     comparison = tmp_path / "comparison"
     comparison.mkdir()
     copied(stranger, comparison / "inside")
-    raw = {"schema": 1, "id": "0", "name": "few", "reference": "a", "experiment": "few", "uri": "", "started": 0}
+    raw = {
+        "schema": 1,
+        "id": "0",
+        "name": "few",
+        "reference": "a",
+        "experiment": "few",
+        "uri": "",
+        "started": 0,
+    }
 
     def write(folder):
-        member = {"label": "a", "folder": folder, "solver": "smr", "reconstructed": False, "error": None}
+        member = {
+            "label": "a",
+            "folder": folder,
+            "solver": "smr",
+            "reconstructed": False,
+            "error": None,
+        }
         (comparison / "members.json").write_text(json.dumps({**raw, "members": [member]}))
 
     for folder in ("../study", str(stranger), "..", "a/b"):
@@ -134,8 +165,15 @@ def test_a_dotted_solver_is_refused_at_every_door(stranger, capfd):
     (stranger.parent / "foreign_code.py").write_text("open('ran', 'w').close()\nclass Mine: pass\n")
     config = (stranger / "config.yaml").read_text().replace("name: smr", "name: foreign_code.Mine")
     (stranger / "config.yaml").write_text(config)
-    change_journal(stranger, "study", lambda line: line["config"]["solver"].update(name="foreign_code.Mine"))
-    for name in ("tune --resume", "stability", "permute", "select"):  # a replay takes seconds to import MLflow
+    change_journal(
+        stranger, "study", lambda line: line["config"]["solver"].update(name="foreign_code.Mine")
+    )
+    for name in (
+        "tune --resume",
+        "stability",
+        "permute",
+        "select",
+    ):  # a replay takes seconds to import MLflow
         status = DOORS[name](str(stranger))
         err = capfd.readouterr().err
         assert not Path("ran").exists()
@@ -148,7 +186,9 @@ def test_a_plan_with_test_samples_in_training_is_refused(stranger):
         "is on both sides": lambda fold: fold["train"].append(fold["test"][0]),
         "an index outside": lambda fold: fold["test"].append(10**6),
         "must be lists of whole numbers": lambda fold: fold["test"].append(0.5),
-        "from outside its outer training set": lambda fold: fold["inner"][0]["train"].append(fold["test"][0]),
+        "from outside its outer training set": lambda fold: fold["inner"][0]["train"].append(
+            fold["test"][0]
+        ),
         "the name of a fold": lambda fold: fold.update(name="../x"),
     }
     for message, attack in attacks.items():

@@ -21,13 +21,25 @@ from raysel.tracking.records import SCHEMA
 LINES = {
     "deep": ("[" * 100_000, "nested too deeply"),
     "deep mappings": ('{"a":' * 100_000 + "1" + "}" * 100_000, "nested too deeply"),
-    "NaN": ('{"kind": "search", "n_tried": NaN, "n_planned": 1, "cut": false}', "NaN is not a number"),
-    "infinity": ('{"kind": "search", "n_tried": -Infinity, "n_planned": 1, "cut": false}', "not a number"),
+    "NaN": (
+        '{"kind": "search", "n_tried": NaN, "n_planned": 1, "cut": false}',
+        "NaN is not a number",
+    ),
+    "infinity": (
+        '{"kind": "search", "n_tried": -Infinity, "n_planned": 1, "cut": false}',
+        "not a number",
+    ),
     "many digits": ('{"kind": "search", "n_tried": ' + "9" * 5000 + "}", "damaged"),
     "text": ("\x1b[2J not JSON", "damaged"),
     "list": ("[1, 2]", "not a record"),
-    "status": ('{"kind": "end", "status": "\\u001b[2J", "started": 1, "ended": 2}', "'status' is none of"),
-    "time": ('{"kind": "end", "status": "failed", "started": 1e300, "ended": 2}', "'started' is not a time"),
+    "status": (
+        '{"kind": "end", "status": "\\u001b[2J", "started": 1, "ended": 2}',
+        "'status' is none of",
+    ),
+    "time": (
+        '{"kind": "end", "status": "failed", "started": 1e300, "ended": 2}',
+        "'started' is not a time",
+    ),
 }
 
 
@@ -52,22 +64,57 @@ def _set(**values):
 
 #: Forged records: kind, change, and what is said.
 FORGERIES = {
-    "feature scores": ("refit", lambda r: r["feature_scores"].pop(), "'feature_scores' has 63 values, not 64"),
-    "a text as score": ("refit", lambda r: r["feature_scores"].__setitem__(0, "x"), "'feature_scores.0': Input should"),
+    "feature scores": (
+        "refit",
+        lambda r: r["feature_scores"].pop(),
+        "'feature_scores' has 63 values, not 64",
+    ),
+    "a text as score": (
+        "refit",
+        lambda r: r["feature_scores"].__setitem__(0, "x"),
+        "'feature_scores.0': Input should",
+    ),
     "infinite score": ("refit", lambda r: r["objective"].append(1e400), "Infinity is not a number"),
-    "scores of a fit": ("trial", lambda r: r["folds"]["outer0"]["inner"][0]["scores"][-1].append(0.5), "3 scores"),
-    "no scores": ("trial", lambda r: r["folds"]["outer0"]["inner"][0].update(scores=[]), "has no scores"),
+    "scores of a fit": (
+        "trial",
+        lambda r: r["folds"]["outer0"]["inner"][0]["scores"][-1].append(0.5),
+        "3 scores",
+    ),
+    "no scores": (
+        "trial",
+        lambda r: r["folds"]["outer0"]["inner"][0].update(scores=[]),
+        "has no scores",
+    ),
     "position": ("refit", _set(position=7), "'position' is out of range"),
     "chosen number": ("refit", _set(n_features=10**6), "'n_features' is out of range"),
     "confusion": ("refit", _set(confusion=[[1, 2, 3, 4]] * 3), "'confusion' has 3 values"),
     "unknown fold": ("refit", _set(fold="outer9"), "the study has no fold 'outer9'"),
-    "fold of a trial": ("trial", lambda r: r["folds"].update({"../x": r["folds"]["outer0"]}), "has no fold"),
+    "fold of a trial": (
+        "trial",
+        lambda r: r["folds"].update({"../x": r["folds"]["outer0"]}),
+        "has no fold",
+    ),
     "constant": ("study", _set(constant=[64]), "out of range"),
-    "layout": ("study", _set(layout={"kind": "tensor", "shape": [9, 9]}), "the layout has 81 features"),
-    "huge layout": ("study", _set(layout={"kind": "tensor", "shape": [2**62, 2**62]}), "the layout has"),
+    "layout": (
+        "study",
+        _set(layout={"kind": "tensor", "shape": [9, 9]}),
+        "the layout has 81 features",
+    ),
+    "huge layout": (
+        "study",
+        _set(layout={"kind": "tensor", "shape": [2**62, 2**62]}),
+        "the layout has",
+    ),
     "mask": (
         "study",
-        _set(layout={"kind": "volume", "shape": [10**5] * 3, "runs": [10**15], "affine": np.eye(4).tolist()}),
+        _set(
+            layout={
+                "kind": "volume",
+                "shape": [10**5] * 3,
+                "runs": [10**15],
+                "affine": np.eye(4).tolist(),
+            }
+        ),
         "voxels",
     ),
     "tasks without scores": (
@@ -80,7 +127,11 @@ FORGERIES = {
     "features": ("study", lambda s: s["feature_names"].append(7), r"'feature_names\.64'"),
     "seed": ("study", lambda s: s["config"].pop("seed"), "has no seed"),
     "configuration": ("study", lambda s: s["config"]["cv"].update(outer="\x1b[2J"), "cv.outer"),
-    "file to read": ("study", lambda s: s["config"]["search"].update(configurations="/etc/passwd"), "names a file"),
+    "file to read": (
+        "study",
+        lambda s: s["config"]["search"].update(configurations="/etc/passwd"),
+        "names a file",
+    ),
     "metric": ("study", _set(metric="$\\frac{"), "its name or metric"),
     "another name": ("study", _set(name="../other"), "its name or metric"),
     "id": ("study", _set(id="x' OR 1=1"), "its id"),
@@ -120,7 +171,9 @@ def test_a_million_tiny_records_take_seconds_at_most(stranger):
     with (stranger / "journal.jsonl").open("ab") as journal:
         journal.write(tiny * n)
     began = time.process_time()
-    assert len(raysel.open_study(stranger).records) == sum(line["kind"] == "trial" for line in lines)
+    assert len(raysel.open_study(stranger).records) == sum(
+        line["kind"] == "trial" for line in lines
+    )
     assert (time.process_time() - began) * 10**6 / n < 60  # CPU seconds of a million
 
 
@@ -129,16 +182,29 @@ def test_a_line_without_an_end_is_read_up_to_a_limit(stranger):
     path = stranger / "journal.jsonl"
     with path.open("ab") as journal:
         journal.truncate(2**40)  # a terabyte of zeros, which takes no space
-    with open_journal(path) as journal, pytest.raises(DirectoryError, match="a line is longer than 256 MiB"):
+    with (
+        open_journal(path) as journal,
+        pytest.raises(DirectoryError, match="a line is longer than 256 MiB"),
+    ):
         list(journal_lines(journal, path))
 
 
 @pytest.mark.parametrize(
-    "content", ["[" * 10**5, "7", '{"logged": "x", "error": 7, "view": "../x", "study_run_id": "\\u001b[2J"}', ""]
+    "content",
+    [
+        "[" * 10**5,
+        "7",
+        '{"logged": "x", "error": 7, "view": "../x", "study_run_id": "\\u001b[2J"}',
+        "",
+    ],
 )
 def test_a_forged_state_of_the_upload_is_ignored(stranger, content):
     (stranger / "tracking.json").write_text(content)
-    assert tracking_status(StudyDirectory(stranger)) == {"complete": False, "logged": 0, "error": ""}
+    assert tracking_status(StudyDirectory(stranger)) == {
+        "complete": False,
+        "logged": 0,
+        "error": "",
+    }
 
 
 @pytest.mark.slow
@@ -164,6 +230,9 @@ def test_forged_files_beside_the_journal_get_a_message_or_are_left_out(stranger)
 def test_the_journal_of_an_honest_study_is_read(stranger):
     result = raysel.open_study(stranger)
     assert result.status == "finished"
-    assert json.loads((stranger / "ranking/manifest.json").read_text())["scores"]["test"] == result.test_scores
+    assert (
+        json.loads((stranger / "ranking/manifest.json").read_text())["scores"]["test"]
+        == result.test_scores
+    )
     with pytest.raises(RayselError):
         result.ranking(by="../x")

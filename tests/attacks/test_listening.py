@@ -59,7 +59,12 @@ def address_of(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_ray_on_this_machine_listens_on_loopback_only(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
+        [sys.executable, "-c", SCRIPT],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     found = [address_of(line) for line in done.stdout.split()]

@@ -123,12 +123,20 @@ def test_a_model_that_unpacks_to_any_size_is_refused(tmp_path, monkeypatch):
 
 def test_a_forged_type_is_refused_before_it_is_made(tmp_path):
     """The schema of an honest file is rewritten to call os.mkdir on loading."""
-    path, witness = save_model(UnitScaler().fit([[0.0], [4.0]]), tmp_path / "model.skops"), tmp_path / "witness"
+    path, witness = (
+        save_model(UnitScaler().fit([[0.0], [4.0]]), tmp_path / "model.skops"),
+        tmp_path / "witness",
+    )
 
     def forge(schema, _):
         call = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode"}
         call["content"] = json.dumps(str(witness))
-        arguments = {"__class__": "tuple", "__module__": "builtins", "__loader__": "TupleNode", "content": [call]}
+        arguments = {
+            "__class__": "tuple",
+            "__module__": "builtins",
+            "__loader__": "TupleNode",
+            "content": [call],
+        }
         made = {"__class__": "mkdir", "__module__": "os", "__loader__": "ConstructorFromReduceNode"}
         schema["content"]["content"]["offset_"] = made | {"content": arguments}
 
@@ -147,7 +155,10 @@ def test_a_forged_sparse_matrix_is_refused_under_the_name_that_skops_trusts(tmp_
 
     def forge(schema, _):
         node = schema["content"]["content"]["coef_"]
-        node["__class__"], node["__module__"] = scipy.sparse.spmatrix.__name__, scipy.sparse.spmatrix.__module__
+        node["__class__"], node["__module__"] = (
+            scipy.sparse.spmatrix.__name__,
+            scipy.sparse.spmatrix.__module__,
+        )
 
     path = tmp_path / "model.skops"
     path.write_bytes(rewritten(skops.io.dumps(model), forge))
@@ -176,7 +187,9 @@ def test_a_random_state_that_reads_outside_its_numbers_is_refused(tmp_path):
     path = tmp_path / "model.skops"
     path.write_bytes(rewritten(skops.io.dumps(model), forge))
     # Before version 2.5 NumPy takes any position; from then on reading fails.
-    with pytest.raises(DataError, match=r"invalid state of a random number generator|damaged \(ValueError\)"):
+    with pytest.raises(
+        DataError, match=r"invalid state of a random number generator|damaged \(ValueError\)"
+    ):
         load_model(path)
 
 
@@ -187,13 +200,17 @@ def _forge_tree(index, **changes):
         nodes = state["nodes"].copy()
         if "child" in changes:
             nodes["left_child"][0] = changes["child"](tree)
-        tree.__setstate__({**state, "nodes": nodes, "max_depth": changes.get("max_depth", state["max_depth"])})
+        tree.__setstate__(
+            {**state, "nodes": nodes, "max_depth": changes.get("max_depth", state["max_depth"])}
+        )
 
     return forge
 
 
 def _owner_features(forest):
-    forest.estimators_[1] = DecisionTreeClassifier(max_depth=2, random_state=0).fit(np.eye(9), np.arange(9) % 3)
+    forest.estimators_[1] = DecisionTreeClassifier(max_depth=2, random_state=0).fit(
+        np.eye(9), np.arange(9) % 3
+    )
 
 
 def _no_owner(forest):
@@ -208,10 +225,22 @@ FORESTS = {
     "deeper than it says": (_forge_tree(0, max_depth=1), "invalid nodes"),
     "ensemble": (_owner_features, "does not fit its estimator"),
     "no owner": (_no_owner, "does not fit its estimator"),
-    "outputs": (lambda f: vars(f.estimators_[0]).update(n_outputs_=2), "does not fit its estimator"),
-    "classes": (lambda f: vars(f.estimators_[0]).update(n_classes_=2), "does not fit its estimator"),
-    "no features": (lambda f: vars(f.estimators_[0]).pop("n_features_in_"), "does not fit its estimator"),
-    "no features of the ensemble": (lambda f: vars(f).pop("n_features_in_"), "does not fit its estimator"),
+    "outputs": (
+        lambda f: vars(f.estimators_[0]).update(n_outputs_=2),
+        "does not fit its estimator",
+    ),
+    "classes": (
+        lambda f: vars(f.estimators_[0]).update(n_classes_=2),
+        "does not fit its estimator",
+    ),
+    "no features": (
+        lambda f: vars(f.estimators_[0]).pop("n_features_in_"),
+        "does not fit its estimator",
+    ),
+    "no features of the ensemble": (
+        lambda f: vars(f).pop("n_features_in_"),
+        "does not fit its estimator",
+    ),
 }
 
 
@@ -247,7 +276,10 @@ def test_a_tree_with_more_features_than_its_estimator_is_refused(model, tmp_path
             for inner in part.values() if isinstance(part, dict) else part:
                 forge(inner)
         for name, content in (members or {}).items():
-            if name.endswith(".npy") and (array := np.load(io.BytesIO(content), allow_pickle=False)).dtype.names:
+            if (
+                name.endswith(".npy")
+                and (array := np.load(io.BytesIO(content), allow_pickle=False)).dtype.names
+            ):
                 array["feature"][:] = 10**9 - 1
                 np.save(stream := io.BytesIO(), array)
                 members[name] = stream.getvalue()
@@ -262,7 +294,13 @@ def test_a_tree_with_more_features_than_its_estimator_is_refused(model, tmp_path
     ("arguments", "n_refused", "n_taken"),
     [
         (("linear_svm", "KNeighborsClassifier", "1"), 5, 0),
-        pytest.param(("SVC", "DecisionTreeClassifier", "12"), 50, 200, marks=pytest.mark.slow, id="compiled code"),
+        pytest.param(
+            ("SVC", "DecisionTreeClassifier", "12"),
+            50,
+            200,
+            marks=pytest.mark.slow,
+            id="compiled code",
+        ),
         pytest.param((*fuzzing.MODELS, "1"), 100, 1000, marks=pytest.mark.slow, id="every class"),
     ],
 )
@@ -276,7 +314,11 @@ def test_changed_attributes_crash_nothing(arguments, n_refused, n_taken):
         MAX_DATA_BYTES: "1e9",
     }
     done = subprocess.run(
-        [sys.executable, str(script), *arguments], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, str(script), *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     last = done.stdout.splitlines()[-1:]  # what was changed, if the process crashed
     assert done.returncode == 0, f"{done.returncode} at {last}: {done.stderr[-2000:]}"

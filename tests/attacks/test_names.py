@@ -28,7 +28,9 @@ from raysel.results.export import markdown
 from raysel.tracking.mlflow_experiment import allowed_keys, logged_param
 
 #: What a terminal obeys or hides: controls but the line break, turned text, zero width, halves of surrogate pairs.
-OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+OBEYED = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
 
 
 @settings(max_examples=50)
@@ -69,14 +71,23 @@ def test_commands_print_by_a_terminal_only():
     for path in set(package.rglob("*.py")) - {package / "core/printing.py"}:
         for line in path.read_text(encoding="utf-8").splitlines():
             is_code = ">>>" not in line and "..." not in line and not line.strip().startswith('"')
-            assert not (is_code and re.search(r"(?<![\w.\"])(print|Console)\(", line)), f"{path}: {line}"
+            assert not (is_code and re.search(r"(?<![\w.\"])(print|Console)\(", line)), (
+                f"{path}: {line}"
+            )
 
 
 @pytest.mark.slow
 def test_a_study_with_evil_names_is_selected_and_reported(stranger, capfd):
     names = name_features(stranger, EVIL_NAMES)
-    change_journal(stranger, "study", lambda line: line.update(classes=EVIL_NAMES[:4], data_remarks=EVIL_NAMES))
-    assert select.main([str(stranger), "--top", "20", "--output", "out", "--format", "csv,parquet,json,npz"]) == 0
+    change_journal(
+        stranger, "study", lambda line: line.update(classes=EVIL_NAMES[:4], data_remarks=EVIL_NAMES)
+    )
+    assert (
+        select.main(
+            [str(stranger), "--top", "20", "--output", "out", "--format", "csv,parquet,json,npz"]
+        )
+        == 0
+    )
     assert select.main([str(stranger), "--top", "20", "--names"]) == 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -96,7 +107,9 @@ def test_a_study_with_evil_names_is_selected_and_reported(stranger, capfd):
     assert set(pd.read_parquet("out/ranking.parquet")["feature"]) == set(names)
 
 
-@given(st.text(st.characters(codec="utf-8")) | st.sampled_from([*EVIL_NAMES, "-0.5", " =1", "\uff1d1"]))
+@given(
+    st.text(st.characters(codec="utf-8")) | st.sampled_from([*EVIL_NAMES, "-0.5", " =1", "\uff1d1"])
+)
 def test_no_text_in_a_csv_file_is_a_formula_and_each_reads_back(text):
     cell = csv_cell(text)
     assert not cell.lstrip(" ").startswith(
@@ -110,7 +123,9 @@ def test_no_text_in_a_csv_file_is_a_formula_and_each_reads_back(text):
 def test_markdown_shows_no_link_picture_or_html():
     for name in EVIL_NAMES:
         text = markdown_text(name)
-        assert not re.search(r"(?<!\\)\]\(|!\[|<[a-zA-Z/]", text.replace("\\<", "").replace("!\\[", ""))
+        assert not re.search(
+            r"(?<!\\)\]\(|!\[|<[a-zA-Z/]", text.replace("\\<", "").replace("!\\[", "")
+        )
         assert not OBEYED.search(text)
     assert markdown_text("p < 0.05 [0.1, 0.2] at n_features") == "p < 0.05 [0.1, 0.2] at n_features"
 
@@ -147,7 +162,12 @@ def test_pictures_take_no_name_for_a_formula(stranger, tmp_path):
     change_journal(stranger, "study", lambda line: line.update(classes=["$\\frac{$"] * 4))
     result = raysel.open_study(stranger)
     drawn = []
-    for plot in (result.plot_ranking, result.plot_confusion, result.plot_scores, result.plot_convergence):
+    for plot in (
+        result.plot_ranking,
+        result.plot_confusion,
+        result.plot_scores,
+        result.plot_convergence,
+    ):
         figure = plot().figure
         figure.savefig(tmp_path / "picture.png")
         drawn += [text for text in figure.findobj(matplotlib.text.Text) if "$" in text.get_text()]

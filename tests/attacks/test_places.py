@@ -75,10 +75,14 @@ def test_a_study_is_not_sent_to_a_strangers_server(stranger, server, in_config, 
 
 def test_a_study_of_ones_own_is_resumed_by_one_command(stranger):
     config = raysel.open_study(stranger).config
-    study = Study.prepare(load_config({**config, "tracking": {"uri": "https://me:secret@mlflow.example/"}}))
+    study = Study.prepare(
+        load_config({**config, "tracking": {"uri": "https://me:secret@mlflow.example/"}})
+    )
     with pytest.raises(ConfigError, match="is named by the directory"):
         check_stored_places(study.config, (), stranger)
-    note_places(study.config, "https://me:secret@mlflow.example/", "id")  # as the start of the study does
+    note_places(
+        study.config, "https://me:secret@mlflow.example/", "id"
+    )  # as the start of the study does
     check_stored_places(study.config, (), stranger)
     (noted,) = (stranger.parent / "state/raysel").iterdir()
     assert noted.read_text() == "https://mlflow.example\n"
@@ -104,30 +108,41 @@ def test_a_store_that_is_given_again_or_is_the_default_is_used(stranger, monkeyp
 
 def name_in_mlflow(study, **names):
     change_journal(study, "study", lambda line: line["config"]["tracking"].update(names))
-    change_journal(study, "study", lambda line: line.update(experiment=names.get("experiment", line["experiment"])))
+    change_journal(
+        study,
+        "study",
+        lambda line: line.update(experiment=names.get("experiment", line["experiment"])),
+    )
     change_config(study, tracking=names)
 
 
 @pytest.mark.parametrize("key", ["experiment", "register"])
-def test_no_experiment_or_registered_model_of_the_directorys_choice_is_written(stranger, monkeypatch, key, capfd):
+def test_no_experiment_or_registered_model_of_the_directorys_choice_is_written(
+    stranger, monkeypatch, key, capfd
+):
     name_in_mlflow(stranger, **{key: "production-model"})
     note_place(raysel.open_study(stranger).stored.study.uri)
     monkeypatch.setattr("raysel.cli.tune.replay", pytest.fail)
     for command in ("--resume", "--replay"):
         assert tune.main([command, str(stranger)]) == 2
-        assert f"tracking.{key}: production-model is named by the directory" in capfd.readouterr().err
+        assert (
+            f"tracking.{key}: production-model is named by the directory" in capfd.readouterr().err
+        )
     with pytest.raises(ConfigError, match=f"tracking.{key}: production-model is named by"):
         raysel.resume_study(stranger, progress=False)
     asked = []
     monkeypatch.setattr(
-        "raysel.cli.tune.replay", lambda *arguments: asked.append(arguments[2]) or {"error": "", "logged": 0}
+        "raysel.cli.tune.replay",
+        lambda *arguments: asked.append(arguments[2]) or {"error": "", "logged": 0},
     )
     for given, used in (("null", None), ("mine", "mine")):
         assert tune.main(["--replay", str(stranger), "--set", f"tracking.{key}={given}"]) == 0
         assert asked.pop() == {key: used}
     assert tune.main(["--replay", str(stranger)]) == 2  # only the name that was given is noted
     assert tune.main(["--replay", str(stranger), "--set", f"tracking.{key}=production-model"]) == 0
-    assert tune.main(["--replay", str(stranger)]) == 0  # as this account has used it with this study
+    assert (
+        tune.main(["--replay", str(stranger)]) == 0
+    )  # as this account has used it with this study
     change_journal(stranger, "study", lambda line: line.update(id="another"))
     assert tune.main(["--replay", str(stranger)]) == 2
 
@@ -137,7 +152,12 @@ def test_no_experiment_or_registered_model_of_the_directorys_choice_is_written(s
     [
         ("dataset", "path", "/etc/passwd", "neither a built-in data set"),
         ("dataset", "path", "http://127.0.0.1:1/few.npz", "there is no reader for the scheme http"),
-        ("dataset", "path", "s3://evil/few.npz?endpoint_override=127.0.0.1:1", "is named by the directory"),
+        (
+            "dataset",
+            "path",
+            "s3://evil/few.npz?endpoint_override=127.0.0.1:1",
+            "is named by the directory",
+        ),
         ("dataset", "path", "/dev/zero", "neither a built-in data set"),
         ("search", "configurations", "/dev/zero", "there is no such file"),
         ("search", "configurations", "pipe", "there is no such file"),

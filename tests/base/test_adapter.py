@@ -48,7 +48,9 @@ def test_scores_and_predictions_are_the_estimator_s(estimator, expected, digits)
 
 def test_undefined_and_infinite_scores_are_made_finite():
     X, y = load_iris(return_X_y=True)
-    X = np.column_stack([X, np.ones(150), y == 0])  # constant: NaN; without scatter within classes: infinite
+    X = np.column_stack(
+        [X, np.ones(150), y == 0]
+    )  # constant: NaN; without scatter within classes: infinite
     with warnings.catch_warnings(action="ignore"):
         plain, _ = f_classif(X, y)
         fitted = ScikitLearnMethod(SelectKBest(k=2)).fit(X, y)
@@ -70,7 +72,9 @@ def test_a_refit_without_ranking_keeps_no_former_scores(digits):
 
 def test_scores_of_another_shape_are_not_used():
     X, y = load_iris(return_X_y=True)
-    fitted = LogisticRegressionCV(Cs=2, cv=2, use_legacy_attributes=True, max_iter=1000, l1_ratios=(0,)).fit(X, y)
+    fitted = LogisticRegressionCV(
+        Cs=2, cv=2, use_legacy_attributes=True, max_iter=1000, l1_ratios=(0,)
+    ).fit(X, y)
     del fitted.coef_  # scores_ is now the scores of its own folds
     assert feature_scores(fitted, np.zeros(4, dtype=bool)) is None
 
@@ -107,14 +111,19 @@ class Reshaped(KNeighborsClassifier):
 
 def test_predictions_in_one_column_are_returned_in_one_dimension(digits):
     X, y = digits
-    plain, column = ScikitLearnMethod(KNeighborsClassifier()).fit(X, y), ScikitLearnMethod(Reshaped()).fit(X, y)
+    plain, column = (
+        ScikitLearnMethod(KNeighborsClassifier()).fit(X, y),
+        ScikitLearnMethod(Reshaped()).fit(X, y),
+    )
     np.testing.assert_array_equal(column.predict(X), plain.predict(X))
     assert column.objective_path_ == plain.objective_path_
 
 
 def test_predictions_of_another_shape_are_refused(digits):
     X, y = digits
-    with pytest.raises(DataError, match=r"Reshaped.predict returned an array of shape \(1, 200\), not \(200,\)"):
+    with pytest.raises(
+        DataError, match=r"Reshaped.predict returned an array of shape \(1, 200\), not \(200,\)"
+    ):
         ScikitLearnMethod(Reshaped((1, -1))).fit(X, y)
     with pytest.raises(DataError, match=r"shape \(400, 1\), not \(200, 2\)"):
         ScikitLearnMethod(Reshaped()).fit(X, np.c_[y > 4, y > 6].astype(int))

@@ -24,7 +24,9 @@ FRAME = pd.DataFrame(
     {
         "age": [61.5, np.nan, 1e300, -0.0, 2.0**60],
         "sex": ["w", None, "m", "w", ""],
-        "stage": pd.Categorical(["ii", "i", None, "i", "ii"], categories=["i", "ii", "iii"], ordered=True),
+        "stage": pd.Categorical(
+            ["ii", "i", None, "i", "ii"], categories=["i", "ii", "iii"], ordered=True
+        ),
         "visits": pd.array([3, None, 2**60 + 1, 0, 3], dtype="Int64"),
         "day": pd.to_datetime(["2024-05-01", None, "2023-01-31", "2024-05-01", "2024-05-02"]),
         "alive": [True, False, True, True, False],
@@ -32,7 +34,9 @@ FRAME = pd.DataFrame(
         "mixed": [1, "1", 1.5, np.nan, None],
     }
 )
-ARRAY = np.array([[1.5, "a", None], [np.nan, "b", 2], [1.5, np.nan, 2.5], [True, "a", None]], dtype=object)
+ARRAY = np.array(
+    [[1.5, "a", None], [np.nan, "b", 2], [1.5, np.nan, 2.5], [True, "a", None]], dtype=object
+)
 GAPS = np.array([[0.1, np.nan, np.nan], [np.nan, 2.0, np.nan], [0.1, -3.0, np.nan]])
 
 
@@ -55,7 +59,9 @@ def test_a_frame_of_polars_keeps_the_names_of_its_columns():
     assert back.isna().to_numpy().tolist() == [[False, False], [True, True], [False, False]]
 
 
-@pytest.mark.parametrize("array", [ARRAY, GAPS, GAPS.astype(np.float32)], ids=["objects", "numbers", "single"])
+@pytest.mark.parametrize(
+    "array", [ARRAY, GAPS, GAPS.astype(np.float32)], ids=["objects", "numbers", "single"]
+)
 def test_the_rows_of_an_array_come_back(array):
     cells, numbers = Cells.of(array)
     assert np.isfinite(numbers).all()
@@ -63,7 +69,9 @@ def test_the_rows_of_an_array_come_back(array):
     assert back.dtype == array.dtype
     for got, given in zip(back.flat, array.flat, strict=True):
         assert type(got) is type(given)
-        assert got == given or (got is None and given is None) or (np.isnan(got) and np.isnan(given))
+        assert (
+            got == given or (got is None and given is None) or (np.isnan(got) and np.isnan(given))
+        )
 
 
 def test_numbers_keep_their_order_with_the_empty_cells_last():
@@ -95,7 +103,12 @@ def test_samples_of_numbers_stay_as_they_are(samples):
         (LinearSVC(), False),
         (DecisionTreeClassifier(), True),
         (make_pipeline(SimpleImputer(), LinearSVC()), True),
-        (make_pipeline("passthrough", make_pipeline(SimpleImputer(), StandardScaler()), LinearSVC()), True),
+        (
+            make_pipeline(
+                "passthrough", make_pipeline(SimpleImputer(), StandardScaler()), LinearSVC()
+            ),
+            True,
+        ),
         (make_pipeline(ColumnTransformer([("all", SimpleImputer(), [0])]), LinearSVC()), True),
         (make_pipeline(SimpleImputer(missing_values=-1), LinearSVC()), False),
         (SMR(shape=(1, 3)), False),
@@ -106,11 +119,16 @@ def test_empty_cells_are_for_estimators_that_take_them(estimator, expected):
     if expected:
         assert own_cells(estimator, GAPS)[0] is not None
         return
-    with pytest.raises(DataError, match=r"X holds NaN.*3 of 3 columns, the first is 0.* takes none: fill them first"):
+    with pytest.raises(
+        DataError,
+        match=r"X holds NaN.*3 of 3 columns, the first is 0.* takes none: fill them first",
+    ):
         own_cells(estimator, GAPS)
 
 
 def test_text_is_not_for_methods_of_numbers():
     with pytest.raises(DataError, match="X holds text, and SMR takes numbers"):
         own_cells(SMR(shape=(1, 1)), FRAME[["sex"]].dropna())
-    assert own_cells(make_pipeline(OneHotEncoder(), LinearSVC()), ARRAY[:, 1:2][[0, 1]])[0] is not None
+    assert (
+        own_cells(make_pipeline(OneHotEncoder(), LinearSVC()), ARRAY[:, 1:2][[0, 1]])[0] is not None
+    )

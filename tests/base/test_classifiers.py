@@ -11,7 +11,11 @@ from sklearn.dummy import DummyClassifier
 from raysel.baselines.linear_svm import LinearSVM
 from raysel.solvers.smml.smml import SMML
 
-EMPTY = [SMML(gamma1=0.6, gamma2=0.6), SMML(gamma1=1.0, gamma2=0.0, method="reweighted"), LinearSVM(1e-6, "l1")]
+EMPTY = [
+    SMML(gamma1=0.6, gamma2=0.6),
+    SMML(gamma1=1.0, gamma2=0.0, method="reweighted"),
+    LinearSVM(1e-6, "l1"),
+]
 
 
 def target(rng, kind, n=40):
@@ -29,7 +33,11 @@ def target(rng, kind, n=40):
 
 
 @settings(max_examples=40)
-@given(seed=st.integers(0, 2**16), kind=st.sampled_from(["two", "many", "labels"]), model=st.integers(0, 2))
+@given(
+    seed=st.integers(0, 2**16),
+    kind=st.sampled_from(["two", "many", "labels"]),
+    model=st.integers(0, 2),
+)
 def test_an_empty_model_predicts_the_majority(seed, kind, model):
     rng = np.random.default_rng(seed)
     X, y = rng.standard_normal((40, 3)), target(rng, kind)

@@ -49,7 +49,9 @@ def test_a_fit_that_stops_at_max_iter_warns(solver, digits):
 
 
 @pytest.mark.parametrize(
-    "solver", [*ITERATIVE, LDA(), PCA(), SMR(shape=(8, 8), alpha=1.0)], ids=lambda solver: type(solver).__name__
+    "solver",
+    [*ITERATIVE, LDA(), PCA(), SMR(shape=(8, 8), alpha=1.0)],
+    ids=lambda solver: type(solver).__name__,
 )
 def test_a_fit_that_reaches_tol_does_not(solver, digits):
     if "max_iter" in solver.get_params():

@@ -32,35 +32,47 @@ def test_a_linear_model_loses_twice_the_variance_that_a_feature_explains():
     X, beta = rng.normal(size=(4000, 4)) * [1.0, 2.0, 1.0, 1.0], np.array([1.0, 1.0, -0.5, 0.0])
     y = X @ beta + rng.normal(size=4000)
     ranked = PermutationImportance(LinearRegression(), "neg_mean_squared_error").fit(X, y)
-    np.testing.assert_allclose(ranked.feature_importances_, 2 * beta**2 * X.var(axis=0), rtol=0.05, atol=0.01)
+    np.testing.assert_allclose(
+        ranked.feature_importances_, 2 * beta**2 * X.var(axis=0), rtol=0.05, atol=0.01
+    )
 
 
 def test_nothing_is_earned_by_samples_learnt_by_heart():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 5)), rng.integers(0, 2, 300)
     nearest = PermutationImportance(KNeighborsClassifier(1), n_repeats=10).fit(X, y)
-    assert nearest.score(X, y) == 1.0  # on its training samples, where each feature would seem to matter
+    assert (
+        nearest.score(X, y) == 1.0
+    )  # on its training samples, where each feature would seem to matter
     assert nearest.feature_importances_.max() < 0.1
 
 
 def test_estimators_without_weights_rank_within_scikit_learn_s_tools():
-    X, y = make_classification(200, 10, n_redundant=0, n_clusters_per_class=1, shuffle=False, random_state=0)
+    X, y = make_classification(
+        200, 10, n_redundant=0, n_clusters_per_class=1, shuffle=False, random_state=0
+    )
     ranked = PermutationImportance(SVC(), "roc_auc", n_folds=2, n_repeats=2)
     assert set(np.argsort(ranked.fit(X, y).feature_importances_)[-2:]) == {0, 1}
     pipeline = make_pipeline(StandardScaler(), ranked)
-    grid = GridSearchCV(pipeline, {"permutationimportance__estimator__C": [1e-4, 1.0]}, cv=2).fit(X, y)
+    grid = GridSearchCV(pipeline, {"permutationimportance__estimator__C": [1e-4, 1.0]}, cv=2).fit(
+        X, y
+    )
     assert grid.best_params_ == {"permutationimportance__estimator__C": 1.0}
     plain = SVC().fit(X, y)
     np.testing.assert_array_equal(ranked.decision_function(X), plain.decision_function(X))
     assert not hasattr(ranked, "predict_proba")
-    search = NestedSearch(ranked, {"estimator__C": [0.1, 1.0]}, n_features=[2, 10], outer=2, inner=2).fit(X, y)
+    search = NestedSearch(
+        ranked, {"estimator__C": [0.1, 1.0]}, n_features=[2, 10], outer=2, inner=2
+    ).fit(X, y)
     assert set(np.flatnonzero(search.ranking_ <= 2)) == {0, 1}
 
 
 def test_a_pipeline_that_fills_empty_cells_gets_them():
     X, y = load_wine(return_X_y=True)
     X[::9, 3] = np.nan
-    filled = PermutationImportance(make_pipeline(SimpleImputer(), GaussianNB()), n_folds=2, n_repeats=1)
+    filled = PermutationImportance(
+        make_pipeline(SimpleImputer(), GaussianNB()), n_folds=2, n_repeats=1
+    )
     assert NestedSearch(filled, outer=2, inner=2).fit(X, y).ranking_.shape == (13,)
 
 
@@ -68,7 +80,9 @@ def test_a_class_of_one_sample_is_left_out_and_rounding_is_no_importance():
     X, y = load_wine(return_X_y=True)
     rows = [*range(0, 178, 3), 177]
     y = np.where(np.arange(178) == 177, 3, y)
-    ranked = PermutationImportance(KNeighborsClassifier(3), "neg_log_loss", n_repeats=1).fit(X[rows], y[rows])
+    ranked = PermutationImportance(KNeighborsClassifier(3), "neg_log_loss", n_repeats=1).fit(
+        X[rows], y[rows]
+    )
     found = ranked.feature_importances_
     assert (found[found > 0] > 1e-12 * found.max()).all()
 
@@ -95,7 +109,9 @@ def table(tmp_path):
 
 @pytest.mark.parametrize("judge", ["native", "linear_svm"])
 def test_a_study_ranks_by_a_method_without_weights(judge, table, tmp_path):
-    evaluation = {"estimator": judge} | ({} if judge == "native" else {"n_features": [4], "C": [0.1]})
+    evaluation = {"estimator": judge} | (
+        {} if judge == "native" else {"n_features": [4], "C": [0.1]}
+    )
     result = run_offline(study_of(table, evaluation=evaluation), tmp_path / "study")
     best = result.ranking().to_frame()["feature"].head(4)
     assert not best.str.startswith("noise").any()
@@ -103,7 +119,10 @@ def test_a_study_ranks_by_a_method_without_weights(judge, table, tmp_path):
 
 
 def test_trials_rank_only_where_the_ranking_is_scored(table):
-    for judge, ranks in (({"estimator": "native"}, False), ({"estimator": "linear_svm", "n_features": [2]}, True)):
+    for judge, ranks in (
+        ({"estimator": "native"}, False),
+        ({"estimator": "linear_svm", "n_features": [2]}, True),
+    ):
         study = Study.prepare(config_from_dict(study_of(table, evaluation=judge)))
         params = study.examples[0].params
         assert isinstance(study.trial_solver(params, 0).estimator, PermutationImportance) is ranks
@@ -113,7 +132,10 @@ def test_trials_rank_only_where_the_ranking_is_scored(table):
 @pytest.mark.parametrize(
     ("solver", "message"),
     [
-        ({"name": "smr"}, "importance is for scikit-learn's classifiers and regressors, and smr is none"),
+        (
+            {"name": "smr"},
+            "importance is for scikit-learn's classifiers and regressors, and smr is none",
+        ),
         ({"name": "sklearn.decomposition.PCA"}, "and sklearn.decomposition.PCA is none"),
         ({"name": "sklearn.svm.SVC", "params": {"C": -1.0}}, "The 'C' parameter of SVC must be"),
         ({"name": "sklearn.svm.SVC"}, "cv.blocks keeps samples together"),

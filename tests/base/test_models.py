@@ -53,7 +53,9 @@ class Stranger(BaseEstimator):
     """A user's own estimator."""
 
 
-@pytest.mark.parametrize(("name", "scaling"), zip(OWN, cycle(["unit", "zscore", "none"]), strict=False))
+@pytest.mark.parametrize(
+    ("name", "scaling"), zip(OWN, cycle(["unit", "zscore", "none"]), strict=False)
+)
 def test_a_study_s_model_comes_back_to_the_last_bit(name, scaling, tmp_path):
     X, y = load_digits(return_X_y=True)
     X, y = X[:120], y[:120]
@@ -89,11 +91,21 @@ def test_every_estimator_of_raysel_is_trusted_under_its_own_name():
     )
     for package in own_packages:
         path = getattr(package, "__path__", None)
-        modules = [m.name for m in pkgutil.walk_packages(path, f"{package.__name__}.")] if path else [package.__name__]
+        modules = (
+            [m.name for m in pkgutil.walk_packages(path, f"{package.__name__}.")]
+            if path
+            else [package.__name__]
+        )
         for name in modules:
-            classes = [value for value in vars(importlib.import_module(name)).values() if isinstance(value, type)]
+            classes = [
+                value
+                for value in vars(importlib.import_module(name)).values()
+                if isinstance(value, type)
+            ]
             own = [c for c in classes if issubclass(c, BaseEstimator) and c.__module__ == name]
-            found |= {c for c in own if c._get_param_names() or not issubclass(c, Estimator)}  # no base class
+            found |= {
+                c for c in own if c._get_param_names() or not issubclass(c, Estimator)
+            }  # no base class
             found = {c for c in found if not c.__name__.startswith("_")}
     assert {f"{c.__module__}.{c.__qualname__}" for c in found - {ScoredSelector}} == {
         t for t in trusted_types() if t.startswith("raysel.")
@@ -101,13 +113,17 @@ def test_every_estimator_of_raysel_is_trusted_under_its_own_name():
     assert all(name.startswith(("raysel.", "sklearn.", "numpy.dtype")) for name in trusted_types())
 
 
-@pytest.mark.parametrize("name", sorted(path.name.partition("-")[0] for path in OLD_MODELS.glob("*.skops")))
+@pytest.mark.parametrize(
+    "name", sorted(path.name.partition("-")[0] for path in OLD_MODELS.glob("*.skops"))
+)
 def test_a_model_of_version_0_1_is_read_under_its_present_name(name):
     """The files were written by version 0.1 from every fifth iris, scaled."""
     model = load_model(OLD_MODELS / f"{name}-0.1.skops")
     X, y = load_iris(return_X_y=True)
     assert type(model.named_steps["solver"]) is solver_class(name)
-    again = Pipeline([("scaler", UnitScaler()), ("solver", build_solver(name, Matrix(2, 2), {}, random_state=0))])
+    again = Pipeline(
+        [("scaler", UnitScaler()), ("solver", build_solver(name, Matrix(2, 2), {}, random_state=0))]
+    )
     again.fit(X[::5], y[::5])
     np.testing.assert_array_equal(model.predict(X), again.predict(X))
     np.testing.assert_allclose(model[-1].scores_, again[-1].scores_, rtol=1e-9)
@@ -129,11 +145,22 @@ FORMER_MODULES = {
 def test_a_model_is_read_whose_classes_have_moved(name, tmp_path):
     X, y = load_iris(return_X_y=True)
     scaler = ModalityScaler({"a": 2, "b": 2}).fit(X)
-    model = Pipeline([("scaler", scaler), ("solver", build_solver(name, Matrix(2, 2), {}).fit(scaler.transform(X), y))])
+    model = Pipeline(
+        [
+            ("scaler", scaler),
+            ("solver", build_solver(name, Matrix(2, 2), {}).fit(scaler.transform(X), y)),
+        ]
+    )
     content = save_model(model, tmp_path / "present.skops").read_bytes()
     for former in FORMER_MODULES[name]:
-        places = {solver_class(name).__module__: former, "raysel.data.scaling": "raysel.data.modality_scaler"}
-        with zipfile.ZipFile(io.BytesIO(content)) as whole, zipfile.ZipFile(tmp_path / "former.skops", "w") as changed:
+        places = {
+            solver_class(name).__module__: former,
+            "raysel.data.scaling": "raysel.data.modality_scaler",
+        }
+        with (
+            zipfile.ZipFile(io.BytesIO(content)) as whole,
+            zipfile.ZipFile(tmp_path / "former.skops", "w") as changed,
+        ):
             for member in whole.namelist():
                 data = whole.read(member)
                 if member == "schema.json":
@@ -161,7 +188,9 @@ FOREST = ExtraTreesClassifier(n_estimators=3, random_state=0)
         SelectKBest(k=5),
         RandomForestClassifier(3),
         SVC(),
-        ColumnTransformer([("scaled", StandardScaler(), [0, 20]), ("others", "passthrough", slice(40, None))]),
+        ColumnTransformer(
+            [("scaled", StandardScaler(), [0, 20]), ("others", "passthrough", slice(40, None))]
+        ),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
@@ -176,7 +205,9 @@ def test_a_wrapped_model_comes_back(estimator, tmp_path):
 
 def test_what_could_not_be_loaded_is_known_beforehand():
     X, y = load_digits(return_X_y=True)
-    assert [name.rpartition(".")[2] for name in untrusted_types(ScikitLearnMethod(Stranger()))] == ["Stranger"]
+    assert [name.rpartition(".")[2] for name in untrusted_types(ScikitLearnMethod(Stranger()))] == [
+        "Stranger"
+    ]
     boosted = ScikitLearnMethod(HistGradientBoostingClassifier(max_iter=2)).fit(X[:100], y[:100])
     assert any("TreePredictor" in name for name in untrusted_types(boosted))
 
@@ -204,7 +235,9 @@ def test_ensembles_of_trees_come_back(model, tmp_path):
     np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
 
 
-@pytest.mark.parametrize("wrap", [lambda solver: solver, lambda solver: Pipeline([("solver", solver)])])
+@pytest.mark.parametrize(
+    "wrap", [lambda solver: solver, lambda solver: Pipeline([("solver", solver)])]
+)
 def test_callbacks_stay_with_the_model_and_out_of_the_file(wrap, tmp_path):
     callback = ProgressBar()
     solver = build_solver("smr", Matrix(8, 8), {"max_iter": 2}).set_callbacks(callback)
@@ -219,7 +252,9 @@ def test_callbacks_stay_with_the_model_and_out_of_the_file(wrap, tmp_path):
 
 def test_saving_and_loading_name_what_cannot_be(tmp_path):
     with pytest.raises(DataError, match="Stranger"):
-        save_model(Pipeline([("scaler", UnitScaler()), ("own", Stranger())]), tmp_path / "model.skops")
+        save_model(
+            Pipeline([("scaler", UnitScaler()), ("own", Stranger())]), tmp_path / "model.skops"
+        )
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(StudyError, match="nowhere"):
         save_model(UnitScaler().fit(np.eye(2)), tmp_path / "nowhere" / "model.skops")

@@ -75,13 +75,17 @@ def test_fit_and_fit_tasks_agree_whatever_the_order_of_the_samples(method, tasks
         d = native.projections_[i].shape[1]
         rows = projected[owners == i]
         np.testing.assert_allclose(rows[:, :d], native.transform_task(i, own), atol=1e-9)
-        np.testing.assert_allclose(rows[:, :d], (own - own.mean(axis=0)) @ native.projections_[i], atol=1e-9)
+        np.testing.assert_allclose(
+            rows[:, :d], (own - own.mean(axis=0)) @ native.projections_[i], atol=1e-9
+        )
         assert np.isnan(rows[:, d:]).all()
         np.testing.assert_array_equal(face.predict(X[owners == i]), native.predict_task(i, own))
         np.testing.assert_array_equal(face.embedded_labels_[i], labels)
     unmixed = method().fit_tasks(tasks)
     for mine, theirs in zip(native.projections_, unmixed.projections_, strict=True):
-        np.testing.assert_allclose(mine @ mine.T, theirs @ theirs.T, rtol=1e-6, atol=1e-9 * np.abs(mine).max() ** 2)
+        np.testing.assert_allclose(
+            mine @ mine.T, theirs @ theirs.T, rtol=1e-6, atol=1e-9 * np.abs(mine).max() ** 2
+        )
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -91,7 +95,9 @@ def test_equal_labels_of_two_tasks_are_different_classes(method, tasks):
     same, told = method(tasks=widths).fit(X, y), method(tasks=widths).fit(X, renamed)
     np.testing.assert_array_equal(same.scores_, told.scores_)
     np.testing.assert_array_equal(same.predict(X), told.predict(X) % 100)
-    assert [set(told.predict(X[own]) // 100) for own in (slice(60), slice(60, 140), slice(140, 190))] == [{0}, {1}, {2}]
+    assert [
+        set(told.predict(X[own]) // 100) for own in (slice(60), slice(60, 140), slice(140, 190))
+    ] == [{0}, {1}, {2}]
 
 
 @pytest.mark.parametrize("scaling", ["unit", "zscore", "none"])
@@ -102,7 +108,8 @@ def test_blocks_are_fitted_and_predicted_as_the_padded_array(method, scaling, mi
     layout = Tasks(WIDTHS)
     blocks = TaskBlocks.from_dense(X, layout)
     by_blocks, by_array = (
-        make_pipeline(make_scaler(scaling, layout), method(tasks=WIDTHS)).fit(samples, y) for samples in (blocks, X)
+        make_pipeline(make_scaler(scaling, layout), method(tasks=WIDTHS)).fit(samples, y)
+        for samples in (blocks, X)
     )
     assert by_blocks[-1].n_features_in_ == 35
     np.testing.assert_array_equal(by_blocks[-1].scores_, by_array[-1].scores_)
@@ -129,7 +136,9 @@ def test_blocks_of_other_tasks_are_refused(mixed):
     with pytest.raises(DataError, match="MTDA was fitted on one task, but X holds 3"):
         alone.predict(blocks)
     with pytest.raises(ValueError, match="expecting 35 features"):
-        MTDA(tasks=WIDTHS).fit(blocks, y).predict(TaskBlocks(blocks.blocks[:2], blocks.tasks[blocks.tasks < 2]))
+        MTDA(tasks=WIDTHS).fit(blocks, y).predict(
+            TaskBlocks(blocks.blocks[:2], blocks.tasks[blocks.tasks < 2])
+        )
 
 
 # --- scikit-learn's tools --------------------------------------------------------------------
@@ -144,9 +153,13 @@ def test_scaling_in_a_pipeline_is_scaling_each_task_by_itself(method, mixed):
     np.testing.assert_allclose(pipeline[-1].scores_, alone.scores_, atol=1e-9)
     for i, (own, labels) in enumerate(scaled):
         np.testing.assert_allclose(
-            pipeline.transform(X[owners == i])[:, : alone.projections_[i].shape[1]], alone.transform_task(i, own), 1e-9
+            pipeline.transform(X[owners == i])[:, : alone.projections_[i].shape[1]],
+            alone.transform_task(i, own),
+            1e-9,
         )
-        assert (pipeline.predict(X[owners == i]) == labels).all()  # each is its own nearest neighbour
+        assert (
+            pipeline.predict(X[owners == i]) == labels
+        ).all()  # each is its own nearest neighbour
     # The scale of the features does enter where nobody takes it out.
     assert not np.allclose(method(tasks=WIDTHS).fit(X, y).scores_, alone.scores_, atol=1e-3)
 
@@ -157,7 +170,9 @@ def test_stratified_cross_validation_sees_every_class_of_every_task(method, mixe
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
     pipeline = make_pipeline(StandardScaler(), method(tasks=WIDTHS))
     scoring = ["accuracy", "balanced_accuracy", "f1_macro"]
-    found = cross_validate(pipeline, X, y, cv=folds, scoring=scoring, error_score="raise", return_estimator=True)
+    found = cross_validate(
+        pipeline, X, y, cv=folds, scoring=scoring, error_score="raise", return_estimator=True
+    )
     expected = []
     for (train, test), fitted in zip(folds.split(X, y), found["estimator"], strict=True):
         assert set(y[train]) == set(y[test]) == set(fitted.classes_)
@@ -167,7 +182,9 @@ def test_stratified_cross_validation_sees_every_class_of_every_task(method, mixe
         truth = y[test]
         scores = accuracy_score(truth, predicted), balanced_accuracy_score(truth, predicted)
         expected.append((*scores, f1_score(truth, predicted, average="macro")))
-    np.testing.assert_allclose(np.transpose([found[f"test_{name}"] for name in scoring]), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        np.transpose([found[f"test_{name}"] for name in scoring]), expected, atol=1e-12
+    )
     assert min(found["test_accuracy"]) > (0.35 if method is PCA else 0.7)  # chance is 1/3 at best
     assert cross_val_predict(pipeline, X, y, cv=folds).shape == y.shape
 
@@ -190,9 +207,19 @@ def test_samples_of_no_task_or_of_several_are_refused(mixed):
     X, y, owners = mixed
     first, second = np.flatnonzero(owners == 0)[0], np.flatnonzero(owners == 1)[0]
     for sample, columns, value, message in (
-        (first, slice(12, 21), 0.0, rf"sample {first} has values in the columns of 2 tasks \['t0', 't1'\]"),
+        (
+            first,
+            slice(12, 21),
+            0.0,
+            rf"sample {first} has values in the columns of 2 tasks \['t0', 't1'\]",
+        ),
         (first, slice(0, 12), np.nan, rf"sample {first} has values in the columns of 0 tasks"),
-        (second, slice(14, 15), np.nan, rf"sample {second} of task 't1' has NaN in the columns of its own task"),
+        (
+            second,
+            slice(14, 15),
+            np.nan,
+            rf"sample {second} of task 't1' has NaN in the columns of its own task",
+        ),
     ):
         spoilt = X.copy()
         spoilt[sample, columns] = value
@@ -209,7 +236,10 @@ def test_samples_of_no_task_or_of_several_are_refused(mixed):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"t0": 12, "t1": 9, "t2": 15}, r"t0: 12, t1: 9, t2: 15\) have 36 columns in total, but X has 35"),  # overlap
+        (
+            {"t0": 12, "t1": 9, "t2": 15},
+            r"t0: 12, t1: 9, t2: 15\) have 36 columns in total, but X has 35",
+        ),  # overlap
         (
             {"t0": 12, "t1": 9},
             r"21 columns in total, but X has 35: every column must belong to exactly one task",
@@ -244,7 +274,10 @@ def test_invalid_lists_of_tasks_are_refused(mixed):
     for given, message in (
         ([], r"got 0 task\(s\) and needs at least two"),
         ([one], r"got 1 task\(s\) and needs at least two; use fit\(X, y\) for one"),
-        ([one, other[0]], r"task 'task1': fit_tasks needs a pair \(X, y\) for each task, but got ndarray"),
+        (
+            [one, other[0]],
+            r"task 'task1': fit_tasks needs a pair \(X, y\) for each task, but got ndarray",
+        ),
         ({"a": one, "b": other}, r"task 'task0': fit_tasks needs a pair"),
         ([one, (other[0], other[1][:5])], r"task 'task1': .*inconsistent numbers of samples"),
         ([one, (other[0][:, 0], other[1])], r"task 'task1': Expected 2D array"),
@@ -254,9 +287,13 @@ def test_invalid_lists_of_tasks_are_refused(mixed):
         with pytest.raises((ConfigError, DataError), match=message) as refused:
             MTDA().fit_tasks(given)
         assert "\n" not in str(refused.value)
-    with pytest.raises(ConfigError, match=r"got 2 tasks, but the parameter tasks names 3: \['t0', 't1', 't2'\]"):
+    with pytest.raises(
+        ConfigError, match=r"got 2 tasks, but the parameter tasks names 3: \['t0', 't1', 't2'\]"
+    ):
         MTDA(tasks=WIDTHS).fit_tasks([one, other])
-    with pytest.raises(ConfigError, match="task 't1' has 9 features, but the parameter tasks gives 8"):
+    with pytest.raises(
+        ConfigError, match="task 't1' has 9 features, but the parameter tasks gives 8"
+    ):
         MTDA(tasks={"t0": 12, "t1": 8}).fit_tasks([one, other])
     with pytest.raises(DataError, match="name each task"):
         MTDA(tasks=[12, 9]).fit_tasks([one, other])
@@ -267,7 +304,9 @@ def test_a_task_that_is_not_there_is_refused(task, mixed):
     X, y, _ = mixed
     fitted = MTDA(tasks=WIDTHS).fit(X, y)
     for ask in (fitted.transform_task, fitted.predict_task):
-        with pytest.raises(ConfigError, match=r"not one of the fitted tasks: give 0 for task 't0', 1 for task 't1'"):
+        with pytest.raises(
+            ConfigError, match=r"not one of the fitted tasks: give 0 for task 't0', 1 for task 't1'"
+        ):
             ask(task, np.zeros((1, 12)))
     with pytest.raises(DataError, match="task 't0' has 12 features, but X has 9"):
         fitted.transform_task(0, np.zeros((1, 9)))
@@ -294,23 +333,33 @@ def test_impossible_numbers_of_components_are_refused_before_the_fit(n_component
 @pytest.mark.parametrize("method", [MTDA, PCA, LDA, TraceRatioLDA])
 def test_more_components_than_a_training_set_allows_are_refused_before_the_fit(method):
     """Six samples of three classes have rank 5 at most, two classes one direction that tells them apart."""
-    y, owners = np.r_[np.arange(18) % 2, np.arange(6) % 3, np.arange(18) % 2], np.repeat([0, 1, 2], [18, 6, 18])
+    y, owners = (
+        np.r_[np.arange(18) % 2, np.arange(6) % 3, np.arange(18) % 2],
+        np.repeat([0, 1, 2], [18, 6, 18]),
+    )
     for wanted in (None, 1, [1, 2, 1]):
         method(tasks=WIDTHS, n_components=wanted).check_training(y, owners)
     largest = 2 if method is LDA else 5
     method(tasks=WIDTHS, n_components=[1, largest, 1]).check_training(y, owners)
-    message = rf"task 't1', of which a training set has 6 samples of 3 classes: give at most {largest}"
+    message = (
+        rf"task 't1', of which a training set has 6 samples of 3 classes: give at most {largest}"
+    )
     with pytest.raises(ConfigError, match=message):
         method(tasks=WIDTHS, n_components=[1, largest + 1, 1]).check_training(y, owners)
     alone = np.arange(6) % 3
     method(n_components=largest).check_training(alone)
-    with pytest.raises(ConfigError, match="the data, of which a training set has 6 samples of 3 classes"):
+    with pytest.raises(
+        ConfigError, match="the data, of which a training set has 6 samples of 3 classes"
+    ):
         method(n_components=largest + 1).check_training(alone)
 
 
 @pytest.mark.parametrize("method", [MTDA, PCA, LDA, TraceRatioLDA])
 def test_components_above_a_tasks_rank_are_refused_with_the_largest(method, tasks):
-    copied = [tasks[0], (np.repeat(tasks[1][0][:, :4], 2, axis=1), tasks[1][1])]  # 8 features, rank 4
+    copied = [
+        tasks[0],
+        (np.repeat(tasks[1][0][:, :4], 2, axis=1), tasks[1][1]),
+    ]  # 8 features, rank 4
     largest = 2 if method is LDA else 4  # LDA has no direction beyond c - 1
     message = rf"task 'task1' of rank 4 and 3 classes: give at most {largest}"
     with pytest.raises(ConfigError, match=message):
@@ -322,11 +371,16 @@ def test_components_above_the_pooled_rank_are_refused():
     with pytest.raises(ConfigError, match="n_components=15 does not fit task 't2' of 14 features"):
         Aggregate(tasks=WIDTHS, n_components=15).check(35)
     y, owners = np.arange(12) % 2, np.repeat([0, 1, 2], 4)
-    Aggregate(tasks=WIDTHS, n_components=9).check_training(y, owners)  # 12 samples, each task centred by itself
+    Aggregate(tasks=WIDTHS, n_components=9).check_training(
+        y, owners
+    )  # 12 samples, each task centred by itself
     with pytest.raises(ConfigError, match="the pooled training sets of 12 samples: give at most 9"):
         Aggregate(tasks=WIDTHS, n_components=10).check_training(y, owners)
     X = np.random.default_rng(0).standard_normal((12, 35))
-    tasks = [(X[i::3, start:stop], ["a", "b"] * 2) for i, (start, stop) in enumerate(zip(STARTS, STOPS, strict=True))]
+    tasks = [
+        (X[i::3, start:stop], ["a", "b"] * 2)
+        for i, (start, stop) in enumerate(zip(STARTS, STOPS, strict=True))
+    ]
     assert Aggregate(n_components=9).fit_tasks(tasks).projections_[0].shape == (12, 9)
     with pytest.raises(ConfigError, match="the pooled data of rank 9: give at most 9"):
         Aggregate(n_components=10).fit_tasks(tasks)

@@ -12,7 +12,10 @@ def draw(n=24, widths=(2, 3, 4), n_classes=3, seed=0, spread=1.0):
     """Normal samples around class means, their labels, and the modalities; the last modality is noise."""
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.arange(n) % n_classes)
-    blocks = [spread * rng.standard_normal((n_classes, w))[y] + rng.standard_normal((n, w)) for w in widths]
+    blocks = [
+        spread * rng.standard_normal((n_classes, w))[y] + rng.standard_normal((n, w))
+        for w in widths
+    ]
     blocks[-1] = rng.standard_normal((n, widths[-1]))
     return np.hstack(blocks), y, {f"m{k}": w for k, w in enumerate(widths)}
 
@@ -24,7 +27,9 @@ def kernels_of(X, widths, gamma=1.0, others=None):
     for start, stop in zip(stops - widths, stops, strict=True):
         own = cdist(X[:, start:stop], X[:, start:stop], "sqeuclidean")
         mean = own.sum() / (len(X) * (len(X) - 1))
-        to = own if others is None else cdist(others[:, start:stop], X[:, start:stop], "sqeuclidean")
+        to = (
+            own if others is None else cdist(others[:, start:stop], X[:, start:stop], "sqeuclidean")
+        )
         found.append(np.exp(-gamma * to / mean))
     return np.array(found)
 
@@ -46,7 +51,9 @@ def yu_dual(kernels, signs, q, C=None):
     if C is not None:
         own = cp.multiply(a, signs)
         constraints += [own >= 0, own <= C]
-    problem = cp.Problem(cp.Maximize(cp.sum(cp.multiply(a, signs)) - 0.5 * cp.norm(sums, q)), constraints)
+    problem = cp.Problem(
+        cp.Maximize(cp.sum(cp.multiply(a, signs)) - 0.5 * cp.norm(sums, q)), constraints
+    )
     try:
         problem.solve("CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
     except cp.SolverError:
@@ -57,7 +64,10 @@ def yu_dual(kernels, signs, q, C=None):
 def soft_margin(scores, codes, nu, weights):
     """Mean of the worst nu n margins; weights of shape (n_classifiers, n_classes)."""
     total = (weights[:, :, None] * scores).sum(axis=0)
-    margins = [min(total[y, i] - total[j, i] for j in range(len(total)) if j != y) for i, y in enumerate(codes)]
+    margins = [
+        min(total[y, i] - total[j, i] for j in range(len(total)) if j != y)
+        for i, y in enumerate(codes)
+    ]
     left, size, found = max(nu * len(codes), 1.0), max(nu * len(codes), 1.0), 0.0
     for margin in sorted(margins):
         found += min(left, 1.0) * margin / size

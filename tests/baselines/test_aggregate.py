@@ -30,7 +30,9 @@ def pooled(tasks, dim):
         rows.append(Z / np.sqrt((Z**2).sum() / len(Z)))
         codes.append(y + 100 * len(codes))
     width = max(Z.shape[1] for Z in rows)
-    return np.concatenate([np.pad(Z, ((0, 0), (0, width - Z.shape[1]))) for Z in rows]), np.concatenate(codes)
+    return np.concatenate(
+        [np.pad(Z, ((0, 0), (0, width - Z.shape[1]))) for Z in rows]
+    ), np.concatenate(codes)
 
 
 def scatters(X, y):
@@ -42,7 +44,11 @@ def scatters(X, y):
 
 def require_same_directions(model, projected):
     """Each column is the same but for its scale, and in each task for its sign."""
-    stop, lengths = 0, np.linalg.norm(projected, axis=0) / np.linalg.norm(np.concatenate(model.embeddings_), axis=0)
+    stop, lengths = (
+        0,
+        np.linalg.norm(projected, axis=0)
+        / np.linalg.norm(np.concatenate(model.embeddings_), axis=0),
+    )
     for Z in model.embeddings_:
         own = projected[stop : stop + len(Z)] / lengths
         np.testing.assert_allclose(Z * np.sign((Z * own).sum(axis=0)), own, atol=1e-6)
@@ -57,7 +63,9 @@ def test_the_ratio_trace_has_the_eigenvectors_of_the_dense_matrices(seed, dim, s
     B, W = scatters(X, y)
     values, vectors = scipy.linalg.eig(np.linalg.solve(W, B))
     order = np.argsort(-values.real)[:size]
-    model = Aggregate(n_components=size, intermediate_dim=dim, criterion="ratio_trace").fit_tasks(tasks)
+    model = Aggregate(n_components=size, intermediate_dim=dim, criterion="ratio_trace").fit_tasks(
+        tasks
+    )
     require_same_directions(model, X @ vectors[:, order].real)
     ratios = values.real[order] / (1 + values.real[order])
     assert model.objective_path_[0] == pytest.approx(ratios.sum(), rel=1e-8)
@@ -72,7 +80,9 @@ def test_shrinkage_of_the_ratio_trace_is_that_of_the_dense_matrix():
     B, W = scatters(X, y)
     W = 0.8 * W + 0.2 * np.trace(W) / len(W) * np.eye(len(W))
     _, vectors = scipy.linalg.eigh(B, W)
-    model = Aggregate(n_components=3, shrinkage=0.2, intermediate_dim=6, criterion="ratio_trace").fit_tasks(tasks)
+    model = Aggregate(
+        n_components=3, shrinkage=0.2, intermediate_dim=6, criterion="ratio_trace"
+    ).fit_tasks(tasks)
     require_same_directions(model, X @ vectors[:, :-4:-1])
 
 
@@ -89,7 +99,9 @@ def test_the_trace_ratio_of_reduced_tasks_is_that_of_the_pooled_samples():
 
 def test_one_task_by_the_ratio_trace_is_lda():
     X, y = make_task(5)
-    ours, lda = (m.fit(X, y) for m in (Aggregate(shrinkage=0.1, criterion="ratio_trace"), LDA(shrinkage=0.1)))
+    ours, lda = (
+        m.fit(X, y) for m in (Aggregate(shrinkage=0.1, criterion="ratio_trace"), LDA(shrinkage=0.1))
+    )
     np.testing.assert_array_equal(ours.predict(X[::2]), lda.predict(X[::2]))
     U, V = (m.projections_[0] / np.linalg.norm(m.projections_[0], axis=0) for m in (ours, lda))
     np.testing.assert_allclose(U, V, atol=1e-9)
@@ -98,7 +110,9 @@ def test_one_task_by_the_ratio_trace_is_lda():
 def test_a_singular_within_class_scatter_is_warned_of():
     tasks = [make_task(9, n=12, D=30), make_task(10, n=9, D=40, c=3)]
     exceeds = "intermediate_dim=12 exceeds the number of samples minus 1 of every task"
-    with pytest.warns(LinAlgWarning, match=f"within-class scatter is singular in 12 dimensions: {exceeds}"):
+    with pytest.warns(
+        LinAlgWarning, match=f"within-class scatter is singular in 12 dimensions: {exceeds}"
+    ):
         Aggregate(intermediate_dim=12, criterion="ratio_trace").fit_tasks(tasks)
     few = [make_task(11, n=8, D=30), make_task(12, n=40, D=40, c=20)]
     freedom = "the pooled data have rank 30, but only 24 degrees of freedom within classes"
@@ -110,7 +124,9 @@ def test_a_singular_within_class_scatter_is_warned_of():
         Aggregate(intermediate_dim=12, criterion="ratio_trace", shrinkage=0.1).fit_tasks(tasks)
         Aggregate(intermediate_dim=12).fit_tasks(tasks)
         # Nothing is singular where the tasks have fewer columns than samples, whatever dimension they are reduced to.
-        Aggregate(intermediate_dim=300, criterion="ratio_trace").fit_tasks([make_task(9), make_task(10, n=40, D=7)])
+        Aggregate(intermediate_dim=300, criterion="ratio_trace").fit_tasks(
+            [make_task(9), make_task(10, n=40, D=7)]
+        )
 
 
 def test_a_scatter_that_is_singular_in_the_columns_of_one_task_is_warned_of():
@@ -119,7 +135,9 @@ def test_a_scatter_that_is_singular_in_the_columns_of_one_task_is_warned_of():
     X, y = pooled(tasks, None)
     B, W = scatters(X, y)
     assert len(y) - len(set(y)) > np.linalg.matrix_rank(B + W) > np.linalg.matrix_rank(W)
-    with pytest.warns(LinAlgWarning, match="a task have too few degrees of freedom within classes for the columns"):
+    with pytest.warns(
+        LinAlgWarning, match="a task have too few degrees of freedom within classes for the columns"
+    ):
         Aggregate(criterion="ratio_trace").fit_tasks(tasks)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -18,7 +18,9 @@ def optimum(method, X, y):
     T, W = np.eye(y.max() + 1)[y], cp.Variable((X.shape[1], y.max() + 1))
     rows = cp.sum(cp.norm(W, axis=1))
     if isinstance(method, RFS):
-        loss = cp.sum(cp.norm(X @ W + np.ones((len(X), 1)) @ cp.Variable((1, T.shape[1])) - T, axis=1))
+        loss = cp.sum(
+            cp.norm(X @ W + np.ones((len(X), 1)) @ cp.Variable((1, T.shape[1])) - T, axis=1)
+        )
         problem = cp.Minimize(loss + method.alpha * rows)
     else:
         Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
@@ -27,10 +29,16 @@ def optimum(method, X, y):
 
 
 @pytest.mark.parametrize(
-    "method", [RFS(0.1, "absolute"), RFS(1.0, "absolute"), GLSPFS(0.0, 0.02), GLSPFS(0.0, 0.15)], ids=repr
+    "method",
+    [RFS(0.1, "absolute"), RFS(1.0, "absolute"), GLSPFS(0.0, 0.02), GLSPFS(0.0, 0.15)],
+    ids=repr,
 )
 @settings(max_examples=5)
-@given(seed=st.integers(0, 2**16), size=st.sampled_from([(12, 20), (30, 7)]), tol=st.sampled_from([1e-2, 1e-3, 1e-4]))
+@given(
+    seed=st.integers(0, 2**16),
+    size=st.sampled_from([(12, 20), (30, 7)]),
+    tol=st.sampled_from([1e-2, 1e-3, 1e-4]),
+)
 def test_a_converged_fit_is_within_tol_of_the_optimum(method, seed, size, tol):
     rng = np.random.default_rng(seed)
     y = np.arange(size[0]) % 3
@@ -38,7 +46,9 @@ def test_a_converged_fit_is_within_tol_of_the_optimum(method, seed, size, tol):
     least = optimum(method, X, y)
     fit = clone(method).set_params(tol=tol, max_iter=2000)
     rounding = 2e-6  # of the conic solver
-    rounding += 1e-6 * len(X) / least if isinstance(method, RFS) else 0  # the norms of residuals are smoothed by 1e-6
+    rounding += (
+        1e-6 * len(X) / least if isinstance(method, RFS) else 0
+    )  # the norms of residuals are smoothed by 1e-6
     for J in fit.iterate(X, y):
         assert fit.dual_gap_ >= J / least - 1 - rounding
         assert fit.converged_ == (fit.dual_gap_ <= tol)

@@ -23,7 +23,10 @@ def samples(seed, n, d, classes=3):
 
 def scatters(X, y):
     centred = X - X.mean(axis=0)
-    within = sum((X[y == r] - X[y == r].mean(axis=0)).T @ (X[y == r] - X[y == r].mean(axis=0)) for r in np.unique(y))
+    within = sum(
+        (X[y == r] - X[y == r].mean(axis=0)).T @ (X[y == r] - X[y == r].mean(axis=0))
+        for r in np.unique(y)
+    )
     return centred.T @ centred, within
 
 
@@ -35,7 +38,9 @@ def literal(X, y, gamma, p, n_iter):
         mu, vectors = eigh(total, within + gamma * np.diag(D))
         W = vectors[:, -m:] / np.sqrt(mu[-m:])
         norms = np.sqrt((W**2).sum(axis=1) + 1e-12)
-        found.append((np.linalg.norm(W, axis=1), np.trace(W.T @ within @ W) + gamma * (norms**p).sum()))
+        found.append(
+            (np.linalg.norm(W, axis=1), np.trace(W.T @ within @ W) + gamma * (norms**p).sum())
+        )
         D = p / 2 * norms ** (p - 2)
     return found
 
@@ -138,13 +143,19 @@ def test_gamma_belongs_to_the_units_of_the_features(p):
     plain, scaled = DFS(0.1, p).fit(X, y), DFS(0.1 * 8.0**p, p).fit(8.0 * X, y)
     np.testing.assert_allclose(8.0 * scaled.scores_, plain.scores_, rtol=1e-9)
     # Of a factor that is no power of two the start differs, but not the solution.
-    plain, scaled = (DFS(g, p, tol=1e-10, max_iter=1000).fit(f * X, y) for f, g in ((1.0, 0.1), (1.5, 0.1 * 1.5**p)))
+    plain, scaled = (
+        DFS(g, p, tol=1e-10, max_iter=1000).fit(f * X, y)
+        for f, g in ((1.0, 0.1), (1.5, 0.1 * 1.5**p))
+    )
     np.testing.assert_allclose(1.5 * scaled.scores_, plain.scores_, atol=1e-3 * plain.scores_.max())
 
 
 def test_too_small_a_gamma_is_refused():
     X, y = samples(4, 20, 30)
-    with pytest.raises(ConfigError, match=r"gamma=0.0005 is too small for 20 samples of 30 features.*at least 0.001"):
+    with pytest.raises(
+        ConfigError,
+        match=r"gamma=0.0005 is too small for 20 samples of 30 features.*at least 0.001",
+    ):
         DFS(gamma=5e-4).fit(X, y)
     dfs = DFS(gamma=5e-4)
     dfs.check(30)
@@ -162,7 +173,9 @@ def test_too_small_a_gamma_is_refused():
 def test_a_gamma_that_is_too_small_for_the_features_is_warned_of():
     X, y = samples(6, 20, 30)
     X = (X - X.mean(axis=0)) / np.abs(X - X.mean(axis=0)).max() * 200.0
-    with pytest.warns(UserWarning, match=r"gamma=0.1 is small .* by 1\d\d or more: .* at least 0.1\d*, or scale"):
+    with pytest.warns(
+        UserWarning, match=r"gamma=0.1 is small .* by 1\d\d or more: .* at least 0.1\d*, or scale"
+    ):
         small = DFS(0.1).fit(X, y)
     # What the warning says: a hundredth of gamma gives the same best features.
     smaller = DFS(1e-3)

@@ -47,7 +47,13 @@ def test_each_baseline_learns_and_names_wrong_input(method):
 
 # --- features of very different scales -------------------------------------------------------
 
-EVERY_DIRECTION = [MTDA(), LDA(shrinkage=0.0), TraceRatioLDA(), Aggregate(), SemiSupervisedMTDA(unlabelled=-1)]
+EVERY_DIRECTION = [
+    MTDA(),
+    LDA(shrinkage=0.0),
+    TraceRatioLDA(),
+    Aggregate(),
+    SemiSupervisedMTDA(unlabelled=-1),
+]
 
 
 @pytest.mark.parametrize("model", EVERY_DIRECTION, ids=str)
@@ -63,7 +69,9 @@ def test_a_telling_feature_of_small_scale_is_found(model, scale):
     assert fitted.ranks_.tolist() == [4]
 
 
-@given(st.integers(0, 10**6), st.integers(2, 4), st.lists(st.floats(-10, 0), min_size=2, max_size=7))
+@given(
+    st.integers(0, 10**6), st.integers(2, 4), st.lists(st.floats(-10, 0), min_size=2, max_size=7)
+)
 @settings(max_examples=40)
 def test_the_scales_of_the_features_do_not_move_the_best_ratio(seed, c, powers):
     """One direction: the ratio is that of the generalised eigenproblem, which has no scale."""
@@ -77,13 +85,21 @@ def test_the_scales_of_the_features_do_not_move_the_best_ratio(seed, c, powers):
         assert fitted.objective_path_[-1] == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize("model", [PCA(), LDA(), TraceRatioLDA(), MTDA(), SemiSupervisedMTDA(unlabelled=-1)], ids=str)
+@pytest.mark.parametrize(
+    "model", [PCA(), LDA(), TraceRatioLDA(), MTDA(), SemiSupervisedMTDA(unlabelled=-1)], ids=str
+)
 def test_a_warning_names_the_rank_only_where_a_direction_that_varies_is_left_out(model):
     (X, y), other = make_task(12, D=5), make_task(13, n=20, D=30)
-    dependent = np.concatenate([X, X[:, :2], X[:, :1] - X[:, 1:2], np.full((60, 1), 1e8 / 3)], axis=1)
+    dependent = np.concatenate(
+        [X, X[:, :2], X[:, :1] - X[:, 1:2], np.full((60, 1), 1e8 / 3)], axis=1
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert model.fit_tasks([(dependent, y), other]).ranks_.tolist() == [5, 19]
-    lost = np.concatenate([dependent, 1e-16 * np.random.default_rng(0).standard_normal((60, 1))], axis=1)
-    with pytest.warns(LinAlgWarning, match="task 'task0': rank 5 of 6 directions that vary: the others"):
+    lost = np.concatenate(
+        [dependent, 1e-16 * np.random.default_rng(0).standard_normal((60, 1))], axis=1
+    )
+    with pytest.warns(
+        LinAlgWarning, match="task 'task0': rank 5 of 6 directions that vary: the others"
+    ):
         assert model.fit_tasks([(lost, y), other]).ranks_.tolist() == [5, 19]

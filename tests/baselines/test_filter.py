@@ -37,10 +37,14 @@ def test_bins_have_equal_widths_and_the_last_one_holds_the_maximum(seed, bins):
     found = bin_range(X).bins_of(X, bins)
     for column, own in zip(X.T, found.T, strict=True):
         low, width = Fraction(column.min()), Fraction(np.ptp(column))
-        exact = [min(int(bins * (Fraction(x) - low) / width), bins - 1) if width else 0 for x in column]
+        exact = [
+            min(int(bins * (Fraction(x) - low) / width), bins - 1) if width else 0 for x in column
+        ]
         near = [width and (bins * (Fraction(x) - low) / width).denominator == 1 for x in column]
         # Where a value is the edge of two bins, the quotient may round to either side.
-        assert all(b == e or (edge and b == e - 1) for b, e, edge in zip(own, exact, near, strict=True))
+        assert all(
+            b == e or (edge and b == e - 1) for b, e, edge in zip(own, exact, near, strict=True)
+        )
         assert own[column.argmax()] == (bins - 1 if width else 0)
 
 
@@ -90,8 +94,12 @@ def test_they_are_exact_up_to_the_last_digits(samples, offset, unit, cached):
         column = X[:, j]
         found = list(exact_moments(column * power, y))
         first, size = Fraction(column[0] * power), np.ptp(column * power)
-        np.testing.assert_allclose(means[:, j], [float(mean - first) for mean, _ in found], rtol=0, atol=1e-14 * size)
-        np.testing.assert_allclose(scatters[:, j], [float(scatter) for _, scatter in found], rtol=1e-12, atol=0)
+        np.testing.assert_allclose(
+            means[:, j], [float(mean - first) for mean, _ in found], rtol=0, atol=1e-14 * size
+        )
+        np.testing.assert_allclose(
+            scatters[:, j], [float(scatter) for _, scatter in found], rtol=1e-12, atol=0
+        )
 
 
 @settings(max_examples=15)
@@ -108,7 +116,9 @@ def test_an_offset_costs_no_digits(method):
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 12, (18, 4)).astype(float), np.arange(18) % 3
     unit = 2.0**-26  # the spacing of numbers at 1e8
-    np.testing.assert_allclose(method.fit(1e8 + unit * X, y).scores_, method.fit(X, y).scores_, rtol=1e-12)
+    np.testing.assert_allclose(
+        method.fit(1e8 + unit * X, y).scores_, method.fit(X, y).scores_, rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("method", [FisherScore(), TTest()])
@@ -156,7 +166,10 @@ def test_the_order_of_the_scores_is_the_order(seed, d, n_ordered):
     scores = order_scores(order, others)
     np.testing.assert_array_equal(others, given_others)
     left = np.setdiff1d(np.arange(d), order)
-    assert np.argsort(-scores, kind="stable").tolist() == [*order, *left[np.argsort(-others[left], kind="stable")]]
+    assert np.argsort(-scores, kind="stable").tolist() == [
+        *order,
+        *left[np.argsort(-others[left], kind="stable")],
+    ]
     assert scores[left].max(initial=0) <= 0.5
     assert scores.min() >= 0
 
@@ -185,7 +198,11 @@ def test_the_largest_score_of_a_constant_feature_is_not_used():
 
 
 @settings(max_examples=30)
-@given(seed=st.integers(0, 2**16), n=st.integers(1, 6), kind=st.sampled_from([np.uint8, np.float64, bool]))
+@given(
+    seed=st.integers(0, 2**16),
+    n=st.integers(1, 6),
+    kind=st.sampled_from([np.uint8, np.float64, bool]),
+)
 def test_constant_columns_have_one_value(seed, n, kind):
     X = np.random.default_rng(seed).integers(0, 2, (n, 8)).astype(kind)
     assert constant_columns(X).tolist() == [len(set(column.tolist())) == 1 for column in X.T]

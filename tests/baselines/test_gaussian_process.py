@@ -26,7 +26,9 @@ class Block(Kernel):
 
     def __call__(self, X, Y=None, eval_gradient=False):
         kernel = RBF((2 * self.gamma) ** -0.5)
-        K = kernel(X[:, self.start : self.stop], None if Y is None else Y[:, self.start : self.stop])
+        K = kernel(
+            X[:, self.start : self.stop], None if Y is None else Y[:, self.start : self.stop]
+        )
         return (K, np.empty((*K.shape, 0))) if eval_gradient else K
 
     def diag(self, X):
@@ -38,8 +40,12 @@ class Block(Kernel):
 
 def library_kernel(model, widths):
     stops = np.cumsum(widths)
-    blocks = [Block(b - w, b, g) for w, b, g in zip(widths, stops, model.kernel_gammas_, strict=True)]
-    scaled = [ConstantKernel(1 / len(widths), (np.exp(-15), np.exp(10))) * block for block in blocks]
+    blocks = [
+        Block(b - w, b, g) for w, b, g in zip(widths, stops, model.kernel_gammas_, strict=True)
+    ]
+    scaled = [
+        ConstantKernel(1 / len(widths), (np.exp(-15), np.exp(10))) * block for block in blocks
+    ]
     return sum(scaled[1:], scaled[0]) + WhiteKernel(0.1, (np.exp(-12), np.exp(5)))
 
 
@@ -49,10 +55,15 @@ def check_evidence(kernels, T, logs):
     value, gradient, dual = negative_log_evidence(logs, pairs, T)
     weights = np.exp(logs)
     total = np.tensordot(weights[:-1], kernels, 1) + weights[-1] * np.eye(n)
-    np.testing.assert_allclose(value, -multivariate_normal(np.zeros(n), total).logpdf(T).sum(), rtol=1e-9)
+    np.testing.assert_allclose(
+        value, -multivariate_normal(np.zeros(n), total).logpdf(T).sum(), rtol=1e-9
+    )
     inverse = np.linalg.inv(total)
     np.testing.assert_allclose(dual, T @ inverse, rtol=1e-6, atol=1e-8)
-    slopes = [c * np.trace(inverse @ K) - np.trace(T @ inverse @ K @ inverse @ T.T) for K in [*kernels, np.eye(n)]]
+    slopes = [
+        c * np.trace(inverse @ K) - np.trace(T @ inverse @ K @ inverse @ T.T)
+        for K in [*kernels, np.eye(n)]
+    ]
     np.testing.assert_allclose(gradient, 0.5 * weights * slopes, rtol=1e-6, atol=1e-6)
     step = 1e-5 * np.eye(len(logs))
     ends = [[negative_log_evidence(logs + s * d, pairs, T)[0] for s in (1, -1)] for d in step]
@@ -73,22 +84,37 @@ def test_it_is_scikit_learns_regressor(widths):
     model = GaussianProcess(modalities, tol=1e-12).fit(X, y)
     T = signs_of(y).T
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the modality of noise gets the least weight
-        library = GaussianProcessRegressor(library_kernel(model, widths), alpha=0).fit(X, T - T.mean(axis=0))
-    np.testing.assert_allclose(model.objective_path_[0], -library.log_marginal_likelihood_value_, rtol=1e-6)
+        warnings.simplefilter(
+            "ignore", ConvergenceWarning
+        )  # the modality of noise gets the least weight
+        library = GaussianProcessRegressor(library_kernel(model, widths), alpha=0).fit(
+            X, T - T.mean(axis=0)
+        )
+    np.testing.assert_allclose(
+        model.objective_path_[0], -library.log_marginal_likelihood_value_, rtol=1e-6
+    )
     theta = np.log([*model.modality_scores_, model.noise_])
-    np.testing.assert_allclose(model.objective_path_[0], -library.log_marginal_likelihood(theta), rtol=1e-9)
-    np.testing.assert_allclose(model.decision_function(X), library.predict(X) + T.mean(axis=0), atol=1e-2)
+    np.testing.assert_allclose(
+        model.objective_path_[0], -library.log_marginal_likelihood(theta), rtol=1e-9
+    )
+    np.testing.assert_allclose(
+        model.decision_function(X), library.predict(X) + T.mean(axis=0), atol=1e-2
+    )
     fixed = library_kernel(model, widths).clone_with_theta(theta)
     same = GaussianProcessRegressor(fixed, alpha=0, optimizer=None).fit(X, T - T.mean(axis=0))
     others = X + 0.3
-    np.testing.assert_allclose(model.decision_function(others), same.predict(others) + T.mean(axis=0), atol=1e-7)
+    np.testing.assert_allclose(
+        model.decision_function(others), same.predict(others) + T.mean(axis=0), atol=1e-7
+    )
 
 
 def test_constant_labels_have_no_part_in_the_evidence():
     X, y, modalities = draw(n=40)
     Y = np.column_stack([y == 0, np.zeros_like(y), np.ones_like(y), y == 1]).astype(int)
-    model, varied = GaussianProcess(modalities).fit(X, Y), GaussianProcess(modalities).fit(X, Y[:, [0, 3]])
+    model, varied = (
+        GaussianProcess(modalities).fit(X, Y),
+        GaussianProcess(modalities).fit(X, Y[:, [0, 3]]),
+    )
     np.testing.assert_array_equal(model.modality_scores_, varied.modality_scores_)
     np.testing.assert_array_equal(model.decision_function(X)[:, 1:3], np.tile([-1.0, 1.0], (40, 1)))
     constant = GaussianProcess(modalities).fit(X, Y[:, 1:3])

@@ -26,7 +26,9 @@ def test_it_is_the_loop_over_pairs(seed, n, d, k):
         for distance, b in near:
             A[a, b] = A[b, a] = np.exp(-distance / squared.mean())
     np.testing.assert_allclose(
-        heat_kernel_laplacian(X, k).toarray(), np.diag(A.sum(axis=1)) - A, atol=1e-8 if d > 1 else 1e-6
+        heat_kernel_laplacian(X, k).toarray(),
+        np.diag(A.sum(axis=1)) - A,
+        atol=1e-8 if d > 1 else 1e-6,
     )
 
 
@@ -39,7 +41,9 @@ def test_an_isolated_sample_has_a_row_of_zeros():
 
 
 def test_equal_samples_and_no_features():
-    np.testing.assert_array_equal(heat_kernel_laplacian(np.ones((3, 2)), 7).toarray(), 3 * np.eye(3) - 1)
+    np.testing.assert_array_equal(
+        heat_kernel_laplacian(np.ones((3, 2)), 7).toarray(), 3 * np.eye(3) - 1
+    )
     assert heat_kernel_laplacian(np.ones((3, 0)), 7).nnz == 0
     assert heat_kernel_laplacian(np.ones((1, 4)), 7).shape == (1, 1)
 
@@ -68,7 +72,9 @@ def test_the_optimum_is_that_of_a_conic_solver(seed, size, local, sparsity):
     root = np.real(sqrtm(heat_kernel_laplacian(Z, 3).toarray() + 1e-14 * np.eye(n)))
     W = cp.Variable((size[1], 3))
     smooth = local * cp.sum_squares(root @ Z @ W)
-    conic = cp.Problem(cp.Minimize(cp.sum_squares(Z @ W - T) / n + smooth + sparsity * cp.sum(cp.norm(W, axis=1))))
+    conic = cp.Problem(
+        cp.Minimize(cp.sum_squares(Z @ W - T) / n + smooth + sparsity * cp.sum(cp.norm(W, axis=1)))
+    )
     conic.solve(solver=cp.CLARABEL)
     assert glspfs.objective_path_[-1] == pytest.approx(conic.value, rel=1e-6)
     np.testing.assert_allclose(glspfs.scores_, np.linalg.norm(W.value, axis=1), atol=2e-4)
@@ -94,10 +100,14 @@ def test_without_the_local_term_it_is_sparse_matrix_regression_of_full_rank(seed
     X, y = samples(seed, *size)
     Z, n = zscore(X, ddof=1), len(X)
     ours = GLSPFS(0.0, 0.05, tol=1e-9, max_iter=1000).fit(X, y)
-    smr = SMR((size[1], 1), alpha=0.05 * n, alpha_scale="absolute", zeta=1e-14, tol=1e-8, max_iter=500).fit(Z, y)
+    smr = SMR(
+        (size[1], 1), alpha=0.05 * n, alpha_scale="absolute", zeta=1e-14, tol=1e-8, max_iter=500
+    ).fit(Z, y)
     # SMR centres the targets, which takes their means from the loss.
     means = np.bincount(y) / n
-    assert ours.objective_path_[-1] == pytest.approx(smr.objective_path_[-1] / n + (means**2).sum(), rel=1e-5)
+    assert ours.objective_path_[-1] == pytest.approx(
+        smr.objective_path_[-1] / n + (means**2).sum(), rel=1e-5
+    )
     np.testing.assert_allclose(ours.scores_, smr.scores_, atol=0.01 * smr.scores_.max())
     np.testing.assert_allclose(ours.decision_function(X), smr.decision_function(Z), atol=0.01)
 
@@ -115,7 +125,9 @@ def test_the_largest_sparsity_is_where_the_solution_becomes_zero(classes):
     for above in (GLSPFS(sparsity=1.02 * largest), GLSPFS(sparsity=1.02, sparsity_scale="max")):
         assert not above.fit(X, y).scores_.any()
     y[y == 1] = np.where(np.arange((y == 1).sum()) < 5, 0, 1)  # most samples are of class 0
-    np.testing.assert_array_equal(GLSPFS(sparsity=1.02, sparsity_scale="max").fit(X, y).predict(X), 0)
+    np.testing.assert_array_equal(
+        GLSPFS(sparsity=1.02, sparsity_scale="max").fit(X, y).predict(X), 0
+    )
 
 
 def test_the_objective_is_that_of_the_scores_and_an_isolated_sample_adds_nothing_local():
@@ -148,5 +160,8 @@ def test_features_that_hardly_vary_are_left_out():
 
 def test_leaving_out_all_features_is_warned_of():
     X, y = samples(6, 20, 6)
-    with pytest.warns(UserWarning, match=r"standard deviations are below 1e-08; the largest is .*Scale the features"):
+    with pytest.warns(
+        UserWarning,
+        match=r"standard deviations are below 1e-08; the largest is .*Scale the features",
+    ):
         assert not GLSPFS().fit(1e-12 * X, y).scores_.any()

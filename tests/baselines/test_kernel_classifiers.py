@@ -16,7 +16,12 @@ from small_studies import run_offline
 from raysel.base.models import load_model
 from raysel.base.registry import build_solver
 from raysel.baselines.gaussian_process import GaussianProcess
-from raysel.baselines.kernel_classifiers import KernelSVM, kernel_matrix, pairs_of, squared_distances
+from raysel.baselines.kernel_classifiers import (
+    KernelSVM,
+    kernel_matrix,
+    pairs_of,
+    squared_distances,
+)
 from raysel.baselines.lp_boost import LPBoost
 from raysel.baselines.mkl import MKL
 from raysel.core.errors import ConfigError
@@ -54,13 +59,19 @@ def test_held_out_samples_have_no_part_in_a_fit(name):
         np.testing.assert_array_equal(value, states[1][key])
     widths = [X.shape[1]] if name == "kernel_svm" else list(modalities.values())
     stops = np.cumsum(widths)
-    expected = [1 / pdist(data.X_train[:, b - w : b], "sqeuclidean").mean() for w, b in zip(widths, stops, strict=True)]
+    expected = [
+        1 / pdist(data.X_train[:, b - w : b], "sqeuclidean").mean()
+        for w, b in zip(widths, stops, strict=True)
+    ]
     np.testing.assert_allclose(states[0]["kernel_gammas_"], expected)
-    np.testing.assert_array_equal(states[0]["support_vectors_"], data.X_train[states[0]["support_"]])
+    np.testing.assert_array_equal(
+        states[0]["support_vectors_"], data.X_train[states[0]["support_"]]
+    )
 
 
 @pytest.mark.parametrize(
-    "model", [KernelSVM(tol=1e-7), MKL(norm=1, tol=1e-6), MKL(loss="squared", norm=1), GaussianProcess()]
+    "model",
+    [KernelSVM(tol=1e-7), MKL(norm=1, tol=1e-6), MKL(loss="squared", norm=1), GaussianProcess()],
 )
 def test_one_label_a_sample_scores_as_its_indicator(model):
     X, y, _ = draw(n=40)
@@ -88,7 +99,9 @@ def test_pairs_and_their_matrix():
 @pytest.mark.parametrize("name", NAMES)
 def test_a_training_set_that_is_too_large_is_refused_with_its_size(name):
     model = build_solver(name, Modalities({"a": 4, "b": 6}), NAMES[name])
-    with pytest.raises(ConfigError, match=r"needs about \d+\.\d GiB for the [12] kernel\(s\) of 24000 training"):
+    with pytest.raises(
+        ConfigError, match=r"needs about \d+\.\d GiB for the [12] kernel\(s\) of 24000 training"
+    ):
         model.check_training(np.zeros(24000))
     with pytest.raises(ConfigError, match="at most 6000 samples"):
         model.prepare(np.zeros((6001, 10)), np.arange(6001) % 2)
@@ -133,7 +146,12 @@ def test_the_modalities_of_a_data_set_are_named():
 
 def msrc(real_data, name, **options):
     dataset = load_dataset(str(real_data(name)), **options)
-    return dataset.X, dataset.y, dict(dataset.layout.modalities), make_scaler("zscore", dataset.layout)
+    return (
+        dataset.X,
+        dataset.y,
+        dict(dataset.layout.modalities),
+        make_scaler("zscore", dataset.layout),
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,7 +176,10 @@ def test_photographs_are_classified_as_well_as_published(real_data, make, least)
 
 @settings(max_examples=10)
 @given(
-    st.integers(0, 10**6), st.integers(2, 4), st.sampled_from([0.01, 1.0, 100.0]), st.sampled_from([0.01, 1.0, 10.0])
+    st.integers(0, 10**6),
+    st.integers(2, 4),
+    st.sampled_from([0.01, 1.0, 100.0]),
+    st.sampled_from([0.01, 1.0, 10.0]),
 )
 def test_it_is_one_against_rest_of_svc(seed, n_classes, C, gamma):
     X, y, _ = draw(n=30, n_classes=n_classes, seed=seed)
@@ -183,7 +204,9 @@ def test_several_labels_are_several_machines():
     Y = np.column_stack([y == 0, np.zeros_like(y), np.ones_like(y), X[:, 0] > 0]).astype(int)
     ours = KernelSVM(2.0, 0.3, "absolute", tol=1e-6).fit(X, Y)
     theirs = OneVsRestClassifier(SVC(C=2.0, gamma=0.3, tol=1e-6)).fit(X, Y[:, [0, 3]])
-    np.testing.assert_allclose(ours.decision_function(X)[:, [0, 3]], theirs.decision_function(X), atol=1e-4)
+    np.testing.assert_allclose(
+        ours.decision_function(X)[:, [0, 3]], theirs.decision_function(X), atol=1e-4
+    )
     np.testing.assert_array_equal(ours.decision_function(X)[:, 1:3], np.tile([-1.0, 1.0], (40, 1)))
     np.testing.assert_array_equal(ours.predict(X)[:, 1:3], Y[:, 1:3])
 
@@ -198,16 +221,24 @@ def test_only_constant_labels_need_no_machine():
 
 def test_the_objective_is_the_primal_one():
     X, y, _ = draw(n=40)
-    model, kernel, signs = KernelSVM(0.5, tol=1e-8).fit(X, y), kernels_of(X, [X.shape[1]])[0], signs_of(y)
+    model, kernel, signs = (
+        KernelSVM(0.5, tol=1e-8).fit(X, y),
+        kernels_of(X, [X.shape[1]])[0],
+        signs_of(y),
+    )
     dual = np.zeros(signs.shape)
     dual[:, model.support_] = model.dual_coef_
     quadratic = 0.5 * np.trace(dual @ kernel @ dual.T)
     losses = np.maximum(0, 1 - signs * model.decision_function(X).T).sum()
     np.testing.assert_allclose(model.objective_path_, [quadratic + 0.5 * losses], rtol=1e-9)
-    np.testing.assert_allclose(model.objective_path_, [(dual * signs).sum() - quadratic], rtol=1e-4)  # the dual one
+    np.testing.assert_allclose(
+        model.objective_path_, [(dual * signs).sum() - quadratic], rtol=1e-4
+    )  # the dual one
 
 
 def test_samples_far_from_the_origin_keep_their_distances():
     X, y, _ = draw(n=40)
     near, far = KernelSVM(tol=1e-6).fit(X, y), KernelSVM(tol=1e-6).fit(X + 1e6, y)
-    np.testing.assert_allclose(far.decision_function(X + 1e6 + 0.1), near.decision_function(X + 0.1), atol=1e-4)
+    np.testing.assert_allclose(
+        far.decision_function(X + 1e6 + 0.1), near.decision_function(X + 0.1), atol=1e-4
+    )

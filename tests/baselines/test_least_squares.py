@@ -42,7 +42,9 @@ def literal(X, y, shape, alpha, n_iter):
 
 
 @settings(max_examples=10)
-@given(seed=st.integers(0, 2**16), n=st.sampled_from([12, 40]), alpha=st.sampled_from([0.01, 0.3, 5.0]))
+@given(
+    seed=st.integers(0, 2**16), n=st.sampled_from([12, 40]), alpha=st.sampled_from([0.01, 0.3, 5.0])
+)
 def test_it_is_the_published_alternation(seed, n, alpha):
     X, y = samples(seed, n, (5, 4))
     ours = BilinearRegression((5, 4), alpha=alpha, max_iter=12, tol=0.0)
@@ -77,7 +79,9 @@ def test_the_start_sees_all_columns(flat):
 )
 def test_matrices_of_one_column_or_row_are_ridge_regression(seed, size, shape):
     X, y = samples(seed, size[0], (size[1], 1))
-    ours = BilinearRegression(None if shape is None else (1, size[1]), alpha=0.7, tol=1e-12).fit(X, y)
+    ours = BilinearRegression(None if shape is None else (1, size[1]), alpha=0.7, tol=1e-12).fit(
+        X, y
+    )
     ridge = Ridge(alpha=0.7).fit(X, np.eye(3)[y])
     np.testing.assert_allclose(ours.coef_, ridge.coef_, atol=1e-9)
     np.testing.assert_allclose(ours.intercept_, ridge.intercept_, atol=1e-9)
@@ -113,14 +117,19 @@ def test_alpha_belongs_to_the_units_of_the_features(factor):
 
 def test_an_alpha_that_rounding_swallows_is_named():
     X, y = samples(2, 4, (5, 4))
-    with pytest.raises(np.linalg.LinAlgError, match=r"alpha=1e-25 vanishes .* raise alpha, or divide the features by"):
+    with pytest.raises(
+        np.linalg.LinAlgError,
+        match=r"alpha=1e-25 vanishes .* raise alpha, or divide the features by",
+    ):
         BilinearRegression((5, 4), alpha=1e-25).fit(X, y)
 
 
 def draw(seed, n=40, d=8, c=5):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
-    values = X @ rng.standard_normal((d, 2)) @ rng.standard_normal((2, c)) + rng.standard_normal((n, c))
+    values = X @ rng.standard_normal((d, 2)) @ rng.standard_normal((2, c)) + rng.standard_normal(
+        (n, c)
+    )
     return X + 3, (values > 0).astype(int)
 
 
@@ -141,7 +150,9 @@ def alternating(Xc, Sc, a, b, rank, seed, rounds=3000):
     d, n = Xc.shape[1], len(Xc)
     theta = np.linalg.qr(np.random.default_rng(seed).standard_normal((d, rank)))[0]
     for _ in range(rounds):
-        U = np.linalg.solve(Xc.T @ Xc / n + (a + b) * np.eye(d) - a * theta @ theta.T, Xc.T @ Sc / n)
+        U = np.linalg.solve(
+            Xc.T @ Xc / n + (a + b) * np.eye(d) - a * theta @ theta.T, Xc.T @ Sc / n
+        )
         moved = np.linalg.svd(U, full_matrices=False)[0][:, :rank]
         if np.linalg.norm(moved @ moved.T - theta @ theta.T) < 1e-13:
             break
@@ -166,12 +177,18 @@ def test_no_alternating_minimisation_does_better(seed, alpha, beta, rank, wide):
     found = model.objective_path_[0]
     np.testing.assert_allclose(theta.T @ theta, np.eye(theta.shape[1]), atol=1e-8)
     assert found == pytest.approx(objective(Xc, Sc, U, theta, a, b), rel=1e-9)
-    reached = [objective(Xc, Sc, *alternating(Xc, Sc, a, b, rank, start), a, b) for start in range(3)]
+    reached = [
+        objective(Xc, Sc, *alternating(Xc, Sc, a, b, rank, start), a, b) for start in range(3)
+    ]
     assert found <= min(reached) * (1 + 1e-9)
     # A step from the solution stays there.
-    again = np.linalg.solve(Xc.T @ Xc / len(Xc) + (a + b) * np.eye(len(U)) - a * theta @ theta.T, Xc.T @ Sc / len(Xc))
+    again = np.linalg.solve(
+        Xc.T @ Xc / len(Xc) + (a + b) * np.eye(len(U)) - a * theta @ theta.T, Xc.T @ Sc / len(Xc)
+    )
     np.testing.assert_allclose(again, U, atol=1e-7)
-    np.testing.assert_allclose(model.intercept_, (2.0 * Y - 1).mean(axis=0) - X.mean(axis=0) @ U, atol=1e-9)
+    np.testing.assert_allclose(
+        model.intercept_, (2.0 * Y - 1).mean(axis=0) - X.mean(axis=0) @ U, atol=1e-9
+    )
 
 
 def check_ridge(X, Y, beta):
@@ -198,7 +215,10 @@ def test_without_alpha_it_is_ridge(seed, size, beta):
 def test_a_rank_of_all_labels_is_refused_because_it_is_ridge():
     X, Y = draw(3)
     for rank in (5, 7):
-        with pytest.raises(ConfigError, match=rf"rank={rank} makes MLLS plain ridge .* all 5 labels: give at most 4"):
+        with pytest.raises(
+            ConfigError,
+            match=rf"rank={rank} makes MLLS plain ridge .* all 5 labels: give at most 4",
+        ):
             MLLS(rank=rank).fit(X, Y)
         with pytest.raises(ConfigError, match="plain ridge"):
             MLLS(rank=rank).check_training(Y)
@@ -208,7 +228,9 @@ def test_a_rank_of_all_labels_is_refused_because_it_is_ridge():
     # It would be: the subspace that holds five columns costs nothing.
     Xc, Sc, unit = problem(X, Y)
     U, _ = alternating(Xc, Sc, 0.5 * unit, 0.1 * unit, 5, 0)
-    np.testing.assert_allclose(U.T, Ridge(alpha=0.1 * unit * len(X)).fit(X, 2.0 * Y - 1).coef_, atol=1e-9)
+    np.testing.assert_allclose(
+        U.T, Ridge(alpha=0.1 * unit * len(X)).fit(X, 2.0 * Y - 1).coef_, atol=1e-9
+    )
 
 
 def test_one_label_a_sample_is_the_largest_of_the_one_hot_problems():
@@ -256,14 +278,22 @@ def test_the_vectors_of_tensors_are_each_the_ridge_solution_for_the_others():
     rng = np.random.default_rng(5)
     X, y = rng.standard_normal((40, 4, 3, 5)), np.arange(40) % 3
     X += np.einsum("ra,rb,rc->rabc", *(rng.standard_normal((3, side)) for side in (4, 3, 5)))[y]
-    model = BilinearRegression((4, 3, 5), alpha=0.5, max_iter=2000, tol=1e-14).fit(X.reshape(40, -1), y)
+    model = BilinearRegression((4, 3, 5), alpha=0.5, max_iter=2000, tol=1e-14).fit(
+        X.reshape(40, -1), y
+    )
     assert (np.diff(model.objective_path_) <= 1e-12 * model.objective_path_[:-1]).all()
     centred, targets = X - X.mean(axis=0), np.eye(3)[y] - np.eye(3)[y].mean(axis=0)
     for P, t in zip(model.coef_.reshape(3, 4, 3, 5), targets.T, strict=True):
-        u, v, w = (np.linalg.svd(np.moveaxis(P, q, 0).reshape(P.shape[q], -1))[0][:, 0] for q in range(3))
+        u, v, w = (
+            np.linalg.svd(np.moveaxis(P, q, 0).reshape(P.shape[q], -1))[0][:, 0] for q in range(3)
+        )
         length = np.einsum("abc,a,b,c", P, u, v, w)
         np.testing.assert_allclose(P, length * np.einsum("a,b,c->abc", u, v, w), atol=1e-9)
-        for pattern, known in (("iabc,b,c->ia", (v, w)), ("iabc,a,c->ib", (u, w)), ("iabc,a,b->ic", (u, v))):
+        for pattern, known in (
+            ("iabc,b,c->ia", (v, w)),
+            ("iabc,a,c->ib", (u, w)),
+            ("iabc,a,b->ic", (u, v)),
+        ):
             F = np.einsum(pattern, centred, *known)
             best = np.linalg.solve(F.T @ F + 0.5 * np.eye(F.shape[1]), F.T @ t)
             assert np.linalg.norm(best) == pytest.approx(abs(length), rel=1e-4)

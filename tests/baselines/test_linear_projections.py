@@ -17,7 +17,9 @@ from raysel.solvers.mtda.mtda import MTDA
 def test_pca_is_scikit_learns(D):
     X, y = make_task(0, D=D)
     ours, theirs = PCA(n_components=3).fit(X, y), sklearn.decomposition.PCA(n_components=3).fit(X)
-    np.testing.assert_allclose(np.abs(ours.projections_[0].T @ theirs.components_.T), np.eye(3), atol=1e-8)
+    np.testing.assert_allclose(
+        np.abs(ours.projections_[0].T @ theirs.components_.T), np.eye(3), atol=1e-8
+    )
     assert ours.objective_path_[0] == pytest.approx(theirs.explained_variance_ratio_.sum())
     expected = np.sqrt(((theirs.components_.T * theirs.explained_variance_ratio_) ** 2).sum(axis=1))
     np.testing.assert_allclose(ours.scores_, expected, atol=1e-8)
@@ -66,4 +68,6 @@ def test_trace_ratio_lda_is_mtda_of_one_task():
     for task, ratio, U in zip(tasks, alone.ratios_, alone.projections_, strict=True):
         single = MTDA().fit(*task)
         assert ratio == pytest.approx(single.objective_path_[-1], abs=1e-12)
-        np.testing.assert_allclose(U @ U.T, single.projections_[0] @ single.projections_[0].T, atol=1e-8)
+        np.testing.assert_allclose(
+            U @ U.T, single.projections_[0] @ single.projections_[0].T, atol=1e-8
+        )

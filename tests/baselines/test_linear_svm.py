@@ -45,9 +45,13 @@ def test_a_machine_a_label(penalty):
     X, Y = scale(X), np.column_stack([y == 0, y > 0, X[:, 0] > 13]).astype(int)
     ours = LinearSVM(0.1, penalty, **TIGHT).fit(X, Y)
     theirs = OneVsRestClassifier(LinearSVC(penalty=penalty, C=0.1, dual="auto", **TIGHT)).fit(X, Y)
-    np.testing.assert_allclose(ours.coef_, np.vstack([m.coef_ for m in theirs.estimators_]), atol=1e-5)
+    np.testing.assert_allclose(
+        ours.coef_, np.vstack([m.coef_ for m in theirs.estimators_]), atol=1e-5
+    )
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
-    np.testing.assert_array_equal(LinearSVM(0.1, penalty, **TIGHT).fit(X, 2 * Y - 1).coef_, ours.coef_)
+    np.testing.assert_array_equal(
+        LinearSVM(0.1, penalty, **TIGHT).fit(X, 2 * Y - 1).coef_, ours.coef_
+    )
 
 
 def test_labels_that_all_or_none_have_are_answered_by_their_sign():
@@ -74,7 +78,9 @@ def test_the_objective_is_a_minimum(penalty):
     assert least == pytest.approx(objective(svm.coef_, svm.intercept_))
     rng = np.random.default_rng(0)
     for _ in range(50):
-        moved = [part + 1e-3 * rng.standard_normal(part.shape) for part in (svm.coef_, svm.intercept_)]
+        moved = [
+            part + 1e-3 * rng.standard_normal(part.shape) for part in (svm.coef_, svm.intercept_)
+        ]
         assert objective(*moved) > least
 
 
@@ -89,16 +95,22 @@ def test_is_zero_solution_holds_exactly_where_the_l1_machine_is_empty(seed, clas
     assert not LinearSVM(high, "l1").is_zero_solution(prepared)
     while high > 1.001 * low:
         middle = np.sqrt(low * high)
-        low, high = (middle, high) if LinearSVM(middle, "l1").is_zero_solution(prepared) else (low, middle)
+        low, high = (
+            (middle, high) if LinearSVM(middle, "l1").is_zero_solution(prepared) else (low, middle)
+        )
     assert not LinearSVM(0.99 * low, "l1", **TIGHT).fit(X, y).coef_.any()
     assert LinearSVM(1.02 * high, "l1", **TIGHT).fit(X, y).coef_.any()
     assert not LinearSVM(low, "l2").is_zero_solution(prepared)
 
 
-@pytest.mark.parametrize(("penalty", "n", "drawn"), [("l1", 40, True), ("l2", 40, True), ("l2", 200, False)])
+@pytest.mark.parametrize(
+    ("penalty", "n", "drawn"), [("l1", 40, True), ("l2", 40, True), ("l2", 200, False)]
+)
 def test_random_state_decides_where_anything_is_drawn_and_only_there(penalty, n, drawn):
     X, y = wide(n)
-    first, again, other = (LinearSVM(1.0, penalty, random_state=seed).fit(X, y).coef_ for seed in (0, 0, 1))
+    first, again, other = (
+        LinearSVM(1.0, penalty, random_state=seed).fit(X, y).coef_ for seed in (0, 0, 1)
+    )
     np.testing.assert_array_equal(first, again)
     assert np.array_equal(first, other) is not drawn
     tight = [LinearSVM(1.0, penalty, **TIGHT | {"random_state": seed}).fit(X, y) for seed in (0, 1)]

@@ -31,10 +31,20 @@ def random_scores(seed, n_classifiers=4, n_classes=3, n=30):
 def conic(scores, codes, nu, shared):
     K, c, n = scores.shape
     B = cp.Variable((K, 1 if shared else c), nonneg=True)
-    total = [[cp.sum(cp.multiply(B[:, 0 if shared else j], scores[:, j, i])) for j in range(c)] for i in range(n)]
+    total = [
+        [cp.sum(cp.multiply(B[:, 0 if shared else j], scores[:, j, i])) for j in range(c)]
+        for i in range(n)
+    ]
     rho, xi = cp.Variable(), cp.Variable(n, nonneg=True)
-    constraints = [total[i][codes[i]] - total[i][j] + xi[i] >= rho for i in range(n) for j in range(c) if j != codes[i]]
-    problem = cp.Problem(cp.Minimize(-rho + cp.sum(xi) / (nu * n)), [*constraints, cp.sum(B, axis=0) == 1])
+    constraints = [
+        total[i][codes[i]] - total[i][j] + xi[i] >= rho
+        for i in range(n)
+        for j in range(c)
+        if j != codes[i]
+    ]
+    problem = cp.Problem(
+        cp.Minimize(-rho + cp.sum(xi) / (nu * n)), [*constraints, cp.sum(B, axis=0) == 1]
+    )
     return problem.solve("CLARABEL")
 
 
@@ -79,7 +89,10 @@ def test_too_many_cutting_planes_give_way_to_the_whole_program(monkeypatch):
 def test_below_one_sample_the_smallest_margin_is_maximised():
     scores, codes = random_scores(4, n_classifiers=2)
     _, margin = shared_weights(scores, codes, 0.001)
-    grid = [soft_margin(scores, codes, 1 / 30, np.array([[t], [1 - t]])) for t in np.linspace(0, 1, 2001)]
+    grid = [
+        soft_margin(scores, codes, 1 / 30, np.array([[t], [1 - t]]))
+        for t in np.linspace(0, 1, 2001)
+    ]
     np.testing.assert_allclose(margin, max(grid), atol=2e-3)
     np.testing.assert_allclose(margin, shared_weights(scores, codes, 1 / 30)[1], atol=1e-9)
 
@@ -114,10 +127,15 @@ def check_written_out(X, y, modalities):
     """The weights are those of the whole program of out-of-fold scores by scikit-learn."""
     n_classes = y.max() + 1
     kernels, signs = kernels_of(X, list(modalities.values()), 0.7), signs_of(y)
-    folds = list(StratifiedKFold(5, shuffle=True, random_state=np.random.RandomState(3)).split(X, y))
+    folds = list(
+        StratifiedKFold(5, shuffle=True, random_state=np.random.RandomState(3)).split(X, y)
+    )
     machine = SVC(C=2.0, kernel="precomputed")
     scores = np.array(
-        [[cross_val_predict(machine, K, s, cv=folds, method="decision_function") for s in signs] for K in kernels]
+        [
+            [cross_val_predict(machine, K, s, cv=folds, method="decision_function") for s in signs]
+            for K in kernels
+        ]
     )
     values = np.array([[machine.fit(K, s).decision_function(K) for s in signs] for K in kernels])
     both = np.concatenate([-scores, scores], axis=1) if n_classes == 2 else scores
@@ -127,7 +145,9 @@ def check_written_out(X, y, modalities):
     np.testing.assert_allclose(model.objective_path_, [value], atol=1e-6)
     np.testing.assert_allclose(model.modality_scores_, expected[:, 0], atol=1e-5)
     found = model.decision_function(X)
-    np.testing.assert_allclose(found.T.reshape(len(signs), -1), np.tensordot(expected[:, 0], values, 1), atol=1e-4)
+    np.testing.assert_allclose(
+        found.T.reshape(len(signs), -1), np.tensordot(expected[:, 0], values, 1), atol=1e-4
+    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -139,12 +159,17 @@ def test_c_is_the_best_of_the_grid_for_each_modality():
     X, y, modalities = draw(n=45, spread=0.7)
     chosen = LPBoost(modalities, random_state=1).fit(X, y).loss_weights_
     kernels, signs = kernels_of(X, list(modalities.values())), signs_of(y)
-    folds = list(StratifiedKFold(5, shuffle=True, random_state=np.random.RandomState(1)).split(X, y))
+    folds = list(
+        StratifiedKFold(5, shuffle=True, random_state=np.random.RandomState(1)).split(X, y)
+    )
     for kernel, C in zip(kernels, chosen, strict=True):
         accuracy = []
         for candidate in C_GRID:
             machine = SVC(C=candidate, kernel="precomputed")
-            scores = [cross_val_predict(machine, kernel, s, cv=folds, method="decision_function") for s in signs]
+            scores = [
+                cross_val_predict(machine, kernel, s, cv=folds, method="decision_function")
+                for s in signs
+            ]
             accuracy.append((np.argmax(scores, axis=0) == y).mean())
         assert C_GRID[int(np.argmax(accuracy))] == C
 
@@ -155,7 +180,9 @@ def test_weights_of_each_class_have_no_smaller_margin():
     by_class = LPBoost(modalities, "per_class", C=1.0, random_state=0).fit(X, y)
     assert by_class.objective_path_[0] <= shared.objective_path_[0] + 1e-9
     assert (shared.modality_scores_.shape, by_class.modality_scores_.shape) == ((3,), (3, 3))
-    two, same = (LPBoost(modalities, w, C=1.0, random_state=0).fit(X, y > 0) for w in ("shared", "per_class"))
+    two, same = (
+        LPBoost(modalities, w, C=1.0, random_state=0).fit(X, y > 0) for w in ("shared", "per_class")
+    )
     np.testing.assert_array_equal(two.modality_scores_, same.modality_scores_)
 
 
@@ -163,10 +190,16 @@ def test_each_label_is_a_problem_of_two_classes():
     X, y, modalities = draw(n=40)
     label = (y == 0).astype(int)
     Y = np.column_stack([label, np.zeros_like(y), np.ones_like(y)])
-    several, alone = (LPBoost(modalities, C=1.0, random_state=5).fit(X, target) for target in (Y, label))
+    several, alone = (
+        LPBoost(modalities, C=1.0, random_state=5).fit(X, target) for target in (Y, label)
+    )
     np.testing.assert_array_equal(several.modality_scores_[:, 0], alone.modality_scores_)
-    np.testing.assert_allclose(several.decision_function(X)[:, 0], alone.decision_function(X), atol=1e-12)
-    np.testing.assert_array_equal(several.decision_function(X)[:, 1:], np.tile([-1.0, 1.0], (40, 1)))
+    np.testing.assert_allclose(
+        several.decision_function(X)[:, 0], alone.decision_function(X), atol=1e-12
+    )
+    np.testing.assert_array_equal(
+        several.decision_function(X)[:, 1:], np.tile([-1.0, 1.0], (40, 1))
+    )
     assert not several.modality_scores_[:, 1:].any()
 
 
@@ -192,7 +225,9 @@ def test_classes_of_one_sample_only_are_refused():
 def test_configurations_share_the_machines(monkeypatch):
     X, y, modalities = draw()
     fits = []
-    monkeypatch.setattr(lp_boost, "fit_machine", lambda *args: fits.append(args) or fit_machine(*args))
+    monkeypatch.setattr(
+        lp_boost, "fit_machine", lambda *args: fits.append(args) or fit_machine(*args)
+    )
     settings = [{"nu": 0.3}, {"nu": 0.6}, {"nu": 0.3, "weights": "per_class"}]
     monkeypatch.setattr(lp_boost, "_recent", RecentResults(0))  # keeps nothing
     alone = [LPBoost(modalities, C=2.0, random_state=3, **own).fit(X, y) for own in settings]

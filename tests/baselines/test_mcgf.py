@@ -44,7 +44,9 @@ def test_equal_samples_share_their_neighbours():
     X = draw(0, 15)
     twice = np.concatenate([X, X])
     order = np.random.default_rng(1).permutation(30)
-    np.testing.assert_allclose(laplacian(twice[order], 3), laplacian(twice, 3)[np.ix_(order, order)], atol=1e-12)
+    np.testing.assert_allclose(
+        laplacian(twice[order], 3), laplacian(twice, 3)[np.ix_(order, order)], atol=1e-12
+    )
     np.testing.assert_allclose(laplacian(np.ones((3, 2)), 1), 3 * np.eye(3) - 1)
 
 
@@ -68,7 +70,10 @@ def test_a_kept_spectrum_is_read_only_and_that_of_its_own_samples(monkeypatch):
     first = graph_spectrum(X, 3)
     assert graph_spectrum(X.copy(), 3) is first
     assert graph_spectrum(X, 4) is not first
-    assert graph_spectrum(X.reshape(20, 10), 3).vectors.shape == (20, 20)  # the same bytes in another shape
+    assert graph_spectrum(X.reshape(20, 10), 3).vectors.shape == (
+        20,
+        20,
+    )  # the same bytes in another shape
     with pytest.raises(ValueError, match="read-only"):
         first.values[0] = 1.0
 
@@ -105,7 +110,9 @@ def solved(L, Y, C, beta, alpha):
     alpha=st.sampled_from([0.0, 0.25, 0.75]),
     empty=st.booleans(),
 )
-def test_scores_are_those_of_a_sylvester_solver_and_own_shares_those_of_refits(seed, beta, alpha, empty):
+def test_scores_are_those_of_a_sylvester_solver_and_own_shares_those_of_refits(
+    seed, beta, alpha, empty
+):
     X, Y = draw_mcgf(seed, 30)
     n = 20
     Y[:, 0] *= not empty
@@ -117,7 +124,9 @@ def test_scores_are_those_of_a_sylvester_solver_and_own_shares_those_of_refits(s
     for i in (0, 7, n - 1):
         without = given_labels.copy()
         without[i] = 0
-        np.testing.assert_allclose(F[i] - own[i], solved(L, without, C, weight, strength)[i], atol=1e-9)
+        np.testing.assert_allclose(
+            F[i] - own[i], solved(L, without, C, weight, strength)[i], atol=1e-9
+        )
 
 
 def test_the_boundary_leaves_the_share_of_the_label_above_it():
@@ -150,10 +159,14 @@ def test_one_label_a_sample_is_the_largest_score():
         train, test = np.arange(len(labels)) % 2 == 0, np.arange(len(labels)) % 2 == 1
         model = MCGF().fit(own[train], labels[train])
         one_hot = np.eye(classes)[labels[train]]
-        F, _ = correlated_scores(graph_spectrum(np.vstack([own[train], own[test]]), 10), one_hot, 1.0, 0.5)
+        F, _ = correlated_scores(
+            graph_spectrum(np.vstack([own[train], own[test]]), 10), one_hot, 1.0, 0.5
+        )
         values = F[train.sum() :]
         found = model.decision_function(own[test])
-        np.testing.assert_allclose(found, values if classes > 2 else values[:, 1] - values[:, 0], atol=1e-12)
+        np.testing.assert_allclose(
+            found, values if classes > 2 else values[:, 1] - values[:, 0], atol=1e-12
+        )
         np.testing.assert_array_equal(model.predict(own[test]), values.argmax(axis=1))
         assert model.score(own[test], labels[test]) > 0.9
 
@@ -163,7 +176,9 @@ def test_it_sees_the_features_of_the_samples_beside_but_no_labels():
     model = MCGF().fit(X[:40], Y[:40])
     together = model.decision_function(X[40:])
     # Fitted is what the training rows say; given rows come without labels, and change each other's scores.
-    assert {name: len(value) for name, value in vars(model).items() if name in {"samples_", "labelled_"}} == {
+    assert {
+        name: len(value) for name, value in vars(model).items() if name in {"samples_", "labelled_"}
+    } == {
         "samples_": 40,
         "labelled_": 40,
     }
@@ -229,7 +244,9 @@ def test_threads_share_the_decompositions_and_changed_samples_do_not(monkeypatch
     np.testing.assert_allclose(models[0].decision_function(X), alone[0], atol=1e-9)
 
 
-def test_a_study_is_refused_if_training_and_test_samples_together_are_too_many(tmp_path, monkeypatch):
+def test_a_study_is_refused_if_training_and_test_samples_together_are_too_many(
+    tmp_path, monkeypatch
+):
     """Without a final fold no training set is too large, but the graph of an outer fold is."""
     X, y = np.random.default_rng(0).standard_normal((60, 4)), np.arange(60) % 2
     save_dataset(Dataset(X, y, Tensor((4,)), "few"), tmp_path / "few.arrow")
@@ -241,19 +258,25 @@ def test_a_study_is_refused_if_training_and_test_samples_together_are_too_many(t
     }
     prepare_study(tmp_path / "few.arrow", config)
     monkeypatch.setattr("raysel.baselines.mcgf.MOST_SAMPLES", 50)
-    with pytest.raises(ConfigError, match=r"60 samples are too many for MCGF, .* at most 50 in total"):
+    with pytest.raises(
+        ConfigError, match=r"60 samples are too many for MCGF, .* at most 50 in total"
+    ):
         prepare_study(tmp_path / "few.arrow", config)
 
 
 def test_non_convex_objectives_and_too_many_samples_are_refused():
     X, Y = draw_mcgf(6)
     for alpha in (1.0, 2.5):
-        with pytest.raises(ConfigError, match=rf"alpha={alpha:g} makes the objective of MCGF not convex"):
+        with pytest.raises(
+            ConfigError, match=rf"alpha={alpha:g} makes the objective of MCGF not convex"
+        ):
             MCGF(alpha=alpha).fit(X, Y)
     with pytest.raises(ConfigError, match=r"6001 samples are too many for MCGF, .* 0\.6 GB"):
         MCGF().check_training(np.zeros(6001, dtype=int))
     large = np.zeros((5981, 5))
-    with pytest.raises(ConfigError, match="40 training samples and 5981 samples to predict are too many"):
+    with pytest.raises(
+        ConfigError, match="40 training samples and 5981 samples to predict are too many"
+    ):
         MCGF().fit(X, Y).predict(large)
 
 

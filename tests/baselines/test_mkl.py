@@ -90,7 +90,9 @@ def check_dual(X, y, modalities, loss, norm, C=5.0, atol=1e-4):
 @given(st.integers(0, 10**6), st.sampled_from(["inf", 1, 2]), st.sampled_from(["hinge", "squared"]))
 def test_the_dual_of_random_problems(seed, norm, loss):
     """Weights move by the square root of the gap, which LIBSVM's single precision limits."""
-    check_dual(*draw(n=18, widths=(2, 2, 3), n_classes=2 + seed % 2, seed=seed), loss, norm, atol=5e-3)
+    check_dual(
+        *draw(n=18, widths=(2, 2, 3), n_classes=2 + seed % 2, seed=seed), loss, norm, atol=5e-3
+    )
 
 
 @settings(max_examples=10)
@@ -128,8 +130,12 @@ def check_average(X, y, modalities, C):
     """Norm 1 is the SVM of the average kernel, with C times the number of kernels."""
     average = kernels_of(X, list(modalities.values())).mean(axis=0)
     model = MKL(modalities, norm=1, C=C, tol=1e-6).fit(X, y)
-    theirs = OneVsRestClassifier(SVC(C=C * len(modalities), kernel="precomputed", tol=1e-8)).fit(average, y)
-    np.testing.assert_allclose(model.decision_function(X), theirs.decision_function(average), atol=2e-4)
+    theirs = OneVsRestClassifier(SVC(C=C * len(modalities), kernel="precomputed", tol=1e-8)).fit(
+        average, y
+    )
+    np.testing.assert_allclose(
+        model.decision_function(X), theirs.decision_function(average), atol=2e-4
+    )
     np.testing.assert_array_equal(model.modality_scores_, np.ones(len(modalities)))
 
 
@@ -143,7 +149,9 @@ def test_squared_loss_of_one_kernel_is_kernel_ridge_regression():
     X, y, _ = draw(n=40)
     kernel = kernels_of(X, [X.shape[1]])[0]
     Y = signs_of(y).T
-    ridge = KernelRidge(alpha=1.0, kernel="precomputed").fit(KernelCenterer().fit_transform(kernel), Y - Y.mean(axis=0))
+    ridge = KernelRidge(alpha=1.0, kernel="precomputed").fit(
+        KernelCenterer().fit_transform(kernel), Y - Y.mean(axis=0)
+    )
     model = MKL(loss="squared", norm=1).fit(X, y)
     np.testing.assert_allclose(dual_of(model, len(X)).T, ridge.dual_coef_, atol=1e-10)
     assert (model.n_iter_, model.modality_names_) == (1, ["all"])
@@ -152,7 +160,9 @@ def test_squared_loss_of_one_kernel_is_kernel_ridge_regression():
 @pytest.mark.parametrize("loss", ["hinge", "squared"])
 def test_of_equal_kernels_the_sum_of_the_weights_is_determined(loss):
     X, y, _ = draw(n=30, widths=(3, 2))
-    both = MKL({"a": 3, "again": 3, "b": 2}, loss, tol=1e-6, max_iter=150).fit(np.hstack([X[:, :3], X]), y)
+    both = MKL({"a": 3, "again": 3, "b": 2}, loss, tol=1e-6, max_iter=150).fit(
+        np.hstack([X[:, :3], X]), y
+    )
     one = MKL({"a": 3, "b": 2}, loss, tol=1e-6, max_iter=150).fit(X, y)
     np.testing.assert_allclose(both.objective_path_[-1], one.objective_path_[-1], rtol=1e-5)
     np.testing.assert_allclose(
@@ -168,9 +178,13 @@ def test_each_label_has_the_weights_of_its_own_problem(loss):
     for label in (0, 2):
         alone = MKL(modalities, loss, tol=1e-5).fit(X, Y[:, label])
         np.testing.assert_array_equal(model.modality_scores_[:, label], alone.modality_scores_)
-        np.testing.assert_allclose(model.decision_function(X)[:, label], alone.decision_function(X), atol=1e-12)
+        np.testing.assert_allclose(
+            model.decision_function(X)[:, label], alone.decision_function(X), atol=1e-12
+        )
     assert not model.modality_scores_[:, [1, 3]].any()
-    np.testing.assert_array_equal(model.decision_function(X)[:, [1, 3]], np.tile([-1.0, 1.0], (30, 1)))
+    np.testing.assert_array_equal(
+        model.decision_function(X)[:, [1, 3]], np.tile([-1.0, 1.0], (30, 1))
+    )
     np.testing.assert_array_equal(model.predict(X)[:, [1, 3]], Y[:, [1, 3]])
 
 

@@ -32,9 +32,18 @@ def test_every_step_selects_the_largest_value(samples, bins, criterion):
     for k, feature in enumerate(order):
         found = {}
         for j in set(range(len(binned) - 1)) - set(order[:k]):
-            relevance, redundancy = bits(binned[j], y), [bits(binned[j], binned[s]) for s in order[:k]]
+            relevance, redundancy = (
+                bits(binned[j], y),
+                [bits(binned[j], binned[s]) for s in order[:k]],
+            )
             mean = np.mean(redundancy) if redundancy else 0.0
-            found[j] = relevance if k == 0 else relevance - mean if criterion == "MID" else relevance / (mean + 0.01)
+            found[j] = (
+                relevance
+                if k == 0
+                else relevance - mean
+                if criterion == "MID"
+                else relevance / (mean + 0.01)
+            )
         assert values[k] == pytest.approx(found[feature], abs=1e-9)
         assert found[feature] >= max(found.values()) - 1e-8
 
@@ -46,7 +55,9 @@ def test_words_and_blocks_of_features_do_not_change_the_information(n, monkeypat
     binned = rng.integers(0, 4, (n, 7), dtype=np.uint8)
     binned[:, 1], binned[:, 2] = binned[:, 0], 3
     found = PairInformation(binned, 4).with_feature(0)
-    np.testing.assert_allclose(found, [bits(binned[:, 0], column) for column in binned.T], atol=1e-12)
+    np.testing.assert_allclose(
+        found, [bits(binned[:, 0], column) for column in binned.T], atol=1e-12
+    )
 
 
 class OneOverSelected:
@@ -74,7 +85,9 @@ def test_scikit_feature_selects_the_same(orl, usps):
     for X, y, n in ((orl[0][:, ::16], orl[1], 8), (usps[0], usps[1], 10)):
         binned = bin_range(X).bins_of(X, 5)
         varies = np.flatnonzero(np.ptp(binned, axis=0))
-        np.testing.assert_array_equal(selected(X, y, n_ranked=n)[0], varies[lcsi_order(binned[:, varies], y, n)])
+        np.testing.assert_array_equal(
+            selected(X, y, n_ranked=n)[0], varies[lcsi_order(binned[:, varies], y, n)]
+        )
 
 
 @pytest.mark.parametrize("criterion", ["MID", "MIQ"])
@@ -95,7 +108,9 @@ def test_after_the_selected_features_come_the_others_by_relevance(samples, n_ran
     assert mrmr.objective_path_[0] == values.mean()
     rest = np.setdiff1d(np.arange(X.shape[1] - 1), order)
     assert (mrmr.scores_[rest] < 1).all()
-    np.testing.assert_array_equal(np.argsort(-mrmr.scores_[rest]), np.argsort(-mrmr.relevance_[rest]))
+    np.testing.assert_array_equal(
+        np.argsort(-mrmr.scores_[rest]), np.argsort(-mrmr.relevance_[rest])
+    )
     assert mrmr.scores_[-1] == 0  # the constant
 
 
@@ -108,7 +123,9 @@ def literal_weights(X, y, k):
     weights = np.zeros(d)
 
     def diff(a, b):
-        return np.array([abs(X[a, j] - X[b, j]) / ranges[j] if ranges[j] > 0 else 0.0 for j in range(d)])
+        return np.array(
+            [abs(X[a, j] - X[b, j]) / ranges[j] if ranges[j] > 0 else 0.0 for j in range(d)]
+        )
 
     for i in range(n):
         for r in classes:
@@ -159,12 +176,16 @@ def test_features_in_another_order_and_other_units_have_the_same_weights(seed, k
 def test_a_large_offset_does_not_cost_the_differences():
     X, y = whole_numbers(0)
     unit = 2.0**-26  # the spacing of numbers at 1e8
-    np.testing.assert_allclose(ReliefF().fit(1e8 + unit * X, y).weights_, ReliefF().fit(X, y).weights_, atol=1e-14)
+    np.testing.assert_allclose(
+        ReliefF().fit(1e8 + unit * X, y).weights_, ReliefF().fit(X, y).weights_, atol=1e-14
+    )
 
 
 def test_classes_of_one_and_more_neighbours_than_samples():
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((8, 4)), np.array([0, 1, 1, 1, 2, 2, 2, 2])
-    np.testing.assert_allclose(ReliefF(50).fit(X, y).weights_, literal_weights(X, y, 50), atol=1e-14)
+    np.testing.assert_allclose(
+        ReliefF(50).fit(X, y).weights_, literal_weights(X, y, 50), atol=1e-14
+    )
     alone = ReliefF().fit(X[:3], [0, 1, 2])  # no hits at all
     np.testing.assert_allclose(alone.weights_, literal_weights(X[:3], np.arange(3), 5), atol=1e-14)

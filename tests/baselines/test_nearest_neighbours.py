@@ -12,7 +12,13 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import scale
 from threadpoolctl import threadpool_limits
 
-from raysel.baselines.nearest_neighbours import PREPARED_NEIGHBORS, MLkNN, NearestNeighbor, nearest, nearest_others
+from raysel.baselines.nearest_neighbours import (
+    PREPARED_NEIGHBORS,
+    MLkNN,
+    NearestNeighbor,
+    nearest,
+    nearest_others,
+)
 from raysel.core.errors import ConfigError
 
 
@@ -29,12 +35,15 @@ def test_it_is_scikit_learns(seed, k, classes):
     names = np.array(list("dbca"))[y]
     X_test, _ = draw(seed + 1)
     np.testing.assert_array_equal(
-        NearestNeighbor(k).fit(X, names).predict(X_test), KNeighborsClassifier(k).fit(X, names).predict(X_test)
+        NearestNeighbor(k).fit(X, names).predict(X_test),
+        KNeighborsClassifier(k).fit(X, names).predict(X_test),
     )
     indicator = (np.random.default_rng(seed).random((len(X), 3)) < 0.4).astype(int)
     expected = KNeighborsClassifier(k).fit(X, indicator).predict(X_test)
     np.testing.assert_array_equal(NearestNeighbor(k).fit(X, indicator).predict(X_test), expected)
-    np.testing.assert_array_equal(NearestNeighbor(k).fit(X, 2 * indicator - 1).predict(X_test), expected)
+    np.testing.assert_array_equal(
+        NearestNeighbor(k).fit(X, 2 * indicator - 1).predict(X_test), expected
+    )
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -42,7 +51,9 @@ def test_scores_are_differences_of_distances(classes):
     X, y = draw(0, c=classes)
     X_test, _ = draw(1)
     D = cdist(X_test, X)
-    expected = np.column_stack([D[:, y != r].min(axis=1) - D[:, y == r].min(axis=1) for r in range(classes)])
+    expected = np.column_stack(
+        [D[:, y != r].min(axis=1) - D[:, y == r].min(axis=1) for r in range(classes)]
+    )
     model = NearestNeighbor().fit(X, y)
     found = model.decision_function(X_test)
     np.testing.assert_allclose(found, expected if classes > 2 else expected[:, 1], atol=1e-9)
@@ -56,13 +67,17 @@ def test_scores_of_labels_have_the_sign_of_the_prediction():
     values = model.decision_function(X[40:])
     D = cdist(X[40:], X[:40])
     own = Y[:40, 0] > 0
-    np.testing.assert_allclose(values[:, 0], D[:, ~own].min(axis=1) - D[:, own].min(axis=1), atol=1e-9)
+    np.testing.assert_allclose(
+        values[:, 0], D[:, ~own].min(axis=1) - D[:, own].min(axis=1), atol=1e-9
+    )
     np.testing.assert_array_equal(model.predict(X[40:]), values > 0)
 
 
 def test_labels_that_all_or_none_have_are_answered_by_their_sign():
     X, y = draw(3)
-    model = NearestNeighbor().fit(X, np.column_stack([y == 0, np.zeros_like(y), np.ones_like(y)]).astype(int))
+    model = NearestNeighbor().fit(
+        X, np.column_stack([y == 0, np.zeros_like(y), np.ones_like(y)]).astype(int)
+    )
     np.testing.assert_array_equal(model.predict(X)[:, 1:], np.tile([0, 1], (30, 1)))
     np.testing.assert_array_equal(model.decision_function(X)[:, 1:], np.tile([-1, 1], (30, 1)))
 
@@ -106,7 +121,10 @@ def by_loops(X, Y, X_test, k, s):
 
 @settings(max_examples=12)
 @given(
-    seed=st.integers(0, 2**16), k=st.integers(1, 9), smoothing=st.sampled_from([0.1, 1.0, 3.0]), n=st.integers(6, 30)
+    seed=st.integers(0, 2**16),
+    k=st.integers(1, 9),
+    smoothing=st.sampled_from([0.1, 1.0, 3.0]),
+    n=st.integers(6, 30),
 )
 def test_it_is_the_loop_version(seed, k, smoothing, n):
     X, Y = draw_ml_knn(seed, n)
@@ -161,7 +179,9 @@ def test_more_neighbours_than_are_prepared():
     model = MLkNN(k)
     for _ in model.iterate(X, Y, prepared):
         pass
-    np.testing.assert_allclose(model.decision_function(X[:5]) + 0.5, by_loops(X, Y, X[:5], k, 1.0), atol=1e-12)
+    np.testing.assert_allclose(
+        model.decision_function(X[:5]) + 0.5, by_loops(X, Y, X[:5], k, 1.0), atol=1e-12
+    )
 
 
 def test_an_own_neighbour_is_not_counted():

@@ -47,7 +47,14 @@ SIMPLER = [
     ("bilinear_mtda", {"bilinear": (3, 4)}, {"bilinear": None}),
     *(
         (name, {"n_components": few, "shrinkage": more}, {"n_components": many, "shrinkage": less})
-        for name in ("mtda", "aligned_mtda", "semisupervised_mtda", "lda", "trace_ratio_lda", "aggregate")
+        for name in (
+            "mtda",
+            "aligned_mtda",
+            "semisupervised_mtda",
+            "lda",
+            "trace_ratio_lda",
+            "aggregate",
+        )
         for few, more, many, less in ((1, 0.0, 2, 0.5), (2, 0.5, 2, 0.1), (2, 0.1, None, 0.9))
     ),
 ]

@@ -19,7 +19,9 @@ OTHERS = np.delete(X, 3, axis=1)
 def test_the_f_test_is_scikit_learn_s():
     np.testing.assert_allclose(FTest().fit(X, Y).scores_, f_regression(X, Y)[0], rtol=1e-9)
     of_both = [f_regression(OTHERS, y)[0] for y in BOTH.T]
-    np.testing.assert_allclose(FTest().fit(OTHERS, BOTH).scores_, np.mean(of_both, axis=0), rtol=1e-9)
+    np.testing.assert_allclose(
+        FTest().fit(OTHERS, BOTH).scores_, np.mean(of_both, axis=0), rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e9])
@@ -33,7 +35,9 @@ def test_the_f_test_of_a_copy_a_constant_and_a_far_offset(offset):
 
 def test_mutual_information_is_scikit_learn_s():
     found = MutualInformation(5, random_state=3).fit(X, Y).scores_
-    np.testing.assert_array_equal(found, mutual_info_regression(X, Y, n_neighbors=5, random_state=3))
+    np.testing.assert_array_equal(
+        found, mutual_info_regression(X, Y, n_neighbors=5, random_state=3)
+    )
 
 
 @pytest.mark.parametrize("criterion", ["MID", "MIQ"])
@@ -46,11 +50,16 @@ def test_mrmr_is_greedy_over_the_mutual_information_of_bins(criterion):
     binned = np.minimum(((X - X.min(axis=0)) / width * bins).astype(int), bins - 1)
     model = MRMRQuantities(criterion, bins).fit(X, Y)
     relevance = np.array([mutual_info_score(codes, column) for column in binned.T]) / np.log(2)
-    np.testing.assert_allclose(model.relevance_, relevance, atol=0.02)  # where ties straddle the edge of a bin
+    np.testing.assert_allclose(
+        model.relevance_, relevance, atol=0.02
+    )  # where ties straddle the edge of a bin
     order = [int(model.relevance_.argmax())]
     while len(order) < X.shape[1]:
         left = [j for j in range(X.shape[1]) if j not in order]
-        shared = [np.mean([mutual_info_score(binned[:, j], binned[:, s]) for s in order]) / np.log(2) for j in left]
+        shared = [
+            np.mean([mutual_info_score(binned[:, j], binned[:, s]) for s in order]) / np.log(2)
+            for j in left
+        ]
         values = [
             model.relevance_[j] - r if criterion == "MID" else model.relevance_[j] / (r + 0.01)
             for j, r in zip(left, shared, strict=True)
@@ -70,7 +79,10 @@ def test_rrelieff_is_what_its_equation_says(y):
         near = [h for h in np.argsort(distances[i], kind="stable") if h != i][:k]
         weights = np.exp(-((np.arange(1, k + 1) / sigma) ** 2))
         for weight, h in zip(weights / weights.sum(), near, strict=True):
-            apart, differences = np.abs(columns[i] - columns[h]).mean(), np.abs(features[i] - features[h]) / width
+            apart, differences = (
+                np.abs(columns[i] - columns[h]).mean(),
+                np.abs(features[i] - features[h]) / width,
+            )
             n_c += weight * apart
             n_j += weight * differences
             n_both += weight * apart * differences
@@ -80,7 +92,9 @@ def test_rrelieff_is_what_its_equation_says(y):
     np.testing.assert_allclose(model.scores_, (1 + expected) / 2, atol=1e-12)
 
 
-@pytest.mark.parametrize("method", [FTest(), MutualInformation(random_state=0), MRMRQuantities(), RReliefF()])
+@pytest.mark.parametrize(
+    "method", [FTest(), MutualInformation(random_state=0), MRMRQuantities(), RReliefF()]
+)
 def test_telling_features_come_first(method):
     rng = np.random.default_rng(1)
     features = rng.standard_normal((200, 12))

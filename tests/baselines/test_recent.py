@@ -28,7 +28,10 @@ def test_each_setting_and_array_has_its_own_result():
         ("a", (X[:3], X[3:])),
         ("a", (X[::-1],)),
     ]
-    first = [recent.get(settings, arrays, computing(counts, i)) for i, (settings, arrays) in enumerate(inputs)]
+    first = [
+        recent.get(settings, arrays, computing(counts, i))
+        for i, (settings, arrays) in enumerate(inputs)
+    ]
     again = [recent.get(settings, arrays, computing(counts, -1)) for settings, arrays in inputs]
     assert counts == list(range(len(inputs)))
     assert all(one is other for one, other in zip(first, again, strict=True))

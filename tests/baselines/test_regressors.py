@@ -21,7 +21,9 @@ def problem(seed, n, shape, quantities):
     rng = np.random.default_rng(seed)
     images = rng.standard_normal((n, *shape))
     coefficients = rng.standard_normal((quantities, *shape)) * (rng.random(shape) < 0.4)
-    y = np.tensordot(images, coefficients, axes=([1, 2], [1, 2])) + rng.standard_normal((n, quantities))
+    y = np.tensordot(images, coefficients, axes=([1, 2], [1, 2])) + rng.standard_normal(
+        (n, quantities)
+    )
     return images, 40.0 + 10.0 ** np.arange(quantities) * y
 
 
@@ -53,17 +55,25 @@ def literal_smr(images, Y, V, D, alpha, p, zeta, iterations):
     return P
 
 
-@pytest.mark.parametrize(("n", "quantities", "rank", "p"), [(30, 1, 2, 1.0), (30, 3, 2, 0.5), (9, 2, 1, 1.0)])
+@pytest.mark.parametrize(
+    ("n", "quantities", "rank", "p"), [(30, 1, 2, 1.0), (30, 3, 2, 0.5), (9, 2, 1, 1.0)]
+)
 def test_smr_equals_its_literal_form(n, quantities, rank, p):
     images, Y = problem(0, n, (4, 3), quantities)
     X = images.reshape(n, -1)
     y = Y[:, 0] if quantities == 1 else Y
-    smr = SMRRegressor((4, 3), 0.7, rank, p, 1e-6, "identity", "absolute", max_iter=6, tol=0).fit(X, y)
+    smr = SMRRegressor((4, 3), 0.7, rank, p, 1e-6, "identity", "absolute", max_iter=6, tol=0).fit(
+        X, y
+    )
     targets = scale(Y)
     start = [np.eye(3, rank)] * quantities
-    P = literal_smr(images, targets, start, np.ones((4, 3)), 0.7, p, 1e-6, 6).reshape(quantities, -1)
+    P = literal_smr(images, targets, start, np.ones((4, 3)), 0.7, p, 1e-6, 6).reshape(
+        quantities, -1
+    )
     coef = P * Y.std(axis=0)[:, None]
-    np.testing.assert_allclose(smr.coef_.reshape(quantities, -1), coef, atol=1e-10 * np.abs(coef).max())
+    np.testing.assert_allclose(
+        smr.coef_.reshape(quantities, -1), coef, atol=1e-10 * np.abs(coef).max()
+    )
     np.testing.assert_allclose(smr.scores_, np.linalg.norm(P, axis=0), rtol=1e-10)
     expected = (X - X.mean(axis=0)) @ coef.T + Y.mean(axis=0)
     np.testing.assert_allclose(smr.predict(X).reshape(n, -1), expected, rtol=1e-10)
@@ -75,13 +85,19 @@ def test_smr_of_plain_columns_is_scikit_learn_s_lasso_and_multi_task_lasso(quant
     X, targets = images.reshape(50, -1), scale(Y)
     alpha = 8.0 if quantities == 1 else 25.0
     y = Y[:, 0] if quantities == 1 else Y
-    smr = SMRRegressor(alpha=alpha, zeta=1e-14, alpha_scale="absolute", max_iter=3000, tol=1e-12).fit(X, y)
+    smr = SMRRegressor(
+        alpha=alpha, zeta=1e-14, alpha_scale="absolute", max_iter=3000, tol=1e-12
+    ).fit(X, y)
     lasso = Lasso if quantities == 1 else MultiTaskLasso
-    other = lasso(alpha=alpha / 100, tol=1e-12, max_iter=100_000).fit(X, targets[:, 0] if quantities == 1 else targets)
+    other = lasso(alpha=alpha / 100, tol=1e-12, max_iter=100_000).fit(
+        X, targets[:, 0] if quantities == 1 else targets
+    )
     rows = other.coef_.reshape(quantities, -1)
     assert 2 < (rows != 0).any(axis=0).sum() < 12
     np.testing.assert_allclose(smr.scores_, np.linalg.norm(rows, axis=0), atol=1e-5)
-    np.testing.assert_allclose(smr.coef_.reshape(quantities, -1), rows * Y.std(axis=0)[:, None], atol=1e-5 * Y.std())
+    np.testing.assert_allclose(
+        smr.coef_.reshape(quantities, -1), rows * Y.std(axis=0)[:, None], atol=1e-5 * Y.std()
+    )
 
 
 @pytest.mark.parametrize(("n", "quantities"), [(40, 1), (40, 2), (10, 2)])
@@ -90,13 +106,19 @@ def test_rfs_reaches_the_optimum_of_a_convex_solver(n, quantities, alpha_scale):
     images, Y = problem(2, n, (5, 3), quantities)
     X, targets = images.reshape(n, -1), scale(Y)
     y = Y[:, 0] if quantities == 1 else Y
-    rfs = RFSRegressor(0.3 if alpha_scale == "max" else 3.0, alpha_scale, max_iter=3000, tol=1e-8).fit(X, y)
+    rfs = RFSRegressor(
+        0.3 if alpha_scale == "max" else 3.0, alpha_scale, max_iter=3000, tol=1e-8
+    ).fit(X, y)
     _, gradients = null_model_of_quantities(targets)
     centred = X - X.mean(axis=0)
-    alpha = 0.3 * np.linalg.norm(centred.T @ gradients, axis=1).max() if alpha_scale == "max" else 3.0
+    alpha = (
+        0.3 * np.linalg.norm(centred.T @ gradients, axis=1).max() if alpha_scale == "max" else 3.0
+    )
     W, intercept = cp.Variable((15, quantities)), cp.Variable((1, quantities))
     loss = cp.sum(cp.norm(X @ W + np.ones((n, 1)) @ intercept - targets, axis=1))
-    best = cp.Problem(cp.Minimize(loss + alpha * cp.sum(cp.norm(W, axis=1)))).solve(solver="CLARABEL")
+    best = cp.Problem(cp.Minimize(loss + alpha * cp.sum(cp.norm(W, axis=1)))).solve(
+        solver="CLARABEL"
+    )
     assert best * (1 - 1e-6) <= rfs.objective_path_[-1] <= best * (1 + 1e-6)
     coef = rfs.coef_.reshape(quantities, -1) / Y.std(axis=0)[:, None]
     np.testing.assert_allclose(np.linalg.norm(coef, axis=0), rfs.scores_, rtol=1e-9)
@@ -111,7 +133,9 @@ def test_the_null_model_of_quantities_is_the_spatial_median(n, quantities):
     b, gradients = null_model_of_quantities(T)
     total = np.linalg.norm(b - T, axis=1).sum()
     variable = cp.Variable((1, quantities))
-    best = cp.Problem(cp.Minimize(cp.sum(cp.norm(np.ones((n, 1)) @ variable - T, axis=1)))).solve(solver="CLARABEL")
+    best = cp.Problem(cp.Minimize(cp.sum(cp.norm(np.ones((n, 1)) @ variable - T, axis=1)))).solve(
+        solver="CLARABEL"
+    )
     assert total <= best * (1 + 1e-8)
     np.testing.assert_allclose(gradients.sum(axis=0), 0, atol=1e-6)
     assert np.linalg.norm(gradients, axis=1).max() <= 1 + 1e-9
@@ -130,7 +154,9 @@ def test_glspfs_reaches_the_optimum_of_a_convex_solver_on_a_graph_of_neighbours_
     root = np.linalg.cholesky(np.diag(A.sum(axis=1)) - A + 1e-12 * np.eye(30)).T
     W = cp.Variable((10, 2))
     objective = cp.sum_squares(X @ W - targets) / 30 + local * cp.sum_squares(root @ X @ W)
-    best = cp.Problem(cp.Minimize(objective + sparsity * cp.sum(cp.norm(W, axis=1)))).solve(solver="CLARABEL")
+    best = cp.Problem(cp.Minimize(objective + sparsity * cp.sum(cp.norm(W, axis=1)))).solve(
+        solver="CLARABEL"
+    )
     assert model.objective_path_[-1] == pytest.approx(best, rel=1e-6)
     np.testing.assert_allclose(model.scores_, np.linalg.norm(W.value, axis=1), atol=1e-4)
 
@@ -158,16 +184,25 @@ def test_mlls_of_several_quantities_is_the_minimum_over_all_subspaces():
     def minimum(theta):
         outside = np.eye(6) - np.outer(theta, theta) / (theta @ theta)
         U = np.linalg.solve(X.T @ X / 40 + a * outside + b * np.eye(6), X.T @ targets / 40)
-        return ((X @ U - targets) ** 2).sum() / 40 + a * (U * (outside @ U)).sum() + b * (U**2).sum()
+        return (
+            ((X @ U - targets) ** 2).sum() / 40 + a * (U * (outside @ U)).sum() + b * (U**2).sum()
+        )
 
     found = model.objective_path_[0]
     assert found == pytest.approx(minimum(model.shared_subspace_[:, 0]), rel=1e-9)
     rng = np.random.default_rng(0)
-    assert min(minimum(model.shared_subspace_[:, 0] + 0.1 * rng.standard_normal(6)) for _ in range(200)) >= found
+    assert (
+        min(
+            minimum(model.shared_subspace_[:, 0] + 0.1 * rng.standard_normal(6)) for _ in range(200)
+        )
+        >= found
+    )
     assert min(minimum(rng.standard_normal(6)) for _ in range(200)) >= found
 
 
-@pytest.mark.parametrize("cls", [SMRRegressor, RFSRegressor, GLSPFSRegressor, BilinearRegressor, MLLSRegressor])
+@pytest.mark.parametrize(
+    "cls", [SMRRegressor, RFSRegressor, GLSPFSRegressor, BilinearRegressor, MLLSRegressor]
+)
 def test_the_units_of_quantities_and_of_single_columns_y_change_nothing_but_the_unit(cls):
     X, y = load_diabetes(return_X_y=True)
     X = StandardScaler().fit_transform(X)

@@ -34,7 +34,11 @@ def objective(X, T, W, b, alpha):
 
 
 @settings(max_examples=4)
-@given(seed=st.integers(0, 2**16), size=st.sampled_from([(12, 20), (24, 7)]), alpha=st.sampled_from([0.1, 0.5, 1.0]))
+@given(
+    seed=st.integers(0, 2**16),
+    size=st.sampled_from([(12, 20), (24, 7)]),
+    alpha=st.sampled_from([0.1, 0.5, 1.0]),
+)
 def test_the_optimum_is_that_of_a_conic_solver(seed, size, alpha):
     X, T, _ = problem(seed, *size)
     W, b = cp.Variable((size[1], 3)), cp.Variable((1, 3))
@@ -49,12 +53,17 @@ def test_the_optimum_is_that_of_a_conic_solver(seed, size, alpha):
 
 @settings(max_examples=25)
 @given(
-    seed=st.integers(0, 2**16), n=st.integers(6, 20), d=st.integers(1, 20), alpha=st.sampled_from([1e-3, 0.1, 1.0, 5.0])
+    seed=st.integers(0, 2**16),
+    n=st.integers(6, 20),
+    d=st.integers(1, 20),
+    alpha=st.sampled_from([1e-3, 0.1, 1.0, 5.0]),
 )
 def test_the_objective_never_rises(seed, n, d, alpha):
     X, T, _ = problem(seed, n, d)
     path = np.array([step.J for step in islice(l21_steps(X, T, alpha), 60)])
-    assert (np.diff(path) <= 1e-10 * len(X)).all()  # where X W can be T, J falls far below the loss of W = 0
+    assert (
+        np.diff(path) <= 1e-10 * len(X)
+    ).all()  # where X W can be T, J falls far below the loss of W = 0
 
 
 def test_both_systems_give_the_same_iterations():
@@ -75,7 +84,10 @@ def test_without_an_intercept_it_is_scikit_features_program(seed, size):
     X, T, y = problem(seed, *size)
     theirs = scikit_feature(X, y, mode="raw", gamma=1.0)
     signs = 2.0 * T - 1.0
-    ours = [step.W for step in islice(l21_steps(np.vstack([X, -X]), np.vstack([signs, -signs]), 2.0), 500)]
+    ours = [
+        step.W
+        for step in islice(l21_steps(np.vstack([X, -X]), np.vstack([signs, -signs]), 2.0), 500)
+    ]
     reached = objective(X, signs, theirs, 0.0, 1.0)
     assert objective(X, signs, ours[-1], 0.0, 1.0) <= reached
     # Theirs stops where an iteration lowers it by less than 0.001.
@@ -108,7 +120,12 @@ def test_the_null_model_is_the_spatial_median(counts):
     def distance(point):
         return counts @ np.linalg.norm(point - targets, axis=1)
 
-    found = minimize(distance, counts / counts.sum(), method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12})
+    found = minimize(
+        distance,
+        counts / counts.sum(),
+        method="Nelder-Mead",
+        options={"xatol": 1e-9, "fatol": 1e-12},
+    )
     assert distance(b) <= found.fun + 1e-9
     np.testing.assert_allclose(counts @ gradients, 0.0, atol=1e-10)
     assert np.linalg.norm(gradients, axis=1).max() <= 1 + 1e-12
@@ -131,7 +148,8 @@ def test_alpha_max_is_where_the_solution_becomes_zero(counts):
     T = np.eye(len(counts))[y]
     null = np.linalg.norm(T - prepared.null_intercept, axis=1).sum()
     below, above = (
-        next(islice(l21_steps(X - X.mean(axis=0), T, share * prepared.alpha_max), 1500, None)) for share in (0.98, 1.02)
+        next(islice(l21_steps(X - X.mean(axis=0), T, share * prepared.alpha_max), 1500, None))
+        for share in (0.98, 1.02)
     )
     assert null * (1 - 1e-6) > below.J
     assert np.linalg.norm(below.W, axis=1).max() > 1e-4
@@ -149,7 +167,9 @@ def test_where_one_class_has_most_samples_alpha_max_is_a_bound():
     assert not zero.scores_.any()
     np.testing.assert_array_equal(zero.predict(X), 0)
     prepared = RFS().prepare(X, y)
-    iterated = next(islice(l21_steps(X - X.mean(axis=0), np.eye(3)[y], prepared.alpha_max), 1000, None))
+    iterated = next(
+        islice(l21_steps(X - X.mean(axis=0), np.eye(3)[y], prepared.alpha_max), 1000, None)
+    )
     assert pytest.approx(zero.objective_path_[0], rel=1e-6) == iterated.J
 
 
@@ -159,7 +179,9 @@ def test_a_factor_of_the_features_changes_no_ranking(factor):
     X = scale(X)
     tight = {"tol": 1e-12, "max_iter": 3000}
     plain, scaled = RFS(**tight).fit(X, y), RFS(**tight).fit(factor * X, y)
-    np.testing.assert_allclose(scaled.scores_ * factor, plain.scores_, atol=1e-5 * plain.scores_.max())
+    np.testing.assert_allclose(
+        scaled.scores_ * factor, plain.scores_, atol=1e-5 * plain.scores_.max()
+    )
     np.testing.assert_array_equal(scaled.predict(factor * X), plain.predict(X))
 
 

@@ -21,7 +21,9 @@ def draw(seed, shape=(5, 4), n=40, c=3):
     rng = np.random.default_rng(seed)
     y = np.arange(n) % c
     d = shape[0] * shape[1]
-    return 1.5 * rng.standard_normal((c, d))[y] + rng.standard_normal((n, d)) @ rng.standard_normal((d, d)) / 2, y
+    return 1.5 * rng.standard_normal((c, d))[y] + rng.standard_normal((n, d)) @ rng.standard_normal(
+        (d, d)
+    ) / 2, y
 
 
 def by_eig(X, y, shape, sizes, shrinkage, passes):
@@ -56,13 +58,18 @@ def by_eig(X, y, shape, sizes, shrinkage, passes):
 def test_each_pass_solves_the_printed_eigenproblems(seed, k, columns, shrinkage, passes):
     X, y = draw(seed, c=4)
     model = TwoDimensionalLDA((5, 4), (k, columns), shrinkage, passes).fit(X, y)
-    U, expected = model.projections_[0], np.kron(*by_eig(X, y, (5, 4), (k, columns), shrinkage, passes))
+    U, expected = (
+        model.projections_[0],
+        np.kron(*by_eig(X, y, (5, 4), (k, columns), shrinkage, passes)),
+    )
     np.testing.assert_allclose(U * np.sign((U * expected).sum(axis=0)), expected, atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(U, axis=0), 1, atol=1e-12)
     assert (U[np.abs(U).argmax(axis=0), np.arange(k * columns)] > 0).all()
     Z = np.stack([(x - X.mean(axis=0)) @ U for x in X])
     np.testing.assert_allclose(model.transform(X), Z, atol=1e-9)
-    np.testing.assert_array_equal(model.predict(X[::2]), KNeighborsClassifier(1).fit(Z, y).predict(Z[::2]))
+    np.testing.assert_array_equal(
+        model.predict(X[::2]), KNeighborsClassifier(1).fit(Z, y).predict(Z[::2])
+    )
     total = (Z**2).sum()
     between = sum((y == r).sum() * (Z[y == r].mean(axis=0) ** 2).sum() for r in set(y))
     assert model.objective_path_[0] == pytest.approx(between / total, rel=1e-9)
@@ -76,14 +83,19 @@ def test_vectors_are_scikit_learns_lda(seed, shape):
     U = TwoDimensionalLDA(shape, components, shrinkage=1e-10).fit(X, y).projections_[0]
     expected = LinearDiscriminantAnalysis(solver="eigen").fit(X, y).scalings_[:, :3]
     assert np.rad2deg(scipy.linalg.subspace_angles(U, expected)).max() < 1e-4
-    np.testing.assert_allclose(U, TwoDimensionalLDA(shape, shrinkage=1e-10).fit(X, y).projections_[0])
+    np.testing.assert_allclose(
+        U, TwoDimensionalLDA(shape, shrinkage=1e-10).fit(X, y).projections_[0]
+    )
 
 
 @pytest.mark.parametrize("n", [60, 20])  # fewer samples than features
 @pytest.mark.parametrize("shrinkage", [0.01, 0.5])
 def test_vectors_are_lda_with_the_same_shrinkage(n, shrinkage):
     X, y = draw(1, (30, 1), n=n, c=4)
-    model, lda = TwoDimensionalLDA(shrinkage=shrinkage).fit(X, y), LDA(shrinkage=shrinkage).fit(X, y)
+    model, lda = (
+        TwoDimensionalLDA(shrinkage=shrinkage).fit(X, y),
+        LDA(shrinkage=shrinkage).fit(X, y),
+    )
     U = lda.projections_[0] / np.linalg.norm(lda.projections_[0], axis=0)
     np.testing.assert_allclose(model.projections_[0], U, atol=1e-7)
     assert model.ranks_.tolist() == [[min(30, n - 1), 1]]
@@ -94,7 +106,10 @@ def test_each_axis_of_tensors_solves_the_eigenproblem_of_the_kronecker_product_o
     X, y = draw(7, (12, 3), n=50, c=4)
     A = X.reshape(-1, *shape)
     means = np.array([A[y == r].mean(axis=0) for r in range(4)])
-    within, between = A - means[y], (means - A.mean(axis=0)) * np.sqrt(np.bincount(y))[:, None, None, None]
+    within, between = (
+        A - means[y],
+        (means - A.mean(axis=0)) * np.sqrt(np.bincount(y))[:, None, None, None],
+    )
     factors = [np.eye(side, size) for side, size in zip(shape, sizes, strict=True)]
     for mode in (0, 1, 2, 0, 1, 2):
         others = np.kron(*(factors[q] for q in range(3) if q != mode))
@@ -123,8 +138,12 @@ def test_each_axis_of_tensors_solves_the_eigenproblem_of_the_kronecker_product_o
 def test_all_components_are_a_rotation_if_the_within_class_scatter_is_the_identity():
     X, y = draw(2)
     model = TwoDimensionalLDA((5, 4), (5, 4), shrinkage=1.0).fit(X[:30], y[:30])
-    np.testing.assert_allclose(model.projections_[0].T @ model.projections_[0], np.eye(20), atol=1e-9)
-    np.testing.assert_array_equal(model.predict(X[30:]), KNeighborsClassifier(1).fit(X[:30], y[:30]).predict(X[30:]))
+    np.testing.assert_allclose(
+        model.projections_[0].T @ model.projections_[0], np.eye(20), atol=1e-9
+    )
+    np.testing.assert_array_equal(
+        model.predict(X[30:]), KNeighborsClassifier(1).fit(X[:30], y[:30]).predict(X[30:])
+    )
     other = TwoDimensionalLDA((5, 4), (5, 4), shrinkage=0.1).fit(X[:30], y[:30])
     assert np.linalg.matrix_rank(other.projections_[0]) == 20
 
@@ -132,33 +151,53 @@ def test_all_components_are_a_rotation_if_the_within_class_scatter_is_the_identi
 def test_too_many_components_and_wrong_shapes_are_refused():
     X, y = draw(3)
     for wrong in [(6, 4), (5, 5), (6, 5), 5]:
-        with pytest.raises(ConfigError, match=r"does not fit samples of shape \(5, 4\): give at most \(5, 4\)"):
+        with pytest.raises(
+            ConfigError, match=r"does not fit samples of shape \(5, 4\): give at most \(5, 4\)"
+        ):
             TwoDimensionalLDA((5, 4), wrong).fit(X, y)
     for wrong in [(1, 2, 3), (0, 1), (2.5, 1), []]:
-        with pytest.raises(ConfigError, match=r"n_components=.* must be two positive whole numbers"):
+        with pytest.raises(
+            ConfigError, match=r"n_components=.* must be two positive whole numbers"
+        ):
             TwoDimensionalLDA((5, 4), wrong).fit(X, y)
     with pytest.raises(ConfigError, match="product of its sides must be 20"):
         TwoDimensionalLDA((5, 5)).fit(X, y)
-    for wrong, message in [((2, 2, 6), r"give at most \(2, 2, 5\)"), ((2, 2), "must be 3 positive whole numbers")]:
+    for wrong, message in [
+        ((2, 2, 6), r"give at most \(2, 2, 5\)"),
+        ((2, 2), "must be 3 positive whole numbers"),
+    ]:
         with pytest.raises(ConfigError, match=message):
             build_solver("multilinear_lda", Tensor((2, 2, 5)), {"n_components": wrong}).check(20)
-    assert build_solver("two_dimensional_lda", Matrix(5, 4), {"n_components": [2, 2]}).fit(X, y).shape == (5, 4)
+    assert build_solver("two_dimensional_lda", Matrix(5, 4), {"n_components": [2, 2]}).fit(
+        X, y
+    ).shape == (5, 4)
     wide = np.random.default_rng(0).standard_normal((6, 20))
-    with pytest.raises(ConfigError, match=r"vary in 5 directions of the rows and 1 of the columns: give at most"):
+    with pytest.raises(
+        ConfigError, match=r"vary in 5 directions of the rows and 1 of the columns: give at most"
+    ):
         TwoDimensionalLDA(n_components=7).fit(wide, [0, 1, 2, 0, 1, 2])
 
 
 def test_more_components_than_few_samples_span_are_refused_before_the_fit():
     y = np.arange(6) % 3
     wide = np.random.default_rng(0).standard_normal((6, 60))
-    for shape, most in [((30, 2), (10, 2)), ((2, 30), (2, 10)), ((6, 10), (6, 10)), ((60, 1), (5, 1))]:
+    for shape, most in [
+        ((30, 2), (10, 2)),
+        ((2, 30), (2, 10)),
+        ((6, 10), (6, 10)),
+        ((60, 1), (5, 1)),
+    ]:
         model = TwoDimensionalLDA(shape, most)
         model.check_training(y)
         assert model.fit(wide, y).ranks_.tolist() == [list(most)]
         for extra in [(1, 0), (0, 1)]:
-            with pytest.raises(ConfigError, match=rf"6 samples.*give at most \({most[0]}, {most[1]}\)"):
+            with pytest.raises(
+                ConfigError, match=rf"6 samples.*give at most \({most[0]}, {most[1]}\)"
+            ):
                 TwoDimensionalLDA(shape, np.add(most, extra)).check_training(y)
-    with pytest.raises(ConfigError, match=r"n_components=\(7, 1\) does not fit a training set of 6 samples"):
+    with pytest.raises(
+        ConfigError, match=r"n_components=\(7, 1\) does not fit a training set of 6 samples"
+    ):
         TwoDimensionalLDA(n_components=7).check_training(y)
     TwoDimensionalLDA().check_training(y)
 
@@ -206,8 +245,12 @@ def test_real_images_have_the_figures_of_another_implementation(
         images, y = file["X"] / scale, file["y"]
     X, rng, accuracy = images.reshape(len(y), -1), np.random.default_rng(0), []
     for _ in range(4 if "ORL" in name else 10):
-        train = np.concatenate([rng.permutation(np.flatnonzero(y == c))[:per_class] for c in np.unique(y)])
+        train = np.concatenate(
+            [rng.permutation(np.flatnonzero(y == c))[:per_class] for c in np.unique(y)]
+        )
         test = np.setdiff1d(np.arange(len(y)), train)
-        model = TwoDimensionalLDA(images.shape[1:], components, shrinkage, passes).fit(X[train], y[train])
+        model = TwoDimensionalLDA(images.shape[1:], components, shrinkage, passes).fit(
+            X[train], y[train]
+        )
         accuracy.append(model.score(X[test], y[test]))
     assert np.mean(accuracy) == pytest.approx(expected, abs=0.025 if "ORL" in name else 0.05)

@@ -14,7 +14,14 @@ from sklearn.feature_selection import f_classif
 from sklearn.metrics import mutual_info_score
 
 from raysel.baselines.filter import bin_range
-from raysel.baselines.univariate_filters import FisherScore, InformationGain, RandomRanking, TTest, Variance, greedy_set
+from raysel.baselines.univariate_filters import (
+    FisherScore,
+    InformationGain,
+    RandomRanking,
+    TTest,
+    Variance,
+    greedy_set,
+)
 from raysel.core.errors import DataError
 
 
@@ -30,7 +37,9 @@ def test_variance_is_numpys(samples):
 def literal_t(column, y):
     """|t| of each class that has a variance."""
     classes = [r for r in np.unique(y) if 1 < (y == r).sum() < len(y) - 1]
-    return [abs(ttest_ind(column[y == r], column[y != r], equal_var=False).statistic) for r in classes]
+    return [
+        abs(ttest_ind(column[y == r], column[y != r], equal_var=False).statistic) for r in classes
+    ]
 
 
 @settings(max_examples=20)
@@ -53,7 +62,9 @@ def test_of_two_classes_of_equal_size_the_square_is_anovas_f():
 def test_a_class_of_one_is_left_out():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((9, 4)), np.array([0, 1, 1, 1, 2, 2, 2, 2, 2])
-    np.testing.assert_allclose(TTest().fit(X, y).scores_, [max(literal_t(column, y)) for column in X.T], rtol=1e-9)
+    np.testing.assert_allclose(
+        TTest().fit(X, y).scores_, [max(literal_t(column, y)) for column in X.T], rtol=1e-9
+    )
     with pytest.raises(DataError, match=r"classes of \[1, 3\] samples"):
         TTest().fit(X[:4], y[:4])
 
@@ -61,7 +72,14 @@ def test_a_class_of_one_is_left_out():
 def test_an_infinite_t_is_the_largest_and_finite():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 7)
-    X = np.column_stack([rng.standard_normal(14), np.where(y == 0, 0.1, 0.3), np.full(14, 0.1), 9 * y + rng.random(14)])
+    X = np.column_stack(
+        [
+            rng.standard_normal(14),
+            np.where(y == 0, 0.1, 0.3),
+            np.full(14, 0.1),
+            9 * y + rng.random(14),
+        ]
+    )
     scores = TTest().fit(X, y).scores_
     assert np.isfinite(scores).all()
     assert scores[1] == 2 * scores[3] > scores[3] > scores[0] > scores[2] == 0
@@ -73,7 +91,9 @@ GAMMAS = [0.001, 1.0, 10.0]
 def scatters(X, y):
     """S_b and S_t as sums of outer products."""
     mean = X.mean(axis=0)
-    between = sum((y == r).sum() * np.outer(m := X[y == r].mean(axis=0) - mean, m) for r in np.unique(y))
+    between = sum(
+        (y == r).sum() * np.outer(m := X[y == r].mean(axis=0) - mean, m) for r in np.unique(y)
+    )
     return between, (X - mean).T @ (X - mean)
 
 
@@ -114,7 +134,9 @@ def test_no_scatter_within_classes_gives_the_largest_score():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 4)
     separates = np.array([0.1, 0.1, 0.7])[y]
-    X = np.column_stack([rng.standard_normal(12) + 9 * y, separates, np.full(12, 0.3), rng.standard_normal(12)])
+    X = np.column_stack(
+        [rng.standard_normal(12) + 9 * y, separates, np.full(12, 0.3), rng.standard_normal(12)]
+    )
     fisher = FisherScore().fit(X, y)
     assert np.isfinite(fisher.scores_).all()
     assert fisher.ranking_[1] == 1
@@ -143,7 +165,9 @@ def test_every_step_adds_what_raises_the_trace_most(samples, gamma):
 
 @settings(max_examples=10)
 @given(labelled_samples(most_features=8), st.integers(1, 5), st.sampled_from([0.0, *GAMMAS]))
-def test_scores_decrease_along_the_order_and_then_with_each_features_own_trace(samples, n_ranked, gamma):
+def test_scores_decrease_along_the_order_and_then_with_each_features_own_trace(
+    samples, n_ranked, gamma
+):
     X, y = samples
     order, gains = added(X, y, gamma, n_ranked)
     fisher = FisherScore("set", gamma, n_ranked).fit(X, y)
@@ -178,11 +202,16 @@ def test_without_regularisation_copies_are_not_added():
 
 def literal_bins(column, bins):
     low, high = min(column), max(column)
-    return [0 if high == low else min(math.floor(bins * (x - low) / (high - low)), bins - 1) for x in column]
+    return [
+        0 if high == low else min(math.floor(bins * (x - low) / (high - low)), bins - 1)
+        for x in column
+    ]
 
 
 def literal_gain(X, y, bins):
-    return np.array([mutual_info_score(y, literal_bins(column, bins)) for column in X.T.tolist()]) / np.log(2)
+    return np.array(
+        [mutual_info_score(y, literal_bins(column, bins)) for column in X.T.tolist()]
+    ) / np.log(2)
 
 
 @settings(max_examples=25)
@@ -204,7 +233,9 @@ def test_values_on_the_edges_of_bins_and_the_maximum():
 def test_a_feature_that_is_the_class_gains_all_of_its_entropy():
     y = np.repeat([0, 1, 2], [2, 4, 6])
     entropy = -sum(p * math.log2(p) for p in (1 / 6, 1 / 3, 1 / 2))
-    assert InformationGain(3).fit(y[:, None].astype(float), y).scores_[0] == pytest.approx(entropy, abs=1e-12)
+    assert InformationGain(3).fit(y[:, None].astype(float), y).scores_[0] == pytest.approx(
+        entropy, abs=1e-12
+    )
 
 
 def test_a_random_ranking_is_drawn_from_random_state_alone(usps):

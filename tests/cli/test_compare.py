@@ -10,12 +10,26 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from small_comparisons import MEMBERS, change_refits, read_members, write_comparison, write_lines, write_members
+from small_comparisons import (
+    MEMBERS,
+    change_refits,
+    read_members,
+    write_comparison,
+    write_lines,
+    write_members,
+)
 
 from raysel.compare import main
 from raysel.tracking.journal import read_journal
 
-FILES = {"comparison.csv", "comparison.md", "comparison.svg", "comparison.png", "tests.csv", "manifest.json"}
+FILES = {
+    "comparison.csv",
+    "comparison.md",
+    "comparison.svg",
+    "comparison.png",
+    "tests.csv",
+    "manifest.json",
+}
 
 
 @pytest.fixture(scope="module")
@@ -44,21 +58,29 @@ def test_one_comparison_is_printed_and_written_again(comparison, tmp_path, capsy
     assert main([str(comparison)]) == 0
     out = capsys.readouterr().out
     assert {path.name for path in (comparison / "comparison").iterdir()} == FILES
-    assert out.startswith("few: 3 methods on the same 2 outer folds (40 training and 40 test samples)")
+    assert out.startswith(
+        "few: 3 methods on the same 2 outer folds (40 training and 40 test samples)"
+    )
     tables = out[out.index("Test scores") :].split("\n\nScores of")[0].splitlines()
     assert max(map(len, tables)) <= 100
     for label in MEMBERS:
         assert sum(line.startswith(label + " ") for line in tables) >= 2
     assert main([str(comparison), "--output", str(tmp_path / "out")]) == 0
     for name in FILES:
-        assert (tmp_path / "out" / name).read_bytes() == (comparison / "comparison" / name).read_bytes(), name
+        assert (tmp_path / "out" / name).read_bytes() == (
+            comparison / "comparison" / name
+        ).read_bytes(), name
 
 
 def test_six_data_sets_have_mean_ranks_and_their_tests(comparison, tmp_path, capsys):
     rng = np.random.default_rng(1)
-    table = np.column_stack([rng.uniform(0.8, 0.9, 6), rng.uniform(0.85, 0.95, 6), rng.uniform(0.3, 0.4, 6)])
+    table = np.column_stack(
+        [rng.uniform(0.8, 0.9, 6), rng.uniform(0.85, 0.95, 6), rng.uniform(0.3, 0.4, 6)]
+    )
     folders = [
-        on_other_data(comparison, tmp_path / f"set{i}", dict(zip(MEMBERS, row.tolist(), strict=True)))
+        on_other_data(
+            comparison, tmp_path / f"set{i}", dict(zip(MEMBERS, row.tolist(), strict=True))
+        )
         for i, row in enumerate(table)
     ]
     assert main([*map(str, folders), "--output", str(tmp_path / "out")]) == 0
@@ -67,13 +89,23 @@ def test_six_data_sets_have_mean_ranks_and_their_tests(comparison, tmp_path, cap
     assert f"chi2 = {statistic:.2f}, 2 degrees of freedom, p = {p:.3f}." in out
     described = json.loads((tmp_path / "out" / "manifest.json").read_text())
     ranks = stats.rankdata(-table, axis=1)
-    assert described["mean_ranks"] == pytest.approx(dict(zip(MEMBERS, ranks.mean(axis=0), strict=True)))
-    assert described["nemenyi"]["critical_difference"] == pytest.approx(2.343 * (3 * 4 / 36) ** 0.5, abs=1e-3)
+    assert described["mean_ranks"] == pytest.approx(
+        dict(zip(MEMBERS, ranks.mean(axis=0), strict=True))
+    )
+    assert described["nemenyi"]["critical_difference"] == pytest.approx(
+        2.343 * (3 * 4 / 36) ** 0.5, abs=1e-3
+    )
     written = pd.read_csv(tmp_path / "out" / "ranks.csv")
     assert written["rank"].tolist() == ranks.ravel().tolist()
     assert written["score"].to_numpy() == pytest.approx(table.ravel())
     assert (tmp_path / "out" / "ranks.png").read_bytes().startswith(b"\x89PNG")
-    assert {path.suffix for path in (tmp_path / "out").iterdir()} == {".csv", ".md", ".json", ".svg", ".png"}
+    assert {path.suffix for path in (tmp_path / "out").iterdir()} == {
+        ".csv",
+        ".md",
+        ".json",
+        ".svg",
+        ".png",
+    }
 
     assert "Friedman's test finds no difference" not in out
 
@@ -92,8 +124,15 @@ def test_six_data_sets_have_mean_ranks_and_their_tests(comparison, tmp_path, cap
     (tmp_path / "out").rename(tmp_path / "four")
     assert main([*map(str, folders[1:5]), "--output", str(tmp_path / "four")]) == 0
     out = capsys.readouterr().out
-    assert "no Friedman test and no critical-difference diagram: there are 4 data sets, and the tests need at" in out
-    assert {path.name for path in (tmp_path / "four").iterdir()} == {"ranks.csv", "ranks.md", "manifest.json"}
+    assert (
+        "no Friedman test and no critical-difference diagram: there are 4 data sets, and the tests need at"
+        in out
+    )
+    assert {path.name for path in (tmp_path / "four").iterdir()} == {
+        "ranks.csv",
+        "ranks.md",
+        "manifest.json",
+    }
     assert json.loads((tmp_path / "four" / "manifest.json").read_text())["friedman"]["chi2"] is None
 
 
@@ -105,7 +144,8 @@ def change_config(folder: Path, member: int, section: str, **changes: object) ->
 
 def test_what_makes_ranks_doubtful_is_said(comparison, tmp_path, capsys):
     folders = [
-        on_other_data(comparison, tmp_path / name / "few", dict.fromkeys(MEMBERS, 0.5)) for name in ("one", "two")
+        on_other_data(comparison, tmp_path / name / "few", dict.fromkeys(MEMBERS, 0.5))
+        for name in ("one", "two")
     ]
 
     def said() -> str:
@@ -128,16 +168,25 @@ def test_what_makes_ranks_doubtful_is_said(comparison, tmp_path, capsys):
     write_members(folders[0], {**raw, "reference": "all pixels"})
     out = said()
     assert "parts of one data set" not in out
-    assert "SMR, rank 1 has different solvers: smr in few; linear_svm in other. Its ranks are not those" in out
+    assert (
+        "SMR, rank 1 has different solvers: smr in few; linear_svm in other. Its ranks are not those"
+        in out
+    )
     assert "SMR, rank 1 has different estimators: knn in few; native in other." in out
     assert "SMR *one* has different solvers: linear_svm in few; smr in other." in out
     assert "all pixels is left out: it is no member of other." in out
     assert "SMR is left out: it is no member of few." in out
-    assert r"- SMR \*one\* has different solvers: linear\_svm in few" in (tmp_path / "out" / "ranks.md").read_text()
+    assert (
+        r"- SMR \*one\* has different solvers: linear\_svm in few"
+        in (tmp_path / "out" / "ranks.md").read_text()
+    )
 
 
 def test_a_member_that_failed_somewhere_is_left_out_with_the_reason(comparison, tmp_path, capsys):
-    folders = [on_other_data(comparison, tmp_path / name, dict.fromkeys(MEMBERS, 0.5)) for name in ("one", "two")]
+    folders = [
+        on_other_data(comparison, tmp_path / name, dict.fromkeys(MEMBERS, 0.5))
+        for name in ("one", "two")
+    ]
     shutil.rmtree(folders[1] / "member1")
     raw = read_members(folders[1])
     raw["members"][1]["error"] = "Traceback:\nValueError: class 3 is too small"
@@ -168,5 +217,7 @@ def test_what_cannot_be_compared_is_refused_in_a_sentence(comparison, tmp_path, 
     for member in raw["members"][:2]:
         member["label"] += " of other"
     write_members(other, {**raw, "reference": "SMR of other"})
-    assert "1 of 5 members have a result in every comparison, and two or more" in refusal(comparison, other)
+    assert "1 of 5 members have a result in every comparison, and two or more" in refusal(
+        comparison, other
+    )
     assert not (tmp_path / "out").exists()

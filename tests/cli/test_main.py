@@ -16,18 +16,34 @@ from raysel.cli.main import main
 from raysel.evaluation.ranking_files import FORMATS
 
 ROOT = Path(raysel.__file__).parent.parent
-HEAVY = {"numpy", "sklearn", "scipy", "pandas", "pyarrow", "pydantic", "yaml", "rich", "matplotlib", "ray", "mlflow"}
+HEAVY = {
+    "numpy",
+    "sklearn",
+    "scipy",
+    "pandas",
+    "pyarrow",
+    "pydantic",
+    "yaml",
+    "rich",
+    "matplotlib",
+    "ray",
+    "mlflow",
+}
 
 
 def test_the_console_script_lists_all_commands(capsys):
-    script = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]["raysel"]
+    script = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "scripts"
+    ]["raysel"]
     module, _, function = script.partition(":")
     assert getattr(import_module(module), function) is main
     with pytest.raises(SystemExit) as end:
         main(["--help"])
     out = capsys.readouterr().out
     assert end.value.code == 0
-    assert all(f"\n    {name}" in out and command.summary[:40] in out for name, command in COMMANDS.items())
+    assert all(
+        f"\n    {name}" in out and command.summary[:40] in out for name, command in COMMANDS.items()
+    )
     with pytest.raises(SystemExit) as end:
         main([])
     assert end.value.code == 2
@@ -36,7 +52,10 @@ def test_the_console_script_lists_all_commands(capsys):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_is_the_same_by_both_names(name, capsys):
     texts = []
-    for call, prog in ((main, f"raysel {name}"), (import_module(f"raysel.{name}").main, f"python -m raysel.{name}")):
+    for call, prog in (
+        (main, f"raysel {name}"),
+        (import_module(f"raysel.{name}").main, f"python -m raysel.{name}"),
+    ):
         with pytest.raises(SystemExit):
             call(["--help"] if "python" in prog else [name, "--help"])
         usage, _, rest = capsys.readouterr().out.partition("\n\n")
@@ -56,11 +75,15 @@ for name in COMMANDS:
         main([name, "--help"])
 print({HEAVY} & set(sys.modules))
 """
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert (done.stdout.strip(), done.returncode) == ("set()", 0)
 
 
 def test_the_help_of_select_names_the_formats_that_there_are(capsys):
     with pytest.raises(SystemExit):
         main(["select", "--help"])
-    assert f"format of the table: {', '.join(FORMATS)};" in " ".join(capsys.readouterr().out.split())
+    assert f"format of the table: {', '.join(FORMATS)};" in " ".join(
+        capsys.readouterr().out.split()
+    )

@@ -40,7 +40,9 @@ def described(study):
 @pytest.fixture
 def table(tmp_path):
     rng = np.random.default_rng(1)
-    frame = pd.DataFrame(rng.normal(size=(60, 4)), columns=["weight", "height, sitting", "flat", "age"])
+    frame = pd.DataFrame(
+        rng.normal(size=(60, 4)), columns=["weight", "height, sitting", "flat", "age"]
+    )
     frame["flat"] = 2.5
     frame["patient"] = np.repeat(np.arange(9), 7)[:60]
     frame["y"] = rng.choice(["ill", "well"], 60, p=[0.3, 0.7])
@@ -61,10 +63,15 @@ def test_the_data_are_told_as_pandas_counts_them(table):
     each = f"{counts.min()} to {counts.max()} samples each"
     assert rows["classes"] == f"2, {each}: ill ({counts['ill']}), well ({counts['well']})"
     sizes = frame["patient"].value_counts()
-    assert rows["groups"].startswith(f"patient: {len(sizes)} groups of {sizes.min()} to {sizes.max()} samples;")
+    assert rows["groups"].startswith(
+        f"patient: {len(sizes)} groups of {sizes.min()} to {sizes.max()} samples;"
+    )
     assert rows["features"] == "4: weight, 'height, sitting', flat, age"
     assert rows["layout"] == "each sample is a row of a table"
-    assert rows["values"] == f"{X.min().min():.4g} to {X.max().max():.4g}, mean {X.to_numpy().mean():.4g}"
+    assert (
+        rows["values"]
+        == f"{X.min().min():.4g} to {X.max().max():.4g}, mean {X.to_numpy().mean():.4g}"
+    )
     assert "constant" not in rows  # a note says it, once
     (note,) = [text for text in found["checks"][1].values() if "constant" in text]
     assert note.startswith(
@@ -72,7 +79,10 @@ def test_the_data_are_told_as_pandas_counts_them(table):
     )
     assert found["method"][1]["searched"] == "C (3 values from 0.01 to 1 in equal ratios)"
     assert found["method"][1]["fixed"] == "tol = 0.001"
-    assert "zscore (each feature to mean 0 and variance 1); fitted on the training" in found["method"][1]["scaling"]
+    assert (
+        "zscore (each feature to mean 0 and variance 1); fitted on the training"
+        in found["method"][1]["scaling"]
+    )
 
 
 def test_what_is_left_out_and_what_the_reader_says_are_told(tmp_path):
@@ -91,9 +101,17 @@ def test_what_is_left_out_and_what_the_reader_says_are_told(tmp_path):
 def test_several_labels_are_counted_and_tasks_by_task(tmp_path):
     X, y = load_digits(return_X_y=True)
     Y = np.stack([y < 3, y % 2 == 0, y == 5], axis=1).astype(int)[:90]
-    np.savez(tmp_path / "some.npz", view_0=X[:90, :32], view_1=X[:90, 32:], Y=Y, view_names=["up", "down"])
+    np.savez(
+        tmp_path / "some.npz",
+        view_0=X[:90, :32],
+        view_1=X[:90, 32:],
+        Y=Y,
+        view_names=["up", "down"],
+    )
     smml = {"name": "smml", "space": {"gamma1": [0.1]}}
-    found = described(make_study(tmp_path / "some.npz", solver=smml, evaluation={"classifier": "native"}))
+    found = described(
+        make_study(tmp_path / "some.npz", solver=smml, evaluation={"classifier": "native"})
+    )
     counts = Y.sum(axis=0)
     named = ", ".join(f"{i} ({count})" for i, count in enumerate(counts))
     without = int((Y.sum(axis=1) == 0).sum())
@@ -101,7 +119,9 @@ def test_several_labels_are_counted_and_tasks_by_task(tmp_path):
         f"3, {counts.min()} to {counts.max()} samples each: {named}; {without} samples without any label"
     )
     assert found["data"][1]["layout"] == "2 modalities: up (32), down (32)"
-    assert found["data"][1]["values"].startswith(f"up {X[:90, :32].min():.4g} to {X[:90, :32].max():.4g} (mean ")
+    assert found["data"][1]["values"].startswith(
+        f"up {X[:90, :32].min():.4g} to {X[:90, :32].max():.4g} (mean "
+    )
     tasks = [{"name": "iris", "source": "iris"}, {"name": "wine", "source": "wine"}]
     mtda = {"name": "mtda", "space": {"shrinkage": [0.1]}}
     changes = {"dataset": {"tasks": tasks}, "solver": mtda, "evaluation": {"classifier": "native"}}
@@ -169,7 +189,10 @@ def test_the_memory_of_a_refit_grows_with_the_square_of_its_samples(table):
     _, path = table
     for name, factor in (("kernel_svm", 4), ("mcgf", 1)):
         study = make_study(
-            path, solver={"name": name}, evaluation={"classifier": "native"}, cv={"outer": 2, "inner": 2}
+            path,
+            solver={"name": name},
+            evaluation={"classifier": "native"},
+            cv={"outer": 2, "inner": 2},
         )
         found = cost.estimate_cost(study)
         assert len(study.largest[0].inner[study.largest[1]].train) == 30

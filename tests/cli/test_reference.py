@@ -11,7 +11,11 @@ from rich.console import Console
 from test_docstrings import entries
 
 from raysel.base.registry import solver_class, solver_names
-from raysel.cli.reference import print_builtin_reference, print_config_reference, print_solver_reference
+from raysel.cli.reference import (
+    print_builtin_reference,
+    print_config_reference,
+    print_solver_reference,
+)
 from raysel.config import builtin_configs
 from raysel.config.keys import comparison_reference, config_reference
 from raysel.tune import main
@@ -25,7 +29,9 @@ def test_the_keys_are_printed_in_columns_that_fit_the_width_and_lose_nothing(wid
     print_config_reference(Console(file=text, width=width))
     lines = text.getvalue().splitlines()
     assert max(map(len, lines)) <= width
-    assert [line.split()[0] for line in lines[1:] if not line.startswith(" ")] == [entry.key for entry in ENTRIES]
+    assert [line.split()[0] for line in lines[1:] if not line.startswith(" ")] == [
+        entry.key for entry in ENTRIES
+    ]
     column = max(len(entry.key) for entry in ENTRIES)
     words = " ".join(" ".join(line[column:] for line in lines).split())
     if width > 60:  # no type is broken
@@ -50,7 +56,9 @@ def test_every_registered_method_is_listed_with_its_parameters():
     assert "data: tasks" not in entries["smr"]
     assert "data: tensor" in entries["smr"]
     assert {name for name in solver_names() if "reconstructed" in entries[name]} == {"dfs", "mcgf"}
-    assert {name for name in solver_names() if "features of the test samples" in entries[name]} == {"mcgf"}
+    assert {name for name in solver_names() if "features of the test samples" in entries[name]} == {
+        "mcgf"
+    }
     assert "`" not in text.getvalue()
 
 
@@ -70,7 +78,11 @@ def test_one_method_is_explained_with_its_parameters_and_what_studies_search(cap
 
 def test_one_section_is_printed_by_itself(capsys):
     assert main(["--help-config", "search"]) == 0
-    named = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:] if not line.startswith(" ")]
+    named = [
+        line.split()[0]
+        for line in capsys.readouterr().out.splitlines()[1:]
+        if not line.startswith(" ")
+    ]
     assert named == [entry.key for entry in ENTRIES if entry.key.startswith("search.")]
     assert main(["--help-config", "serach"]) == 2
     assert "no section 'serach'; did you mean `search`?" in capsys.readouterr().err

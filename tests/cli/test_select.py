@@ -22,11 +22,24 @@ from raysel.select import main
 from raysel.tracking.journal import read_journal
 
 CURVES = ("roc", "precision_recall", "calibration")
-PICTURES = {f"{name}.png" for name in ("ranking", "scores", "stability", "search", "confusion", *CURVES, "profile")}
+PICTURES = {
+    f"{name}.png"
+    for name in ("ranking", "scores", "stability", "search", "confusion", *CURVES, "profile")
+}
 FILES = PICTURES | {"ranking.csv", "ranking.parquet", "model.skops", "manifest.json"}
 #: What a folder of a selection holds: of the pictures only that of its ranking.
 SELECTED = (FILES - PICTURES) | {"ranking.png"}
-COLUMNS = ["feature", "index", "row", "column", "score", "rank", "rank_outer0", "rank_outer1", "selection_frequency"]
+COLUMNS = [
+    "feature",
+    "index",
+    "row",
+    "column",
+    "score",
+    "rank",
+    "rank_outer0",
+    "rank_outer1",
+    "selection_frequency",
+]
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +80,10 @@ def test_the_table_is_the_journals_scores_ranked(finished_study, exported):
         without = constant | (np.array(scores) == 0)
         order = sorted(range(64), key=lambda i: (without[i], -scores[i], i))
         last = 64 - (without.sum() - 1) / 2
-        return {feature: last if without[feature] else place for place, feature in enumerate(order, start=1)}
+        return {
+            feature: last if without[feature] else place
+            for place, feature in enumerate(order, start=1)
+        }
 
     index = table["index"]
     assert sorted(index) == list(range(64))
@@ -77,8 +93,12 @@ def test_the_table_is_the_journals_scores_ranked(finished_study, exported):
     by_fold = {fold: places(found[fold]["feature_scores"]) for fold in ("outer0", "outer1")}
     for fold, ranks in by_fold.items():
         assert table[f"rank_{fold}"] == [ranks[i] for i in index]
-    assert table["selection_frequency"] == [np.mean([ranks[i] <= 5 for ranks in by_fold.values()]) for i in index]
-    assert [(r, c) for r, c in zip(table["row"], table["column"], strict=True)] == [divmod(i, 8) for i in index]
+    assert table["selection_frequency"] == [
+        np.mean([ranks[i] <= 5 for ranks in by_fold.values()]) for i in index
+    ]
+    assert [(r, c) for r, c in zip(table["row"], table["column"], strict=True)] == [
+        divmod(i, 8) for i in index
+    ]
     assert set(index[-constant.sum() :]) == set(np.flatnonzero(constant))
     with (exported / "ranking.csv").open(newline="") as file:
         header, *rows = csv.reader(file)
@@ -122,7 +142,9 @@ def test_the_manifest_is_the_journal_recomputed(finished_study, exported):
     for name, own in recorded.items():
         at = [fold["references"][own][fold["reference_positions"].get(own, 0)] for fold in folds]
         assert scores["references"][name]["test"] == at
-        assert scores["references"][name]["method_minus_it"]["mean"] == pytest.approx(np.mean(np.subtract(test, at)))
+        assert scores["references"][name]["method_minus_it"]["mean"] == pytest.approx(
+            np.mean(np.subtract(test, at))
+        )
     assert {key: scores[key] for key in ("test_mean", "test_std", "test", "inner")} == {
         "test_mean": pytest.approx(sum(test) / 2, abs=1e-15),
         "test_std": pytest.approx(abs(test[0] - test[1]) / 2**0.5, abs=1e-15),
@@ -133,7 +155,9 @@ def test_the_manifest_is_the_journal_recomputed(finished_study, exported):
     trials = [r for r in read_journal(study / "journal.jsonl") if r["kind"] == "trial"]
     for fold in ("outer0", "outer1", "final"):
         scores = {
-            trial["id"]: one_se_score(np.array([inner["scores"][-1] for inner in trial["folds"][fold]["inner"]]))
+            trial["id"]: one_se_score(
+                np.array([inner["scores"][-1] for inner in trial["folds"][fold]["inner"]])
+            )
             for trial in trials
             if not trial["folds"][fold]["null"]
         }
@@ -147,10 +171,15 @@ def test_the_model_predicts_and_ranks_as_the_table_says(finished_study, exported
     model = raysel.load_model(exported / "model.skops")
     data = load_dataset(finished_study.study.parent / "few.npz")
     assert (model.predict(data.X) == data.y).mean() > 0.9
-    assert model.named_steps["selector"].scores_.tolist() == refits(finished_study.study)["final"]["feature_scores"]
+    assert (
+        model.named_steps["selector"].scores_.tolist()
+        == refits(finished_study.study)["final"]["feature_scores"]
+    )
 
 
-def test_without_arguments_it_takes_the_newest_study_below(finished_study, tmp_path, monkeypatch, capsys):
+def test_without_arguments_it_takes_the_newest_study_below(
+    finished_study, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     assert main([]) == 2
     assert "there is no study at or below" in capsys.readouterr().err
@@ -184,7 +213,9 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(finished_study, tmp_pa
 
     study = str(finished_study.study)
     for top in ("0", "65", "-3"):
-        assert f"top={top} must be a whole number between 1 and the 64 features" in refusal(study, "--top", top)
+        assert f"top={top} must be a whole number between 1 and the 64 features" in refusal(
+            study, "--top", top
+        )
     assert "holds no readable journal" in refusal(str(tmp_path / "nowhere"))
     (tmp_path / "file").write_text("")
     assert "cannot be written" in refusal(study, "--output", str(tmp_path / "file"))
@@ -205,14 +236,20 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(finished_study, tmp_pa
 
     (broken / "journal.jsonl").write_bytes(b"".join(lines))
     assert main([str(broken)]) == 0
-    assert "There is no model.skops: it was removed or could not be written" in capsys.readouterr().out
+    assert (
+        "There is no model.skops: it was removed or could not be written" in capsys.readouterr().out
+    )
     (folder,) = broken.glob("selection-top*")
     written = {path.name for path in folder.iterdir()}
     assert written == {"ranking.csv", "ranking.parquet", "ranking.png", "manifest.json"}
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 @pytest.mark.slow
@@ -251,7 +288,9 @@ def test_it_prints_the_names_alone(study, capsys):
 def test_it_ranks_by_the_consensus_of_the_folds(study, capsys):
     out, _ = run(capsys, study, "--consensus", "--top", 6)
     folder = study / "selection-top6-consensus"
-    assert {path.name for path in folder.iterdir()} == SELECTED - {"model.skops"}  # the model has another ranking
+    assert {path.name for path in folder.iterdir()} == SELECTED - {
+        "model.skops"
+    }  # the model has another ranking
     assert "ranking of the consensus, top 6 (as given)" in out
     table = pd.read_parquet(folder / "ranking.parquet")
     by_fold = table[["rank_outer0", "rank_outer1"]].mean(axis=1)
@@ -260,7 +299,10 @@ def test_it_ranks_by_the_consensus_of_the_folds(study, capsys):
     assert by_fold[best.index].is_monotonic_increasing
     np.testing.assert_allclose(best.score, 65 - by_fold[best.index])
     np.testing.assert_allclose(table.consensus_rank, by_fold)
-    assert run(capsys, study, "--consensus", "--names", "--top", 6)[0].splitlines() == table.feature[:6].tolist()
+    assert (
+        run(capsys, study, "--consensus", "--names", "--top", 6)[0].splitlines()
+        == table.feature[:6].tolist()
+    )
     assert json.loads((folder / "manifest.json").read_text())["ranking_of"] == "consensus"
 
 
@@ -282,7 +324,11 @@ def test_it_writes_a_mask_of_a_sample_s_shape(study, tmp_path, capsys, name):
         nibabel = pytest.importorskip("nibabel")
     path = tmp_path / name
     out, _ = run(capsys, study, "--names", "--top", 6, "--mask", path)
-    mask = np.load(path) if name.endswith("npy") else np.asarray(nibabel.load(path).dataobj).astype(bool)
+    mask = (
+        np.load(path)
+        if name.endswith("npy")
+        else np.asarray(nibabel.load(path).dataobj).astype(bool)
+    )
     names = {f"r{row}c{column}" for row, column in np.argwhere(mask)}
     assert (mask.shape, names) == ((8, 8), set(out.split()))
     out, _ = run(capsys, study, "--top", 6, "--mask", path)  # the same content is no conflict
@@ -317,14 +363,19 @@ def test_it_writes_the_formats_that_are_asked_for(study, capsys):
         (("--fold", ""), "is not a fold of the study"),
         (("--names", "--output", "out"), "--output has no effect"),
         (("--names", "--format", "csv"), "--format has no effect"),
-        (("--format", "csv,pdf"), "'pdf' is not a format of a ranking; choose from csv, parquet, json, npz"),
+        (
+            ("--format", "csv,pdf"),
+            "'pdf' is not a format of a ranking; choose from csv, parquet, json, npz",
+        ),
         (("--format", ""), "choose from csv, parquet, json, npz"),
         (("--mask", "mask.png"), "must end in .npy or .nii.gz"),
         (("--mask", "nowhere/mask.npy"), "there is no folder nowhere; create it first"),
         (("--top", "65", "--names"), "top=65 must be a whole number between 1 and the 64 features"),
     ],
 )
-def test_what_does_not_go_together_is_refused_before_anything_is_written(study, monkeypatch, capsys, arguments, said):
+def test_what_does_not_go_together_is_refused_before_anything_is_written(
+    study, monkeypatch, capsys, arguments, said
+):
     monkeypatch.chdir(study)
     before = contents(study)
     assert said in run(capsys, study, *arguments, status=2)[1]

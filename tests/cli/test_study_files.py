@@ -24,7 +24,13 @@ def table(tmp_path, monkeypatch):
 def test_it_prints_what_it_took_and_the_study_passes_the_dry_run(table, capsys):
     assert init([str(table)]) == 0
     out = capsys.readouterr().out
-    for words in ("cultivar", "13 features", "Unnamed: 0 (an index, 0 to 177)", "to check", "my-wine-study.yaml"):
+    for words in (
+        "cultivar",
+        "13 features",
+        "Unnamed: 0 (an index, 0 to 177)",
+        "to check",
+        "my-wine-study.yaml",
+    ):
         assert words in out
     assert tune(["my-wine-study.yaml", "--dry-run", "--set", "search.executor=serial"]) == 0
     assert "178 samples x 13 features" in capsys.readouterr().out
@@ -66,7 +72,9 @@ def test_a_report_of_another_name_is_the_same_and_a_selection_leaves_both(study,
     before = (study / "report.html").read_bytes()
     assert select.main([str(study), "--top", "5"]) == 0
     assert report.main([str(study), "-o", str(tmp_path / "mail me.html")]) == 0
-    assert (study / "report.html").read_bytes() == (tmp_path / "mail me.html").read_bytes() == before
+    assert (
+        (study / "report.html").read_bytes() == (tmp_path / "mail me.html").read_bytes() == before
+    )
 
 
 def test_what_cannot_be_reported_is_said(study, tmp_path, capsys):

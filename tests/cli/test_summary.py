@@ -28,7 +28,12 @@ def with_metric(result, metric):
 def shown(result, terminal, verbose=True):
     screen = io.StringIO()
     console = Console(
-        file=screen, width=80, force_terminal=terminal, color_system=None, soft_wrap=True, highlight=False
+        file=screen,
+        width=80,
+        force_terminal=terminal,
+        color_system=None,
+        soft_wrap=True,
+        highlight=False,
     )
     print_answer(result, console, verbose=verbose)
     return screen.getvalue().splitlines()
@@ -48,12 +53,22 @@ def test_it_fits_80_columns_and_no_cell_is_cut_or_wrapped(finished, metric):
         assert [cell for cell in row if cell] in rows
     for refit in result.outer:
         numbers = [str(refit.n_features), str(result.n_scored[refit.fold])]
-        assert [refit.fold, refit.name, *numbers, f"{refit.inner_score:.3f}", f"{refit.test_score:.3f}"] in rows
+        assert [
+            refit.fold,
+            refit.name,
+            *numbers,
+            f"{refit.inner_score:.3f}",
+            f"{refit.test_score:.3f}",
+        ] in rows
 
 
 def test_the_answer_comes_first_and_the_explanations_after_the_figures(finished):
     text = " ".join(" ".join(shown(finished, terminal=True)).split())
-    told = [texts.headline(finished.facts), *texts.verdict_sentences(finished.facts), *finished.remarks()]
+    told = [
+        texts.headline(finished.facts),
+        *texts.verdict_sentences(finished.facts),
+        *finished.remarks(),
+    ]
     told += [
         texts.rule_sentence(finished.facts.evaluation, finished.facts.study.choose_n),
         texts.interval_footnote(finished.facts),
@@ -81,7 +96,10 @@ def test_it_is_short_unless_all_is_asked_for(finished):
     ranking = finished.ranking()
     (best,) = (line for line in lines if line.startswith("features  "))
     for i in ranking.top(10):
-        assert f"{ranking.feature_names[i]} ({ranking.selection_count[i]}; {ranking.consensus_place[i]:.0f})" in best
+        assert (
+            f"{ranking.feature_names[i]} ({ranking.selection_count[i]}; {ranking.consensus_place[i]:.0f})"
+            in best
+        )
     assert best.endswith(ranking.what_to_print)
     assert [line for line in lines if line in finished.remarks()] == finished.actions()[:3]
     labels = [line.split()[0] for line in files if line[0] != " "]

@@ -74,14 +74,23 @@ def test_a_study_says_what_it_found_and_where(finished_study):
     assert out.startswith("few: 6 configurations x 6 inner fits on few (80 x 64) -> study\n")
     manifest = json.loads((finished_study.study / "ranking" / "manifest.json").read_text())
     scores, winners = manifest["scores"], manifest["winners"]
-    interval, numbers = scores["interval"], [scores["n_features"][fold] for fold in ("outer0", "outer1")]
+    interval, numbers = (
+        scores["interval"],
+        [scores["n_features"][fold] for fold in ("outer0", "outer1")],
+    )
     assert "test accuracy" in out
     if interval["lower"] is not None:
         assert f"corrected 95 % interval {interval['lower']:.3f} to {interval['upper']:.3f}" in out
     guess = scores["references"]["chance"]["guess"]
-    for name, words in (("variance", "largest variance"), ("f_test", "F-test"), ("chance", rf"chance \({guess}\)")):
+    for name, words in (
+        ("variance", "largest variance"),
+        ("f_test", "F-test"),
+        ("chance", rf"chance \({guess}\)"),
+    ):
         own = scores["references"][name]
-        assert re.search(rf"^{words} .*{own['test_mean']:.3f} ± {own['test_std']:.3f}", out, re.MULTILINE)
+        assert re.search(
+            rf"^{words} .*{own['test_mean']:.3f} ± {own['test_std']:.3f}", out, re.MULTILINE
+        )
     assert out.index("test accuracy") < out.index("writing the results") < out.index("uploading")
     assert "study      study\n" in out
     assert "-m mlflow ui --backend-store-uri sqlite:///runs/mlflow.db\n" in out
@@ -97,7 +106,8 @@ def test_a_study_says_what_it_found_and_where(finished_study):
     mean = rf"^mean +{np.mean(scores['inner']):.3f} +{test} \(SD\)"
     assert re.search(mean, out, re.MULTILINE)
     assert (
-        f"model      alpha={winners['final']['alpha']} rank={winners['final']['rank']}, fitted on all 80 samples" in out
+        f"model      alpha={winners['final']['alpha']} rank={winners['final']['rank']}, fitted on all 80 samples"
+        in out
     )
     assert "2 of 6 trials gave the zero solution" in out
 
@@ -106,15 +116,21 @@ def test_a_study_says_what_it_found_and_where(finished_study):
 def test_scores_stay_readable_beside_long_strange_names(finished_study, tmp_path, terminal):
     stored = open_study(finished_study.study).stored
     name = "init=[bold] " + " ".join(f"parameter_{i}=0.12345" for i in range(12))
-    console = Console(file=io.StringIO(), width=80, force_terminal=terminal, no_color=True, soft_wrap=True)
+    console = Console(
+        file=io.StringIO(), width=80, force_terminal=terminal, no_color=True, soft_wrap=True
+    )
     failed = TrialRecord("id", name, {}, "failed", {"outer0": FoldTrace(error="x")})
     directory = StudyDirectory(tmp_path)
-    directory.tracking.write_text('{"complete": false, "error": "[no] answer", "experiment_id": "1"}')
+    directory.tracking.write_text(
+        '{"complete": false, "error": "[no] answer", "experiment_id": "1"}'
+    )
     renamed = dataclasses.replace(
         stored,
         read_from=directory,
         study=dataclasses.replace(stored.study, uri="http://somewhere:5000"),
-        refits={fold: dataclasses.replace(refit, name=name) for fold, refit in stored.refits.items()},
+        refits={
+            fold: dataclasses.replace(refit, name=name) for fold, refit in stored.refits.items()
+        },
         trials=[*stored.trials[:3], failed],
     )
     print_answer(StudyResult(renamed), console, verbose=True)
@@ -133,7 +149,15 @@ def test_scores_stay_readable_beside_long_strange_names(finished_study, tmp_path
 
 def test_the_studys_directory_holds_what_was_promised(finished_study):
     study = finished_study.study
-    names = {"config.yaml", "plan.json", "journal.jsonl", "progress.json", "traces.parquet", "model.skops", "ranking"}
+    names = {
+        "config.yaml",
+        "plan.json",
+        "journal.jsonl",
+        "progress.json",
+        "traces.parquet",
+        "model.skops",
+        "ranking",
+    }
     assert names <= {path.name for path in study.iterdir()}
     config = load_config(study / "config.yaml")
     assert config.to_dict()["solver"] == raw_config()["solver"]
@@ -141,7 +165,12 @@ def test_the_studys_directory_holds_what_was_promised(finished_study):
     plan = NestedPlan.load(study / "plan.json", data.y, None)  # refuses one that leaks
     expected = NestedPlan.make(data.y, outer=2, inner=2, repeats=1, groups=None, seed=3)
     assert plan.to_json() == expected.to_json()
-    assert json.loads((study / "progress.json").read_text()) == {"finished": 6, "running": 0, "failed": 0, "total": 6}
+    assert json.loads((study / "progress.json").read_text()) == {
+        "finished": 6,
+        "running": 0,
+        "failed": 0,
+        "total": 6,
+    }
     kinds = [record["kind"] for record in read_journal(study / "journal.jsonl")]
     assert kinds == ["study", *["trial"] * 6, "search", *["refit"] * 3, "noise", "end"]
 
@@ -196,7 +225,9 @@ def test_checks_and_dry_runs_start_no_ray(here):
         "assert main(['few.yaml', '--set', 'search.cpus_per_trial=4096']) == 2\n"
         "assert not {'ray', 'mlflow'} & set(sys.modules), 'imported too early'\n"
     )
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=here)
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=here
+    )
     assert ended.returncode == 0, ended.stderr
     assert "Traceback" not in ended.stderr
     assert set(contents(here)) == {"few.npz", "few.yaml"}
@@ -231,7 +262,10 @@ def small_disk(tmp_path):
     place = tmp_path / "disk"
     place.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place], capture_output=True, text=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if mounted.returncode:
         pytest.skip(f"needs the right to mount a small file system: {mounted.stderr.strip()}")
@@ -317,7 +351,9 @@ def still_there(processes: dict[int, str]) -> list[str]:
         try:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             if fields[19] == began and fields[0] != "Z":
-                left.append(Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()[:200])
+                left.append(
+                    Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()[:200]
+                )
         except OSError:
             continue
     return left
@@ -329,7 +365,16 @@ def test_ctrl_c_ends_the_study_its_processes_and_nothing_that_was_kept(here, cap
     study = here / "study [1]"
     # As from a terminal: what a shell runs in the background, these tests included, ignores Ctrl-C.
     terminal = ("env", "--default-signal=INT")
-    command = [*ONE_PROCESSOR, *terminal, sys.executable, "-m", "raysel.tune", "long.yaml", "--output", str(study)]
+    command = [
+        *ONE_PROCESSOR,
+        *terminal,
+        sys.executable,
+        "-m",
+        "raysel.tune",
+        "long.yaml",
+        "--output",
+        str(study),
+    ]
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -354,7 +399,10 @@ def test_ctrl_c_ends_the_study_its_processes_and_nothing_that_was_kept(here, cap
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 130
-    assert err == f"stopped. 1 trial had ended and is kept; resume with: python -m raysel.tune --resume '{study}'\n"
+    assert (
+        err
+        == f"stopped. 1 trial had ended and is kept; resume with: python -m raysel.tune --resume '{study}'\n"
+    )
     for _ in range(600):  # Ray's agent sees the end of its parent a little later
         if not still_there(below):
             break
@@ -373,10 +421,19 @@ def test_ctrl_c_ends_the_study_its_processes_and_nothing_that_was_kept(here, cap
 @pytest.mark.slow
 @pytest.mark.usefixtures("prompt_uploads")
 def test_the_builtin_study_runs_from_an_empty_directory(tmp_path):
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("RAYSEL", "MLFLOW"))}
+    environment = {
+        key: value for key, value in os.environ.items() if not key.startswith(("RAYSEL", "MLFLOW"))
+    }
     # Neither a Ray that is said to be elsewhere nor a missing terminal is in its way.
     environment["RAY_ADDRESS"] = "127.0.0.1:1"
-    changes = ["--set", "solver.space.rank=[4]", "--set", "cv={outer: 2, inner: 2}", "--set", "pictures=[]"]
+    changes = [
+        "--set",
+        "solver.space.rank=[4]",
+        "--set",
+        "cv={outer: 2, inner: 2}",
+        "--set",
+        "pictures=[]",
+    ]
     ended = subprocess.run(
         [*ONE_PROCESSOR, sys.executable, "-m", "raysel.tune", *changes],
         capture_output=True,
@@ -391,15 +448,26 @@ def test_the_builtin_study_runs_from_an_empty_directory(tmp_path):
     assert re.fullmatch(r"digits-smr-\d{8}-\d{6}", study.name)
     config = yaml.safe_load((study / "config.yaml").read_text())
     assert config["dataset"]["source"] == "digits"
-    trials = [record for record in read_journal(study / "journal.jsonl") if record["kind"] == "trial"]
+    trials = [
+        record for record in read_journal(study / "journal.jsonl") if record["kind"] == "trial"
+    ]
     assert len(trials) == 6
-    assert max(len(fold["inner"][0]["objective"]) for trial in trials for fold in trial["folds"].values()) >= 5
+    assert (
+        max(
+            len(fold["inner"][0]["objective"])
+            for trial in trials
+            for fold in trial["folds"].values()
+        )
+        >= 5
+    )
     manifest = json.loads((study / "ranking" / "manifest.json").read_text())
     assert manifest["scores"]["test_mean"] > 0.8
     # Pixels that never change come last.
     X = load_dataset("digits").X
     constant = set(np.flatnonzero(np.ptp(X, axis=0) == 0).tolist())
-    rows = [line.split(",") for line in (study / "ranking" / "ranking.csv").read_text().splitlines()]
+    rows = [
+        line.split(",") for line in (study / "ranking" / "ranking.csv").read_text().splitlines()
+    ]
     index = rows[0].index("index")
     assert {int(row[index]) for row in rows[-len(constant) :]} == constant
     assert (tmp_path / "mlflow.db").exists()
@@ -433,7 +501,13 @@ def test_place_and_cluster_are_given_again_to_resume(given, expected):
 
 
 def test_code_of_ones_own_is_named_by_the_configuration_and_credentials_are_not_shown():
-    given = ["study.yaml", "--set", "search.space.C=[0.1, 1]", "--set", "tracking.uri=http://ada:secret@host"]
+    given = [
+        "study.yaml",
+        "--set",
+        "search.space.C=[0.1, 1]",
+        "--set",
+        "tracking.uri=http://ada:secret@host",
+    ]
     told = words(*given, solver="mine.Own")
     assert told[: len(TUNE) + 3] == [*TUNE, *given[:3]]
     assert "secret" not in " ".join(told)

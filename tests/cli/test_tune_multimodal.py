@@ -22,7 +22,11 @@ LABELS = ["sky", "cow", "car"]
 STUDY = {
     "name": "views",
     "dataset": {"path": "views.npz", "scaling": "zscore_sqrt_width"},
-    "solver": {"name": "smml", "params": {"tol": 1e-6}, "space": {"gamma1": [0.02, 0.2], "gamma2": [0.02, 0.2]}},
+    "solver": {
+        "name": "smml",
+        "params": {"tol": 1e-6},
+        "space": {"gamma1": [0.02, 0.2], "gamma2": [0.02, 0.2]},
+    },
     "evaluation": {"classifier": "native", "metric": "macro_f1"},
     "cv": {"outer": 2, "inner": 2},
     "search": {"method": "path", "executor": "serial"},
@@ -43,7 +47,9 @@ def here(tmp_path, monkeypatch):
     (tmp_path / "views.yaml").write_text(yaml.safe_dump(STUDY, sort_keys=False))
 
     def save(name, Y):
-        np.savez(name, view_0=X[:, :6], view_1=X[:, 6:], view_names=list(WIDTHS), Y=Y, label_names=LABELS)
+        np.savez(
+            name, view_0=X[:, :6], view_1=X[:, 6:], view_names=list(WIDTHS), Y=Y, label_names=LABELS
+        )
 
     save("views.npz", Y)
     rare = Y.copy()
@@ -54,7 +60,9 @@ def here(tmp_path, monkeypatch):
 
 
 def tune(*changes, arguments=()):
-    return main(["views.yaml", *arguments, *(part for change in changes for part in ("--set", change))])
+    return main(
+        ["views.yaml", *arguments, *(part for change in changes for part in ("--set", change))]
+    )
 
 
 @pytest.mark.usefixtures("here")
@@ -65,7 +73,9 @@ def test_labels_that_a_fold_lacks_are_noted(capsys):
     (note,) = [line for line in out.splitlines() if line.startswith("  note ")]
     assert "cow has no positives in" in note
     assert "counts as 0" in note
-    assert tune("dataset.path=rare.npz", "dataset.exclude_labels=[cow]", arguments=["--dry-run"]) == 0
+    assert (
+        tune("dataset.path=rare.npz", "dataset.exclude_labels=[cow]", arguments=["--dry-run"]) == 0
+    )
     assert re.search("^checks +nothing to note$", capsys.readouterr().out, re.MULTILINE)
 
 
@@ -84,13 +94,22 @@ def test_a_study_selects_and_scores_by_the_metric_it_is_given(here, capsys):
         scaler = ModalityScaler(WIDTHS).fit(data.X[train])
         model = SMML(WIDTHS, **params).fit(scaler.transform(data.X[train]), data.y[train])
         predicted = model.predict(scaler.transform(data.X[test]))
-        return sklearn.metrics.precision_score(data.y[test], predicted, average="macro", zero_division=0)
+        return sklearn.metrics.precision_score(
+            data.y[test], predicted, average="macro", zero_division=0
+        )
 
     space = STUDY["solver"]["space"]
-    grid = [{"tol": 1e-6, "gamma1": a, "gamma2": b} for a in space["gamma1"] for b in space["gamma2"]]
+    grid = [
+        {"tol": 1e-6, "gamma1": a, "gamma2": b} for a in space["gamma1"] for b in space["gamma2"]
+    ]
     for number, fold in enumerate(plan.outer):
         winner = manifest["winners"][fold.name]
-        assert manifest["scores"]["test"][number] == pytest.approx(score(winner, fold.train, fold.test), abs=1e-12)
-        inner = {str(sorted(p.items())): np.mean([score(p, i.train, i.validation) for i in fold.inner]) for p in grid}
+        assert manifest["scores"]["test"][number] == pytest.approx(
+            score(winner, fold.train, fold.test), abs=1e-12
+        )
+        inner = {
+            str(sorted(p.items())): np.mean([score(p, i.train, i.validation) for i in fold.inner])
+            for p in grid
+        }
         assert manifest["scores"]["inner"][number] == pytest.approx(max(inner.values()), abs=1e-12)
         assert inner[str(sorted(winner.items()))] == max(inner.values())

@@ -33,7 +33,11 @@ def raw(**changes: Any) -> dict[str, Any]:
         "compare": {
             "SMR": {"solver": SMR},
             "SVM, v1.0": {"solver": {"name": "linear_svm"}, "evaluation": {"classifier": "native"}},
-            "z-scored": {"solver": SMR, "dataset.scaling": "zscore", "search": {"max_concurrent": 1}},
+            "z-scored": {
+                "solver": SMR,
+                "dataset.scaling": "zscore",
+                "search": {"max_concurrent": 1},
+            },
         },
     } | changes
 
@@ -80,7 +84,9 @@ def test_a_members_study_is_named_after_its_folder_and_logged_to_one_experiment(
 
 
 def test_overrides_change_the_common_part_or_one_member():
-    config = load_comparison(raw(), ["cv.outer=4", "compare.SVM, v1.0.solver.params.C=2.5", "reference=z-scored"])
+    config = load_comparison(
+        raw(), ["cv.outer=4", "compare.SVM, v1.0.solver.params.C=2.5", "reference=z-scored"]
+    )
     assert {member.cv.outer for member in config.members.values()} == {4}
     assert config.members["SVM, v1.0"].solver.params == {"C": 2.5}
     assert config.reference == "z-scored"
@@ -99,10 +105,19 @@ def test_a_dumped_comparison_is_read_back(tmp_path):
 
 
 def test_what_would_change_samples_labels_folds_or_seed_is_refused_by_name():
-    keys = ("cv.outer=4", "seed=1", "output=x", "dataset.path=x.npz", "dataset.exclude_labels=[a]", "tracking.uri=x")
+    keys = (
+        "cv.outer=4",
+        "seed=1",
+        "output=x",
+        "dataset.path=x.npz",
+        "dataset.exclude_labels=[a]",
+        "tracking.uri=x",
+    )
     for override in keys:
         message = refusal(raw(), f"compare.SMR.{override}")
-        assert f"compare.SMR.{override.partition('=')[0]}: a member cannot change this key" in message
+        assert (
+            f"compare.SMR.{override.partition('=')[0]}: a member cannot change this key" in message
+        )
         assert "beside `compare`, for all members" in message
 
 
@@ -112,19 +127,37 @@ def test_what_would_change_samples_labels_folds_or_seed_is_refused_by_name():
         ("solver.name=smr", "solver: each member of `compare` has its own; remove `solver`"),
         ("reference=SMRR", "reference: no member is labelled 'SMRR'; did you mean `SMR`?"),
         ("reference=nobody at all", "give one of SMR, SVM, v1.0, z-scored"),
-        ("compare.SMR.evaluation.metric=macro_f1", "compare.SMR.evaluation.metric: a member cannot change this key"),
+        (
+            "compare.SMR.evaluation.metric=macro_f1",
+            "compare.SMR.evaluation.metric: a member cannot change this key",
+        ),
         ("compare.SMR.solvr.name=smr", "compare.SMR.solvr: unknown key; did you mean `solver`?"),
         ("compare.SMR.solver.nam=smr", "compare.SMR.solver.nam: unknown key; did you mean `name`?"),
-        ("compare.SMR.dataset.scalng=none", "compare.SMR.dataset.scalng: unknown key; did you mean `scaling`?"),
+        (
+            "compare.SMR.dataset.scalng=none",
+            "compare.SMR.dataset.scalng: unknown key; did you mean `scaling`?",
+        ),
         ("compare.SMR.solver=null", "compare.SMR.solver: this key is required"),
         ("compare.SMR.search.method=path ways", "compare.SMR.search.method: "),
         ("compare.SMR=3", "compare.SMR: input should be a mapping of keys to values, not 3"),
-        ("compare={a: {solver: {name: smr}}}", "compare: there is only one member; give two or more, or for one"),
+        (
+            "compare={a: {solver: {name: smr}}}",
+            "compare: there is only one member; give two or more, or for one",
+        ),
         ("compare={}", "compare: there is no member; give two or more"),
-        ("compare.SMR.pictures=[pdf]", "compare.SMR.pictures: a member cannot change this key, which is for the whole"),
+        (
+            "compare.SMR.pictures=[pdf]",
+            "compare.SMR.pictures: a member cannot change this key, which is for the whole",
+        ),
         ("compare.SMR.evaluation=null", "compare.SMR.evaluation: null would unset `metric` too"),
-        ("compare.SMR.name=smr", "because its label names it; the name of its solver belongs below `solver`"),
-        ("compare.SMR.output=here", "compare.SMR.output: a member cannot change this key, which is for the whole"),
+        (
+            "compare.SMR.name=smr",
+            "because its label names it; the name of its solver belongs below `solver`",
+        ),
+        (
+            "compare.SMR.output=here",
+            "compare.SMR.output: a member cannot change this key, which is for the whole",
+        ),
         ("referense=SMR", "referense: unknown key; did you mean `reference`?"),
     ],
 )
@@ -143,7 +176,9 @@ def test_a_label_without_keys_is_not_left_out_silently():
 
 def test_a_label_is_text_short_and_printable():
     for label in ("", " SMR", "two\nlines", "x" * 61):
-        assert f"the label {label!r}" in refusal({**raw(), "compare": {**raw()["compare"], label: {"solver": SMR}}})
+        assert f"the label {label!r}" in refusal(
+            {**raw(), "compare": {**raw()["compare"], label: {"solver": SMR}}}
+        )
     numbered = {**raw(), "compare": dict(enumerate(raw()["compare"].values()))}
     assert "compare: the label 0 is not text; write it in quotation marks" in refusal(numbered)
 

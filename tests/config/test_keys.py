@@ -18,13 +18,22 @@ from raysel.core.errors import ConfigError
 SCHEMA = StudyConfig.model_json_schema(mode="serialization")
 REFERENCE = {entry.key: entry for entry in config_reference()}
 REQUIRED = [entry.key for entry in REFERENCE.values() if entry.default == "required"]
-WITH_DEFAULT = [entry.key for entry in REFERENCE.values() if entry.default not in ("required", "not set")]
+WITH_DEFAULT = [
+    entry.key for entry in REFERENCE.values() if entry.default not in ("required", "not set")
+]
 #: One of each two is set.
 ORIGINS = {"dataset.source", "dataset.path", "dataset.tasks[].source", "dataset.tasks[].path"}
 
-ONE = {"name": "few", "dataset": {"source": "digits"}, "solver": {"name": "smr"}, "evaluation": {"n_features": [4]}}
+ONE = {
+    "name": "few",
+    "dataset": {"source": "digits"},
+    "solver": {"name": "smr"},
+    "evaluation": {"n_features": [4]},
+}
 NATIVE = ONE | {"evaluation": {"classifier": "native"}}
-TASKS = ONE | {"dataset": {"tasks": [{"name": "a", "source": "digits"}, {"name": "b", "source": "iris"}]}}
+TASKS = ONE | {
+    "dataset": {"tasks": [{"name": "a", "source": "digits"}, {"name": "b", "source": "iris"}]}
+}
 
 
 def leaves(schema: dict[str, Any], prefix: str = "") -> Iterator[str]:
@@ -49,7 +58,9 @@ def study(key: str, value: str | None = None) -> StudyConfig:
     """A small study in which the key may stand, with a value of the table, or without the key."""
     if key.startswith("dataset.tasks[]"):
         raw = copy.deepcopy(TASKS)
-        raw["dataset"]["tasks"][0] |= {} if value is None else {key.rpartition(".")[2]: yaml.safe_load(value)}
+        raw["dataset"]["tasks"][0] |= (
+            {} if value is None else {key.rpartition(".")[2]: yaml.safe_load(value)}
+        )
         return load_config(raw)
     raw = NATIVE if key == "evaluation.n_features" else ONE
     return load_config(raw, [] if value is None else [f"{key}={value}"])
@@ -93,7 +104,9 @@ def test_a_required_key_is_missed():
         raw = copy.deepcopy(TASKS)
         holder, name = held(raw, key)
         del holder[name]
-        with pytest.raises(ConfigError, match=re.escape(f"{key.replace('[]', '.0')}: this key is required")):
+        with pytest.raises(
+            ConfigError, match=re.escape(f"{key.replace('[]', '.0')}: this key is required")
+        ):
             load_config(raw)
 
 

@@ -54,11 +54,20 @@ def test_every_key_of_the_face_is_read(tmp_path):
     assert config.to_dict() == yaml.safe_load(STUDY.replace("1e-4", "1.0e-4"))
     assert config.solver.params["tol"] == 0.0001
     other = read(tmp_path, STUDY, "dataset={path: faces.npz, shape: [4, 16]}")
-    assert (other.dataset.path, other.dataset.shape, other.dataset.scaling) == ("faces.npz", (4, 16), None)
+    assert (other.dataset.path, other.dataset.shape, other.dataset.scaling) == (
+        "faces.npz",
+        (4, 16),
+        None,
+    )
 
 
 @pytest.mark.parametrize(
-    "written", ["{source: digits}", "{path: a.npz}", "{tasks: [{name: c, source: iris}, {name: d, source: wine}]}"]
+    "written",
+    [
+        "{source: digits}",
+        "{path: a.npz}",
+        "{tasks: [{name: c, source: iris}, {name: d, source: wine}]}",
+    ],
 )
 def test_an_override_of_the_origin_unsets_the_other_origins_and_nothing_else(tmp_path, written):
     text = re.sub(r"dataset: .*", f"dataset: {written[:-1]}, scaling: zscore}}", STUDY)
@@ -69,7 +78,9 @@ def test_an_override_of_the_origin_unsets_the_other_origins_and_nothing_else(tmp
     ):
         expected = {**kept, "scaling": "zscore", "exclude_labels": []}
         assert read(tmp_path, text, *overrides).to_dict()["dataset"] == expected
-    tasks = read(tmp_path, text, "dataset.tasks=[{name: a, source: iris}, {name: b, path: b.npz}]").to_dict()["dataset"]
+    tasks = read(
+        tmp_path, text, "dataset.tasks=[{name: a, source: iris}, {name: b, path: b.npz}]"
+    ).to_dict()["dataset"]
     assert set(tasks) == {"tasks", "scaling", "exclude_labels"}
 
 
@@ -112,8 +123,9 @@ def test_a_misspelt_key_or_kind_of_domain_is_named_with_the_near_one(tmp_path):
         ("search.num_sample", "num_samples"),
     ):
         assert f"{key}: unknown key; did you mean `{near}`?" in refusal(tmp_path, STUDY, f"{key}=1")
-    assert "cv.zzz: unknown key; known here: outer, inner, repeats, train_per_class, groups, blocks, plan" in refusal(
-        tmp_path, STUDY, "cv.zzz=1"
+    assert (
+        "cv.zzz: unknown key; known here: outer, inner, repeats, train_per_class, groups, blocks, plan"
+        in refusal(tmp_path, STUDY, "cv.zzz=1")
     )
     message = refusal(tmp_path, STUDY, "solver.space.alpha={logunifrom: [0.1, 1]}")
     assert "solver.space.alpha" in message
@@ -179,11 +191,21 @@ def test_a_wrong_type_or_range_is_named(tmp_path):
         assert f"  {where}: " in message
         assert value in message
         assert "pydantic" not in message
-    assert len(refusal(tmp_path, STUDY, "cv.outer=1", "cv.iner=3", "seed=x").splitlines()) == 4  # each on a line
+    assert (
+        len(refusal(tmp_path, STUDY, "cv.outer=1", "cv.iner=3", "seed=x").splitlines()) == 4
+    )  # each on a line
 
 
 def test_null_unsets_a_key(tmp_path):
-    config = read(tmp_path, STUDY, "cv.outer=null", "search=null", "solver.space.rank=null", "output=null", "seed=")
+    config = read(
+        tmp_path,
+        STUDY,
+        "cv.outer=null",
+        "search=null",
+        "solver.space.rank=null",
+        "output=null",
+        "seed=",
+    )
     assert (config.cv.outer, config.cv.inner, config.search.method) == (5, 4, "grid")
     assert list(config.solver.space) == ["alpha"]
     assert config.output is None
@@ -211,7 +233,15 @@ def test_overrides_reach_any_depth_and_make_sections(tmp_path):
 
 
 def test_an_override_that_cannot_be_read_is_named(tmp_path):
-    for override in ("cv.outer", "=3", "cv..outer=3", ".=1", "name.first=1", "seed=[1", "seed={a: 1, a: 2}"):
+    for override in (
+        "cv.outer",
+        "=3",
+        "cv..outer=3",
+        ".=1",
+        "name.first=1",
+        "seed=[1",
+        "seed={a: 1, a: 2}",
+    ):
         assert f"override {override.split('=')[0]}" in refusal(tmp_path, STUDY, override)
 
 
@@ -315,7 +345,9 @@ evaluation.report=[macro_f1, mean_average_precision]
 cv.outer=4  cv.inner=3  cv.repeats=1  cv={outer: 5, blocks: {size: 30, gap: 2}}  cv.train_per_class=3
 cv.groups=null  cv.plan=null  cv.final=false
 search.method=random  search.num_samples=15  search.cpus_per_trial=1  search.early_stopping=null
-search.grace_period=3  search.reduction_factor=2  search.synchronous=false  search.batch_size=4""".replace("\n", "  "),
+search.grace_period=3  search.reduction_factor=2  search.synchronous=false  search.batch_size=4""".replace(
+        "\n", "  "
+    ),
 )
 #: The C is of a classifier that is not used.
 SAME = re.split(
@@ -329,7 +361,10 @@ search.time_budget=61  search.trial_timeout=null  search.max_failures=0""".repla
 
 
 def test_the_hash_changes_with_all_that_can_change_a_number(tmp_path):
-    hashes = [read(tmp_path, STUDY).hash, *(read(tmp_path, STUDY, override).hash for override in DIFFERENT)]
+    hashes = [
+        read(tmp_path, STUDY).hash,
+        *(read(tmp_path, STUDY, override).hash for override in DIFFERENT),
+    ]
     assert len(set(hashes)) == len(hashes)
 
 
@@ -373,7 +408,12 @@ def test_keys_at_their_defaults_are_not_part_of_the_hash_nor_of_what_is_stored(t
 
 def test_each_form_of_a_step_is_the_same(tmp_path):
     for forms in (
-        ["impute", "{impute: median}", "{impute: {strategy: median, n_neighbors: 5}}", "{impute: true}"],
+        [
+            "impute",
+            "{impute: median}",
+            "{impute: {strategy: median, n_neighbors: 5}}",
+            "{impute: true}",
+        ],
         ["encode", "{encode: 0.01}", "{encode: {min_frequency: 0.01}}"],
         ["clip", "{clip: [0.01, 0.99]}", "{clip: {quantiles: [0.01, 0.99]}}"],
         ["{impute: mean, columns: age}", "{impute: {strategy: mean}, columns: [age]}"],
@@ -387,24 +427,48 @@ def test_each_form_of_a_step_is_the_same(tmp_path):
     ("override", "message"),
     [
         ("dataset.prepare=[imptue]", "unknown step `imptue`; did you mean `impute`?"),
-        ("dataset.prepare=[{impute: modus}]", "strategy of impute is 'modus': give one of median, mean"),
+        (
+            "dataset.prepare=[{impute: modus}]",
+            "strategy of impute is 'modus': give one of median, mean",
+        ),
         ("dataset.prepare=[{impute: {k: 3}}]", "impute has no parameter k; known: strategy"),
-        ("dataset.prepare=[{impute: {n_neighbors: 3}}]", "n_neighbors of impute is for strategy knn"),
+        (
+            "dataset.prepare=[{impute: {n_neighbors: 3}}]",
+            "n_neighbors of impute is for strategy knn",
+        ),
         ("dataset.prepare=[{encode: 2.5}]", "min_frequency of encode is 2.5"),
-        ("dataset.prepare=[{clip: [0.9, 0.1]}]", "quantiles of clip is [0.9, 0.1]: give a lower and an upper"),
+        (
+            "dataset.prepare=[{clip: [0.9, 0.1]}]",
+            "quantiles of clip is [0.9, 0.1]: give a lower and an upper",
+        ),
         ("dataset.prepare=[{log1p: 3}]", "log1p has no parameter 3; it takes none"),
         ("dataset.prepare=[harmonise]", "harmonise needs the column that names the site"),
-        ("dataset.prepare=[{impute: mean, clip: [0, 1]}]", "a step names impute and clip: give one name a step"),
+        (
+            "dataset.prepare=[{impute: mean, clip: [0, 1]}]",
+            "a step names impute and clip: give one name a step",
+        ),
         ("dataset.prepare=[{impute: mean, columns: {task: a}}]", "give names, or {modality: NAME}"),
-        ("dataset.prepare=[{sklearn.impute.KNNImputer: [1]}]", "the parameters of sklearn.impute.KNNImputer are [1]"),
+        (
+            "dataset.prepare=[{sklearn.impute.KNNImputer: [1]}]",
+            "the parameters of sklearn.impute.KNNImputer are [1]",
+        ),
         ("dataset.prepare=[residualise]", "needs `confounds`, e.g. confounds: [age, sex]"),
         ("dataset.confounds=[age]", "`confounds` are for the step residualise"),
         ("dataset.only=[hog, hog]", "`only` names the modality hog twice"),
         ("dataset.only=[]", "dataset.only: list should have at least 1 item"),
-        ("dataset={tasks: [{name: a, source: iris}, {name: b, source: wine}], only: [hog]}", "is for one file"),
+        (
+            "dataset={tasks: [{name: a, source: iris}, {name: b, source: wine}], only: [hog]}",
+            "is for one file",
+        ),
         ("pictures=[gif]", "`pictures` names gif: give some of png, svg and pdf"),
-        ("evaluation.report=[macro_f1, macro_f1]", "`report` names macro_f1, which is `metric` or named before"),
-        ("evaluation={n_features: [4], report: [accuracy]}", "`report` names accuracy, which is `metric`"),
+        (
+            "evaluation.report=[macro_f1, macro_f1]",
+            "`report` names macro_f1, which is `metric` or named before",
+        ),
+        (
+            "evaluation={n_features: [4], report: [accuracy]}",
+            "`report` names accuracy, which is `metric`",
+        ),
         ("cv.final=0", "cv.final"),
         ("tracking.register=a/b", "tracking.register"),
         ("tracking.register=it's", "tracking.register"),
@@ -417,7 +481,9 @@ def test_values_that_contradict_each_other_or_say_nothing_are_refused(tmp_path, 
 
 def test_a_model_to_register_needs_a_final_fold(tmp_path):
     message = refusal(tmp_path, STUDY, "tracking.register=m", "cv.final=false")
-    assert re.search(r"tracking.register. m registers the final model, .* set .cv.final: true", message)
+    assert re.search(
+        r"tracking.register. m registers the final model, .* set .cv.final: true", message
+    )
 
 
 def reordered(value: Any) -> Any:
@@ -449,9 +515,15 @@ domains = st.one_of(
         unique_by=lambda v: (isinstance(v, bool), tuple(v) if isinstance(v, list) else v),
     ),
     bounds.map(lambda b: {"uniform": b}),
-    st.lists(positive, min_size=2, max_size=2, unique=True).map(lambda b: {"loguniform": sorted(b)}),
-    st.lists(st.integers(-(2**53), 2**53), min_size=2, max_size=2, unique=True).map(lambda b: {"randint": sorted(b)}),
-    st.tuples(st.floats(1e-9, 1e-3), st.floats(1e-2, 1e9), st.integers(2, 9)).map(lambda b: {"logspace": list(b)}),
+    st.lists(positive, min_size=2, max_size=2, unique=True).map(
+        lambda b: {"loguniform": sorted(b)}
+    ),
+    st.lists(st.integers(-(2**53), 2**53), min_size=2, max_size=2, unique=True).map(
+        lambda b: {"randint": sorted(b)}
+    ),
+    st.tuples(st.floats(1e-9, 1e-3), st.floats(1e-2, 1e9), st.integers(2, 9)).map(
+        lambda b: {"logspace": list(b)}
+    ),
 )
 keys = words.filter(bool)
 studies = st.fixed_dictionaries(
@@ -459,15 +531,21 @@ studies = st.fixed_dictionaries(
         "name": st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,12}\Z"),
         "seed": st.integers(0, 2**32 - 1),
         "dataset": st.fixed_dictionaries(
-            {"path": words.filter(bool)}, optional={"shape": st.lists(st.integers(1, 99), min_size=1, max_size=3)}
+            {"path": words.filter(bool)},
+            optional={"shape": st.lists(st.integers(1, 99), min_size=1, max_size=3)},
         ),
         "solver": st.fixed_dictionaries(
-            {"name": words, "params": st.dictionaries(keys.map(lambda k: f"p{k}"), values, max_size=3)},
+            {
+                "name": words,
+                "params": st.dictionaries(keys.map(lambda k: f"p{k}"), values, max_size=3),
+            },
             optional={"space": st.dictionaries(keys.map(lambda k: f"s{k}"), domains, max_size=3)},
         ),
     },
     optional={
-        "evaluation": st.sets(st.integers(1, 99), min_size=1).map(lambda n: {"n_features": sorted(n)}),
+        "evaluation": st.sets(st.integers(1, 99), min_size=1).map(
+            lambda n: {"n_features": sorted(n)}
+        ),
         "cv": st.fixed_dictionaries({"groups": words}, optional={"outer": st.integers(2, 9)}),
         "output": words,
     },
@@ -480,8 +558,20 @@ def one_file(tmp_path_factory) -> Path:
 
 
 @given(raw=studies)
-@example(raw={"name": "1e5", "dataset": {"path": "2001-01-01"}, "solver": {"name": "on", "params": {"p": "1e-3"}}})
-@example(raw={"name": "a", "dataset": {"path": "\u00fc \u3000.npz"}, "solver": {"name": "=", "params": {"p": 1e-300}}})
+@example(
+    raw={
+        "name": "1e5",
+        "dataset": {"path": "2001-01-01"},
+        "solver": {"name": "on", "params": {"p": "1e-3"}},
+    }
+)
+@example(
+    raw={
+        "name": "a",
+        "dataset": {"path": "\u00fc \u3000.npz"},
+        "solver": {"name": "=", "params": {"p": 1e-300}},
+    }
+)
 @settings(max_examples=60)
 def test_what_is_dumped_is_read_back_the_same(one_file, raw):
     config = config_from_dict(raw)
@@ -493,14 +583,29 @@ def test_what_is_dumped_is_read_back_the_same(one_file, raw):
 
 
 nested = st.recursive(
-    st.one_of(st.none(), scalars, st.just(float("nan")), st.just(float("inf")), st.dates(), st.binary(max_size=4)),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words | st.integers(), inner, max_size=3),
+    st.one_of(
+        st.none(),
+        scalars,
+        st.just(float("nan")),
+        st.just(float("inf")),
+        st.dates(),
+        st.binary(max_size=4),
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(words | st.integers(), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 sections = st.sampled_from(
     [
         *("name", "seed", "dataset", "solver", "evaluation", "cv", "search", "tracking", "output"),
-        *("solver.params", "solver.space", "solver.space.alpha", "solver.params.tol", "evaluation.n_features"),
+        *(
+            "solver.params",
+            "solver.space",
+            "solver.space.alpha",
+            "solver.params.tol",
+            "evaluation.n_features",
+        ),
         *("dataset.shape", "cv.outer", "cv.groups", "search.method", "nonsense"),
     ]
 )
@@ -525,10 +630,25 @@ def test_any_value_anywhere_is_taken_or_refused_in_words(section, value):
 
 @given(
     text=st.one_of(
-        st.text(alphabet=st.sampled_from(list("abe019.-+_:,?!&*|>'\"%@`[]{}#~<= \n\t")), max_size=40),
+        st.text(
+            alphabet=st.sampled_from(list("abe019.-+_:,?!&*|>'\"%@`[]{}#~<= \n\t")), max_size=40
+        ),
         st.text(max_size=30),
         st.tuples(
-            st.sampled_from(["int", "float", "bool", "null", "timestamp", "binary", "set", "omap", "pairs", "str"]),
+            st.sampled_from(
+                [
+                    "int",
+                    "float",
+                    "bool",
+                    "null",
+                    "timestamp",
+                    "binary",
+                    "set",
+                    "omap",
+                    "pairs",
+                    "str",
+                ]
+            ),
             st.sampled_from(["x", "''", "[1]", "{a: 1}", "[{a: 1}]", "1", "2001-99-99"]),
         ).map(lambda p: f"a: !!{p[0]} {p[1]}"),
     )
@@ -574,8 +694,13 @@ def test_what_changes_no_number_changes_no_hash(tmp_path):
     for change in ("keep=[id]", "background=a.png", "order=C", "drop=[]"):
         assert read(tmp_path, TABLE).hash == read(tmp_path, TABLE, f"dataset.{change}").hash, change
     for one, other in (("classes=[1, 2]", "classes=['2', 1.0]"), ("drop=[a, b]", "drop=[b, a]")):
-        assert read(tmp_path, TABLE, f"dataset.{one}").hash == read(tmp_path, TABLE, f"dataset.{other}").hash
-    hashes = {read(tmp_path, STUDY, f"dataset.only={only}").hash for only in ("[hog, lbp]", "[lbp, hog]")}
+        assert (
+            read(tmp_path, TABLE, f"dataset.{one}").hash
+            == read(tmp_path, TABLE, f"dataset.{other}").hash
+        )
+    hashes = {
+        read(tmp_path, STUDY, f"dataset.only={only}").hash for only in ("[hog, lbp]", "[lbp, hog]")
+    }
     assert len(hashes) == 1  # the file has the order
     tasks = "{name: a, dataset: {tasks: [{name: b, path: b.csv%s}, {name: c, source: iris}]}, solver: {name: mtda}}"
     assert read(tmp_path, tasks % "").hash == read(tmp_path, tasks % ", keep: [id]").hash
@@ -586,7 +711,10 @@ def test_source_nifti_keeps_the_path_of_the_table(tmp_path):
     mask = "dataset.mask=m.nii"
     kept = read(tmp_path, TABLE, "dataset.source=nifti", mask).dataset
     assert (kept.source, kept.path) == ("nifti", "a.csv")
-    for both in (("dataset.source=nifti", "dataset.path=b.csv"), ("dataset.path=b.csv", "dataset.source=nifti")):
+    for both in (
+        ("dataset.source=nifti", "dataset.path=b.csv"),
+        ("dataset.path=b.csv", "dataset.source=nifti"),
+    ):
         assert read(tmp_path, TABLE, *both, mask).dataset.path == "b.csv"
     assert read(tmp_path, TABLE, "dataset.source=digits").dataset.path is None
     nifti = TABLE.replace("path: a.csv", "source: nifti, path: a.csv, mask: m.nii")

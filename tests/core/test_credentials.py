@@ -45,7 +45,9 @@ from raysel.tracking.records import record_from_line
 
 #: Long enough that no other part of a text is the same by chance.
 SECRET = "Sw0rdf1sh"
-HOSTS = st.sampled_from(["mlflow.example", "127.0.0.1:5000", "[::1]", "[fe80::1]:5432", "db.example:65535"])
+HOSTS = st.sampled_from(
+    ["mlflow.example", "127.0.0.1:5000", "[::1]", "[fe80::1]:5432", "db.example:65535"]
+)
 PATHS = st.sampled_from(["", "/", "/a/b", "/a@b", "/mlflow"])
 #: What a password in a URI may hold as it is, and what must be percent-encoded.
 PLAIN = st.text(string.ascii_letters + string.digits + "-._~!$&()*+,;=:@", min_size=1, max_size=12)
@@ -54,8 +56,25 @@ WEB = st.sampled_from(["http", "https", "s3", "gs"])
 DATABASE = st.sampled_from(["postgresql", "postgresql+psycopg2", "mysql+pymysql", "mssql+pyodbc"])
 NAMES = st.sampled_from(
     [
-        *("password", "PASSWORD", "pass%77ord", "token", "api_key", "access_key", "secret_key", "AWSSecretAccessKey"),
-        *("sas", "sig", "Signature", "X-Amz-Signature", "X-Amz-Credential", "X-Amz-Security-Token", "X-Goog-Signature"),
+        *(
+            "password",
+            "PASSWORD",
+            "pass%77ord",
+            "token",
+            "api_key",
+            "access_key",
+            "secret_key",
+            "AWSSecretAccessKey",
+        ),
+        *(
+            "sas",
+            "sig",
+            "Signature",
+            "X-Amz-Signature",
+            "X-Amz-Credential",
+            "X-Amz-Security-Token",
+            "X-Goog-Signature",
+        ),
     ]
 )
 
@@ -65,7 +84,9 @@ def secret(plain: str) -> str:
 
 
 USER_INFO = st.one_of(
-    st.builds(lambda name, plain: f"{name}:{secret(plain)}", st.sampled_from(["ada", "", "a%40b"]), PLAIN),
+    st.builds(
+        lambda name, plain: f"{name}:{secret(plain)}", st.sampled_from(["ada", "", "a%40b"]), PLAIN
+    ),
     st.builds(lambda text: f"ada:{quote(secret(text), safe='')}", ANY),
     st.builds(lambda text: quote(secret(text), safe=""), ANY),  # a token
 )
@@ -84,7 +105,10 @@ def uris(draw) -> str:
     return f"{scheme}://{user}{at}{draw(HOSTS)}{path}" + (f"?timeout=5&{query}" if query else "")
 
 
-@given(st.lists(uris(), min_size=1, max_size=3), st.sampled_from([" and ", ", ", "\n", "', '", '","', " -> "]))
+@given(
+    st.lists(uris(), min_size=1, max_size=3),
+    st.sampled_from([" and ", ", ", "\n", "', '", '","', " -> "]),
+)
 def test_no_text_keeps_a_secret_and_its_other_words_stay(given_uris, between):
     text = f"no answer from '{between.join(given_uris)}' after 5 s"
     clean = without_credentials(text)
@@ -106,7 +130,10 @@ def test_a_stored_uri_is_the_same_for_all_credentials_and_comes_back_whole(uri):
     assert bare == bare_uri(stored) == bare_uri(bare)
     assert HIDDEN not in bare
     assert SECRET not in bare
-    assert urlsplit(bare).hostname == urlsplit(f"{bare.partition('://')[0]}://{bare.partition('://')[2]}").hostname
+    assert (
+        urlsplit(bare).hostname
+        == urlsplit(f"{bare.partition('://')[0]}://{bare.partition('://')[2]}").hostname
+    )
     assert "@" not in urlsplit(bare).netloc
 
 
@@ -124,7 +151,12 @@ def test_what_stays_is_what_libraries_take_for_the_place(uri):
         assert user_of(uri) == (before.username, str(before.password or ""))
 
 
-@given(st.builds(lambda plain: f"postgresql://ada:{secret(plain)}@db.example/mlflow", st.text("/?#@:&=ab", max_size=8)))
+@given(
+    st.builds(
+        lambda plain: f"postgresql://ada:{secret(plain)}@db.example/mlflow",
+        st.text("/?#@:&=ab", max_size=8),
+    )
+)
 def test_a_databases_password_may_hold_what_ends_an_address(uri):
     assert SECRET not in without_credentials(f"cannot connect to {keep_credentials(uri)}: {uri}")
 
@@ -138,7 +170,13 @@ def test_a_text_without_credentials_is_not_changed():
         "write to ada@mlflow.example; token expired, password=",
         "https://mlflow.example/?page=2&max_results=5",
     ):
-        assert without_credentials(text) == text == keep_credentials(text) == with_credentials(text) == bare_uri(text)
+        assert (
+            without_credentials(text)
+            == text
+            == keep_credentials(text)
+            == with_credentials(text)
+            == bare_uri(text)
+        )
 
 
 @given(ANY.map(secret))
@@ -173,8 +211,15 @@ def test_errors_hide_credentials_and_so_do_their_causes(tmp_path):
 
 def test_configurations_hold_no_credentials_and_are_the_same_study_with_others():
     uri, path = f"https://ada:{SECRET}@h", f"s3://key:{SECRET}@bucket/few.npz?region=eu"
-    config = config_from_dict(raw_config(path, tracking__uri=uri, output=f"s3://key:{SECRET}@bucket/out"))
-    for text in (repr(config), str(config.to_dict()), config.model_dump_json(), repr(pickle.dumps(config))):
+    config = config_from_dict(
+        raw_config(path, tracking__uri=uri, output=f"s3://key:{SECRET}@bucket/out")
+    )
+    for text in (
+        repr(config),
+        str(config.to_dict()),
+        config.model_dump_json(),
+        repr(pickle.dumps(config)),
+    ):
         assert SECRET not in text
     assert with_credentials(config.tracking.uri) == uri
     assert config.output == "s3://bucket/out"
@@ -194,9 +239,19 @@ def test_configurations_hold_no_credentials_and_are_the_same_study_with_others()
 def test_records_of_version_0_1_with_credentials_are_read_without_them():
     config = {"tracking": {"uri": f"http://ada:{SECRET}@h"}}
     fields = {"name": "few", "experiment": "few", "started": 0.0, "uri": f"http://ada:{SECRET}@h"}
-    study = {"config_hash": "", "data_hash": "", "metric": "", "n_samples": 1, "n_trials": 1} | fields
+    study = {
+        "config_hash": "",
+        "data_hash": "",
+        "metric": "",
+        "n_samples": 1,
+        "n_trials": 1,
+    } | fields
     study |= {key: [] for key in ("labels", "folds", "feature_names", "constant")}
-    study |= {key: {} for key in ("versions", "layout")} | {"kind": "study", "id": "a", "config": config}
+    study |= {key: {} for key in ("versions", "layout")} | {
+        "kind": "study",
+        "id": "a",
+        "config": config,
+    }
     assert SECRET not in repr(record_from_line(study))
     member = {"label": "A", "folder": "a", "solver": "smr", "reconstructed": False, "error": None}
     comparison = fields | {"schema": 1, "id": "a", "reference": "A", "members": [member]}
@@ -204,10 +259,16 @@ def test_records_of_version_0_1_with_credentials_are_read_without_them():
 
 
 @pytest.mark.parametrize("umask", [0o022, 0o077])
-def test_a_study_on_disk_has_no_credentials_and_the_modes_that_the_umask_gives(tmp_path, monkeypatch, umask):
+def test_a_study_on_disk_has_no_credentials_and_the_modes_that_the_umask_gives(
+    tmp_path, monkeypatch, umask
+):
     monkeypatch.chdir(tmp_path)
     write_digits(Path("few.npz"))
-    raw = raw_config("few.npz", tracking__uri=f"https://ada:{SECRET}@mlflow.example", solver__space={"alpha": [0.1]})
+    raw = raw_config(
+        "few.npz",
+        tracking__uri=f"https://ada:{SECRET}@mlflow.example",
+        solver__space={"alpha": [0.1]},
+    )
     before = os.umask(umask)
     try:
         result = run_offline(raw, tmp_path / "study")
@@ -216,7 +277,9 @@ def test_a_study_on_disk_has_no_credentials_and_the_modes_that_the_umask_gives(t
     paths = [tmp_path / "study", *(tmp_path / "study").rglob("*")]
     assert len(paths) > 10
     for path in paths:
-        assert stat.S_IMODE(path.stat().st_mode) == (0o777 if path.is_dir() else 0o666) & ~umask, path
+        assert stat.S_IMODE(path.stat().st_mode) == (0o777 if path.is_dir() else 0o666) & ~umask, (
+            path
+        )
         assert path.is_dir() or SECRET.encode() not in path.read_bytes(), path
     assert result.stored.study.uri == f"https://{HIDDEN}@mlflow.example"
 
@@ -240,7 +303,11 @@ def test_a_study_is_resumed_with_credentials_given_in_any_way(tmp_path, monkeypa
     assert lacks_credentials(before.uri)
     assert connection(before.uri) == (host, {})
     assert "set MLFLOW_TRACKING_USERNAME" in missing_credentials(before.uri)
-    own = {"MLFLOW_TRACKING_USERNAME": "ada", "MLFLOW_TRACKING_PASSWORD": SECRET, "MLFLOW_TRACKING_TOKEN": None}
+    own = {
+        "MLFLOW_TRACKING_USERNAME": "ada",
+        "MLFLOW_TRACKING_PASSWORD": SECRET,
+        "MLFLOW_TRACKING_TOKEN": None,
+    }
     with changed_variables({"MLFLOW_TRACKING_URI": full}):
         assert connection(before.uri) == (host, own)
         assert not missing_credentials(before.uri)
@@ -256,7 +323,10 @@ def test_a_study_is_resumed_with_credentials_given_in_any_way(tmp_path, monkeypa
         if uri == full:
             assert connection(now.uri) == (host, own)
     assert connection(f"https://{SECRET}@h")[1]["MLFLOW_TRACKING_TOKEN"] == SECRET
-    assert connection(f"postgresql+psycopg2://ada:{SECRET}@h/db") == (f"postgresql+psycopg2://ada:{SECRET}@h/db", {})
+    assert connection(f"postgresql+psycopg2://ada:{SECRET}@h/db") == (
+        f"postgresql+psycopg2://ada:{SECRET}@h/db",
+        {},
+    )
     monkeypatch.setattr("raysel.core.credentials._kept", {})
     assert "PGPASSWORD" in missing_credentials(f"postgresql://{HIDDEN}@h/db")
     (tmp_path / ".pgpass").touch()
@@ -294,7 +364,13 @@ def test_arguments_can_be_given_again_without_credentials():
             config = load_config("digits-smr", [hidden])
             assert with_credentials(config.tracking.uri) == uri
             assert config == load_config("digits-smr", [argument])
-    for plain in ("cv.outer=3", "tracking.uri=http://h", "--quiet", "few.yaml", "solver.space={alpha: [0.1]}"):
+    for plain in (
+        "cv.outer=3",
+        "tracking.uri=http://h",
+        "--quiet",
+        "few.yaml",
+        "solver.space={alpha: [0.1]}",
+    ):
         assert without_credentials_in(plain) == plain
 
 

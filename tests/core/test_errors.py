@@ -35,7 +35,10 @@ def test_the_line_of_an_error_says_what_happened():
     for text, line in (
         (advice, "ValueError: Input X contains NaN."),
         (caught(lambda: raised("one line")), "ValueError: one line"),
-        (caught(lambda: raised("\nAll 5 fits failed.\nSee below")), "ValueError: All 5 fits failed."),
+        (
+            caught(lambda: raised("\nAll 5 fits failed.\nSee below")),
+            "ValueError: All 5 fits failed.",
+        ),
         (caught(lambda: raised("")), "ValueError"),
         (caught(from_another), "KeyError: 'b\\nc'"),
         (caught(lambda: eval("1 +", {})), "SyntaxError: invalid syntax"),

@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from raysel.core.files import atomic_write, read_again, remove_temporary_files, result_path, write_text_atomically
+from raysel.core.files import (
+    atomic_write,
+    read_again,
+    remove_temporary_files,
+    result_path,
+    write_text_atomically,
+)
 
 
 def test_a_reader_never_sees_part_of_a_file(tmp_path):
@@ -52,7 +58,12 @@ def test_a_file_that_cannot_be_renewed_keeps_its_text(tmp_path):
 @pytest.mark.parametrize("name", ["progress.json", "a[b]*.json", "x" * 250])
 def test_temporary_files_of_others_are_removed_and_nothing_else(tmp_path, name):
     path = tmp_path / name
-    kept = {path, tmp_path / ".lock.0123456789abcdef", tmp_path / ".progress.json", tmp_path / f".z{name[:100]}"}
+    kept = {
+        path,
+        tmp_path / ".lock.0123456789abcdef",
+        tmp_path / ".progress.json",
+        tmp_path / f".z{name[:100]}",
+    }
     for other in kept:
         other.write_text("kept")
     with pytest.raises(FileNotFoundError), atomic_write(path):
@@ -71,7 +82,9 @@ def test_a_rename_whose_answer_was_lost_counts(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "replace", twice)
     write_text_atomically(tmp_path / "plan.json", "new")
     assert [p.read_text() for p in tmp_path.iterdir()] == ["new"]
-    monkeypatch.setattr(Path, "replace", lambda *_: rename(tmp_path / "nothing", tmp_path / "plan.json"))
+    monkeypatch.setattr(
+        Path, "replace", lambda *_: rename(tmp_path / "nothing", tmp_path / "plan.json")
+    )
     with pytest.raises(FileNotFoundError):
         write_text_atomically(tmp_path / "plan.json", "newer")
     assert [p.read_text() for p in tmp_path.iterdir()] == ["new"]
@@ -90,7 +103,9 @@ def test_what_was_replaced_on_the_file_server_is_read_once_more():
         assert len(tries) == times
 
 
-def test_results_of_a_job_are_not_written_to_its_copy_of_the_working_directory(tmp_path, monkeypatch):
+def test_results_of_a_job_are_not_written_to_its_copy_of_the_working_directory(
+    tmp_path, monkeypatch
+):
     copy = tmp_path / "working_dir_files" / "_ray_pkg_0123456789abcdef"
     copy.mkdir(parents=True)
     monkeypatch.chdir(copy)

@@ -26,7 +26,9 @@ def test_what_a_process_was_stopped_is_not_counted():
         "print(time.monotonic() - steady - (clock.running_seconds() - running))"
     )
     pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, "-c", script], stdin=pipe, stdout=pipe, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=pipe, stdout=pipe, text=True
+    ) as process:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGSTOP)
         time.sleep(1.0)

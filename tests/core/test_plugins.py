@@ -78,7 +78,15 @@ MODULE = """
     def pair(path, options): return np.eye(4), [0, 1, 0, 1]
     def lists(path, options): return RawData([[1, 2], [3, 4], [5, 7], [7, 8]], [0, 1, 0, 1])
 """
-METHODS = ["Whole", "WithoutUpdates", "WithoutPredict", "WithoutScores", "WithScores", "WithOneScore", "Failing"]
+METHODS = [
+    "Whole",
+    "WithoutUpdates",
+    "WithoutPredict",
+    "WithoutScores",
+    "WithScores",
+    "WithOneScore",
+    "Failing",
+]
 METRICS = ["raises", "nothing", "hits", "undefined", "leaves", "right", "NUMBER"]
 READERS = ["value", "pair", "lists", "leaves", "NUMBER"]
 
@@ -88,7 +96,8 @@ def digits(tmp_path, monkeypatch):
     """Data beside an installed package, whose entry points have the names of its objects in lower case."""
     groups = {"estimators": [*METHODS, "Slow", "Nearest"], "metrics": METRICS, "readers": READERS}
     points = "".join(
-        f"[raysel.{group}]\n" + "".join(f"{name.lower()} = faulty_plugin:{name}\n" for name in names)
+        f"[raysel.{group}]\n"
+        + "".join(f"{name.lower()} = faulty_plugin:{name}\n" for name in names)
         for group, names in groups.items()
     )
     info = tmp_path / "faulty_plugin-1.0.dist-info"
@@ -105,16 +114,32 @@ def digits(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "classifier", "message"),
     [
-        ("withoutupdates", "knn", "withoutupdates derives from raysel's Estimator and lacks _updates; implement"),
-        ("withoutpredict", "knn", "declares capabilities.predicts, but has no `predict`; implement it"),
+        (
+            "withoutupdates",
+            "knn",
+            "withoutupdates derives from raysel's Estimator and lacks _updates; implement",
+        ),
+        (
+            "withoutpredict",
+            "knn",
+            "declares capabilities.predicts, but has no `predict`; implement it",
+        ),
         (
             "withoutscores",
             "knn",
             "declares capabilities.ranks=True, but its fit has no `scores_`; set it in",
         ),
-        ("withonescore", "knn", r"`scores_` of withonescore has the shape \(1,\); set one score for each of the 64"),
+        (
+            "withonescore",
+            "knn",
+            r"`scores_` of withonescore has the shape \(1,\); set one score for each of the 64",
+        ),
         ("failing", "knn", "cannot be fitted to the .* KeyError: 'no licence'"),
-        ("withscores", "native", r"ranks=False, but its fit has a `scores_`; .* or declare ranks=True"),
+        (
+            "withscores",
+            "native",
+            r"ranks=False, but its fit has a `scores_`; .* or declare ranks=True",
+        ),
     ],
 )
 def test_a_method_that_is_not_what_it_declares_is_refused(name, classifier, message, digits):

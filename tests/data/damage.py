@@ -34,7 +34,21 @@ from raysel.data.loading import load_dataset, save_dataset
 
 #: The kinds of files, by their suffix. One of HDF5 is read by a process of its own, which takes its time.
 #: .dat is a file of labels, .png an image of a folder of images.
-KINDS = ("yaml", "npz", "npy", "dat", "mat", "csv", "data", "parquet", "arrow", "nii", "nii.gz", "png", "h5")
+KINDS = (
+    "yaml",
+    "npz",
+    "npy",
+    "dat",
+    "mat",
+    "csv",
+    "data",
+    "parquet",
+    "arrow",
+    "nii",
+    "nii.gz",
+    "png",
+    "h5",
+)
 
 N = 10
 IMAGES = np.random.default_rng(0).integers(0, 256, (N, 3, 2)).astype(np.uint8)
@@ -80,7 +94,20 @@ solver: {name: linear_svm}
 # Lengths, counts and offsets that a reader may trust.
 NUMBERS = (0, 1, 2, 3, 4, 7, 8, 15, 16, 64, 127, 128, 255, 256, 1000, 65535, 65536)
 NUMBERS += (2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53, 2**63 - 1, 2**63, 2**64 - 1)
-FIGURES = (*map(str, NUMBERS), "-1", "-2147483648", "1e999", "1e-999", "nan", "-inf", "0x10", "1_000", "00", "1.5", "")
+FIGURES = (
+    *map(str, NUMBERS),
+    "-1",
+    "-2147483648",
+    "1e999",
+    "1e-999",
+    "nan",
+    "-inf",
+    "0x10",
+    "1_000",
+    "00",
+    "1.5",
+    "",
+)
 
 # What means something in a file of each kind.
 _STORED = "raysel¦tensor¦tasks¦modalities¦[]¦{}¦null¦pandas¦arrow.fixed_shape_tensor"
@@ -126,7 +153,9 @@ def damaged(kind: str, draw: random.Random) -> bytes:
         hit = draw.choice(sorted(members))
         members[hit] = hurt(members[hit])
         if not draw.randrange(10):
-            members[draw.choice(("X.npy", "y.npy", "Y.npy", "view_2.npy", "label_names"))] = members.pop(hit)
+            members[draw.choice(("X.npy", "y.npy", "Y.npy", "view_2.npy", "label_names"))] = (
+                members.pop(hit)
+            )
         return _zipped(members, draw.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)))
     if kind == "nii.gz" and draw.randrange(4):  # else the checksum would tell all
         return gzip.compress(hurt(gzip.decompress(raw)), mtime=0)
@@ -141,7 +170,15 @@ class _Damage:
         self._kind, self._draw = kind, draw
 
     def __call__(self, raw: bytes) -> bytes:
-        ways = (self._flip, self._number, self._number, self._cut, self._drop, self._repeat, self._splice)
+        ways = (
+            self._flip,
+            self._number,
+            self._number,
+            self._cut,
+            self._drop,
+            self._repeat,
+            self._splice,
+        )
         ways += (self._token, self._token, self._figures)
         for _ in range(self._draw.choice((1, 1, 1, 2, 3, 6))):
             raw = self._draw.choice(ways)(raw)
@@ -149,11 +186,17 @@ class _Damage:
 
     def _place(self, raw: bytes) -> int:
         """Anywhere, but the first bytes, where the headers are, more often."""
-        return self._draw.randrange(max(1, len(raw) if self._draw.randrange(3) else min(len(raw), 200)))
+        return self._draw.randrange(
+            max(1, len(raw) if self._draw.randrange(3) else min(len(raw), 200))
+        )
 
     def _flip(self, raw: bytes) -> bytes:
         at = self._place(raw)
-        return raw[:at] + bytes(byte ^ 1 << self._draw.randrange(8) for byte in raw[at : at + 1]) + raw[at + 1 :]
+        return (
+            raw[:at]
+            + bytes(byte ^ 1 << self._draw.randrange(8) for byte in raw[at : at + 1])
+            + raw[at + 1 :]
+        )
 
     def _number(self, raw: bytes) -> bytes:
         """A number of 1, 2, 4 or 8 bytes, often where one stands."""
@@ -161,7 +204,11 @@ class _Damage:
         step = self._draw.choice((1, size))
         at = self._place(raw) // step * step
         number = self._draw.choice(NUMBERS) % 256**size
-        return raw[:at] + number.to_bytes(size, self._draw.choice(("little", "big"))) + raw[at + size :]
+        return (
+            raw[:at]
+            + number.to_bytes(size, self._draw.choice(("little", "big")))
+            + raw[at + size :]
+        )
 
     def _figures(self, raw: bytes) -> bytes:
         """A number in figures, where one stands."""
@@ -180,7 +227,11 @@ class _Damage:
 
     def _repeat(self, raw: bytes) -> bytes:
         at, size = self._place(raw), 1 + self._draw.randrange(64)
-        return raw[: at + size] + raw[at : at + size] * self._draw.choice((1, 1, 2, 50)) + raw[at + size :]
+        return (
+            raw[: at + size]
+            + raw[at : at + size] * self._draw.choice((1, 1, 2, 50))
+            + raw[at + size :]
+        )
 
     def _splice(self, raw: bytes) -> bytes:
         """A part of another valid file."""
@@ -189,7 +240,9 @@ class _Damage:
         return self._put(raw, other[start : start + 1 + self._draw.randrange(200)])
 
     def _token(self, raw: bytes) -> bytes:
-        return self._put(raw, self._draw.choice(_TOKENS[_AS.get(self._kind, self._kind)].split("¦")).encode())
+        return self._put(
+            raw, self._draw.choice(_TOKENS[_AS.get(self._kind, self._kind)].split("¦")).encode()
+        )
 
     def _put(self, raw: bytes, part: bytes) -> bytes:
         at = self._place(raw)
@@ -223,7 +276,11 @@ def _table() -> pd.DataFrame:
 
 def _parts() -> pd.DataFrame:
     columns = ["hog.0", "hog.1", "hog.2", "lbp.0", "lbp.1", "lbp.2"]
-    return _table().set_axis(columns, axis=1).assign(**{"y.sky": INDICATOR[:, 0], "y.cow": INDICATOR[:, 1]})
+    return (
+        _table()
+        .set_axis(columns, axis=1)
+        .assign(**{"y.sky": INDICATOR[:, 0], "y.cow": INDICATOR[:, 1]})
+    )
 
 
 def _images() -> Dataset:
@@ -249,7 +306,9 @@ def _other_arrow(path: Path, **options: object) -> None:
     X = pa.FixedShapeTensorArray.from_numpy_ndarray(IMAGES)
     dictionary = pa.array(WORDS).dictionary_encode()
     table = pa.table({"X": X, "label": dictionary, "person": PERSONS})
-    with pa.ipc.new_file(str(path), table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+    with pa.ipc.new_file(
+        str(path), table.schema, options=pa.ipc.IpcWriteOptions(**options)
+    ) as writer:
         writer.write_table(table, max_chunksize=4)
 
 
@@ -257,14 +316,24 @@ def _other_parquet(path: Path) -> None:
     decimal = pa.array([str(i) for i in range(N)]).cast(pa.decimal128(10, 2))
     nulls = pa.array([None] * N)
     lists = pa.array([[1.0, 2.0]] * N)
-    table = {"a": decimal, "b": pa.array([True, None] * (N // 2)), "c": nulls, "d": lists, "label": pa.array(WORDS)}
-    pa.parquet.write_table(pa.table(table), path, data_page_version="2.0", compression="snappy", row_group_size=4)
+    table = {
+        "a": decimal,
+        "b": pa.array([True, None] * (N // 2)),
+        "c": nulls,
+        "d": lists,
+        "label": pa.array(WORDS),
+    }
+    pa.parquet.write_table(
+        pa.table(table), path, data_page_version="2.0", compression="snappy", row_group_size=4
+    )
 
 
 def _hdf5(path: Path, **arrays: np.ndarray) -> None:
     with h5py.File(path, "w") as file:
         for name, values in arrays.items():
-            packed = {"compression": "gzip", "shuffle": True, "chunks": True} if values.ndim == 2 else {}
+            packed = (
+                {"compression": "gzip", "shuffle": True, "chunks": True} if values.ndim == 2 else {}
+            )
             file.create_dataset(name, data=values, **packed)
 
 
@@ -280,18 +349,29 @@ def _image(path: Path, mode: str, kind: str) -> None:
 
 
 _FLAT = IMAGES.reshape(N, -1) * 1.0
-_VIEWS = {"view_0": IMAGES[:, 0], "view_1": IMAGES.reshape(N, 6), "view_names": ["hog", "lbp"], "Y": INDICATOR}
+_VIEWS = {
+    "view_0": IMAGES[:, 0],
+    "view_1": IMAGES.reshape(N, 6),
+    "view_names": ["hog", "lbp"],
+    "Y": INDICATOR,
+}
 _WRITERS: dict[str, list[Callable[[Path], object]]] = {
     "yaml": [
         *(partial(shutil.copyfile, config) for config in builtin_configs().values()),
-        *(partial(Path.write_text, data=text) for text in (STUDY, FILE_STUDY, TASKS_STUDY, NIFTI_STUDY)),
+        *(
+            partial(Path.write_text, data=text)
+            for text in (STUDY, FILE_STUDY, TASKS_STUDY, NIFTI_STUDY)
+        ),
     ],
     "npz": [
         lambda path: np.savez(path, X=IMAGES, y=LABELS, person=PERSONS),
         lambda path: np.savez_compressed(path, X=np.asfortranarray(IMAGES.astype(float)), y=WORDS),
         lambda path: np.savez(path, **_VIEWS, label_names=["sky", "cow"]),
     ],
-    "npy": [lambda path: np.save(path, IMAGES), lambda path: np.save(path, np.asfortranarray(_FLAT))],
+    "npy": [
+        lambda path: np.save(path, IMAGES),
+        lambda path: np.save(path, np.asfortranarray(_FLAT)),
+    ],
     "dat": [
         partial(Path.write_text, data=text)
         for text in ("cat\ndog\n" * 5, "label;person\n" + "1;a\n0;b\n" * 5, "1.0\n2.0\n" * 5)
@@ -311,11 +391,17 @@ _WRITERS: dict[str, list[Callable[[Path], object]]] = {
     ],
     "mat": [
         lambda path: scipy.io.savemat(path, {"X": IMAGES, "y": LABELS, "person": PERSONS}),
-        lambda path: scipy.io.savemat(path, {"fea": IMAGES.reshape(N, -1), "gnd": LABELS.astype(float)}, format="4"),
+        lambda path: scipy.io.savemat(
+            path, {"fea": IMAGES.reshape(N, -1), "gnd": LABELS.astype(float)}, format="4"
+        ),
         lambda path: scipy.io.savemat(path, {**_VIEWS, "label_names": ["sky", "cow"]}),
         lambda path: scipy.io.savemat(path, {"X": scipy.sparse.csc_matrix(_FLAT), "y": LABELS}),
-        lambda path: scipy.io.savemat(path, {"X": scipy.sparse.csc_matrix(_FLAT), "y": LABELS}, format="4"),
-        lambda path: scipy.io.savemat(path, {"X": IMAGES * 1.0, "y": WORDS, "s": {"a": 1, "b": ["c", 2]}}),
+        lambda path: scipy.io.savemat(
+            path, {"X": scipy.sparse.csc_matrix(_FLAT), "y": LABELS}, format="4"
+        ),
+        lambda path: scipy.io.savemat(
+            path, {"X": IMAGES * 1.0, "y": WORDS, "s": {"a": 1, "b": ["c", 2]}}
+        ),
         lambda path: scipy.io.savemat(path, {"X": IMAGES, "y": LABELS}, do_compression=True),
     ],
     "csv": [
@@ -323,7 +409,9 @@ _WRITERS: dict[str, list[Callable[[Path], object]]] = {
         lambda path: (_table() / 7).assign(label=WORDS).to_csv(path, index=False),
         lambda path: _parts().to_csv(path, index=False),
         lambda path: (_table() / 7).assign(label=WORDS).to_csv(path, sep=";", decimal=","),
-        lambda path: (_table() / 7).assign(label=WORDS).to_csv(path, sep=" ", header=False, index=False),
+        lambda path: (
+            (_table() / 7).assign(label=WORDS).to_csv(path, sep=" ", header=False, index=False)
+        ),
     ],
     "parquet": [
         lambda path: save_dataset(_images(), path),
@@ -337,14 +425,18 @@ _WRITERS: dict[str, list[Callable[[Path], object]]] = {
         lambda path: save_dataset(_images(), path),
         lambda path: save_dataset(_labelled(), path),
         lambda path: save_dataset(_tasks(), path),
-        lambda path: _table().assign(y=WORDS, person=PERSONS).to_feather(path, compression="uncompressed"),
+        lambda path: (
+            _table().assign(y=WORDS, person=PERSONS).to_feather(path, compression="uncompressed")
+        ),
         lambda path: _other_arrow(path, compression="lz4"),
         _other_arrow,
     ],
     "data": [
         lambda path: _table().assign(label=WORDS).to_csv(path, header=False, index=False),
         lambda path: _table().assign(label=WORDS).to_csv(path, sep="\t", index=False),
-        lambda path: path.write_text(_table().assign(label=LABELS).to_string(index=False), encoding="utf-8"),
+        lambda path: path.write_text(
+            _table().assign(label=LABELS).to_string(index=False), encoding="utf-8"
+        ),
     ],
     "nii": [
         lambda path: _volume(path, nibabel.Nifti1Image, "<f4"),
@@ -413,7 +505,9 @@ def judge(path: Path, options: dict[str, Any]) -> str:
             labels.write_text("cat\ndog\n" * 5, encoding="utf-8")
             options = {**options, "labels": labels}
         readers = {".nii": _of_volume, ".gz": _of_volume, ".png": _of_image, ".dat": _of_labels}
-        data = readers[path.suffix](path) if path.suffix in readers else load_dataset(path, **options)
+        data = (
+            readers[path.suffix](path) if path.suffix in readers else load_dataset(path, **options)
+        )
     except RayselError as error:
         return "refused" if str(error) else f"a {type(error).__name__} without words"
     assert isinstance(data.layout, Tasks) or np.isfinite(data.X).all()

@@ -21,7 +21,10 @@ def savemat73(path: Path, variables: Mapping[str, Any]) -> None:
             if scipy.sparse.issparse(value):
                 _write_sparse(file.create_group(name), value.tocsc())
             elif isinstance(value, list):
-                cells = [file.create_dataset(f"#refs#/{name}{i}", data=cell).ref for i, cell in enumerate(value)]
+                cells = [
+                    file.create_dataset(f"#refs#/{name}{i}", data=cell).ref
+                    for i, cell in enumerate(value)
+                ]
                 file.create_dataset(name, data=np.array([cells], h5py.ref_dtype))
                 file[name].attrs["MATLAB_class"] = np.bytes_("cell")
             else:
@@ -37,7 +40,11 @@ def _write_array(file: Any, name: str, array: np.ndarray) -> None:
     if array.dtype.kind == "U":
         width = max(map(len, array.ravel()), default=0)
         rows = [[ord(letter) for letter in str(text).ljust(width)] for text in array.ravel()]
-        array, kind, attributes = np.array(rows, np.uint16), "char", {"MATLAB_int_decode": np.int32(2)}
+        array, kind, attributes = (
+            np.array(rows, np.uint16),
+            "char",
+            {"MATLAB_int_decode": np.int32(2)},
+        )
     elif array.dtype == np.bool_:
         array, attributes = array.astype(np.uint8), {"MATLAB_int_decode": np.int32(1)}
     array = np.atleast_2d(array)
@@ -50,7 +57,9 @@ def _write_array(file: Any, name: str, array: np.ndarray) -> None:
 
 
 def _write_sparse(group: Any, matrix: Any) -> None:
-    group.attrs.update({"MATLAB_class": np.bytes_("double"), "MATLAB_sparse": np.uint64(matrix.shape[0])})
+    group.attrs.update(
+        {"MATLAB_class": np.bytes_("double"), "MATLAB_sparse": np.uint64(matrix.shape[0])}
+    )
     group["jc"] = matrix.indptr.astype(np.uint64)
     if matrix.nnz:
         group["data"], group["ir"] = matrix.data, matrix.indices.astype(np.uint64)

@@ -11,7 +11,9 @@ from raysel.core.errors import DataError
 from raysel.data.loading import load_dataset
 
 
-def refused(source: Any, *culprits: str, read: Callable[..., Any] = load_dataset, **options: Any) -> str:
+def refused(
+    source: Any, *culprits: str, read: Callable[..., Any] = load_dataset, **options: Any
+) -> str:
     """Read what must be refused, and return the message, which holds all culprits."""
     with pytest.raises(DataError) as caught:
         read(source, **options)

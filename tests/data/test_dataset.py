@@ -52,7 +52,10 @@ def with_cell(row, column, value):
         ({"y": Y[:3]}, ["4 rows", "y has 3"]),
         ({"y": np.array(["a", 1, None, 2], dtype=object)}, ["y has dtype object"]),
         ({"y": [0.5, 1, 0, 1], "target": "classes"}, ["0.5", "whole numbers or text"]),
-        ({"y": ["a", "b", "a", "b"], "target": "quantities"}, ["y holds a", "no number", "dataset.task"]),
+        (
+            {"y": ["a", "b", "a", "b"], "target": "quantities"},
+            ["y holds a", "no number", "dataset.task"],
+        ),
         ({"y": [0.5, np.nan, 0, 1], "target": "quantities"}, ["NaN or infinite in row 1"]),
         ({"y": [[0.5, 1], [0, 1], [2, 1], [1, 1]]}, ["quantity number 1", "one value only"]),
         ({"target": "numbers"}, ["target='numbers'", "quantities"]),
@@ -100,9 +103,14 @@ def test_keeps_numbers_as_contiguous_float64(dtype, order):
 
 
 def test_labels_of_any_number_type_are_whole_numbers_and_text_stays_text():
-    hashes = {make(y=Y.astype(kind)).content_hash for kind in (np.uint8, np.int32, np.float64, np.bool_)}
+    hashes = {
+        make(y=Y.astype(kind)).content_hash for kind in (np.uint8, np.int32, np.float64, np.bool_)
+    }
     assert hashes == {make().content_hash}
-    text, indicator = make(y=["b", "a", "c", "a"]), make(y=[[0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1]])
+    text, indicator = (
+        make(y=["b", "a", "c", "a"]),
+        make(y=[[0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1]]),
+    )
     assert (text.classes.tolist(), text.is_multilabel) == (["a", "b", "c"], False)
     assert (indicator.classes.tolist(), indicator.is_multilabel) == (["0", "1", "2"], True)
 
@@ -131,7 +139,9 @@ def test_hash_is_the_same_in_another_process():
     )
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     environment = {"PYTHONPATH": ":".join(sys.path), "PYTHONHASHSEED": seed}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
     assert done.stdout.strip() == make(y=list("abab")).content_hash
 
 
@@ -145,16 +155,23 @@ def part(n, layout, seed=0, groups=False, words=False):
 
 
 @given(
-    sizes=st.lists(st.tuples(st.integers(4, 9), st.integers(1, 4), st.integers(1, 3)), min_size=2, max_size=4),
+    sizes=st.lists(
+        st.tuples(st.integers(4, 9), st.integers(1, 4), st.integers(1, 3)), min_size=2, max_size=4
+    ),
     grouped=st.booleans(),
 )
 @settings(max_examples=40)
 def test_every_sample_keeps_its_values_its_label_and_its_group(sizes, grouped):
-    tasks = {f"t{i}": part(n, Matrix(h, w), seed=i, groups=grouped, words=i == 1) for i, (n, h, w) in enumerate(sizes)}
+    tasks = {
+        f"t{i}": part(n, Matrix(h, w), seed=i, groups=grouped, words=i == 1)
+        for i, (n, h, w) in enumerate(sizes)
+    }
     joined = join_tasks(tasks)
     assert joined.n_samples == sum(n for n, _, _ in sizes)
     assert len(joined.classes) == 3 * len(tasks)  # equal labels of two tasks stay apart
-    assert joined.layout.to_json()["tasks"] == [[f"t{i}", [h, w]] for i, (_, h, w) in enumerate(sizes)]
+    assert joined.layout.to_json()["tasks"] == [
+        [f"t{i}", [h, w]] for i, (_, h, w) in enumerate(sizes)
+    ]
     row = column = 0
     padded = joined.X.dense()
     for i, (name, data) in enumerate(tasks.items()):
@@ -166,7 +183,9 @@ def test_every_sample_keeps_its_values_its_label_and_its_group(sizes, grouped):
         assert set(joined.tasks[rows]) == {i}
         if grouped:
             assert joined.groups[rows].tolist() == [f"{name}/{group}" for group in data.groups]
-        assert joined.feature_names[columns] == tuple(f"{name}/{feature}" for feature in data.feature_names)
+        assert joined.feature_names[columns] == tuple(
+            f"{name}/{feature}" for feature in data.feature_names
+        )
         row, column = rows.stop, columns.stop
     assert (joined.groups is None) == (not grouped)
     assert part(4, Tensor((2,))).tasks is None
@@ -180,11 +199,15 @@ def test_the_hash_is_that_of_the_padded_array():
     X[:700, :900], X[700:, 900:] = data[0].X, data[1].X
     described = {
         "layout": {"kind": "tasks", "tasks": [["a", 900], ["b", [30, 40]]]},
-        "feature_names": [f"{t}/{name}" for t, one in zip("ab", data, strict=True) for name in one.feature_names],
+        "feature_names": [
+            f"{t}/{name}" for t, one in zip("ab", data, strict=True) for name in one.feature_names
+        ],
         "label_names": [],
         "shapes": [[1200, 2100], [1200]],
         "y": [f"{t}/{label}" for t, one in zip("ab", data, strict=True) for label in one.y],
-        "groups": [f"{t}/{group}" for t, one in zip("ab", data, strict=True) for group in one.groups],
+        "groups": [
+            f"{t}/{group}" for t, one in zip("ab", data, strict=True) for group in one.groups
+        ],
     }
     text = json.dumps(described, sort_keys=True).encode()
     assert joined.content_hash == hashlib.sha256(text + X.tobytes()).hexdigest()
@@ -192,13 +215,20 @@ def test_the_hash_is_that_of_the_padded_array():
 
 VECTOR, PAIR = part(6, Tensor((3,))), part(6, Tensor((2,)), seed=1)
 JOINED = join_tasks({"a": VECTOR, "b": PAIR})
-BROKEN = TaskBlocks((VECTOR.X, with_cell(2, 1, np.inf)[:, 1:].repeat([2, 1, 2, 1], axis=0)), JOINED.tasks)
+BROKEN = TaskBlocks(
+    (VECTOR.X, with_cell(2, 1, np.inf)[:, 1:].repeat([2, 1, 2, 1], axis=0)), JOINED.tasks
+)
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
 @pytest.mark.parametrize("groups", [False, True])
-def test_a_file_holds_the_blocks_only_in_any_order_and_gives_all_of_it_back(tmp_path, suffix, groups):
-    joined, order = join_tasks({f"t{i}": part(40, Matrix(6, 7), i, groups) for i in range(5)}), np.arange(200) * 7 % 200
+def test_a_file_holds_the_blocks_only_in_any_order_and_gives_all_of_it_back(
+    tmp_path, suffix, groups
+):
+    joined, order = (
+        join_tasks({f"t{i}": part(40, Matrix(6, 7), i, groups) for i in range(5)}),
+        np.arange(200) * 7 % 200,
+    )
     in_order = joined.groups[order] if groups else None
     mixed = dataclasses.replace(joined, X=joined.X[order], y=joined.y[order], groups=in_order)
     path = tmp_path / f"joined{suffix}"
@@ -221,7 +251,10 @@ def test_a_file_holds_the_blocks_only_in_any_order_and_gives_all_of_it_back(tmp_
         ({}, "tasks holds 0 data set(s): give at least two"),
         ({"a/b": PAIR, "c": PAIR}, "'a/b' contains '/'"),
         ({"a": part(6, Tensor((2,)), groups=True), "c": PAIR}, "only a of the tasks have groups"),
-        ({"a": PAIR, "c": make(y=np.eye(4, 2, dtype=int))}, "task c has an indicator as y; give one label"),
+        (
+            {"a": PAIR, "c": make(y=np.eye(4, 2, dtype=int))},
+            "task c has an indicator as y; give one label",
+        ),
         ({"one": JOINED, "two": PAIR}, "a data set that has several tasks itself"),
     ],
 )
@@ -244,7 +277,10 @@ def test_values_and_layout_of_tasks_must_fit(changes, message):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (["a/0", "a/1", "b/0", "b/0"], r"task 'b' holds one class only \(b/0\); every task needs at least two classes"),
+        (
+            ["a/0", "a/1", "b/0", "b/0"],
+            r"task 'b' holds one class only \(b/0\); every task needs at least two classes",
+        ),
         (["a/0", "a/0", "a/0", "a/1"], r"task 'a' holds one class only \(a/0\)"),
         ([0, 1, 0, 1], "task 'a' has the label 0; write 'a/0'"),
         (["a/0", "a/1", "a/0", "a/1"], "task 'b' has the label a/0; write 'b/a/0'"),
@@ -257,7 +293,11 @@ def test_a_file_of_several_tasks_must_tell_their_classes_apart(y, message):
         Dataset(TaskBlocks.from_dense(X, Tasks({"a": 1, "b": 1})), y, Tasks({"a": 1, "b": 1}))
     three = Tasks({"a": 1, "b": 1, "c": 1})
     with pytest.raises(DataError, match="task 'c' holds no samples"):
-        Dataset(TaskBlocks.from_dense(np.insert(X, 2, np.nan, axis=1), three), ["a/0", "a/1", "b/0", "b/1"], three)
+        Dataset(
+            TaskBlocks.from_dense(np.insert(X, 2, np.nan, axis=1), three),
+            ["a/0", "a/1", "b/0", "b/1"],
+            three,
+        )
 
 
 def test_a_feature_is_constant_in_the_samples_of_its_own_task():
@@ -283,7 +323,12 @@ A, B = {"name": "a", "source": "iris"}, {"name": "b", "source": "wine"}
         ({"tasks": [{"name": "a", "sorce": "iris"}, B]}, "did you mean `source`"),
         *(
             ({"tasks": [A, B], **other}, "dataset")
-            for other in ({"path": "x.npz"}, {"shape": [2, 2]}, {"modalities": {"m": 4}}, {"exclude_labels": ["x"]})
+            for other in (
+                {"path": "x.npz"},
+                {"shape": [2, 2]},
+                {"modalities": {"m": 4}},
+                {"exclude_labels": ["x"]},
+            )
         ),
     ],
 )

@@ -14,7 +14,16 @@ from small_studies import make_study, run_offline
 
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
-from raysel.data.layouts import Layout, MaskedVolume, Matrix, Modalities, Tasks, Tensor, layout, layout_from_json
+from raysel.data.layouts import (
+    Layout,
+    MaskedVolume,
+    Matrix,
+    Modalities,
+    Tasks,
+    Tensor,
+    layout,
+    layout_from_json,
+)
 from raysel.data.loading import load_dataset, save_dataset
 
 AFFINE = np.array([[2, 0.1, 0, -90], [0, 2.5, 0, 7.3], [0, 0, -3, 1 / 3], [0, 0, 0, 1]])
@@ -24,7 +33,9 @@ SIDES = st.integers(1, 4)
 LAYOUTS = st.one_of(
     st.lists(SIDES, min_size=1, max_size=4).map(lambda sides: Tensor(tuple(sides))),
     st.dictionaries(NAMES, SIDES, min_size=1, max_size=4).map(Modalities),
-    st.dictionaries(NAMES, st.one_of(SIDES, st.tuples(SIDES, SIDES)), min_size=1, max_size=4).map(Tasks),
+    st.dictionaries(NAMES, st.one_of(SIDES, st.tuples(SIDES, SIDES)), min_size=1, max_size=4).map(
+        Tasks
+    ),
     st.builds(MaskedVolume, MASKS, st.sampled_from([None, AFFINE])),
 )
 
@@ -37,9 +48,14 @@ def test_columns_parts_and_arrays_of_every_layout_agree(layout):
     assert list(layout.coordinates()) == layout.axes()
     places = list(zip(*(values.tolist() for values in layout.coordinates().values()), strict=True))
     assert len(set(places)) == n
-    for parts in (layout.slices(), {name: columns for name, (columns, _) in layout.blocks().items()}):
+    for parts in (
+        layout.slices(),
+        {name: columns for name, (columns, _) in layout.blocks().items()},
+    ):
         if parts:
-            assert np.concatenate([np.arange(n)[columns] for columns in parts.values()]).tolist() == list(range(n))
+            assert np.concatenate(
+                [np.arange(n)[columns] for columns in parts.values()]
+            ).tolist() == list(range(n))
     for name, columns in layout.slices().items():
         assert set(layout.coordinates()[layout.part][columns]) == {name}
     values = np.arange(1.0, n + 1)
@@ -48,7 +64,10 @@ def test_columns_parts_and_arrays_of_every_layout_agree(layout):
     assert sorted(array[array > 0]) == values.tolist()
     assert layout.grid in ((), array.shape)
     assert sorted(layout.permutation(np.random.default_rng(0))) == list(range(n))
-    assert all(block.n_features == columns.stop - columns.start for columns, block in layout.blocks().values())
+    assert all(
+        block.n_features == columns.stop - columns.start
+        for columns, block in layout.blocks().values()
+    )
     assert layout.has_images == any(block.is_image for _, block in layout.blocks().values())
     assert set(layout.parameters()) <= {"shape", "mask", "modalities", "tasks"}
     assert layout.describe()
@@ -71,8 +90,12 @@ def test_descriptions_give_the_layout_back(layout):
 @given(st.lists(SIDES, min_size=1, max_size=4), MASKS)
 def test_cells_are_those_of_a_reshaped_row_and_voxels_those_that_lie_in_the_mask(sides, mask):
     layout = Tensor(tuple(sides))
-    cells = np.arange(layout.n_features).reshape(sides if len(sides) > 1 else (-1, 1))  # a vector is one column
-    np.testing.assert_array_equal(cells[tuple(layout.coordinates().values())], np.arange(layout.n_features))
+    cells = np.arange(layout.n_features).reshape(
+        sides if len(sides) > 1 else (-1, 1)
+    )  # a vector is one column
+    np.testing.assert_array_equal(
+        cells[tuple(layout.coordinates().values())], np.arange(layout.n_features)
+    )
     volume, box, inside = MaskedVolume(mask), Tensor(mask.shape), np.flatnonzero(mask)
     assert volume.default_names() == [box.default_names()[i] for i in inside]
     for axis, index in box.coordinates().items():
@@ -87,7 +110,10 @@ def test_large_masks_have_short_descriptions_and_affines_single_precision():
     assert one == MaskedVolume(one.mask, AFFINE * (1 + 1e-12))  # equal as NIfTI keeps it
     assert one != MaskedVolume(one.mask, AFFINE + 0.1)
     np.testing.assert_allclose(one.affine, AFFINE, rtol=1e-7)
-    assert MaskedVolume(one.mask, -0.0 * np.eye(4)).to_json() == MaskedVolume(one.mask, 0.0 * np.eye(4)).to_json()
+    assert (
+        MaskedVolume(one.mask, -0.0 * np.eye(4)).to_json()
+        == MaskedVolume(one.mask, 0.0 * np.eye(4)).to_json()
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,7 +137,10 @@ ONES = np.ones((2, 2, 2), bool)
 
 
 INVALID = [
-    *((lambda shape=shape: Tensor(shape), "positive whole numbers") for shape in ((), (2, 0), (2.0,))),
+    *(
+        (lambda shape=shape: Tensor(shape), "positive whole numbers")
+        for shape in ((), (2, 0), (2.0,))
+    ),
     (lambda: Modalities({}), "modalities is empty"),
     *((lambda n=n: Modalities({"a": n}), f"'a' has {n} columns") for n in (0, 2.5, True)),
     (lambda: Modalities([("a", 1), ("a", 2)]), "'a' is named twice"),
@@ -123,7 +152,10 @@ INVALID = [
     (lambda: MaskedVolume(ONES, np.eye(3)), "affine"),
     (lambda: MaskedVolume(ONES, np.full((4, 4), np.nan)), "affine"),
     (lambda: layout_from_json({"kind": "graph"}), "known: tensor, volume, modalities, tasks"),
-    *((lambda runs=runs: layout_from_json(VOLUME | {"runs": runs}), "runs") for runs in ([3], [0, 9], [-1, 9], [[8]])),
+    *(
+        (lambda runs=runs: layout_from_json(VOLUME | {"runs": runs}), "runs")
+        for runs in ([3], [0, 9], [-1, 9], [[8]])
+    ),
     (lambda: layout_from_json(VOLUME | {"shape": [2**20, 2**20, 2]}), "voxels"),
 ]
 
@@ -140,10 +172,18 @@ VOLUME = {"kind": "volume", "shape": [2, 2, 2], "affine": np.eye(4).tolist()}
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
 def test_data_sets_of_volumes_are_saved_and_read(tmp_path, suffix):
     mask = np.random.default_rng(0).random((3, 4, 2)) < 0.5
-    data = Dataset(np.random.default_rng(1).normal(size=(6, mask.sum())), list("ababab"), MaskedVolume(mask, AFFINE))
+    data = Dataset(
+        np.random.default_rng(1).normal(size=(6, mask.sum())),
+        list("ababab"),
+        MaskedVolume(mask, AFFINE),
+    )
     save_dataset(data, tmp_path / f"volumes.{suffix}")
     read = load_dataset(tmp_path / f"volumes.{suffix}")
-    assert (read.content_hash, read.layout, read.feature_names) == (data.content_hash, data.layout, data.feature_names)
+    assert (read.content_hash, read.layout, read.feature_names) == (
+        data.content_hash,
+        data.layout,
+        data.feature_names,
+    )
 
 
 @pytest.fixture
@@ -171,7 +211,9 @@ def curves(monkeypatch):
         is_image = True
 
         def coordinates(self):
-            return dict(zip(("channel", "time"), np.indices(self.shape).reshape(2, -1), strict=True))
+            return dict(
+                zip(("channel", "time"), np.indices(self.shape).reshape(2, -1), strict=True)
+            )
 
         def default_names(self):
             return [f"c{c}t{t}" for c in range(self.n_channels) for t in range(self.n_times)]

@@ -24,7 +24,9 @@ pytestmark = pytest.mark.usefixtures("here")
 
 
 def test_content_hash_does_not_depend_on_the_format():
-    table = pd.DataFrame(IMAGES.reshape(10, -1), columns=[f"p{i}" for i in range(6)]).assign(y=LABELS, person=GROUPS)
+    table = pd.DataFrame(IMAGES.reshape(10, -1), columns=[f"p{i}" for i in range(6)]).assign(
+        y=LABELS, person=GROUPS
+    )
     np.savez("x.npz", X=IMAGES, y=LABELS, person=GROUPS)
     scipy.io.savemat("x.mat", {"X": IMAGES, "y": LABELS, "person": GROUPS})
     table.to_csv("x.csv", index=False)
@@ -34,7 +36,9 @@ def test_content_hash_does_not_depend_on_the_format():
     for suffix in ("npz", "mat", "csv", "parquet", "arrow"):
         data = load_dataset(f"x.{suffix}", groups="person", shape=(3, 2))
         names = Matrix(3, 2).default_names()
-        hashes.add(Dataset(data.X, data.y, data.layout, "any", data.groups, tuple(names)).content_hash)
+        hashes.add(
+            Dataset(data.X, data.y, data.layout, "any", data.groups, tuple(names)).content_hash
+        )
     assert len(hashes) == 1
 
 
@@ -43,20 +47,26 @@ def test_arrays_of_any_order_become_a_tensor_in_c_order():
     np.savez("v.npz", X=volumes, y=np.arange(6) % 2)
     data = load_dataset("v.npz")
     assert data.layout == Tensor((2, 3, 4))
-    np.testing.assert_array_equal(data.X, volumes[(slice(None), *data.layout.coordinates().values())])
+    np.testing.assert_array_equal(
+        data.X, volumes[(slice(None), *data.layout.coordinates().values())]
+    )
     assert load_dataset("v.npz", shape=[6, 4]).layout == Matrix(6, 4)
 
 
 @pytest.mark.parametrize("turned", [(10, 1), (1, 10)])
 def test_mat_labels_may_be_a_row_or_a_column(turned):
-    scipy.io.savemat("m.mat", {"fea": IMAGES.reshape(10, -1), "gnd": LABELS.astype(float).reshape(turned)})
+    scipy.io.savemat(
+        "m.mat", {"fea": IMAGES.reshape(10, -1), "gnd": LABELS.astype(float).reshape(turned)}
+    )
     data = load_dataset("m.mat")
     np.testing.assert_array_equal(data.y, LABELS)
     assert data.y.dtype == np.int64
 
 
 def test_a_tensor_column_of_another_program_is_read():
-    table = pa.table({"X": pa.FixedShapeTensorArray.from_numpy_ndarray(IMAGES), "label": pa.array(LABELS)})
+    table = pa.table(
+        {"X": pa.FixedShapeTensorArray.from_numpy_ndarray(IMAGES), "label": pa.array(LABELS)}
+    )
     with pa.ipc.new_file("other.arrow", table.schema) as writer:
         writer.write_table(table)
     data = load_dataset("other.arrow")
@@ -69,7 +79,11 @@ def test_builtin_sets():
     assert digits.layout == Matrix(8, 8)
     np.testing.assert_array_equal(digits.X, load_digits().data)
     # The border pixels that are known to be blank in all 1797 images.
-    constant = {name for name, column in zip(digits.feature_names, digits.X.T, strict=True) if np.ptp(column) == 0}
+    constant = {
+        name
+        for name, column in zip(digits.feature_names, digits.X.T, strict=True)
+        if np.ptp(column) == 0
+    }
     assert constant == {"r0c0", "r4c0", "r4c7"}
     wine = load_dataset("wine")
     assert wine.feature_names == tuple(load_wine().feature_names)
@@ -136,7 +150,13 @@ def test_what_cannot_be_loaded_is_named():
 X = np.arange(24.0).reshape(4, 6) ** 1.5
 Y = np.array([[0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 1]])
 Y_NAMES = ["grass", "sky", "cow"]
-VIEWS = {"view_0": X[:, :2], "view_1": X[:, 2:], "view_names": ["hog", "lbp"], "Y": Y, "label_names": Y_NAMES}
+VIEWS = {
+    "view_0": X[:, :2],
+    "view_1": X[:, 2:],
+    "view_names": ["hog", "lbp"],
+    "Y": Y,
+    "label_names": Y_NAMES,
+}
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
@@ -149,7 +169,11 @@ def test_views_become_modalities_which_are_stored_with_the_labels(suffix):
     assert (data.label_names, data.feature_names[1:3]) == (tuple(Y_NAMES), ("hog[1]", "lbp[0]"))
     save_dataset(data, f"kept.{suffix}")
     again = load_dataset(f"kept.{suffix}")
-    assert (again.content_hash, again.layout, again.label_names) == (data.content_hash, data.layout, data.label_names)
+    assert (again.content_hash, again.layout, again.label_names) == (
+        data.content_hash,
+        data.layout,
+        data.label_names,
+    )
 
 
 def test_more_than_ten_views_are_not_sorted_as_words():
@@ -171,12 +195,16 @@ def test_column_prefixes_name_modalities_and_labels(suffix, name):
     assert data.layout == Modalities({"hog": 2, "lbp": 4})
     np.testing.assert_array_equal(data.X, X)
     assert set(data.label_names) == set(Y_NAMES)
-    np.testing.assert_array_equal(data.y, Y[:, [Y_NAMES.index(label) for label in data.label_names]])
+    np.testing.assert_array_equal(
+        data.y, Y[:, [Y_NAMES.index(label) for label in data.label_names]]
+    )
 
 
 def test_modalities_and_labels_that_are_stated():
     np.savez("flat.npz", X=X, y=[0, 1, 0, 1])
-    assert load_dataset("flat.npz", modalities={"a": 5, "b": 1}).layout == Modalities({"a": 5, "b": 1})
+    assert load_dataset("flat.npz", modalities={"a": 5, "b": 1}).layout == Modalities(
+        {"a": 5, "b": 1}
+    )
     np.savez("signs.npz", X=X, Y=2 * Y - 1)
     np.testing.assert_array_equal(load_dataset("signs.npz").y, Y)
     np.savez("views.npz", **VIEWS | {"Y": Y * [1, 0, 1]})

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.decomposition import PCA
-from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+)
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from raysel.config.preparation import step_from_yaml
@@ -15,10 +20,18 @@ from raysel.data.layouts import Tensor
 from raysel.data.preparation.combat import SiteHarmoniser
 from raysel.data.preparation.making import make_preparation
 from raysel.data.preparation.outputs import Outputs, sources
-from raysel.data.preparation.steps import JointScaler, Log1p, NearConstantFilter, QuantileClipper, Residualiser
+from raysel.data.preparation.steps import (
+    JointScaler,
+    Log1p,
+    NearConstantFilter,
+    QuantileClipper,
+    Residualiser,
+)
 
 
-@parametrize_with_checks([JointScaler(), Log1p(), QuantileClipper(), NearConstantFilter(), Residualiser()])
+@parametrize_with_checks(
+    [JointScaler(), Log1p(), QuantileClipper(), NearConstantFilter(), Residualiser()]
+)
 def test_they_follow_scikit_learn(estimator, check):
     check(estimator)
 
@@ -44,7 +57,9 @@ def test_the_column_of_each_output_is_read_from_its_name(transformer, values, ex
     assert found.tolist() == expected
 
 
-@pytest.mark.parametrize("transformer", [PCA(2), PolynomialFeatures(2), PolynomialFeatures(2, include_bias=False)])
+@pytest.mark.parametrize(
+    "transformer", [PCA(2), PolynomialFeatures(2), PolynomialFeatures(2, include_bias=False)]
+)
 def test_a_transformer_that_mixes_columns_is_refused(transformer):
     made = transformer.fit_transform(X)
     with pytest.raises(ConfigError, match="mixes columns"):
@@ -78,13 +93,18 @@ def test_what_a_step_cannot_take_is_said_with_its_number_and_the_mend():
     names = ["a", "b", "c"]
 
     def prepared(*steps, confounds=()):
-        made = make_preparation([step_from_yaml(step) for step in steps], names, Tensor((3,)), {}, confounds)
+        made = make_preparation(
+            [step_from_yaml(step) for step in steps], names, Tensor((3,)), {}, confounds
+        )
         return made.fit(np.where(np.arange(120).reshape(40, 3) == 4, np.nan, X - 3))
 
-    with pytest.raises(DataError, match=r"step 1, residualise: .*NaN.* Put \{impute: median\} before it"):
+    with pytest.raises(
+        DataError, match=r"step 1, residualise: .*NaN.* Put \{impute: median\} before it"
+    ):
         prepared("residualise", confounds=["c"])
     with pytest.raises(
-        DataError, match="step 2, log1p: Negative values in data: log1p takes values above -1, and one is"
+        DataError,
+        match="step 2, log1p: Negative values in data: log1p takes values above -1, and one is",
     ):
         prepared("impute", "log1p")
     with pytest.raises(ConfigError, match="c is both a confound and the site of harmonise"):
@@ -92,7 +112,10 @@ def test_what_a_step_cannot_take_is_said_with_its_number_and_the_mend():
 
 
 def test_the_global_output_of_scikit_learn_changes_nothing():
-    steps = [step_from_yaml(step) for step in ("impute", "clip", {"sklearn.preprocessing.StandardScaler": {}})]
+    steps = [
+        step_from_yaml(step)
+        for step in ("impute", "clip", {"sklearn.preprocessing.StandardScaler": {}})
+    ]
     plain = make_preparation(steps, ["a", "b", "c"], Tensor((3,)), {}).fit_transform(X)
     with sklearn.config_context(transform_output="pandas"):
         made = make_preparation(steps, ["a", "b", "c"], Tensor((3,)), {}).fit_transform(X)

@@ -20,12 +20,21 @@ from raysel.data.loading import load_dataset
 )
 def test_real_files_are_what_their_readme_says(real_data, name, n, widths, n_classes):
     data = load_dataset(real_data(name))
-    assert (data.n_samples, list(data.layout.modalities.values()), len(data.classes)) == (n, widths, n_classes)
+    assert (data.n_samples, list(data.layout.modalities.values()), len(data.classes)) == (
+        n,
+        widths,
+        n_classes,
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "per_class", "accuracy"),
-    [("ORL.npz", 5, 0.883), ("UMIST.npz", 4, 0.775), ("USPS.npz", 4, 0.686), ("ORL_28x23.npz", 5, 0.945)],
+    [
+        ("ORL.npz", 5, 0.883),
+        ("UMIST.npz", 4, 0.775),
+        ("USPS.npz", 4, 0.686),
+        ("ORL_28x23.npz", 5, 0.945),
+    ],
 )
 def test_accuracy_of_the_nearest_image_is_that_measured_without_the_loader_and_images_stand_upright(
     real_data, name, per_class, accuracy
@@ -34,7 +43,10 @@ def test_accuracy_of_the_nearest_image_is_that_measured_without_the_loader_and_i
     scores = []
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        drawn = [rng.choice(np.flatnonzero(data.y == label), per_class, replace=False) for label in data.classes]
+        drawn = [
+            rng.choice(np.flatnonzero(data.y == label), per_class, replace=False)
+            for label in data.classes
+        ]
         train = np.concatenate(drawn)
         test = np.setdiff1d(np.arange(data.n_samples), train)
         model = KNeighborsClassifier(1, algorithm="brute").fit(data.X[train], data.y[train])
@@ -42,5 +54,7 @@ def test_accuracy_of_the_nearest_image_is_that_measured_without_the_loader_and_i
     assert np.mean(scores) == pytest.approx(accuracy, abs=0.02)
     # A mean face or digit is more like its left-right mirror image than like its top-down one.
     mean = data.X.mean(axis=0).reshape(data.layout.shape)
-    alike = [np.corrcoef(mean.ravel(), other.ravel())[0, 1] for other in (mean[:, ::-1], mean[::-1])]
+    alike = [
+        np.corrcoef(mean.ravel(), other.ravel())[0, 1] for other in (mean[:, ::-1], mean[::-1])
+    ]
     assert name == "UMIST.npz" or alike[0] > alike[1]

@@ -36,10 +36,21 @@ def datasets(draw):
     if draw(st.booleans()):
         y = values(lambda v: len(set(v)) > 1)
     else:
-        y = draw(hnp.arrays(np.uint8, (n, 3), elements=st.integers(0, 1)).filter(lambda v: np.ptp(v, axis=0).all()))
+        y = draw(
+            hnp.arrays(np.uint8, (n, 3), elements=st.integers(0, 1)).filter(
+                lambda v: np.ptp(v, axis=0).all()
+            )
+        )
     groups = values(lambda _: True) if draw(st.booleans()) else None
-    names = tuple(draw(st.lists(WORDS, min_size=d, max_size=d, unique=True))) if draw(st.booleans()) else ()
-    described = {"label": draw(st.none() | WORDS), "notes": tuple(draw(st.lists(WORDS, max_size=2)))}
+    names = (
+        tuple(draw(st.lists(WORDS, min_size=d, max_size=d, unique=True)))
+        if draw(st.booleans())
+        else ()
+    )
+    described = {
+        "label": draw(st.none() | WORDS),
+        "notes": tuple(draw(st.lists(WORDS, max_size=2))),
+    }
     return Dataset(X, y, Tensor(shape), draw(WORDS.filter(bool)), groups, names, **described)
 
 
@@ -58,7 +69,11 @@ def test_round_trip_is_exact(data, suffix):
             if mine is not None:
                 assert mine.dtype.kind == theirs.dtype.kind
                 np.testing.assert_array_equal(mine, theirs)
-        assert (back.layout, back.feature_names, back.name) == (data.layout, data.feature_names, data.name)
+        assert (back.layout, back.feature_names, back.name) == (
+            data.layout,
+            data.feature_names,
+            data.name,
+        )
         assert (back.label, back.notes) == (data.label, data.notes)
         assert back.content_hash == data.content_hash
 

@@ -18,7 +18,14 @@ from raysel.base.models import load_model, save_model
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.layouts import Modalities, Tasks
 from raysel.data.loading import load_dataset
-from raysel.data.scaling import ModalityScaler, TaskScaler, UnitScaler, make_scaler, scale_in_place, scale_training
+from raysel.data.scaling import (
+    ModalityScaler,
+    TaskScaler,
+    UnitScaler,
+    make_scaler,
+    scale_in_place,
+    scale_training,
+)
 from raysel.data.task_blocks import TaskBlocks
 from raysel.solvers.mtda.aligned_mtda import AlignedMTDA
 from raysel.solvers.mtda.mtda import MTDA
@@ -42,9 +49,15 @@ def test_each_method_makes_of_a_modality_what_it_says(X):
         assert block.var(axis=0).sum() == pytest.approx(1.0)
     for block in blocks_of_modalities(ModalityScaler(WIDTHS, "row_unit").fit_transform(X)):
         np.testing.assert_allclose(np.linalg.norm(block, axis=1), 1.0)
-    for method, peer in [("zscore", StandardScaler()), ("minmax", MinMaxScaler()), ("none", FunctionTransformer())]:
+    for method, peer in [
+        ("zscore", StandardScaler()),
+        ("minmax", MinMaxScaler()),
+        ("none", FunctionTransformer()),
+    ]:
         scaler = ModalityScaler(WIDTHS, method).fit(X)
-        np.testing.assert_allclose(scaler.transform(X[:5] * 1.5), peer.fit(X).transform(X[:5] * 1.5), rtol=1e-12)
+        np.testing.assert_allclose(
+            scaler.transform(X[:5] * 1.5), peer.fit(X).transform(X[:5] * 1.5), rtol=1e-12
+        )
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -73,14 +86,20 @@ METHODS_TASK_SCALER = ["unit", "zscore", "none"]
 @pytest.fixture(scope="module")
 def blocks():
     rng = np.random.default_rng(0)
-    samples = rng.standard_normal((30, 4)) * 3 + 5, rng.standard_normal((20, 6)) * [1, 2, 3, 4, 5, 0] - 1
+    samples = (
+        rng.standard_normal((30, 4)) * 3 + 5,
+        rng.standard_normal((20, 6)) * [1, 2, 3, 4, 5, 0] - 1,
+    )
     return TaskBlocks(samples, rng.permutation(np.repeat([0, 1], [30, 20])))
 
 
 @pytest.mark.parametrize("method", METHODS_TASK_SCALER)
 def test_blocks_and_padded_arrays_are_scaled_alike(method, blocks):
     train, test = blocks[:25], blocks[25:]
-    by_blocks, by_array = TaskScaler(TASKS, method).fit(train), TaskScaler(TASKS, method).fit(train.dense())
+    by_blocks, by_array = (
+        TaskScaler(TASKS, method).fit(train),
+        TaskScaler(TASKS, method).fit(train.dense()),
+    )
     assert by_blocks.scale_.tobytes() == by_array.scale_.tobytes()
     assert by_blocks.n_features_in_ == by_array.n_features_in_ == 10
     for scaler in (by_blocks, by_array):
@@ -96,9 +115,13 @@ def test_the_numbers_are_scikit_learns_of_the_padded_array(method, blocks):
     if method == "unit":
         expected = (padded - np.nanmin(padded)) / (np.nanmax(padded) - np.nanmin(padded))
     else:
-        expected = {"zscore": StandardScaler(), "none": FunctionTransformer()}[method].fit_transform(padded)
+        expected = {"zscore": StandardScaler(), "none": FunctionTransformer()}[
+            method
+        ].fit_transform(padded)
     found = TaskScaler(TASKS, method).fit_transform(blocks).dense()
-    np.testing.assert_array_equal(found, expected)  # to the last bit: old studies go on with the same numbers
+    np.testing.assert_array_equal(
+        found, expected
+    )  # to the last bit: old studies go on with the same numbers
 
 
 def test_a_pipeline_of_it_is_saved_and_read_back(blocks, tmp_path):
@@ -133,7 +156,9 @@ def test_unit_scaler_maps_the_whole_range_and_keeps_relative_variances(X):
         return
     assert scaled.min() == 0
     assert scaled.max() == 1
-    np.testing.assert_allclose(scaled.std(axis=0) * np.ptp(X), X.std(axis=0), atol=1e-9 * np.abs(X).max())
+    np.testing.assert_allclose(
+        scaled.std(axis=0) * np.ptp(X), X.std(axis=0), atol=1e-9 * np.abs(X).max()
+    )
 
 
 def test_unit_scaler_knows_the_training_set_only_as_do_task_scalers_of_one_task():
@@ -158,25 +183,37 @@ def test_names_and_pandas_pass_through():
 def test_make_scaler_in_a_pipeline_and_through_skops(name, expected):
     digits = load_dataset("digits")
     scaler = make_scaler(name)
-    np.testing.assert_allclose(clone(scaler).fit_transform(digits.X), expected(digits.X), atol=1e-12)
+    np.testing.assert_allclose(
+        clone(scaler).fit_transform(digits.X), expected(digits.X), atol=1e-12
+    )
     pipeline = make_pipeline(scaler, RidgeClassifier()).fit(digits.X, digits.y)
-    assert pipeline[0].get_feature_names_out(digits.feature_names).tolist() == list(digits.feature_names)
+    assert pipeline[0].get_feature_names_out(digits.feature_names).tolist() == list(
+        digits.feature_names
+    )
     dumped = skops.io.dumps(pipeline)
     untrusted = skops.io.get_untrusted_types(data=dumped)
     assert untrusted == (["raysel.data.scaling.UnitScaler"] if name == "unit" else [])
     loaded = skops.io.loads(dumped, trusted=untrusted)
-    np.testing.assert_array_equal(loaded.decision_function(digits.X), pipeline.decision_function(digits.X))
+    np.testing.assert_array_equal(
+        loaded.decision_function(digits.X), pipeline.decision_function(digits.X)
+    )
 
 
 @pytest.mark.parametrize("scaling", ["zscore_sqrt_width", "minmax", "row_unit"])
 def test_scalings_that_are_unknown_or_of_modalities_are_refused(scaling):
-    with pytest.raises(ConfigError, match="'robust' is unknown; give unit, zscore, none, zscore_sqrt_width"):
+    with pytest.raises(
+        ConfigError, match="'robust' is unknown; give unit, zscore, none, zscore_sqrt_width"
+    ):
         make_scaler("robust")
-    with pytest.raises(ConfigError, match=f"'{scaling}' does not support several tasks; give unit, zscore or none"):
+    with pytest.raises(
+        ConfigError, match=f"'{scaling}' does not support several tasks; give unit, zscore or none"
+    ):
         make_scaler(scaling, Tasks({"a": 2, "b": 3}))
 
 
-@pytest.mark.parametrize("name", ["unit", "zscore", "none", "zscore_sqrt_width", "minmax", "row_unit"])
+@pytest.mark.parametrize(
+    "name", ["unit", "zscore", "none", "zscore_sqrt_width", "minmax", "row_unit"]
+)
 def test_scaling_in_place_has_the_bits_of_fit_transform(name):
     rng = np.random.default_rng(0)
     X, new = rng.lognormal(0.0, 3.0, (23, 4099)), rng.lognormal(0.0, 3.0, (5, 4099))

@@ -82,7 +82,12 @@ def assert_same(stored, data):
         data.feature_names,
         data.label_names,
     )
-    assert (stored.name, stored.label, stored.notes, stored.target) == (data.name, data.label, data.notes, data.target)
+    assert (stored.name, stored.label, stored.notes, stored.target) == (
+        data.name,
+        data.label,
+        data.notes,
+        data.target,
+    )
     np.testing.assert_array_equal(stored.y, data.y)
     assert stored.y.dtype == data.y.dtype
     np.testing.assert_array_equal(stored.constant, data.constant)
@@ -113,7 +118,9 @@ def test_digits_from_save_dataset_are_those_in_memory(suffix, monkeypatch):
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
-@pytest.mark.parametrize("y", [RNG.integers(0, 2, (N, 2)), RNG.standard_normal((N, 2))], ids=["labels", "quantities"])
+@pytest.mark.parametrize(
+    "y", [RNG.integers(0, 2, (N, 2)), RNG.standard_normal((N, 2))], ids=["labels", "quantities"]
+)
 def test_a_row_that_is_read_by_itself_keeps_its_labels(suffix, y):
     save_dataset(Dataset(X, y, Tensor((2, 3)), label_names=("a", "b")), f"x.{suffix}")
     assert_same(*both(f"x.{suffix}"))
@@ -148,7 +155,9 @@ def test_samples_without_a_label_are_left_out_as_in_memory():
 
 
 def test_columns_of_pandas_and_without_a_name_are_those_in_memory():
-    frame = pd.DataFrame(X, columns=["", *"abcde"], index=pd.Index(np.arange(N) * 3, name="id")).assign(y=Y)
+    frame = pd.DataFrame(
+        X, columns=["", *"abcde"], index=pd.Index(np.arange(N) * 3, name="id")
+    ).assign(y=Y)
     write("x.parquet", pa.Table.from_pandas(frame))
     assert_same(*both("x.parquet"))
 
@@ -188,7 +197,9 @@ def test_rows_of_rows_are_those_of_the_array_however_it_is_cut(data):
         positions = np.concatenate([part for part, _ in chosen.row_blocks()] or [rows])
         np.testing.assert_array_equal(np.sort(positions), np.arange(len(array)))
     if len(array):
-        np.testing.assert_array_equal(chosen.computed(lambda block: block[:, :2].sum(axis=1)), array[:, :2].sum(axis=1))
+        np.testing.assert_array_equal(
+            chosen.computed(lambda block: block[:, :2].sum(axis=1)), array[:, :2].sum(axis=1)
+        )
 
 
 def test_an_index_outside_is_refused(stored):
@@ -196,7 +207,9 @@ def test_an_index_outside_is_refused(stored):
         stored.X[np.array([N])]
 
 
-@pytest.mark.parametrize("rows", [slice(None), np.random.default_rng(1).permutation(N)[:23]], ids=["all", "some"])
+@pytest.mark.parametrize(
+    "rows", [slice(None), np.random.default_rng(1).permutation(N)[:23]], ids=["all", "some"]
+)
 def test_the_summary_is_that_of_numpy(stored, rows):
     summary, array = stored.X[rows].summary, X[rows]
     assert summary.n_samples == len(array)
@@ -211,12 +224,20 @@ def test_the_summary_is_that_of_numpy(stored, rows):
 @given(st.integers(0, 2**16), st.lists(st.integers(1, 9), min_size=1, max_size=12))
 def test_the_summary_keeps_the_digits_of_what_varies_little_beside_its_mean(seed, lengths):
     drawn = np.random.default_rng(seed).standard_normal((sum(lengths), 3))
-    values = np.round(drawn * 2**20) / 2**20 + [1e6, -1e6, 0.0]  # exact, so that the offset changes no deviation
+    values = np.round(drawn * 2**20) / 2**20 + [
+        1e6,
+        -1e6,
+        0.0,
+    ]  # exact, so that the offset changes no deviation
     summary = StoredSamples(Pieces(values, tuple(lengths))).summary
-    np.testing.assert_allclose(summary.variance, (values - [1e6, -1e6, 0.0]).var(axis=0), rtol=1e-9, atol=1e-18)
+    np.testing.assert_allclose(
+        summary.variance, (values - [1e6, -1e6, 0.0]).var(axis=0), rtol=1e-9, atol=1e-18
+    )
 
 
-@pytest.mark.parametrize("name", ["unit", "zscore", "minmax", "zscore_sqrt_width", "row_unit", "none"])
+@pytest.mark.parametrize(
+    "name", ["unit", "zscore", "minmax", "zscore_sqrt_width", "row_unit", "none"]
+)
 def test_scaled_samples_are_those_scaled_in_memory(stored, name):
     """Training and test set; of the file's blocks some have samples of both, and some of one alone."""
     order = np.random.default_rng(2).permutation(N)
@@ -224,7 +245,9 @@ def test_scaled_samples_are_those_scaled_in_memory(stored, name):
     layout = Modalities({"a": 2, "b": 4})
     scaler, own = make_scaler(name, layout), make_scaler(name, layout)
     expected = scale_training(own, X[train])
-    np.testing.assert_allclose(scale_training(scaler, stored.X[train]).array(), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        scale_training(scaler, stored.X[train]).array(), expected, rtol=1e-12, atol=1e-12
+    )
     scaled = scale_in_place(scaler, stored.X[test])
     np.testing.assert_allclose(scaled.array(), own.transform(X[test]), rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(scaled[3:].array(), scaled.array()[3:])
@@ -261,7 +284,9 @@ def test_what_needs_an_array_says_so(stored):
         lambda data: join_tasks({"a": data, "b": data}),
         lambda data: save_dataset(data, "again.parquet"),
     ):
-        with pytest.raises(DataError, match=r"x\.parquet stays in its file \(dataset\.in_memory: false\)"):
+        with pytest.raises(
+            DataError, match=r"x\.parquet stays in its file \(dataset\.in_memory: false\)"
+        ):
             use(stored)
 
 
@@ -287,7 +312,9 @@ def test_a_cell_without_a_number_is_named_by_its_row_in_the_file(suffix):
 def test_a_missing_label_or_group_is_named_by_its_row_in_the_file(column):
     values = pa.array([None if row == 33 else row // 20 for row in range(N)])
     write("x.parquet", table(X, **({"person": GROUPS} | {column: values})))
-    message = refused("x.parquet", f"column '{column}' has no value in row", groups="person", in_memory=False)
+    message = refused(
+        "x.parquet", f"column '{column}' has no value in row", groups="person", in_memory=False
+    )
     assert named_row(message) == 33
 
 
@@ -296,7 +323,11 @@ def test_a_file_that_changes_is_refused_and_named(suffix):
     path = f"x.{suffix}"
     write(path, table(X))
     stored = load_dataset(path, in_memory=False)
-    for content in (table(X[:30], Y[:30]), table(np.vstack([X, X]), np.tile(Y, 2)), table(X[:, :5])):
+    for content in (
+        table(X[:30], Y[:30]),
+        table(np.vstack([X, X]), np.tile(Y, 2)),
+        table(X[:, :5]),
+    ):
         write(path, content)
         with pytest.raises(DataError, match=f"{path} is not the file that was opened first"):
             stored.X.array()
@@ -347,16 +378,26 @@ def test_what_does_not_stay_in_a_file_is_refused():
 @st.composite
 def training_sets(draw):
     """Features of unlike sizes far from 0, of which some are constant, in a file's order and cut into blocks."""
-    lengths = draw(st.lists(st.integers(1, 15), min_size=1, max_size=8).filter(lambda lengths: sum(lengths) > 1))
+    lengths = draw(
+        st.lists(st.integers(1, 15), min_size=1, max_size=8).filter(
+            lambda lengths: sum(lengths) > 1
+        )
+    )
     n, d = sum(lengths), draw(st.integers(1, 7))
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
-    values = rng.standard_normal((n, d)) * np.geomspace(0.1, 10.0, d) + draw(st.sampled_from([0.0, 1e6]))
+    values = rng.standard_normal((n, d)) * np.geomspace(0.1, 10.0, d) + draw(
+        st.sampled_from([0.0, 1e6])
+    )
     for column in draw(st.sets(st.integers(0, d - 1), max_size=d - 1)):
         values[:, column] = values[0, column]
     if np.ptp(values, axis=0).max() == 0:
         values[0] += 1.0
     order = rng.permutation(n)[: draw(st.integers(2, n))]
-    y = np.arange(len(order)) % 3 if draw(st.booleans()) else rng.standard_normal((len(order), 2)) + 1e3
+    y = (
+        np.arange(len(order)) % 3
+        if draw(st.booleans())
+        else rng.standard_normal((len(order), 2)) + 1e3
+    )
     return StoredSamples(Pieces(values, tuple(lengths)))[order], values[order], y, rng
 
 

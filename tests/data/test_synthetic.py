@@ -20,10 +20,17 @@ from raysel.data.synthetic import (
 )
 
 
-@given(st.integers(2, 5), st.tuples(st.integers(1, 6), st.integers(1, 6)), st.integers(0, 2**32 - 1), st.data())
+@given(
+    st.integers(2, 5),
+    st.tuples(st.integers(1, 6), st.integers(1, 6)),
+    st.integers(0, 2**32 - 1),
+    st.data(),
+)
 def test_class_means_are_of_rank_one_on_the_planted_cells_only(n_classes, shape, seed, data):
     rows, columns = data.draw(st.integers(1, shape[0])), data.draw(st.integers(1, shape[1]))
-    dataset, mask = make_matrix_classification(3 * n_classes, shape, n_classes, rows * columns, 0.0, seed)
+    dataset, mask = make_matrix_classification(
+        3 * n_classes, shape, n_classes, rows * columns, 0.0, seed
+    )
     assert dataset.layout == Matrix(*shape)
     assert mask.sum() == rows * columns
     means = np.array([dataset.X[dataset.y == label].mean(axis=0) for label in dataset.classes])
@@ -40,7 +47,9 @@ def test_a_univariate_test_finds_the_planted_cells_through_the_noise():
 
 
 def test_the_seed_decides():
-    one, other, third = (make_matrix_classification(random_state=seed)[0].content_hash for seed in (3, 3, 4))
+    one, other, third = (
+        make_matrix_classification(random_state=seed)[0].content_hash for seed in (3, 3, 4)
+    )
     assert one == other
     assert one != third
 
@@ -67,7 +76,8 @@ def test_labels_explain_planted_features_of_named_modalities_and_no_others(multi
 
 def test_shared_noise_correlates_features_of_one_modality_only():
     data = [
-        make_multimodal_classification(WIDTHS, {}, 5000, noise=2.0, shared=part, random_state=0)[0] for part in (0, 1)
+        make_multimodal_classification(WIDTHS, {}, 5000, noise=2.0, shared=part, random_state=0)[0]
+        for part in (0, 1)
     ]
     inside = np.zeros((15, 15), dtype=bool)
     for columns in data[0].layout.slices().values():
@@ -85,11 +95,22 @@ def test_shared_noise_correlates_features_of_one_modality_only():
 @pytest.mark.parametrize(
     ("make", "options", "culprit"),
     [
-        *((make_matrix_classification, {"n_informative": n}, f"n_informative={n}") for n in (13, 0, 65)),
+        *(
+            (make_matrix_classification, {"n_informative": n}, f"n_informative={n}")
+            for n in (13, 0, 65)
+        ),
         (make_matrix_classification, {"n_classes": 1}, "n_classes=1"),
         (make_matrix_classification, {"n_samples": 2}, "n_samples=2"),
-        (MULTIMODAL, {"informative": {"c": 1}}, r"\{'c': 1\} does not fit modalities; the modalities are a, b"),
-        (MULTIMODAL, {"informative": {"a": 7}}, r"\{'a': 7\} does not fit modalities; give at most its 6"),
+        (
+            MULTIMODAL,
+            {"informative": {"c": 1}},
+            r"\{'c': 1\} does not fit modalities; the modalities are a, b",
+        ),
+        (
+            MULTIMODAL,
+            {"informative": {"a": 7}},
+            r"\{'a': 7\} does not fit modalities; give at most its 6",
+        ),
         (MULTIMODAL, {"informative": {}, "n_classes": 1}, "n_classes=1"),
         (MULTIMODAL, {"informative": {}, "shared": 1.5}, "shared=1.5"),
     ],
@@ -100,7 +121,8 @@ def test_refuses_what_it_cannot_plant(make, options, culprit):
 
 
 @pytest.mark.parametrize(
-    ("shape", "block", "rank"), [((5, 4, 3), (2, 3, 2), 1), ((4, 6), (3, 3), 2), ((3, 2, 3, 2), (2, 1, 3, 2), 1)]
+    ("shape", "block", "rank"),
+    [((5, 4, 3), (2, 3, 2), 1), ((4, 6), (3, 3), 2), ((3, 2, 3, 2), (2, 1, 3, 2), 1)],
 )
 def test_class_means_of_tensors_are_of_the_rank_on_adjacent_cells_only(shape, block, rank):
     dataset, mask = make_tensor_classification(shape, block, 3, 4, rank, 0.0, 7)
@@ -112,18 +134,25 @@ def test_class_means_of_tensors_are_of_the_rank_on_adjacent_cells_only(shape, bl
         assert not mean[~mask.reshape(shape)].any()
         assert (mean[mask.reshape(shape)] ** 2).mean() == pytest.approx(1)
         for axis, side in enumerate(shape):
-            assert np.linalg.matrix_rank(np.moveaxis(mean, axis, 0).reshape(side, -1), tol=1e-8) <= rank
+            assert (
+                np.linalg.matrix_rank(np.moveaxis(mean, axis, 0).reshape(side, -1), tol=1e-8)
+                <= rank
+            )
 
 
 def test_planted_tensors_are_a_built_in_data_set_with_parameters():
     one = load_dataset(
-        "planted-tensor", params={"seed": 3, "shape": [4, 3, 3], "block": [2, 2, 1]}, modes=["band", "row", "column"]
+        "planted-tensor",
+        params={"seed": 3, "shape": [4, 3, 3], "block": [2, 2, 1]},
+        modes=["band", "row", "column"],
     )
     assert one.layout == Tensor((4, 3, 3), ("band", "row", "column"))
     assert one.feature_names[13] == "band1 row1 column1"
     assert one.layout.axes() == ["band", "row", "column"]
     assert one.layout.from_json(one.layout.to_json()) == one.layout
-    np.testing.assert_array_equal(one.X, make_tensor_classification((4, 3, 3), (2, 2, 1), random_state=3)[0].X)
+    np.testing.assert_array_equal(
+        one.X, make_tensor_classification((4, 3, 3), (2, 2, 1), random_state=3)[0].X
+    )
     for params, message in [
         ({"noise": "x"}, r"params\.noise: 'x' is not a number >= 0, as 1\.0"),
         ({"noise": -1}, r"params\.noise: -1 is not a number >= 0"),

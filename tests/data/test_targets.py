@@ -66,7 +66,11 @@ def test_quantities_are_read_and_come_back_from_a_file(tmp_path, monkeypatch, na
     assert data.label_names == (() if label == "weight" else tuple(label))
     save_dataset(data, "kept.arrow")
     again = load_dataset("kept.arrow")
-    assert (again.content_hash, again.target, again.label_names) == (data.content_hash, "quantities", data.label_names)
+    assert (again.content_hash, again.target, again.label_names) == (
+        data.content_hash,
+        "quantities",
+        data.label_names,
+    )
 
 
 def test_samples_without_a_quantity_are_left_out_of_all_and_said():
@@ -74,10 +78,15 @@ def test_samples_without_a_quantity_are_left_out_of_all_and_said():
     frame.loc[3, "weight"] = np.nan
     frame.loc[[7, 9], "visits"] = np.nan
     by_label = Dataset.from_frame(frame, ["weight", "visits"], groups="who", drop_unlabelled=True)
-    by_array = Dataset.from_frame(frame[list("abc")], y=frame[["weight", "visits"]], groups=frame.who)
+    by_array = Dataset.from_frame(
+        frame[list("abc")], y=frame[["weight", "visits"]], groups=frame.who
+    )
     kept = frame.dropna()
     assert "3 rows have no label and are left out (rows 3, 7, 9, counted from 0)" in by_label.notes
-    assert "3 of 30 samples are left out, as their label is missing: rows 3, 7, 9 (counted from 0)" in by_array.notes
+    assert (
+        "3 of 30 samples are left out, as their label is missing: rows 3, 7, 9 (counted from 0)"
+        in by_array.notes
+    )
     for data in (by_label, by_array):
         np.testing.assert_array_equal(data.X, kept[list("abc")])
         np.testing.assert_array_equal(data.y, kept[["weight", "visits"]])

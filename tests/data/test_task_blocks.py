@@ -60,7 +60,9 @@ def test_rows_are_taken_as_from_the_padded_array(given_tasks, data):
     X, _, blocks = make(*given_tasks)
     n = len(X)
     for rows in (
-        np.array(data.draw(st.lists(st.integers(-n, n - 1), max_size=8)), dtype=int),  # repeated and out of order
+        np.array(
+            data.draw(st.lists(st.integers(-n, n - 1), max_size=8)), dtype=int
+        ),  # repeated and out of order
         np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n))),
         data.draw(st.slices(n)),
     ):
@@ -109,7 +111,11 @@ def test_numpy_makes_no_padded_array_unasked():
         ((np.ones((1, 2)), np.ones((1, 2))), [0.0, 1.0], "one whole number for each sample"),
         ((np.ones((1, 2)), np.ones((1, 2))), [0, 2], "runs from 0 to 2, but there are 2 blocks"),
         ((np.ones((1, 2)), np.ones((1, 2))), [-1, 0], "runs from -1"),
-        ((np.ones((1, 2)), np.ones((2, 2))), [0, 0, 1], r"\[2, 1\] samples in each task, but the blocks have \[1, 2\]"),
+        (
+            (np.ones((1, 2)), np.ones((2, 2))),
+            [0, 0, 1],
+            r"\[2, 1\] samples in each task, but the blocks have \[1, 2\]",
+        ),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(blocks, tasks, message):

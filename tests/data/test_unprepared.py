@@ -22,7 +22,9 @@ FRAME = pd.DataFrame(
     }
 )
 LABELS = FRAME.y.tolist()
-EXPECTED = np.array([[61, 1, 1], [np.nan, 0, np.nan], [70, np.nan, 0], [52, 0, 1], [33, 1, 1], [44, 0, 0]])
+EXPECTED = np.array(
+    [[61, 1, 1], [np.nan, 0, np.nan], [70, np.nan, 0], [52, 0, 1], [33, 1, 1], [44, 0, 0]]
+)
 
 
 def writers(folder):
@@ -46,7 +48,9 @@ def test_every_format_and_frame_gives_the_same_cells(tmp_path):
     back = load_dataset(tmp_path / "saved.parquet", unprepared=True)
     assert back.content_hash == read[0].content_hash
     assert back.categories == read[0].categories
-    other = Dataset(EXPECTED, LABELS, Tensor((3,)), categories={"x1": ("male", "w")}, unprepared=True)
+    other = Dataset(
+        EXPECTED, LABELS, Tensor((3,)), categories={"x1": ("male", "w")}, unprepared=True
+    )
     same = Dataset(EXPECTED, LABELS, Tensor((3,)), categories={"x1": ("m", "w")}, unprepared=True)
     assert other.content_hash != same.content_hash
 
@@ -68,7 +72,9 @@ def test_what_is_looked_at_has_no_gap():
     assert joined.categories == {"a/sex": ("m", "w")}
     assert joined.unprepared
     assert not np.isnan(joined.filled.blocks[0]).any()
-    assert data.parts()[""].T.tolist() == filled[:, [0, 2]].T.tolist()  # the codes of text are no numbers
+    assert (
+        data.parts()[""].T.tolist() == filled[:, [0, 2]].T.tolist()
+    )  # the codes of text are no numbers
     assert {name: part.shape[1] for name, part in joined.parts().items()} == {"a": 2, "b": 4}
 
 
@@ -76,7 +82,9 @@ def test_without_being_asked_they_are_refused_with_the_mend(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     FRAME.drop(columns="sex").to_csv("gap.csv", index=False)
     FRAME[["sex", "y"]].dropna().to_csv("text.csv", index=False)
-    refused("gap.csv", "2 values are missing", "'age' (1 of 6)", "dataset.prepare: [{impute: median}]")
+    refused(
+        "gap.csv", "2 values are missing", "'age' (1 of 6)", "dataset.prepare: [{impute: median}]"
+    )
     refused("text.csv", "column 'sex' holds 'w' in row 0", "dataset.prepare: [encode]")
     with pytest.raises(DataError, match=r"dataset.prepare: \[\{impute: median\}\]"):
         Dataset(EXPECTED, LABELS, Tensor((3,)))
@@ -98,7 +106,10 @@ def test_rows_without_a_label_are_left_out_and_said(tmp_path, monkeypatch):
     frame = pd.DataFrame({"a": [1, 2, 3, 4.0], "y": [0, None, 1, 0]})
     frame.to_csv("t.csv", index=False)
     refused("t.csv", "'y' has no value in row 1", "dataset.drop_unlabelled: true")
-    for data in (load_dataset("t.csv", drop_unlabelled=True), Dataset.from_frame(frame, drop_unlabelled=True)):
+    for data in (
+        load_dataset("t.csv", drop_unlabelled=True),
+        Dataset.from_frame(frame, drop_unlabelled=True),
+    ):
         assert data.X.ravel().tolist() == [1, 3, 4]
         assert data.y.tolist() == [0, 1, 0]
         assert data.notes == ("1 row has no label and is left out (row 1, counted from 0)",)

@@ -12,7 +12,12 @@ from hypothesis.extra.numpy import arrays
 
 from raysel.evaluation.agreement import FoldRanks, borda_scores, consensus_sentence, curve_sizes
 from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.numerics.rankings import nogueira_stability, rank_biased_overlap, selection_ranks, top_weight
+from raysel.numerics.rankings import (
+    nogueira_stability,
+    rank_biased_overlap,
+    selection_ranks,
+    top_weight,
+)
 
 
 def fold_ranks(scores):
@@ -29,12 +34,17 @@ def best(row, n):
 
 def ranking(final, folds, n, **changes):
     d = len(final)
-    parts = {"feature_names": [f"f{i}" for i in range(d)], "fold_names": [f"outer{i}" for i in range(len(folds))]}
+    parts = {
+        "feature_names": [f"f{i}" for i in range(d)],
+        "fold_names": [f"outer{i}" for i in range(len(folds))],
+    }
     return FeatureRanking.from_folds(final, folds, n_selected=n, **{**parts, **changes})
 
 
 tied = st.tuples(st.integers(2, 5), st.integers(2, 8)).flatmap(
-    lambda shape: arrays(np.float64, shape, elements=st.sampled_from([0.0, 0.0, 0.5, 1.0, 2.0, 3.0]))
+    lambda shape: arrays(
+        np.float64, shape, elements=st.sampled_from([0.0, 0.0, 0.5, 1.0, 2.0, 3.0])
+    )
 )
 
 
@@ -62,7 +72,11 @@ def test_equals_plain_sets_and_lists(scores, data):
 
 
 @settings(max_examples=20)
-@given(arrays(np.float64, (4, 7), elements=st.floats(0.125, 5), unique=True), st.permutations(range(7)), st.data())
+@given(
+    arrays(np.float64, (4, 7), elements=st.floats(0.125, 5), unique=True),
+    st.permutations(range(7)),
+    st.data(),
+)
 def test_the_order_of_features_and_folds_does_not_matter(scores, order, data):
     rows = data.draw(st.permutations(range(4)))
     one, other = fold_ranks(scores), fold_ranks(scores[rows][:, order])
@@ -119,7 +133,9 @@ def test_the_selection_frequency_at_any_number_is_that_of_a_ranking_with_it(scor
 
 @given(tied, st.data())
 def test_the_sentence_counts_what_is_not_in_the_consensus(scores, data):
-    final = data.draw(arrays(np.float64, scores.shape[1], elements=st.sampled_from([0.0, 1.0, 2.0])))
+    final = data.draw(
+        arrays(np.float64, scores.shape[1], elements=st.sampled_from([0.0, 1.0, 2.0]))
+    )
     n = data.draw(st.integers(1, scores.shape[1]))
     text = consensus_sentence(ranking(final, list(scores), n))
     chosen = best(final, n)
@@ -150,7 +166,9 @@ def test_the_sentence_names_those_that_disagree():
         "f0 (rank 1, mean rank 4.0)."
     )
     text = consensus_sentence(ranking([9.0, 0.0, 0.0, 8.0, 0.0], folds, 3))
-    assert text.startswith("1 of the final model's 2 features with a score is not in the consensus, the top 3")
+    assert text.startswith(
+        "1 of the final model's 2 features with a score is not in the consensus, the top 3"
+    )
     names = ["a\nb" + "x" * 60, *"cdef"]
     text = consensus_sentence(ranking([9.0, 1.0, 2.0, 8.0, 0.0], folds[:1], 2, feature_names=names))
     assert "\n" not in text

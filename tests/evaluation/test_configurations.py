@@ -29,7 +29,9 @@ def test_a_grid_is_the_product_of_its_domains():
     expected = set(itertools.product((1, 2, 4), SMALL["p"].values, range(3, 8)))
     assert {(c.params["rank"], c.params["p"], c.params["k"]) for c in actual} == expected
     assert len(actual) == SIZE
-    assert len(set(points({"a": RandInt(0, 2**40), "b": Choices(("x", "y"))}, "grid", 5))) == 5  # of a huge grid
+    assert (
+        len(set(points({"a": RandInt(0, 2**40), "b": Choices(("x", "y"))}, "grid", 5))) == 5
+    )  # of a huge grid
     assert all(c.params["tol"] == 0.5 and c.searched == ("rank", "p", "k") for c in actual)
 
 
@@ -49,15 +51,21 @@ def test_num_samples_takes_a_seeded_sample_of_a_grid():
     assert some != points(SMALL, "grid", 20, seed=2)
     assert points(SMALL, "grid", SIZE) == points(SMALL, "grid", 10 * SIZE) == whole
     # Every configuration is as likely as any other: 200 samples of 20 in 60 leave each out about as often.
-    drawn = Counter(itertools.chain.from_iterable(points(SMALL, "grid", 20, seed=s) for s in range(200)))
+    drawn = Counter(
+        itertools.chain.from_iterable(points(SMALL, "grid", 20, seed=s) for s in range(200))
+    )
     assert set(drawn) == set(whole)
     # chi-square of 60 cells; variance of a cell without replacement is np(1-p), 99.99 % below 2 x 59.
     expected = 200 * 20 / SIZE
-    assert sum((n - expected) ** 2 for n in drawn.values()) / (expected * (1 - 20 / SIZE)) < 2 * (SIZE - 1)
+    assert sum((n - expected) ** 2 for n in drawn.values()) / (expected * (1 - 20 / SIZE)) < 2 * (
+        SIZE - 1
+    )
 
 
 def test_a_grid_of_a_continuous_domain_is_refused_with_its_name():
-    with pytest.raises(ConfigError, match=r"solver\.space\.alpha: \{'uniform': \[0, 1\]\} has no grid"):
+    with pytest.raises(
+        ConfigError, match=r"solver\.space\.alpha: \{'uniform': \[0, 1\]\} has no grid"
+    ):
         points({"alpha": Uniform(0, 1)}, "grid")
 
 
@@ -75,14 +83,19 @@ def test_sampling_needs_a_size_and_a_space(method):
 def test_a_small_space_is_exhausted_and_no_more(method):
     for seed in range(5):
         assert set(points(SMALL, method, 4 * SIZE, seed)) == set(points(SMALL, "grid"))
-        assert set(points({"rank": Choices((1,))}, method, 3, seed)) == set(points({"rank": Choices((1,))}, "grid"))
+        assert set(points({"rank": Choices((1,))}, method, 3, seed)) == set(
+            points({"rank": Choices((1,))}, "grid")
+        )
 
 
 floats = st.floats(-1e300, 1e300)
 domain = st.one_of(
-    st.lists(st.integers() | floats | st.booleans() | st.text(max_size=3), min_size=1, max_size=5, unique_by=repr).map(
-        lambda v: Choices(tuple(v))
-    ),
+    st.lists(
+        st.integers() | floats | st.booleans() | st.text(max_size=3),
+        min_size=1,
+        max_size=5,
+        unique_by=repr,
+    ).map(lambda v: Choices(tuple(v))),
     st.tuples(floats, floats).filter(lambda b: b[0] < b[1]).map(lambda b: Uniform(*b)),
     st.tuples(st.floats(1e-300, 1e300), st.floats(1e-300, 1e300))
     .filter(lambda b: b[0] < b[1])
@@ -109,14 +122,18 @@ def inside(value, domain) -> bool:
     seed=st.integers(0, 2**32 - 1),
 )
 @settings(max_examples=80)
-def test_samples_stay_in_their_domains_each_once_and_the_same_for_the_same_seed(space, method, n, seed):
+def test_samples_stay_in_their_domains_each_once_and_the_same_for_the_same_seed(
+    space, method, n, seed
+):
     actual = configurations({}, space, method=method, num_samples=n, seed=seed)
     assert 1 <= len(actual) <= n
     assert len({c.id for c in actual}) == len(actual)
     for configuration in actual:
         assert set(configuration.params) == set(space)
         assert all(inside(value, space[key]) for key, value in configuration.params.items())
-    turned = configurations({}, dict(reversed(space.items())), method=method, num_samples=n, seed=seed)
+    turned = configurations(
+        {}, dict(reversed(space.items())), method=method, num_samples=n, seed=seed
+    )
     assert [c.id for c in turned] == [c.id for c in actual]
 
 
@@ -140,9 +157,15 @@ def test_random_samples_follow_their_distributions():
 
 
 def test_sobol_is_balanced_where_random_is_not():
-    space = {"alpha": Uniform(1e-3, 1, log=True), "beta": Uniform(0, 8), "rank": Choices((1, 2, 4, 8))}
+    space = {
+        "alpha": Uniform(1e-3, 1, log=True),
+        "beta": Uniform(0, 8),
+        "rank": Choices((1, 2, 4, 8)),
+    }
     for seed in range(5):
-        actual = [c.params for c in configurations({}, space, method="sobol", num_samples=32, seed=seed)]
+        actual = [
+            c.params for c in configurations({}, space, method="sobol", num_samples=32, seed=seed)
+        ]
         strata = {int(32 * (np.log10(p["alpha"]) + 3) / 3) for p in actual}
         assert strata == set(range(32))
         assert {int(4 * p["beta"]) for p in actual} == set(range(32))
@@ -154,7 +177,10 @@ def test_sobol_is_balanced_where_random_is_not():
 
 
 def test_an_id_is_of_the_parameters_whatever_their_order():
-    one, other = Configuration({"a": 1, "b": 0.5}, ("a",)), Configuration({"b": 0.5, "a": 1}, ("b",))
+    one, other = (
+        Configuration({"a": 1, "b": 0.5}, ("a",)),
+        Configuration({"b": 0.5, "a": 1}, ("b",)),
+    )
     assert one.id == other.id != Configuration({"a": 1, "b": 0.25}, ("a",)).id
     assert one.name == "a=1"
     assert Configuration({"a": 1.23456789e-7, "b": True}, ("a", "b")).name == "a=1.235e-07 b=True"

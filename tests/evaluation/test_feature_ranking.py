@@ -62,7 +62,9 @@ def test_equals_its_definition(scores, data):
     assert ranking.n_empty_folds == (~usable.any(axis=1)).sum()
     np.testing.assert_allclose(ranking.consensus_rank, folds.mean(axis=0))
     np.testing.assert_allclose(ranking.rank_sd, [stdev(column) for column in folds.T.tolist()])
-    assert ranking.top().tolist() == sorted(np.flatnonzero(ranking.selected), key=lambda i: ranking.ranks[i])
+    assert ranking.top().tolist() == sorted(
+        np.flatnonzero(ranking.selected), key=lambda i: ranking.ranks[i]
+    )
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0])
@@ -77,12 +79,17 @@ def test_winners_that_select_nothing_have_no_stability(value):
     assert table["selection_frequency"] == [0.0] * 6
 
 
-@given(arrays(np.float64, (4, 7), elements=st.sampled_from([0.0, 0.0, 1.0, 2.0, 3.0])), st.permutations(range(7)))
+@given(
+    arrays(np.float64, (4, 7), elements=st.sampled_from([0.0, 0.0, 1.0, 2.0, 3.0])),
+    st.permutations(range(7)),
+)
 def test_follows_a_permutation_of_the_features(scores, order):
     scores = np.where(scores > 0, scores + np.arange(7) / 10, 0.0)  # no ties but at 0
     order, names = list(order), np.array([f"f{i}" for i in range(7)])
     before = make(scores, 3, coordinates={"column": np.arange(7)})
-    after = make(scores[:, order], 3, feature_names=names[order], coordinates={"column": np.arange(7)[order]})
+    after = make(
+        scores[:, order], 3, feature_names=names[order], coordinates={"column": np.arange(7)[order]}
+    )
     rows = [
         sorted(ranking.to_table().drop_columns("index").to_pylist(), key=lambda row: row["feature"])
         for ranking in (before, after)
@@ -100,7 +107,10 @@ def test_the_consensus_is_the_order_least_at_odds_with_the_folds():
     """Of all 120 orders, none lies nearer to the folds' in squared rank distance (Spearman)."""
     for seed in range(10):
         ranking = make(np.random.default_rng(seed).random(size=(4, 5)))
-        costs = {order: ((ranking.fold_ranks - np.array(order)) ** 2).sum() for order in permutations(range(1, 6))}
+        costs = {
+            order: ((ranking.fold_ranks - np.array(order)) ** 2).sum()
+            for order in permutations(range(1, 6))
+        }
         consensus = tuple(int(r) for r in ranks(-ranking.consensus_rank))
         assert costs[consensus] == min(costs.values())
 
@@ -109,7 +119,12 @@ def test_the_table_lists_all_features_best_first():
     layout = Matrix(2, 3)
     scores = np.random.default_rng(0).random(size=(4, 6))
     names = ["repeat0_outer0", "repeat0_outer1", "repeat1_outer0"]
-    table = make(scores, coordinates=layout.coordinates(), feature_names=layout.default_names(), fold_names=names)
+    table = make(
+        scores,
+        coordinates=layout.coordinates(),
+        feature_names=layout.default_names(),
+        fold_names=names,
+    )
     table = table.to_table()
     fold_columns = [f"rank_{name}" for name in names]
     over_folds = ["selection_frequency", "consensus_rank", "consensus_place", "rank_sd"]
@@ -137,10 +152,15 @@ def test_the_table_ranks_each_part_by_itself_too(layout):
     for row in rows:
         better = [r for r in rows if r[axis] == row[axis] and r["rank"] < row["rank"]]
         assert row[f"rank_in_{axis}"] == len(better) + 1
-    assert {name: list(part) for name, part in ranking.parts.items()} == {"a": [0, 1, 2, 3], "b": [4, 5, 6]}
+    assert {name: list(part) for name, part in ranking.parts.items()} == {
+        "a": [0, 1, 2, 3],
+        "b": [4, 5, 6],
+    }
 
 
-@given(arrays(np.float64, (4, 7), elements=st.integers(-1, 4)), st.sets(st.integers(0, 6), min_size=2))
+@given(
+    arrays(np.float64, (4, 7), elements=st.integers(-1, 4)), st.sets(st.integers(0, 6), min_size=2)
+)
 def test_features_among_themselves_rank_as_if_there_were_no_others(scores, chosen):
     chosen = np.array(sorted(chosen))
     part, alone = make(scores).restrict_to(chosen, 1), make(scores[:, chosen], 1)

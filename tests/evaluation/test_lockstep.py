@@ -47,7 +47,10 @@ def joined():
 
 @pytest.mark.parametrize("scaling", ["unit", "zscore", "none"])
 def test_each_task_is_scaled_by_its_training_set_alone(joined, scaling):
-    train, held_out = np.flatnonzero(np.arange(joined.n_samples) % 3 > 0), np.arange(0, joined.n_samples, 3)
+    train, held_out = (
+        np.flatnonzero(np.arange(joined.n_samples) % 3 > 0),
+        np.arange(0, joined.n_samples, 3),
+    )
     solver, scaler = MTDA(dict(joined.layout.tasks)), make_scaler(scaling, joined.layout)
     data = make_fold_data(joined.X, joined.y, train, held_out, scaler=scaler, solver=solver)
     expected = make_scaler(scaling, joined.layout).fit(joined.X[train].dense())
@@ -63,16 +66,27 @@ def test_its_bytes_are_those_of_the_blocks_and_of_the_preparation(joined):
     rows = np.arange(joined.n_samples)
     solver = MTDA(dict(joined.layout.tasks))
     data = make_fold_data(
-        joined.X, joined.y, rows[::2], rows[1::2], scaler=make_scaler("unit", joined.layout), solver=solver
+        joined.X,
+        joined.y,
+        rows[::2],
+        rows[1::2],
+        scaler=make_scaler("unit", joined.layout),
+        solver=solver,
     )
     held = {id(array): array.nbytes for array in arrays(data)}
     assert data.nbytes == sum(held.values())
     blocks = sum(block.nbytes for block in (*data.X_train.blocks, *data.X_test.blocks))
-    assert blocks == (1797 * 64 + 178 * 13) * 8 < data.X_train.dense().nbytes + data.X_test.dense().nbytes
+    assert (
+        blocks
+        == (1797 * 64 + 178 * 13) * 8
+        < data.X_train.dense().nbytes + data.X_test.dense().nbytes
+    )
     assert data.nbytes > blocks + sum(array.nbytes for array in arrays(data.prepared))
     # Ray keeps what stands outside the pickle in memory that its workers share.
     buffers: list[pickle.PickleBuffer] = []
-    pickle.dumps((data.X_train, data.X_test, data.prepared), protocol=5, buffer_callback=buffers.append)
+    pickle.dumps(
+        (data.X_train, data.X_test, data.prepared), protocol=5, buffer_callback=buffers.append
+    )
     assert sum(buffer.raw().nbytes for buffer in buffers) >= blocks
 
 
@@ -96,10 +110,15 @@ def smr(**params) -> SMR:
 
 
 def traced(X, y, fold, evaluation, make=smr, **params) -> tuple[FoldTrace, list[int]]:
-    data = [make_fold_data(X, y, i.train, i.validation, scaler=make_scaler("unit"), solver=make()) for i in fold.inner]
+    data = [
+        make_fold_data(X, y, i.train, i.validation, scaler=make_scaler("unit"), solver=make())
+        for i in fold.inner
+    ]
     trace = FoldTrace()
     states = [fold.random_state(1, i) for i in range(len(data))]
-    solvers = [make(random_state=state, **params) if make is smr else make(**params) for state in states]
+    solvers = [
+        make(random_state=state, **params) if make is smr else make(**params) for state in states
+    ]
     return trace, list(run_in_lockstep(solvers, data, evaluation, states, trace))
 
 
@@ -119,7 +138,9 @@ def nearest(X, y, X_test):
     distance = ((X_test[:, None, :] - X) ** 2).sum(axis=2).round(9)
     tied = distance == distance.min(axis=1, keepdims=True)
     classes = np.unique(y)
-    return classes[np.array([[(row & (y == c)).sum() for c in classes] for row in tied]).argmax(axis=1)]
+    return classes[
+        np.array([[(row & (y == c)).sum() for c in classes] for row in tied]).argmax(axis=1)
+    ]
 
 
 @pytest.mark.parametrize("params", [{}, {"init": "random"}])
@@ -137,17 +158,27 @@ def test_every_trace_is_that_of_the_fit_run_alone(digits, plan, params):
         scores = []
         for _ in solver.iterate(X_train, y_train):
             best = [solver.ranking_ <= n for n in N_FEATURES]
-            scores.append([accuracy_score(y_test, nearest(X_train[:, b], y_train, X_test[:, b])) for b in best])
+            scores.append(
+                [
+                    accuracy_score(y_test, nearest(X_train[:, b], y_train, X_test[:, b]))
+                    for b in best
+                ]
+            )
         np.testing.assert_allclose(actual.scores, scores, rtol=0, atol=1e-12)
         lengths.append(len(scores))
     assert iterations == list(range(1, max(lengths) + 1))
     assert trace.score("mean") == pytest.approx(np.mean([t.scores[-1] for t in trace.inner]))
-    held_scores = np.array([[t.scores[min(i, len(t.scores) - 1)] for t in trace.inner] for i in range(max(lengths))])
+    held_scores = np.array(
+        [[t.scores[min(i, len(t.scores) - 1)] for t in trace.inner] for i in range(max(lengths))]
+    )
     best = held_scores.mean(axis=1).max(axis=1)
     np.testing.assert_allclose(trace.score_curve("best"), best, rtol=1e-14)
     assert trace.score_curve("one_se")[-1] == trace.score("one_se") <= best[-1]
     # A fit that has ended holds its last value in the mean curves.
-    held = [[t.objective[min(i, len(t.objective) - 1)] for t in trace.inner] for i in range(max(lengths))]
+    held = [
+        [t.objective[min(i, len(t.objective) - 1)] for t in trace.inner]
+        for i in range(max(lengths))
+    ]
     np.testing.assert_allclose(trace.objective_curve(), np.mean(held, axis=1), rtol=1e-14)
     if not params:
         assert len(set(lengths)) > 1, "the case needs fits of different lengths"
@@ -172,7 +203,10 @@ def test_scrambled_test_samples_leave_the_inner_scores_as_they_are(digits, plan,
         y_other[fold.test] = generator.permutation(y[fold.test])
         for kind in kinds:
             evaluation = Evaluation(kind, N_FEATURES) if kind == "knn" else Evaluation(kind)
-            here, there = (traced(*samples, fold, evaluation, make)[0] for samples in ((X, y), (X_other, y_other)))
+            here, there = (
+                traced(*samples, fold, evaluation, make)[0]
+                for samples in ((X, y), (X_other, y_other))
+            )
             assert here == there
 
 
@@ -181,13 +215,18 @@ def test_shared_folds_are_only_read(digits, plan):
     X, y = X.copy(), y.copy()
     X.flags.writeable = y.flags.writeable = False
     fold = plan.final
-    data = [make_fold_data(X, y, i.train, i.validation, scaler=make_scaler("unit"), solver=smr()) for i in fold.inner]
+    data = [
+        make_fold_data(X, y, i.train, i.validation, scaler=make_scaler("unit"), solver=smr())
+        for i in fold.inner
+    ]
     for fold_data in data:
         for array in (*vars(fold_data).values(), *vars(fold_data.prepared).values()):
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
     trace = FoldTrace()
-    for _ in run_in_lockstep([smr() for _ in data], data, Evaluation("native"), [0] * len(data), trace):
+    for _ in run_in_lockstep(
+        [smr() for _ in data], data, Evaluation("native"), [0] * len(data), trace
+    ):
         pass
     assert trace == traced(X, y, fold, Evaluation("native"))[0]
 
@@ -199,12 +238,16 @@ def test_a_configuration_is_null_where_every_inner_fit_is(digits, plan):
     assert (trace.null, iterations) == (True, [1])
     for inner, actual in zip(fold.inner, trace.inner, strict=True):
         X_train, y_train, X_test, y_test = alone(X, y, inner)
-        majority = DummyClassifier(strategy="most_frequent").fit(X_train, y_train).score(X_test, y_test)
+        majority = (
+            DummyClassifier(strategy="most_frequent").fit(X_train, y_train).score(X_test, y_test)
+        )
         assert actual.scores == [[majority] * len(N_FEATURES)]
         assert (len(actual.objective), actual.converged) == (1, True)
     # Between the inner folds' own collapses some are null and some are not: that is no null.
     collapse = sorted(
-        make_fold_data(X, y, i.train, i.validation, scaler=make_scaler("unit"), solver=smr()).prepared.alpha_max
+        make_fold_data(
+            X, y, i.train, i.validation, scaler=make_scaler("unit"), solver=smr()
+        ).prepared.alpha_max
         for i in fold.inner
     )
     assert collapse[0] < collapse[-1]
@@ -214,5 +257,7 @@ def test_a_configuration_is_null_where_every_inner_fit_is(digits, plan):
     assert len(iterations) == 2
     assert trace.score("best") is not None
     # At or above the collapse of all of them it is; above it for p < 1 it is not, for nothing is proved there.
-    assert traced(X, y, fold, Evaluation("native"), alpha=collapse[-1], alpha_scale="absolute")[0].null
+    assert traced(X, y, fold, Evaluation("native"), alpha=collapse[-1], alpha_scale="absolute")[
+        0
+    ].null
     assert not traced(X, y, fold, Evaluation("native"), alpha=2.0, p=0.5, max_iter=2)[0].null

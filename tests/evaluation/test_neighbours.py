@@ -31,7 +31,9 @@ def data(seed: int, n_train: int = 80, n_test: int = 50, d: int = 30):
 
 def reference(X, y, test, order, n_features, k):
     return [
-        KNeighborsClassifier(k, algorithm="brute").fit(X[:, order[:n]], y).predict(test[:, order[:n]])
+        KNeighborsClassifier(k, algorithm="brute")
+        .fit(X[:, order[:n]], y)
+        .predict(test[:, order[:n]])
         for n in n_features
     ]
 
@@ -42,12 +44,19 @@ def test_it_is_scikit_learns_at_every_number_of_features(k):
     every = [*range(1, 12), 17, 23, 30]
     actual = list(knn_path(X, y, test, order, every, k))
     expected = reference(X, y, test, order, every, k)
-    if k > 1:  # a tie between three classes is scikit-learn's to break: compare where there is a majority
+    if (
+        k > 1
+    ):  # a tie between three classes is scikit-learn's to break: compare where there is a majority
         for n, here, there in zip(every, actual, expected, strict=True):
             nearest = (
-                KNeighborsClassifier(k).fit(X[:, order[:n]], y).kneighbors(test[:, order[:n]], return_distance=False)
+                KNeighborsClassifier(k)
+                .fit(X[:, order[:n]], y)
+                .kneighbors(test[:, order[:n]], return_distance=False)
             )
-            clear = [len(c) == 1 or c[0][1] > c[1][1] for c in (Counter(y[row]).most_common(2) for row in nearest)]
+            clear = [
+                len(c) == 1 or c[0][1] > c[1][1]
+                for c in (Counter(y[row]).most_common(2) for row in nearest)
+            ]
             assert np.array_equal(here[clear], there[clear])
             assert sum(clear) > len(test) // 2
     assert np.array_equal(actual, expected)  # both break them to the smaller label
@@ -74,7 +83,9 @@ def test_one_wild_training_sample_does_not_blur_the_others():
     for wild in (0, 5, len(X) - 1):
         X_wild = X.copy()
         X_wild[wild] = 1e9
-        expected = reference(np.delete(X, wild, axis=0), np.delete(y, wild), test, order, [1, 5, 30], 1)
+        expected = reference(
+            np.delete(X, wild, axis=0), np.delete(y, wild), test, order, [1, 5, 30], 1
+        )
         assert np.array_equal(list(knn_path(X_wild, y, test, order, [1, 5, 30], 1)), expected)
 
 
@@ -86,7 +97,9 @@ def test_one_wild_training_sample_does_not_blur_the_others():
     seed=st.integers(0, 2**32 - 1),
 )
 @settings(max_examples=80)
-def test_tied_samples_share_the_votes_and_tied_votes_go_to_the_smaller_label(n_train, n_test, d, k, seed):
+def test_tied_samples_share_the_votes_and_tied_votes_go_to_the_smaller_label(
+    n_train, n_test, d, k, seed
+):
     """Small whole numbers tie all the time; the rule is written out sample by sample, in fractions."""
     generator = np.random.default_rng(seed)
     X = generator.integers(-2, 3, (n_train, d)).astype(float)
@@ -98,7 +111,10 @@ def test_tied_samples_share_the_votes_and_tied_votes_go_to_the_smaller_label(n_t
         for row, label in zip(test, actual, strict=True):
             distance = [sum((row[f] - other[f]) ** 2 for f in order[:n]) for other in X]
             last = sorted(distance)[min(k, n_train) - 1]
-            nearer, tied = (Counter(int(y[i]) for i in range(n_train) if at(distance[i], last)) for at in (lt, eq))
+            nearer, tied = (
+                Counter(int(y[i]) for i in range(n_train) if at(distance[i], last))
+                for at in (lt, eq)
+            )
             share = Fraction(min(k, n_train) - nearer.total(), tied.total())
             votes = {name: nearer[name] + share * tied[name] for name in (1, 2, 3)}
             assert label == min(votes, key=lambda name: (-votes[name], name))
@@ -110,7 +126,11 @@ def test_the_order_of_the_training_samples_does_not_matter(k, multilabel):
     """Few grey levels tie often; divided by 3 they are no whole numbers any more."""
     X, y = load_digits(return_X_y=True)
     X, test = np.floor(X[:300] / 4) / 3, np.floor(X[300:500] / 4) / 3
-    y = (y[:300, None] == np.arange(10)).astype(int) | (y[:300, None] % 3 == np.arange(10)) if multilabel else y[:300]
+    y = (
+        (y[:300, None] == np.arange(10)).astype(int) | (y[:300, None] % 3 == np.arange(10))
+        if multilabel
+        else y[:300]
+    )
     order, every = np.random.default_rng(0).permutation(64), [1, 3, 8, 20, 64]
     expected = knn_path(X, y, test, order, every, k)
     for seed in range(5):
@@ -136,7 +156,10 @@ def test_distances_that_single_precision_cannot_tell_apart_are_told_apart(seed):
     order, every = generator.permutation(9), [2, 5, 9]
     for n, predicted in zip(every, knn_path(X, y, test, order, every), strict=True):
         distance = [
-            [sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(s[best], t[best], strict=True)) for s in X]
+            [
+                sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(s[best], t[best], strict=True))
+                for s in X
+            ]
             for best in [order[:n]]
             for t in test
         ]
@@ -155,7 +178,9 @@ def test_the_set_of_features_alone_decides(scale):
     for n, expected in zip(every, whole, strict=True):
         for _ in range(3):
             other = generator.permutation(order[:n])
-            np.testing.assert_array_equal(knn_path(X, y, test, other, sorted({1, n // 2, n}))[-1], expected)
+            np.testing.assert_array_equal(
+                knn_path(X, y, test, other, sorted({1, n // 2, n}))[-1], expected
+            )
     # Scaling by a factor that is no power of two rounds, and changes nothing either.
     np.testing.assert_array_equal(whole, knn_path(X / scale, y, test / scale, order, every))
 
@@ -166,11 +191,20 @@ def test_the_set_of_features_alone_decides(scale):
 def class_distances(X, having, test, features):
     """The definition: the distance to the nearest sample without a class or label, less that to one with it."""
     D = np.sqrt(((test[:, None, features] - X[None][:, :, features]) ** 2).sum(axis=2))
-    columns = [D[:, ~part].min(axis=1, initial=np.inf) - D[:, part].min(axis=1, initial=np.inf) for part in having]
+    columns = [
+        D[:, ~part].min(axis=1, initial=np.inf) - D[:, part].min(axis=1, initial=np.inf)
+        for part in having
+    ]
     return np.stack(columns, axis=1)
 
 
-@given(st.integers(4, 30), st.integers(1, 12), st.integers(1, 6), st.booleans(), st.integers(0, 2**32 - 1))
+@given(
+    st.integers(4, 30),
+    st.integers(1, 12),
+    st.integers(1, 6),
+    st.booleans(),
+    st.integers(0, 2**32 - 1),
+)
 @settings(max_examples=40)
 def test_scores_are_differences_of_class_distances(n_train, n_test, d, multilabel, seed):
     rng = np.random.default_rng(seed)
@@ -185,7 +219,9 @@ def test_scores_are_differences_of_class_distances(n_train, n_test, d, multilabe
         y = rng.permutation(np.array(["b", "c", "a"] * n_train)[:n_train])
         having = [y == name for name in np.unique(y)]
     for n, actual in zip(every, knn_scores(X, y, test, order, every), strict=True):
-        np.testing.assert_allclose(actual, class_distances(X, having, test, order[:n]), rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(
+            actual, class_distances(X, having, test, order[:n]), rtol=1e-6, atol=1e-6
+        )
 
 
 def expected_failures(estimator):
@@ -219,7 +255,9 @@ def test_an_indicator_is_predicted_label_by_label():
     X = X + 1e-3 * np.random.default_rng(0).random(X.shape)
     Y = np.stack([y == 0, y == 1, y > 0], axis=1).astype(int)
     model = NearestNeighborsClassifier(3).fit(X[::2], Y[::2])
-    np.testing.assert_array_equal(model.predict(X[1::2]), KNeighborsClassifier(3).fit(X[::2], Y[::2]).predict(X[1::2]))
+    np.testing.assert_array_equal(
+        model.predict(X[1::2]), KNeighborsClassifier(3).fit(X[::2], Y[::2]).predict(X[1::2])
+    )
     assert model.decision_function(X[1::2]).shape == (75, 3)
     with pytest.raises(DataError, match="indicator of 0 and 1"):
         model.fit(X, np.stack([y, y], axis=1))

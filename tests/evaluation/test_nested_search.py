@@ -32,7 +32,10 @@ from raysel.evaluation.records import FoldTrace, InnerTrace, TrialRecord
 )
 def test_trials_are_stopped_as_ray_stops_them(grace, factor, curves, random):
     longest = grace * factor**3 + 1
-    ours, theirs = SuccessiveHalving(grace, factor, longest, None), _Bracket(grace, longest, factor, 0)
+    ours, theirs = (
+        SuccessiveHalving(grace, factor, longest, None),
+        _Bracket(grace, longest, factor, 0),
+    )
     going = {f"t{n}": iter(zip(ours.levels, curve, strict=False)) for n, curve in enumerate(curves)}
     while going:  # whichever comes next
         name = random.choice(sorted(going))
@@ -42,12 +45,18 @@ def test_trials_are_stopped_as_ray_stops_them(grace, factor, curves, random):
             continue
         level, score = reached
         kept = ours.should_continue(name, 0, level, score)
-        assert kept == (theirs.on_result(SimpleNamespace(trial_id=name), level, score) == "CONTINUE")
+        assert kept == (
+            theirs.on_result(SimpleNamespace(trial_id=name), level, score) == "CONTINUE"
+        )
         if not kept:
             del going[name]
 
 
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=14), st.integers(1, 5), st.randoms(use_true_random=False))
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=14),
+    st.integers(1, 5),
+    st.randoms(use_true_random=False),
+)
 def test_in_batches_the_order_within_changes_nothing(scores, size, random):
     def decisions(shuffled: bool) -> dict[int, bool]:
         rungs, actual = SuccessiveHalving(2, 3, 10, size), {}
@@ -76,7 +85,9 @@ def test_a_trial_that_has_ended_holds_its_last_score():
     assert rungs.should_continue("d", 3, 3, 0.9)
 
 
-@pytest.mark.parametrize(("grace", "longest", "levels"), [(3, 30, (3, 9, 27)), (3, 27, (3, 9)), (3, 3, ()), (5, 1, ())])
+@pytest.mark.parametrize(
+    ("grace", "longest", "levels"), [(3, 30, (3, 9, 27)), (3, 27, (3, 9)), (3, 3, ()), (5, 1, ())]
+)
 def test_no_rung_lies_at_or_beyond_the_last_iteration(grace, longest, levels):
     assert SuccessiveHalving(grace, 3, longest, None).levels == levels
 
@@ -84,7 +95,12 @@ def test_no_rung_lies_at_or_beyond_the_last_iteration(grace, longest, levels):
 ASHA = {
     "solver__params": {"max_iter": 12},
     "solver__space": {"alpha": [0.01, 0.02, 0.05, 0.1, 0.2, 0.5]},
-    "search": {"early_stopping": "asha", "synchronous": True, "batch_size": 3, "reduction_factor": 2},
+    "search": {
+        "early_stopping": "asha",
+        "synchronous": True,
+        "batch_size": 3,
+        "reduction_factor": 2,
+    },
 }
 
 
@@ -167,13 +183,17 @@ def trace(score: float | None) -> FoldTrace:
 
 
 def record(name: str, scores: dict[str, float | None], status: str = "finished") -> TrialRecord:
-    return TrialRecord(name, name, {}, status, {fold: trace(score) for fold, score in scores.items()})
+    return TrialRecord(
+        name, name, {}, status, {fold: trace(score) for fold, score in scores.items()}
+    )
 
 
 RULES = ("mean", "best", "one_se")
 SCORES = st.sampled_from([0.25, 0.5, 0.75, None])
 RECORDS = st.lists(
-    st.tuples(SCORES, SCORES, st.sampled_from(["finished", "finished", "stopped"]), st.integers(0, 2)),
+    st.tuples(
+        SCORES, SCORES, st.sampled_from(["finished", "finished", "stopped"]), st.integers(0, 2)
+    ),
     min_size=1,
     max_size=8,
 )
@@ -189,11 +209,19 @@ def test_the_winner_is_the_one_that_the_rules_name_in_any_order(drawn, order):
         records.append(record(name, {"outer0": a, "outer1": b}, "failed" if failed else status))
         preference[name] = ((float(simple), -1.0), -number)  # listed in the other order than drawn
     for fold, which in (("outer0", 0), ("outer1", 1)):
-        able = [(r, d) for r, d in zip(records, drawn, strict=True) if d[2] != "stopped" and d[which] is not None]
+        able = [
+            (r, d)
+            for r, d in zip(records, drawn, strict=True)
+            if d[2] != "stopped" and d[which] is not None
+        ]
         shuffled = records.copy()
         order.shuffle(shuffled)
         if not able:
-            mend = "Change solver.space" if any(r.failure for r in records) else "Raise search.time_budget"
+            mend = (
+                "Change solver.space"
+                if any(r.failure for r in records)
+                else "Raise search.time_budget"
+            )
             with pytest.raises(StudyError, match=f"no configuration has a score on {fold}.*{mend}"):
                 select_winner(shuffled, fold, preference, "mean")
             continue
@@ -214,21 +242,39 @@ def test_each_fold_picks_its_own_and_the_mean_picks_none():
         record("mean", {"outer0": 0.8, "outer1": 0.8}),
     ]
     preference = {r.id: ((), 0) for r in records}
-    assert [select_winner(records, fold, preference, "mean")[0].id for fold in ("outer0", "outer1")] == ["a", "b"]
+    assert [
+        select_winner(records, fold, preference, "mean")[0].id for fold in ("outer0", "outer1")
+    ] == ["a", "b"]
 
 
 def test_a_zero_solution_wins_where_nothing_does_better():
-    null = TrialRecord("null", "null", {}, "null", {"final": FoldTrace(True, [InnerTrace([1.0], [[0.4]])])})
+    null = TrialRecord(
+        "null", "null", {}, "null", {"final": FoldTrace(True, [InnerTrace([1.0], [[0.4]])])}
+    )
     preference = {"null": ((0.0,), 1), "other": ((9.0,), 0)}
-    assert select_winner([null, record("other", {"final": 0.4})], "final", preference, "mean")[0].id == "null"
-    assert select_winner([null, record("other", {"final": 0.5})], "final", preference, "mean")[0].id == "other"
+    assert (
+        select_winner([null, record("other", {"final": 0.4})], "final", preference, "mean")[0].id
+        == "null"
+    )
+    assert (
+        select_winner([null, record("other", {"final": 0.5})], "final", preference, "mean")[0].id
+        == "other"
+    )
 
 
 def test_scores_that_differ_in_their_last_bit_are_tied():
     one, other = 0.1 + 0.2, 0.3
     assert one != other
-    records = [record("complex", {"outer0": max(one, other)}), record("simple", {"outer0": min(one, other)})]
-    assert select_winner(records, "outer0", {"complex": ((2.0,), 0), "simple": ((1.0,), 1)}, "mean")[0].id == "simple"
+    records = [
+        record("complex", {"outer0": max(one, other)}),
+        record("simple", {"outer0": min(one, other)}),
+    ]
+    assert (
+        select_winner(records, "outer0", {"complex": ((2.0,), 0), "simple": ((1.0,), 1)}, "mean")[
+            0
+        ].id
+        == "simple"
+    )
     better = record("better", {"outer0": 0.3 + 1e-9})
     preference = {"complex": ((2.0,), 0), "simple": ((1.0,), 1), "better": ((3.0,), 2)}
     assert select_winner([*records, better], "outer0", preference, "mean")[0].id == "better"
@@ -244,12 +290,22 @@ def at_sizes(name, *scores):
     ("records", "preference", "winners"),
     [
         # A configuration is scored at the number of features that is chosen for it.
-        ([at_sizes("level", 0.7, 0.7), at_sizes("steep", 0.1, 0.8)], {}, ["level", "steep", "steep"]),
+        (
+            [at_sizes("level", 0.7, 0.7), at_sizes("steep", 0.1, 0.8)],
+            {},
+            ["level", "steep", "steep"],
+        ),
         # Equal scores go to fewer features before the simpler.
-        ([at_sizes("many", 0.2, 0.8), at_sizes("few", 0.8, 0.2)], {"few": 9.0, "many": 1.0}, ["many", "few", "few"]),
+        (
+            [at_sizes("many", 0.2, 0.8), at_sizes("few", 0.8, 0.2)],
+            {"few": 9.0, "many": 1.0},
+            ["many", "few", "few"],
+        ),
     ],
 )
-def test_the_rule_decides_at_which_number_of_features_configurations_are_compared(records, preference, winners):
+def test_the_rule_decides_at_which_number_of_features_configurations_are_compared(
+    records, preference, winners
+):
     order = {r.id: ((preference.get(r.id, 0.0),), place) for place, r in enumerate(records)}
     assert [select_winner(records, "outer0", order, rule)[0].id for rule in RULES] == winners
 
@@ -280,7 +336,10 @@ def test_the_first_that_is_listed_wins(separable, tmp_path, values):
     assert [refit.params["C"] for refit in result.refits] == values[:1] * 3
     assert [refit.n_tied for refit in result.refits] == [3, 3, 3]
     (remark,) = (text for text in result.remarks() if "Tied" in text)
-    assert "on 3 of 3 folds: outer0 (3 configurations), outer1 (3 configurations), final (3 configurations)" in remark
+    assert (
+        "on 3 of 3 folds: outer0 (3 configurations), outer1 (3 configurations), final (3 configurations)"
+        in remark
+    )
 
 
 def test_of_proposals_the_first_wins(separable, tmp_path):

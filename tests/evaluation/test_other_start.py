@@ -46,7 +46,9 @@ def test_the_best_features_of_two_starts_are_compared(solver, digits):
     actual = other_start(solver, *digits, solver.scores_, 10)
     theirs = set(np.argsort(-other.scores_, kind="stable")[:10])
     assert actual["shared"] == len(theirs & set(np.argsort(-solver.scores_, kind="stable")[:10]))
-    assert solver.objective_path_[-1] * (1 + actual["excess"]) == pytest.approx(other.objective_path_[-1])
+    assert solver.objective_path_[-1] * (1 + actual["excess"]) == pytest.approx(
+        other.objective_path_[-1]
+    )
 
 
 def test_multistart_takes_its_two_best_starts(digits):
@@ -55,7 +57,12 @@ def test_multistart_takes_its_two_best_starts(digits):
         second = best.another_start().fit(*digits)
         # None of the other starts, iterated by itself, ends below both.
         lower, upper = sorted([best.objective_path_[-1], second.objective_path_[-1]])
-        assert lower <= SMR((8, 8), rank=2, p=p, init="identity", tol=0.0, max_iter=60).fit(*digits).objective_path_[-1]
+        assert (
+            lower
+            <= SMR((8, 8), rank=2, p=p, init="identity", tol=0.0, max_iter=60)
+            .fit(*digits)
+            .objective_path_[-1]
+        )
         assert upper <= lower * 1.05
 
 

@@ -57,7 +57,11 @@ def _no_warning():
 def test_arrays_go_by_position_and_tables_by_name(classifier, scaling):
     X, _ = cancer()
     model = model_of(classifier, scaling)
-    assert list(model.named_steps) == ["scaler", *(["selector"] * (classifier != "native")), "classifier"]
+    assert list(model.named_steps) == [
+        "scaler",
+        *(["selector"] * (classifier != "native")),
+        "classifier",
+    ]
     assert type(model.selector) is (RankedClassifier if classifier == "native" else RankedSelector)
     frame = pd.DataFrame(X, columns=NAMES)
     assert model.feature_names_in_.tolist() == NAMES
@@ -68,7 +72,10 @@ def test_arrays_go_by_position_and_tables_by_name(classifier, scaling):
     scaled = model.named_steps["scaler"].transform(X)[:, np.sort(order)]
     np.testing.assert_array_equal(model.transform(frame), scaled)
     assert model.get_feature_names_out().tolist() == [NAMES[i] for i in np.sort(order)]
-    for wrong, message in ((frame[NAMES[::-1]], "same order"), (frame.rename(columns={NAMES[3]: "x"}), "feature 3")):
+    for wrong, message in (
+        (frame[NAMES[::-1]], "same order"),
+        (frame.rename(columns={NAMES[3]: "x"}), "feature 3"),
+    ):
         for method in (model.predict, model.transform, model.decision_function):
             with pytest.raises(ValueError, match=message):
                 method(wrong)
@@ -102,7 +109,9 @@ def test_a_clone_fitted_to_the_same_samples_is_the_same_model(classifier):
     assert again.feature_names_in_.tolist() == NAMES
     unnamed = again.fit(X, y)
     assert not hasattr(unnamed, "feature_names_in_")
-    assert unnamed.get_feature_names_out().tolist() == [f"x{i}" for i in unnamed.selector.get_support(indices=True)]
+    assert unnamed.get_feature_names_out().tolist() == [
+        f"x{i}" for i in unnamed.selector.get_support(indices=True)
+    ]
 
 
 def test_a_method_without_scores_has_no_features_to_transform_to():
@@ -136,7 +145,9 @@ INDICATOR = np.stack([cancer()[1], 1 - cancer()[1], np.zeros(150, dtype=int)], a
 def test_every_kind_is_stored_and_predicts_the_same(classifier, y, tmp_path):
     X, _ = cancer()
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Label .* is present|Label not")  # a label that no sample has
+        warnings.filterwarnings(
+            "ignore", message="Label .* is present|Label not"
+        )  # a label that no sample has
         model = model_of(classifier, solver=SMML(tol=1e-3), y=y)
     for kept in (model, model.without_method()):
         assert untrusted_types(kept) == []
@@ -152,7 +163,9 @@ def test_every_kind_is_stored_and_predicts_the_same(classifier, y, tmp_path):
         clone(again).fit(X, cancer()[1])
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in OWN])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in OWN]
+)
 def test_the_model_of_every_method_is_stored(name, tmp_path):
     X, y = load_iris(return_X_y=True)
     few = {"max_iter": 3} if "max_iter" in solver_class(name)().get_params() else {}

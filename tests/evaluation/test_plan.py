@@ -20,7 +20,12 @@ from raysel.evaluation.records import FINAL
 def test_no_two_places_share_a_seed():
     """Over three seeds, all purposes and up to three indices from 0 to 5, zeros at the end among them."""
     places = [()] + [key for n in (1, 2, 3) for key in itertools.product(range(6), repeat=n)]
-    actual = [derived_seed(seed, purpose, *key) for seed in (0, 1, 7) for purpose in _PURPOSES for key in places]
+    actual = [
+        derived_seed(seed, purpose, *key)
+        for seed in (0, 1, 7)
+        for purpose in _PURPOSES
+        for key in places
+    ]
     assert len(set(actual)) == len(actual)  # by chance two of 4662 agree with probability .003
     child = np.random.SeedSequence(3, spawn_key=(_PURPOSES.index("refit"), 1, 2))
     assert derived_seed(3, "refit", 1, 2) == child.generate_state(1)[0]
@@ -87,7 +92,9 @@ def test_no_test_sample_is_in_any_training(
 @pytest.mark.parametrize("repeats", [1, 3])
 def test_a_fixed_number_a_class_is_drawn_anew_in_every_repeat(repeats):
     y = labels(9, 4, 0)
-    plan = NestedPlan.make(y, outer=5, inner=2, repeats=repeats, groups=None, seed=1, train_per_class=4)
+    plan = NestedPlan.make(
+        y, outer=5, inner=2, repeats=repeats, groups=None, seed=1, train_per_class=4
+    )
     assert len(plan.outer) == repeats  # one draw a repeat, whatever cv.outer says
     assert len({tuple(fold.train) for fold in plan.outer}) == repeats
     for fold in plan.outer:
@@ -97,7 +104,9 @@ def test_a_fixed_number_a_class_is_drawn_anew_in_every_repeat(repeats):
             assert np.bincount(y[part.train]).tolist() == [2] * 4
             assert sorted([*part.train, *part.validation]) == fold.train.tolist()
     assert len(plan.final.train) == len(y)
-    again = NestedPlan.make(y, outer=5, inner=2, repeats=repeats, groups=None, seed=1, train_per_class=4)
+    again = NestedPlan.make(
+        y, outer=5, inner=2, repeats=repeats, groups=None, seed=1, train_per_class=4
+    )
     assert as_text(plan) == as_text(again)
 
 
@@ -113,7 +122,9 @@ def test_every_task_has_every_class_in_every_training_set():
             assert abs(share - 0.5) <= 0.5 / (y == label)[[*train, *held_out]].sum() + 1e-12
     with pytest.raises(DataError, match=r"class small/1 has 4 samples, too few for cv\.outer=5"):
         NestedPlan.make(y, outer=5, inner=2, repeats=1, groups=None, seed=0)
-    with pytest.raises(DataError, match=r"class small/[01] has [123] samples, too few for .* outer0: cv\.inner"):
+    with pytest.raises(
+        DataError, match=r"class small/[01] has [123] samples, too few for .* outer0: cv\.inner"
+    ):
         NestedPlan.make(y, outer=2, inner=4, repeats=1, groups=None, seed=0)
 
 
@@ -123,13 +134,17 @@ def test_a_fold_depends_on_its_own_place_only():
     make = {"groups": None, "seed": 5}
     small = NestedPlan.make(y, outer=3, inner=3, repeats=1, **make)
     large = NestedPlan.make(y, outer=3, inner=3, repeats=3, **make)
-    for one, other in zip([*small.outer, small.final], [*large.outer[:3], large.final], strict=True):
-        assert json.dumps([[i.train.tolist(), i.validation.tolist()] for i in one.inner]) == json.dumps(
-            [[i.train.tolist(), i.validation.tolist()] for i in other.inner]
-        )
+    for one, other in zip(
+        [*small.outer, small.final], [*large.outer[:3], large.final], strict=True
+    ):
+        assert json.dumps(
+            [[i.train.tolist(), i.validation.tolist()] for i in one.inner]
+        ) == json.dumps([[i.train.tolist(), i.validation.tolist()] for i in other.inner])
         assert np.array_equal(one.test, other.test)
     finer = NestedPlan.make(y, outer=3, inner=4, repeats=1, **make)
-    assert all(np.array_equal(a.test, b.test) for a, b in zip(small.folds, finer.folds, strict=True))
+    assert all(
+        np.array_equal(a.test, b.test) for a, b in zip(small.folds, finer.folds, strict=True)
+    )
     other = NestedPlan.make(y, outer=3, inner=3, repeats=3, groups=None, seed=6)
     drawn = [
         tuple(sorted(tuple(f.test) for f in plan.outer if f.repeat == repeat))
@@ -149,11 +164,15 @@ def test_random_states_come_from_seed_repeat_outer_and_inner_only(seed):
         }
 
     plan = NestedPlan.make(labels(12, 2, 0), outer=3, inner=4, repeats=3, groups=None, seed=seed)
-    other = NestedPlan.make(labels(15, 3, 1), outer=3, inner=4, repeats=3, groups=None, seed=seed + 1)
+    other = NestedPlan.make(
+        labels(15, 3, 1), outer=3, inner=4, repeats=3, groups=None, seed=seed + 1
+    )
     actual = states(plan)
     assert actual == states(other)
     assert len(set(actual.values())) == len(actual) == (3 * 3 + 1) * 5
-    assert not set(actual.values()) & {f.random_state(seed + 1, i) for f in plan.folds for i in (None, 0, 1, 2, 3)}
+    assert not set(actual.values()) & {
+        f.random_state(seed + 1, i) for f in plan.folds for i in (None, 0, 1, 2, 3)
+    }
     assert all(0 <= state < 2**32 for state in actual.values())
 
 
@@ -206,11 +225,16 @@ def moved(sample, source, target):
 
 
 OUTER0, OUTER1, LAST = PLAN.folds
-TWIN, INNER_TWIN = int(OUTER0.train[0]), int(LAST.inner[0].train[0])  # the others of their groups stay
+TWIN, INNER_TWIN = (
+    int(OUTER0.train[0]),
+    int(LAST.inner[0].train[0]),
+)  # the others of their groups stay
 LEAKS = [
     *(
         (
-            lambda raw, where=where, number=number: raw["folds"][0]["inner"][number][where].append(int(OUTER0.test[0])),
+            lambda raw, where=where, number=number: raw["folds"][0]["inner"][number][where].append(
+                int(OUTER0.test[0])
+            ),
             f"outer0, inner fold {number} uses samples from outside",
         )
         for where in ("train", "validation")
@@ -221,7 +245,10 @@ LEAKS = [
         "outer1: a sample is listed twice, or is on both sides",
     ),
     (moved(TWIN, ("folds", 0, "train"), "test"), f"outer0: group {GROUPS[TWIN]} is on both sides"),
-    (moved(INNER_TWIN, ("folds", -1, "inner", 0, "train"), "validation"), "final, inner fold 0: group"),
+    (
+        moved(INNER_TWIN, ("folds", -1, "inner", 0, "train"), "validation"),
+        "final, inner fold 0: group",
+    ),
 ]
 
 
@@ -235,7 +262,12 @@ def test_a_sample_or_group_on_both_sides_is_a_leak(tmp_path, leak, message):
 
 @pytest.mark.parametrize(
     "place",
-    [("folds", 0, "train", 0), ("folds", 0, "inner", 0, "validation", 0), ("n_samples",), ("folds", 0, "index")],
+    [
+        ("folds", 0, "train", 0),
+        ("folds", 0, "inner", 0, "validation", 0),
+        ("n_samples",),
+        ("folds", 0, "index"),
+    ],
 )
 def test_an_index_is_a_whole_number(tmp_path, place):
     for bad in (1.0, True, "3", None, [1], 2**70, float("nan")):
@@ -260,11 +292,17 @@ TAMPERED = [
     (set_at("folds", 0, "name", 3), "must consist of letters"),
     (set_at("folds", 0, "test", []), "outer0 has no test samples"),
     (lambda raw: raw["folds"][-1]["train"].pop(), "must train on all samples"),
-    (lambda raw: raw["folds"][-1]["test"].append(raw["folds"][-1]["train"].pop()), "must train on all samples"),
+    (
+        lambda raw: raw["folds"][-1]["test"].append(raw["folds"][-1]["train"].pop()),
+        "must train on all samples",
+    ),
     (lambda raw: raw["folds"][0]["inner"].pop(), "at least two inner folds"),
     (set_at("folds", 0, "inner", 0, "validation", []), "each with validation samples"),
     (set_at("folds", 0, "inner", 0, "train", []), "no training samples"),
-    (lambda raw: raw["folds"][0]["test"].append(raw["folds"][0]["test"][0]), "a sample is listed twice"),
+    (
+        lambda raw: raw["folds"][0]["test"].append(raw["folds"][0]["test"][0]),
+        "a sample is listed twice",
+    ),
     (lambda raw: raw["folds"][0].pop("inner"), "cannot be read as the plan.json"),
     (set_at("folds", {"outer0": []}), "cannot be read as the plan.json"),
     (set_at("folds", 7), "cannot be read as the plan.json"),
@@ -284,7 +322,9 @@ def test_a_tampered_plan_is_refused(tmp_path):
             loaded(tmp_path, mutate(change))
 
 
-@pytest.mark.parametrize("text", ["", "[]", "null", "3", "{", '{"folds": []}', "[" * 100_000, "\ufeff{}", "9" * 5000])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "null", "3", "{", '{"folds": []}', "[" * 100_000, "\ufeff{}", "9" * 5000]
+)
 def test_a_file_that_is_no_plan_is_refused(tmp_path, text):
     with pytest.raises(ConfigError, match=r"cv\.plan: .*plan\.json"):
         loaded(tmp_path, text)

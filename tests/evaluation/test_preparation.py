@@ -16,7 +16,12 @@ from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, PowerTransformer, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    PowerTransformer,
+    StandardScaler,
+)
 from small_studies import run_offline
 
 from raysel.base.models import load_model
@@ -42,14 +47,25 @@ def frame() -> pd.DataFrame:
     age, site = rng.normal(50, 10, N), rng.choice(["A", "B", "C"], N)
     y = X[:, 0] - X[:, 1] + 1.2 * (sex == "male") + 0.7 * rng.normal(size=N) > 0.4
     X += 0.05 * (age - 50)[:, None] * rng.normal(size=6)
-    X = (X + np.unique(site, return_inverse=True)[1][:, None] * rng.normal(size=6)) * (1 + 0.5 * (site == "C"))[:, None]
+    X = (X + np.unique(site, return_inverse=True)[1][:, None] * rng.normal(size=6)) * (
+        1 + 0.5 * (site == "C")
+    )[:, None]
     X = np.exp(0.3 * X)
     X[:, 5] = rng.random(N) < 0.1  # rarely another value
     X[rng.random((N, 6)) < 0.07] = np.nan
     columns = {f"g{i}": X[:, i] for i in range(6)}
     deck = rng.choice(["u", "v", "w", "rare"], N, p=[0.45, 0.3, 0.22, 0.03]).astype(object)
     deck[rng.random(N) < 0.05] = None
-    return pd.DataFrame({**columns, "sex": sex, "deck": deck, "site": site, "age": age, "y": np.where(y, "yes", "no")})
+    return pd.DataFrame(
+        {
+            **columns,
+            "sex": sex,
+            "deck": deck,
+            "site": site,
+            "age": age,
+            "y": np.where(y, "yes", "no"),
+        }
+    )
 
 
 FRAME = frame()
@@ -81,7 +97,11 @@ def joint(X: np.ndarray) -> Any:
 
 
 def varying(X: np.ndarray) -> Any:
-    kept = [i for i in range(X.shape[1]) if np.unique(X[:, i], return_counts=True)[1].max() < 0.85 * len(X)]
+    kept = [
+        i
+        for i in range(X.shape[1])
+        if np.unique(X[:, i], return_counts=True)[1].max() < 0.85 * len(X)
+    ]
     return lambda Z: Z[:, kept]
 
 
@@ -126,11 +146,20 @@ def combat(X: np.ndarray) -> Any:
 
 
 def numbers_then(*steps: Any) -> Any:
-    return Pipeline([("impute", SimpleImputer(strategy="median")), *((f"step{i}", s) for i, s in enumerate(steps))])
+    return Pipeline(
+        [
+            ("impute", SimpleImputer(strategy="median")),
+            *((f"step{i}", s) for i, s in enumerate(steps)),
+        ]
+    )
 
 
-ENCODER = OneHotEncoder(min_frequency=0.06, handle_unknown="infrequent_if_exist", drop="if_binary", sparse_output=False)
-TEXT_AND_NUMBERS = ColumnTransformer([("numbers", SimpleImputer(strategy="median"), NUMBERS), ("text", ENCODER, TEXTS)])
+ENCODER = OneHotEncoder(
+    min_frequency=0.06, handle_unknown="infrequent_if_exist", drop="if_binary", sparse_output=False
+)
+TEXT_AND_NUMBERS = ColumnTransformer(
+    [("numbers", SimpleImputer(strategy="median"), NUMBERS), ("text", ENCODER, TEXTS)]
+)
 #: Steps, the columns of the data that the study has, those that are no features, and what scikit-learn does with them.
 CASES: dict[str, tuple[list[Any], list[int], list[str], Any]] = {
     "impute median": (["impute"], NUMBERS, [], SimpleImputer(strategy="median")),
@@ -161,14 +190,20 @@ C = [0.003, 1.0]
 LONG = {"impute mean", "impute most frequent", "impute knn", "log1p", "power"}
 
 
-def study_of(steps: list[Any], columns: list[int], confounds: list[str], y: Any = None, **changes: Any) -> Study:
+def study_of(
+    steps: list[Any], columns: list[int], confounds: list[str], y: Any = None, **changes: Any
+) -> Study:
     """A study of some columns of the data, in memory."""
     data = FRAME.iloc[:, columns].assign(y=FRAME.y if y is None else y)
     raw = {
         "name": "prepared",
         "seed": 3,
         "dataset": {"path": "data.arrow", "prepare": steps, "confounds": confounds},
-        "solver": {"name": "sklearn.linear_model.LogisticRegression", "params": {"max_iter": 5000}, "space": {"C": C}},
+        "solver": {
+            "name": "sklearn.linear_model.LogisticRegression",
+            "params": {"max_iter": 5000},
+            "space": {"C": C},
+        },
         "evaluation": {"classifier": "native", "references": False},
         "cv": {"outer": 2, "inner": 2, "final": False},
         "search": {"executor": "serial"},
@@ -186,22 +221,37 @@ def computed(study: Study, folder: Any) -> tuple[list[Any], list[Any]]:
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in CASES]
 )
-def test_scores_are_those_of_nested_pipelines_and_outer_test_samples_change_nothing_fitted(name, tmp_path):
+def test_scores_are_those_of_nested_pipelines_and_outer_test_samples_change_nothing_fitted(
+    name, tmp_path
+):
     steps, columns, confounds, reference = CASES[name]
     study = study_of(steps, columns, confounds)
     records, refits = computed(study, tmp_path)
     X, y = study.dataset.X, study.dataset.y
-    model = Pipeline([("prepare", reference), ("scale", StandardScaler()), ("fit", LogisticRegression(max_iter=5000))])
+    model = Pipeline(
+        [
+            ("prepare", reference),
+            ("scale", StandardScaler()),
+            ("fit", LogisticRegression(max_iter=5000)),
+        ]
+    )
     for fold, refit in zip(study.plan.folds, refits, strict=True):
         place = {sample: i for i, sample in enumerate(fold.train.tolist())}
-        inner = [tuple([place[s] for s in part.tolist()] for part in (f.train, f.validation)) for f in fold.inner]
+        inner = [
+            tuple([place[s] for s in part.tolist()] for part in (f.train, f.validation))
+            for f in fold.inner
+        ]
         search = GridSearchCV(model, {"fit__C": C}, cv=inner)
-        result = cross_validate(search, X, y, cv=[(fold.train, fold.test)], return_estimator=True, error_score="raise")
+        result = cross_validate(
+            search, X, y, cv=[(fold.train, fold.test)], return_estimator=True, error_score="raise"
+        )
         found = result["estimator"][0].cv_results_
         for record in records:
             row = [params["fit__C"] for params in found["params"]].index(record.params["C"])
             expected = [found[f"split{i}_test_score"][row] for i in range(len(inner))]
-            np.testing.assert_allclose([fit.scores[-1][0] for fit in record.folds[fold.name].inner], expected)
+            np.testing.assert_allclose(
+                [fit.scores[-1][0] for fit in record.folds[fold.name].inner], expected
+            )
         best = refit.record.params["C"]
         again = cross_validate(model.set_params(fit__C=best), X, y, cv=[(fold.train, fold.test)])
         np.testing.assert_allclose(refit.record.test_scores, again["test_score"])
@@ -214,7 +264,9 @@ def test_scores_are_those_of_nested_pipelines_and_outer_test_samples_change_noth
     scrambled = X.copy()
     kept = [i for i, feature in enumerate(study.dataset.feature_names) if feature == "site"]
     for column in sorted(set(range(X.shape[1])) - set(kept)):
-        scrambled[fold.test, column] = np.random.default_rng(column).permutation(X[fold.test, column])
+        scrambled[fold.test, column] = np.random.default_rng(column).permutation(
+            X[fold.test, column]
+        )
     scrambled[fold.test[::2], 0] = 3.0
     other = replace(study, dataset=replace(study.dataset, X=scrambled))
     fitted = [s.preparation() for s in (study, other)]
@@ -235,7 +287,14 @@ def test_a_feature_of_several_columns_is_one_whose_score_is_the_length_of_theirs
     _, (refit, _) = computed(study, tmp_path)
     model = refit.model
     origin = model.preparation.origin_
-    assert origin.tolist() == [*range(6), 6, 7, 7, 7, 7]  # two sexes; u, v, w with gaps, and rare joined
+    assert origin.tolist() == [
+        *range(6),
+        6,
+        7,
+        7,
+        7,
+        7,
+    ]  # two sexes; u, v, w with gaps, and rare joined
     scores, own = np.array(refit.record.feature_scores), model.method.scores_
     assert len(scores) == 8
     np.testing.assert_array_equal(scores[:7], own[:7])
@@ -244,14 +303,18 @@ def test_a_feature_of_several_columns_is_one_whose_score_is_the_length_of_theirs
     assert [name for name in names if name.startswith("deck")] == [f"deck[{i}]" for i in range(4)]
 
 
-@pytest.mark.parametrize("judge", [{"classifier": "knn", "n_neighbors": 3}, {"classifier": "linear_svm", "C": 0.1}])
+@pytest.mark.parametrize(
+    "judge", [{"classifier": "knn", "n_neighbors": 3}, {"classifier": "linear_svm", "C": 0.1}]
+)
 def test_a_judge_gets_all_columns_of_the_chosen_features(judge, tmp_path):
     evaluation = {**judge, "n_features": [1, 2, 3], "choose_n": "best"}
     study = study_of(["impute", "encode"], NUMBERS + TEXTS, [], evaluation=evaluation)
     _, refits = computed(study, tmp_path)
     for fold, refit in zip(study.plan.folds, refits, strict=True):
         model, X = refit.model, study.dataset.X
-        chosen = np.argsort(-np.array(refit.record.feature_scores), kind="stable")[: refit.record.n_features]
+        chosen = np.argsort(-np.array(refit.record.feature_scores), kind="stable")[
+            : refit.record.n_features
+        ]
         used = np.isin(model.preparation.origin_, chosen)
         np.testing.assert_array_equal(model.selector.get_support(), used)
         Z = [
@@ -260,7 +323,9 @@ def test_a_judge_gets_all_columns_of_the_chosen_features(judge, tmp_path):
         ]
         evaluation = study.evaluation
         again = evaluation.judge.make(study.dataset.y, fold.random_state(3), evaluation.settings[0])
-        accuracy = again.fit(Z[0], study.dataset.y[fold.train]).score(Z[1], study.dataset.y[fold.test])
+        accuracy = again.fit(Z[0], study.dataset.y[fold.train]).score(
+            Z[1], study.dataset.y[fold.test]
+        )
         position = study.evaluation.n_features.index(refit.record.n_features)
         assert refit.record.test_scores[position] == pytest.approx(accuracy)
 
@@ -273,10 +338,14 @@ def test_permuted_labels_give_chance(tmp_path):
         means += [refit.record.test_scores[0] for refit in computed(study, tmp_path / str(seed))[1]]
     share = (FRAME.y == "yes").mean()
     chance = max(share, 1 - share)
-    assert abs(np.mean(means) - 0.5 * (chance + 0.5)) < 4 * 0.5 / np.sqrt(len(means) * N / 4) + 0.5 * (chance - 0.5)
+    assert abs(np.mean(means) - 0.5 * (chance + 0.5)) < 4 * 0.5 / np.sqrt(
+        len(means) * N / 4
+    ) + 0.5 * (chance - 0.5)
 
 
-def test_the_model_file_of_a_study_with_every_step_predicts_a_row_as_it_was_read(tmp_path, monkeypatch):
+def test_the_model_file_of_a_study_with_every_step_predicts_a_row_as_it_was_read(
+    tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     FRAME.to_csv("data.csv", index=False)
     steps = [
@@ -310,7 +379,11 @@ def test_the_model_file_of_a_study_with_every_step_predicts_a_row_as_it_was_read
         model.predict(table.iloc[[0]].assign(g0="high"))
     again = model.fit(table, FRAME.y)  # the whole pipeline, as any of scikit-learn
     np.testing.assert_array_equal(again.predict(table), predicted)
-    ranked = {name for name, score in zip(data.feature_names, result.ranking().scores, strict=True) if score > 0}
+    ranked = {
+        name
+        for name, score in zip(data.feature_names, result.ranking().scores, strict=True)
+        if score > 0
+    }
     assert not ranked & {"age", "site"}
 
 
@@ -319,13 +392,28 @@ def test_the_model_file_of_a_study_with_every_step_predicts_a_row_as_it_was_read
     [
         (["impute"], "column 'sex' holds text; add encode"),
         (["encode"], "have cells without a value that no step fills; add {impute: median}"),
-        (["encode", "impute", {"sklearn.decomposition.PCA": {"n_components": 2}}], "step 3, .*PCA: PCA mixes columns"),
-        (["impute", {"encode": {}, "columns": "sexx"}], "step 2, encode: the data have no column sexx; did you mean"),
+        (
+            ["encode", "impute", {"sklearn.decomposition.PCA": {"n_components": 2}}],
+            "step 3, .*PCA: PCA mixes columns",
+        ),
+        (
+            ["impute", {"encode": {}, "columns": "sexx"}],
+            "step 2, encode: the data have no column sexx; did you mean",
+        ),
         ([{"impute": "mean", "columns": ["g0", "sex"]}], "step 1, impute: column 'sex' holds text"),
         (["impute", "encode", {"harmonise": "deck"}], "'deck' has empty cells"),
-        (["impute", "encode", {"sklearn.preprocessing.KBinsDiscretizer": {}}], "must not name|object|KBins"),
-        (["impute", "encode", {"sklearn.linear_model.Lasso": {}}], "sklearn.linear_model.Lasso is no transformer"),
-        (["impute", "encode", {"sklearn.preprocessing.MinMaxScaler": {"high": 1}}], "cannot be made with these"),
+        (
+            ["impute", "encode", {"sklearn.preprocessing.KBinsDiscretizer": {}}],
+            "must not name|object|KBins",
+        ),
+        (
+            ["impute", "encode", {"sklearn.linear_model.Lasso": {}}],
+            "sklearn.linear_model.Lasso is no transformer",
+        ),
+        (
+            ["impute", "encode", {"sklearn.preprocessing.MinMaxScaler": {"high": 1}}],
+            "cannot be made with these",
+        ),
         (["impute", "encode", {"log1p": {}, "columns": "age"}, {"clip": [0, 1]}], None),
     ],
 )
@@ -340,15 +428,26 @@ def test_steps_that_do_not_fit_are_refused_before_anything_is_computed(steps, wo
 
 def test_a_site_of_too_few_samples_is_named_and_groups_of_sites_are_refused():
     rng, y = np.random.default_rng(0), np.arange(24) % 2
-    frame = pd.DataFrame(rng.normal(size=(24, 3)), columns=list("abc")).assign(y=y, scanner=["Rome", *["Oslo"] * 23])
+    frame = pd.DataFrame(rng.normal(size=(24, 3)), columns=list("abc")).assign(
+        y=y, scanner=["Rome", *["Oslo"] * 23]
+    )
     data = {"label": "y", "prepare": [{"harmonise": "scanner"}]}
-    raw = {"name": "sites", "dataset": data, "solver": {"name": "pca"}, "cv": {"outer": 2, "inner": 2}}
+    raw = {
+        "name": "sites",
+        "dataset": data,
+        "solver": {"name": "pca"},
+        "cv": {"outer": 2, "inner": 2},
+    }
     raw["evaluation"] = {"estimator": "knn", "n_features": [2]}
-    with pytest.raises(ConfigError, match="has 0 of the 1 samples with 'scanner' Rome, where two are needed"):
+    with pytest.raises(
+        ConfigError, match="has 0 of the 1 samples with 'scanner' Rome, where two are needed"
+    ):
         prepare_study(raw, X=frame)
     raw["cv"]["groups"] = "scanner"
     frame["scanner"] = np.repeat(["Rome", "Oslo", "Bonn", "Ulm"], 6)
-    with pytest.raises(ConfigError, match=r"no column scanner beside the groups.*leave cv.groups out"):
+    with pytest.raises(
+        ConfigError, match=r"no column scanner beside the groups.*leave cv.groups out"
+    ):
         prepare_study(raw, X=frame)
 
 
@@ -379,7 +478,9 @@ def test_an_empty_pixel_is_filled_in_its_place_and_nothing_may_change_the_shape(
     with pytest.raises(ConfigError, match="cells must stay as many"):
         Study.prepare(config_from_dict(raw), own=data)
     raw["dataset"]["prepare"] = []
-    with pytest.raises(DataError, match=r"cells have no value; set dataset.prepare: \[\{impute: median\}\]"):
+    with pytest.raises(
+        DataError, match=r"cells have no value; set dataset.prepare: \[\{impute: median\}\]"
+    ):
         Study.prepare(config_from_dict(raw), own=data)
 
 
@@ -397,7 +498,11 @@ def test_each_modality_is_prepared_by_its_own_steps(tmp_path):
     raw = {
         "name": "modalities",
         "dataset": {"path": "data.arrow", "prepare": steps},
-        "solver": {"name": "smml", "params": {"max_iter": 20, "gamma2": 0.01}, "space": {"gamma1": [0.0, 0.01]}},
+        "solver": {
+            "name": "smml",
+            "params": {"max_iter": 20, "gamma2": 0.01},
+            "space": {"gamma1": [0.0, 0.01]},
+        },
         "evaluation": {"classifier": "native"},
         "cv": {"outer": 2, "inner": 2},
         "search": {"executor": "serial", "method": "path"},
@@ -405,7 +510,10 @@ def test_each_modality_is_prepared_by_its_own_steps(tmp_path):
     study = Study.prepare(config_from_dict(raw), own=data)
     _, refits = computed(study, tmp_path)
     for refit in refits:
-        origin, widths = refit.model.preparation.origin_, refit.model.named_steps["scaler"].modalities
+        origin, widths = (
+            refit.model.preparation.origin_,
+            refit.model.named_steps["scaler"].modalities,
+        )
         assert widths == {"a": int((origin < 4).sum()), "b": 5}
         assert refit.model.method.modalities == widths
         assert widths["a"] > 4
@@ -419,7 +527,10 @@ def test_each_task_is_prepared_by_its_own_steps(tmp_path, monkeypatch):
     columns = ["g0", "g1", "g2", "deck", "y"]
     FRAME[columns].to_csv("a.csv", index=False)
     FRAME[["g0", "g1", "g2", "g3", "y"]].fillna(0).to_csv("b.csv", index=False)
-    tasks = [{"name": "a", "path": "a.csv", "prepare": ["impute", "encode"]}, {"name": "b", "path": "b.csv"}]
+    tasks = [
+        {"name": "a", "path": "a.csv", "prepare": ["impute", "encode"]},
+        {"name": "b", "path": "b.csv"},
+    ]
     raw = {
         "name": "tasks",
         "dataset": {"tasks": tasks},

@@ -29,13 +29,18 @@ def test_each_fold_tests_one_sample_of_each_five_in_a_row(y):
         assert np.array_equal(np.sort(np.concatenate([train, test])), np.arange(103))
         assert set(whole.tolist()) <= set(strata[test].tolist())
     means = [Y[test].mean() for _, test in parts]
-    assert np.std(means) < 0.5 * Y.std() / np.sqrt(103 / 5)  # a random split has about the whole of it
+    assert np.std(means) < 0.5 * Y.std() / np.sqrt(
+        103 / 5
+    )  # a random split has about the whole of it
 
 
 def test_the_seed_decides_and_the_unit_does_not():
     same = zip(folds(Y), folds(7.0 * Y - 3.0), strict=True)
     assert all(np.array_equal(a[1], b[1]) for a, b in same)
-    assert any(not np.array_equal(a[1], b[1]) for a, b in zip(folds(Y), folds(Y, random_state=1), strict=True))
+    assert any(
+        not np.array_equal(a[1], b[1])
+        for a, b in zip(folds(Y), folds(Y, random_state=1), strict=True)
+    )
 
 
 def test_groups_and_blocks_stay_whole():

@@ -16,7 +16,13 @@ from raysel.core.errors import ConfigError, StudyError
 from raysel.core.files import write_result
 from raysel.data.layouts import Matrix, Modalities, Tasks, Tensor
 from raysel.evaluation.feature_ranking import FeatureRanking
-from raysel.evaluation.ranking_files import FORMATS, mask_content, selection_mask, write_manifest, write_ranking
+from raysel.evaluation.ranking_files import (
+    FORMATS,
+    mask_content,
+    selection_mask,
+    write_manifest,
+    write_ranking,
+)
 
 
 @pytest.fixture
@@ -46,7 +52,9 @@ def test_csv_and_parquet_hold_the_same_table_to_the_last_bit(ranking, tmp_path):
         values = table[name].to_pylist()
         assert [type(values[0])(cell) for cell in cells] == values
     assert pd.read_csv(csv)["feature"].tolist() == table["feature"].to_pylist()
-    assert [float(row[header.index("score")]) for row in rows] == sorted(ranking.scores.tolist(), reverse=True)
+    assert [float(row[header.index("score")]) for row in rows] == sorted(
+        ranking.scores.tolist(), reverse=True
+    )
 
 
 def test_a_manifest_is_canonical_json(tmp_path):
@@ -58,7 +66,12 @@ def test_a_manifest_is_canonical_json(tmp_path):
     }
     path = write_manifest(tmp_path / "manifest.json", manifest)
     text = path.read_text(encoding="utf-8")
-    assert json.loads(text) == {"a": {"y": [True, None], "z": [0, 1]}, "b": 0.1, "nan": None, "ö": 3}
+    assert json.loads(text) == {
+        "a": {"y": [True, None], "z": [0, 1]},
+        "b": 0.1,
+        "nan": None,
+        "ö": 3,
+    }
     shuffled = dict(reversed(manifest.items()))
     assert write_manifest(tmp_path / "other.json", shuffled).read_text(encoding="utf-8") == text
 
@@ -76,7 +89,9 @@ def test_a_failed_write_keeps_what_stood_there_and_leaves_nothing_beside(tmp_pat
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(StudyError, match=r"file cannot be written: .* device; the previous file is kept"):
+    with pytest.raises(
+        StudyError, match=r"file cannot be written: .* device; the previous file is kept"
+    ):
         write_result(path, b"new")
     with pytest.raises(StudyError, match=r"first cannot be written: No space left on device\.$"):
         write_result(tmp_path / "first", b"new")
@@ -92,7 +107,10 @@ def test_json_and_npz_hold_the_table_too(ranking, tmp_path):
     rows = json.loads(paths[1].read_text(encoding="utf-8"))
     assert [list(row) for row in rows] == [list(table)] * 6
     assert {name: [row[name] for row in rows] for name in table} == table
-    assert pd.read_json(io.StringIO(paths[1].read_text(encoding="utf-8")))["feature"].tolist() == table["feature"]
+    assert (
+        pd.read_json(io.StringIO(paths[1].read_text(encoding="utf-8")))["feature"].tolist()
+        == table["feature"]
+    )
     with np.load(paths[0], allow_pickle=False) as columns:
         assert list(columns) == list(table)
         for name, values in table.items():
@@ -100,7 +118,9 @@ def test_json_and_npz_hold_the_table_too(ranking, tmp_path):
 
 
 def test_one_fold_leaves_the_spread_open(tmp_path):
-    lone = FeatureRanking.from_folds([1.0, 2.0], [[2.0, 1.0]], feature_names="ab", fold_names=["o"], n_selected=1)
+    lone = FeatureRanking.from_folds(
+        [1.0, 2.0], [[2.0, 1.0]], feature_names="ab", fold_names=["o"], n_selected=1
+    )
     csv, parquet, plain = write_ranking(lone, tmp_path, ["csv", "parquet", "json"])
     assert pd.read_csv(csv)["rank_sd"].isna().all()
     assert np.isnan(pyarrow.parquet.read_table(parquet)["rank_sd"].to_numpy()).all()
@@ -110,7 +130,9 @@ def test_one_fold_leaves_the_spread_open(tmp_path):
 def test_the_same_ranking_gives_the_same_bytes(ranking, tmp_path):
     (tmp_path / "again").mkdir()
     pairs = zip(
-        write_ranking(ranking, tmp_path, FORMATS), write_ranking(ranking, tmp_path / "again", FORMATS), strict=True
+        write_ranking(ranking, tmp_path, FORMATS),
+        write_ranking(ranking, tmp_path / "again", FORMATS),
+        strict=True,
     )
     assert all(first.read_bytes() == second.read_bytes() for first, second in pairs)
     with pytest.raises(StudyError, match="nowhere"):
@@ -127,7 +149,9 @@ def test_unknown_formats_are_refused_and_nothing_written(ranking, tmp_path, form
 def ranked(layout, n=3):
     scores = np.random.default_rng(0).random(layout.n_features)
     names, best = layout.default_names(), np.argsort(-scores)[:n]
-    return FeatureRanking.from_folds(scores, [scores], feature_names=names, fold_names=["o"], n_selected=n), best
+    return FeatureRanking.from_folds(
+        scores, [scores], feature_names=names, fold_names=["o"], n_selected=n
+    ), best
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raysel.core.files import instance_of
-from raysel.evaluation.records import Convergence, FoldTrace, InnerTrace, RefitRecord, TrialRecord, choose_n, mean_curve
+from raysel.evaluation.records import (
+    Convergence,
+    FoldTrace,
+    InnerTrace,
+    RefitRecord,
+    TrialRecord,
+    choose_n,
+    mean_curve,
+)
 from raysel.results.tables import trace_table
 
 SCORES = st.integers(1, 4).flatmap(
@@ -32,7 +40,9 @@ def test_each_rule_is_its_definition(scores):
     assert choose_n(table, "best") == pytest.approx((best, means[best]))
     assert choose_n(table, "mean") == pytest.approx((best, mean(means)))
     assert choose_n(table, "one_se") == pytest.approx((within, means[within]))
-    assert choose_n(table[::-1], "one_se") == pytest.approx((within, means[within]))  # the order of the folds is free
+    assert choose_n(table[::-1], "one_se") == pytest.approx(
+        (within, means[within])
+    )  # the order of the folds is free
 
 
 def test_without_spread_over_the_folds_one_standard_error_is_the_best():
@@ -54,14 +64,20 @@ def inner_traces(n_scores: int):
         lambda n: st.builds(
             InnerTrace,
             st.lists(floats, min_size=n, max_size=n),
-            st.lists(st.lists(floats, min_size=n_scores, max_size=n_scores), min_size=n, max_size=n),
+            st.lists(
+                st.lists(floats, min_size=n_scores, max_size=n_scores), min_size=n, max_size=n
+            ),
         )
     )
 
 
 failed_folds = st.builds(FoldTrace, error=st.text(min_size=1))
-fold_traces = failed_folds | st.builds(FoldTrace, st.booleans(), st.lists(inner_traces(2), min_size=1, max_size=3))
-params = st.dictionaries(st.text(), st.booleans() | st.integers() | floats | st.text() | st.none(), max_size=3)
+fold_traces = failed_folds | st.builds(
+    FoldTrace, st.booleans(), st.lists(inner_traces(2), min_size=1, max_size=3)
+)
+params = st.dictionaries(
+    st.text(), st.booleans() | st.integers() | floats | st.text() | st.none(), max_size=3
+)
 trials = st.builds(
     TrialRecord,
     id=st.text(),
@@ -93,7 +109,9 @@ def test_a_trial_survives_json(record):
 @given(record=refits)
 @settings(max_examples=60)
 def test_a_refit_survives_json_whatever_stands_beside_it(record):
-    stored = json.loads(json.dumps({"kind": "refit", **record.to_json(), "metrics": {}}, allow_nan=False))
+    stored = json.loads(
+        json.dumps({"kind": "refit", **record.to_json(), "metrics": {}}, allow_nan=False)
+    )
     assert repr(instance_of(RefitRecord, stored)) == repr(record)
 
 
@@ -104,7 +122,9 @@ def test_a_curve_that_has_ended_holds_its_last_value(curves):
     alive = [curve for curve in curves if curve]
     assert len(actual) == max((len(curve) for curve in alive), default=0)
     for i, value in enumerate(actual):
-        assert value == pytest.approx(sum(c[i] if i < len(c) else c[-1] for c in alive) / len(alive), abs=1e-9)
+        assert value == pytest.approx(
+            sum(c[i] if i < len(c) else c[-1] for c in alive) / len(alive), abs=1e-9
+        )
 
 
 def a_record() -> TrialRecord:
@@ -115,7 +135,10 @@ def a_record() -> TrialRecord:
         "finished",
         {
             "outer0": FoldTrace(
-                inner=[InnerTrace([4.0, 2.0], [[0.2, 0.4], [0.4, 0.8]]), InnerTrace([6.0], [[0.0, 0.6]])]
+                inner=[
+                    InnerTrace([4.0, 2.0], [[0.2, 0.4], [0.4, 0.8]]),
+                    InnerTrace([6.0], [[0.0, 0.6]]),
+                ]
             ),
             "outer1": FoldTrace(error="Traceback: singular"),
             "outer2": FoldTrace(inner=[InnerTrace([1.0], [[1.0, 0.0]])]),
@@ -140,7 +163,10 @@ def test_the_curves_of_a_trial_are_means_over_the_outer_folds_that_did_not_fail(
     }
     assert actual == {name: pytest.approx(curve) for name, curve in expected.items()}
     assert (
-        TrialRecord("i", "n", {}, "failed", {"outer0": FoldTrace(error="x")}).curves("accuracy", ["n5"], "mean") == {}
+        TrialRecord("i", "n", {}, "failed", {"outer0": FoldTrace(error="x")}).curves(
+            "accuracy", ["n5"], "mean"
+        )
+        == {}
     )
     assert TrialRecord("i", "n", {}, "failed").curves("accuracy", ["n5"], "mean") == {}
 
@@ -165,7 +191,15 @@ def test_converged_fits_are_counted_where_they_ended():
 
 def test_records_of_version_0_1_are_read():
     inner = {"objective": [2.0], "scores": [[0.5]], "source": "solved"}
-    raw = {"id": "i", "name": "n", "params": {}, "status": "finished", "error": "", "started": 0.0, "ended": 1.0}
+    raw = {
+        "id": "i",
+        "name": "n",
+        "params": {},
+        "status": "finished",
+        "error": "",
+        "started": 0.0,
+        "ended": 1.0,
+    }
     raw |= {"fold": "", "folds": {"outer0": {"null": False, "inner": [inner]}}}
     assert instance_of(TrialRecord, raw).folds["outer0"].score("mean") == 0.5
     refit = RefitRecord("outer0", "t", "t", {}, 0.5, [0.5], [1.0], [1.0]).to_json()
@@ -177,7 +211,13 @@ def test_records_of_version_0_1_are_read():
 
 
 def test_the_trace_table_has_a_row_an_iteration():
-    once = TrialRecord("id1", "svm", {}, "finished", {"final": FoldTrace(inner=[InnerTrace([3.0, 2.0], [[0.5, 0.6]])])})
+    once = TrialRecord(
+        "id1",
+        "svm",
+        {},
+        "finished",
+        {"final": FoldTrace(inner=[InnerTrace([3.0, 2.0], [[0.5, 0.6]])])},
+    )
     rows = trace_table([a_record(), once], ["n5", "n9"]).to_pylist()
     assert [(r["trial"], r["fold"], r["inner"], r["iteration"], r["objective"]) for r in rows] == [
         ("id0", "outer0", 0, 0, 4.0),
@@ -188,9 +228,18 @@ def test_the_trace_table_has_a_row_an_iteration():
         ("id1", "final", 0, 0, 3.0),
         ("id1", "final", 0, 1, 2.0),
     ]
-    assert [(r["score_n5"], r["score_n9"]) for r in rows[:3]] == [(0.2, 0.4), (0.4, 0.8), (0.0, 0.6)]
-    assert [(r["score_n5"], r["score_n9"]) for r in rows[-2:]] == [(None, None), (0.5, 0.6)]  # scored at the last only
+    assert [(r["score_n5"], r["score_n9"]) for r in rows[:3]] == [
+        (0.2, 0.4),
+        (0.4, 0.8),
+        (0.0, 0.6),
+    ]
+    assert [(r["score_n5"], r["score_n9"]) for r in rows[-2:]] == [
+        (None, None),
+        (0.5, 0.6),
+    ]  # scored at the last only
     assert {r["configuration"] for r in rows} == {"alpha=1", "svm"}
-    single = TrialRecord("i", "n", {}, "finished", {"final": FoldTrace(inner=[InnerTrace([1.0], [[0.25]])])})
+    single = TrialRecord(
+        "i", "n", {}, "finished", {"final": FoldTrace(inner=[InnerTrace([1.0], [[0.25]])])}
+    )
     assert trace_table([single], []).to_pylist()[0]["score"] == 0.25
     assert trace_table([], ["n5"]).num_rows == 0

@@ -37,7 +37,9 @@ SIZES = (3, 10, 30)
 @pytest.fixture(scope="module")
 def digits():
     X, y = load_digits(return_X_y=True, n_class=4)
-    X = X[:160] / 16 + np.random.default_rng(0).normal(scale=1e-3, size=(160, 64))  # no ties, no constant pixel
+    X = X[:160] / 16 + np.random.default_rng(0).normal(
+        scale=1e-3, size=(160, 64)
+    )  # no ties, no constant pixel
     return X[:100], y[:100], X[100:], y[100:160]
 
 
@@ -49,7 +51,9 @@ def scored(*sets, evaluation, inner=()):
 def chance_by_hand(y_train, y_test, score):
     actual = []
     for seed in np.random.SeedSequence(SEED).generate_state(CHANCE_DRAWS):
-        dummy = DummyClassifier(strategy="stratified", random_state=int(seed)).fit(np.zeros(len(y_train)), y_train)
+        dummy = DummyClassifier(strategy="stratified", random_state=int(seed)).fit(
+            np.zeros(len(y_train)), y_train
+        )
         actual.append(score(y_test, dummy.predict(np.zeros(len(y_test)))))
     return np.mean(actual)
 
@@ -66,7 +70,9 @@ def best(values, n):
         (Evaluation("linear_svm", SIZES), LinearSVC(random_state=SEED, max_iter=10_000)),
     ],
 )
-def test_they_are_scikit_learns_classifiers_on_scikit_learns_rankings(digits, evaluation, classifier):
+def test_they_are_scikit_learns_classifiers_on_scikit_learns_rankings(
+    digits, evaluation, classifier
+):
     X, y, X_test, y_test = digits
 
     def score(columns):
@@ -77,28 +83,42 @@ def test_they_are_scikit_learns_classifiers_on_scikit_learns_rankings(digits, ev
     # scikit-learn gives a tied vote of five neighbours to the nearest of them, so a sample may differ.
     slack = 2.1 / len(y_test) if evaluation.n_neighbors > 1 else 1e-12
     assert actual["all features"] == pytest.approx([score(np.arange(64))], abs=slack)
-    assert actual["variance"] == pytest.approx([score(best(X.var(axis=0), n)) for n in SIZES], abs=slack)
-    assert actual["f_test"] == pytest.approx([score(best(f_classif(X, y)[0], n)) for n in SIZES], abs=slack)
+    assert actual["variance"] == pytest.approx(
+        [score(best(X.var(axis=0), n)) for n in SIZES], abs=slack
+    )
+    assert actual["f_test"] == pytest.approx(
+        [score(best(f_classif(X, y)[0], n)) for n in SIZES], abs=slack
+    )
     assert actual["stratified guess"] == pytest.approx([chance_by_hand(y, y_test, accuracy_score)])
     assert actual == scored(*digits, evaluation=evaluation)
 
 
 def test_labels_of_an_indicator_are_ranked_by_their_mean_f(digits):
     X, y, X_test, y_test = digits
-    Y, Y_test = (np.stack([c == 0, c > 1, np.zeros_like(c) == 1], axis=1).astype(int) for c in (y, y_test))
+    Y, Y_test = (
+        np.stack([c == 0, c > 1, np.zeros_like(c) == 1], axis=1).astype(int) for c in (y, y_test)
+    )
 
     def macro_f1(true, predicted):
         return f1_score(true, predicted, average="macro", zero_division=0)
 
     evaluation = Evaluation("knn", SIZES, 1, metric="macro_f1")
     actual = scored(X, Y, X_test, Y_test, evaluation=evaluation)
-    F = np.mean([f_classif(X, column)[0] for column in Y.T[:2]], axis=0)  # no sample has the third label
+    F = np.mean(
+        [f_classif(X, column)[0] for column in Y.T[:2]], axis=0
+    )  # no sample has the third label
     knn = KNeighborsClassifier(1)
-    expected = [macro_f1(Y_test, knn.fit(X[:, b], Y).predict(X_test[:, b])) for b in (best(F, n) for n in SIZES)]
+    expected = [
+        macro_f1(Y_test, knn.fit(X[:, b], Y).predict(X_test[:, b]))
+        for b in (best(F, n) for n in SIZES)
+    ]
     assert actual["f_test"] == pytest.approx(expected)
     constants = [np.array(labels) for labels in itertools.product((0, 1), repeat=3)]
     constant = max(constants, key=lambda labels: macro_f1(Y, np.tile(labels, (len(Y), 1))))
-    assert constant[:2].tolist() == [1, 1]  # though more than half of the samples have neither label
+    assert constant[:2].tolist() == [
+        1,
+        1,
+    ]  # though more than half of the samples have neither label
     assert actual["best constant class"] == [macro_f1(Y_test, np.tile(constant, (len(Y_test), 1)))]
     assert actual["stratified guess"] == pytest.approx([chance_by_hand(Y, Y_test, macro_f1)])
 
@@ -108,17 +128,24 @@ def test_metrics_of_scores_have_references_too(digits):
     evaluation = Evaluation("knn", (10,), 1, metric="mean_average_precision")
     actual = scored(*digits, evaluation=evaluation)
     D = np.sqrt(((X_test[:, None] - X[None]) ** 2).sum(axis=2))
-    margins = np.stack([D[:, y != c].min(axis=1) - D[:, y == c].min(axis=1) for c in range(4)], axis=1)
+    margins = np.stack(
+        [D[:, y != c].min(axis=1) - D[:, y == c].min(axis=1) for c in range(4)], axis=1
+    )
     expected = np.mean([average_precision_score(y_test == c, margins[:, c]) for c in range(4)])
     assert actual["all features"] == pytest.approx([expected], rel=1e-6)
     prior = np.mean([(y_test == c).mean() for c in range(4)])
     for name in ("most frequent class", "stratified guess"):
-        assert actual[name][0] == pytest.approx(prior, abs=0.03)  # the precision of a random order is the prevalence
+        assert actual[name][0] == pytest.approx(
+            prior, abs=0.03
+        )  # the precision of a random order is the prevalence
 
 
 def test_chance_is_close_to_its_expectation():
     rng = np.random.default_rng(1)
-    y, y_test = rng.permutation(np.repeat([0, 1], [70, 30])), rng.permutation(np.repeat([0, 1], [140, 60]))
+    y, y_test = (
+        rng.permutation(np.repeat([0, 1], [70, 30])),
+        rng.permutation(np.repeat([0, 1], [140, 60])),
+    )
     sets = np.zeros((100, 1)), y, np.zeros((200, 1)), y_test
     (actual,) = scored(*sets, evaluation=Evaluation("native"))["stratified guess"]
     assert actual == pytest.approx(0.7**2 + 0.3**2, abs=4 * np.sqrt(0.25 / 200 / CHANCE_DRAWS))
@@ -147,7 +174,9 @@ def test_each_task_has_its_own_references(digits):
     for task, columns in enumerate((slice(0, 40), slice(40, 64))):
         sets = X[task::2, columns], y[task::2], X_test[task::2, columns], y_test[task::2]
         alone = scored(*sets, evaluation=Evaluation("native"))
-        assert {name: values[task] for name, values in actual.items()} == {name: v[0] for name, v in alone.items()}
+        assert {name: values[task] for name, values in actual.items()} == {
+            name: v[0] for name, v in alone.items()
+        }
 
 
 def test_what_is_undefined_is_left_out(digits):
@@ -162,9 +191,14 @@ def test_what_is_undefined_is_left_out(digits):
 
 def test_a_ranking_that_only_the_inner_folds_define_is_left_out():
     rng = np.random.default_rng(0)
-    X = np.stack([rng.permutation(np.repeat([0.0, 1.0], 20)) for _ in range(6)], axis=1)  # of equal variance
+    X = np.stack(
+        [rng.permutation(np.repeat([0.0, 1.0], 20)) for _ in range(6)], axis=1
+    )  # of equal variance
     y = rng.permutation(np.repeat([0, 1], 20))
-    inner = [Sets(X[a], y[a], X[b], y[b], SEED) for a, b in ((slice(25), slice(25, 40)), (slice(15, 40), slice(15)))]
+    inner = [
+        Sets(X[a], y[a], X[b], y[b], SEED)
+        for a, b in ((slice(25), slice(25, 40)), (slice(15, 40), slice(15)))
+    ]
     evaluation = Evaluation("linear_svm", (2, 4), settings=((("C", 0.1),), (("C", 1.0),)))
     actual = reference_scores(Sets(X, y, X, y, SEED), inner, evaluation=evaluation)
     assert set(RANKINGS) - set(actual.scores) == {"variance"}
@@ -177,16 +211,23 @@ def test_a_reference_learns_nothing_from_the_test_samples(digits, classifier):
     X, y, X_test, y_test = digits
     evaluation = Evaluation(classifier, SIZES if classifier == "knn" else ())
     whole = scored(*digits, evaluation=evaluation)
-    parts = [scored(X, y, X_test[rows], y_test[rows], evaluation=evaluation) for rows in (slice(0, 30), slice(30, 60))]
+    parts = [
+        scored(X, y, X_test[rows], y_test[rows], evaluation=evaluation)
+        for rows in (slice(0, 30), slice(30, 60))
+    ]
     for name in set(whole) - {"stratified guess"}:
         assert np.mean([part[name] for part in parts], axis=0) == pytest.approx(whole[name])
 
 
 @pytest.mark.parametrize("value", [0.1, 123.456])
-def test_a_constant_feature_is_never_selected_whatever_rounding_makes_of_its_f_value(tmp_path, value):
+def test_a_constant_feature_is_never_selected_whatever_rounding_makes_of_its_f_value(
+    tmp_path, value
+):
     """f_classif gives a column of equal values an F value that can be large or infinite."""
     y = np.arange(114) % 3
-    X = np.column_stack([np.full(114, value), y + np.random.default_rng(0).normal(scale=4.0, size=114)])
+    X = np.column_stack(
+        [np.full(114, value), y + np.random.default_rng(0).normal(scale=4.0, size=114)]
+    )
     np.savez(tmp_path / "data.npz", X=X, y=y)
     config = {
         "name": "few",
@@ -198,7 +239,10 @@ def test_a_constant_feature_is_never_selected_whatever_rounding_makes_of_its_f_v
     _, refits, _ = run_serially(Study.prepare(config_from_dict(config)), tmp_path / "run")
     for refit in refits:  # Fisher's score orders the features as F does
         assert refit.record.references["f_test"] == refit.record.test_scores
-        assert refit.record.references.get("variance", refit.record.test_scores) == refit.record.test_scores
+        assert (
+            refit.record.references.get("variance", refit.record.test_scores)
+            == refit.record.test_scores
+        )
 
 
 def few_digits(folder, **sections):
@@ -222,7 +266,9 @@ def test_a_reference_chooses_n_and_c_by_the_inner_folds_of_its_outer_fold(tmp_pa
     _, refits, _ = run_serially(study, tmp_path / "run")
 
     def score(train, test, columns, C, state):
-        svm = LinearSVC(C=C, random_state=state, max_iter=10_000).fit(X[train][:, columns], y[train])
+        svm = LinearSVC(C=C, random_state=state, max_iter=10_000).fit(
+            X[train][:, columns], y[train]
+        )
         return svm.score(X[test][:, columns], y[test])
 
     def first(values):
@@ -230,14 +276,19 @@ def test_a_reference_chooses_n_and_c_by_the_inner_folds_of_its_outer_fold(tmp_pa
 
     for fold, refit in zip(study.plan.outer, refits, strict=True):
         record = refit.record
-        for name, rank in (("variance", lambda A, _: A.var(axis=0)), ("f_test", lambda A, b: f_classif(A, b)[0])):
+        for name, rank in (
+            ("variance", lambda A, _: A.var(axis=0)),
+            ("f_test", lambda A, b: f_classif(A, b)[0]),
+        ):
             values = np.zeros((len(fold.inner), len(grid), len(sizes)))
             for i, inner in enumerate(fold.inner):
                 order = rank(X[inner.train], y[inner.train])
                 state = fold.random_state(study.config.seed, i)
                 for j, C in enumerate(grid):
                     for k, n in enumerate(sizes):
-                        values[i, j, k] = score(inner.train, inner.validation, np.sort(best(order, n)), C, state)
+                        values[i, j, k] = score(
+                            inner.train, inner.validation, np.sort(best(order, n)), C, state
+                        )
             means = values.mean(axis=0)
             chosen = [grid[first(means[:, k])] for k in range(len(sizes))]
             assert record.reference_settings[name] == [{"C": C} for C in chosen]
@@ -250,7 +301,12 @@ def test_a_reference_chooses_n_and_c_by_the_inner_folds_of_its_outer_fold(tmp_pa
             assert record.references[name] == pytest.approx(expected)
             assert record.reference(name) == pytest.approx(expected[first(means.max(axis=0))])
         assert len(record.reference_settings["all features"]) == 1
-    chosen = [setting for refit in refits for each in refit.record.reference_settings.values() for setting in each]
+    chosen = [
+        setting
+        for refit in refits
+        for each in refit.record.reference_settings.values()
+        for setting in each
+    ]
     assert {setting["C"] for setting in chosen} != {1.0}
 
 
@@ -273,20 +329,29 @@ def test_a_reference_scores_what_a_study_of_its_method_does(tmp_path, classifier
 def test_along_a_path_c_is_chosen_once_all_inner_training_sets_have_ended(tmp_path):
     write_digits(tmp_path / "few.npz")
     evaluation = {"classifier": "linear_svm", "n_features": [2, 6], "C": [0.01, 1.0, 100.0]}
-    solver = {"name": "smml", "params": {"gamma2": 0.01, "max_iter": 50}, "space": {"gamma1": [0.02, 0.1]}}
+    solver = {
+        "name": "smml",
+        "params": {"gamma2": 0.01, "max_iter": 50},
+        "space": {"gamma1": [0.02, 0.1]},
+    }
     search = {"method": "path", "executor": "serial"}
     study = make_study(tmp_path / "few.npz", solver=solver, evaluation=evaluation, search=search)
     trials, refits, journal = run_serially(study, tmp_path / "run")
     paths = {(r["fold"], r["inner"]): r["fits"] for r in journal if r["kind"] == "path"}
     for id_, trial in trials.items():
         for fold, trace in trial["folds"].items():
-            every = np.array([paths[fold, i][id_]["scores"] for i in range(2)])  # (n_inner, n_C, n_sizes)
+            every = np.array(
+                [paths[fold, i][id_]["scores"] for i in range(2)]
+            )  # (n_inner, n_C, n_sizes)
             chosen = every.mean(axis=0).round(12).argmax(axis=0)
             assert trace["settings"] == [{"C": evaluation["C"][i]} for i in chosen]
             expected = [[[float(every[i, j, k]) for k, j in enumerate(chosen)]] for i in range(2)]
             assert [fit["scores"] for fit in trace["inner"]] == expected
     for refit in refits:
-        assert trials[refit.record.trial]["folds"][refit.record.fold]["settings"] == refit.record.settings
+        assert (
+            trials[refit.record.trial]["folds"][refit.record.fold]["settings"]
+            == refit.record.settings
+        )
 
 
 @pytest.fixture
@@ -306,7 +371,9 @@ def test_they_are_scikit_learns_of_classes_and_of_labels(samples, monkeypatch):
     monkeypatch.setattr(references, "_CELLS", 3 * len(X))  # three features at once
     rng = np.random.default_rng(1)
     labels = [rng.choice(list("abc"), 40) for _ in range(3)]
-    np.testing.assert_allclose(f_values(X, labels), [plain(X, y) for y in labels], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(
+        f_values(X, labels), [plain(X, y) for y in labels], rtol=1e-6, atol=1e-9
+    )
     indicator = rng.random((40, 3)) < 0.4
     indicator[:, 1] = False  # a label that no sample has tells nothing
     wanted = (plain(X, indicator[:, 0]) + plain(X, indicator[:, 2])) / 2
@@ -322,7 +389,9 @@ def test_those_of_a_task_are_of_its_samples(samples):
     np.testing.assert_allclose(f_values(blocks, [y])[0], wanted, rtol=1e-6, atol=1e-9)
 
 
-def test_labels_that_tell_the_features_apart_are_stable_and_constant_features_are_never_selected(samples):
+def test_labels_that_tell_the_features_apart_are_stable_and_constant_features_are_never_selected(
+    samples,
+):
     y = np.arange(40) % 2
     X = samples
     X[:, :2] += 1e4 * y[:, None] * X[:, :2].std(axis=0)

@@ -47,12 +47,21 @@ def refitted(X, y, fold, evaluation=KNN, scaling="unit", method=None):
     traces = {fold.name: FoldTrace(inner=[InnerTrace([1.0], [[0.25, 0.5]])])}
     winner = TrialRecord("id", "rank=2", {"rank": 2}, "finished", traces)
     return refit_winner(
-        X, y, fold, winner, method or solver(), scaler=make_scaler(scaling), evaluation=evaluation, random_state=0
+        X,
+        y,
+        fold,
+        winner,
+        method or solver(),
+        scaler=make_scaler(scaling),
+        evaluation=evaluation,
+        random_state=0,
     )
 
 
 @pytest.mark.parametrize("scaling", ["unit", "zscore", "none"])
-def test_it_is_the_pipeline_fitted_on_the_training_set_and_scored_on_the_test_set(digits, plan, scaling):
+def test_it_is_the_pipeline_fitted_on_the_training_set_and_scored_on_the_test_set(
+    digits, plan, scaling
+):
     X, y = digits
     fold = plan.folds[1]
     record, _ = refitted(X, y, fold, scaling=scaling)
@@ -73,10 +82,14 @@ def test_it_is_the_pipeline_fitted_on_the_training_set_and_scored_on_the_test_se
     assert record.started <= record.ended
     native, native_model = refitted(X, y, fold, Evaluation("native"), scaling)
     assert np.array_equal(native_model.predict(X[fold.test]), expected.predict(X[fold.test]))
-    assert native.test_scores == [pytest.approx(accuracy_score(y[fold.test], expected.predict(X[fold.test])))]
+    assert native.test_scores == [
+        pytest.approx(accuracy_score(y[fold.test], expected.predict(X[fold.test])))
+    ]
 
 
-@pytest.mark.parametrize("make", [solver, InformationGain, ReliefF, MRMR, TTest, partial(FisherScore, "set")])
+@pytest.mark.parametrize(
+    "make", [solver, InformationGain, ReliefF, MRMR, TTest, partial(FisherScore, "set")]
+)
 def test_scrambled_test_samples_change_the_test_scores_and_nothing_else(digits, plan, make):
     X, y = digits
     generator = np.random.default_rng(0)
@@ -84,14 +97,20 @@ def test_scrambled_test_samples_change_the_test_scores_and_nothing_else(digits, 
         X_other, y_other = X.copy(), y.copy()
         X_other[fold.test] = 1e4 * generator.standard_normal((len(fold.test), X.shape[1]))
         y_other[fold.test] = (y[fold.test] + 1) % 3
-        (here, model), (there, other) = (refitted(*data, fold, method=make()) for data in ((X, y), (X_other, y_other)))
+        (here, model), (there, other) = (
+            refitted(*data, fold, method=make()) for data in ((X, y), (X_other, y_other))
+        )
         assert here.test_scores != there.test_scores
         kept = ("fold", "trial", "name", "params", "inner_score", "feature_scores", "objective")
         assert [getattr(here, name) for name in kept] == [getattr(there, name) for name in kept]
         parts = [[*pipeline.named_steps.values(), pipeline.method] for pipeline in (model, other)]
         for one, two in zip(*parts, strict=True):
             assert one.__dict__.keys() == two.__dict__.keys()
-            fitted = {name: v for name, v in vars(one).items() if name.endswith("_") and name != "estimator_"}
+            fitted = {
+                name: v
+                for name, v in vars(one).items()
+                if name.endswith("_") and name != "estimator_"
+            }
             assert fitted
             for name, value in fitted.items():
                 assert np.array_equal(value, getattr(two, name)), name
@@ -163,4 +182,6 @@ def test_references_are_of_the_samples_with_a_label_as_the_score_of_the_model_is
     for fold, refit in zip(study.plan.folds, refits, strict=True):
         train, test = (part[y[part] >= 0] for part in (fold.train, fold.test))
         nearest = KNeighborsClassifier(1).fit(X[train], y[train])
-        assert refit.record.references["all features"] == pytest.approx([nearest.score(X[test], y[test])])
+        assert refit.record.references["all features"] == pytest.approx(
+            [nearest.score(X[test], y[test])]
+        )

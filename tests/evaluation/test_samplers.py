@@ -25,7 +25,15 @@ def score(params) -> float:
     return params["rank"] / 6 - params["alpha"] - 0.1 * (params["init"] == "b")
 
 
-def explore(seed: int, *, size: int | None, total: int = 24, known=(), shuffle: int | None = None, source=None):
+def explore(
+    seed: int,
+    *,
+    size: int | None,
+    total: int = 24,
+    known=(),
+    shuffle: int | None = None,
+    source=None,
+):
     """Run a fold's proposals to their end; those of a batch are settled in any order."""
     proposals = BatchedProposals(
         source or TPESampler({"max_iter": 5}, SPACE, seed), total, tuple(SPACE), dict(known), size
@@ -85,7 +93,9 @@ def test_it_proposes_what_rays_wrapper_of_optuna_proposes(seed):
         "rank": optuna.distributions.IntDistribution(1, 6),
         "shift": optuna.distributions.FloatDistribution(-2.0, 2.0),
     }
-    peer = OptunaSearch(space, metric="score", mode="max", sampler=optuna.samplers.TPESampler(seed=seed))
+    peer = OptunaSearch(
+        space, metric="score", mode="max", sampler=optuna.samplers.TPESampler(seed=seed)
+    )
     sampler = TPESampler({}, WRAPPED, seed)
     for number in range(30):
         expected = peer.suggest(str(number))

@@ -7,7 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier
-from sklearn.metrics import accuracy_score, average_precision_score, balanced_accuracy_score, f1_score
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    balanced_accuracy_score,
+    f1_score,
+)
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
@@ -29,20 +34,26 @@ METRICS = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_sc
 def sets():
     generator = np.random.default_rng(0)
     y = np.repeat(np.array(["a", "b", "c"]), [40, 30, 20])
-    X = generator.standard_normal((90, 12)) + 2.0 * (np.unique(y, return_inverse=True)[1][:, None] == np.arange(12) % 3)
+    X = generator.standard_normal((90, 12)) + 2.0 * (
+        np.unique(y, return_inverse=True)[1][:, None] == np.arange(12) % 3
+    )
     mixed = generator.permutation(90)
     return X[mixed[:60]], y[mixed[:60]], X[mixed[60:]], y[mixed[60:]]
 
 
 def classifiers(name: str, state: int):
-    return KNeighborsClassifier(3) if name == "knn" else LinearSVC(random_state=state, max_iter=10_000)
+    return (
+        KNeighborsClassifier(3) if name == "knn" else LinearSVC(random_state=state, max_iter=10_000)
+    )
 
 
 def expected(sets, scores, name, n_features, metric, state=7):
     X, y, X_test, y_test = sets
     values = []
     for n in n_features:
-        best = [f for f in sorted(range(len(scores)), key=lambda f: (-scores[f], f)) if scores[f] > 0][:n]
+        best = [
+            f for f in sorted(range(len(scores)), key=lambda f: (-scores[f], f)) if scores[f] > 0
+        ][:n]
         model = classifiers(name, state).fit(X[:, best], y)
         values.append(METRICS[metric](y_test, model.predict(X_test[:, best])))
     return values
@@ -52,9 +63,13 @@ def expected(sets, scores, name, n_features, metric, state=7):
 @pytest.mark.parametrize("name", ["knn", "linear_svm"])
 def test_a_ranking_is_scored_at_every_number_of_features(sets, name, metric):
     evaluation = Evaluation(name, (1, 4, 12), 3, metric)
-    scores = np.random.default_rng(1).integers(0, 5, 12).astype(float)  # with ties, which go to the lower index
+    scores = (
+        np.random.default_rng(1).integers(0, 5, 12).astype(float)
+    )  # with ties, which go to the lower index
     actual = evaluation.scorer(*sets, random_state=7)(SimpleNamespace(scores_=scores))
-    np.testing.assert_allclose(actual, expected(sets, scores, name, (1, 4, 12), metric), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        actual, expected(sets, scores, name, (1, 4, 12), metric), rtol=0, atol=1e-12
+    )
     assert evaluation.labels == ("n1", "n4", "n12")
     assert evaluation.every_iteration == (name == "knn")
 
@@ -63,9 +78,15 @@ def test_a_ranking_is_scored_at_every_number_of_features(sets, name, metric):
 @pytest.mark.parametrize(("name", "k"), [("knn", 1), ("knn", 3), ("linear_svm", 1)])
 def test_a_table_of_known_scores_changes_no_score(sets, name, k, metric, monkeypatch):
     monkeypatch.setattr("raysel.evaluation.scoring._KEPT", 8)
-    evaluation, other, known = Evaluation(name, (2, 5, 8), k, metric), Evaluation(name, (2, 5), k, "accuracy"), {}
+    evaluation, other, known = (
+        Evaluation(name, (2, 5, 8), k, metric),
+        Evaluation(name, (2, 5), k, "accuracy"),
+        {},
+    )
     generator = np.random.default_rng(4)
-    rankings = [generator.permutation(12) * generator.choice([0.0, 1.0], 12, p=[0.3, 0.7]) for _ in range(6)]
+    rankings = [
+        generator.permutation(12) * generator.choice([0.0, 1.0], 12, p=[0.3, 0.7]) for _ in range(6)
+    ]
     for scores in [*rankings, *rankings[::-1]]:
         model = SimpleNamespace(scores_=scores)
         for settings, state in ((evaluation, 7), (other, 7), (evaluation, 8)):
@@ -78,7 +99,10 @@ def test_a_known_set_of_features_is_not_scored_again(sets, monkeypatch):
     known, scores = {}, np.arange(12.0)
     first = Evaluation("knn", (3, 6)).scorer(*sets, 0, known=known)(SimpleNamespace(scores_=scores))
     monkeypatch.setattr("raysel.evaluation.scoring.knn_path", None)
-    scores[[9, 10, 11]], scores[[6, 7, 8]] = [11, 9, 10], [8, 6, 7]  # the same three and six best ones
+    scores[[9, 10, 11]], scores[[6, 7, 8]] = (
+        [11, 9, 10],
+        [8, 6, 7],
+    )  # the same three and six best ones
     again = Evaluation("knn", (3, 6)).scorer(*sets, 0, known=known)(SimpleNamespace(scores_=scores))
     assert again.tolist() == first.tolist()
     scores[0] = 20.0
@@ -99,7 +123,9 @@ def test_a_constant_feature_is_not_selected_whatever_its_score(sets, name):
 @pytest.mark.parametrize("name", ["knn", "linear_svm"])
 def test_without_a_scored_feature_the_most_frequent_class_is_predicted(sets, name):
     X, y, X_test, y_test = sets
-    actual = Evaluation(name, (1, 4)).scorer(*sets, random_state=7)(SimpleNamespace(scores_=np.zeros(12)))
+    actual = Evaluation(name, (1, 4)).scorer(*sets, random_state=7)(
+        SimpleNamespace(scores_=np.zeros(12))
+    )
     majority = DummyClassifier(strategy="most_frequent").fit(X, y).score(X_test, y_test)
     assert actual.tolist() == [majority] * 2
 
@@ -133,7 +159,10 @@ def test_each_task_is_scored_by_its_own_samples(metric):
     tasks = {"iris": load_dataset("iris"), "wine": load_dataset("wine")}
     joined = join_tasks(tasks)
     # Odd numbers of test samples a task, so that the mean over tasks is not that over samples.
-    train, test = (np.flatnonzero(np.arange(joined.n_samples) % 3 == 0), np.flatnonzero(np.arange(328) % 3 != 0))
+    train, test = (
+        np.flatnonzero(np.arange(joined.n_samples) % 3 == 0),
+        np.flatnonzero(np.arange(328) % 3 != 0),
+    )
     model = MTDA(tasks=dict(joined.layout.tasks)).fit(joined.X[train], joined.y[train])
     sets = joined.X[train], joined.y[train], joined.X[test], joined.y[test]
     evaluation = Evaluation("native", (), 1, metric, tuple(tasks))
@@ -143,7 +172,11 @@ def test_each_task_is_scored_by_its_own_samples(metric):
         rows = np.arange(start, start + data.n_samples)
         seen, unseen = (np.flatnonzero(np.isin(rows, part)) for part in (train, test))
         nearest = KNeighborsClassifier(1).fit(model.transform_task(i, data.X[seen]), data.y[seen])
-        expected.append(METRICS[metric](data.y[unseen], nearest.predict(model.transform_task(i, data.X[unseen]))))
+        expected.append(
+            METRICS[metric](
+                data.y[unseen], nearest.predict(model.transform_task(i, data.X[unseen]))
+            )
+        )
         start += data.n_samples
     assert evaluation.scorer(*sets, random_state=0)(model) == pytest.approx(expected, abs=1e-12)
     assert expected[0] != expected[1]
@@ -156,18 +189,31 @@ def test_a_score_kept_from_the_last_iteration_is_the_one_that_would_be_computed(
     below, above = base.copy(), base.copy()
     below[[8, 11]] = below[[11, 8]]
     above[[0, 3]] = above[[3, 0]]
-    sequence = [base, base * 2, below, base, above, above + 1, base, *generator.standard_normal((6, 12))]
+    sequence = [
+        base,
+        base * 2,
+        below,
+        base,
+        above,
+        above + 1,
+        base,
+        *generator.standard_normal((6, 12)),
+    ]
     scorer = Evaluation("knn", (1, 3, 5), 3).scorer(*sets, random_state=0)
     seen = set()
     for scores in sequence:
         actual = scorer(SimpleNamespace(scores_=scores)).tolist()
-        np.testing.assert_allclose(actual, expected(sets, scores, "knn", (1, 3, 5), "accuracy"), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(
+            actual, expected(sets, scores, "knn", (1, 3, 5), "accuracy"), rtol=0, atol=1e-12
+        )
         seen.add(tuple(actual))
     assert len(seen) > 3
 
 
 def test_a_metric_that_is_not_finite_is_named(monkeypatch):
-    monkeypatch.setitem(metrics.METRICS, "broken", metrics.Metric("broken", lambda *_: float("nan")))
+    monkeypatch.setitem(
+        metrics.METRICS, "broken", metrics.Metric("broken", lambda *_: float("nan"))
+    )
     X, y = np.eye(4), np.array([0, 1, 0, 1])
     score = Evaluation("native", metric="broken").scorer(X, y, X, y, 0)
     with pytest.raises(FloatingPointError, match="the metric broken gave nan for 4 samples"):
@@ -179,12 +225,20 @@ def test_a_metric_that_is_not_finite_is_named(monkeypatch):
 
 def mean_ap(having, scores):
     """Mean over the classes or labels that a sample has, by scikit-learn."""
-    return np.mean([average_precision_score(has, s) for has, s in zip(having.T, scores.T, strict=True) if has.any()])
+    return np.mean(
+        [
+            average_precision_score(has, s)
+            for has, s in zip(having.T, scores.T, strict=True)
+            if has.any()
+        ]
+    )
 
 
 def nearest_differences(X, having, test):
     D = np.sqrt(((test[:, None] - X[None]) ** 2).sum(axis=2))
-    return np.stack([D[:, ~members].min(axis=1) - D[:, members].min(axis=1) for members in having.T], axis=1)
+    return np.stack(
+        [D[:, ~members].min(axis=1) - D[:, members].min(axis=1) for members in having.T], axis=1
+    )
 
 
 @pytest.mark.parametrize("kind", ["two classes", "three classes", "labels"])
@@ -196,7 +250,9 @@ def test_mean_average_precision_is_scikit_learns_of_each_class(sets, name, kind)
     elif kind == "two classes":
         y, y_test = (np.where(v == "a", "a", "b") for v in (y, y_test))
     classes = np.unique(y)
-    having, having_test = (v == 1 if kind == "labels" else v[:, None] == classes for v in (y, y_test))
+    having, having_test = (
+        v == 1 if kind == "labels" else v[:, None] == classes for v in (y, y_test)
+    )
     evaluation = Evaluation(name, () if name == "native" else (2, 12), 1, "mean_average_precision")
     model = LinearSVM(random_state=0).fit(X, y)
     actual = evaluation.scorer(X, y, X_test, y_test, random_state=7)(model)
@@ -207,7 +263,11 @@ def test_mean_average_precision_is_scikit_learns_of_each_class(sets, name, kind)
             scores = nearest_differences(X[:, best], having, X_test[:, best])
         else:
             one = LinearSVC(random_state=7, max_iter=10_000)
-            svm = model if name == "native" else (OneVsRestClassifier(one) if y.ndim == 2 else one).fit(X[:, best], y)
+            svm = (
+                model
+                if name == "native"
+                else (OneVsRestClassifier(one) if y.ndim == 2 else one).fit(X[:, best], y)
+            )
             scores = svm.decision_function(X_test[:, best])
             scores = np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
         expected.append(mean_ap(having_test, scores))
@@ -239,8 +299,12 @@ def test_each_task_has_the_average_precision_of_its_own_classes_and_labelled_sam
     unlabelled = np.random.default_rng(0).random(joined.n_samples) < 0.2
     y = np.where(unlabelled, np.array(["iris/-1", "wine/-1"])[joined.tasks], joined.y)
     train, test = np.arange(328) % 2 == 0, np.arange(328) % 2 == 1
-    model = SemiSupervisedMTDA(tasks=dict(joined.layout.tasks), unlabelled=-1).fit(joined.X[train], y[train])
-    evaluation = Evaluation("native", tasks=("iris", "wine"), report=("mean_average_precision", "macro_f1"))
+    model = SemiSupervisedMTDA(tasks=dict(joined.layout.tasks), unlabelled=-1).fit(
+        joined.X[train], y[train]
+    )
+    evaluation = Evaluation(
+        "native", tasks=("iris", "wine"), report=("mean_average_precision", "macro_f1")
+    )
     actual = evaluation.outcome(model, joined.X[test], y[test]).report
     for i in range(2):
         known = test & ~unlabelled & (joined.tasks == i)
@@ -248,8 +312,12 @@ def test_each_task_has_the_average_precision_of_its_own_classes_and_labelled_sam
         classes = np.unique(model.embedded_labels_[i])
         having = model.embedded_labels_[i][:, None] == classes
         scores = nearest_differences(model.embeddings_[i], having, model.transform_task(i, X))
-        assert actual["mean_average_precision"][i] == pytest.approx(mean_ap(y[known][:, None] == classes, scores))
-        assert actual["macro_f1"][i] == pytest.approx(f1_score(y[known], model.predict_task(i, X), average="macro"))
+        assert actual["mean_average_precision"][i] == pytest.approx(
+            mean_ap(y[known][:, None] == classes, scores)
+        )
+        assert actual["macro_f1"][i] == pytest.approx(
+            f1_score(y[known], model.predict_task(i, X), average="macro")
+        )
 
 
 def test_an_undefined_reported_metric_is_no_number(sets):
@@ -257,7 +325,9 @@ def test_an_undefined_reported_metric_is_no_number(sets):
     Y = np.stack([y == "a", y == "b"], axis=1).astype(int)
     model = LinearSVM().fit(X, Y)
     none = np.zeros((len(X_test), 2), dtype=int)
-    evaluation = Evaluation("native", metric="mean_average_precision", report=("mean_average_precision",))
+    evaluation = Evaluation(
+        "native", metric="mean_average_precision", report=("mean_average_precision",)
+    )
     assert np.isnan(evaluation.outcome(model, X_test, none).report["mean_average_precision"])
     with pytest.raises(FloatingPointError, match="mean_average_precision gave nan for 30 samples"):
         evaluation.scorer(X, Y, X_test, none, 0)(model)

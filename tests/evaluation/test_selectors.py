@@ -59,12 +59,16 @@ def test_a_table_must_have_the_columns_in_their_order():
     selector = RankedSelector(Variance(), 2).fit(frame, y)
     expected = frame[["sepal length (cm)", "petal length (cm)"]]
     assert selector.get_feature_names_out().tolist() == list(expected)
-    np.testing.assert_array_equal(selector.transform(frame.to_numpy()), expected)  # a warning would be an error
+    np.testing.assert_array_equal(
+        selector.transform(frame.to_numpy()), expected
+    )  # a warning would be an error
     with pytest.raises(ValueError, match="must be in the same order"):
         selector.transform(frame[frame.columns[::-1]])
     with pytest.raises(ValueError, match="has 3 features"):
         selector.transform(frame.to_numpy()[:, :3])
-    pd.testing.assert_frame_equal(selector.set_output(transform="pandas").transform(frame), expected)
+    pd.testing.assert_frame_equal(
+        selector.set_output(transform="pandas").transform(frame), expected
+    )
 
 
 def test_samples_of_several_tasks_keep_their_own_columns():

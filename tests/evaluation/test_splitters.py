@@ -36,7 +36,9 @@ def test_every_fold_gets_its_share_of_every_class(counts, n_splits, seed, order)
         assert max(shares) - min(shares) <= 1
     again = split(y, n_splits, groups=None, random_state=seed, where="cv.outer")
     assert all(
-        np.array_equal(a, b) for one, other in zip(folds, again, strict=True) for a, b in zip(one, other, strict=True)
+        np.array_equal(a, b)
+        for one, other in zip(folds, again, strict=True)
+        for a, b in zip(one, other, strict=True)
     )
 
 
@@ -57,7 +59,11 @@ def test_groups_stay_whole_and_no_class_leaves_a_training_set(sizes, n_splits, s
         # Only what cannot work in general is refused: some class too rare, or in too few groups.
         groups_of = [len(np.unique(groups[y == label])) for label in np.unique(y)]
         counts = np.unique(y, return_counts=True)[1]
-        assert min(groups_of) < 2 or min(counts) < n_splits or "missing from its training set" in str(refused)  # noqa: PT017
+        assert (  # noqa: PT017
+            min(groups_of) < 2
+            or min(counts) < n_splits
+            or "missing from its training set" in str(refused)
+        )
         return
     assert sorted(np.concatenate([test for _, test in folds])) == list(range(len(y)))
     for train, test in folds:
@@ -106,11 +112,15 @@ MAKE = {"groups": None, "random_state": 0}
             r"class dog has 3 samples, too few for cv\.outer=4 .* at most 3",
         ),
         (
-            lambda: split(PAIRS, 3, groups=np.array([0, 0, 1, 1] * 3), random_state=0, where="cv.outer"),
+            lambda: split(
+                PAIRS, 3, groups=np.array([0, 0, 1, 1] * 3), random_state=0, where="cv.outer"
+            ),
             r"2 groups, too few for cv\.outer=3",
         ),
         (
-            lambda: split(indicator(0), 3, groups=np.arange(60) % 2, random_state=0, where="cv.outer"),
+            lambda: split(
+                indicator(0), 3, groups=np.arange(60) % 2, random_state=0, where="cv.outer"
+            ),
             r"2 groups, too few for cv\.outer=3",
         ),
         (
@@ -131,7 +141,10 @@ MAKE = {"groups": None, "random_state": 0}
             lambda: draw_per_class(LETTERS, 2, groups=PAIRS, random_state=0),
             "train_per_class cannot be used with groups",
         ),
-        (lambda: draw_per_class(np.eye(12, 2, dtype=int), 2, **MAKE), "train_per_class cannot be used with groups"),
+        (
+            lambda: draw_per_class(np.eye(12, 2, dtype=int), 2, **MAKE),
+            "train_per_class cannot be used with groups",
+        ),
     ],
 )
 def test_what_cannot_be_split_is_named(call, message):
@@ -201,14 +214,18 @@ Y = np.tile(np.repeat([0, 1], 7), 15)  # runs of 7 are not aligned with any size
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)
-@given(size=st.integers(5, 12), gap=st.integers(0, 2), forward=st.booleans(), seed=st.integers(0, 99))
+@given(
+    size=st.integers(5, 12), gap=st.integers(0, 2), forward=st.booleans(), seed=st.integers(0, 99)
+)
 def test_splits_keep_their_distance_in_outer_and_inner_folds(size, gap, forward, seed):
     blocks = Blocks(size, gap, forward)
     plan = NestedPlan.make(Y, outer=3, inner=2, repeats=1, groups=None, seed=seed, blocks=blocks)
     plan.check(Y, None, "here")
     assert np.array_equal(plan.final.train, np.arange(len(Y)))
     pairs = [(fold.train, fold.test, np.arange(len(Y))) for fold in plan.outer]
-    pairs += [(inner.train, inner.validation, fold.train) for fold in plan.folds for inner in fold.inner]
+    pairs += [
+        (inner.train, inner.validation, fold.train) for fold in plan.folds for inner in fold.inner
+    ]
     for train, held_out, of in pairs:
         distance = np.abs(of[:, None] - held_out).min(axis=1)
         left = (distance > gap) & ((of < held_out.min()) if forward else True)
@@ -219,14 +236,20 @@ def test_splits_keep_their_distance_in_outer_and_inner_folds(size, gap, forward,
         assert np.array_equal(tested, np.arange(tested[0], len(Y)))
         assert abs(tested[0] - len(Y) / 4) <= size
     else:
-        assert np.array_equal(np.sort(np.concatenate([fold.test for fold in plan.outer])), np.arange(len(Y)))
+        assert np.array_equal(
+            np.sort(np.concatenate([fold.test for fold in plan.outer])), np.arange(len(Y))
+        )
 
 
 def test_what_cannot_be_split_is_refused_with_the_mend():
     make = {"inner": 2, "repeats": 1, "groups": None, "seed": 0}
-    with pytest.raises(DataError, match=r"4 blocks of 60 rows, too few for cv.outer=5.*smaller cv.blocks.size"):
+    with pytest.raises(
+        DataError, match=r"4 blocks of 60 rows, too few for cv.outer=5.*smaller cv.blocks.size"
+    ):
         NestedPlan.make(Y, outer=5, blocks=Blocks(60), **make)
-    with pytest.raises(DataError, match=r"4 blocks of 60 rows, too few for cv.outer=4 forward folds"):
+    with pytest.raises(
+        DataError, match=r"4 blocks of 60 rows, too few for cv.outer=4 forward folds"
+    ):
         NestedPlan.make(Y, outer=4, blocks=Blocks(60, forward=True), **make)
     with pytest.raises(DataError, match="class 1 is missing from the earlier rows"):
         NestedPlan.make(np.sort(Y), outer=5, blocks=Blocks(5, forward=True), **make)
@@ -242,6 +265,11 @@ def test_what_cannot_be_split_is_refused_with_the_mend():
     ],
 )
 def test_settings_that_blocks_contradict_are_refused(cv, words):
-    study = {"name": "s", "dataset": {"source": "wine"}, "solver": {"name": "rfs"}, "cv": {"blocks": {"size": 3}, **cv}}
+    study = {
+        "name": "s",
+        "dataset": {"source": "wine"},
+        "solver": {"name": "rfs"},
+        "cv": {"blocks": {"size": 3}, **cv},
+    }
     with pytest.raises(ConfigError, match=words):
         config_from_dict(study, "here")

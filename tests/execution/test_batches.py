@@ -36,7 +36,11 @@ def run(plan, batches, n_in_time, seconds=0.001):
         done = batch.parts[:n_in_time]
         batches.ended(batch, len(done))
         sizes.append(len(batch.parts))
-        trials += [whole for part in done if (whole := batches.join(part, record(plan, part, seconds=seconds)))]
+        trials += [
+            whole
+            for part in done
+            if (whole := batches.join(part, record(plan, part, seconds=seconds)))
+        ]
     assert batches.exhausted
     return sizes, trials
 
@@ -55,7 +59,9 @@ def test_as_many_parts_travel_together_as_take_about_a_second(plan, n_in_time, s
         assert list(trial.folds) == folds
         (number,) = {trace.inner[0].objective[0] for trace in trial.folds.values()}
         assert trial.id == plan.study.configurations[int(number)].id
-        assert [trace.inner[0].objective[1] for trace in trial.folds.values()] == list(map(len, folds))
+        assert [trace.inner[0].objective[1] for trace in trial.folds.values()] == list(
+            map(len, folds)
+        )
 
 
 def test_parts_of_a_lost_piece_run_alone_and_the_lost_trial_no_more(plan):
@@ -82,7 +88,9 @@ def test_the_status_of_a_trial_is_that_of_all_its_parts(plan):
     parts = [{**config, **part} for part in plan.parts]
 
     def joined(*statuses):
-        return plan.join([record(plan, part, status) for part, status in zip(parts, statuses, strict=True)]).status
+        return plan.join(
+            [record(plan, part, status) for part, status in zip(parts, statuses, strict=True)]
+        ).status
 
     assert joined("null", "null", "null") == "null"
     assert joined("null", "finished", "null") == "finished"

@@ -35,7 +35,9 @@ def test_many_features_need_at_most_six_and_a_half_times_their_file(tmp_path):
     for name, d in (("few", 30), ("many", 100_000)):
         np.savez(tmp_path / f"{name}.npz", X=X[:, :d], y=np.arange(200) % 2)
     script = STUDIES.format(tests=str(Path(__file__).parents[1]))
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
     few, many = map(int, done.stdout.split())
     assert X.nbytes < many - few < 6.5 * X.nbytes
 
@@ -47,7 +49,9 @@ def test_blocks_of_columns_are_all_columns_and_have_their_last_bits(width):
     assert all(1 < block.shape[1] <= 4096 for block in blocks) or width == 1
     np.testing.assert_array_equal(np.concatenate(blocks, axis=1), X)
     for of in (np.ndarray.var, np.ndarray.mean, np.ndarray.sum):
-        np.testing.assert_array_equal(np.concatenate([of(block, axis=0) for block in blocks]), of(X, axis=0))
+        np.testing.assert_array_equal(
+            np.concatenate([of(block, axis=0) for block in blocks]), of(X, axis=0)
+        )
 
 
 @pytest.mark.slow
@@ -59,14 +63,20 @@ def test_a_serial_study_starts_no_ray(tmp_path):
         "from raysel.tune import main; code = main(['few.yaml', '--output', 'study', '--quiet']); "
         "print(code, 'ray' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.stdout.split() == ["study", "0", "False"], done.stderr
     assert (tmp_path / "study/ranking/ranking.csv").exists()
 
 
-def test_a_serial_study_with_a_cluster_is_refused_and_the_executor_is_no_part_of_its_identity(tmp_path):
+def test_a_serial_study_with_a_cluster_is_refused_and_the_executor_is_no_part_of_its_identity(
+    tmp_path,
+):
     write_digits(tmp_path / "few.npz")
-    serial, on_ray = (make_study(tmp_path / "few.npz", search={"executor": name}) for name in ("serial", "ray"))
+    serial, on_ray = (
+        make_study(tmp_path / "few.npz", search={"executor": name}) for name in ("serial", "ray")
+    )
     assert serial.config.hash == on_ray.config.hash
     with pytest.raises(ConfigError, match=r"search\.executor serial computes in this process"):
         run_study(serial, output=tmp_path / "study", address="auto")

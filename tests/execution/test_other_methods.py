@@ -35,9 +35,27 @@ def digits(tmp_path):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """A folder that pip has installed the sample package into."""
-    folder, source = tmp_path_factory.mktemp("site"), Path(__file__).parent.parent / "base/sample_package"
-    options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
-    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(folder), str(source)]
+    folder, source = (
+        tmp_path_factory.mktemp("site"),
+        Path(__file__).parent.parent / "base/sample_package",
+    )
+    options = [
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--no-build-isolation",
+        "--disable-pip-version-check",
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        *options,
+        "--target",
+        str(folder),
+        str(source),
+    ]
     subprocess.run(command, check=True, capture_output=True)
     return folder
 
@@ -51,7 +69,10 @@ def installed(site, monkeypatch):
 
 STUDIES = {
     "sklearn.svm.LinearSVC": {"space": {"C": [0.001, 0.1]}},
-    "sklearn.ensemble.ExtraTreesClassifier": {"params": {"n_estimators": 5}, "space": {"max_depth": [2, None]}},
+    "sklearn.ensemble.ExtraTreesClassifier": {
+        "params": {"n_estimators": 5},
+        "space": {"max_depth": [2, None]},
+    },
     "sklearn.neighbors.KNeighborsClassifier": {"space": {"n_neighbors": [1, 3]}},
     "sklearn.feature_selection.SelectKBest": {"params": {"k": 4}},
     "class_spread": {"space": {"floor": [0.1, 1.0]}},
@@ -65,22 +86,34 @@ RANKS_NOTHING = {"sklearn.neighbors.KNeighborsClassifier", "nearest_mean"}
 def test_a_study_scores_what_the_method_itself_gives(name, digits, tmp_path):
     evaluation = {"classifier": "knn", "n_features": [4, 8]}
     native = name in RANKS_NOTHING or "Trees" in name
-    study = make_study(digits, solver={"name": name, **STUDIES[name]}, evaluation=NATIVE if native else evaluation)
+    study = make_study(
+        digits, solver={"name": name, **STUDIES[name]}, evaluation=NATIVE if native else evaluation
+    )
     records, refits, _ = run_serially(study, tmp_path / "run")
-    assert [record["status"] for record in records.values()] == ["finished"] * len(study.configurations)
+    assert [record["status"] for record in records.values()] == ["finished"] * len(
+        study.configurations
+    )
     X, y = study.dataset.X, study.dataset.y
     for (record, model), fold in zip(refits, study.plan.folds, strict=True):
-        assert (record.feature_scores is None) == (name in RANKS_NOTHING) == (not study.findings.ranks)
+        assert (
+            (record.feature_scores is None) == (name in RANKS_NOTHING) == (not study.findings.ranks)
+        )
         if native and len(fold.test):
             alone = clone(model).fit(X[fold.train], y[fold.train])
-            assert record.test_scores == [pytest.approx(np.mean(alone.predict(X[fold.test]) == y[fold.test]))]
+            assert record.test_scores == [
+                pytest.approx(np.mean(alone.predict(X[fold.test]) == y[fold.test]))
+            ]
 
 
 @pytest.mark.usefixtures("installed")
 def test_another_package_s_metric_is_used_by_name():
     y, predicted = np.array([0, 0, 1, 1, 1]), np.array([0, 1, 1, 1, 0])
-    assert named_metric("worst_recall")(y, predicted) == recall_score(y, predicted, average=None).min()
-    with pytest.raises(ConfigError, match=r"unknown metric 'worst_recal'; did you mean `worst_recall`"):
+    assert (
+        named_metric("worst_recall")(y, predicted) == recall_score(y, predicted, average=None).min()
+    )
+    with pytest.raises(
+        ConfigError, match=r"unknown metric 'worst_recal'; did you mean `worst_recall`"
+    ):
         named_metric("worst_recal")
 
 
@@ -125,8 +158,12 @@ def tab(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_mlflow", "without_report")
-def test_an_interrupted_study_of_another_package_s_method_is_resumed_exported_and_loaded(tab, installed, capsys):
-    raw = raw_config("few.tab", dataset__shape=[8, 8], solver={"name": "class_spread", **STUDIES["class_spread"]})
+def test_an_interrupted_study_of_another_package_s_method_is_resumed_exported_and_loaded(
+    tab, installed, capsys
+):
+    raw = raw_config(
+        "few.tab", dataset__shape=[8, 8], solver={"name": "class_spread", **STUDIES["class_spread"]}
+    )
     raw["evaluation"]["metric"] = "worst_recall"
     with pytest.raises(KeyboardInterrupt):
         raysel.run_study(raw, output="study", progress=Watcher(2))
@@ -151,7 +188,10 @@ def test_an_interrupted_study_of_another_package_s_method_is_resumed_exported_an
 @pytest.mark.usefixtures("installed")
 def test_a_method_that_ranks_nothing_is_exported_without_a_ranking(tab, capsys):
     solver = {"name": "sklearn.neighbors.KNeighborsClassifier", "space": {"n_neighbors": [1, 3]}}
-    run_offline(raw_config("few.tab", dataset__shape=[8, 8], solver=solver, evaluation=NATIVE), tab / "study")
+    run_offline(
+        raw_config("few.tab", dataset__shape=[8, 8], solver=solver, evaluation=NATIVE),
+        tab / "study",
+    )
     assert select_main(["study", "--output", "kept"]) == 0
     assert {path.name for path in (tab / "kept").iterdir()} == {"manifest.json", "model.skops"}
     assert "There is no ranking of the features" in capsys.readouterr().out

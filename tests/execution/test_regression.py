@@ -40,23 +40,36 @@ QUANTITIES = 30.0 + np.array([1.0, 50.0]) * (SEVERAL @ COEFFICIENTS + RNG.normal
 
 
 def run(path, **sections):
-    raw = {"name": "few", "cv": {"outer": 3, "inner": 3}, "search": {"executor": "serial"}, "pictures": [], **sections}
+    raw = {
+        "name": "few",
+        "cv": {"outer": 3, "inner": 3},
+        "search": {"executor": "serial"},
+        "pictures": [],
+        **sections,
+    }
     study = Study.prepare(config_from_dict(raw))
     return study, course.run(study, Path(path), SerialExecutor(study), (), NoUpload)
 
 
 def saved(folder, features, y, **parts):
-    save_dataset(Dataset(features, y, Tensor((features.shape[1],)), "few", **parts), folder / "few.arrow")
+    save_dataset(
+        Dataset(features, y, Tensor((features.shape[1],)), "few", **parts), folder / "few.arrow"
+    )
     return {"path": str(folder / "few.arrow"), "scaling": "zscore"}
 
 
 def out_of_sample_r2(truth, predicted, training):
-    return float(np.mean(1 - ((truth - predicted) ** 2).sum(0) / ((truth - training.mean(0)) ** 2).sum(0)))
+    return float(
+        np.mean(1 - ((truth - predicted) ** 2).sum(0) / ((truth - training.mean(0)) ** 2).sum(0))
+    )
 
 
 def inner_of(fold):
     """Inner folds as positions within the outer training set, as scikit-learn's searches take them."""
-    return [(np.searchsorted(fold.train, f.train), np.searchsorted(fold.train, f.validation)) for f in fold.inner]
+    return [
+        (np.searchsorted(fold.train, f.train), np.searchsorted(fold.train, f.validation))
+        for f in fold.inner
+    ]
 
 
 def nested_rfs(fold, alphas, numbers):
@@ -93,20 +106,33 @@ def rfs_study(tmp_path_factory):
         tmp_path_factory.mktemp("rfs") / "study",
         dataset={"source": "diabetes", "scaling": "zscore"},
         solver={"name": "rfs", "space": {"alpha": [0.05, 0.5]}},
-        evaluation={"n_features": [2, 5], "choose_n": "best", "report": ["neg_rmse", "neg_mae", "spearman", "r2"]},
+        evaluation={
+            "n_features": [2, 5],
+            "choose_n": "best",
+            "report": ["neg_rmse", "neg_mae", "spearman", "r2"],
+        },
     )
 
 
 def test_rfs_with_ridge_equals_a_nested_loop_in_scikit_learn(rfs_study):
     study, result = rfs_study
-    assert (study.config.solver.name, study.config.evaluation.estimator) == ("rfs_regressor", "ridge")
+    assert (study.config.solver.name, study.config.evaluation.estimator) == (
+        "rfs_regressor",
+        "ridge",
+    )
     assert study.config.evaluation.metric == "out_of_sample_r2"
     for fold, refit in zip(study.plan.outer, result.outer, strict=True):
         alpha, n, ridge, inner, predicted, rfs = nested_rfs(fold, [0.05, 0.5], [2, 5])
-        assert (refit.params["alpha"], refit.n_features, refit.settings[refit.position]["alpha"]) == (alpha, n, ridge)
+        assert (
+            refit.params["alpha"],
+            refit.n_features,
+            refit.settings[refit.position]["alpha"],
+        ) == (alpha, n, ridge)
         assert refit.inner_score == pytest.approx(inner, rel=1e-12)
         truth = Y[fold.test]
-        assert refit.test_score == pytest.approx(out_of_sample_r2(truth, predicted, Y[fold.train]), rel=1e-12)
+        assert refit.test_score == pytest.approx(
+            out_of_sample_r2(truth, predicted, Y[fold.train]), rel=1e-12
+        )
         figures = {
             "neg_rmse": -root_mean_squared_error(truth, predicted),
             "neg_mae": -mean_absolute_error(truth, predicted),
@@ -116,19 +142,29 @@ def test_rfs_with_ridge_equals_a_nested_loop_in_scikit_learn(rfs_study):
         for name, value in figures.items():
             assert refit.report[name][refit.position] == pytest.approx(value, rel=1e-12), name
         np.testing.assert_allclose(refit.feature_scores, rfs.scores_, rtol=1e-12)
-        np.testing.assert_allclose(np.array(refit.predictions), np.stack([truth, predicted], axis=1), rtol=1e-12)
+        np.testing.assert_allclose(
+            np.array(refit.predictions), np.stack([truth, predicted], axis=1), rtol=1e-12
+        )
 
 
 def test_references_are_the_mean_all_features_and_the_f_test(rfs_study):
     study, result = rfs_study
-    assert set(result.outer[0].references) == {"all features", "f_test", "mean"}  # z-scores have one variance
+    assert set(result.outer[0].references) == {
+        "all features",
+        "f_test",
+        "mean",
+    }  # z-scores have one variance
     for fold, refit in zip(study.plan.outer, result.outer, strict=True):
         assert refit.references["mean"] == [0.0]
         scaler = StandardScaler().fit(X[fold.train])
         Z, truth = scaler.transform(X), Y[fold.test]
 
         def ridge(columns, alpha, Z=Z, fold=fold):
-            return Ridge(alpha).fit(Z[fold.train][:, columns], Y[fold.train]).predict(Z[fold.test][:, columns])
+            return (
+                Ridge(alpha)
+                .fit(Z[fold.train][:, columns], Y[fold.train])
+                .predict(Z[fold.test][:, columns])
+            )
 
         (alpha,) = refit.reference_settings["all features"]
         expected = out_of_sample_r2(truth, ridge(np.arange(10), alpha["alpha"]), Y[fold.train])
@@ -138,7 +174,9 @@ def test_references_are_the_mean_all_features_and_the_f_test(rfs_study):
             (2, 5), refit.reference_settings["f_test"], refit.references["f_test"], strict=True
         ):
             predicted = ridge(np.sort(order[:n]), setting["alpha"])
-            assert score == pytest.approx(out_of_sample_r2(truth, predicted, Y[fold.train]), rel=1e-12)
+            assert score == pytest.approx(
+                out_of_sample_r2(truth, predicted, Y[fold.train]), rel=1e-12
+            )
     assert result.facts.references["chance"].recorded == "mean"
 
 
@@ -156,7 +194,11 @@ def test_multi_task_lasso_equals_grid_search_in_scikit_learn(tmp_path):
         tmp_path / "study",
         dataset=saved(tmp_path, SEVERAL, QUANTITIES),
         solver={"name": "sklearn.linear_model.MultiTaskLasso", "space": {"alpha": [0.1, 0.5, 3.0]}},
-        evaluation={"estimator": "native", "metric": "r2", "report": ["out_of_sample_r2", "neg_rmse"]},
+        evaluation={
+            "estimator": "native",
+            "metric": "r2",
+            "report": ["out_of_sample_r2", "neg_rmse"],
+        },
     )
     for fold, refit in zip(study.plan.outer, result.outer, strict=True):
         pipeline = make_pipeline(StandardScaler(), MultiTaskLasso())
@@ -167,7 +209,9 @@ def test_multi_task_lasso_equals_grid_search_in_scikit_learn(tmp_path):
         assert refit.params["alpha"] == search.best_params_["multitasklasso__alpha"]
         assert refit.inner_score == pytest.approx(search.best_score_, rel=1e-10)
         assert refit.test_score == pytest.approx(r2_score(truth, predicted), rel=1e-10)
-        assert refit.report["neg_rmse"] == pytest.approx([-root_mean_squared_error(truth, predicted)], rel=1e-10)
+        assert refit.report["neg_rmse"] == pytest.approx(
+            [-root_mean_squared_error(truth, predicted)], rel=1e-10
+        )
         expected = out_of_sample_r2(truth, predicted, QUANTITIES[fold.train])
         assert refit.report["out_of_sample_r2"] == pytest.approx([expected], rel=1e-10)
         coef = search.best_estimator_[-1].coef_
@@ -192,7 +236,9 @@ def test_nested_ridge_on_diabetes_is_scikit_learn_s(tmp_path):
     assert np.mean(result.test_scores) == pytest.approx(np.mean(scores), abs=0.01)
 
 
-@pytest.mark.parametrize(("judge", "solver"), product(["ridge", "knn", "sklearn.svm.SVR"], ["f_test", "rrelieff"]))
+@pytest.mark.parametrize(
+    ("judge", "solver"), product(["ridge", "knn", "sklearn.svm.SVR"], ["f_test", "rrelieff"])
+)
 def test_permuted_quantities_are_predicted_no_better_than_by_their_mean(tmp_path, judge, solver):
     _, result = run(
         tmp_path / "study",
@@ -225,12 +271,21 @@ def test_nearest_neighbours_and_dotted_regressors_judge(tmp_path, judge):
 @pytest.mark.parametrize(
     ("sections", "message"),
     [
-        ({"solver": {"name": "fisher_score"}}, "fisher_score takes classes, and the label of diabetes is a quantity"),
+        (
+            {"solver": {"name": "fisher_score"}},
+            "fisher_score takes classes, and the label of diabetes is a quantity",
+        ),
         ({"solver": {"name": "sklearn.svm.LinearSVC"}}, "LinearSVC takes classes"),
         ({"solver": {"name": "f_test"}, "dataset": {"source": "wine"}}, "f_test takes quantities"),
         ({"evaluation": {"n_features": [2], "metric": "roc_auc"}}, "roc_auc is for two classes"),
-        ({"evaluation": {"n_features": [2], "estimator": "linear_svm"}}, "is a quantity; use ridge or knn"),
-        ({"evaluation": {"n_features": [2], "estimator": "sklearn.svm.SVC"}}, "is a classifier; use a regressor"),
+        (
+            {"evaluation": {"n_features": [2], "estimator": "linear_svm"}},
+            "is a quantity; use ridge or knn",
+        ),
+        (
+            {"evaluation": {"n_features": [2], "estimator": "sklearn.svm.SVC"}},
+            "is a classifier; use a regressor",
+        ),
         ({"cv": {"train_per_class": 4, "repeats": 2}}, "the label is a quantity; set cv.outer"),
     ],
 )
@@ -282,5 +337,7 @@ def test_a_table_with_dates_and_a_missing_label_needs_no_edit(tmp_path, monkeypa
     assert (study.dataset.n_samples, study.dataset.n_features) == (89, 12)
     result = course.run(study, Path("study"), SerialExecutor(study), (), NoUpload)
     assert np.mean(result.test_scores) > 0.5
-    assert set(np.argsort(result.ranking().ranks)[:2].tolist()) <= set(np.flatnonzero(COEFFICIENTS[:, 0]).tolist())
+    assert set(np.argsort(result.ranking().ranks)[:2].tolist()) <= set(
+        np.flatnonzero(COEFFICIENTS[:, 0]).tolist()
+    )
     assert (result.path / "report.html").exists()

@@ -8,7 +8,15 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from small_studies import ENDLESS, NoUpload, raw_config, run_offline, timeless, write_digits, write_yaml
+from small_studies import (
+    ENDLESS,
+    NoUpload,
+    raw_config,
+    run_offline,
+    timeless,
+    write_digits,
+    write_yaml,
+)
 
 from raysel.config import config_from_dict
 from raysel.execution.serial import SerialExecutor
@@ -30,16 +38,22 @@ def runs(uri: str) -> dict[str, tuple[str, str, int]]:
     from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds
 
     client = MlflowClient(uri)
-    actual = client.search_runs([e.experiment_id for e in client.search_experiments()], max_results=1000)
+    actual = client.search_runs(
+        [e.experiment_id for e in client.search_experiments()], max_results=1000
+    )
     assert max(Counter(run.data.tags["raysel.key"] for run in actual).values()) == 1
-    return {r.data.tags["raysel.key"]: (r.info.run_id, r.info.status, r.info.end_time) for r in actual}
+    return {
+        r.data.tags["raysel.key"]: (r.info.run_id, r.info.status, r.info.end_time) for r in actual
+    }
 
 
 def numbers(study: Path) -> dict:
     """All numbers of a study, without times."""
     records = journal(study)
     return {
-        "trials": sorted((timeless(r) for r in records if r["kind"] == "trial"), key=lambda r: r["id"]),
+        "trials": sorted(
+            (timeless(r) for r in records if r["kind"] == "trial"), key=lambda r: r["id"]
+        ),
         "refits": {r["fold"]: timeless(r) for r in records if r["kind"] == "refit"},
         "ranking": (study / "ranking" / "ranking.csv").read_bytes(),
         "pictures": [path.read_bytes() for path in sorted((study / "ranking").glob("*.png"))],
@@ -67,7 +81,10 @@ def resume_where_it_was_cut(finished, study, share, *changes):
     """Cut a study's journal and resume it: what was there stays, and the numbers are those of the whole study."""
     cut(finished, study, share)
     whole = (study / "journal.jsonl").read_bytes().split(b"\n")[:-1]
-    assert main(["--resume", str(study), *(part for change in changes for part in ("--set", change))]) == 0
+    assert (
+        main(["--resume", str(study), *(part for change in changes for part in ("--set", change))])
+        == 0
+    )
     assert (study / "journal.jsonl").read_bytes().split(b"\n")[: len(whole)] == whole
     assert numbers(study) == numbers(finished)
     ids = [r["id"] for r in journal(study) if r["kind"] == "trial"]
@@ -80,12 +97,16 @@ def of_schema_2(line: dict) -> dict:
     if line["kind"] == "study":
         line["schema"], evaluation = 2, line["config"]["evaluation"]
         evaluation["classifier"] = evaluation.pop("estimator")
-    for part in (line, *line.get("folds", {}).values()) if line["kind"] in ("trial", "refit") else ():
+    for part in (
+        (line, *line.get("folds", {}).values()) if line["kind"] in ("trial", "refit") else ()
+    ):
         if "settings" in part:
             part["C"] = [setting["C"] for setting in part.pop("settings")]
     if line["kind"] == "refit":
         named = line.pop("reference_settings")
-        line["reference_c"] = {name: [setting["C"] for setting in settings] for name, settings in named.items()}
+        line["reference_c"] = {
+            name: [setting["C"] for setting in settings] for name, settings in named.items()
+        }
     return line
 
 
@@ -105,22 +126,30 @@ def test_a_journal_of_schema_2_whose_inner_folds_chose_c_is_read_and_resumed(tmp
     records = list(read_records(tmp_path / "whole" / "journal.jsonl"))
     assert list(read_records(tmp_path / "read" / "journal.jsonl")) == records
     study = Study.prepare(config_from_dict(raw))
-    course.resume(study, StudyDirectory(tmp_path / "cut"), SerialExecutor(study), start_upload=NoUpload)
+    course.resume(
+        study, StudyDirectory(tmp_path / "cut"), SerialExecutor(study), start_upload=NoUpload
+    )
     found, expected = (numbers(tmp_path / name) for name in ("cut", "whole"))
-    assert len(found.pop("trials")) == len(expected.pop("trials")) == 2  # the first as it was written
+    assert (
+        len(found.pop("trials")) == len(expected.pop("trials")) == 2
+    )  # the first as it was written
     assert found == expected
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_mlflow", "without_report")
-def test_a_journal_that_was_cut_between_the_refits_ends_the_same(finished_study, tmp_path, monkeypatch):
+def test_a_journal_that_was_cut_between_the_refits_ends_the_same(
+    finished_study, tmp_path, monkeypatch
+):
     monkeypatch.chdir(finished_study.study.parent)
     resume_where_it_was_cut(finished_study.study, tmp_path / "study", 0.97)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("ray_here", "without_report")
-def test_a_journal_that_was_cut_between_the_trials_ends_the_same_on_ray(finished_study, tmp_path, monkeypatch):
+def test_a_journal_that_was_cut_between_the_trials_ends_the_same_on_ray(
+    finished_study, tmp_path, monkeypatch
+):
     monkeypatch.chdir(finished_study.study.parent)
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     changes = f"tracking.uri={uri}", "search.executor=ray"
@@ -160,13 +189,18 @@ def test_a_larger_sample_uses_what_is_there(tmp_path, monkeypatch, capsys):
     assert "5 of the configurations that were tried are not in it" in capsys.readouterr().err
 
 
-def test_an_interrupted_study_offers_to_go_on_but_not_to_a_quiet_command(finished_study, tmp_path, monkeypatch, capsys):
+def test_an_interrupted_study_offers_to_go_on_but_not_to_a_quiet_command(
+    finished_study, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(finished_study.study.parent)
     study = cut(finished_study.study, tmp_path / "study", 0.6)
     n_trials = sum(r["kind"] == "trial" for r in journal(study))
     assert main(["few.yaml", "--output", str(study)]) == 2
     printed = capsys.readouterr()
-    assert f"killed after {n_trials} of 6 trials. To resume it: python -m raysel.tune --resume {study}" in printed.out
+    assert (
+        f"killed after {n_trials} of 6 trials. To resume it: python -m raysel.tune --resume {study}"
+        in printed.out
+    )
     assert f"{study} already holds a study" in printed.err
     assert journal(study)[-1]["kind"] != "end"
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes any output for a terminal
@@ -202,11 +236,15 @@ def test_a_half_written_line_is_cut_before_the_next(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_mlflow", "without_report")
-def test_a_time_budget_ends_the_trials_and_a_quiet_resume_makes_the_rest(tmp_path, monkeypatch, capfd):
+def test_a_time_budget_ends_the_trials_and_a_quiet_resume_makes_the_rest(
+    tmp_path, monkeypatch, capfd
+):
     monkeypatch.chdir(tmp_path)
     write_digits(tmp_path / "few.npz")
     write_yaml(tmp_path / "few.yaml", solver__space={"alpha": [2.0, 3.0, 0.01, 0.02, 0.03]})
-    assert main(["few.yaml", "--output", "study", "--set", "search.time_budget=1e-3"]) == 1  # nothing was tried at all
+    assert (
+        main(["few.yaml", "--output", "study", "--set", "search.time_budget=1e-3"]) == 1
+    )  # nothing was tried at all
     assert "no configuration has a score" in capfd.readouterr().err
     assert main(["--resume", "study", "--quiet", "--set", "search.time_budget=null"]) == 0
     assert capfd.readouterr() == ("study\n", "")
@@ -219,7 +257,11 @@ def test_too_many_failures_end_a_study(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_digits(tmp_path / "few.npz")
     params = {"max_iter": 3, "alpha_scale": "absolute", "p": 0.5, "alpha": 1e250}
-    write_yaml(tmp_path / "few.yaml", solver__params=params, solver__space={"zeta": [1e300, 1e299, 1e298, 1e-10]})
+    write_yaml(
+        tmp_path / "few.yaml",
+        solver__params=params,
+        solver__space={"zeta": [1e300, 1e299, 1e298, 1e-10]},
+    )
     assert main(["few.yaml", "--output", "study", "--set", "search.max_failures=1"]) == 1
     err = capsys.readouterr().err
     assert "more than search.max_failures=1" in err
@@ -247,7 +289,9 @@ def test_a_trial_over_its_time_is_ended(tmp_path, monkeypatch):
         cv__final=False,
     )
     assert main(["few.yaml", "--output", "study", "--set", "search.trial_timeout=1.0"]) == 0
-    trials = {r["params"]["max_iter"]: r for r in journal(tmp_path / "study") if r["kind"] == "trial"}
+    trials = {
+        r["params"]["max_iter"]: r for r in journal(tmp_path / "study") if r["kind"] == "trial"
+    }
     assert trials[2]["status"] == "finished"
     assert trials[10_000_000]["status"] == "failed"
     for fold in trials[10_000_000]["folds"].values():

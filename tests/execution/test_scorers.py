@@ -41,13 +41,26 @@ FOREST = {
     "params": {"n_estimators": 5},
     "space": {"max_depth": [1, 3]},
 }
-JUDGES = {"knn": {"estimator": "knn", "n_neighbors": 3}, "linear_svm": {"estimator": "linear_svm", "C": [0.01, 1.0]}}
-JUDGES |= {"logistic": {"estimator": LOGISTIC}, "forest": {"estimator": FOREST}, "native": {"estimator": "native"}}
+JUDGES = {
+    "knn": {"estimator": "knn", "n_neighbors": 3},
+    "linear_svm": {"estimator": "linear_svm", "C": [0.01, 1.0]},
+}
+JUDGES |= {
+    "logistic": {"estimator": LOGISTIC},
+    "forest": {"estimator": FOREST},
+    "native": {"estimator": "native"},
+}
 
 KINDS = ("two classes", "text", "three classes", "labels")
 #: Names that are for quantities, by the module of scikit-learn that has them.
-OF_QUANTITIES = {name for name in get_scorer_names() if get_scorer(name)._score_func.__module__.endswith("_regression")}
-OF_PROBABILITIES = {name for name in get_scorer_names() if get_scorer(name)._response_method == "predict_proba"}
+OF_QUANTITIES = {
+    name
+    for name in get_scorer_names()
+    if get_scorer(name)._score_func.__module__.endswith("_regression")
+}
+OF_PROBABILITIES = {
+    name for name in get_scorer_names() if get_scorer(name)._response_method == "predict_proba"
+}
 
 
 def labels(kind: str, X: np.ndarray) -> np.ndarray:
@@ -74,7 +87,9 @@ def write(
 def study_of(path: Path, judge: str, final: bool = False, **evaluation) -> Study:
     sizes = {} if judge == "native" else {"n_features": [1, 4]}
     scored = {**JUDGES[judge], **sizes, "choose_n": "best", "references": False, **evaluation}
-    raw = raw_config(path, solver={"name": "linear_svm"}, evaluation=scored, dataset__scaling="zscore")
+    raw = raw_config(
+        path, solver={"name": "linear_svm"}, evaluation=scored, dataset__scaling="zscore"
+    )
     raw["cv"]["final"] = final
     return Study.prepare(config_from_dict(raw))
 
@@ -120,8 +135,20 @@ def figure(name, model, X, y) -> float:
 
 
 QUICK = {
-    ("two classes", "logistic"): ["roc_auc", "average_precision", "neg_log_loss", "f1", "positive_likelihood_ratio"],
-    ("three classes", "knn"): ["roc_auc_ovr", "top_k_accuracy", "neg_brier_score", "f1_macro", "d2_log_loss_score"],
+    ("two classes", "logistic"): [
+        "roc_auc",
+        "average_precision",
+        "neg_log_loss",
+        "f1",
+        "positive_likelihood_ratio",
+    ],
+    ("three classes", "knn"): [
+        "roc_auc_ovr",
+        "top_k_accuracy",
+        "neg_brier_score",
+        "f1_macro",
+        "d2_log_loss_score",
+    ],
 }
 
 
@@ -140,14 +167,20 @@ def test_every_scorer_gives_scikit_learns_figure_or_is_refused_in_one_line(kind,
     names = [name for name in get_scorer_names() if name != "accuracy"]
     taken = accepted(tmp_path / "few.npz", judge, names)
     assert not OF_QUANTITIES & set(taken)
-    assert (kind == "labels" or judge not in ("linear_svm", "native")) or not OF_PROBABILITIES & set(taken)
+    assert (
+        kind == "labels" or judge not in ("linear_svm", "native")
+    ) or not OF_PROBABILITIES & set(taken)
     study = study_of(tmp_path / "few.npz", judge, report=taken)
     result = run(study, tmp_path / "run")
     require_figures_of_the_models(study, result, ["accuracy", *taken], X, y)
     # What is refused, although it is not for quantities, gives no figure by scikit-learn either.
     rows, model = study.plan.outer[0].test, result.fold_model("outer0")
-    refused = set(names) - set(taken) - OF_QUANTITIES - {"top_k_accuracy"}  # of two classes always 1
-    if kind == "labels":  # scikit-learn takes probabilities of labels for those of classes, which add up to 1
+    refused = (
+        set(names) - set(taken) - OF_QUANTITIES - {"top_k_accuracy"}
+    )  # of two classes always 1
+    if (
+        kind == "labels"
+    ):  # scikit-learn takes probabilities of labels for those of classes, which add up to 1
         refused -= OF_PROBABILITIES
     assert [name for name in refused if np.isfinite(figure(name, model, X[rows], y[rows]))] == []
 
@@ -155,7 +188,9 @@ def test_every_scorer_gives_scikit_learns_figure_or_is_refused_in_one_line(kind,
 TEXT = {
     "f1": make_scorer(f1_score, pos_label="yes"),
     "precision": make_scorer(precision_score, pos_label="yes"),
-    "average_precision": make_scorer(average_precision_score, response_method="decision_function", pos_label="yes"),
+    "average_precision": make_scorer(
+        average_precision_score, response_method="decision_function", pos_label="yes"
+    ),
     "roc_auc": get_scorer("roc_auc"),
     "neg_brier_score": make_scorer(
         brier_score_loss, greater_is_better=False, response_method="predict_proba", pos_label="yes"
@@ -167,8 +202,9 @@ def test_the_second_class_is_the_positive_one_also_of_text(tmp_path):
     X, y = write(tmp_path / "few.npz", "text")
     study = study_of(tmp_path / "few.npz", "logistic", metric="f1", report=list(TEXT)[1:])
     require_figures_of_the_models(study, run(study, tmp_path / "run"), TEXT, X, y, TEXT)
-    assert "The positive class of F1, precision, average precision, ROC AUC and neg brier score is yes" in " ".join(
-        " ".join(describe(Comparison.of_study(study), None)).split()
+    assert (
+        "The positive class of F1, precision, average precision, ROC AUC and neg brier score is yes"
+        in " ".join(" ".join(describe(Comparison.of_study(study), None)).split())
     )
 
 
@@ -191,7 +227,10 @@ def test_scorers_of_ones_own_by_dotted_name(tmp_path, monkeypatch):
     scorers = dict(zip(names, [make_scorer(module.hits), module.twice, module.loss], strict=True))
     require_figures_of_the_models(study, run(study, tmp_path / "run"), names, X, y, scorers)
     assert [name for _, name in imported_code(study.config)] == names
-    with pytest.raises(ConfigError, match=r"own_scores.three takes estimator, X, y; write the dotted name of a func"):
+    with pytest.raises(
+        ConfigError,
+        match=r"own_scores.three takes estimator, X, y; write the dotted name of a func",
+    ):
         study_of(tmp_path / "few.npz", "forest", metric="own_scores.three")
 
 
@@ -218,7 +257,11 @@ def test_scorers_of_ones_own_by_dotted_name(tmp_path, monkeypatch):
             {"estimator": "sklearn.linear_model.Ridge"},
             r"estimator: sklearn.linear_model.Ridge is a regressor; use a",
         ),
-        ("knn", {"estimator": "sklearn.svm.LinearSVR2"}, r"evaluation.estimator: sklearn.svm has no 'LinearSVR2'"),
+        (
+            "knn",
+            {"estimator": "sklearn.svm.LinearSVR2"},
+            r"evaluation.estimator: sklearn.svm has no 'LinearSVR2'",
+        ),
         (
             "knn",
             {"estimator": {"name": "sklearn.svm.SVC", "params": {"D": 1}}},
@@ -237,7 +280,9 @@ def test_scorers_of_ones_own_by_dotted_name(tmp_path, monkeypatch):
         ("knn", {"classifier": "knn"}, r"`classifier` is the former name of `estimator`; keep one"),
     ],
 )
-def test_what_does_not_apply_is_refused_before_anything_is_fitted(judge, evaluation, message, tmp_path):
+def test_what_does_not_apply_is_refused_before_anything_is_fitted(
+    judge, evaluation, message, tmp_path
+):
     write(tmp_path / "few.npz", "two classes")
     with pytest.raises(ConfigError, match=message):
         study_of(tmp_path / "few.npz", judge, **evaluation)
@@ -256,9 +301,7 @@ def test_a_class_that_is_missing_in_a_fold_is_named(metric, tmp_path):
     if metric == "balanced_accuracy":
         assert Study.prepare(config_from_dict(raw)).evaluation.metric == metric
         return
-    message = (
-        rf"metric: {metric} is undefined where .* outer1's inner fold 0 validation samples have no .* class 0; set"
-    )
+    message = rf"metric: {metric} is undefined where .* outer1's inner fold 0 validation samples have no .* class 0; set"
     with pytest.raises(ConfigError, match=message):
         Study.prepare(config_from_dict(raw))
 
@@ -308,10 +351,14 @@ def test_chance_is_the_better_of_the_constant_and_the_stratified_guess(tmp_path)
             assert result.references["chance"].mean == pytest.approx(0.5, abs=0.03)
             continue
         assert result.references["chance"].scores == pytest.approx(expected)
-        name = {"f1": "best constant class", "accuracy": "most frequent class"}.get(metric, "class shares")
+        name = {"f1": "best constant class", "accuracy": "most frequent class"}.get(
+            metric, "class shares"
+        )
         assert result.references["chance"].recorded == name
         assert (
-            min(result.facts.guesses.values()) < max(result.facts.guesses.values()) == pytest.approx(np.mean(expected))
+            min(result.facts.guesses.values())
+            < max(result.facts.guesses.values())
+            == pytest.approx(np.mean(expected))
         )
 
 
@@ -346,7 +393,14 @@ def test_the_judges_space_is_chosen_by_the_inner_folds_alone(judge, tmp_path):
     np.savez(tmp_path / "few.npz", X=scrambled, y=y)
     again = run(study_of(tmp_path / "few.npz", judge, metric="roc_auc"), tmp_path / "again")
     here, there = result.outer[0], again.outer[0]
-    for name in ("settings", "inner_curve", "inner_score", "feature_scores", "n_features", "training_scores"):
+    for name in (
+        "settings",
+        "inner_curve",
+        "inner_score",
+        "feature_scores",
+        "n_features",
+        "training_scores",
+    ):
         assert getattr(here, name) == getattr(there, name)
     fixed = np.random.default_rng(7).standard_normal((20, X.shape[1]))
     models = [study.fold_model("outer0") for study in (result, again)]
@@ -355,26 +409,43 @@ def test_the_judges_space_is_chosen_by_the_inner_folds_alone(judge, tmp_path):
 
 
 def test_outputs_of_the_test_samples_are_those_of_the_stored_model(tmp_path):
-    for kind, judge, shape in (("two classes", "logistic", 1), ("three classes", "knn", 3), ("labels", "forest", 3)):
+    for kind, judge, shape in (
+        ("two classes", "logistic", 1),
+        ("three classes", "knn", 3),
+        ("labels", "forest", 3),
+    ):
         X, y = write(tmp_path / f"{shape}.npz", kind)
         study = study_of(tmp_path / f"{shape}.npz", judge, metric="accuracy")
         result = run(study, tmp_path / kind)
         for fold, refit in zip(study.plan.outer, result.outer, strict=True):
             model, found = result.fold_model(fold.name), TestOutputs.from_json(refit.outputs)
-            truth = y[fold.test] if kind == "labels" else np.searchsorted(model.classes_, y[fold.test])[:, None]
+            truth = (
+                y[fold.test]
+                if kind == "labels"
+                else np.searchsorted(model.classes_, y[fold.test])[:, None]
+            )
             np.testing.assert_array_equal(found.truth, truth)
             given = model.predict_proba(X[fold.test])
-            given = np.stack([column[:, 1] for column in given], axis=1) if isinstance(given, list) else given
+            given = (
+                np.stack([column[:, 1] for column in given], axis=1)
+                if isinstance(given, list)
+                else given
+            )
             expected = given[:, 1:] if shape == 1 else given
-            np.testing.assert_allclose(found.values["predict_proba"], expected, rtol=1e-6, atol=1e-7)
+            np.testing.assert_allclose(
+                found.values["predict_proba"], expected, rtol=1e-6, atol=1e-7
+            )
         for curve in (RocCurves, PrecisionRecallCurves, Calibration):
             shown = curve.from_result(result)
             assert len(shown.samples) == shape
             if curve is RocCurves and kind == "two classes":
                 areas = [
-                    get_scorer("roc_auc")(result.fold_model(f.name), X[f.test], y[f.test]) for f in study.plan.outer
+                    get_scorer("roc_auc")(result.fold_model(f.name), X[f.test], y[f.test])
+                    for f in study.plan.outer
                 ]
-                assert [curve.figure_of(s.truth, s.score) for s in shown.samples["1"]] == pytest.approx(areas)
+                assert [
+                    curve.figure_of(s.truth, s.score) for s in shown.samples["1"]
+                ] == pytest.approx(areas)
                 pooled = shown.frame().query("samples == 'pooled'")
                 lines = [line for line in shown.plot().lines if line.get_linewidth() == 2.0]
                 np.testing.assert_array_equal(lines[0].get_xdata(), pooled["false_positive_rate"])
@@ -383,7 +454,14 @@ def test_outputs_of_the_test_samples_are_those_of_the_stored_model(tmp_path):
 
 @pytest.mark.parametrize(
     "damage",
-    [{"n": 0}, {"truth": "!"}, {"truth": None}, {"predict_proba": "AAAA"}, {"other": ""}, {"n": 10**9}],
+    [
+        {"n": 0},
+        {"truth": "!"},
+        {"truth": None},
+        {"predict_proba": "AAAA"},
+        {"other": ""},
+        {"n": 10**9},
+    ],
     ids=str,
 )
 def test_damaged_outputs_are_refused(damage):
@@ -401,9 +479,13 @@ def test_a_judge_that_cannot_be_stored_leaves_no_model_and_the_plan_says_so(tmp_
     write(tmp_path / "few.npz", "two classes")
     study = study_of(tmp_path / "few.npz", "knn", final=True, estimator="own_judge.J")
     assert (study.findings.storable, study.findings.untrusted) == (False, ("own_judge.J",))
-    assert "model.skops will not be written, because own_judge.J is not trusted" in " ".join(notes(study))
+    assert "model.skops will not be written, because own_judge.J is not trusted" in " ".join(
+        notes(study)
+    )
     result = run(study, tmp_path / "run")
     assert not result.directory.model.exists()
-    with pytest.raises(DataError, match=r"has no model of outer0: a model file must not name own_judge\.J"):
+    with pytest.raises(
+        DataError, match=r"has no model of outer0: a model file must not name own_judge\.J"
+    ):
         result.fold_model("outer0")
     assert imported_code(study.config) == [("evaluation.estimator", "own_judge.J")]

@@ -70,7 +70,9 @@ def test_other_threads_leave_the_handler_alone(handler):
 
 
 @pytest.mark.usefixtures("capfd")  # a hangup closes the terminal
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)]
+)
 def test_the_exit_status_names_the_signal(number, status):
     with sigterm_as_interrupt():
         with pytest.raises(KeyboardInterrupt):

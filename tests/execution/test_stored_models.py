@@ -56,15 +56,29 @@ def small(kind, folder):
     if kind == "matrix knn":
         X, y = raysel.load_dataset("digits").X[:80], raysel.load_dataset("digits").y[:80]
         np.savez(folder / "few.npz", X=X.reshape(-1, 8, 8), y=y % 4)
-        part = {"dataset": {"path": str(folder / "few.npz")}, "solver": {"name": "smr", "params": {"max_iter": 4}}}
+        part = {
+            "dataset": {"path": str(folder / "few.npz")},
+            "solver": {"name": "smr", "params": {"max_iter": 4}},
+        }
         return {**part, "evaluation": {**KNN, "n_features": [3, 9, 60], "report": ["macro_f1"]}}
     if kind == "table linear_svm":
-        data, evaluation = blobs(folder, "table", table), {"classifier": "linear_svm", "n_features": [1, 2, 4]}
-        return {"dataset": {"path": data, "scaling": "zscore"}, "solver": SMML, "evaluation": evaluation}
+        data, evaluation = (
+            blobs(folder, "table", table),
+            {"classifier": "linear_svm", "n_features": [1, 2, 4]},
+        )
+        return {
+            "dataset": {"path": data, "scaling": "zscore"},
+            "solver": SMML,
+            "evaluation": evaluation,
+        }
     if kind == "modalities native":
         data = blobs(folder, "modalities", Modalities({"a": 3, "b": 5}))
         scaled = {"path": data, "scaling": "zscore_sqrt_width"}
-        return {"dataset": scaled, "solver": SMML, "evaluation": {**NATIVE, "metric": "balanced_accuracy"}}
+        return {
+            "dataset": scaled,
+            "solver": SMML,
+            "evaluation": {**NATIVE, "metric": "balanced_accuracy"},
+        }
     if kind == "tasks native":
         tasks = [{"name": "iris", "source": "iris"}, {"name": "wine", "source": "wine"}]
         solver = {"name": "mtda", "space": {"shrinkage": [0.0, 0.5]}}
@@ -72,7 +86,11 @@ def small(kind, folder):
     data = blobs(folder, "labels", table, n_labels=3)
     evaluation = {**KNN, "metric": "macro_f1", "n_neighbors": 3}
     if kind == "multi-label linear_svm":
-        evaluation = {"classifier": "linear_svm", "n_features": [2, 4], "metric": "mean_average_precision"}
+        evaluation = {
+            "classifier": "linear_svm",
+            "n_features": [2, 4],
+            "metric": "mean_average_precision",
+        }
     return {"dataset": {"path": data}, "solver": SMML, "evaluation": evaluation}
 
 
@@ -91,13 +109,21 @@ def require_models_are_those_scored(study, result):
     assert sorted(path.name for path in (result.path / "folds").glob("*.skops")) == sorted(
         f"{fold.name}.skops" for fold in study.plan.outer
     )
-    files = [result.directory.model, result.directory.journal, *(result.path / "folds").glob("*.skops")]
+    files = [
+        result.directory.model,
+        result.directory.journal,
+        *(result.path / "folds").glob("*.skops"),
+    ]
     assert sum(file.stat().st_size for file in files) < course._needed_bytes(study)
     sizes = study.evaluation.n_features
     summed = 0
     for fold in study.plan.folds:
         refit = next(refit for refit in result.refits if refit.fold == fold.name)
-        model = raysel.load_model(result.path / "folds" / f"{fold.name}.skops") if len(fold.test) else result.model
+        model = (
+            raysel.load_model(result.path / "folds" / f"{fold.name}.skops")
+            if len(fold.test)
+            else result.model
+        )
         position = slice(None) if refit.n_features is None else [sizes.index(refit.n_features)]
         X, y = data.X[fold.test], data.y[fold.test]
         if len(fold.test):
@@ -108,9 +134,13 @@ def require_models_are_those_scored(study, result):
                 assert model.score(X, y) == np.array(refit.test_scores)[position][0]
             predicted = model.predict(X)
             if y.ndim == 2:
-                assert refit.confusion == [m.ravel().tolist() for m in multilabel_confusion_matrix(y, predicted)]
+                assert refit.confusion == [
+                    m.ravel().tolist() for m in multilabel_confusion_matrix(y, predicted)
+                ]
             else:
-                assert refit.confusion == confusion_matrix(y, predicted, labels=data.classes).tolist()
+                assert (
+                    refit.confusion == confusion_matrix(y, predicted, labels=data.classes).tolist()
+                )
             summed = summed + np.array(refit.confusion)
         on_itself = scores_of(study, model, data.X[fold.train], data.y[fold.train])
         assert on_itself == np.array(refit.training_scores)[position].tolist()
@@ -130,13 +160,20 @@ def require_models_are_those_scored(study, result):
     np.testing.assert_array_equal(result.confusion, summed)
     assert list(result.classes) == [str(name) for name in data.classes]
     ranking = result.ranking()
-    assert set(result.model.get_feature_names_out()) == {ranking.feature_names[i] for i in ranking.top()}
+    assert set(result.model.get_feature_names_out()) == {
+        ranking.feature_names[i] for i in ranking.top()
+    }
     selector = raysel.FeatureSelector.from_study(result.path)
     np.testing.assert_array_equal(selector.get_support(), result.model.selector.get_support())
 
 
 #: What the small studies share.
-SMALL = {"name": "few", "pictures": [], "cv": {"outer": 2, "inner": 2}, "search": {"executor": "serial"}}
+SMALL = {
+    "name": "few",
+    "pictures": [],
+    "cv": {"outer": 2, "inner": 2},
+    "search": {"executor": "serial"},
+}
 FAST = {
     ("matrix knn", "one_se"),
     ("table linear_svm", "mean"),
@@ -153,7 +190,8 @@ SLOW = {
 
 
 @pytest.mark.parametrize(
-    ("kind", "rule"), [*sorted(FAST), *(pytest.param(*case, marks=pytest.mark.slow) for case in sorted(SLOW))]
+    ("kind", "rule"),
+    [*sorted(FAST), *(pytest.param(*case, marks=pytest.mark.slow) for case in sorted(SLOW))],
 )
 def test_each_file_has_the_scores_that_are_recorded(kind, rule, tmp_path):
     raw = {**SMALL, **small(kind, tmp_path)}
@@ -168,7 +206,8 @@ def test_a_lost_model_is_written_again(tmp_path):
     raw = {**SMALL, **small("table linear_svm", tmp_path)}
     study, result = run(raw, tmp_path / "study")
     with pytest.raises(
-        ConfigError, match="fold='outer7' is not a fold of the study few: give one of outer0, outer1, f"
+        ConfigError,
+        match="fold='outer7' is not a fold of the study few: give one of outer0, outer1, f",
     ):
         result.fold_model("outer7")
     before = result.fold_model("outer1").predict(study.dataset.X)
@@ -202,7 +241,11 @@ DATA = Path(os.environ.get("RAYSEL_DATA", "absent"))
 REAL = {
     "ORL.npz": {
         "solver": {"name": "smr", "params": {"max_iter": 10}, "space": {"alpha": [0.01, 0.1]}},
-        "evaluation": {"classifier": "knn", "n_features": [20, 50, 100], "report": ["balanced_accuracy"]},
+        "evaluation": {
+            "classifier": "knn",
+            "n_features": [20, 50, 100],
+            "report": ["balanced_accuracy"],
+        },
     },
     "MSRCv1_6v.npz": {
         "dataset": {"scaling": "zscore_sqrt_width"},
@@ -210,7 +253,12 @@ REAL = {
         "evaluation": NATIVE,
     },
     "faces": {
-        "dataset": {"tasks": [{"name": "orl", "path": "ORL_28x23.npz"}, {"name": "umist", "path": "UMIST.npz"}]},
+        "dataset": {
+            "tasks": [
+                {"name": "orl", "path": "ORL_28x23.npz"},
+                {"name": "umist", "path": "UMIST.npz"},
+            ]
+        },
         "solver": {"name": "mtda", "space": {"shrinkage": [0.01, 0.3]}},
         "evaluation": NATIVE,
     },
@@ -224,7 +272,9 @@ REAL = {
 
 @pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the real data sets of RAYSEL_DATA")
-@pytest.mark.parametrize(("name", "rule"), [*((name, "one_se") for name in REAL), ("ORL.npz", "mean")])
+@pytest.mark.parametrize(
+    ("name", "rule"), [*((name, "one_se") for name in REAL), ("ORL.npz", "mean")]
+)
 def test_real_models_have_the_scores_that_are_recorded(name, rule, tmp_path):
     raw = {**SMALL, **REAL[name]}
     if name.endswith(".npz"):

@@ -25,7 +25,9 @@ pytestmark = pytest.mark.slow
 
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess:
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
 
 
 @pytest.mark.usefixtures("prompt_uploads")
@@ -33,10 +35,17 @@ def test_a_driver_killed_at_random_moments_comes_to_the_same_end(tmp_path):
     write_digits(tmp_path / "few.npz")
     write_yaml(tmp_path / "few.yaml", solver__params={"max_iter": 60, "tol": 0.0}, pictures=["png"])
     done = run(
-        tmp_path, sys.executable, str(EXPERIMENTS / "kill_driver.py"), *("--kills", "1", "--seed", "5"), "few.yaml"
+        tmp_path,
+        sys.executable,
+        str(EXPERIMENTS / "kill_driver.py"),
+        *("--kills", "1", "--seed", "5"),
+        "few.yaml",
     )
     assert done.returncode == 0, done.stderr
-    assert "1 kills: the same trials, refits, scores, ranking and picture to the last bit" in done.stdout
+    assert (
+        "1 kills: the same trials, refits, scores, ranking and picture to the last bit"
+        in done.stdout
+    )
 
 
 def test_ten_seconds_of_grace_are_enough(tmp_path):
@@ -44,10 +53,15 @@ def test_ten_seconds_of_grace_are_enough(tmp_path):
     write_yaml(tmp_path / "long.yaml", solver=ENDLESS)
     study = tmp_path / "study"
     process = subprocess.Popen(
-        [*TUNE, "long.yaml", "--output", str(study)], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        [*TUNE, "long.yaml", "--output", str(study)],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     while process.poll() is None:
-        there = (study / "progress.json").exists() and json.loads((study / "progress.json").read_text())
+        there = (study / "progress.json").exists() and json.loads(
+            (study / "progress.json").read_text()
+        )
         if there and there["finished"] and there["running"]:
             break
         time.sleep(0.05)
@@ -59,8 +73,13 @@ def test_ten_seconds_of_grace_are_enough(tmp_path):
         process.communicate()
     else:
         assert process.returncode == 143
-        assert f"1 trial had ended and is kept; resume with: python -m raysel.tune --resume {study}" in err
-    kinds = [(record["kind"], record.get("status")) for record in read_journal(study / "journal.jsonl")]
+        assert (
+            f"1 trial had ended and is kept; resume with: python -m raysel.tune --resume {study}"
+            in err
+        )
+    kinds = [
+        (record["kind"], record.get("status")) for record in read_journal(study / "journal.jsonl")
+    ]
     assert kinds == [("study", None), ("trial", "null"), ("end", "interrupted")]
 
 
@@ -74,11 +93,15 @@ def test_a_full_disk_stops_a_study_that_goes_on_when_there_is_room(tmp_path, mon
     try:
         write_digits(tmp_path / "few.npz")
         space = {"alpha": [0.01, 0.02, 0.05], "rank": [1, 2]}
-        write_yaml(tmp_path / "few.yaml", solver__params={"max_iter": 200, "tol": 0.0}, solver__space=space)
+        write_yaml(
+            tmp_path / "few.yaml", solver__params={"max_iter": 200, "tol": 0.0}, solver__space=space
+        )
         study, filler = small / "study", small / "filler"
         environment = {**os.environ, "PYTHONPATH": bare_commands(tmp_path / "bare")}
         command = [*TUNE, "few.yaml", "--output", str(study)]
-        process = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
+        )
         while process.poll() is None and not trials(study):
             time.sleep(0.02)
         with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
@@ -86,7 +109,9 @@ def test_a_full_disk_stops_a_study_that_goes_on_when_there_is_room(tmp_path, mon
                 file.write(b"x" * 512)
         _, err = process.communicate()
         assert process.returncode == 1
-        assert f"the journal {study}/journal.jsonl cannot be written: No space left on device" in err
+        assert (
+            f"the journal {study}/journal.jsonl cannot be written: No space left on device" in err
+        )
         assert "Traceback" not in err
         before = trials(study)
         assert 1 <= len(before) < 6
@@ -102,7 +127,11 @@ def test_a_full_disk_stops_a_study_that_goes_on_when_there_is_room(tmp_path, mon
 
 def trials(study: Path) -> list[dict]:
     path = study / "journal.jsonl"
-    return [record for record in read_journal(path) if record["kind"] == "trial"] if path.exists() else []
+    return (
+        [record for record in read_journal(path) if record["kind"] == "trial"]
+        if path.exists()
+        else []
+    )
 
 
 SOLVER = """
@@ -134,9 +163,13 @@ def test_a_stopped_driver_fails_no_trial(tmp_path, monkeypatch):
     solver = {"name": "slow_solver.Slow", "space": {"C": [0.01, 0.02, 0.05, 0.1, 0.2, 0.5]}}
     raw = raw_config(tmp_path / "few.npz", solver=solver, search__trial_timeout=5)
     Path("study.json").write_text(json.dumps(raw))
-    path = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join(
+        [str(tmp_path), str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    )
     Path("stop").touch()
-    with subprocess.Popen([sys.executable, "-c", DRIVER], env={**os.environ, "PYTHONPATH": path}) as driver:
+    with subprocess.Popen(
+        [sys.executable, "-c", DRIVER], env={**os.environ, "PYTHONPATH": path}
+    ) as driver:
         until = time.monotonic() + 300
         while driver.poll() is None and not Path("stopped").exists() and time.monotonic() < until:
             time.sleep(0.01)
@@ -145,12 +178,16 @@ def test_a_stopped_driver_fails_no_trial(tmp_path, monkeypatch):
         assert driver.wait(300) == 0
     trials = records("trial")
     assert [trial["status"] for trial in trials] == ["finished"] * 6
-    assert max(trial["ended"] - trial["started"] for trial in trials) > 7  # it was stopped during one
+    assert (
+        max(trial["ended"] - trial["started"] for trial in trials) > 7
+    )  # it was stopped during one
     raw["search"].pop("trial_timeout")
     run_offline(raw, tmp_path / "undisturbed")
     monkeypatch.chdir(tmp_path / "undisturbed")
     sys.modules.pop("slow_solver", None)
-    assert [trial["folds"] for trial in trials] == [trial["folds"] for trial in records("trial", Path())]
+    assert [trial["folds"] for trial in trials] == [
+        trial["folds"] for trial in records("trial", Path())
+    ]
 
 
 def records(kind: str, folder: Path = Path("study")) -> list[dict]:

@@ -50,7 +50,9 @@ def test_each_task_is_recorded_by_iteration_and_tested_once(tmp_path):
     _, refits, kept = run_serially(study, tmp_path / "run")
     assert len(kept) == 2
     for record in kept:
-        curves = instance_of(TrialRecord, record).curves("accuracy", study.evaluation.labels, "mean")
+        curves = instance_of(TrialRecord, record).curves(
+            "accuracy", study.evaluation.labels, "mean"
+        )
         each = np.array([curves["val_accuracy_iris"], curves["val_accuracy_wine"]])
         assert each.shape[1] == len(curves["objective"]) > 1
         np.testing.assert_allclose(each.mean(axis=0), curves["val_accuracy"], atol=1e-12)
@@ -59,7 +61,9 @@ def test_each_task_is_recorded_by_iteration_and_tested_once(tmp_path):
     for fold, refit in zip(study.plan.outer, refits, strict=False):
         assert np.unique(y[fold.train], return_counts=True)[1].tolist() == [20] * 6
         expected = []
-        model = MTDA(tasks=dict(study.dataset.layout.tasks), **refit.record.params).fit(X[fold.train], y[fold.train])
+        model = MTDA(tasks=dict(study.dataset.layout.tasks), **refit.record.params).fit(
+            X[fold.train], y[fold.train]
+        )
         for i, columns in enumerate(study.dataset.layout.slices().values()):
             part = [rows[study.dataset.tasks[rows] == i] for rows in (fold.train, fold.test)]
             train, test = (padded[rows, columns] for rows in part)
@@ -107,7 +111,12 @@ def test_each_task_has_scikit_learns_figures_of_the_stored_models(n_classes, tmp
         tmp_path,
         dataset=write_tasks(tmp_path, tasks),
         solver={"name": "semisupervised_mtda", "params": {"unlabelled": -1}},
-        evaluation={"estimator": "native", "metric": names[0], "report": names[1:], "references": False},
+        evaluation={
+            "estimator": "native",
+            "metric": names[0],
+            "report": names[1:],
+            "references": False,
+        },
         cv={"outer": 2, "inner": 2, "final": False},
     )
     result = course.run(study, tmp_path / "run", SerialExecutor(study), (), NoUpload)
@@ -123,9 +132,14 @@ def test_each_task_has_scikit_learns_figures_of_the_stored_models(n_classes, tmp
 
 def test_the_positive_class_of_each_task_is_named(tmp_path):
     tasks = write_tasks(tmp_path, make_tasks(3, ((50, 6, 2), (70, 4, 2))))
-    study = study_of(tmp_path, dataset=tasks, evaluation={"estimator": "native", "metric": "roc_auc"})
+    study = study_of(
+        tmp_path, dataset=tasks, evaluation={"estimator": "native", "metric": "roc_auc"}
+    )
     words = " ".join(" ".join(describe(Comparison.of_study(study), None)).split())
-    assert "The positive class of ROC AUC is t0/1, t1/1, the second of the two of a task in their order." in words
+    assert (
+        "The positive class of ROC AUC is t0/1, t1/1, the second of the two of a task in their order."
+        in words
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,11 +149,19 @@ def test_the_positive_class_of_each_task_is_named(tmp_path):
             {"metric": "roc_auc"},
             r"evaluation.metric: roc_auc is for two classes .*, and y of task iris has 3 classes; ta",
         ),
-        ({"report": ["neg_log_loss"]}, r"needs probabilities, .* has no predict_proba; take a metric of the decision"),
-        ({"estimator": "knn", "n_features": [2]}, r"knn needs one feature space; several tasks take `native`"),
+        (
+            {"report": ["neg_log_loss"]},
+            r"needs probabilities, .* has no predict_proba; take a metric of the decision",
+        ),
+        (
+            {"estimator": "knn", "n_features": [2]},
+            r"knn needs one feature space; several tasks take `native`",
+        ),
     ],
 )
-def test_a_metric_that_a_task_has_no_figure_of_is_refused_before_anything_is_computed(evaluation, message, tmp_path):
+def test_a_metric_that_a_task_has_no_figure_of_is_refused_before_anything_is_computed(
+    evaluation, message, tmp_path
+):
     with pytest.raises(ConfigError, match=message):
         study_of(tmp_path, evaluation={"estimator": "native", **evaluation})
 
@@ -150,16 +172,30 @@ def test_the_rivals_run_in_the_same_study(name, tmp_path):
     (configuration,) = study.configurations
     X, y, fold = study.dataset.X, study.dataset.y, study.plan.outer[0]
     record = TrialRecord(configuration.id, configuration.name, configuration.params, "finished")
-    record.folds[fold.name], states = FoldTrace(), [fold.random_state(study.config.seed, i) for i in range(2)]
+    record.folds[fold.name], states = (
+        FoldTrace(),
+        [fold.random_state(study.config.seed, i) for i in range(2)],
+    )
     solvers = [study.solver(configuration.params, state) for state in states]
     data = [study.fold_data(inner, configuration.params) for inner in fold.inner]
     assert list(run_in_lockstep(solvers, data, study.evaluation, states, record.folds[fold.name]))
-    assert {"val_accuracy_iris", "val_accuracy_wine"} <= set(record.curves("accuracy", study.evaluation.labels, "mean"))
+    assert {"val_accuracy_iris", "val_accuracy_wine"} <= set(
+        record.curves("accuracy", study.evaluation.labels, "mean")
+    )
     solver = study.solver(configuration.params)
     refit, _ = refit_winner(
-        X, y, fold, record, solver, scaler=study.scaler(), evaluation=study.evaluation, random_state=None
+        X,
+        y,
+        fold,
+        record,
+        solver,
+        scaler=study.scaler(),
+        evaluation=study.evaluation,
+        random_state=None,
     )
-    model = solver_class(name)(tasks=dict(study.dataset.layout.tasks)).fit(X[fold.train], y[fold.train])
+    model = solver_class(name)(tasks=dict(study.dataset.layout.tasks)).fit(
+        X[fold.train], y[fold.train]
+    )
     for task, actual in enumerate(refit.test_scores):
         part = fold.test[study.dataset.tasks[fold.test] == task]
         assert actual == pytest.approx(model.score(X[part], y[part]), abs=1e-12)
@@ -183,18 +219,26 @@ def test_the_commands_print_and_write_each_task_beside_the_mean(tmp_path, monkey
     }
     Path("joined.yaml").write_text(yaml.safe_dump(raw))
     assert tune.main(["joined.yaml", "--output", "study"]) == 0
-    refits = [record for record in read_journal(tmp_path / "study/journal.jsonl") if record["kind"] == "refit"]
+    refits = [
+        record
+        for record in read_journal(tmp_path / "study/journal.jsonl")
+        if record["kind"] == "refit"
+    ]
     scores = np.array([refit["test_scores"] for refit in refits if refit["fold"] != "final"])
     assert scores.shape == (2, 2)
     means, spreads = scores.mean(axis=0), scores.std(axis=0, ddof=1)
-    words = ", ".join(f"{n} {m:.3f} ± {s:.3f} (SD)" for n, m, s in zip(data, means, spreads, strict=True))
+    words = ", ".join(
+        f"{n} {m:.3f} ± {s:.3f} (SD)" for n, m, s in zip(data, means, spreads, strict=True)
+    )
     assert f"by task    {words}\n" in capsys.readouterr().out
     assert select.main(["study", "--top", "6", "--output", "kept"]) == 0
     with Path("kept/ranking.csv").open() as file:
         rows = list(csv.DictReader(file))
     places = [float(row["rank"]) for row in rows]
     assert places == sorted(places)
-    assert sum(places) == sum(range(1, 69))  # features without a score share the mean of the last ranks
+    assert sum(places) == sum(
+        range(1, 69)
+    )  # features without a score share the mean of the last ranks
     for task, width in (("iris", 4), ("digits", 64)):
         part = [row for row in rows if row["task"] == task]
         places = [float(row["rank_in_task"]) for row in part]
@@ -206,7 +250,11 @@ def test_the_commands_print_and_write_each_task_beside_the_mean(tmp_path, monkey
     manifest = json.loads(Path("kept/manifest.json").read_text())
     assert manifest["scores"]["tasks"] == {n: scores[:, i].tolist() for i, n in enumerate(data)}
     assert manifest["scores"]["test_mean"] == pytest.approx(means.mean())
-    (end,) = (record for record in read_journal(tmp_path / "study/journal.jsonl") if record["kind"] == "end")
+    (end,) = (
+        record
+        for record in read_journal(tmp_path / "study/journal.jsonl")
+        if record["kind"] == "end"
+    )
     assert end["result"]["test_by_task"]["digits"] == pytest.approx(means[1])
     assert words in end["summary"]
 
@@ -215,7 +263,9 @@ def test_a_joined_file_is_the_same_study_as_its_parts(tmp_path):
     parts = study_of(tmp_path)
     for suffix in ("parquet", "arrow"):
         save_dataset(parts.dataset, tmp_path / f"joined.{suffix}")
-        whole = study_of(tmp_path, dataset={"path": str(tmp_path / f"joined.{suffix}"), "scaling": "none"})
+        whole = study_of(
+            tmp_path, dataset={"path": str(tmp_path / f"joined.{suffix}"), "scaling": "none"}
+        )
         assert whole.dataset.content_hash == parts.dataset.content_hash
         assert whole.plan.to_json() == parts.plan.to_json()
         assert whole.evaluation.tasks == ("iris", "wine")
@@ -225,7 +275,10 @@ def test_a_joined_file_is_the_same_study_as_its_parts(tmp_path):
     ("changes", "message"),
     [
         ({"dataset": {"tasks": TASKS[:1]}}, r"dataset\.tasks"),
-        ({"dataset": {"tasks": [*TASKS[:1], {"name": "flat", "path": "flat.npz"}]}}, r"one class only \(0\)"),
+        (
+            {"dataset": {"tasks": [*TASKS[:1], {"name": "flat", "path": "flat.npz"}]}},
+            r"one class only \(0\)",
+        ),
         (
             {"dataset": {"tasks": [*TASKS[:1], {"name": "gone", "path": "gone.npz"}]}},
             "there is no data file gone.npz",
@@ -235,31 +288,48 @@ def test_a_joined_file_is_the_same_study_as_its_parts(tmp_path):
             "n_components=5 does not fit task 'iris' of 4 features: give at most 4",
         ),
         (
-            {"solver": {"name": "mtda", "params": {"n_components": [2, 13]}}, "cv": {"train_per_class": 4, **TWICE}},
+            {
+                "solver": {"name": "mtda", "params": {"n_components": [2, 13]}},
+                "cv": {"train_per_class": 4, **TWICE},
+            },
             "task 'wine', of which a training set has 6 samples of 3 classes: give at most 5",
         ),
         (
             {"solver": {"name": "lda", "params": {"n_components": 3}}},
             "task 'iris', of which a training set has 30 samples of 3 classes: give at most 2",
         ),
-        ({"solver": {"name": "mtda", "params": {"n_components": [2, 2, 2]}}}, "has 3 entries for 2 tasks"),
+        (
+            {"solver": {"name": "mtda", "params": {"n_components": [2, 2, 2]}}},
+            "has 3 entries for 2 tasks",
+        ),
         (
             {"solver": {"name": "mtda", "params": {"intermediate_dim": 3}}},
             "intermediate_dim=3 has no effect for method='exact'",
         ),
-        ({"solver": {"name": "mtda", "params": {"task_weights": [1, 2, 3]}}}, "must be 2 non-negative numbers"),
+        (
+            {"solver": {"name": "mtda", "params": {"task_weights": [1, 2, 3]}}},
+            "must be 2 non-negative numbers",
+        ),
         (
             {"solver": {"name": "bilinear_mtda", "params": {"bilinear": [5, 2]}}},
             "must be positive whole|must be 1 positive whole",
         ),
         ({"solver": {"name": "mtda", "params": {"tasks": 3}}}, "`tasks` is set from the data set"),
-        ({"dataset": {"tasks": TASKS, "scaling": "row_unit"}}, "scaling 'row_unit' does not support several tasks"),
+        (
+            {"dataset": {"tasks": TASKS, "scaling": "row_unit"}},
+            "scaling 'row_unit' does not support several tasks",
+        ),
         ({"evaluation": {"classifier": "knn", "n_features": [2]}}, "several tasks take `native`"),
-        ({"cv": {"train_per_class": 48, **TWICE}}, r"class wine/2 has 48 samples: with cv\.train_per_class=48"),
+        (
+            {"cv": {"train_per_class": 48, **TWICE}},
+            r"class wine/2 has 48 samples: with cv\.train_per_class=48",
+        ),
         ({"cv": {"train_per_class": 4, "repeats": 2, "inner": 5}}, r"cv\.inner=5"),
     ],
 )
-def test_settings_that_do_not_fit_tasks_are_refused_before_anything_runs(tmp_path, monkeypatch, changes, message):
+def test_settings_that_do_not_fit_tasks_are_refused_before_anything_runs(
+    tmp_path, monkeypatch, changes, message
+):
     monkeypatch.chdir(tmp_path)
     np.savez("flat.npz", X=np.random.default_rng(0).random((20, 3)), y=np.zeros(20, dtype=int))
     with pytest.raises((ConfigError, DataError), match=message):

@@ -7,7 +7,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from small_studies import NoUpload, make_study, raw_config, run_offline, run_on_ray, run_serially, write_digits
+from small_studies import (
+    NoUpload,
+    make_study,
+    raw_config,
+    run_offline,
+    run_on_ray,
+    run_serially,
+    write_digits,
+)
 
 from raysel.base.registry import OWN, solver_capabilities
 from raysel.core.errors import ConfigError
@@ -84,7 +92,9 @@ def test_a_folds_test_samples_change_neither_its_proposals_nor_its_stops(learnt,
     X[fold.test] = rng.uniform(0, 16, X[fold.test].shape)
     y[fold.test] = rng.permutation(y[fold.test])
     np.savez(tmp_path / "scrambled.npz", X=X.reshape(-1, 8, 8), y=y)
-    scrambled = make_study(tmp_path / "scrambled.npz", **LEARNING, cv={"plan": str(tmp_path / "plan.json")})
+    scrambled = make_study(
+        tmp_path / "scrambled.npz", **LEARNING, cv={"plan": str(tmp_path / "plan.json")}
+    )
     other, other_refits, _ = run_serially(scrambled, tmp_path / "run")
     assert of_fold(other, fold.name) == of_fold(records, fold.name)
     assert other_refits[0].record.feature_scores == refits[0].record.feature_scores
@@ -93,9 +103,13 @@ def test_a_folds_test_samples_change_neither_its_proposals_nor_its_stops(learnt,
         assert of_fold(other, there) != of_fold(records, there)
 
 
-def test_without_batches_records_of_an_earlier_run_are_learnt_from_and_not_tried_again(learnt, digits):
+def test_without_batches_records_of_an_earlier_run_are_learnt_from_and_not_tried_again(
+    learnt, digits
+):
     *_, kept = learnt
-    free = make_study(digits, **{**LEARNING, "search": {**LEARNING["search"], "synchronous": False}})
+    free = make_study(
+        digits, **{**LEARNING, "search": {**LEARNING["search"], "synchronous": False}}
+    )
     fold = free.plan.folds[0]
     records = [instance_of(TrialRecord, entry) for entry in kept if entry["fold"] == fold.name][:4]
     search = FoldSearch(free.config, fold, free.configurations, free.halving(), records)
@@ -115,9 +129,15 @@ def test_without_batches_records_of_an_earlier_run_are_learnt_from_and_not_tried
             "linear_svm is scored at the last one only",
         ),
         ({"search": {"method": "tpe"}}, "`num_samples` is needed by method tpe"),
-        ({"solver__space": {}, "search": {"method": "tpe", "num_samples": 3}}, r"needs solver\.space"),
         (
-            {"solver__space": {"rank": {"randint": [1, 9]}}, "search": {"method": "tpe", "num_samples": 3}},
+            {"solver__space": {}, "search": {"method": "tpe", "num_samples": 3}},
+            r"needs solver\.space",
+        ),
+        (
+            {
+                "solver__space": {"rank": {"randint": [1, 9]}},
+                "search": {"method": "tpe", "num_samples": 3},
+            },
             "rank=9",
         ),
         ({"search": {"method": "path", "early_stopping": "asha"}}, "nothing to stop on a `path`"),
@@ -147,7 +167,11 @@ def tune(tmp_path):
         raw = raw_config(
             tmp_path / "views.npz",
             dataset__scaling="zscore_sqrt_width",
-            solver={"name": "smml", "params": {"tol": 1e-7}, "space": {"gamma1": [0.02], "gamma2": [0.02]}},
+            solver={
+                "name": "smml",
+                "params": {"tol": 1e-7},
+                "space": {"gamma1": [0.02], "gamma2": [0.02]},
+            },
             evaluation={"classifier": "native"},
             search__method=method,
         )
@@ -172,9 +196,16 @@ def test_a_path_gives_the_scores_of_single_trials_and_grows_by_what_is_new(tune,
     assert {record["params"]["gamma1"] for record in trials(new).values()} == {2.0}
     solved = [record for record in new if record["kind"] == "path"]
     assert len(solved) == 6
-    assert all(len(record["fits"]) == 2 and not known.keys() & record["fits"].keys() for record in solved)
+    assert all(
+        len(record["fits"]) == 2 and not known.keys() & record["fits"].keys() for record in solved
+    )
     progress = json.loads((tmp_path / "path" / "progress.json").read_text())
-    assert progress == {"finished": 6, "running": 0, "failed": 0, "total": 6}  # training sets, not configurations
+    assert progress == {
+        "finished": 6,
+        "running": 0,
+        "failed": 0,
+        "total": 6,
+    }  # training sets, not configurations
 
     alone = tune("grid", "--output", f"{tmp_path}/grid", "--set", WHOLE)
     grid = trials(alone)
@@ -187,7 +218,10 @@ def test_a_path_gives_the_scores_of_single_trials_and_grows_by_what_is_new(tune,
                 # Both are within the same relative gap of the optimum.
                 assert one["objective"][-1] == pytest.approx(other["objective"][-1], rel=1e-6)
                 assert one["scores"][-1] == other["scores"][-1]
-    winners = [{r["fold"]: r["trial"] for r in records if r["kind"] == "refit"} for records in (grown, alone)]
+    winners = [
+        {r["fold"]: r["trial"] for r in records if r["kind"] == "refit"}
+        for records in (grown, alone)
+    ]
     assert winners[0] == winners[1]
     assert {r["status"] for r in path.values() if r["params"]["gamma1"] == 2.0} == {"null"}
 
@@ -197,10 +231,15 @@ A, B = (Configuration({"alpha": i}, ("alpha",)).id for i in (1, 2))
 
 def joined_records(paths, *alphas):
     """Trial records of a study of one outer fold with two inner ones, and a final fold with one."""
-    folds = [SimpleNamespace(name="outer0", inner=range(2)), SimpleNamespace(name="final", inner=range(1))]
+    folds = [
+        SimpleNamespace(name="outer0", inner=range(2)),
+        SimpleNamespace(name="final", inner=range(1)),
+    ]
     configurations = [Configuration({"alpha": i}, ("alpha",)) for i in alphas]
     plan = SimpleNamespace(folds=folds)
-    study = SimpleNamespace(plan=plan, evaluation=Evaluation("native"), configurations=configurations)
+    study = SimpleNamespace(
+        plan=plan, evaluation=Evaluation("native"), configurations=configurations
+    )
     return trial_records(study, paths)
 
 
@@ -216,7 +255,11 @@ def test_records_are_put_together_whatever_the_order():
     ]
     for order in (paths, paths[::-1]):
         a, b = joined_records(order, 1, 2)
-        assert (a.status, a.folds["outer0"].null, a.folds["final"].null) == ("finished", False, True)
+        assert (a.status, a.folds["outer0"].null, a.folds["final"].null) == (
+            "finished",
+            False,
+            True,
+        )
         assert (b.status, b.inferred) == ("null", "3 zero")
         assert a.inferred == "1 solved, 1 diagonal, 1 zero"
         assert (a.started, a.ended) == (1.0, 5.0)
@@ -277,10 +320,15 @@ def test_each_value_gives_what_it_gives_alone(partly_labelled, tmp_path):
     assert all(record["status"] == "finished" for record in records.values())
     alone = {}
     for value in VALUES:
-        single, _, _ = run_serially(study_of_labels(partly_labelled, [value]), tmp_path / f"alone{value}")
+        single, _, _ = run_serially(
+            study_of_labels(partly_labelled, [value]), tmp_path / f"alone{value}"
+        )
         alone |= by_value(single)
     assert by_value(records) == alone
-    curves = {json.dumps([fold["inner"][0]["objective"] for fold in r["folds"].values()]) for r in records.values()}
+    curves = {
+        json.dumps([fold["inner"][0]["objective"] for fold in r["folds"].values()])
+        for r in records.values()
+    }
     assert len(curves) == len(records)  # the values matter
 
 
@@ -295,7 +343,9 @@ def test_serial_and_ray_agree_with_and_without_room_for_all(partly_labelled, tmp
         monkeypatch.setattr(executor, "_STORE_SHARE", share)
         on_ray, ray_refits, _ = run_on_ray(study, tmp_path / f"ray{share}")
         assert records == on_ray
-        assert [r.record.feature_scores for r in refits] == [r.record.feature_scores for r in ray_refits]
+        assert [r.record.feature_scores for r in refits] == [
+            r.record.feature_scores for r in ray_refits
+        ]
 
 
 # --- trials that an earlier version recorded as failed because a worker, perhaps its whole node, was lost -------------
@@ -310,7 +360,11 @@ PATH = {
 
 
 def comparable(record):
-    return {key: value for key, value in record.to_json().items() if key not in ("started", "ended", "cpu_seconds")}
+    return {
+        key: value
+        for key, value in record.to_json().items()
+        if key not in ("started", "ended", "cpu_seconds")
+    }
 
 
 def resume_after(kind, error, data, folder, **changes):
@@ -320,7 +374,11 @@ def resume_after(kind, error, data, folder, **changes):
     calm = StoredStudy.read(directory)
     lines = [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
     first = next(line for line in lines if line["kind"] == kind)
-    first |= {"status": "failed", "error": error, **({"folds": {}} if kind == "trial" else {"fits": {}})}
+    first |= {
+        "status": "failed",
+        "error": error,
+        **({"folds": {}} if kind == "trial" else {"fits": {}}),
+    }
     kept = [line for line in lines if line["kind"] in ("study", "trial", "path", "search")]
     (folder / "journal.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in kept))
     study = make_study(data, **changes)
@@ -330,9 +388,13 @@ def resume_after(kind, error, data, folder, **changes):
 
 
 @pytest.mark.parametrize(("kind", "changes"), [("trial", {}), ("path", PATH)])
-def test_a_lost_trial_runs_again_and_the_study_ends_as_if_it_had_not_been(kind, changes, digits, tmp_path):
+def test_a_lost_trial_runs_again_and_the_study_ends_as_if_it_had_not_been(
+    kind, changes, digits, tmp_path
+):
     calm, resumed = resume_after(kind, LOST, digits, tmp_path / "study", **changes)
-    records = [{record.id: comparable(record) for record in stored.trials} for stored in (calm, resumed)]
+    records = [
+        {record.id: comparable(record) for record in stored.trials} for stored in (calm, resumed)
+    ]
     assert records[0] == records[1]
     assert len(resumed.trials) == len(calm.trials)
     for fold, refit in calm.refits.items():

@@ -24,10 +24,15 @@ def plain_trace(study, params, fold):
     inners = []
     for number, inner in enumerate(fold.inner):
         scaler = make_scaler(study.config.dataset.scaling).fit(X[inner.train])
-        train, held_out = (np.ascontiguousarray(scaler.transform(X[i])) for i in (inner.train, inner.validation))
+        train, held_out = (
+            np.ascontiguousarray(scaler.transform(X[i])) for i in (inner.train, inner.validation)
+        )
         state = fold.random_state(study.config.seed, number)
         sets = train, y[inner.train], held_out, y[inner.validation]
-        by_c = [study.evaluation.scorer(*sets, state, settings=[each]) for each in study.evaluation.settings]
+        by_c = [
+            study.evaluation.scorer(*sets, state, settings=[each])
+            for each in study.evaluation.settings
+        ]
         score = by_c[0]
         solver = study.solver(params, state)
         objective, scores = [], []
@@ -42,7 +47,10 @@ def plain_trace(study, params, fold):
     chosen = []
     if not study.evaluation.every_iteration:
         for position, _ in enumerate(study.evaluation.n_features):
-            means = [np.mean([inner["scores"][c][position] for inner in inners]) for c, _ in enumerate(by_c)]
+            means = [
+                np.mean([inner["scores"][c][position] for inner in inners])
+                for c, _ in enumerate(by_c)
+            ]
             chosen.append(int(np.argmax(np.round(means, 12))))
         for inner in inners:
             inner["scores"] = [[inner["scores"][c][position] for position, c in enumerate(chosen)]]
@@ -57,9 +65,15 @@ def plain_trace(study, params, fold):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"solver__params": {"max_iter": 6, "tol": 1e-2, "init": "random"}, "dataset__scaling": "zscore"},
+        {
+            "solver__params": {"max_iter": 6, "tol": 1e-2, "init": "random"},
+            "dataset__scaling": "zscore",
+        },
         {"evaluation": {"classifier": "native"}, "solver__params": {"max_iter": 3, "p": 0.5}},
-        {"evaluation": {"classifier": "linear_svm", "n_features": [4, 8]}, "solver__params": {"max_iter": 2}},
+        {
+            "evaluation": {"classifier": "linear_svm", "n_features": [4, 8]},
+            "solver__params": {"max_iter": 2},
+        },
     ],
     ids=["knn", "native", "linear_svm"],
 )
@@ -86,11 +100,17 @@ def test_a_null_trial_ends_at_once_and_is_scored_as_the_most_frequent_class(tmp_
         for fold in by_alpha[alpha]["folds"].values():
             assert fold["null"]
             assert all(len(inner["objective"]) == 1 for inner in fold["inner"])
-            assert all(inner["scores"] == [[0.25, 0.25]] for inner in fold["inner"])  # four classes of one size
+            assert all(
+                inner["scores"] == [[0.25, 0.25]] for inner in fold["inner"]
+            )  # four classes of one size
     assert by_alpha[0.05]["status"] == "finished"
     assert [refit.record.params["alpha"] for refit in refits] == [0.05] * 3
-    _, refits, _ = run_serially(make_study(digits, solver__space={"alpha": [2.0, 7.5]}), tmp_path / "none")
-    assert [refit.record.params["alpha"] for refit in refits] == [7.5] * 3  # the sparser of two that are alike
+    _, refits, _ = run_serially(
+        make_study(digits, solver__space={"alpha": [2.0, 7.5]}), tmp_path / "none"
+    )
+    assert [refit.record.params["alpha"] for refit in refits] == [
+        7.5
+    ] * 3  # the sparser of two that are alike
     assert not any(any(refit.record.feature_scores) for refit in refits)
 
 

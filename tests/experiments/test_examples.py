@@ -31,10 +31,16 @@ def run(folder: Path, name: str, *arguments: str) -> str:
     site.mkdir(exist_ok=True)
     (site / "sitecustomize.py").write_text(QUICK, encoding="utf-8")
     paths = os.pathsep.join(map(str, (ROOT, site)))
-    environment = os.environ | {"PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    environment = os.environ | {
+        "PYTHONPATH": paths,
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+    }
     environment.pop("MLFLOW_TRACKING_URI", None)
     command = [sys.executable, str(EXAMPLES / name), *arguments]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     return done.stdout
@@ -48,7 +54,12 @@ def test_own_data_are_ranked_and_the_study_can_be_read(tmp_path):
     assert (tmp_path / "own-data" / "ranking-map.png").read_bytes().startswith(b"\x89PNG")
 
     read = run(tmp_path, "read_study.py", "own-data/study")
-    for part in ("Best configurations", "Iterations of the inner fits", "16 features:", "Selected in every outer fold"):
+    for part in (
+        "Best configurations",
+        "Iterations of the inner fits",
+        "16 features:",
+        "Selected in every outer fold",
+    ):
         assert part in read
     assert read.splitlines()[0] == out.splitlines()[0]
 

@@ -43,10 +43,14 @@ def test_a_page_runs_as_written(page, tmp_path, monkeypatch, request):
         run_page(page, tmp_path)
     for picture in pictures(page):
         with Image.open(tmp_path / picture) as made, Image.open(HERE / picture) as shown:
-            assert made.size == shown.size, f"{picture}: make it anew by python -m experiments.guide.run {page}"
+            assert made.size == shown.size, (
+                f"{picture}: make it anew by python -m experiments.guide.run {page}"
+            )
 
 
-@pytest.mark.parametrize("page", [*sorted(HERE.glob("*.md")), ROOT / "README.md"], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "page", [*sorted(HERE.glob("*.md")), ROOT / "README.md"], ids=lambda path: path.name
+)
 def test_every_link_leads_to_a_file(page):
     links = re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []

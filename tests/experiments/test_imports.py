@@ -38,6 +38,8 @@ def test_every_experiment_can_be_imported(tmp_path):
     assert len(scripts) > 25
     command = [sys.executable, "-c", IMPORT_ALL, *scripts]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert not list(tmp_path.iterdir())

@@ -34,11 +34,18 @@ def test_optimistic_and_honest_scores_equal_their_definitions():
 
 def rows(own: float, p: float) -> pd.DataFrame:
     """SMR against two rivals, of which B has the better inner score and A the better honest one."""
-    table = {"method": ["SMR", "A", "B"], "honest": [own, 0.8, 0.7], "inner": [0.9, 0.6, 0.7], "p": [np.nan, 0.9, p]}
+    table = {
+        "method": ["SMR", "A", "B"],
+        "honest": [own, 0.8, 0.7],
+        "inner": [0.9, 0.6, 0.7],
+        "p": [np.nan, 0.9, p],
+    }
     return pd.DataFrame(table).assign(at="chosen")
 
 
-@pytest.mark.parametrize(("own", "p", "holds"), [(0.9, 0.01, True), (0.9, 0.06, False), (0.75, 0.01, False)])
+@pytest.mark.parametrize(
+    ("own", "p", "holds"), [(0.9, 0.01, True), (0.9, 0.06, False), (0.75, 0.01, False)]
+)
 def test_a_method_holds_above_every_rival_and_apart_from_the_best_by_inner_score(own, p, holds):
     assert verdict(rows(own, p), "SMR", ["A", "B"]) == Verdict("B", 0.7, own, p, holds, "A", 0.8)
 
@@ -59,7 +66,9 @@ def report_of(name):
 @pytest.mark.parametrize(
     "name",
     [
-        name if name in ("smr-toy", "mtda-width", "smml-single") else pytest.param(name, marks=pytest.mark.slow)
+        name
+        if name in ("smr-toy", "mtda-width", "smml-single")
+        else pytest.param(name, marks=pytest.mark.slow)
         for name in command.NAMES
     ],
 )
@@ -136,7 +145,11 @@ def test_scores_are_those_of_separate_scripts(place):
         method: (anchor, rows.loc[method, measure])
         for method, anchor in anchors.items()
         if abs(rows.loc[method, measure] - anchor)
-        > 2 * np.hypot(sd / np.sqrt(draws), rows.loc[method, f"{measure}_sd"] / np.sqrt(rows.loc[method, "runs"]))
+        > 2
+        * np.hypot(
+            sd / np.sqrt(draws),
+            rows.loc[method, f"{measure}_sd"] / np.sqrt(rows.loc[method, "runs"]),
+        )
     }
     assert not missed
 
@@ -169,12 +182,19 @@ def parts_of_real_data(real_data, tmp_path, monkeypatch) -> None:
         with np.load(real_data(f"{name}.npz")) as file:
             y = file["y"]
             kept = np.concatenate([np.flatnonzero(y == c)[:n] for c in np.unique(y)[:n_classes]])
-            of_samples = {key: file[key][kept] for key in ("X", "view_0", "view_1", "y") if key in file}
+            of_samples = {
+                key: file[key][kept] for key in ("X", "view_0", "view_1", "y") if key in file
+            }
         if "X" in of_samples:
             of_samples["X"] = of_samples["X"][:, ::step, ::step]
         np.savez(folder / f"{name}.npz", **of_samples)
     with np.load(real_data("Scene_multilabel.npz")) as file:
-        np.savez(folder / "Scene_multilabel.npz", view_0=file["view_0"], view_1=file["view_1"], Y=file["Y"][:, :3])
+        np.savez(
+            folder / "Scene_multilabel.npz",
+            view_0=file["view_0"],
+            view_1=file["view_1"],
+            Y=file["Y"][:, :3],
+        )
     for name in ("ORL", "USPS"):
         (folder / f"{name}.npz").symlink_to(real_data(f"{name}.npz"))
     monkeypatch.setitem(command.module_of("smml-labels").SHORT, "Scene", 60)
@@ -183,7 +203,9 @@ def parts_of_real_data(real_data, tmp_path, monkeypatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_mlflow", "parts_of_real_data")
-def test_every_experiment_runs_in_its_short_form_and_goes_on_from_half_of_its_units_and_a_cut_line(tmp_path):
+def test_every_experiment_runs_in_its_short_form_and_goes_on_from_half_of_its_units_and_a_cut_line(
+    tmp_path,
+):
     """One pass over all; then the cheapest goes on. Labels that tell nothing give chance, and more if tests choose."""
     command.main(["all", "--fast", "--output", str(tmp_path)])
     for name in command.NAMES:
@@ -204,7 +226,11 @@ def test_every_experiment_runs_in_its_short_form_and_goes_on_from_half_of_its_un
 def own_data(folder: Path) -> dict[str, list[str]]:
     """Options --data of small files of each kind: images, two sets of images, types, types with several labels."""
     rng = np.random.default_rng(0)
-    for name, n_classes, n, shape in (("faces", 6, 10, (14, 12)), ("others", 7, 9, (12, 11)), ("types", 5, 16, (20,))):
+    for name, n_classes, n, shape in (
+        ("faces", 6, 10, (14, 12)),
+        ("others", 7, 9, (12, 11)),
+        ("types", 5, 16, (20,)),
+    ):
         y = np.repeat(np.arange(n_classes), n)
         X = rng.random((n_classes, *shape))[y] + rng.normal(0, 0.35, (len(y), *shape))
         arrays = {"X": X} if len(shape) == 2 else {"view_0": X[:, :8], "view_1": X[:, 8:]}
@@ -212,7 +238,12 @@ def own_data(folder: Path) -> dict[str, list[str]]:
     Y = (rng.random((50, 3)) < 0.4).astype(np.uint8)
     views = [Y @ rng.normal(size=(3, d)) + rng.normal(0, 0.5, (50, d)) for d in (10, 7)]
     np.savez(folder / "labels.npz", view_0=views[0], view_1=views[1], Y=Y)
-    kinds = {"smr": ["faces"], "mtda": ["faces", "others"], "smml-single": ["types"], "smml-labels": ["labels"]}
+    kinds = {
+        "smr": ["faces"],
+        "mtda": ["faces", "others"],
+        "smml-single": ["types"],
+        "smml-labels": ["labels"],
+    }
     return {
         kind: [part for name in names for part in ("--data", f"my {name}={folder / f'{name}.npz'}")]
         for kind, names in kinds.items()
@@ -254,5 +285,9 @@ def test_units_are_told_apart_by_what_their_files_hold(tmp_path):
     a, same, b = (str(tmp_path / name) for name in ("a", "same", "b"))
     assert unit_key({"path": a, "draw": 0}, {}) == unit_key({"path": same, "draw": 0}, {})
     assert unit_key({"path": a, "draw": 0}, {}) != unit_key({"path": b, "draw": 0}, {})
-    assert unit_key({"draw": 0}, {"files": {"task": a}}) == unit_key({"draw": 0}, {"files": {"task": same}})
-    assert unit_key({"draw": 0}, {"files": {"task": a}}) != unit_key({"draw": 0}, {"files": {"task": b}})
+    assert unit_key({"draw": 0}, {"files": {"task": a}}) == unit_key(
+        {"draw": 0}, {"files": {"task": same}}
+    )
+    assert unit_key({"draw": 0}, {"files": {"task": a}}) != unit_key(
+        {"draw": 0}, {"files": {"task": b}}
+    )

@@ -88,11 +88,21 @@ SHORTER = {
         'npz")["X"]\n': 'npz")["X"][:40]\n',
         "default_rng(0), 50)": "default_rng(0), 2)",
     },
-    "claims/chance-level/run.py": {"SEEDS, N_POOL_DRAWS, EACH = 6, 3000, 10": "SEEDS, N_POOL_DRAWS, EACH = 2, 20, 5"},
-    "claims/comparison-tests/run.py": {"STUDIES = 2000": "STUDIES = 3", "DRAWS = 40, 50, 2000": "DRAWS = 1, 2, 5"},
+    "claims/chance-level/run.py": {
+        "SEEDS, N_POOL_DRAWS, EACH = 6, 3000, 10": "SEEDS, N_POOL_DRAWS, EACH = 2, 20, 5"
+    },
+    "claims/comparison-tests/run.py": {
+        "STUDIES = 2000": "STUDIES = 3",
+        "DRAWS = 40, 50, 2000": "DRAWS = 1, 2, 5",
+    },
     "claims/corrected-interval/run.py": {"N_BEST = 1000": "N_BEST = 3"},
-    "claims/dependent-samples/run.py": {"TOP, PERMUTATIONS = 240, 20, 5, 19": "TOP, PERMUTATIONS = 240, 20, 5, 1"},
-    "claims/error-control/permutation.py": {"FIRST_SEED = 19": "FIRST_SEED = 1", "range(case.runs)": "range(2)"},
+    "claims/dependent-samples/run.py": {
+        "TOP, PERMUTATIONS = 240, 20, 5, 19": "TOP, PERMUTATIONS = 240, 20, 5, 1"
+    },
+    "claims/error-control/permutation.py": {
+        "FIRST_SEED = 19": "FIRST_SEED = 1",
+        "range(case.runs)": "range(2)",
+    },
     "claims/error-control/run.py": {
         "range(case.runs)": "range(2)",
         "HALVES, THRESHOLDS = 100": "HALVES, THRESHOLDS = 10",
@@ -113,9 +123,17 @@ SHORTER = {
         "in FIXED.items()": "in list(FIXED.items())[:3]",
     },
     "benchmarks/rivals-speed/dfs.py": {"(4096, 2, 300)": "", "REPEATS = 30, 5": "REPEATS = 5, 1"},
-    "benchmarks/rivals-speed/gaussian_process.py": {"[500, 1500, 3000, 6000]": "[100]", "[500, 1500]": "[100]"},
-    "benchmarks/rivals-speed/glspfs.py": {"(4096, 4, 100)": "", "REPEATS = 30, 5": "REPEATS = 10, 1"},
-    "benchmarks/rivals-speed/information_gain.py": {"REPEATS, BINS, WANTED = 7": "REPEATS, BINS, WANTED = 1"},
+    "benchmarks/rivals-speed/gaussian_process.py": {
+        "[500, 1500, 3000, 6000]": "[100]",
+        "[500, 1500]": "[100]",
+    },
+    "benchmarks/rivals-speed/glspfs.py": {
+        "(4096, 4, 100)": "",
+        "REPEATS = 30, 5": "REPEATS = 10, 1",
+    },
+    "benchmarks/rivals-speed/information_gain.py": {
+        "REPEATS, BINS, WANTED = 7": "REPEATS, BINS, WANTED = 1"
+    },
     "benchmarks/rivals-speed/kernel_svm.py": {"[500, 1500, 3000, 6000]": "[100]"},
     "benchmarks/rivals-speed/lp_boost.py": {
         "[(600, 10, 0.5), (2400, 31, 0.1), (2400, 31, 0.5), (2400, 31, 0.9)]": "[(100, 3, 0.5)]",
@@ -130,7 +148,9 @@ SHORTER = {
         "[500, 1500, 3000, 6000]": "[100, 200]",
         "[500, 1500, 3000]": "[100]",
     },
-    "benchmarks/rivals-speed/mrmr.py": {"N_SELECTED, WANTED = 3, 5, 50": "N_SELECTED, WANTED = 1, 5, 2"},
+    "benchmarks/rivals-speed/mrmr.py": {
+        "N_SELECTED, WANTED = 3, 5, 50": "N_SELECTED, WANTED = 1, 5, 2"
+    },
     "benchmarks/rivals-speed/rfs.py": {
         "(1024, 15, 60), (4096, 3, 500)": "(64, 15, 60)",
         "REPEATS = 30, 5": "REPEATS = 15, 1",
@@ -153,7 +173,10 @@ SHORTER = {
     },
     # It looks at all processes ten times a second, which is as dear as a command.
     "benchmarks/search-overhead/comparison.py": {"wait(0.1)": "wait(0.5)"},
-    "benchmarks/search-overhead/peers.py": {"[0.003, 0.01, 0.03, 0.1, 0.3, 1.0]": "[0.003]", "wait(0.1)": "wait(0.5)"},
+    "benchmarks/search-overhead/peers.py": {
+        "[0.003, 0.01, 0.03, 0.1, 0.3, 1.0]": "[0.003]",
+        "wait(0.1)": "wait(0.5)",
+    },
     "benchmarks/search-overhead/resampling.py": {"wait(0.1)": "wait(0.5)"},
     "benchmarks/search-overhead/nested_orl.py": {
         "[2, 4, 8]}": '[2], "dataset.classes": [1, 2, 3], "cv.outer": 2, "cv.inner": 2, "pictures": []}',
@@ -172,7 +195,9 @@ SHORTER = {
         "np.arange(-3, 4)": "np.arange(-1, 1)",
         '"shared noise": {"shared": 0.7},\n': "",
     },
-    "benchmarks/smml-speed/run.py": {', ("MSRCv1_6v.npz", 10, 1), ("Handwritten_mfeat.npz", 1, 1)': ""},
+    "benchmarks/smml-speed/run.py": {
+        ', ("MSRCv1_6v.npz", 10, 1), ("Handwritten_mfeat.npz", 1, 1)': ""
+    },
     "claims/smr-start/run.py": {
         "(0.25, 0.5, 0.75, 1.0), (0.003, 0.01, 0.05, 0.2), (1, 2, 4)": "(0.5, 1.0), (0.05,), (2,)"
     },
@@ -190,14 +215,26 @@ SHORTER = {
 #: Those that other tests run, or that need a cluster.
 ELSEWHERE = {
     *("examples/own_data.py", "examples/own_estimator.py", "examples/read_study.py"),
-    *("claims/false-claims/run.py", "guide/run.py", "run.py", "submit.py", "claims/survival/kill_driver.py"),
+    *(
+        "claims/false-claims/run.py",
+        "guide/run.py",
+        "run.py",
+        "submit.py",
+        "claims/survival/kill_driver.py",
+    ),
     "claims/tensors/run.py",
-    *(f"benchmarks/search-overhead/peers/{name}.py" for name in ("forked", "optuna_joblib", "raysel_nested")),
+    *(
+        f"benchmarks/search-overhead/peers/{name}.py"
+        for name in ("forked", "optuna_joblib", "raysel_nested")
+    ),
     *(f"benchmarks/search-overhead/peers/{name}.py" for name in ("scikit_learn", "tune_functions")),
 }
 #: Those that share a session of Ray.
 ON_RAY = [
-    *(f"benchmarks/search-overhead/{name}.py" for name in ("nested_orl", "short_trials", "worker_memory")),
+    *(
+        f"benchmarks/search-overhead/{name}.py"
+        for name in ("nested_orl", "short_trials", "worker_memory")
+    ),
     "benchmarks/cluster-scaling/run.py",
 ]
 
@@ -205,7 +242,9 @@ pytestmark = pytest.mark.slow
 
 
 def scripts() -> list[str]:
-    files = sorted(path for path in EXPERIMENTS.rglob("*.py") if "__main__" in path.read_text(encoding="utf-8"))
+    files = sorted(
+        path for path in EXPERIMENTS.rglob("*.py") if "__main__" in path.read_text(encoding="utf-8")
+    )
     names = [path.relative_to(EXPERIMENTS).as_posix() for path in files]
     return [name for name in names if name not in {*ELSEWHERE, *ON_RAY}]
 
@@ -218,12 +257,16 @@ def environment() -> dict[str, str]:
 
 def shortened(name: str, folder: Path) -> list[str]:
     """Copy a script with all beside it, because some write their tables there; give its path and arguments."""
-    if "RAYSEL_DATA" in (EXPERIMENTS / name).read_text(encoding="utf-8") and not os.environ.get("RAYSEL_DATA"):
+    if "RAYSEL_DATA" in (EXPERIMENTS / name).read_text(encoding="utf-8") and not os.environ.get(
+        "RAYSEL_DATA"
+    ):
         pytest.skip("set RAYSEL_DATA to the folder of the real data sets")
     script = folder / "experiments" / name
     shutil.copytree((EXPERIMENTS / name).parent, script.parent, dirs_exist_ok=True)
     for long, short in SHORTER.get(name, {}).items():
-        files = [path for path in script.parent.glob("*.py") if long in path.read_text(encoding="utf-8")]
+        files = [
+            path for path in script.parent.glob("*.py") if long in path.read_text(encoding="utf-8")
+        ]
         assert files, f"nothing beside {name} says {long}"
         for path in files:
             path.write_text(path.read_text(encoding="utf-8").replace(long, short), encoding="utf-8")
@@ -245,16 +288,29 @@ def test_a_script_runs_to_its_end(name, server, tmp_path):
     write_digits(tmp_path / "few.npz")
     write_yaml(tmp_path / "few.yaml")
     (tmp_path / "compare.yaml").write_text(COMPARISON, encoding="utf-8")
-    assert fork(server, [shortened(name, tmp_path)], tmp_path) == 0, (tmp_path / "log").read_text()[-3000:]
+    assert fork(server, [shortened(name, tmp_path)], tmp_path) == 0, (tmp_path / "log").read_text()[
+        -3000:
+    ]
 
 
 def test_scripts_on_ray_run_to_their_ends(server, tmp_path):
-    commands = [shortened(name, tmp_path / Path(name).stem) for name in ON_RAY]  # a copy would replace shortened ones
-    assert fork(server, commands, tmp_path, on_ray=True) == 0, (tmp_path / "log").read_text()[-3000:]
+    commands = [
+        shortened(name, tmp_path / Path(name).stem) for name in ON_RAY
+    ]  # a copy would replace shortened ones
+    assert fork(server, commands, tmp_path, on_ray=True) == 0, (tmp_path / "log").read_text()[
+        -3000:
+    ]
 
 
-def fork(server: subprocess.Popen[str], commands: list[list[str]], folder: Path, *, on_ray: bool = False) -> int:
+def fork(
+    server: subprocess.Popen[str], commands: list[list[str]], folder: Path, *, on_ray: bool = False
+) -> int:
     """Run scripts in a process that the server forks; give its exit status."""
-    asked = {"commands": commands, "folder": str(folder), "log": str(folder / "log"), "on_ray": on_ray}
+    asked = {
+        "commands": commands,
+        "folder": str(folder),
+        "log": str(folder / "log"),
+        "on_ray": on_ray,
+    }
     print(json.dumps(asked), file=server.stdin, flush=True)
     return int(server.stdout.readline())

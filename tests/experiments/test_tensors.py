@@ -24,10 +24,14 @@ def test_an_unfolding_is_the_matrix_along_its_axis(axis):
     X, y = np.random.default_rng(0).standard_normal((30, 2, 3, 4)), np.arange(30) % 3
     along = np.moveaxis(X, axis, 1)
     unfolded = UnfoldedSMR((2, 3, 4), rank=2, max_iter=5, axis=axis).fit(X.reshape(30, -1), y)
-    matrix = SMR((along.shape[1], 24 // along.shape[1]), rank=2, max_iter=5).fit(along.reshape(30, -1), y)
+    matrix = SMR((along.shape[1], 24 // along.shape[1]), rank=2, max_iter=5).fit(
+        along.reshape(30, -1), y
+    )
     back = np.moveaxis(matrix.coef_.reshape(3, *along.shape[1:]), 1, axis)
     np.testing.assert_array_equal(unfolded.coef_, back.reshape(3, -1))
-    np.testing.assert_allclose(unfolded.predict(X.reshape(30, -1)), matrix.predict(along.reshape(30, -1)))
+    np.testing.assert_allclose(
+        unfolded.predict(X.reshape(30, -1)), matrix.predict(along.reshape(30, -1))
+    )
 
 
 def test_descriptors_and_views_become_arrays_cell_by_cell():
@@ -51,23 +55,33 @@ def test_the_page_follows_from_results(tmp_path):
         shutil.copy(FOLDER / name, tmp_path)
     texts.write_texts(tmp_path)
     for name in ("README.md", "table.md"):
-        assert (tmp_path / name).read_text(encoding="utf-8") == (FOLDER / name).read_text(encoding="utf-8")
+        assert (tmp_path / name).read_text(encoding="utf-8") == (FOLDER / name).read_text(
+            encoding="utf-8"
+        )
 
 
 def test_without_the_data_nothing_is_computed(tmp_path, monkeypatch):
     monkeypatch.delenv("RAYSEL_DATA", raising=False)
-    with pytest.raises(SystemExit, match=r"tensors needs Scene_multilabel\.npz: set RAYSEL_DATA to its folder\.$"):
+    with pytest.raises(
+        SystemExit, match=r"tensors needs Scene_multilabel\.npz: set RAYSEL_DATA to its folder\.$"
+    ):
         run.main(["--fast", "--output", str(tmp_path)])
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow
-def test_the_short_form_goes_on_from_half_of_its_units_and_a_cut_line(real_data, tmp_path, monkeypatch):
+def test_the_short_form_goes_on_from_half_of_its_units_and_a_cut_line(
+    real_data, tmp_path, monkeypatch
+):
     real_data("Scene_multilabel.npz")
-    monkeypatch.setattr("experiments.experiment._pool", cache(lambda: ThreadPoolExecutor(1)))  # starts no process
+    monkeypatch.setattr(
+        "experiments.experiment._pool", cache(lambda: ThreadPoolExecutor(1))
+    )  # starts no process
     run.main(["--fast", "--output", str(tmp_path)])
     folder = tmp_path / "tensors"
-    assert (folder / "README.md").read_text(encoding="utf-8").startswith("# When samples of order 3")
+    assert (
+        (folder / "README.md").read_text(encoding="utf-8").startswith("# When samples of order 3")
+    )
     units, before = folder / "planted.jsonl", pd.read_csv(folder / "planted.csv")
     lines = units.read_bytes().splitlines(keepends=True)
     units.write_bytes(b"".join(lines[:2]) + lines[2][:30])

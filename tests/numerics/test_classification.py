@@ -15,10 +15,17 @@ from sklearn.svm import SVC, LinearSVC
 from raysel.baselines.linear_projections import LDA
 from raysel.baselines.linear_svm import LinearSVM
 from raysel.core.errors import DataError
-from raysel.numerics.classification import class_scores, distance_differences, distinct_classes, gives_class_scores
+from raysel.numerics.classification import (
+    class_scores,
+    distance_differences,
+    distinct_classes,
+    gives_class_scores,
+)
 from raysel.solvers.smr.smr import SMR
 
-LABELS = st.one_of(st.lists(st.integers(-3, 3), min_size=1), st.lists(st.sampled_from("abc"), min_size=1))
+LABELS = st.one_of(
+    st.lists(st.integers(-3, 3), min_size=1), st.lists(st.sampled_from("abc"), min_size=1)
+)
 
 
 @given(LABELS)
@@ -28,7 +35,9 @@ def test_codes_are_places_in_the_sorted_classes(labels):
         with pytest.raises(DataError) as refused:
             distinct_classes(labels)
         # The label as a user writes it, not NumPy's repr of it.
-        assert str(refused.value) == f"y holds one class only ({labels[0]}); at least two are needed."
+        assert (
+            str(refused.value) == f"y holds one class only ({labels[0]}); at least two are needed."
+        )
         return
     classes, codes = distinct_classes(np.array(labels))
     assert classes.tolist() == expected
@@ -51,13 +60,22 @@ def test_a_class_without_samples_is_last_and_does_not_count_for_the_others():
     assert found.tolist() == [[2.0, -np.inf, -2.0]]
 
 
-MODELS = [LinearSVM(), SMR(alpha=0.01), LDA(), LinearSVC(), RandomForestClassifier(20, random_state=0), SVC()]
+MODELS = [
+    LinearSVM(),
+    SMR(alpha=0.01),
+    LDA(),
+    LinearSVC(),
+    RandomForestClassifier(20, random_state=0),
+    SVC(),
+]
 
 
 def sets(n_classes: int):
     rng = np.random.default_rng(0)
     y = np.arange(60) % n_classes
-    return rng.standard_normal((60, 5)) + 2.0 * (y[:, None] == np.arange(5)), np.array(list("abcd"))[y]
+    return rng.standard_normal((60, 5)) + 2.0 * (y[:, None] == np.arange(5)), np.array(
+        list("abcd")
+    )[y]
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -75,7 +93,11 @@ def test_the_largest_score_is_that_of_the_predicted_class(model, n_classes):
 
 @pytest.mark.parametrize(
     "model",
-    [LinearSVM(), RandomForestClassifier(9, random_state=0), OneVsRestClassifier(LogisticRegression())],
+    [
+        LinearSVM(),
+        RandomForestClassifier(9, random_state=0),
+        OneVsRestClassifier(LogisticRegression()),
+    ],
     ids=lambda m: type(m).__name__,
 )
 @pytest.mark.parametrize("n_labels", [2, 3])
@@ -89,7 +111,10 @@ def test_of_several_labels_each_has_a_column(model, n_labels):
 
 def test_scores_of_pairs_of_classes_and_models_without_are_refused():
     X, y = sets(4)
-    with pytest.raises(DataError, match=r"SVC\.decision_function returned an array of shape \(60, 6\) for 4 classes"):
+    with pytest.raises(
+        DataError,
+        match=r"SVC\.decision_function returned an array of shape \(60, 6\) for 4 classes",
+    ):
         class_scores(SVC(decision_function_shape="ovo").fit(X, y), X, 4)
     assert gives_class_scores(KNeighborsClassifier())
     assert not gives_class_scores(object())

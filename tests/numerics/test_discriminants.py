@@ -52,7 +52,9 @@ def test_singular_values_are_those_of_extended_precision(n, D, smallest):
     reduced = range_of(X)
     assert reduced.rank == reduced.varying == min(n - 1, D)
     found = np.sqrt(reduced.total * n)
-    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=max(n, D) * np.finfo(float).eps * expected[0])
+    np.testing.assert_allclose(
+        found, expected, rtol=1e-8, atol=max(n, D) * np.finfo(float).eps * expected[0]
+    )
     np.testing.assert_allclose(found, expected, rtol=1e-14 / smallest)
 
 
@@ -67,16 +69,26 @@ def test_both_scatters_keep_the_digits_of_small_features(n, smallest):
     own = X - X.mean(axis=0)
     Q = reduced.lift(own, np.eye(reduced.rank))
     np.testing.assert_allclose(Q.T @ Q, np.eye(reduced.rank), atol=1e-7)
-    means = np.stack([own[codes == k].mean(axis=0) * np.sqrt((codes == k).mean()) for k in range(3)])
+    means = np.stack(
+        [own[codes == k].mean(axis=0) * np.sqrt((codes == k).mean()) for k in range(3)]
+    )
     units, atol = np.outer(scale, scale), 1e-12 / smallest
     np.testing.assert_allclose(Q * reduced.total @ Q.T / units, own.T @ own / n / units, atol=atol)
     np.testing.assert_allclose(
         Q @ reduced.between @ reduced.between.T @ Q.T / units, means.T @ means / units, atol=atol
     )
-    np.testing.assert_allclose(reduced.embed(own, np.eye(reduced.rank)) @ Q.T / scale, own / scale, atol=atol)
+    np.testing.assert_allclose(
+        reduced.embed(own, np.eye(reduced.rank)) @ Q.T / scale, own / scale, atol=atol
+    )
 
 
-@given(st.integers(0, 10**6), st.integers(3, 20), st.integers(1, 12), st.integers(0, 10), st.integers(0, 2))
+@given(
+    st.integers(0, 10**6),
+    st.integers(3, 20),
+    st.integers(1, 12),
+    st.integers(0, 10),
+    st.integers(0, 2),
+)
 @settings(max_examples=80)
 def test_the_scale_of_a_feature_changes_no_rank(seed, n, D, power, copies):
     rng = np.random.default_rng(seed)
@@ -126,17 +138,29 @@ def test_a_feature_of_few_digits_above_its_own_rounding_varies():
     assert range_of(X).rank == 2
 
 
-@given(st.integers(0, 10**6), st.integers(4, 25), st.integers(1, 25), st.integers(2, 4), st.integers(0, 3))
+@given(
+    st.integers(0, 10**6),
+    st.integers(4, 25),
+    st.integers(1, 25),
+    st.integers(2, 4),
+    st.integers(0, 3),
+)
 @settings(max_examples=60)
 def test_the_range_loses_nothing(seed, n, D, c, copies):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, D)) + 10
-    X = np.concatenate([X, X[:, [0] * copies], np.full((n, 2), 3.3)], axis=1)  # dependent and constant features
+    X = np.concatenate(
+        [X, X[:, [0] * copies], np.full((n, 2), 3.3)], axis=1
+    )  # dependent and constant features
     codes = np.arange(n) % c
     reduced = scatter_range(X, codes, c)
     centred = X - X.mean(axis=0)
     T = centred.T @ centred / n
-    B = sum((codes == k).mean() * np.outer(m, m) for k in range(c) for m in [centred[codes == k].mean(axis=0)])
+    B = sum(
+        (codes == k).mean() * np.outer(m, m)
+        for k in range(c)
+        for m in [centred[codes == k].mean(axis=0)]
+    )
     Q = reduced.lift(centred, np.eye(reduced.rank))
     assert reduced.rank == np.linalg.matrix_rank(T, tol=1e-9 * np.linalg.norm(T, 2), hermitian=True)
     assert reduced.dual == (n < X.shape[1] and reduced.rank == min(n - 1, D + copies))
@@ -182,14 +206,18 @@ def test_newton_finds_the_root(seed, overlap, count):
     assert shared_ratio(problems, path[-1][1], weights) == ratios[-1]
     for problem, V, size in zip(problems, path[-1][1], sizes, strict=True):
         np.testing.assert_allclose(V.T @ V, np.eye(size), atol=1e-12)
-        turned = problem.principal(V @ np.linalg.qr(rng.standard_normal((size, size)))[0], ratios[-1])
+        turned = problem.principal(
+            V @ np.linalg.qr(rng.standard_normal((size, size)))[0], ratios[-1]
+        )
         np.testing.assert_allclose(turned @ turned.T, V @ V.T, atol=1e-10)
         inner = turned.T @ problem.difference(ratios[-1]) @ turned
         np.testing.assert_allclose(inner, np.diag(np.sort(np.diag(inner))[::-1]), atol=1e-10)
         between, total = problem.traces(V)
         B = problem.between @ problem.between.T
         np.testing.assert_allclose(between, np.trace(V.T @ B @ V), atol=1e-12)
-        np.testing.assert_allclose(total, np.trace(V.T @ (np.diag(problem.total) + overlap * B) @ V), atol=1e-12)
+        np.testing.assert_allclose(
+            total, np.trace(V.T @ (np.diag(problem.total) + overlap * B) @ V), atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("ratio", [0.0, 0.3, 0.9, LARGEST_RATIO])
@@ -206,7 +234,9 @@ def test_a_few_eigenvectors_of_a_large_problem_are_those_of_the_dense_form(ratio
     matrix = problem.difference(ratio)
     values = np.linalg.eigvalsh(matrix)[::-1][:size]
     np.testing.assert_allclose(V.T @ V, np.eye(size), atol=1e-12)
-    np.testing.assert_allclose(V.T @ matrix @ V, np.diag(values), atol=1e-12 * np.abs(matrix).max() * LARGE)
+    np.testing.assert_allclose(
+        V.T @ matrix @ V, np.diag(values), atol=1e-12 * np.abs(matrix).max() * LARGE
+    )
 
 
 def test_an_eigenvector_that_iterations_miss_is_noticed(monkeypatch):
@@ -225,7 +255,9 @@ def test_an_eigenvector_that_iterations_miss_is_noticed(monkeypatch):
 
 def test_a_ratio_of_one_is_taken_as_the_limit_from_below():
     H = np.array([[1.0, 0.0], [0.0, 0.5], [0.0, 0.5]])
-    problem = Scatters(H, np.array([1.0, 0.5, 0.5]))  # B = T on e1 and on e2 + e3; T exceeds B on e2 - e3
+    problem = Scatters(
+        H, np.array([1.0, 0.5, 0.5])
+    )  # B = T on e1 and on e2 + e3; T exceeds B on e2 - e3
     steps = maximize_trace_ratio([problem], [1], np.ones(1))
     ratio, (V,) = [next(steps) for _ in range(6)][-1]
     assert LARGEST_RATIO < ratio <= 1 + 1e-15

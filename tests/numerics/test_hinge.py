@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raysel.numerics.hinge import FeatureNorm, ModalityNorm, balanced, best_bias, hinge_loss, hinge_step
+from raysel.numerics.hinge import (
+    FeatureNorm,
+    ModalityNorm,
+    balanced,
+    best_bias,
+    hinge_loss,
+    hinge_step,
+)
 
 
 @st.composite
@@ -113,7 +120,10 @@ def penalty_of(kind, rng, widths=WIDTHS):
 
 @st.composite
 def cases(draw):
-    kind, widths = draw(st.sampled_from(["modality", "feature"])), draw(st.lists(st.integers(1, 4), min_size=1))
+    kind, widths = (
+        draw(st.sampled_from(["modality", "feature"])),
+        draw(st.lists(st.integers(1, 4), min_size=1)),
+    )
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
     W = rng.standard_normal((draw(st.integers(1, 4)), sum(widths)))
     W[:, rng.random(W.shape[1]) < 0.2] = 0.0
@@ -127,7 +137,10 @@ def test_norms_sums_and_members_are_those_of_each_block(case):
     norms, sums, ratios = penalty.norms(W), penalty.sums(W), penalty.ratios(W)
     blocks, total = list(entries(kind, len(W), widths)), 0.0
     assert norms.size == sums.size == ratios.size == len(blocks)
-    found = {tuple(zip(rows.tolist(), columns.tolist(), strict=True)) for rows, columns in penalty.members(W.shape)}
+    found = {
+        tuple(zip(rows.tolist(), columns.tolist(), strict=True))
+        for rows, columns in penalty.members(W.shape)
+    }
     assert found == {tuple(map(tuple, np.argwhere(mask).tolist())) for mask, _, _ in blocks}
     factors = penalty.spread(norms)
     for mask, place, weight in blocks:
@@ -144,10 +157,14 @@ def test_norms_sums_and_members_are_those_of_each_block(case):
 @pytest.mark.parametrize("step", [0.3, 1.5])
 def test_shrinking_is_the_proximal_step(kind, step):
     rng = np.random.default_rng(3)
-    penalty, W = penalty_of(kind, rng), rng.standard_normal((3, 6)) * np.array([1, 1, 1, 0.05, 1, 1])
+    penalty, W = (
+        penalty_of(kind, rng),
+        rng.standard_normal((3, 6)) * np.array([1, 1, 1, 0.05, 1, 1]),
+    )
     Z = cp.Variable(W.shape)
     terms = [
-        penalty.weights[weight] * cp.norm(cp.multiply(mask, Z), "fro") for mask, _, weight in entries(kind, 3, WIDTHS)
+        penalty.weights[weight] * cp.norm(cp.multiply(mask, Z), "fro")
+        for mask, _, weight in entries(kind, 3, WIDTHS)
     ]
     cp.Problem(cp.Minimize(step * sum(terms) + cp.sum_squares(Z - W) / 2)).solve(cp.CLARABEL)
     out = np.empty_like(W)
@@ -164,7 +181,8 @@ def test_capping_is_the_projection_on_the_dual_ball(kind):
     penalty, U = penalty_of(kind, rng), 1.5 * rng.standard_normal((3, 6))
     Z = cp.Variable(U.shape)
     within = [
-        cp.norm(cp.multiply(mask, Z), "fro") <= penalty.weights[weight] for mask, _, weight in entries(kind, 3, WIDTHS)
+        cp.norm(cp.multiply(mask, Z), "fro") <= penalty.weights[weight]
+        for mask, _, weight in entries(kind, 3, WIDTHS)
     ]
     cp.Problem(cp.Minimize(cp.sum_squares(Z - U)), within).solve(cp.CLARABEL)
     np.testing.assert_allclose(penalty.cap(U), Z.value, atol=1e-4)

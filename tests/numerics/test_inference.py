@@ -34,7 +34,10 @@ def test_without_correction_it_is_students_interval(scores, confidence):
 
 @given(SCORES, st.floats(0, 2))
 def test_it_is_the_interval_of_the_difference_to_zero(scores, ratio):
-    found, test = corrected_interval(scores, ratio), paired_comparison(scores, [0.0] * len(scores), ratio).corrected
+    found, test = (
+        corrected_interval(scores, ratio),
+        paired_comparison(scores, [0.0] * len(scores), ratio).corrected,
+    )
     assert (found.lower, found.upper) == pytest.approx((test.lower, test.upper), abs=1e-9)
 
 
@@ -49,7 +52,9 @@ def test_it_covers_the_mean_of_runs_with_the_correlation_that_it_assumes():
     assert covered == pytest.approx(0.95, abs=4 * np.sqrt(0.95 * 0.05 / n_draws))
 
 
-@pytest.mark.parametrize(("scores", "reason"), [([0.5], "one run"), ([0.7, 0.7, 0.7], "equal in all runs")])
+@pytest.mark.parametrize(
+    ("scores", "reason"), [([0.5], "one run"), ([0.7, 0.7, 0.7], "equal in all runs")]
+)
 def test_there_is_none_without_a_spread(scores, reason):
     found = corrected_interval(scores, 0.5)
     assert (found.lower, found.upper) == (None, None)
@@ -90,7 +95,9 @@ def test_both_tests_are_the_published_formulas(pairs, ratio):
     plain = stats.ttest_rel(a, b)
     assert found.plain.statistic == pytest.approx(plain.statistic, abs=1e-9)
     assert found.plain.p_value == pytest.approx(plain.pvalue, abs=1e-9)
-    assert (found.plain.lower, found.plain.upper) == pytest.approx(tuple(plain.confidence_interval(0.95)), abs=1e-9)
+    assert (found.plain.lower, found.plain.upper) == pytest.approx(
+        tuple(plain.confidence_interval(0.95)), abs=1e-9
+    )
     mean = sum(d) / len(d)
     variance = sum((x - mean) ** 2 for x in d) / (len(d) - 1)
     t = mean / math.sqrt((1 / len(d) + ratio) * variance)
@@ -100,11 +107,15 @@ def test_both_tests_are_the_published_formulas(pairs, ratio):
     for test in (found.plain, found.corrected):
         assert (test.lower > 0 or test.upper < 0) == (test.p_value < 0.05)
     swapped = paired_comparison(b, a, ratio)
-    assert (swapped.mean, swapped.corrected.lower) == pytest.approx((-found.mean, -found.corrected.upper))
+    assert (swapped.mean, swapped.corrected.lower) == pytest.approx(
+        (-found.mean, -found.corrected.upper)
+    )
 
 
 def test_differences_that_differ_by_rounding_only_are_equal():
-    found = paired_comparison([0.9, 0.8, 0.3], [0.8, 0.7, 0.2], 0.25)  # 0.1 three times, each with another last bit
+    found = paired_comparison(
+        [0.9, 0.8, 0.3], [0.8, 0.7, 0.2], 0.25
+    )  # 0.1 three times, each with another last bit
     assert (found.reason, found.plain) == ("the difference is equal in all runs", None)
     tied = paired_comparison([0.1 + 0.2, 0.5], [0.3, 0.5], 0.25)
     assert (tied.tied, tied.reason) == (2, "the difference is 0 in all runs")
@@ -134,7 +145,9 @@ def test_holm_rejects_what_the_step_down_procedure_rejects(values, level):
 
 
 def test_holm_leaves_out_the_tests_that_were_not_made():
-    assert holm([math.nan, 0.02, 0.6, math.nan]).tolist() == pytest.approx([math.nan, 0.04, 0.6, math.nan], nan_ok=True)
+    assert holm([math.nan, 0.02, 0.6, math.nan]).tolist() == pytest.approx(
+        [math.nan, 0.04, 0.6, math.nan], nan_ok=True
+    )
     with pytest.raises(DataError):
         holm([1.2])
 
@@ -154,12 +167,17 @@ def test_the_corrected_test_holds_its_level_where_training_sets_overlap():
         for _ in range(n_runs):
             order = rng.permutation(n)
             train, test = order[:n_train], order[n_train:]
-            middle = (X[train][y[train] == 0].mean(axis=0) + X[train][y[train] == 1].mean(axis=0)) / 2
+            middle = (
+                X[train][y[train] == 0].mean(axis=0) + X[train][y[train] == 1].mean(axis=0)
+            ) / 2
             right = (X[test] > middle) == y[test, None].astype(bool)
             differences.append(right.mean(axis=0))
         a, b = np.array(differences).T
         found = paired_comparison(a, b, (n - n_train) / n_train)
-        alarms += [found.plain is not None and test.p_value < 0.05 for test in (found.plain, found.corrected)]
+        alarms += [
+            found.plain is not None and test.p_value < 0.05
+            for test in (found.plain, found.corrected)
+        ]
     plain, corrected = alarms / n_studies
     assert corrected < 0.10
     assert plain > 2 * corrected
@@ -203,7 +221,9 @@ def test_friedman_is_scipys_ties_included(table):
         return
     statistic, p = stats.friedmanchisquare(*table.T)
     assert (found.chi2, found.p_value) == (pytest.approx(statistic), pytest.approx(p, abs=1e-12))
-    assert found.ranks.sum(axis=1) == pytest.approx(np.full(len(table), table.shape[1] * (table.shape[1] + 1) / 2))
+    assert found.ranks.sum(axis=1) == pytest.approx(
+        np.full(len(table), table.shape[1] * (table.shape[1] + 1) / 2)
+    )
     # Every pair that is near enough stands in a group, and no other pair does.
     near = np.abs(found.mean_ranks[:, None] - found.mean_ranks) <= found.critical_difference + 1e-9
     together = np.eye(len(near), dtype=bool)

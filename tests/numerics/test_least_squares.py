@@ -11,7 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raysel.numerics import least_squares
-from raysel.numerics.least_squares import inverse_cholesky, least_squares_data, left_factors, ls21_steps
+from raysel.numerics.least_squares import (
+    inverse_cholesky,
+    least_squares_data,
+    left_factors,
+    ls21_steps,
+)
 from raysel.numerics.reweighting import Penalty
 
 
@@ -20,7 +25,9 @@ def sample(seed, n_samples, n_features, n_classes=3):
     rng = np.random.default_rng(seed)
     y = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, n_samples - n_classes)])
     means = rng.standard_normal((n_classes, n_features))
-    X = (means[y] + rng.standard_normal((n_samples, n_features))) * np.geomspace(0.1, 10.0, n_features) + 3.0
+    X = (means[y] + rng.standard_normal((n_samples, n_features))) * np.geomspace(
+        0.1, 10.0, n_features
+    ) + 3.0
     X[:, n_features // 2] = 0.1
     return X, np.array(["x", "y", "z", "u"])[y]
 
@@ -67,7 +74,9 @@ def test_the_unit_of_alpha_is_where_no_single_feature_is_worth_its_penalty(p):
         for x, correlation in zip(data.X, np.linalg.norm(data.XY, axis=0), strict=True):
             if x.any():
                 length = np.geomspace(1e-9, 2.0, 20001) * correlation / (x @ x)
-                gains.append((2 * correlation * length - (x @ x) * length**2 - alpha * length**p).max())
+                gains.append(
+                    (2 * correlation * length - (x @ x) * length**2 - alpha * length**p).max()
+                )
         return max(gains)
 
     assert largest_gain(0.999 * unit) > 0
@@ -82,7 +91,11 @@ def test_the_unit_of_coefficients_is_half_of_the_least_squares_coefficients_of_o
     coefficients = np.linalg.lstsq(Xc, Y)[0]
     assert data.coefficient_unit() / data.scale == pytest.approx(np.linalg.norm(coefficients) / 2)
     constant = least_squares_data(np.ones((4, 2)), np.array([0, 0, 1, 1]))
-    assert (constant.penalty_unit(0.5), constant.coefficient_unit(), constant.scale) == (0.0, 1.0, 1.0)
+    assert (constant.penalty_unit(0.5), constant.coefficient_unit(), constant.scale) == (
+        0.0,
+        1.0,
+        1.0,
+    )
 
 
 @pytest.mark.parametrize("n_samples", [10, 40])
@@ -157,7 +170,9 @@ def problem(seed, m, n, n_samples, c, k):
     ],
 )
 def test_factors_solve_the_normal_equations(m, n, n_samples, c, k, block_bytes, monkeypatch):
-    monkeypatch.setattr(least_squares, "_BLOCK_BYTES", block_bytes)  # one class at a time, or all together
+    monkeypatch.setattr(
+        least_squares, "_BLOCK_BYTES", block_bytes
+    )  # one class at a time, or all together
     X, V, D, Y = problem(m, m, n, n_samples, c, k)
     U = left_factors(X, V, D, Y, np.einsum("abi,ri->rab", X, Y), 0.7)
     np.testing.assert_allclose(U, normal_equations(X, V, D, Y, 0.7), rtol=1e-8, atol=1e-10)

@@ -57,7 +57,9 @@ def test_a_map_to_one_point_but_for_rounding_is_refused():
     first = rng.standard_normal((20, 1))
     X, y = np.hstack([first, first / 3]), np.arange(20) % 2
     with pytest.raises(DataError, match="task 'task1': aligned maps all samples to one point"):
-        AlignedMTDA(aligned=[np.eye(2), np.array([[1.0, 0.0], [-3.0, 0.0]])]).fit_tasks([(X, y), (X, y)])
+        AlignedMTDA(aligned=[np.eye(2), np.array([[1.0, 0.0], [-3.0, 0.0]])]).fit_tasks(
+            [(X, y), (X, y)]
+        )
 
 
 def test_without_scatter_within_classes_the_directions_are_those_between_them():

@@ -21,7 +21,12 @@ from raysel.numerics.metrics import (
 )
 
 
-@given(st.integers(1, 30), st.integers(1, 5), st.sampled_from([1, 2, 5, 1000]), st.integers(0, 2**32 - 1))
+@given(
+    st.integers(1, 30),
+    st.integers(1, 5),
+    st.sampled_from([1, 2, 5, 1000]),
+    st.integers(0, 2**32 - 1),
+)
 @settings(max_examples=60)
 def test_it_is_scikit_learns_with_ties(n, n_classes, n_levels, seed):
     rng = np.random.default_rng(seed)
@@ -76,11 +81,15 @@ def test_a_metric_whose_range_is_not_listed_may_have_any_value(monkeypatch):
     monkeypatch.setitem(METRICS, "new", Metric("new", lambda *_: 7.0))
     assert metric_range("new") == metric_range("of another package") == (-np.inf, np.inf)
     unbounded = {"new", "out_of_sample_r2", "neg_rmse", "neg_mae"}
-    assert {name for name in METRICS if np.isfinite(metric_range(name)).all()} == set(METRICS) - unbounded
+    assert {name for name in METRICS if np.isfinite(metric_range(name)).all()} == set(
+        METRICS
+    ) - unbounded
     assert metric_range("neg_hamming_loss") == (-1.0, 0.0)
 
 
-pairs = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcde")), min_size=1, max_size=30)
+pairs = st.lists(
+    st.tuples(st.sampled_from("abcd"), st.sampled_from("abcde")), min_size=1, max_size=30
+)
 
 
 @given(pairs)
@@ -146,6 +155,8 @@ def test_they_are_what_the_counts_say(pair):
 
 
 def test_a_metric_of_one_label_is_refused_for_several():
-    with pytest.raises(ConfigError, match=r"is for one label a sample, and y .* 3 labels; take .*f1"):
+    with pytest.raises(
+        ConfigError, match=r"is for one label a sample, and y .* 3 labels; take .*f1"
+    ):
         check_metric("balanced_accuracy", np.eye(3, dtype=int))
     assert metric("balanced_accuracy")(np.array([0, 1]), np.array([0, 1])) == 1.0

@@ -48,16 +48,20 @@ def test_every_arrangement_occurs_and_all_are_equally_likely(case):
         """Whether labels are those of y within each task, and within each group or group by group."""
         if kind == "samples within groups":
             return all(
-                sorted(labels[i] for i in np.flatnonzero(members == g)) == sorted(rows(y[members == g]))
+                sorted(labels[i] for i in np.flatnonzero(members == g))
+                == sorted(rows(y[members == g]))
                 for g in np.unique(members)
             )
         first = [np.flatnonzero(members == g)[0] for g in np.unique(members)]
         return all(labels[i] == labels[first[members[i]]] for i in range(n)) and all(
-            sorted(labels[i] for i in first if owners[i] == t) == sorted(rows(y)[i] for i in first if owners[i] == t)
+            sorted(labels[i] for i in first if owners[i] == t)
+            == sorted(rows(y)[i] for i in first if owners[i] == t)
             for t in np.unique(owners)
         )
 
-    expected = {labels for labels in itertools.product(sorted(set(rows(y))), repeat=n) if allowed(labels)}
+    expected = {
+        labels for labels in itertools.product(sorted(set(rows(y))), repeat=n) if allowed(labels)
+    }
     assert permutations.log10_arrangements == pytest.approx(np.log10(len(expected)))
     draws = [tuple(rows(y[permutations.draw(rng)])) for _ in range(40 * len(expected))]
     assert set(draws) == expected
@@ -122,7 +126,10 @@ def test_all_permutations_give_the_exact_p_value(seed):
 
     found = [statistic(y[list(order)]) for order in itertools.permutations(range(6))]
     exact = stats.permutation_test(
-        (x[3:], x[:3]), lambda a, b: a.mean() - b.mean(), permutation_type="independent", alternative="greater"
+        (x[3:], x[:3]),
+        lambda a, b: a.mean() - b.mean(),
+        permutation_type="independent",
+        alternative="greater",
     )
     # The first permutation is the identity, which the formula counts by itself.
     assert permutation_p_value(found[0], found[1:]).p_value == pytest.approx(exact.pvalue)
@@ -133,7 +140,9 @@ def test_all_permutations_give_the_exact_p_value(seed):
 def test_the_interval_is_that_of_scipy(successes, n, confidence):
     n = max(n, successes)
     expected = stats.binomtest(successes, n).proportion_ci(confidence, method="exact")
-    assert binomial_interval(successes, n, confidence) == pytest.approx((expected.low, expected.high), abs=1e-9)
+    assert binomial_interval(successes, n, confidence) == pytest.approx(
+        (expected.low, expected.high), abs=1e-9
+    )
 
 
 def test_a_failed_permutation_counts_against_the_hypothesis():
@@ -169,10 +178,22 @@ def test_the_maximum_statistic_is_counting_written_out(rows):
         return (1 + count) / (1 + n)
 
     assert found.p_value.tolist() == [p(sum(row[j] >= observed[j] for row in permuted)) for j in d]
-    assert found.single_step.tolist() == [p(sum(max(row) >= observed[j] for row in permuted)) for j in d]
+    assert found.single_step.tolist() == [
+        p(sum(max(row) >= observed[j] for row in permuted)) for j in d
+    ]
     # Westfall & Young's step-down: the maximum over the features that are not above j, made monotone.
-    raw = [p(sum(max(row[k] for k in d if observed[k] <= observed[j]) >= observed[j] for row in permuted)) for j in d]
-    assert found.step_down.tolist() == [max(raw[i] for i in d if observed[i] >= observed[j]) for j in d]
+    raw = [
+        p(
+            sum(
+                max(row[k] for k in d if observed[k] <= observed[j]) >= observed[j]
+                for row in permuted
+            )
+        )
+        for j in d
+    ]
+    assert found.step_down.tolist() == [
+        max(raw[i] for i in d if observed[i] >= observed[j]) for j in d
+    ]
     assert (found.p_value <= found.step_down).all()
     assert (found.step_down <= found.single_step).all()
     assert found.p_value.min() >= found.smallest == 1 / (1 + n)
@@ -198,7 +219,9 @@ def test_the_features_statistic_is_the_larger_of_score_and_share():
     shares = rows / rows.sum(axis=1, keepdims=True)
     statistic = np.maximum(rows / rows.max(axis=1).mean(), shares / shares.max(axis=1).mean())
     expected = [(1 + np.sum(statistic[1:].max(axis=1) >= value)) / 9 for value in statistic[0]]
-    assert feature_p_values(rows[0], list(rows[1:]), by_share=True).single_step == pytest.approx(expected)
+    assert feature_p_values(rows[0], list(rows[1:]), by_share=True).single_step == pytest.approx(
+        expected
+    )
     # A change of the unit of the scores changes nothing.
     again = feature_p_values(1e6 * rows[0], list(1e6 * rows[1:]), by_share=True)
     assert again.single_step == pytest.approx(expected)

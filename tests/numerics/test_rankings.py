@@ -46,13 +46,17 @@ def defined(first, second, p, depths=1000):
     return total
 
 
-rankings = st.integers(1, 9).flatmap(lambda n: st.permutations(range(12)).map(lambda order: order[:n]))
+rankings = st.integers(1, 9).flatmap(
+    lambda n: st.permutations(range(12)).map(lambda order: order[:n])
+)
 parameters = st.floats(0.05, 0.96)
 
 
 @given(rankings, rankings, parameters)
 def test_equals_the_sum_that_defines_it(first, second, p):
-    assert rank_biased_overlap(first, second, p) == pytest.approx(defined(first, second, p), abs=1e-9)
+    assert rank_biased_overlap(first, second, p) == pytest.approx(
+        defined(first, second, p), abs=1e-9
+    )
 
 
 @given(rankings, rankings, parameters, st.permutations(range(12)))
@@ -109,7 +113,9 @@ def published(Z):
     return 1 - sum(sample_variance) / d / (k_mean / d * (1 - k_mean / d))
 
 
-selections = st.tuples(st.integers(2, 8), st.integers(2, 12)).flatmap(lambda shape: arrays(np.bool_, shape))
+selections = st.tuples(st.integers(2, 8), st.integers(2, 12)).flatmap(
+    lambda shape: arrays(np.bool_, shape)
+)
 
 
 @given(selections)
@@ -131,7 +137,10 @@ def test_the_index_at_every_n_is_that_of_the_n_best(n_sets, d, random):
     ranks = np.array([[order.index(f) + 1.0 for f in range(d)] for order in orders])
     found = stability_at_every_n(ranks, n_scored)
     for n in range(1, d + 1):
-        Z = [[f in order[: min(n, k)] for f in range(d)] for order, k in zip(orders, n_scored, strict=True)]
+        Z = [
+            [f in order[: min(n, k)] for f in range(d)]
+            for order, k in zip(orders, n_scored, strict=True)
+        ]
         assert found[n - 1] == pytest.approx(nogueira_stability(Z).value, abs=1e-9, nan_ok=True)
 
 
@@ -186,7 +195,9 @@ def test_invalid_selections_are_refused(bad):
 def expected(X, order, n):
     chosen = order[:n]
     pairs = [
-        0.0 if np.ptp(X[:, i]) == 0 or np.ptp(X[:, j]) == 0 else abs(np.corrcoef(X[:, i], X[:, j])[0, 1])
+        0.0
+        if np.ptp(X[:, i]) == 0 or np.ptp(X[:, j]) == 0
+        else abs(np.corrcoef(X[:, i], X[:, j])[0, 1])
         for i, j in combinations(chosen, 2)
     ]
     return np.mean(pairs) if pairs else np.nan
@@ -241,9 +252,17 @@ def worst(n_pairs, count, mean, mode=None):
         step[[i, i + 1]] = (1, -1) if i < mode else (-1, 1)  # rises to the mode, falls behind it
         A.append(step)
         b.append(0.0)
-    found = linprog(-1.0 * (np.arange(n_pairs + 1) >= count), A_ub=A, b_ub=b, A_eq=[np.ones(n_pairs + 1)], b_eq=[1.0])
+    found = linprog(
+        -1.0 * (np.arange(n_pairs + 1) >= count),
+        A_ub=A,
+        b_ub=b,
+        A_eq=[np.ones(n_pairs + 1)],
+        b_eq=[1.0],
+    )
     assert found.status in (0, 2)
-    return -found.fun if found.status == 0 else 0.0  # 2: no distribution has this mode and so small a mean
+    return (
+        -found.fun if found.status == 0 else 0.0
+    )  # 2: no distribution has this mode and so small a mean
 
 
 def worst_unimodal(n_pairs, count, mean):
@@ -264,7 +283,9 @@ def test_simple_is_the_worst_of_all_distributions(n_pairs, theta):
         )
 
 
-@pytest.mark.parametrize(("n_pairs", "theta"), [(6, 0.02), (7, 0.4), (10, 0.1), (10, 0.3), (11, 0.57)])
+@pytest.mark.parametrize(
+    ("n_pairs", "theta"), [(6, 0.02), (7, 0.4), (10, 0.1), (10, 0.3), (11, 0.57)]
+)
 def test_unimodal_is_the_worst_of_the_unimodal_distributions(n_pairs, theta):
     defined = 0
     for count in range(2, n_pairs + 1):
@@ -295,7 +316,9 @@ def test_thresholds_round_up_to_shares_and_bounds_fall(n_pairs, q, p, threshold)
     if bound is not None:
         assert bound <= simple_bound(q, p, tau) * (1 + 1e-9)
         higher = min(1.0, tau + 1 / (2 * n_pairs))
-        assert unimodal_bound(q, p, threshold_on_grid(higher, n_pairs), n_pairs) <= bound * (1 + 1e-9)
+        assert unimodal_bound(q, p, threshold_on_grid(higher, n_pairs), n_pairs) <= bound * (
+            1 + 1e-9
+        )
 
 
 def test_the_default_threshold_is_the_first_within_one():
@@ -304,7 +327,11 @@ def test_the_default_threshold_is_the_first_within_one():
         within = [
             t / (2 * n_pairs)
             for t in range(n_pairs + 1, 2 * n_pairs + 1)
-            if (unimodal_bound(q, p, t / (2 * n_pairs), n_pairs) or simple_bound(q, p, t / (2 * n_pairs))) <= 1
+            if (
+                unimodal_bound(q, p, t / (2 * n_pairs), n_pairs)
+                or simple_bound(q, p, t / (2 * n_pairs))
+            )
+            <= 1
         ]
         assert chosen == (within[0] if within else 1.0)
 

@@ -19,7 +19,9 @@ EXPECTED = {
     "neg_mae": lambda y, p: -mean_absolute_error(y, p),
     "pearson": lambda y, p: np.mean([pearsonr(a, b).statistic for a, b in _pairs(y, p)]),
     "spearman": lambda y, p: np.mean([spearmanr(a, b).statistic for a, b in _pairs(y, p)]),
-    "explained_variance": lambda y, p: np.mean([1 - (a - b).var() / a.var() for a, b in _pairs(y, p)]),
+    "explained_variance": lambda y, p: np.mean(
+        [1 - (a - b).var() / a.var() for a, b in _pairs(y, p)]
+    ),
 }
 
 
@@ -58,7 +60,9 @@ def test_metrics_and_labels_must_fit():
         check_metric(name, TRUTH)
         with pytest.raises(ConfigError, match="is for quantities, and y has 2 classes"):
             check_metric(name, np.array([0, 1, 0, 1]))
-    with pytest.raises(ConfigError, match=r"accuracy is for .*, and y is a quantity; take .*out_of_sample_r2"):
+    with pytest.raises(
+        ConfigError, match=r"accuracy is for .*, and y is a quantity; take .*out_of_sample_r2"
+    ):
         check_metric("accuracy", TRUTH[:, 0])
     with pytest.raises(DataError, match="numbers in the shape of y"):
         out_of_sample_r2(TRUTH, PREDICTED[:, 0])

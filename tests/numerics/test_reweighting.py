@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from scipy.sparse.linalg import gmres
 
 from raysel.numerics import reweighting
-from raysel.numerics.reweighting import AndersonAccelerator, l2p_penalty, l2p_weights, weighted_ridge
+from raysel.numerics.reweighting import (
+    AndersonAccelerator,
+    l2p_penalty,
+    l2p_weights,
+    weighted_ridge,
+)
 
 
 def affine(rng, size, radius):
@@ -49,7 +54,9 @@ def test_on_an_affine_iteration_it_is_gmres_and_a_step(seed, radius):
         if n_steps > 2:
             krylov, _ = gmres(np.eye(10) - M, c, rtol=0.0, atol=0.0, restart=n_steps - 1, maxiter=1)
             expected = np.linalg.norm(M @ (c - krylov + M @ krylov))
-            assert np.linalg.norm(residual) == pytest.approx(expected, rel=1e-2, abs=1e-6 * np.linalg.norm(c))
+            assert np.linalg.norm(residual) == pytest.approx(
+                expected, rel=1e-2, abs=1e-6 * np.linalg.norm(c)
+            )
         x = mixing.next(x, residual)
 
 
@@ -75,7 +82,10 @@ def test_restart_forgets():
     used.restart()
     one = other = x
     for _ in range(5):
-        one, other = used.next(one, c - one + M.T @ one / 2), fresh.next(other, c - other + M.T @ other / 2)
+        one, other = (
+            used.next(one, c - one + M.T @ one / 2),
+            fresh.next(other, c - other + M.T @ other / 2),
+        )
         np.testing.assert_array_equal(one, other)
 
 
@@ -114,7 +124,9 @@ def test_the_ridge_penalty_of_the_weights_touches_the_l2p_penalty_from_above(see
     # A tangent, not just a bound: near the point both agree to the second order.
     near = now + 1e-5 * (now + zeta)
     first_order = weights @ (near - now)
-    assert l2p_penalty(near, p, zeta) - l2p_penalty(now, p, zeta) == pytest.approx(first_order, rel=1e-3)
+    assert l2p_penalty(near, p, zeta) - l2p_penalty(now, p, zeta) == pytest.approx(
+        first_order, rel=1e-3
+    )
 
 
 @settings(max_examples=30)
@@ -123,14 +135,25 @@ def test_the_penalty_is_the_sum_of_powers_of_norms(seed, p):
     coefficients = np.random.default_rng(seed).standard_normal((3, 5))
     energy, zeta = (coefficients**2).sum(axis=0), 1e-3
     padded = np.vstack([coefficients, np.full(5, np.sqrt(zeta))])
-    assert l2p_penalty(energy, p, zeta) == pytest.approx((np.linalg.norm(padded, axis=0) ** p).sum())
+    assert l2p_penalty(energy, p, zeta) == pytest.approx(
+        (np.linalg.norm(padded, axis=0) ** p).sum()
+    )
 
 
 @settings(max_examples=40)
-@given(seed=st.integers(0, 2**16), d=st.integers(1, 12), n=st.integers(1, 12), alpha=st.floats(1e-3, 10.0))
+@given(
+    seed=st.integers(0, 2**16),
+    d=st.integers(1, 12),
+    n=st.integers(1, 12),
+    alpha=st.floats(1e-3, 10.0),
+)
 def test_the_ridge_step_solves_its_normal_equations(seed, d, n, alpha):
     rng = np.random.default_rng(seed)
-    X, Y, weights = rng.standard_normal((d, n)), rng.standard_normal((3, n)), rng.uniform(0.1, 10.0, d)
+    X, Y, weights = (
+        rng.standard_normal((d, n)),
+        rng.standard_normal((3, n)),
+        rng.uniform(0.1, 10.0, d),
+    )
     kept = X.copy(), Y.copy()
     expected = np.linalg.solve(X @ X.T + alpha * np.diag(weights), X @ Y.T).T
     np.testing.assert_allclose(weighted_ridge(X, Y, weights, alpha), expected, rtol=1e-7, atol=1e-9)
@@ -138,16 +161,24 @@ def test_the_ridge_step_solves_its_normal_equations(seed, d, n, alpha):
     np.testing.assert_array_equal(Y, kept[1])
 
 
-def test_a_large_ridge_regression_holds_no_copy_of_its_samples_and_is_that_of_one_block(monkeypatch):
+def test_a_large_ridge_regression_holds_no_copy_of_its_samples_and_is_that_of_one_block(
+    monkeypatch,
+):
     rng = np.random.default_rng(0)
-    X, Y, weights = rng.normal(size=(9000, 500)), rng.normal(size=(3, 500)), rng.uniform(0.1, 10.0, 9000)
+    X, Y, weights = (
+        rng.normal(size=(9000, 500)),
+        rng.normal(size=(3, 500)),
+        rng.uniform(0.1, 10.0, 9000),
+    )
     tracemalloc.start()
     W, dual = reweighting.weighted_ridge_with_dual(X, Y, weights, 0.5)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.5 * X.nbytes  # a copy would be 1
     monkeypatch.setattr(reweighting, "_LARGE", X.size)
-    for by_blocks, of_one in zip((W, dual), reweighting.weighted_ridge_with_dual(X, Y, weights, 0.5), strict=True):
+    for by_blocks, of_one in zip(
+        (W, dual), reweighting.weighted_ridge_with_dual(X, Y, weights, 0.5), strict=True
+    ):
         np.testing.assert_allclose(by_blocks, of_one, rtol=0, atol=1e-11 * np.abs(of_one).max())
 
 

@@ -3,6 +3,10 @@
 import sys
 from pathlib import Path
 
-if any(name in word for name in ("raysel.tune", "submit.py", "MLflowUploader") for word in sys.orig_argv):
+if any(
+    name in word
+    for name in ("raysel.tune", "submit.py", "MLflowUploader")
+    for word in sys.orig_argv
+):
     sys.path.append(str(Path(__file__).parents[1]))
     import prompt_uploads  # noqa: F401

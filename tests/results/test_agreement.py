@@ -38,7 +38,9 @@ def lists(finished):
     """Features with a score of each outer fold, best first, from the recorded scores."""
     X = load_dataset(finished.config["dataset"]["path"]).X
     rows = [np.where(np.ptp(X, axis=0) == 0, 0.0, refit.feature_scores) for refit in finished.outer]
-    return [[int(i) for i in np.argsort(-scores, kind="stable") if scores[i] > 0] for scores in rows]
+    return [
+        [int(i) for i in np.argsort(-scores, kind="stable") if scores[i] > 0] for scores in rows
+    ]
 
 
 def with_folds(result, names):
@@ -67,26 +69,36 @@ def test_noise_is_the_f_test_of_permuted_labels_on_the_same_folds(finished):
     X, y, values = study.dataset.X, study.dataset.y, []
     permutations = LabelPermutations(y)
     for number in range(20):
-        permuted = y[permutations.draw(np.random.default_rng(derived_seed(study.config.seed, "noise", number)))]
+        permuted = y[
+            permutations.draw(
+                np.random.default_rng(derived_seed(study.config.seed, "noise", number))
+            )
+        ]
         assert sorted(permuted) == sorted(y)
         sets = []
         for fold in study.plan.outer:
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 scores = f_classif(X[fold.train], permuted[fold.train])[0]
-            order = np.argsort(-np.where(np.ptp(X[fold.train], axis=0) > 0, scores, 0), kind="stable")
+            order = np.argsort(
+                -np.where(np.ptp(X[fold.train], axis=0) > 0, scores, 0), kind="stable"
+            )
             sets.append([[f in order[:n] for f in range(64)] for n in (4, 8)])
         values.append([nogueira_stability([found[i] for found in sets]).value for i in range(2)])
     for i, n in enumerate((4, 8)):
         own = [row[i] for row in values]
-        assert noise_level(finished, n) == pytest.approx((np.mean(own), min(own), max(own)), abs=1e-6)
+        assert noise_level(finished, n) == pytest.approx(
+            (np.mean(own), min(own), max(own)), abs=1e-6
+        )
 
 
 def test_a_study_of_noise_says_so_and_one_of_digits_does_not(finished, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     np.savez("noise.npz", X=rng.normal(size=(90, 60)), y=np.arange(90) % 2)
-    raw = raw_config("noise.npz", solver={"name": "fisher_score"}, cv__outer=5, evaluation__n_features=[4, 8])
+    raw = raw_config(
+        "noise.npz", solver={"name": "fisher_score"}, cv__outer=5, evaluation__n_features=[4, 8]
+    )
     noise = run_offline(raw, tmp_path / "study")
     assert noise.stability().value > 0.15  # folds that share samples agree on noise
     old = StudyResult(dataclasses.replace(finished.stored, noise=None))
@@ -101,7 +113,9 @@ def test_a_study_of_noise_says_so_and_one_of_digits_does_not(finished, tmp_path,
         for text in (texts.short_stability(result.facts), markdown(result.facts), told):
             assert sentence in text
     facts = noise.facts
-    all_selected = texts.short_stability(dataclasses.replace(facts, n_features=facts.agreement.top.n))
+    all_selected = texts.short_stability(
+        dataclasses.replace(facts, n_features=facts.agreement.top.n)
+    )
     assert "features are hardly a selection" in all_selected
     assert "permuted labels" not in all_selected
 
@@ -120,7 +134,11 @@ def test_summary_manifest_and_markdown_agree(finished):
     screen = io.StringIO()
     print_answer(finished, Console(file=screen, width=500), verbose=True)
     facts, page = finished.facts, markdown(finished.facts)
-    line, short, sentence = texts.stability(facts), texts.short_stability(facts), finished.consensus_sentence()
+    line, short, sentence = (
+        texts.stability(facts),
+        texts.short_stability(facts),
+        finished.consensus_sentence(),
+    )
     assert all(part in line for part in short.split("; "))
     assert all(text in screen.getvalue() for text in (short, texts.overlap(facts), sentence))
     assert all(text in page for text in (line, sentence))
@@ -136,22 +154,36 @@ def test_summary_manifest_and_markdown_agree(finished):
     assert (written["top"], written["ranking_of"], written["consensus"]) == (top, "final", sentence)
     assert written["top_chosen_by"] == "chosen by the inner scores of the final model"
     assert written["stability"]["value"] == stability.value
-    permuted = {**noise._asdict(), "n_permutations": 20, "exchanged": "samples", "ranked_by": "F-test"}
+    permuted = {
+        **noise._asdict(),
+        "n_permutations": 20,
+        "exchanged": "samples",
+        "ranked_by": "F-test",
+    }
     assert written["stability"]["with_permuted_labels"] == permuted
     assert written["rank_biased_overlap"]["mean"] == overlap.mean
     assert written["rank_biased_overlap"]["lowest_of"] == list(overlap.lowest_pair)
     curve = finished.stability_curve()
     assert written["stability_curve"]["n_features"] == curve.n_features.tolist()
     at_top = curve.loc[curve.n_features == top].iloc[0]
-    assert (at_top.stability, at_top.noise, at_top.noise_lowest, at_top.noise_highest) == (stability.value, *noise)
+    assert (at_top.stability, at_top.noise, at_top.noise_lowest, at_top.noise_highest) == (
+        stability.value,
+        *noise,
+    )
 
 
-def test_the_consensus_stands_beside_the_final_order_in_every_table(finished, lists, tmp_path, capsys):
-    ranks = [[best.index(f) + 1 if f in best else (len(best) + 65) / 2 for f in range(64)] for best in lists]
+def test_the_consensus_stands_beside_the_final_order_in_every_table(
+    finished, lists, tmp_path, capsys
+):
+    ranks = [
+        [best.index(f) + 1 if f in best else (len(best) + 65) / 2 for f in range(64)]
+        for best in lists
+    ]
     mean = np.mean(ranks, axis=0)
     ranking = finished.ranking()
     shown = [
-        (ranking.feature_names[i], ranking.selection_count[i], (mean < mean[i]).sum() + 1) for i in ranking.top(10)
+        (ranking.feature_names[i], ranking.selection_count[i], (mean < mean[i]).sum() + 1)
+        for i in ranking.top(10)
     ]
     assert any(place != rank for rank, (_, _, place) in enumerate(shown, start=1))
     line = ", ".join(f"{name} ({count}; {place})" for name, count, place in shown)
@@ -160,7 +192,9 @@ def test_the_consensus_stands_beside_the_final_order_in_every_table(finished, li
     told, page = texts.best_features(ranking), ranking._repr_html_()
     report = write_report(finished, tmp_path / "report.html").read_text()
     cells = re.findall(r"<td>(.*?)</td>", page)
-    beside = [(name, int(float(place))) for place, name in zip(cells[1::5], cells[2::5], strict=True)]
+    beside = [
+        (name, int(float(place))) for place, name in zip(cells[1::5], cells[2::5], strict=True)
+    ]
     assert beside[: len(shown)] == [(name, place) for name, _, place in shown]
     for name, count, place in shown:
         row = report.partition(f"<bdi>{name}</bdi></td>")[2].partition("</tr>")[0]
@@ -178,8 +212,14 @@ def test_the_consensus_stands_beside_the_final_order_in_every_table(finished, li
 
 def test_it_says_whose_number_of_features_it_is(finished):
     chosen = finished.n_features
-    assert choose_top(finished) == (chosen["final"], "chosen by the inner scores of the final model")
-    assert choose_top(finished, by="outer1") == (chosen["outer1"], "chosen by the inner scores of outer1")
+    assert choose_top(finished) == (
+        chosen["final"],
+        "chosen by the inner scores of the final model",
+    )
+    assert choose_top(finished, by="outer1") == (
+        chosen["outer1"],
+        "chosen by the inner scores of outer1",
+    )
     assert choose_top(finished, by="consensus") == choose_top(finished)
     assert choose_top(finished, 5) == (5, "as given")
     without = with_folds(finished, ["outer0", "outer1", "outer2"])
@@ -195,9 +235,15 @@ def test_without_a_final_model_the_consensus_and_the_folds_can_be_exported(finis
     assert manifest(without)["rank_biased_overlap"]["mean"] == finished.rank_overlap.mean
     with pytest.raises(StudyError, match=r"cv\.final is false"):
         without.ranking()
-    written = {path.name for path in export_result(without, tmp_path / "out", 6, by="consensus", formats=["json"])}
+    written = {
+        path.name
+        for path in export_result(without, tmp_path / "out", 6, by="consensus", formats=["json"])
+    }
     assert written == {"ranking.json", "manifest.json"}  # the study asks for no pictures
-    assert without.ranking(6, by="consensus").top().tolist() == finished.ranking(6).consensus_top().tolist()
+    assert (
+        without.ranking(6, by="consensus").top().tolist()
+        == finished.ranking(6).consensus_top().tolist()
+    )
     assert without.ranking(6, by="outer2").source == "outer2"
 
 
@@ -205,7 +251,9 @@ def test_one_outer_fold_has_a_ranking_but_no_agreement(finished):
     single = with_folds(finished, ["outer0", "final"])
     line = texts.stability(single.facts)
     assert "over 1 outer fold: undefined (one selection says nothing about others)" in line
-    assert line.endswith("rank-biased overlap of the rankings of the outer folds undefined (one outer fold)")
+    assert line.endswith(
+        "rank-biased overlap of the rankings of the outer folds undefined (one outer fold)"
+    )
     assert single.stability_curve().stability.isna().all()
     assert "over one outer fold" in single.consensus_sentence()
     assert manifest(single)["rank_biased_overlap"]["undefined_because"] == "one outer fold"
@@ -214,7 +262,9 @@ def test_one_outer_fold_has_a_ranking_but_no_agreement(finished):
 def test_more_features_than_have_a_score_are_no_larger_selection(finished):
     n = finished.n_scored["final"]
     assert n == (~finished.constant).sum()
-    assert finished.consensus_sentence(64).startswith(f"The final model selects all {n} features that are not constant")
+    assert finished.consensus_sentence(64).startswith(
+        f"The final model selects all {n} features that are not constant"
+    )
     assert finished.stability(64).value == finished.stability(max(finished.n_scored.values())).value
 
 

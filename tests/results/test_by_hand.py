@@ -53,12 +53,17 @@ def scaled(train, test):
 def nearest(train, y, test):
     """1-nearest neighbour; of several at the same distance (all are exact here) the most frequent class counts."""
     D = pairwise_distances(test * 16, train * 16, metric="sqeuclidean").round()
-    votes = np.stack([(D.min(axis=1, keepdims=True) == D)[:, y == c].sum(axis=1) for c in range(10)], axis=1)
+    votes = np.stack(
+        [(D.min(axis=1, keepdims=True) == D)[:, y == c].sum(axis=1) for c in range(10)], axis=1
+    )
     return votes.argmax(axis=1)
 
 
 def curve(train, y, test, y_test, order):
-    return [accuracy_score(y_test, nearest(train[:, best], y, test[:, best])) for best in (order[:n] for n in SIZES)]
+    return [
+        accuracy_score(y_test, nearest(train[:, best], y, test[:, best]))
+        for best in (order[:n] for n in SIZES)
+    ]
 
 
 def one_se(scores):
@@ -74,9 +79,13 @@ def inner_scores(X, y, fold, alpha):
     found = []
     for i, inner in enumerate(fold["inner"]):
         train, held = inner["train"], inner["validation"]
-        state = OuterFold(fold["name"], 0, fold["index"], *[np.array([])] * 2, ()).random_state(SEED, i)
+        state = OuterFold(fold["name"], 0, fold["index"], *[np.array([])] * 2, ()).random_state(
+            SEED, i
+        )
         Z, Z_held = scaled(X[train], X[held])
-        smr = raysel.SMR(shape=(8, 8), rank=2, max_iter=4, alpha=alpha, random_state=state).fit(Z, y[train])
+        smr = raysel.SMR(shape=(8, 8), rank=2, max_iter=4, alpha=alpha, random_state=state).fit(
+            Z, y[train]
+        )
         found.append(curve(Z, y[train], Z_held, y[held], np.argsort(-smr.scores_, kind="stable")))
     return np.array(found)
 
@@ -108,7 +117,9 @@ def interval(values, ratio):
 def test_headline_curve_and_references_are_scikit_learns(study):
     X, y = load_digits(return_X_y=True)
     plan = json.loads((study.path / "plan.json").read_text())
-    figures = {name: [] for name in ("inner", "test", "all features", "variance", "f_test", "chance")}
+    figures = {
+        name: [] for name in ("inner", "test", "all features", "variance", "f_test", "chance")
+    }
     curves, numbers, ratios = {name: [] for name in ("inner", "test", "variance", "f_test")}, [], []
     by_reference, guesses = {}, {"most frequent class": [], "stratified guess": []}
     for number, fold in enumerate(plan["folds"][:3]):
@@ -116,14 +127,18 @@ def test_headline_curve_and_references_are_scikit_learns(study):
         ratios.append(len(test) / len(train))
         inner = [inner_scores(X, y, {**fold, "index": number}, alpha) for alpha in ALPHAS]
         # The better score wins, of equal ones that with fewer features.
-        chosen = max(range(len(ALPHAS)), key=lambda i: (round(one_se(inner[i])[1], 12), -one_se(inner[i])[0]))
+        chosen = max(
+            range(len(ALPHAS)), key=lambda i: (round(one_se(inner[i])[1], 12), -one_se(inner[i])[0])
+        )
         position, score = one_se(inner[chosen])
         assert study.outer[number].params["alpha"] == ALPHAS[chosen]
         assert study.n_features[fold["name"]] == SIZES[position]
         numbers.append(SIZES[position])
 
         with (study.path / "folds" / f"{fold['name']}.csv").open(newline="") as file:
-            order = np.array([study.feature_names.index(row["feature"]) for row in csv.DictReader(file)])
+            order = np.array(
+                [study.feature_names.index(row["feature"]) for row in csv.DictReader(file)]
+            )
         Z, Z_test = scaled(X[train], X[test])
         sets = Z, y[train], Z_test, y[test]
         for name, own in {"test": order, **rankings(Z, y[train])}.items():
@@ -148,15 +163,23 @@ def test_headline_curve_and_references_are_scikit_learns(study):
     assert study.inner_scores == pytest.approx(figures["inner"], abs=1e-15)
     table = study.score_curves().set_index("n_features")
     for name in ("inner", "test"):
-        assert table[f"{name}_mean"].tolist() == pytest.approx(np.mean(curves[name], axis=0).tolist(), abs=1e-15)
-        assert table[f"{name}_sd"].tolist() == pytest.approx(np.std(curves[name], axis=0, ddof=1).tolist(), abs=1e-14)
+        assert table[f"{name}_mean"].tolist() == pytest.approx(
+            np.mean(curves[name], axis=0).tolist(), abs=1e-15
+        )
+        assert table[f"{name}_sd"].tolist() == pytest.approx(
+            np.std(curves[name], axis=0, ddof=1).tolist(), abs=1e-14
+        )
     low, high = interval(figures["test"], np.mean(ratios))
     assert (study.interval.lower, study.interval.upper) == pytest.approx((low, high), abs=1e-14)
 
     out = io.StringIO()
     print_answer(study, Console(file=out, width=200))
-    shown = [" ".join(text.split()) for text in (out.getvalue(), markdown(study.facts).replace("|", " "))]
-    own_n = {k: "-".join(map(str, dict.fromkeys((min(v), max(v))))) for k, v in by_reference.items()}
+    shown = [
+        " ".join(text.split()) for text in (out.getvalue(), markdown(study.facts).replace("|", " "))
+    ]
+    own_n = {
+        k: "-".join(map(str, dict.fromkeys((min(v), max(v))))) for k, v in by_reference.items()
+    }
     n = f"{min(numbers)} to {max(numbers)}" if len(set(numbers)) > 1 else f"{numbers[0]}"
     mean, sd = np.mean(figures["test"]), np.std(figures["test"], ddof=1)
     told = f"accuracy {mean:.3f} ± {sd:.3f} (SD over 3 outer folds; corrected 95 % interval {low:.3f} to {high:.3f})"

@@ -42,7 +42,11 @@ BLOCKS = {"outer": 2, "inner": 2, "blocks": {"size": 4, "gap": 1}}
     ("raw", "key", "size"),
     [
         (raw_config("few.npz", **SMALL, output="study"), "path", "80 samples x 64 features"),
-        (raw_config("few.npz", **{**SMALL, "cv": BLOCKS}, output="study"), "path", "2 outer x 2 inner"),
+        (
+            raw_config("few.npz", **{**SMALL, "cv": BLOCKS}, output="study"),
+            "path",
+            "2 outer x 2 inner",
+        ),
         (
             {
                 **raw_config(dataset=TASKS, solver={"name": "lda"}, cv=SMALL["cv"]),
@@ -54,7 +58,9 @@ BLOCKS = {"outer": 2, "inner": 2, "blocks": {"size": 4, "gap": 1}}
     ],
     ids=["file", "blocks", "tasks"],
 )
-def test_it_names_the_data_and_the_folds_that_were_used(elsewhere, monkeypatch, capsys, raw, key, size):
+def test_it_names_the_data_and_the_folds_that_were_used(
+    elsewhere, monkeypatch, capsys, raw, key, size
+):
     described = manifest(run_offline(raw, elsewhere.parent / "here/study"))
     assert described["data"] == {key: str(elsewhere.parent / "my data/few.npz")}
     assert size in repeated(described, elsewhere, monkeypatch, capsys)

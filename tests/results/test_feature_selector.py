@@ -50,12 +50,21 @@ def test_it_selects_what_the_ranking_shows(finished):
         selector = raysel.FeatureSelector.from_study(finished.path, n)
         ranking = finished.ranking(n)
         assert selector.get_support(indices=True).tolist() == sorted(ranking.top())
-        assert selector.get_feature_names_out().tolist() == [frame.columns[i] for i in sorted(ranking.top())]
-        np.testing.assert_array_equal(selector.transform(frame.to_numpy()), frame[selector.get_feature_names_out()])
-    assert selector.get_support().sum() == finished.n_scored["final"]  # constant pixels are never selected
+        assert selector.get_feature_names_out().tolist() == [
+            frame.columns[i] for i in sorted(ranking.top())
+        ]
+        np.testing.assert_array_equal(
+            selector.transform(frame.to_numpy()), frame[selector.get_feature_names_out()]
+        )
+    assert (
+        selector.get_support().sum() == finished.n_scored["final"]
+    )  # constant pixels are never selected
     restored = selector.inverse_transform(selector.transform(frame.to_numpy()))
     np.testing.assert_array_equal(restored, np.where(selector.get_support(), frame, 0))
-    assert raysel.FeatureSelector.from_study(finished.path).n_features_to_select == finished.final.n_features
+    assert (
+        raysel.FeatureSelector.from_study(finished.path).n_features_to_select
+        == finished.final.n_features
+    )
 
 
 def test_it_is_used_as_scikit_learn_uses_selectors(finished, tmp_path):
@@ -69,8 +78,12 @@ def test_it_is_used_as_scikit_learn_uses_selectors(finished, tmp_path):
     assert list(again.fit(frame, y).transform(frame)) == list(table)
     stored = load_model(save_model(selector, tmp_path / "selector.skops"))
     assert list(stored.transform(frame)) == list(table)
-    model = make_pipeline(StandardScaler().set_output(transform="pandas"), selector, KNeighborsClassifier(1))
-    by_hand = cross_val_score(make_pipeline(StandardScaler(), KNeighborsClassifier(1)), table.to_numpy(), y)
+    model = make_pipeline(
+        StandardScaler().set_output(transform="pandas"), selector, KNeighborsClassifier(1)
+    )
+    by_hand = cross_val_score(
+        make_pipeline(StandardScaler(), KNeighborsClassifier(1)), table.to_numpy(), y
+    )
     np.testing.assert_array_equal(cross_val_score(model, frame, y), by_hand)
     for wrong in (frame[frame.columns[::-1]], frame.iloc[:, 1:]):
         for method in (selector.transform, clone(selector).fit):
@@ -96,16 +109,23 @@ def test_scores_without_names_select_by_position():
 def test_what_has_no_ranking_is_said(finished, tmp_path):
     from_study = raysel.FeatureSelector.from_study
     for n in (0, 65, 2.5):
-        with pytest.raises(ConfigError, match=f"n_features={n} must be a whole number between 1 and the 64 features"):
+        with pytest.raises(
+            ConfigError,
+            match=f"n_features={n} must be a whole number between 1 and the 64 features",
+        ):
             from_study(finished.path, n)
     with pytest.raises(DirectoryError):
         from_study(tmp_path / "absent")
     lines = [json.loads(line) for line in finished.directory.journal.read_text().splitlines()]
     killed = [line for line in lines if line["kind"] in ("study", "trial")]
-    unranked = [{**line, "feature_scores": None} if line["kind"] == "refit" else line for line in lines]
+    unranked = [
+        {**line, "feature_scores": None} if line["kind"] == "refit" else line for line in lines
+    ]
     for name, kept in (("killed", killed), ("unranked", unranked)):
         shutil.copytree(finished.path, tmp_path / name)
-        (tmp_path / name / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in kept))
+        (tmp_path / name / "journal.jsonl").write_text(
+            "".join(json.dumps(line) + "\n" for line in kept)
+        )
     with pytest.raises(UnfinishedStudyError):
         from_study(tmp_path / "killed")
     with pytest.raises(StudyError, match="has no ranking"):
@@ -126,7 +146,9 @@ def test_scores_must_be_numbers():
 
 @parametrize_with_checks(
     [raysel.FeatureSelector([3.0, 1.0, 2.0], 2)],
-    expected_failed_checks=lambda _: dict.fromkeys(OTHER_WIDTHS, "gives samples of another width than the scores"),
+    expected_failed_checks=lambda _: dict.fromkeys(
+        OTHER_WIDTHS, "gives samples of another width than the scores"
+    ),
 )
 def test_it_follows_scikit_learn(estimator, check):
     check(estimator)

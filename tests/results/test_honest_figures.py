@@ -79,7 +79,9 @@ def empty(_folder):
 
 def unconverged(_folder):
     params, space = {"max_iter": 6, "tol": 1e-3}, {"alpha": [0.01, 0.3]}
-    return {"solver__params": params, "solver__space": space}, ["winners did not reach tol in max_iter iterations ("]
+    return {"solver__params": params, "solver__space": space}, [
+        "winners did not reach tol in max_iter iterations ("
+    ]
 
 
 def warned(folder):
@@ -120,20 +122,32 @@ def test_what_limits_a_result_is_said_everywhere(here, capsys, case):
             fell = -np.diff(refit.objective[-2:]) / refit.objective[-2]
             assert refit.converged == (fell.item() <= 1e-3)
         missed = [refit.fold for refit in refits if not refit.converged]
-        assert f"{len(missed)} of 3 winners did not reach tol in max_iter iterations ({', '.join(missed)})" in texts[0]
+        assert (
+            f"{len(missed)} of 3 winners did not reach tol in max_iter iterations ({', '.join(missed)})"
+            in texts[0]
+        )
         trials = [fold for e in entries if e["kind"] == "trial" for fold in e["folds"].values()]
         ended = [inner["converged"] for fold in trials for inner in fold["inner"]]
         assert f"{ended.count(False)} of {len(ended)} inner fits did not reach tol." in texts[1]
 
 
 @pytest.mark.slow
-def test_a_search_cut_by_its_time_is_marked_and_its_manifest_recreates_it(here, capsys, monkeypatch):
+def test_a_search_cut_by_its_time_is_marked_and_its_manifest_recreates_it(
+    here, capsys, monkeypatch
+):
     space = {"alpha": [0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.4]}
     uri = f"sqlite:///{here}/mlflow.db"
-    write_yaml(here / "few.yaml", solver__space=space, search={"executor": "serial", "time_budget": 1000.0})
+    write_yaml(
+        here / "few.yaml", solver__space=space, search={"executor": "serial", "time_budget": 1000.0}
+    )
     with monkeypatch.context() as context:
         context.setattr(SearchLimits, "reached", after(3))
-        assert tune.main(["few.yaml", "--output", "study", "--verbose", "--set", f"tracking.uri={uri}"]) == 0
+        assert (
+            tune.main(
+                ["few.yaml", "--output", "study", "--verbose", "--set", f"tracking.uri={uri}"]
+            )
+            == 0
+        )
     for text in shown(here / "study", capsys):
         assert "search.time_budget ended the search: 3 of 8 trials were made." in text
     manifest = json.loads((here / "study/ranking/manifest.json").read_text())
@@ -155,7 +169,9 @@ def test_a_search_cut_by_its_time_is_marked_and_its_manifest_recreates_it(here, 
     assert tune.main([*command[3:], *output]) == 0
     again = json.loads((here / "again/ranking/manifest.json").read_text())
     assert not again["search"]["cut_by_time_budget"]
-    assert again["remarks"] == [remark for remark in manifest["remarks"] if "time_budget" not in remark]
+    assert again["remarks"] == [
+        remark for remark in manifest["remarks"] if "time_budget" not in remark
+    ]
     for key in ("tried", "winners", "scores", "stability", "convergence"):
         assert again[key] == manifest[key]
 
@@ -176,7 +192,10 @@ def test_a_search_cut_by_its_time_is_marked_and_its_manifest_recreates_it(here, 
         (None, "missing.json cannot be read as the manifest.json"),
         ("{}", "cannot be read as the manifest.json"),
         ('{"tried": []}', "no configuration is listed"),
-        ('{"tried": [{"id": "0123456789abcdef"}]}', "1 of its 1 configurations are not in solver.space"),
+        (
+            '{"tried": [{"id": "0123456789abcdef"}]}',
+            "1 of its 1 configurations are not in solver.space",
+        ),
     ],
 )
 def test_configurations_of_no_such_study_are_refused(here, text, message):
@@ -201,7 +220,9 @@ def test_a_table_of_mixed_units_is_told_from_an_image(tmp_path, capsys, monkeypa
         ("digits", "unit", False),
         ("constant.npz", "unit", False),
     ):
-        dataset = f"dataset={{{'path' if '.' in source else 'source'}: {source}, scaling: {scaling}}}"
+        dataset = (
+            f"dataset={{{'path' if '.' in source else 'source'}: {source}, scaling: {scaling}}}"
+        )
         assert tune.main([*changes, "--set", dataset]) == 0
         assert ("standard deviations differ by a factor of" in capsys.readouterr().out) == said
 
@@ -225,7 +246,11 @@ def test_a_failure_on_one_outer_fold_decides_nothing_on_another(tmp_path):
     np.savez(tmp_path / "data.npz", X=X, y=y)
     study = Study.prepare(config_from_dict(raw))
     records, refits, _ = run_on_ray(study, tmp_path / "run")
-    (wide,) = (r for r in (instance_of(TrialRecord, raw) for raw in records.values()) if r.params["n_components"] == 3)
+    (wide,) = (
+        r
+        for r in (instance_of(TrialRecord, raw) for raw in records.values())
+        if r.params["n_components"] == 3
+    )
     assert (wide.status, wide.failed_folds) == ("failed", ["outer0"])
     assert "n_components=3" in wide.failure
     winners = {refit.record.fold: refit.record.params["n_components"] for refit in refits}
@@ -258,7 +283,12 @@ def test_a_feature_of_one_value_is_neither_ranked_nor_scored_with(tmp_path):
 @pytest.mark.slow
 @pytest.mark.usefixtures("offline")
 def test_a_cut_search_that_learns_names_no_command_that_recreates_it(here, monkeypatch):
-    search = {"executor": "serial", "early_stopping": "asha", "synchronous": True, "time_budget": 1000.0}
+    search = {
+        "executor": "serial",
+        "early_stopping": "asha",
+        "synchronous": True,
+        "time_budget": 1000.0,
+    }
     space = {"alpha": [0.01, 0.02, 0.03, 0.05, 0.1]}
     write_yaml(here / "few.yaml", solver__space=space, search=search)
     monkeypatch.setattr(SearchLimits, "reached", after(4))
@@ -275,7 +305,11 @@ def test_nothing_that_tune_pickles_a_trial_holds_the_data(tmp_path):
     assert study.dataset.X.nbytes > 10_000
     for found in (study, adaptive):
         work = trial_plan(found)
-        for pickled in (ray_executor._trial_name, PlanSearcher(Batches(work), None, None), PlanScheduler(work)):
+        for pickled in (
+            ray_executor._trial_name,
+            PlanSearcher(Batches(work), None, None),
+            PlanScheduler(work),
+        ):
             assert len(cloudpickle.dumps(pickled)) < 1000
 
 
@@ -285,14 +319,21 @@ def test_memory_that_runs_short_is_said_once(tmp_path, monkeypatch):
     write_digits(tmp_path / "few.npz")
     monkeypatch.setattr(executor, "machine_memory", lambda: 2**20)
     said = []
-    monkeypatch.setattr("raysel.tracking.log.StudyLog.message", lambda _, sentence: said.append(sentence))
+    monkeypatch.setattr(
+        "raysel.tracking.log.StudyLog.message", lambda _, sentence: said.append(sentence)
+    )
     run_on_ray(make_study(tmp_path / "few.npz"), tmp_path / "run")
-    assert len([sentence for sentence in said if "more than 50% of the machine's memory" in sentence]) == 1
+    assert (
+        len([sentence for sentence in said if "more than 50% of the machine's memory" in sentence])
+        == 1
+    )
 
 
 def test_configurations_of_a_manifest_are_another_study_by_hash(here):
     write_yaml(here / "few.yaml")
-    plain, limited = (load_config("few.yaml", more) for more in ([], ["search.configurations=[0123456789abcdef]"]))
+    plain, limited = (
+        load_config("few.yaml", more) for more in ([], ["search.configurations=[0123456789abcdef]"])
+    )
     assert plain.hash != limited.hash
     with pytest.raises(ConfigError, match="`configurations` is for method grid, random or sobol"):
         load_config("few.yaml", ["search.configurations=[a]", "search.early_stopping=asha"])

@@ -11,7 +11,13 @@ SPACE = {"gamma1": [0.01, 0.03, 0.1, 0.3]}
 SEARCHES = {
     "grid": {},
     "tpe": {"method": "tpe", "num_samples": 4, "synchronous": True, "batch_size": 2},
-    "asha": {"early_stopping": "asha", "synchronous": True, "batch_size": 4, "reduction_factor": 2, "grace_period": 2},
+    "asha": {
+        "early_stopping": "asha",
+        "synchronous": True,
+        "batch_size": 4,
+        "reduction_factor": 2,
+        "grace_period": 2,
+    },
     "path": {"method": "path"},
 }
 
@@ -43,7 +49,12 @@ def test_the_headline_is_at_chance(noise, tmp_path, search, rule):
                 "params": {"gamma2": 0.01, "max_iter": 4},
                 "space": {"gamma1": {"loguniform": [0.01, 0.3]}} if search == "tpe" else SPACE,
             },
-            evaluation={"classifier": "knn", "n_features": [2, 4, 8], "choose_n": rule, "references": False},
+            evaluation={
+                "classifier": "knn",
+                "n_features": [2, 4, 8],
+                "choose_n": rule,
+                "references": False,
+            },
             cv={"outer": 2, "inner": 2, "final": False},
             search={"executor": "serial", **SEARCHES[search]},
         )
@@ -53,4 +64,6 @@ def test_the_headline_is_at_chance(noise, tmp_path, search, rule):
     margin = 3 * np.std(test, ddof=1) / np.sqrt(N_SETS)
     assert margin < 0.03  # so a leak of .03 would be seen
     assert abs(np.mean(test) - 0.5) < margin
-    assert np.mean(inner) - np.mean(test) > 0.01  # as the inner scores leak, by which the winner was chosen
+    assert (
+        np.mean(inner) - np.mean(test) > 0.01
+    )  # as the inner scores leak, by which the winner was chosen

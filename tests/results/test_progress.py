@@ -14,7 +14,9 @@ from raysel.tracking.log import Progress, StudyLog
 
 def make_log(folder, total: int, console: Console) -> StudyLog:
     journal = Journal(folder / "journal.jsonl")
-    return StudyLog(journal, Progress(total, "accuracy"), folder / "progress.json", [ProgressLine(console)])
+    return StudyLog(
+        journal, Progress(total, "accuracy"), folder / "progress.json", [ProgressLine(console)]
+    )
 
 
 def test_plain_lines_without_escape_codes_where_there_is_no_terminal(tmp_path, monkeypatch):
@@ -31,7 +33,9 @@ def test_plain_lines_without_escape_codes_where_there_is_no_terminal(tmp_path, m
     lines = console.file.getvalue().splitlines()
     assert "starting Ray" in lines
     assert "a sentence" in lines
-    assert lines[-1].startswith("2/4 trials · 1 running · 1 failed · best val_accuracy 0.500 · about ")
+    assert lines[-1].startswith(
+        "2/4 trials · 1 running · 1 failed · best val_accuracy 0.500 · about "
+    )
     assert all(character.isprintable() for line in lines for character in line)
 
 
@@ -46,7 +50,9 @@ def test_a_phase_that_counts_is_one_line_of_a_log():
 def test_one_live_line_on_a_terminal_is_gone_in_the_end(tmp_path):
     console = Console(file=io.StringIO(), force_terminal=True, width=60)
     with make_log(tmp_path, 2, console) as log:
-        log.enter_phase("starting Ray " + "." * 200)  # longer than the terminal is wide: cut, not wrapped
+        log.enter_phase(
+            "starting Ray " + "." * 200
+        )  # longer than the terminal is wide: cut, not wrapped
         log.enter_phase("")
         for _ in range(2):
             log.trial_started()

@@ -24,7 +24,16 @@ def test_its_figures_are_those_of_the_refits(finished):
     inner, test = rng.random(4), rng.random((3, 2))
     names = ["outer0", "outer1", "outer2", "final"]
     refits = {
-        name: RefitRecord(name, "t", "t", {}, float(inner[i]), test[i].tolist() if i < 3 else [], [1.0] * 64, [1.0])
+        name: RefitRecord(
+            name,
+            "t",
+            "t",
+            {},
+            float(inner[i]),
+            test[i].tolist() if i < 3 else [],
+            [1.0] * 64,
+            [1.0],
+        )
         for i, name in enumerate(names)
     }
     study = dataclasses.replace(finished.stored.study, folds=names)
@@ -70,16 +79,24 @@ def test_its_trials_are_a_row_a_configuration_best_first_and_traces_a_row_an_ite
     assert table["val_accuracy/outer0"].max() == pytest.approx(best)
     assert set(table.loc[table.param_alpha == 2.0, "status"]) == {"null"}
     assert table.seconds.gt(0).all()
-    along = dataclasses.replace(finished.stored, paths=[PathRecord("outer0", 0, started=1.0, ended=9.0)])
-    assert StudyResult(along).trials().seconds.isna().all()  # configurations of a path have no time of their own
+    along = dataclasses.replace(
+        finished.stored, paths=[PathRecord("outer0", 0, started=1.0, ended=9.0)]
+    )
+    assert (
+        StudyResult(along).trials().seconds.isna().all()
+    )  # configurations of a path have no time of their own
     traces, record = finished.traces(), finished.records[0]
     own = traces[traces.trial == record.id]
-    assert len(own) == sum(len(inner.objective) for trace in record.folds.values() for inner in trace.inner)
+    assert len(own) == sum(
+        len(inner.objective) for trace in record.folds.values() for inner in trace.inner
+    )
     one = own[(own.fold == "outer0") & (own.inner == 1)]
     assert one.objective.tolist() == record.folds["outer0"].inner[1].objective
 
 
-def test_the_score_of_a_trial_on_a_fold_is_the_inner_score_by_which_it_was_chosen_to_the_last_bit(finished):
+def test_the_score_of_a_trial_on_a_fold_is_the_inner_score_by_which_it_was_chosen_to_the_last_bit(
+    finished,
+):
     # Means over tasks and inner folds in another order differ in the last bit for some of these.
     rng = np.random.default_rng(0)
     config = dict(finished.config) | {"evaluation": {"classifier": "native", "choose_n": "mean"}}
@@ -92,16 +109,26 @@ def test_the_score_of_a_trial_on_a_fold_is_the_inner_score_by_which_it_was_chose
         for _ in range(20)
     ]
     trials = [TrialRecord(str(i), str(i), {}, "finished", traces) for i, traces in enumerate(folds)]
-    table = StudyResult(dataclasses.replace(finished.stored, study=study, trials=trials)).trials().set_index("trial")
+    table = (
+        StudyResult(dataclasses.replace(finished.stored, study=study, trials=trials))
+        .trials()
+        .set_index("trial")
+    )
     for i, traces in enumerate(folds):
         assert table.loc[str(i), "val_accuracy/outer0"] == traces["outer0"].score(study.choose_n)
 
 
 def test_a_study_without_a_trial_has_tables_with_their_columns(finished):
-    begun = StudyResult(dataclasses.replace(finished.stored, trials=[], refits={}, status="interrupted"))
+    begun = StudyResult(
+        dataclasses.replace(finished.stored, trials=[], refits={}, status="interrupted")
+    )
     for table in (begun.summary(), begun.trials(), begun.traces()):
         assert len(table) == 0
-        assert {*table.columns} <= {*finished.summary().columns, *finished.trials(), *finished.traces()}
+        assert {*table.columns} <= {
+            *finished.summary().columns,
+            *finished.trials(),
+            *finished.traces(),
+        }
     assert begun.trials().columns[:2].tolist() == ["trial", "status"]
     assert repr(begun) == "StudyResult(few, interrupted after 0 of 6 trials)"
     assert "<table" not in begun._repr_html_()
@@ -111,7 +138,9 @@ def test_a_study_without_a_trial_has_tables_with_their_columns(finished):
 def test_an_invalid_number_of_features_is_refused_everywhere(finished, top):
     methods = [finished.ranking, finished.stability, finished.consensus_sentence, finished.remarks]
     for method in [*methods, finished.plot_ranking, finished.plot_profile]:
-        with pytest.raises(ConfigError, match=f"top={top!r} must be a whole number between 1 and the 64 features"):
+        with pytest.raises(
+            ConfigError, match=f"top={top!r} must be a whole number between 1 and the 64 features"
+        ):
             method(top)
 
 
@@ -147,13 +176,19 @@ def test_an_unfinished_study_opens_and_says_what_it_lacks(finished, tmp_path):
 
 
 def test_a_method_that_ranks_nothing_has_a_result_without_ranking(finished, tmp_path):
-    refits = {fold: dataclasses.replace(refit, feature_scores=None) for fold, refit in finished.stored.refits.items()}
+    refits = {
+        fold: dataclasses.replace(refit, feature_scores=None)
+        for fold, refit in finished.stored.refits.items()
+    }
     shutil.copytree(finished.path, tmp_path / "study")
     directory = dataclasses.replace(finished.directory, path=tmp_path / "study")
     result = StudyResult(dataclasses.replace(finished.stored, refits=refits, read_from=directory))
     assert not result.is_ranked
     assert result.summary().features_with_score.isna().all()
-    assert "There is no ranking of the features: the method gives no feature scores." in result.remarks()
+    assert (
+        "There is no ranking of the features: the method gives no feature scores."
+        in result.remarks()
+    )
     with pytest.raises(StudyError, match="has no ranking"):
         result.ranking()
 
@@ -162,7 +197,9 @@ def test_a_study_that_another_process_runs_is_opened_as_running(finished, tmp_pa
     shutil.copytree(finished.path, tmp_path / "study")
     journal = tmp_path / "study" / "journal.jsonl"
     lines = journal.read_text().splitlines(keepends=True)
-    journal.write_text("".join(line for line in lines if json.loads(line)["kind"] in ("study", "trial")))
+    journal.write_text(
+        "".join(line for line in lines if json.loads(line)["kind"] in ("study", "trial"))
+    )
     assert raysel.open_study(tmp_path / "study").status == "killed"
     with FileLock(raysel.open_study(tmp_path / "study").directory.lock):
         opened = raysel.open_study(tmp_path / "study")
@@ -171,13 +208,19 @@ def test_a_study_that_another_process_runs_is_opened_as_running(finished, tmp_pa
 
 
 def test_a_folder_without_a_study_is_refused(finished, tmp_path):
-    with pytest.raises(DirectoryError, match=r"holds no comparison but one study; .*raysel.report .*open_study"):
+    with pytest.raises(
+        DirectoryError, match=r"holds no comparison but one study; .*raysel.report .*open_study"
+    ):
         raysel.open_comparison(finished.path)
-    with pytest.raises(DirectoryError, match=r"holds no readable journal.*Give the directory of a study"):
+    with pytest.raises(
+        DirectoryError, match=r"holds no readable journal.*Give the directory of a study"
+    ):
         raysel.open_study(tmp_path)
     (tmp_path / "file").touch()
     for function in (raysel.open_study, raysel.open_comparison):
-        with pytest.raises(DirectoryError, match=r"file is not a directory; give the directory of a study"):
+        with pytest.raises(
+            DirectoryError, match=r"file is not a directory; give the directory of a study"
+        ):
             function(tmp_path / "file")
 
 

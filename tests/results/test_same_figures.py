@@ -41,20 +41,31 @@ def test_all_places_tell_the_same_figures(tmp_path, rule):
     mean, interval, references = result.test_mean, result.interval, result.references
     assert set(references) == {"all features", "variance", "f_test", "chance"}
     *_, end = read_journal(result.directory.journal)
-    for scores in (json.loads((result.directory.ranking / "manifest.json").read_text())["scores"], end["result"]):
+    for scores in (
+        json.loads((result.directory.ranking / "manifest.json").read_text())["scores"],
+        end["result"],
+    ):
         assert (scores["test_mean"], scores["test_std"]) == (mean, interval.sd)
-        assert (scores["interval"]["lower"], scores["interval"]["upper"]) == (interval.lower, interval.upper)
+        assert (scores["interval"]["lower"], scores["interval"]["upper"]) == (
+            interval.lower,
+            interval.upper,
+        )
         assert scores["optimism"] == result.optimism
         assert scores["curve"]["test_mean"] == result.score_curves()["test_mean"].tolist()
         for name, found in references.items():
             assert scores["references"][name]["test_mean"] == found.mean
             assert scores["references"][name]["method_minus_it"]["mean"] == found.paired.mean
-            assert scores["references"][name]["method_minus_it"]["lower"] == found.paired.corrected.lower
+            assert (
+                scores["references"][name]["method_minus_it"]["lower"]
+                == found.paired.corrected.lower
+            )
     client = MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
     (run,) = client.search_runs(["1"], "tags.`raysel.kind` = 'study'")
     figures = {"": mean, "_std": interval.sd, "_lower": interval.lower, "_upper": interval.upper}
     expected = {f"test_accuracy{end}": value for end, value in figures.items()}
-    expected |= {f"reference_{name.replace(' ', '_')}": found.mean for name, found in references.items()}
+    expected |= {
+        f"reference_{name.replace(' ', '_')}": found.mean for name, found in references.items()
+    }
     assert rounded(expected).items() <= run.data.metrics.items()
 
     # Pages: the same text, of which the figures have three decimals.
@@ -71,7 +82,10 @@ def test_all_places_tell_the_same_figures(tmp_path, rule):
     pages = {name: " ".join(text.split()) for name, text in pages.items()}
     headline = texts.headline(result.facts)
     ends = f"{interval.lower:.3f} to {interval.upper:.3f}"
-    assert f"{mean:.3f} ± {interval.sd:.3f} (SD over 3 outer folds; corrected 95 % interval {ends})" in headline
+    assert (
+        f"{mean:.3f} ± {interval.sd:.3f} (SD over 3 outer folds; corrected 95 % interval {ends})"
+        in headline
+    )
     for name, text in pages.items():
         assert headline[1:] in text, name
     assert texts.references_line(result.facts)[1:] in pages["picture"]

@@ -28,7 +28,9 @@ def changed(result, evaluation=None, **by_fold):
         study = dataclasses.replace(study, config=config)
     refits = dict(result.stored.refits)
     for i, fold in enumerate(fold for fold in study.folds if fold != FINAL):
-        refits[fold] = dataclasses.replace(refits[fold], **{name: values[i] for name, values in by_fold.items()})
+        refits[fold] = dataclasses.replace(
+            refits[fold], **{name: values[i] for name, values in by_fold.items()}
+        )
     return StudyResult(dataclasses.replace(result.stored, study=study, refits=refits))
 
 
@@ -48,9 +50,18 @@ REFERENCES = [
 
 @pytest.fixture
 def at_eight(finished):
-    changes = {"n_features": [8] * 3, "position": [1] * 3, "test_scores": SCORES, "references": REFERENCES}
-    changes["reference_positions"] = [{}] * 3  # as up to raysel 0.6: references at the method's number
-    of_eight = changed(finished, **changes, training_scores=[[0.9, 1.0]] * 3, inner_score=[0.95, 0.96, 0.97])
+    changes = {
+        "n_features": [8] * 3,
+        "position": [1] * 3,
+        "test_scores": SCORES,
+        "references": REFERENCES,
+    }
+    changes["reference_positions"] = [
+        {}
+    ] * 3  # as up to raysel 0.6: references at the method's number
+    of_eight = changed(
+        finished, **changes, training_scores=[[0.9, 1.0]] * 3, inner_score=[0.95, 0.96, 0.97]
+    )
     refits = {**of_eight.stored.refits, FINAL: dataclasses.replace(of_eight.final, n_features=8)}
     return StudyResult(dataclasses.replace(of_eight.stored, refits=refits))
 
@@ -63,26 +74,35 @@ def test_the_headline_says_of_what_over_what_and_at_which_number(finished, at_ei
     assert differ.test_scores == [0.80, 0.94, 0.92]
     mean = changed(at_eight, {"choose_n": "mean"}, position=[None] * 3)
     assert mean.test_scores == pytest.approx([0.85, 0.82, 0.885])
-    one = {"test_scores": [scores[1:] for scores in SCORES], "inner_curve": [[0.9]] * 3, "references": [{}] * 3}
+    one = {
+        "test_scores": [scores[1:] for scores in SCORES],
+        "inner_curve": [[0.9]] * 3,
+        "references": [{}] * 3,
+    }
     one = changed(at_eight, {"choose_n": "mean", "n_features": [8]}, position=[None] * 3, **one)
     refits = {**at_eight.stored.refits, FINAL: dataclasses.replace(at_eight.final, n_features=4)}
     other_model = StudyResult(dataclasses.replace(at_eight.stored, refits=refits))
     native = changed(finished, {"estimator": "native"}, position=[None] * 3, n_features=[None] * 3)
-    chosen = (
-        "with the 4 to 8 best of 64 features, chosen on each outer fold by its inner scores; the final model uses 8"
-    )
+    chosen = "with the 4 to 8 best of 64 features, chosen on each outer fold by its inner scores; the final model uses 8"
     for result, end, cell in (
         (at_eight, ") with the 8 best of 64 features", "8"),
         (differ, chosen, "4-8"),
         (mean, "as the mean over the best 4 and 8 of 64 features", "mean"),
         (one, ") with the 8 best of 64 features", "8"),
-        (other_model, ") with the 8 best of 64 features on the outer folds; the final model uses 4", "8"),
+        (
+            other_model,
+            ") with the 8 best of 64 features on the outer folds; the final model uses 4",
+            "8",
+        ),
         (native, "by the model's own predictions", ""),
     ):
         assert texts.headline(result.facts).endswith(end)
         assert texts.score_table(result.facts).rows[0][1] == cell
     equal = changed(at_eight, test_scores=[[0.5, 0.5]] * 3)
-    assert "0.500 ± 0.000 (SD over 3 outer folds; no interval: the score is equal in all runs)" in repr(equal)
+    assert (
+        "0.500 ± 0.000 (SD over 3 outer folds; no interval: the score is equal in all runs)"
+        in repr(equal)
+    )
     assert texts.interval_footnote(equal.facts) == ""
     evaluation = at_eight.facts.evaluation
     assert "mean over all 2 numbers" in texts.rule_sentence(evaluation, "mean")
@@ -92,12 +112,20 @@ def test_the_headline_says_of_what_over_what_and_at_which_number(finished, at_ei
 def test_a_choice_at_an_end_of_the_numbers_is_remarked(at_eight):
     (remark,) = (text for text in at_eight.remarks() if "largest number" in text)
     chosen = [fold for fold, n in at_eight.n_features.items() if n == 8]
-    assert f", 8, on {len(chosen)} of 4 folds ({', '.join(chosen)}): larger numbers may score better" in remark
+    assert (
+        f", 8, on {len(chosen)} of 4 folds ({', '.join(chosen)}): larger numbers may score better"
+        in remark
+    )
     assert remark in markdown(at_eight.facts)
     mean = changed(at_eight, {"choose_n": "mean"}, position=[None] * 3)
     assert not any("largest number" in text for text in mean.remarks())
-    (smallest,) = format_remarks(number_remarks({"outer0": 4, "outer1": 8, "final": 4}, [4, 8, 16], {}))
-    assert "smallest number of features that was tried, 4, on 2 of 3 folds (outer0, final): smaller" in smallest
+    (smallest,) = format_remarks(
+        number_remarks({"outer0": 4, "outer1": 8, "final": 4}, [4, 8, 16], {})
+    )
+    assert (
+        "smallest number of features that was tried, 4, on 2 of 3 folds (outer0, final): smaller"
+        in smallest
+    )
     for chosen, listed, n_scored, why in (
         (8, [8], 9, "nothing was chosen"),
         (8, [4, 8, 16], 20, "neither end"),
@@ -108,7 +136,12 @@ def test_a_choice_at_an_end_of_the_numbers_is_remarked(at_eight):
 
 
 def test_winners_at_the_end_of_their_grid_are_remarked():
-    space = {"alpha": {"logspace": [0.01, 1.0, 3]}, "rank": [1, 2, 4], "p": [0.5, 1.0], "init": ["a", "b", "c"]}
+    space = {
+        "alpha": {"logspace": [0.01, 1.0, 3]},
+        "rank": [1, 2, 4],
+        "p": [0.5, 1.0],
+        "init": ["a", "b", "c"],
+    }
 
     def told(*winners, space=space, unstructured=None):
         return format_remarks([*edge_remarks(space, winners, unstructured or {})])
@@ -122,7 +155,9 @@ def test_winners_at_the_end_of_their_grid_are_remarked():
     assert told({"alpha": 0.01}, {"alpha": 1.0}) == [], "half of the folds, at two ends"
     assert told({"rank": 1}, {"rank": 1}) == [], "there is no smaller rank"
     assert told({"p": 1.0}, {"p": 1.0}) == [], "of two values each is an end"
-    assert told({"gamma": 0}, {"gamma": 0}, space={"gamma": [0, 0.1, 0.2]}) == [], "no weight is below 0"
+    assert told({"gamma": 0}, {"gamma": 0}, space={"gamma": [0, 0.1, 0.2]}) == [], (
+        "no weight is below 0"
+    )
     (no_structure,) = told({"rank": 4}, {"rank": 4}, unstructured={"rank": 4})
     assert no_structure.endswith("assumes no structure: on these data structure does not pay.")
 
@@ -132,15 +167,30 @@ def test_few_folds_that_can_tell_little_are_remarked():
     found = paired_comparison(scores, other, 0.5)
     test = found.corrected
     (told,) = format_remarks(few_folds_remarks([test, None], 3, of_draws=False))
-    assert f"3 outer folds can tell little: a difference of {abs(found.mean):.3f} is not told from 0 here" in told
+    assert (
+        f"3 outer folds can tell little: a difference of {abs(found.mean):.3f} is not told from 0 here"
+        in told
+    )
     assert f"one of more than {test.upper - found.mean:.3f} would be" in told
-    assert list(few_folds_remarks([paired_comparison(scores, other - 0.5, 0.5).corrected], 3, of_draws=False)) == []
+    assert (
+        list(
+            few_folds_remarks(
+                [paired_comparison(scores, other - 0.5, 0.5).corrected], 3, of_draws=False
+            )
+        )
+        == []
+    )
     assert list(few_folds_remarks([test], 12, of_draws=False)) == []
     assert "cv.repeats to 20" in format_remarks(few_folds_remarks([test], 3, of_draws=True))[0]
 
 
 def test_where_the_method_does_not_beat_a_reference_a_sentence_says_so(at_eight):
-    verdicts = {"all features": "worse", "variance": "equal", "f_test": "not distinguishable", "chance": "better"}
+    verdicts = {
+        "all features": "worse",
+        "variance": "equal",
+        "f_test": "not distinguishable",
+        "chance": "better",
+    }
     assert {name: reference.verdict for name, reference in at_eight.references.items()} == verdicts
     sentences = texts.verdict_sentences(at_eight.facts)
     starts = [
@@ -156,7 +206,10 @@ def test_where_the_method_does_not_beat_a_reference_a_sentence_says_so(at_eight)
     lines = texts.reference_sentences(at_eight.facts)
     for line, reference in zip(lines, at_eight.references.values(), strict=True):
         ratio = np.mean([refit.n_test / refit.n_train for refit in at_eight.outer])
-        assert reference.paired.mean == paired_comparison(at_eight.test_scores, reference.scores, ratio).mean
+        assert (
+            reference.paired.mean
+            == paired_comparison(at_eight.test_scores, reference.scores, ratio).mean
+        )
         assert f": {reference.mean:.3f} ± {reference.sd:.3f} (SD)" in line
     names = ["smr", "all 64 features", "largest variance", "F-test", "chance (stratified guess)"]
     rows = [(row[0], row[1]) for row in texts.score_table(at_eight.facts).rows]
@@ -169,18 +222,25 @@ def test_the_short_verdict_names_the_best_reference_and_a_chance_that_is_not_bea
     assert texts.verdict_sentences(better.facts) == []
     best = "The method is better than every reference; the best is F-test, 0.700: difference +0.220 (corrected"
     assert texts.short_verdict(better.facts).startswith(best)
-    lucky = changed(at_eight, references=[{**r, "chance": [0.9 + 0.05 * (i == 1)]} for i, r in enumerate(REFERENCES)])
+    lucky = changed(
+        at_eight,
+        references=[{**r, "chance": [0.9 + 0.05 * (i == 1)]} for i, r in enumerate(REFERENCES)],
+    )
     assert lucky.references["chance"].verdict == "not distinguishable"
     first, *_, last = texts.verdict_sentences(lucky.facts)
     assert texts.short_verdict(lucky.facts) == f"{first} {last}"
     assert "chance" in last
     beaten = {"all features": [0.99], "f_test": [0.2, 0.9], "chance": [0.95]}
-    worst = changed(at_eight, references=[beaten for _ in REFERENCES])  # chance is neither the first nor the last
+    worst = changed(
+        at_eight, references=[beaten for _ in REFERENCES]
+    )  # chance is neither the first nor the last
     assert "Chance" in texts.short_verdict(worst.facts)
 
 
 def test_references_without_a_score_are_named(at_eight):
-    without = [{k: v for k, v in r.items() if k != "variance" or i} for i, r in enumerate(REFERENCES)]
+    without = [
+        {k: v for k, v in r.items() if k != "variance" or i} for i, r in enumerate(REFERENCES)
+    ]
     fewer = changed(at_eight, references=without).facts
     assert list(fewer.references) == ["all features", "f_test", "chance"]
     missing = texts.missing_references_sentence(fewer)
@@ -216,7 +276,9 @@ def test_facts_are_plain_data_in_the_manifest_and_the_last_record(at_eight):
     for scores in (manifest(at_eight)["scores"], facts.end_to_json(), facts.to_json()["scores"]):
         assert scores["interval"]["lower"] == at_eight.interval.lower
         assert scores["references"]["all features"]["verdict"] == "worse"
-        assert scores["references"]["chance"]["method_minus_it"]["mean"] == pytest.approx(0.92 - 0.25)
+        assert scores["references"]["chance"]["method_minus_it"]["mean"] == pytest.approx(
+            0.92 - 0.25
+        )
         assert scores["curve"]["f_test"] == pytest.approx([0.2, 0.92])
         assert scores["n_features"]["outer0"] == 8
     assert json.loads(json.dumps(facts.to_json()))["remarks"][0].keys() == {"key", "values"}
@@ -260,30 +322,51 @@ def test_a_difference_that_rounds_to_zero_has_no_minus():
 
 def test_a_reference_that_scores_higher_is_named_whatever_its_interval_says(at_eight):
     better = [{"variance": [0.3, 0.90 + d], "f_test": [0.95, 0.2]} for d in (0.001, 0.05, 0.03)]
-    result = changed(at_eight, references=better, reference_positions=[{"f_test": 0, "variance": 1}] * 3)
-    assert {reference.verdict for reference in result.references.values()} == {"not distinguishable"}
+    result = changed(
+        at_eight, references=better, reference_positions=[{"f_test": 0, "variance": 1}] * 3
+    )
+    assert {reference.verdict for reference in result.references.values()} == {
+        "not distinguishable"
+    }
     first, second = texts.verdict_sentences(result.facts)
-    assert first.startswith("The F-test scores higher than smr, 0.950 against 0.920: difference -0.030 (corrected")
-    assert second.startswith("The largest variance scores higher than smr, 0.927 against 0.920: difference -0.007 (")
+    assert first.startswith(
+        "The F-test scores higher than smr, 0.950 against 0.920: difference -0.030 (corrected"
+    )
+    assert second.startswith(
+        "The largest variance scores higher than smr, 0.927 against 0.920: difference -0.007 ("
+    )
     assert second.endswith("; the two are not distinguishable.")
     assert [row[1] for row in texts.score_table(result.facts).rows] == ["8", "8", "4"]
     ours = float(np.mean(at_eight.test_scores))
     close = changed(at_eight, references=[{"variance": [0.3, round(ours, 3) + 0.0004]}] * 3)
     (sentence,) = texts.verdict_sentences(close.facts)  # no "higher" of two equal figures
-    assert sentence.startswith("The method is not distinguishable from the largest variance: difference")
+    assert sentence.startswith(
+        "The method is not distinguishable from the largest variance: difference"
+    )
 
 
-@pytest.mark.parametrize(("constant", "guess"), [(0.2, "stratified guess"), (0.3, "most frequent class")])
+@pytest.mark.parametrize(
+    ("constant", "guess"), [(0.2, "stratified guess"), (0.3, "most frequent class")]
+)
 def test_chance_is_the_better_guess_and_old_studies_have_one(at_eight, constant, guess):
-    guesses = [{"most frequent class": [constant], "stratified guess": [0.25 + d]} for d in (-0.1, 0.0, 0.1)]
+    guesses = [
+        {"most frequent class": [constant], "stratified guess": [0.25 + d]}
+        for d in (-0.1, 0.0, 0.1)
+    ]
     result = changed(at_eight, references=guesses)
     chance = result.references["chance"]
     assert chance.mean == pytest.approx(max(constant, 0.25))
-    assert texts.references_line(result.facts) == f"for comparison: chance ({guess}) {chance.mean:.3f}"
+    assert (
+        texts.references_line(result.facts) == f"for comparison: chance ({guess}) {chance.mean:.3f}"
+    )
     described = result.facts.end_to_json()
     assert described["references"]["chance"]["guess"] == guess
-    assert described["references"]["chance"]["method_minus_it"]["mean"] == pytest.approx(0.92 - chance.mean)
-    assert described["guesses"] == pytest.approx({"most frequent class": constant, "stratified guess": 0.25})
+    assert described["references"]["chance"]["method_minus_it"]["mean"] == pytest.approx(
+        0.92 - chance.mean
+    )
+    assert described["guesses"] == pytest.approx(
+        {"most frequent class": constant, "stratified guess": 0.25}
+    )
     assert texts.reference_name(at_eight.facts, "chance") == "chance (stratified guess)"
 
 

@@ -59,7 +59,9 @@ def test_the_maps_lie_on_the_planted_region_with_the_masks_affine(volumes, finis
     classes = [x[volumes.y == label] for label in np.unique(volumes.y)]
     between = sum(len(c) * (c.mean(axis=0) - x.mean(axis=0)) ** 2 for c in classes)
     within = sum(len(c) * c.var(axis=0) for c in classes)
-    np.testing.assert_allclose(maps["scores"][volumes.mask], (between / within)[volumes.mask], rtol=1e-4)
+    np.testing.assert_allclose(
+        maps["scores"][volumes.mask], (between / within)[volumes.mask], rtol=1e-4
+    )
     assert np.mean(finished.test_scores) > 0.8
 
 
@@ -77,7 +79,9 @@ def test_the_opened_study_knows_the_layout_and_selects(volumes, finished, tmp_pa
     result = open_study(finished.path)
     assert result.layout == MaskedVolume(volumes.mask, volumes.affine)
     target = tmp_path / "top4.nii.gz"
-    status = select.main([str(finished.path), "--top", "4", "--mask", str(target), "--output", str(tmp_path / "out")])
+    status = select.main(
+        [str(finished.path), "--top", "4", "--mask", str(target), "--output", str(tmp_path / "out")]
+    )
     assert status == 0
     assert "affine: of the data's mask" in capsys.readouterr().out
     image = nibabel.load(target)
@@ -85,13 +89,17 @@ def test_the_opened_study_knows_the_layout_and_selects(volumes, finished, tmp_pa
     found = image.get_fdata() > 0
     assert found.sum() == 4
     assert set(result.ranking(4).top()) == set(np.flatnonzero(found[volumes.mask]))
-    assert {"scores.nii.gz", "selected.nii.gz"} <= {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"scores.nii.gz", "selected.nii.gz"} <= {
+        path.name for path in (tmp_path / "out").iterdir()
+    }
 
 
 @pytest.mark.parametrize("solver", ["two_dimensional_lda", "bilinear_mtda"])
 def test_methods_of_whole_arrays_are_refused_by_name(volumes, solver):
     raw = config(volumes, solver={"name": solver}, evaluation={"classifier": "native"})
-    with pytest.raises(ConfigError, match=f"{solver} does not take the layout volume of .*fisher_score.* do"):
+    with pytest.raises(
+        ConfigError, match=f"{solver} does not take the layout volume of .*fisher_score.* do"
+    ):
         Study.prepare(config_from_dict(raw))
 
 
@@ -99,7 +107,9 @@ def test_methods_of_whole_arrays_are_refused_by_name(volumes, solver):
 def test_pictures_and_report_of_volumes_over_a_background(volumes, tmp_path):
     head = tmp_path / "head.nii.gz"
     nibabel.save(nibabel.Nifti1Image(volumes.values[0], volumes.affine), head)
-    raw = config(volumes, pictures=["png", "svg"], dataset={**volumes.dataset, "background": str(head)})
+    raw = config(
+        volumes, pictures=["png", "svg"], dataset={**volumes.dataset, "background": str(head)}
+    )
     result = run_offline(raw, tmp_path / "study")
     head.unlink()  # an opened study needs no data file
     assert report.main([str(result.path)]) == 0

@@ -54,8 +54,15 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> CommandRun:
     write_digits(folder / "few.npz")
     write_comparison_config(folder / "few.yaml")
     out, err = io.StringIO(), io.StringIO()
-    with without_reports(), contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = main(["few.yaml", "--output", "compared", "--set", "tracking.uri=sqlite:///mlflow.db"])
+    with (
+        without_reports(),
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        status = main(
+            ["few.yaml", "--output", "compared", "--set", "tracking.uri=sqlite:///mlflow.db"]
+        )
     return CommandRun(status, out.getvalue(), err.getvalue(), folder / "compared")
 
 
@@ -65,7 +72,9 @@ def digits_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("resampling")
     write_digits(folder / "few.npz")
     with without_reports():
-        return run_offline(raw_config(folder / "few.npz", solver__space={"alpha": [0.1]}), folder / "study").path
+        return run_offline(
+            raw_config(folder / "few.npz", solver__space={"alpha": [0.1]}), folder / "study"
+        ).path
 
 
 @pytest.fixture

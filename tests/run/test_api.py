@@ -15,7 +15,9 @@ from raysel.tracking.journal import read_journal
 
 
 def test_values_of_numpy_and_of_pathlib_are_taken_as_those_of_yaml(here):
-    plain = prepare_study(raw_config(), {"solver.space": {"alpha": [0.01, 0.1, 1.0]}, "cv.outer": 3, "seed": 4})
+    plain = prepare_study(
+        raw_config(), {"solver.space": {"alpha": [0.01, 0.1, 1.0]}, "cv.outer": 3, "seed": 4}
+    )
     changes = {
         "solver.space": {"alpha": np.logspace(-2, 0, 3)},
         "cv.outer": np.int64(3),
@@ -25,7 +27,10 @@ def test_values_of_numpy_and_of_pathlib_are_taken_as_those_of_yaml(here):
     found = prepare_study(raw_config(), changes)
     assert [c.params for c in found.configurations] == [c.params for c in plain.configurations]
     assert found.plan.to_json() == plain.plan.to_json()
-    assert prepare_study(raw_config(evaluation__n_features=(4, 8))).config == prepare_study(raw_config()).config
+    assert (
+        prepare_study(raw_config(evaluation__n_features=(4, 8))).config
+        == prepare_study(raw_config()).config
+    )
 
 
 @pytest.mark.usefixtures("here")
@@ -40,7 +45,10 @@ def test_one_override_may_be_a_string_and_none_means_none():
     [
         ((3,), "3 is not a configuration"),
         ((None,), "config=None: give a path"),
-        ((raw_config(), [{"cv.outer": 2}]), "override .*: give strings such as 'cv.outer=5', or one mapping"),
+        (
+            (raw_config(), [{"cv.outer": 2}]),
+            "override .*: give strings such as 'cv.outer=5', or one mapping",
+        ),
     ],
 )
 def test_what_is_no_configuration_is_refused(arguments, message):
@@ -50,7 +58,9 @@ def test_what_is_no_configuration_is_refused(arguments, message):
 
 @pytest.mark.parametrize("progress", [None, 1, object()])
 def test_what_cannot_show_progress_is_refused_before_anything_is_written(here, progress):
-    with pytest.raises(ConfigError, match=r"progress=.* has no show; give True, False or a Listener"):
+    with pytest.raises(
+        ConfigError, match=r"progress=.* has no show; give True, False or a Listener"
+    ):
         raysel.run_study(raw_config(), output="study", progress=progress)
     assert not (here / "study").exists()
 
@@ -66,7 +76,9 @@ def test_a_prepared_study_takes_no_overrides():
 @pytest.mark.parametrize("calls", [1, 9])
 def test_an_interrupted_study_says_so_and_resumes_to_the_same_numbers(here, calls):
     with pytest.raises(KeyboardInterrupt):
-        raysel.run_study(raw_config(search__executor="auto"), output="study", progress=Watcher(calls))
+        raysel.run_study(
+            raw_config(search__executor="auto"), output="study", progress=Watcher(calls)
+        )
     assert list(read_journal(here / "study" / "journal.jsonl"))[-1]["status"] == "interrupted"
     resumed = raysel.resume_study("study", progress=False)
     whole = raysel.run_study(raw_config(), output="whole", progress=False)
@@ -81,9 +93,13 @@ def test_a_study_whose_data_have_moved_resumes_from_their_new_place(here):
         raysel.run_study(raw_config(), output="study", progress=Watcher(9))
     (here / "elsewhere").mkdir()
     (here / "few.npz").rename(here / "elsewhere" / "few.npz")
-    with pytest.raises(DataError, match=r"If the data have moved since the study started, override dataset\.path"):
+    with pytest.raises(
+        DataError, match=r"If the data have moved since the study started, override dataset\.path"
+    ):
         raysel.resume_study("study", progress=False)
-    assert raysel.resume_study("study", overrides={"dataset.path": "elsewhere/few.npz"}, progress=False).is_ranked
+    assert raysel.resume_study(
+        "study", overrides={"dataset.path": "elsewhere/few.npz"}, progress=False
+    ).is_ranked
     write_digits(here / "other.npz", permute=1)
     with pytest.raises(DirectoryError, match="their content has changed"):
         raysel.resume_study("study", overrides={"dataset.path": "other.npz"}, progress=False)
@@ -99,10 +115,14 @@ def test_a_folder_without_a_study_is_not_resumed():
 @pytest.mark.usefixtures("without_mlflow")
 def test_an_override_may_name_the_class_that_the_directory_may_not(here, monkeypatch):
     monkeypatch.syspath_prepend(here)
-    (here / "own_forest.py").write_text("from sklearn.svm import LinearSVC\nclass Forest(LinearSVC):\n    pass\n")
+    (here / "own_forest.py").write_text(
+        "from sklearn.svm import LinearSVC\nclass Forest(LinearSVC):\n    pass\n"
+    )
     config = raw_config(solver={"name": "own_forest.Forest", "space": {"C": [0.01, 0.1]}})
     raysel.run_study(config, output="study", progress=False)
     with pytest.raises(ConfigError, match="only the configuration in the study's directory"):
         raysel.resume_study("study", progress=False)
-    assert raysel.resume_study("study", overrides={"solver.name": "own_forest.Forest"}, progress=False).is_ranked
+    assert raysel.resume_study(
+        "study", overrides={"solver.name": "own_forest.Forest"}, progress=False
+    ).is_ranked
     sys.modules.pop("own_forest", None)

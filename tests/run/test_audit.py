@@ -25,7 +25,12 @@ TWO = np.arange(80) % 2
 
 def selection(rng):
     """Labels that no feature tells; the best of many features by all labels."""
-    return make_pipeline(SelectKBest(k=10), KNeighborsClassifier()), rng.standard_normal((80, 1000)), TWO, {}
+    return (
+        make_pipeline(SelectKBest(k=10), KNeighborsClassifier()),
+        rng.standard_normal((80, 1000)),
+        TWO,
+        {},
+    )
 
 
 def scaling(rng):
@@ -37,7 +42,12 @@ def scaling(rng):
     noise = rng.standard_normal((80, 80))
     np.fill_diagonal(noise, 1e4)
     informative = 2.0 * TWO + 0.1 * rng.standard_normal(80)
-    return make_pipeline(StandardScaler(), KNeighborsClassifier(1)), np.column_stack([informative, noise]), TWO, {}
+    return (
+        make_pipeline(StandardScaler(), KNeighborsClassifier(1)),
+        np.column_stack([informative, noise]),
+        TWO,
+        {},
+    )
 
 
 def tuning(rng):
@@ -46,7 +56,12 @@ def tuning(rng):
     The accuracy of one has the SD .079 over 40 samples, and the best of 40 lies about 2.2 SD above 0.5.
     """
     space = {"random_state": list(range(40))}
-    return DecisionTreeClassifier(max_features=1), rng.standard_normal((40, 5)), TWO[:40], {"space": space}
+    return (
+        DecisionTreeClassifier(max_features=1),
+        rng.standard_normal((40, 5)),
+        TWO[:40],
+        {"space": space},
+    )
 
 
 def duplicates(rng):
@@ -66,17 +81,29 @@ def group(rng):
     """Subjects that look like themselves, with labels that no feature tells."""
     groups = np.repeat(np.arange(30), 5)
     X = 3 * rng.standard_normal((30, 10))[groups] + rng.standard_normal((150, 10))
-    return KNeighborsClassifier(1), X, rng.permutation(np.arange(30) % 2)[groups], {"groups": groups}
+    return (
+        KNeighborsClassifier(1),
+        X,
+        rng.permutation(np.arange(30) % 2)[groups],
+        {"groups": groups},
+    )
 
 
 @pytest.mark.parametrize(
-    "leak", [selection, group, *(pytest.param(leak, marks=pytest.mark.slow) for leak in (scaling, duplicates, index))]
+    "leak",
+    [
+        selection,
+        group,
+        *(pytest.param(leak, marks=pytest.mark.slow) for leak in (scaling, duplicates, index)),
+    ],
 )
 def test_a_leak_lifts_the_careless_score_only(leak):
     estimator, X, y, settings = leak(np.random.default_rng(1))
     found = raysel.audit(estimator, X, y, **settings, n_permutations=2, outer=3, inner=2)
     assert found.difference > 0.2
-    assert found.honest.mean == pytest.approx(0.5, abs=0.15)  # 80 to 150 samples, SD of a guess up to .056
+    assert found.honest.mean == pytest.approx(
+        0.5, abs=0.15
+    )  # 80 to 150 samples, SD of a guess up to .056
     assert np.mean(found.honest_permuted) == pytest.approx(0.5, abs=0.15)
     assert found.honest.lower <= 0.5 + 0.15
     if leak in (selection, duplicates, group):  # there it needs no true label
@@ -100,17 +127,23 @@ def test_tuning_on_the_test_samples_lifts_the_careless_score_only():
 def test_clean_data_agree_within_the_interval():
     X, y = load_breast_cancer(return_X_y=True)
     estimator = make_pipeline(StandardScaler(), SelectKBest(k=10), LinearSVC(random_state=0))
-    found = raysel.audit(estimator, X, y, space={"linearsvc__C": [0.01, 1.0]}, n_permutations=1, outer=3, inner=2)
+    found = raysel.audit(
+        estimator, X, y, space={"linearsvc__C": [0.01, 1.0]}, n_permutations=1, outer=3, inner=2
+    )
     assert abs(found.difference) <= found.margin
     assert not found.exceeds_interval
-    search = raysel.NestedSearch(estimator, {"linearsvc__C": [0.01, 1.0]}, outer=3, inner=2).fit(X, y)
+    search = raysel.NestedSearch(estimator, {"linearsvc__C": [0.01, 1.0]}, outer=3, inner=2).fit(
+        X, y
+    )
     assert found.honest.mean == search.score_
 
 
 def test_selection_by_all_samples_lifts_the_careless_score_of_a_quantity_only():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 400)), rng.standard_normal(60)
-    found = raysel.audit(make_pipeline(SelectKBest(f_regression, k=5), Ridge()), X, y, metric="r2", n_permutations=2)
+    found = raysel.audit(
+        make_pipeline(SelectKBest(f_regression, k=5), Ridge()), X, y, metric="r2", n_permutations=2
+    )
     assert min(found.careless, *found.careless_permuted) > 0.1
     assert max(found.honest.mean, *found.honest_permuted) < 0
 
@@ -136,7 +169,9 @@ def test_the_careless_score_is_that_of_the_few_lines_that_make_the_mistake():
 def test_a_ranking_by_all_samples_with_a_judge_is_careless_too():
     rng = np.random.default_rng(5)
     X, y = rng.standard_normal((60, 300)), np.arange(60) % 2
-    found = raysel.audit(SelectKBest(), X, y, n_features=[5, 20], judge="knn", n_permutations=1, outer=3, inner=2)
+    found = raysel.audit(
+        SelectKBest(), X, y, n_features=[5, 20], judge="knn", n_permutations=1, outer=3, inner=2
+    )
     assert found.n_careless == 2
     assert found.difference > 0.15
 
@@ -158,7 +193,10 @@ def test_the_result_is_shown_as_a_table_a_sentence_and_a_picture():
 def test_the_numbers_do_not_depend_on_the_number_of_processes():
     estimator, X, y, settings = selection(np.random.default_rng(0))
     one, two = (
-        raysel.audit(estimator, X[:, :50], y, **settings, n_permutations=2, outer=2, inner=2, n_jobs=n) for n in (1, 2)
+        raysel.audit(
+            estimator, X[:, :50], y, **settings, n_permutations=2, outer=2, inner=2, n_jobs=n
+        )
+        for n in (1, 2)
     )
     assert one.frame().equals(two.frame())
 
@@ -170,13 +208,20 @@ def test_several_labels_a_sample_and_wrong_numbers_are_refused():
 
 def test_text_and_gaps_are_audited_as_the_numbers_that_the_first_step_makes_of_them():
     rng = np.random.default_rng(3)
-    sex, numbers = rng.choice(["f", "m"], 80), rng.standard_normal((80, 6)) + TWO[:, None] * (np.arange(6) < 2)
+    sex, numbers = (
+        rng.choice(["f", "m"], 80),
+        rng.standard_normal((80, 6)) + TWO[:, None] * (np.arange(6) < 2),
+    )
     table = pd.DataFrame(numbers).rename(columns=str).assign(sex=sex)
     table.loc[::9, "3"] = np.nan
     code = OrdinalEncoder(categories=[["f", "m"]])
     fill = SimpleImputer(strategy="constant", fill_value=0.0)
-    first = ColumnTransformer([("numbers", fill, [str(i) for i in range(6)]), ("text", code, ["sex"])])
-    coded = np.column_stack([np.where(np.arange(6) == 3, table[list("012345")].fillna(0.0), numbers), sex == "m"])
+    first = ColumnTransformer(
+        [("numbers", fill, [str(i) for i in range(6)]), ("text", code, ["sex"])]
+    )
+    coded = np.column_stack(
+        [np.where(np.arange(6) == 3, table[list("012345")].fillna(0.0), numbers), sex == "m"]
+    )
     settings = {"outer": 3, "inner": 2, "n_permutations": 1}
     rest = (SelectKBest(), KNeighborsClassifier())
     of_table = raysel.audit(make_pipeline(first, *rest), table, TWO, **settings)

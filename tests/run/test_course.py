@@ -46,7 +46,9 @@ def test_neither_workers_nor_order_nor_copies_change_a_bit(tmp_path, digits, mon
     other_records, other_refits, other_kept = run_on_ray(turned, tmp_path / "two")
 
     assert sorted(r["id"] for r in kept) == sorted(c.id for c in study.configurations)
-    assert [r["id"] for r in kept] != [c.id for c in study.configurations]  # in an order drawn from the seed
+    assert [r["id"] for r in kept] != [
+        c.id for c in study.configurations
+    ]  # in an order drawn from the seed
     assert [r["id"] for r in other_kept] != [r["id"] for r in kept]
     assert other_records == records
     assert refitted(other_refits) == refitted(refits)
@@ -68,7 +70,9 @@ def test_scrambled_test_samples_leave_their_folds_choice_as_it_was(tmp_path, dig
     assert (y != data.y).any()
     np.savez(tmp_path / "scrambled.npz", X=X.reshape(-1, 8, 8), y=y)
     scrambled = make_study(
-        tmp_path / "scrambled.npz", solver__params={"max_iter": 4}, cv={"plan": str(tmp_path / "plan.json")}
+        tmp_path / "scrambled.npz",
+        solver__params={"max_iter": 4},
+        cv={"plan": str(tmp_path / "plan.json")},
     )
     other_records, other_refits, _ = run_on_ray(scrambled, tmp_path / "scrambled")
 
@@ -82,7 +86,9 @@ def test_scrambled_test_samples_leave_their_folds_choice_as_it_was(tmp_path, dig
     assert after == before
     assert {"n_features", "position", "inner_score", "inner_curve", "trial"} <= set(before)
     # The other folds trained on those samples.
-    assert any(other_records[k]["folds"]["outer1"] != r["folds"]["outer1"] for k, r in records.items())
+    assert any(
+        other_records[k]["folds"]["outer1"] != r["folds"]["outer1"] for k, r in records.items()
+    )
 
 
 def test_no_test_score_exists_but_the_winners(tmp_path, digits):
@@ -95,7 +101,9 @@ def test_no_test_score_exists_but_the_winners(tmp_path, digits):
     assert [len(refit.record.test_scores) for refit in refits] == [2, 2, 0]
     for fold, refit in zip(study.plan.folds, refits, strict=True):
         inner = {
-            key: choose_n(np.array([i["scores"][-1] for i in record["folds"][fold.name]["inner"]]), "one_se").score
+            key: choose_n(
+                np.array([i["scores"][-1] for i in record["folds"][fold.name]["inner"]]), "one_se"
+            ).score
             for key, record in records.items()
             if not record["folds"][fold.name]["error"]
         }
@@ -103,7 +111,10 @@ def test_no_test_score_exists_but_the_winners(tmp_path, digits):
         # Recomputed with scikit-learn's own nearest neighbours, which break ties by the order of the samples.
         if len(fold.test):
             X = refit.model.named_steps["scaler"].transform(study.dataset.X)
-            y, order = study.dataset.y, np.argsort(-np.array(refit.record.feature_scores), kind="stable")
+            y, order = (
+                study.dataset.y,
+                np.argsort(-np.array(refit.record.feature_scores), kind="stable"),
+            )
             expected = [
                 KNeighborsClassifier(1)
                 .fit(X[fold.train][:, order[:n]], y[fold.train])
@@ -111,7 +122,9 @@ def test_no_test_score_exists_but_the_winners(tmp_path, digits):
                 for n in (4, 8)
             ]
             # Scaled digits tie: a sample or two may go to another neighbour at the same distance.
-            assert np.abs(np.array(refit.record.test_scores) - expected).max() <= 2.001 / len(fold.test)
+            assert np.abs(np.array(refit.record.test_scores) - expected).max() <= 2.001 / len(
+                fold.test
+            )
 
 
 @pytest.mark.slow
@@ -135,7 +148,9 @@ def test_a_winner_that_cannot_be_refitted_is_named(tmp_path, digits):
     fold = study.plan.folds[0]
     samples = fold.train[:2]
     inner = [
-        dataclasses.replace(i, train=np.setdiff1d(i.train, samples), validation=np.setdiff1d(i.validation, samples))
+        dataclasses.replace(
+            i, train=np.setdiff1d(i.train, samples), validation=np.setdiff1d(i.validation, samples)
+        )
         for i in fold.inner
     ]
     folds = (dataclasses.replace(fold, inner=tuple(inner)), *study.plan.folds[1:])
@@ -143,19 +158,28 @@ def test_a_winner_that_cannot_be_refitted_is_named(tmp_path, digits):
     X[samples] = 1.7e308
     data = dataclasses.replace(study.dataset, X=X)
     broken = Study(
-        study.config.model_copy(update={"dataset": study.config.dataset.model_copy(update={"scaling": "none"})}),
+        study.config.model_copy(
+            update={"dataset": study.config.dataset.model_copy(update={"scaling": "none"})}
+        ),
         data,
         dataclasses.replace(study.plan, folds=folds[:1]),
         study.configurations[:1],
     )
-    with pytest.raises(StudyError, match=r"^the winner of outer0, alpha=0.01 rank=1, could not be refitted: \w+"):
+    with pytest.raises(
+        StudyError, match=r"^the winner of outer0, alpha=0.01 rank=1, could not be refitted: \w+"
+    ):
         run_on_ray(broken, tmp_path / "run")
 
 
 def test_groups_stay_whole_through_the_plan_of_a_study(tmp_path):
     write_digits(tmp_path / "few.npz")
     data = load_dataset(tmp_path / "few.npz")
-    np.savez(tmp_path / "grouped.npz", X=data.X.reshape(-1, 8, 8), y=data.y, writer=np.arange(data.n_samples) // 3)
+    np.savez(
+        tmp_path / "grouped.npz",
+        X=data.X.reshape(-1, 8, 8),
+        y=data.y,
+        writer=np.arange(data.n_samples) // 3,
+    )
     study = make_study(tmp_path / "grouped.npz", cv={"outer": 3, "inner": 2, "groups": "writer"})
     for train, held_out in [
         *((fold.train, fold.test) for fold in study.plan.outer),

@@ -37,7 +37,9 @@ def test_data_that_are_read_differently_are_read_again():
     found = prepare_comparison("few.yaml")
     study = found.studies["SVM"]
     other = study.config.model_copy(
-        update={"dataset": study.config.dataset.model_copy(update={"modalities": {"a": 32, "b": 32}})}
+        update={
+            "dataset": study.config.dataset.model_copy(update={"modalities": {"a": 32, "b": 32}})
+        }
     )
     assert study.reads_alike(study.config)
     assert not study.reads_alike(other)
@@ -60,7 +62,10 @@ def test_labels_that_differ_are_refused(here):
     ("override", "said"),
     [
         ("solver.params.C=-1", "C"),
-        ("evaluation={classifier: knn, n_features: [65]}", "evaluation.n_features: 65 exceeds the 64 features"),
+        (
+            "evaluation={classifier: knn, n_features: [65]}",
+            "evaluation.n_features: 65 exceeds the 64 features",
+        ),
         ("search.early_stopping=asha", "search.early_stopping"),
         ("solver.name=lineer_svm", "linear_svm"),
         ("search.cpus_per_trial=4096", "search.cpus_per_trial: 4096 exceeds"),
@@ -78,12 +83,16 @@ def test_code_that_only_the_directory_names_is_not_imported(here):
     directory, lock = StudyDirectory.create(here / "compared", 0)
     with lock:
         prepare_comparison("few.yaml").record(id_="a", uri="b", started=1.0).write(directory, lock)
-    directory.config.write_text(dump_config(load_comparison(raw_comparison(), {"compare.SVM.solver.name": "mine.Own"})))
+    directory.config.write_text(
+        dump_config(load_comparison(raw_comparison(), {"compare.SVM.solver.name": "mine.Own"}))
+    )
     with pytest.raises(ConfigError, match=r"mine\.Own imports code"):
         prepare_comparison(None, resumed=directory)
 
 
-def test_the_default_of_the_scaling_is_stored_and_where_none_is_stored_that_of_earlier_versions_holds(here):
+def test_the_default_of_the_scaling_is_stored_and_where_none_is_stored_that_of_earlier_versions_holds(
+    here,
+):
     raw = raw_comparison("table.npz")
     del raw["compare"]["z"]
     rng = np.random.default_rng(0)

@@ -52,20 +52,35 @@ CASES = {
     "steps that are searched": (
         selecting(KNeighborsClassifier()),
         [
-            {"scale": [StandardScaler(), MinMaxScaler(), "passthrough"], "last__n_neighbors": [1, 5]},
+            {
+                "scale": [StandardScaler(), MinMaxScaler(), "passthrough"],
+                "last__n_neighbors": [1, 5],
+            },
             {"last": [GaussianNB()], "select__score_func": [f_classif], "select__k": [4]},
         ],
     ),
-    "tree": (DecisionTreeClassifier(random_state=3), {"max_depth": [1, 3], "min_samples_leaf": [1, 5]}),
+    "tree": (
+        DecisionTreeClassifier(random_state=3),
+        {"max_depth": [1, 3], "min_samples_leaf": [1, 5]},
+    ),
     "logistic regression": (
         make_pipeline(StandardScaler(), LogisticRegression()),
         {"logisticregression__C": [0.01, 1]},
     ),
     "svm": (SVC(), {"C": [1, 100], "gamma": ["scale", 0.001]}),
-    "neighbours": (KNeighborsClassifier(), {"n_neighbors": [1, 3, 9], "weights": ["uniform", "distance"]}),
-    "forest": (RandomForestClassifier(15, random_state=5), {"max_features": [1, 4], "max_depth": [2, None]}),
+    "neighbours": (
+        KNeighborsClassifier(),
+        {"n_neighbors": [1, 3, 9], "weights": ["uniform", "distance"]},
+    ),
+    "forest": (
+        RandomForestClassifier(15, random_state=5),
+        {"max_features": [1, 4], "max_depth": [2, None]},
+    ),
     "naive bayes": (GaussianNB(), {"var_smoothing": np.logspace(-9, -1, 3)}),
-    "ridge": (make_pipeline(StandardScaler(), RidgeClassifier()), {"ridgeclassifier__alpha": [0.1, 1e3]}),
+    "ridge": (
+        make_pipeline(StandardScaler(), RidgeClassifier()),
+        {"ridgeclassifier__alpha": [0.1, 1e3]},
+    ),
     "discriminant": (LinearDiscriminantAnalysis(solver="lsqr"), {"shrinkage": [None, "auto", 0.9]}),
 }
 QUICK = list(CASES)[:3]
@@ -77,7 +92,8 @@ def first_of_the_best(results):
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CASES],
 )
 def test_each_fold_is_that_of_scikit_learns_nested_search(name):
     estimator, space = CASES[name]
@@ -108,7 +124,11 @@ REGRESSORS = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name.startswith("pipe") else name for name in REGRESSORS]
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name.startswith("pipe") else name
+        for name in REGRESSORS
+    ],
 )
 def test_each_fold_of_a_regressor_is_that_of_scikit_learns_nested_search(name):
     estimator, space, metric = REGRESSORS[name]
@@ -145,15 +165,25 @@ def test_the_numbers_are_those_of_run_study(tmp_path):
     }
     prepared = prepare_study(config, X=SCALED, y=Y, groups=groups)
     study = course.run(prepared, tmp_path / "study", SerialExecutor(prepared), start_upload=None)
-    search = NestedSearch(LinearSVC(dual=False), space, outer=3, inner=2, random_state=7).fit(SCALED, Y, groups)
+    search = NestedSearch(LinearSVC(dual=False), space, outer=3, inner=2, random_state=7).fit(
+        SCALED, Y, groups
+    )
     assert search.scores_.tolist() == study.test_scores
     assert search.score_ == study.test_mean
     assert (search.interval_) == (study.interval.lower, study.interval.upper)
     assert search.study_.final.feature_scores == study.final.feature_scores
     np.testing.assert_array_equal(search.best_estimator_.coef_, study.model.method.estimator_.coef_)
-    strip = [r.trial for r in study.refits], [r.references for r in study.refits], [r.inner_score for r in study.refits]
+    strip = (
+        [r.trial for r in study.refits],
+        [r.references for r in study.refits],
+        [r.inner_score for r in study.refits],
+    )
     ours = search.study_.refits
-    assert ([r.trial for r in ours], [r.references for r in ours], [r.inner_score for r in ours]) == strip
+    assert (
+        [r.trial for r in ours],
+        [r.references for r in ours],
+        [r.inner_score for r in ours],
+    ) == strip
     assert search.study_.facts.to_json()["scores"] == study.facts.to_json()["scores"]
 
 
@@ -164,7 +194,9 @@ def test_processes_give_the_same_numbers():
     two = NestedSearch(estimator, space, outer=2, inner=2, n_jobs=2).fit(X, Y)
     assert one.scores_.tolist() == two.scores_.tolist()
     frames = [search.study_.trials().drop(columns="seconds") for search in (one, two)]
-    pd.testing.assert_frame_equal(*(frame.sort_values("trial", ignore_index=True) for frame in frames))
+    pd.testing.assert_frame_equal(
+        *(frame.sort_values("trial", ignore_index=True) for frame in frames)
+    )
 
 
 def test_a_method_of_matrices_ranks_and_its_judge_is_chosen():
@@ -173,7 +205,12 @@ def test_a_method_of_matrices_ranks_and_its_judge_is_chosen():
     images = rng.standard_normal((40, 12))
     images[:, 5] += 4 * (y == "yes")
     search = NestedSearch(
-        raysel.SMR(shape=(3, 4), max_iter=5), {"alpha": [0.01, 0.1]}, outer=2, inner=2, n_features=[1, 3], judge="knn"
+        raysel.SMR(shape=(3, 4), max_iter=5),
+        {"alpha": [0.01, 0.1]},
+        outer=2,
+        inner=2,
+        n_features=[1, 3],
+        judge="knn",
     ).fit(images, y)
     assert search.ranking_[5] == 1
     assert search.study_.layout.grid == (3, 4)
@@ -185,7 +222,11 @@ def test_a_method_of_matrices_ranks_and_its_judge_is_chosen():
         n_features=[1, 3], judge="knn",
     ).fit(images, y)  # fmt: skip
     assert (masked.score_, masked.best_params_) == (search.score_, search.best_params_)
-    assert [step for step, _ in search.best_estimator_.steps] == ["scaler", "selector", "classifier"]
+    assert [step for step, _ in search.best_estimator_.steps] == [
+        "scaler",
+        "selector",
+        "classifier",
+    ]
 
 
 def test_scores_reach_through_the_steps_of_a_pipeline():
@@ -200,21 +241,34 @@ def test_scores_reach_through_the_steps_of_a_pipeline():
 
 @pytest.mark.parametrize(
     "name",
-    ["roc_auc", *(pytest.param(name, marks=pytest.mark.slow) for name in ("neg_log_loss", "f1", "average_precision"))],
+    [
+        "roc_auc",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("neg_log_loss", "f1", "average_precision")
+        ),
+    ],
 )
 def test_a_scorer_of_scikit_learn_chooses_and_scores(name):
     two = Y > 0
-    model, space = make_pipeline(StandardScaler(), LogisticRegression()), {"logisticregression__C": [0.001, 1.0]}
+    model, space = (
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        {"logisticregression__C": [0.001, 1.0]},
+    )
     reference = GridSearchCV(model, space, cv=INNER, refit=first_of_the_best, scoring=name)
     found = cross_validate(reference, X[:, :4], two, cv=OUTER, scoring=name)["test_score"]
     search = NestedSearch(model, space, outer=OUTER, inner=INNER, metric=name).fit(X[:, :4], two)
     np.testing.assert_allclose(search.scores_, found, rtol=1e-12)
-    assert search.score(X[:, :4], two) == pytest.approx(reference.fit(X[:, :4], two).score(X[:, :4], two))
+    assert search.score(X[:, :4], two) == pytest.approx(
+        reference.fit(X[:, :4], two).score(X[:, :4], two)
+    )
 
 
 def test_frames_names_and_set_output():
     frame = pd.DataFrame(X, columns=[f"column {i}" for i in range(X.shape[1])])
-    search = NestedSearch(LinearSVC(random_state=0), {"C": [0.01]}, outer=2, inner=2, scaling="zscore")
+    search = NestedSearch(
+        LinearSVC(random_state=0), {"C": [0.01]}, outer=2, inner=2, scaling="zscore"
+    )
     search.fit(frame, pd.Series(Y).map({0: "a", 1: "b", 2: "c"}))
     assert search.classes_.tolist() == ["a", "b", "c"]
     assert set(search.predict(frame)) == {"a", "b", "c"}
@@ -230,7 +284,9 @@ def test_frames_names_and_set_output():
 
 
 def test_the_study_is_whole_and_has_no_files():
-    search = NestedSearch(LinearSVC(random_state=0), {"C": [0.01, 1.0]}, outer=3, inner=2).fit(SCALED, Y)
+    search = NestedSearch(LinearSVC(random_state=0), {"C": [0.01, 1.0]}, outer=3, inner=2).fit(
+        SCALED, Y
+    )
     study = search.study_
     assert study.in_memory
     assert len(study.summary()) == 3
@@ -238,7 +294,13 @@ def test_the_study_is_whole_and_has_no_files():
     assert study.references["chance"].mean < search.score_
     assert study.ranking(top=3).to_frame().shape[0] == X.shape[1]
     assert study.remarks() == study.remarks()
-    for plot in (study.plot_scores, study.plot_confusion, study.plot_ranking, study.plot_profile, study.plot_search):
+    for plot in (
+        study.plot_scores,
+        study.plot_confusion,
+        study.plot_ranking,
+        study.plot_profile,
+        study.plot_search,
+    ):
         assert plot() is not None
     assert study._repr_html_()
     with pytest.raises(StudyError, match="held in memory"):
@@ -247,7 +309,9 @@ def test_the_study_is_whole_and_has_no_files():
 
 def test_a_path_makes_a_study_that_opens(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("raysel.run.course._Course._write_report", lambda *_: None)  # draws for ten seconds
+    monkeypatch.setattr(
+        "raysel.run.course._Course._write_report", lambda *_: None
+    )  # draws for ten seconds
     monkeypatch.setattr("raysel.run.course.export_result", lambda *_: None)
     estimator, space = CASES["pipeline of scaling, selection and svm"]
     search = NestedSearch(estimator, space, outer=2, inner=2, path="study").fit(X, Y)
@@ -281,10 +345,16 @@ def test_the_outer_test_samples_change_nothing_that_is_fitted():
 def test_groups_stay_whole_and_a_splitter_that_divides_them_is_refused():
     groups = np.arange(len(Y)) % 30
     search = NestedSearch(GaussianNB(), outer=GroupKFold(3), inner=GroupKFold(2)).fit(X, Y, groups)
-    for train, test in zip(search.fold_results_["train"], search.fold_results_["test"], strict=True):
+    for train, test in zip(
+        search.fold_results_["train"], search.fold_results_["test"], strict=True
+    ):
         assert not set(groups[train]) & set(groups[test])
-    with pytest.raises(ConfigError, match=r"the folds of outer and inner: outer0: group .* is on both sides"):
-        NestedSearch(GaussianNB(), outer=KFold(3, shuffle=True, random_state=0), inner=2).fit(X, Y, groups)
+    with pytest.raises(
+        ConfigError, match=r"the folds of outer and inner: outer0: group .* is on both sides"
+    ):
+        NestedSearch(GaussianNB(), outer=KFold(3, shuffle=True, random_state=0), inner=2).fit(
+            X, Y, groups
+        )
 
 
 RNG = np.random.default_rng(0)
@@ -292,17 +362,25 @@ TABLE = pd.DataFrame(
     {
         "alcohol": X[:, 0],
         "hue": X[:, 10],
-        "colour": pd.Categorical(np.where(X[:, 9] > 6, "dark", np.where(X[:, 9] > 4, "red", "pale"))),
+        "colour": pd.Categorical(
+            np.where(X[:, 9] > 6, "dark", np.where(X[:, 9] > 4, "red", "pale"))
+        ),
         "cellar": RNG.choice(["north", "south"], len(Y)),
     }
 )
 TABLE.loc[RNG.choice(len(Y), 30, replace=False), "alcohol"] = np.nan
 TABLE.loc[[3, 50, 90], "cellar"] = None
 NUMBERS = np.where(RNG.random((len(Y), 5)) < 0.1, np.nan, X[:, :5])
-FILLED = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore"))
+FILLED = make_pipeline(
+    SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore")
+)
 PREPARED = ColumnTransformer(
     [
-        ("number", make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()), ["alcohol", "hue"]),
+        (
+            "number",
+            make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()),
+            ["alcohol", "hue"],
+        ),
         ("text", FILLED, ["colour", "cellar"]),
     ]
 )
@@ -324,7 +402,9 @@ OWN_CELLS = {
         {"simpleimputer__strategy": ["mean", "median"], "linearsvc__C": [0.01, 1]},
     ),
     "gaps and categories that a tree takes": (
-        HistGradientBoostingClassifier(max_iter=5, random_state=0, categorical_features="from_dtype"),
+        HistGradientBoostingClassifier(
+            max_iter=5, random_state=0, categorical_features="from_dtype"
+        ),
         TABLE[["alcohol", "hue", "colour"]],
         {"max_depth": [1, 3]},
     ),
@@ -334,7 +414,9 @@ OWN_CELLS = {
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if isinstance(OWN_CELLS[name][1], pd.DataFrame) else [])
+        pytest.param(
+            name, marks=[pytest.mark.slow] if isinstance(OWN_CELLS[name][1], pd.DataFrame) else []
+        )
         for name in OWN_CELLS
     ],
 )
@@ -342,15 +424,24 @@ def test_cells_without_a_value_and_text_go_to_the_estimator_as_they_are(name):
     estimator, samples, space = OWN_CELLS[name]
     search = NestedSearch(estimator, space, outer=OUTER, inner=INNER).fit(samples, Y)
     expected = cross_validate(
-        GridSearchCV(estimator, space, cv=INNER), samples, Y, cv=OUTER, return_estimator=True, error_score="raise"
+        GridSearchCV(estimator, space, cv=INNER),
+        samples,
+        Y,
+        cv=OUTER,
+        return_estimator=True,
+        error_score="raise",
     )
     np.testing.assert_array_equal(search.scores_, expected["test_score"])
     assert search.fold_results_["params"] == [fold.best_params_ for fold in expected["estimator"]]
     whole = clone(estimator).set_params(**search.best_params_).fit(samples, Y)
     np.testing.assert_array_equal(search.predict(samples), whole.predict(samples))
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(search)).predict(samples), whole.predict(samples))
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(search)).predict(samples), whole.predict(samples)
+    )
     assert search.n_features_in_ == samples.shape[1]
-    guess = cross_validate(DummyClassifier(strategy="most_frequent"), samples, Y, cv=OUTER)["test_score"].mean()
+    guess = cross_validate(DummyClassifier(strategy="most_frequent"), samples, Y, cv=OUTER)[
+        "test_score"
+    ].mean()
     assert list(search.study_.references) == ["chance"]
     assert search.study_.references["chance"].mean >= guess
     if name == "gaps":
@@ -360,41 +451,72 @@ def test_cells_without_a_value_and_text_go_to_the_estimator_as_they_are(name):
 @pytest.mark.parametrize(
     ("estimator", "samples", "settings", "told"),
     [
-        (LinearSVC(), NUMBERS, {}, "X holds NaN.*5 of 5 columns.*LinearSVC takes none: fill them first"),
+        (
+            LinearSVC(),
+            NUMBERS,
+            {},
+            "X holds NaN.*5 of 5 columns.*LinearSVC takes none: fill them first",
+        ),
         (LinearSVC(), TABLE, {}, "2 of 4 columns, the first is 'alcohol'"),
-        (make_pipeline(StandardScaler(), LinearSVC()), NUMBERS, {}, "cannot be fitted.*Input X contains NaN"),
-        (make_pipeline(SimpleImputer(), LinearSVC()), TABLE, {}, "cannot be fitted.*non-numeric data"),
-        (OWN_CELLS["gaps"][0], NUMBERS, {"n_features": [2]}, "n_features is for columns of numbers"),
+        (
+            make_pipeline(StandardScaler(), LinearSVC()),
+            NUMBERS,
+            {},
+            "cannot be fitted.*Input X contains NaN",
+        ),
+        (
+            make_pipeline(SimpleImputer(), LinearSVC()),
+            TABLE,
+            {},
+            "cannot be fitted.*non-numeric data",
+        ),
+        (
+            OWN_CELLS["gaps"][0],
+            NUMBERS,
+            {"n_features": [2]},
+            "n_features is for columns of numbers",
+        ),
         (OWN_CELLS["gaps"][0], NUMBERS, {"scaling": "zscore"}, "scaling is for columns of numbers"),
         (raysel.SMR(shape=(1, 5)), NUMBERS, {"n_features": [2]}, "SMR takes none"),
     ],
 )
-def test_cells_that_an_estimator_does_not_take_are_refused_before_the_search(estimator, samples, settings, told):
+def test_cells_that_an_estimator_does_not_take_are_refused_before_the_search(
+    estimator, samples, settings, told
+):
     with pytest.raises((ConfigError, DataError), match=re.compile(told, re.DOTALL)):
         NestedSearch(estimator, outer=2, inner=2, **settings).fit(samples, Y)
 
 
 @pytest.mark.slow
-def test_a_search_with_text_is_written_and_uploaded_with_the_numbers_of_one_in_memory(tmp_path, monkeypatch):
+def test_a_search_with_text_is_written_and_uploaded_with_the_numbers_of_one_in_memory(
+    tmp_path, monkeypatch
+):
     import mlflow  # noqa: PLC0415 - takes seconds
 
     monkeypatch.chdir(tmp_path)
     estimator, samples, space = OWN_CELLS["frame by names"]
     alone = NestedSearch(estimator, space, outer=OUTER, inner=INNER).fit(samples, Y)
     store = f"sqlite:///{tmp_path}/mlflow.db"
-    search = NestedSearch(estimator, space, outer=OUTER, inner=INNER, path="study", tracking=store).fit(samples, Y)
+    search = NestedSearch(
+        estimator, space, outer=OUTER, inner=INNER, path="study", tracking=store
+    ).fit(samples, Y)
     np.testing.assert_array_equal(search.scores_, alone.scores_)
     np.testing.assert_array_equal(search.predict(samples), alone.predict(samples))
     opened = raysel.open_study("study")
     assert opened.test_scores == alone.study_.test_scores
-    np.testing.assert_array_equal(raysel.load_model("study/model.skops").predict(samples), alone.predict(samples))
+    np.testing.assert_array_equal(
+        raysel.load_model("study/model.skops").predict(samples), alone.predict(samples)
+    )
     np.testing.assert_array_equal(opened.model.predict(samples), alone.predict(samples))
     runs = mlflow.MlflowClient(store).search_runs(["1"])
     by_kind = {
-        kind: [run for run in runs if run.data.tags["raysel.kind"] == kind] for kind in ("study", "refit", "trial")
+        kind: [run for run in runs if run.data.tags["raysel.kind"] == kind]
+        for kind in ("study", "refit", "trial")
     }
     assert [len(found) for found in by_kind.values()] == [1, OUTER.get_n_splits(), 2]
-    assert by_kind["study"][0].data.metrics["test_accuracy"] == pytest.approx(alone.score_, abs=5e-5)
+    assert by_kind["study"][0].data.metrics["test_accuracy"] == pytest.approx(
+        alone.score_, abs=5e-5
+    )
     uploaded = sorted(run.data.metrics["test_accuracy"] for run in by_kind["refit"])
     assert uploaded == pytest.approx(sorted(alone.scores_), abs=5e-5)
 
@@ -430,7 +552,9 @@ def expected_failures(_):
 @parametrize_with_checks(
     [
         NestedSearch(LogisticRegression(), {"C": [0.1, 1.0]}, outer=2, inner=2),
-        NestedSearch(LinearSVC(), {"C": [0.1, 1.0]}, outer=2, inner=2, n_features=[1, 2], judge="knn"),
+        NestedSearch(
+            LinearSVC(), {"C": [0.1, 1.0]}, outer=2, inner=2, n_features=[1, 2], judge="knn"
+        ),
         NestedSearch(Ridge(), {"alpha": [0.1, 1.0]}, outer=2, inner=2, metric="r2"),
     ],
     expected_failed_checks=expected_failures,

@@ -40,12 +40,16 @@ def test_other_resources_limit_the_places_of_a_node(study):
 
 
 def test_the_plan_is_quoted_for_the_cluster(study, tmp_path):
-    said = " ".join(announce(Comparison.of_study(study), tmp_path, None, nodes=[{"CPU": 4.0}, {"CPU": 2.0}]))
+    said = " ".join(
+        announce(Comparison.of_study(study), tmp_path, None, nodes=[{"CPU": 4.0}, {"CPU": 2.0}])
+    )
     assert "on the 3 slots of the cluster, which has 2 nodes now" in said
     assert "from pilot fits on this machine" in said
 
 
-def test_auto_is_serial_where_all_fits_take_less_than_the_start_of_ray(study, tmp_path, monkeypatch):
+def test_auto_is_serial_where_all_fits_take_less_than_the_start_of_ray(
+    study, tmp_path, monkeypatch
+):
     auto, told = with_search(study, executor="auto"), []
     assert auto.executor == "ray"  # until the cost is known
     assert with_known_executor(auto, "10.0.0.1:6379", told.append).executor == "ray"
@@ -56,7 +60,10 @@ def test_auto_is_serial_where_all_fits_take_less_than_the_start_of_ray(study, tm
     assert (small.executor, small.config.search.executor, slots(small).n) == ("serial", "auto", 1)
     assert re.search(r"auto is serial: all fits take about \d+ s, less than the", told.pop())
     assert " auto is serial: " in " ".join(describe(Comparison.of_study(auto)))
-    assert with_known_executor(with_search(auto, resources={"GPU": 1.0}), None, told.append).executor == "ray"
+    assert (
+        with_known_executor(with_search(auto, resources={"GPU": 1.0}), None, told.append).executor
+        == "ray"
+    )
     monkeypatch.setattr("raysel.study.cost.RAY_SECONDS", 0.0)
     assert " auto is ray: " in " ".join(announce(Comparison.of_study(auto), tmp_path, None))
 

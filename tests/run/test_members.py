@@ -35,19 +35,29 @@ def test_members_are_the_studies_that_run_alone_on_the_same_folds(finished, tmp_
         study = prepare_study(alone)
         course.run(study, tmp_path / folder, SerialExecutor(study), (), NoUpload)
         assert found(tmp_path / folder) == found(finished.study / folder)
-        assert (finished.study / folder / "plan.json").read_bytes() == (finished.study / "plan.json").read_bytes()
-        own, shared = (last_study(root / folder / "journal.jsonl") for root in (tmp_path, finished.study))
+        assert (finished.study / folder / "plan.json").read_bytes() == (
+            finished.study / "plan.json"
+        ).read_bytes()
+        own, shared = (
+            last_study(root / folder / "journal.jsonl") for root in (tmp_path, finished.study)
+        )
         assert own.data_remarks == shared.data_remarks  # which are made once for all members
 
 
 def test_a_member_is_an_ordinary_study(finished, capsys):
     assert select_main([str(finished.study / "smr-small")]) == 0
     assert "few-smr-small" in capsys.readouterr().out
-    assert {path.name for path in finished.study.iterdir()} >= {"config.yaml", "plan.json", "members.json", *FOLDERS}
+    assert {path.name for path in finished.study.iterdir()} >= {
+        "config.yaml",
+        "plan.json",
+        "members.json",
+        *FOLDERS,
+    }
     assert (
         load_comparison(finished.study / "config.yaml").members
         == load_comparison(
-            finished.study.parent / "few.yaml", ["tracking.uri=sqlite:///mlflow.db", "dataset.scaling=unit"]
+            finished.study.parent / "few.yaml",
+            ["tracking.uri=sqlite:///mlflow.db", "dataset.scaling=unit"],
         ).members
     )
     listed = json.loads((finished.study / "members.json").read_text())
@@ -86,8 +96,15 @@ def test_what_was_interrupted_and_resumed_is_what_was_not(finished, here, at):
 @pytest.mark.usefixtures("offline")
 def test_a_member_that_fails_says_why_and_the_others_run(here):
     source = raw_comparison()
-    bad = {"solver": ENDLESS | {"space": {"gamma1": [0.01, 0.02]}}, "search": {"trial_timeout": 0.01}}
-    source["compare"] = {"endless": bad, "SVM": source["compare"]["SVM"], "z": source["compare"]["z"]}
+    bad = {
+        "solver": ENDLESS | {"space": {"gamma1": [0.01, 0.02]}},
+        "search": {"trial_timeout": 0.01},
+    }
+    source["compare"] = {
+        "endless": bad,
+        "SVM": source["compare"]["SVM"],
+        "z": source["compare"]["z"],
+    }
     result = run_comparison(source, output="compared", progress=False)
     assert result.path == Path("compared")
     failed, svm, z = (members(here / "compared")[folder] for folder in ("endless", "svm", "z"))
@@ -95,7 +112,9 @@ def test_a_member_that_fails_says_why_and_the_others_run(here):
     assert svm["error"] is z["error"] is None
     # Tried again when it is resumed, while what has finished is not touched.
     svm_files = {p: p.stat().st_mtime_ns for p in (here / "compared" / "svm").glob("*.jsonl")}
-    n_starts = sum(r["kind"] == "study" for r in read_journal(here / "compared" / "endless" / "journal.jsonl"))
+    n_starts = sum(
+        r["kind"] == "study" for r in read_journal(here / "compared" / "endless" / "journal.jsonl")
+    )
     resume_comparison("compared", progress=False)
     assert {p: p.stat().st_mtime_ns for p in svm_files} == svm_files
     records = list(read_journal(here / "compared" / "endless" / "journal.jsonl"))
@@ -114,7 +133,10 @@ def test_a_method_that_ends_python_does_not_end_the_other_members(here, monkeypa
     )
     monkeypatch.syspath_prepend(here)
     source = raw_comparison()
-    source["compare"] = {"leaves": {"solver": {"name": "leaving.Leaving"}}, "SVM": source["compare"]["SVM"]}
+    source["compare"] = {
+        "leaves": {"solver": {"name": "leaving.Leaving"}},
+        "SVM": source["compare"]["SVM"],
+    }
     result = run_comparison(source, output="compared", progress=False)
     assert [member.label for member in result.finished] == ["SVM"]
     assert members(here / "compared")["leaves"]["error"]
@@ -122,7 +144,9 @@ def test_a_method_that_ends_python_does_not_end_the_other_members(here, monkeypa
 
 def test_a_study_in_the_folder_of_a_member_is_not_taken_for_it(finished, here):
     shutil.copytree(finished.study / "svm", here / "compared" / "svm")
-    with pytest.raises(DirectoryError, match="compared/svm already holds a study; nothing was overwritten"):
+    with pytest.raises(
+        DirectoryError, match="compared/svm already holds a study; nothing was overwritten"
+    ):
         run_comparison("few.yaml", output="compared", progress=False)
     assert not (here / "compared" / "members.json").exists()
 
@@ -147,14 +171,21 @@ def test_members_can_be_added_and_not_taken_away(finished, here):
     resume_comparison("compared", source, progress=False)
     assert list(members(here / "compared")) == ["k-best", *FOLDERS]
     assert found(here / "compared" / "svm") == found(finished.study / "svm")
-    assert (here / "compared" / "k-best" / "plan.json").read_bytes() == (here / "compared" / "plan.json").read_bytes()
-    with pytest.raises(DirectoryError, match="the member 'k best' of the comparison to resume is not in"):
+    assert (here / "compared" / "k-best" / "plan.json").read_bytes() == (
+        here / "compared" / "plan.json"
+    ).read_bytes()
+    with pytest.raises(
+        DirectoryError, match="the member 'k best' of the comparison to resume is not in"
+    ):
         resume_comparison("compared", raw_comparison(), progress=False)
 
 
 def test_what_would_invalidate_a_member_is_refused_before_anything_runs(finished):
     before = {path: path.stat().st_mtime_ns for path in finished.study.rglob("journal.jsonl")}
-    with pytest.raises(DirectoryError, match=r"compare\.z: .*cannot be resumed(.|\n)*solver\.params\.max_iter: 6 -> 7"):
+    with pytest.raises(
+        DirectoryError,
+        match=r"compare\.z: .*cannot be resumed(.|\n)*solver\.params\.max_iter: 6 -> 7",
+    ):
         resume_comparison(
             finished.study,
             raw_comparison(finished.study.parent / "few.npz"),
@@ -198,9 +229,13 @@ def test_ray_is_started_once_for_all_members_and_leaves_the_process_as_it_was(fi
     token.chmod(0o644)  # as Ray made it in an earlier session
     path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     own = {"HOME": str(here), "PYTHONPATH": path}
-    environment = {name: value for name, value in os.environ.items() if name != "RAY_AUTH_MODE"} | own
+    environment = {
+        name: value for name, value in os.environ.items() if name != "RAY_AUTH_MODE"
+    } | own
     command = [sys.executable, "-c", ON_RAY]
-    done = subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=here, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.stdout.split() == ["1", "False", "True", "False", "False"], done.stderr
     assert token.read_text() == "a" * 64
     assert token.stat().st_mode & 0o777 == 0o600
@@ -211,7 +246,9 @@ def test_ray_is_started_once_for_all_members_and_leaves_the_process_as_it_was(fi
 @pytest.mark.slow
 @pytest.mark.usefixtures("offline")
 def test_members_are_computed_in_this_process_where_ray_does_not_start(finished, here, monkeypatch):
-    ray_session = MagicMock(side_effect=RayStartError("Ray cannot be started on this machine: timed out"))
+    ray_session = MagicMock(
+        side_effect=RayStartError("Ray cannot be started on this machine: timed out")
+    )
     monkeypatch.setattr("raysel.execution.ray.session.ray_session", ray_session)
     run_comparison("few.yaml", {"search.executor": "ray"}, output="compared", progress=False)
     assert ray_session.call_count == 1

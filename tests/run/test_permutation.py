@@ -27,7 +27,15 @@ from raysel.evaluation.plan import derived_seed
 from raysel.execution.serial import SerialExecutor
 from raysel.numerics.permutation import LabelPermutations, feature_p_values, permutation_p_value
 from raysel.run import permutation
-from raysel.run.permutation import Chosen, _evaluated, _search, packed, permuted_scores, permuted_study, unpacked
+from raysel.run.permutation import (
+    Chosen,
+    _evaluated,
+    _search,
+    packed,
+    permuted_scores,
+    permuted_study,
+    unpacked,
+)
 from raysel.run.pieces import finished_study, read_pieces
 from raysel.study.definition import Study
 from raysel.testing.checks import run_by
@@ -43,7 +51,11 @@ STUDIES = {
     "linear svm": {"evaluation__classifier": "linear_svm"},
     "path": {"solver": SMML, "search__method": "path", "evaluation": {"classifier": "native"}},
     "tpe": {
-        "solver": {"name": "smr", "params": {"max_iter": 3}, "space": {"alpha": {"loguniform": [0.01, 0.5]}}},
+        "solver": {
+            "name": "smr",
+            "params": {"max_iter": 3},
+            "space": {"alpha": {"loguniform": [0.01, 0.5]}},
+        },
         "search__method": "tpe",
         "search__num_samples": 4,
         "search__synchronous": True,
@@ -63,7 +75,9 @@ def grouped(folder, y, groups):
     X = np.random.default_rng(0).normal(size=(len(y), 9))
     save_dataset(Dataset(X, y, Matrix(3, 3), groups=groups), folder / "grouped.parquet")
     raw = raw_config(folder / "grouped.parquet", evaluation__n_features=[2, 4])
-    return Study.prepare(config_from_dict({**raw, "cv": {"outer": 3, "inner": 2, "groups": "groups"}}))
+    return Study.prepare(
+        config_from_dict({**raw, "cv": {"outer": 3, "inner": 2, "groups": "groups"}})
+    )
 
 
 def all_sets(plan):
@@ -92,10 +106,15 @@ def test_every_set_of_the_plan_keeps_its_labels(tmp_path):
 def test_whole_blocks_move_with_their_labels_and_their_places(tmp_path):
     y = np.repeat([0, 1, 1, 0, 1, 0, 0, 1, 0, 1], 6)
     y[::7] = 1 - y[::7]  # labels differ within blocks
-    save_dataset(Dataset(np.random.default_rng(0).normal(size=(60, 9)), y, Matrix(3, 3)), tmp_path / "rows.parquet")
+    save_dataset(
+        Dataset(np.random.default_rng(0).normal(size=(60, 9)), y, Matrix(3, 3)),
+        tmp_path / "rows.parquet",
+    )
     raw = raw_config(tmp_path / "rows.parquet", evaluation__n_features=[2, 4])
     blocks = {"size": 6, "gap": 1}
-    study = Study.prepare(config_from_dict({**raw, "cv": {"outer": 2, "inner": 2, "blocks": blocks}}))
+    study = Study.prepare(
+        config_from_dict({**raw, "cv": {"outer": 2, "inner": 2, "blocks": blocks}})
+    )
     permuted = permuted_study(study, 1, seed=0)
     before, after = (one.dataset.y.reshape(10, 6) for one in (study, permuted))
     assert not np.array_equal(before, after)
@@ -116,10 +135,14 @@ def test_groups_of_different_sizes_move_as_a_whole(tmp_path):
     labels = permuted.dataset.y
     assert all(len(set(labels[groups == group])) == 1 for group in range(12))
     assert sum(labels[groups == group][0] for group in range(12)) == 6
-    permuted.plan.check(labels, groups, "permuted")  # no group is on both sides, and no class is missing
+    permuted.plan.check(
+        labels, groups, "permuted"
+    )  # no group is on both sides, and no class is missing
     for before, after in zip(all_sets(study.plan), all_sets(permuted.plan), strict=True):
         counts = [
-            np.bincount([d.y[groups == g][0] for g in np.unique(groups[index])], minlength=2).tolist()
+            np.bincount(
+                [d.y[groups == g][0] for g in np.unique(groups[index])], minlength=2
+            ).tolist()
             for d, index in ((study.dataset, before), (permuted.dataset, after))
         ]
         assert counts[0] == counts[1]
@@ -135,13 +158,19 @@ def test_labels_move_within_groups_and_folds_do_not_move(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=pytest.mark.slow) if kind in ("linear svm", "asha") else kind for kind in STUDIES]
+    "kind",
+    [
+        pytest.param(kind, marks=pytest.mark.slow) if kind in ("linear svm", "asha") else kind
+        for kind in STUDIES
+    ],
 )
 def test_the_true_labels_give_the_figures_of_the_study(kind, tmp_path):
     write_digits(tmp_path / "few.npz", classes=3, each=12)
     raw = raw_config(tmp_path / "few.npz", **STUDIES[kind])
     study = Study.prepare(config_from_dict(raw))
-    refits = [refit.record for refit in run_by(SerialExecutor(study), study, tmp_path / "run").refits]
+    refits = [
+        refit.record for refit in run_by(SerialExecutor(study), study, tmp_path / "run").refits
+    ]
     fixed = {refit.fold: Chosen.of_refit(refit) for refit in refits}
     for chosen in (fixed, None):
         found = permuted_scores(study, 0, seed=0, chosen=chosen, ranks=True)
@@ -157,7 +186,9 @@ def test_permuted_labels_are_the_true_labels_of_permuted_samples(tmp_path):
 
     def study_of(name, samples):
         save_dataset(Dataset(samples, y, Matrix(3, 3)), tmp_path / name)
-        return Study.prepare(config_from_dict(raw_config(tmp_path / name, evaluation__n_features=[2, 4])))
+        return Study.prepare(
+            config_from_dict(raw_config(tmp_path / name, evaluation__n_features=[2, 4]))
+        )
 
     study = study_of("first.parquet", X)
     source = LabelPermutations(y).draw(np.random.default_rng(derived_seed(7, "permutation", 1)))
@@ -181,13 +212,17 @@ def test_a_fixed_pipeline_has_the_scores_of_scikit_learn(tmp_path):
     X, y = study.dataset.X, study.dataset.y
     folds = [(fold.train, fold.test) for fold in study.plan.outer]
     pipeline = make_pipeline(StandardScaler(), LogisticRegression(C=0.01))
-    chosen = {fold.name: Chosen(dict(study.config.solver.params), None) for fold in study.plan.folds}
+    chosen = {
+        fold.name: Chosen(dict(study.config.solver.params), None) for fold in study.plan.folds
+    }
 
     def ours(number):
         found = permuted_scores(study, number, seed=0, chosen=chosen, ranks=False)
         return np.mean(list(found["scores"].values()))
 
-    score, permuted, p_value = permutation_test_score(pipeline, X, y, cv=folds, n_permutations=24, random_state=0)
+    score, permuted, p_value = permutation_test_score(
+        pipeline, X, y, cv=folds, n_permutations=24, random_state=0
+    )
     assert ours(0) == pytest.approx(score)
     assert permutation_p_value(score, permuted).p_value == pytest.approx(p_value)
     found = np.array([ours(number) for number in range(1, 25)])
@@ -199,8 +234,12 @@ def test_a_fixed_pipeline_has_the_scores_of_scikit_learn(tmp_path):
         assert found[number - 1] == pytest.approx(expected.mean())
         # The same as permuting the samples against labels and folds.
         inverse = np.empty(len(y), dtype=int)
-        inverse[np.concatenate([test for _, test in folds])] = np.concatenate([test for _, test in again])
-        assert cross_val_score(pipeline, X[inverse], y, cv=folds).mean() == pytest.approx(expected.mean())
+        inverse[np.concatenate([test for _, test in folds])] = np.concatenate(
+            [test for _, test in again]
+        )
+        assert cross_val_score(pipeline, X[inverse], y, cv=folds).mean() == pytest.approx(
+            expected.mean()
+        )
 
 
 def test_a_search_of_permuted_labels_does_not_see_the_outer_test_samples(tmp_path):
@@ -211,10 +250,17 @@ def test_a_search_of_permuted_labels_does_not_see_the_outer_test_samples(tmp_pat
     test = moved.plan.outer[0].test
     X = moved.dataset.X.copy()
     X[test] = np.random.default_rng(0).permutation(X[test].ravel()).reshape(X[test].shape)
-    spoilt = Study(moved.config, Dataset(X, moved.dataset.y, moved.dataset.layout), moved.plan, moved.configurations)
+    spoilt = Study(
+        moved.config,
+        Dataset(X, moved.dataset.y, moved.dataset.layout),
+        moved.plan,
+        moved.configurations,
+    )
     name = moved.plan.outer[0].name
     assert _search(spoilt)[name] == _search(moved)[name]
-    assert plain[name] != permuted_scores(spoilt, 0, seed=0, chosen=None, ranks=False)["scores"][name]
+    assert (
+        plain[name] != permuted_scores(spoilt, 0, seed=0, chosen=None, ranks=False)["scores"][name]
+    )
 
 
 def test_scores_that_are_not_finite_are_an_error():
@@ -244,7 +290,10 @@ def path(tested, tmp_path):
 def same(one, other):
     assert one.permuted == other.permuted
     assert one.p == other.p
-    assert all(np.array_equal(one.features[name], other.features[name]) for name in one.features | other.features)
+    assert all(
+        np.array_equal(one.features[name], other.features[name])
+        for name in one.features | other.features
+    )
     assert one.sentences() == other.sentences()
 
 
@@ -274,7 +323,10 @@ def test_files_and_ranking_hold_what_was_found(tested):
     raw = json.loads((path / "permutation/result.json").read_text())
     assert raw["p_value"] == found.p_value == 1 / (N + 1)
     assert raw["sentences"] == found.sentences()
-    tables = [pd.read_csv(path / "permutation/features.csv"), pd.read_parquet(path / "permutation/features.parquet")]
+    tables = [
+        pd.read_csv(path / "permutation/features.csv"),
+        pd.read_parquet(path / "permutation/features.parquet"),
+    ]
     for table in tables:
         assert table.feature.tolist() == list(result.feature_names)
         assert np.allclose(table.p_value_fwer, found.features["p_value_fwer"])
@@ -286,7 +338,9 @@ def test_files_and_ranking_hold_what_was_found(tested):
     assert status.metrics["permutation_p_value"] == found.p_value
     assert status.tags["raysel.permutation_test"] == " ".join(found.sentences())
     ranking = pd.read_csv(path / "ranking/ranking.csv")
-    assert ranking.p_value_fwer.tolist() == found.features["p_value_fwer"][ranking["index"]].tolist()
+    assert (
+        ranking.p_value_fwer.tolist() == found.features["p_value_fwer"][ranking["index"]].tolist()
+    )
     assert ranking.p_value.tolist() == found.features["p_value"][ranking["index"]].tolist()
 
 
@@ -299,7 +353,9 @@ def test_the_sentences_say_the_figure_and_its_limits(tested):
     assert "the labels of samples (80 samples" in text
     assert "6 permutations cannot give p <= 0.05; compute at least 19." in text
     assert "chosen with the true labels" in text
-    assert "The features' p values hold if none has to do with the labels." in text  # SMR weighs all features together
+    assert (
+        "The features' p values hold if none has to do with the labels." in text
+    )  # SMR weighs all features together
     of_a_filter = replace(tested[1], shares=False)
     assert not any("p values hold if none" in sentence for sentence in of_a_filter.sentences())
 
@@ -325,7 +381,9 @@ def test_an_interrupted_test_continues_and_more_permutations_keep_those_before(p
     same(raysel.permutation_test(path, permutations=N, progress=False), tested[1])
     more = raysel.permutation_test(path, permutations=N + 2, progress=False)
     assert more.permuted[:N] == tested[1].permuted
-    assert [line["number"] for line in read_journal(journal) if "value" in line] == list(range(N + 3))
+    assert [line["number"] for line in read_journal(journal) if "value" in line] == list(
+        range(N + 3)
+    )
 
 
 def test_another_seed_is_refused_and_a_new_search_has_a_folder_of_its_own(path):
@@ -353,7 +411,9 @@ def test_failed_permutations_count_against_the_result_and_are_said(path):
         labels = LabelPermutations(finished.study.dataset.y)
         found = _evaluated(finished, pieces, labels, retune=False, seed=3, n=4)
         with pytest.raises(StudyError, match="FloatingPointError: planted"):
-            _evaluated(finished, read_pieces(journal.parent, [2]), labels, retune=False, seed=3, n=2)
+            _evaluated(
+                finished, read_pieces(journal.parent, [2]), labels, retune=False, seed=3, n=2
+            )
     assert (found.p_value, found.p.n_failed, found.permuted[1]) == (2 / 5, 1, None)
     assert found.features["p_value"].min() >= 2 / 5
     text = " ".join(found.sentences())
@@ -392,7 +452,9 @@ def test_the_command_prints_the_sentences_and_its_errors(path, tested, capsys):
     out = capsys.readouterr().out
     for sentence in tested[1].sentences():
         assert sentence in out
-    assert permute.main([str(path), "--permutations", str(N), "--executor", "serial", "--quiet"]) == 0
+    assert (
+        permute.main([str(path), "--permutations", str(N), "--executor", "serial", "--quiet"]) == 0
+    )
     assert capsys.readouterr().out == f"{path}\n"
     assert permute.main([str(path), "--permutations", "0"]) == 2
     assert "permutations=0 must be a whole number" in capsys.readouterr().err
@@ -400,14 +462,22 @@ def test_the_command_prints_the_sentences_and_its_errors(path, tested, capsys):
     assert "holds no readable journal" in capsys.readouterr().err
 
 
-def test_the_command_says_how_to_finish_a_study_and_that_it_was_terminated(path, capsys, monkeypatch):
+def test_the_command_says_how_to_finish_a_study_and_that_it_was_terminated(
+    path, capsys, monkeypatch
+):
     monkeypatch.setattr(
-        "raysel.cli.resampling.ProgressLine", lambda _: Watcher(phase=f"permutations: {N + 2}/", number=signal.SIGTERM)
+        "raysel.cli.resampling.ProgressLine",
+        lambda _: Watcher(phase=f"permutations: {N + 2}/", number=signal.SIGTERM),
     )
     assert permute.main([str(path), "--permutations", str(N + 2), "--executor", "serial"]) == 143
-    assert f"resume with: python -m raysel.permute {path} --permutations {N + 2}" in capsys.readouterr().err
+    assert (
+        f"resume with: python -m raysel.permute {path} --permutations {N + 2}"
+        in capsys.readouterr().err
+    )
     lines = (path / "journal.jsonl").read_text().splitlines(keepends=True)
-    (path / "journal.jsonl").write_text("".join(line for line in lines if '"kind":"end"' not in line))
+    (path / "journal.jsonl").write_text(
+        "".join(line for line in lines if '"kind":"end"' not in line)
+    )
     assert permute.main([str(path)]) == 2
     assert f"python -m raysel.tune --resume {path}" in capsys.readouterr().err
 
@@ -419,6 +489,8 @@ def test_ray_computes_the_same(copied, retune, tmp_path):
     shutil.copytree(copied, tmp_path / "other")
     serial = raysel.permutation_test(copied, permutations=4, retune=retune, progress=False)
     same(
-        raysel.permutation_test(tmp_path / "other", permutations=4, retune=retune, executor="ray", progress=False),
+        raysel.permutation_test(
+            tmp_path / "other", permutations=4, retune=retune, executor="ray", progress=False
+        ),
         serial,
     )

@@ -21,7 +21,10 @@ def draw(scale, study, number):
     """A number that depends on the settings, the data, the seed and its own number; 3 fails."""
     if number == 3:
         raise FloatingPointError("overflow")
-    return [scale * float(study.dataset.X[number].sum()), np.random.default_rng((study.config.seed, number)).random()]
+    return [
+        scale * float(study.dataset.X[number].sum()),
+        np.random.default_rng((study.config.seed, number)).random(),
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +72,9 @@ def test_an_interrupt_keeps_what_has_ended(run, journal):
     assert listener.phases[-1] == "draws: 6/6 · 1 failed"
 
 
-def test_nodes_with_other_versions_are_named_once_and_stay_with_what_they_computed(run, journal, monkeypatch):
+def test_nodes_with_other_versions_are_named_once_and_stay_with_what_they_computed(
+    run, journal, monkeypatch
+):
     node = NodeRecord("10.0.0.2", [("numpy", "2.4.6", "2.3.1")])
     with monkeypatch.context() as patched:
         patched.setattr(SerialExecutor, "mixed_nodes", lambda _: [node])
@@ -96,7 +101,10 @@ def change_header(journal, change):
         (lambda header: header.update(data_hash="0"), "the hash of the data: 0 -> "),
         (lambda header: header.update(winner={"alpha": 5}), "the final model: {'alpha': 5} -> "),
         (lambda header: header["versions"].update(numpy="1.0"), "numpy: 1.0 -> "),
-        (lambda header: header["versions"].update(pieces="0"), "source code that computes the pieces"),
+        (
+            lambda header: header["versions"].update(pieces="0"),
+            "source code that computes the pieces",
+        ),
     ],
 )
 def test_a_change_that_makes_other_values_is_refused(run, journal, change, named):
@@ -117,7 +125,11 @@ def test_a_damaged_journal_is_refused(run, journal):
 
 
 def test_one_process_at_a_time(copied):
-    with finished_study(copied), pytest.raises(DirectoryError, match="is in use"), finished_study(copied):
+    with (
+        finished_study(copied),
+        pytest.raises(DirectoryError, match="is in use"),
+        finished_study(copied),
+    ):
         pass
 
 
@@ -140,7 +152,9 @@ def test_other_data_are_refused(copied, digits_study, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("ray_here")
-def test_a_piece_that_hangs_is_ended_after_the_time_limit_of_the_study(copied, tmp_path, monkeypatch):
+def test_a_piece_that_hangs_is_ended_after_the_time_limit_of_the_study(
+    copied, tmp_path, monkeypatch
+):
     monkeypatch.setattr("raysel.run.pieces._START_SECONDS", 1.0)  # it hangs three times
 
     def hang_at_two(study, number):  # noqa: ARG001 - here, because Ray's workers cannot import this module

@@ -37,12 +37,17 @@ from raysel.tracking.records import NodeRecord
 @settings(max_examples=60)
 @given(st.lists(st.integers(2, 9), min_size=2, max_size=6), st.integers(0, 2**31))
 def test_halves_are_disjoint_equal_and_stratified(sizes, seed):
-    y = np.random.default_rng(seed).permutation(np.repeat([f"class {i}" for i in range(len(sizes))], sizes))
+    y = np.random.default_rng(seed).permutation(
+        np.repeat([f"class {i}" for i in range(len(sizes))], sizes)
+    )
     first, second = draw_halves(y, None, seed)
     assert len(first) == len(second) == len(y) // 2
     assert not set(first) & set(second)
     for name, size in zip(*np.unique(y, return_counts=True), strict=True):
-        assert {int((y[first] == name).sum()), int((y[second] == name).sum())} <= {size // 2, size - size // 2}
+        assert {int((y[first] == name).sum()), int((y[second] == name).sum())} <= {
+            size // 2,
+            size - size // 2,
+        }
     again = draw_halves(y, None, seed)
     assert (first == again[0]).all()
     assert (second == again[1]).all()
@@ -53,7 +58,9 @@ def test_every_sample_is_as_often_in_either_half():
     drawn = [draw_halves(y, None, seed) for seed in range(2000)]
     for side in (0, 1):
         share = np.bincount(np.concatenate([pair[side] for pair in drawn]), minlength=16) / 2000
-        np.testing.assert_allclose(share, 0.5, atol=5 * 0.5 / 2000**0.5)  # no class has an odd one too many: 16 samples
+        np.testing.assert_allclose(
+            share, 0.5, atol=5 * 0.5 / 2000**0.5
+        )  # no class has an odd one too many: 16 samples
 
 
 def test_groups_stay_whole_and_labels_are_stratified():
@@ -83,7 +90,9 @@ def test_groups_of_different_sizes_are_divided_anew_for_each_pair(labels):
     groups = np.repeat(np.arange(14), sizes)
     y = groups % 2
     if labels != "one a group":
-        y = np.random.default_rng(1).integers(0, 2, len(groups) if labels == "mixed" else (len(groups), 3))
+        y = np.random.default_rng(1).integers(
+            0, 2, len(groups) if labels == "mixed" else (len(groups), 3)
+        )
     together = np.zeros((14, 14))
     for seed in range(300):
         first, second = (np.unique(groups[half]) for half in draw_halves(y, groups, seed))
@@ -122,7 +131,9 @@ def run_filter(folder, order=None, **changes):
     folder.mkdir(parents=True, exist_ok=True)
     write_samples(folder / "few.npz", order)
     changes = {"solver": FISHER, "dataset__scaling": "zscore", **changes}
-    return run_offline(raw_config(folder / "few.npz", evaluation__n_features=[5], **changes), folder / "study").path
+    return run_offline(
+        raw_config(folder / "few.npz", evaluation__n_features=[5], **changes), folder / "study"
+    ).path
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +160,9 @@ def test_probabilities_are_those_of_an_independent_computation(filtered, tmp_pat
             F = f_classif(np.delete(scaled, 7, axis=1), y[half])[0]
             selected[2 * pair + side, np.delete(np.arange(30), 7)[np.argsort(-F)[:5]]] = True
     np.testing.assert_array_equal(found.counts, selected.sum(axis=0))
-    np.testing.assert_array_equal(found.simultaneous_probability, (selected[::2] & selected[1::2]).mean(axis=0))
+    np.testing.assert_array_equal(
+        found.simultaneous_probability, (selected[::2] & selected[1::2]).mean(axis=0)
+    )
     assert (found.q, found.p, found.n_pairs, found.top) == (5, 29, 10, 5)
     choosable = np.delete(selected, 7, axis=1)
     pairs = [nogueira_stability(choosable[2 * pair : 2 * pair + 2]).value for pair in range(10)]
@@ -198,10 +211,14 @@ def test_it_is_written_and_joined_to_the_ranking(filtered, tmp_path):
         assert told in text
     assert "overlapping outer folds" in texts.stability(Facts.of(result, 3))
     described = manifest["stability_selection"]
-    assert described["of"].startswith("share of 20 random halves of all samples that select a feature among the top 5")
+    assert described["of"].startswith(
+        "share of 20 random halves of all samples that select a feature among the top 5"
+    )
     assert described["sentences"] == [found.sentence(), *found.remarks()]
     assert set(described["selected"]) == set(written["selected"])
-    assert set(written["selected"]) == {name for name, chosen in zip(expected, found.selected, strict=True) if chosen}
+    assert set(written["selected"]) == {
+        name for name, chosen in zip(expected, found.selected, strict=True) if chosen
+    }
     curve = found.thresholds()
     assert curve.n_features.is_monotonic_decreasing
     row = curve[curve.threshold == found.threshold].iloc[0]
@@ -226,7 +243,9 @@ def test_it_continues_where_it_stopped_and_computes_nothing_again(filtered, tmp_
     numbers = [line.get("number") for line in read_journal(journal)]
     assert sorted(numbers[1:]) == list(range(20))
     monkeypatch.setattr("raysel.run.pieces._compute", None)  # nothing is left to compute
-    fewer = stability_selection(tmp_path / "study", subsamples=10, top=3, threshold=0.7, progress=False)
+    fewer = stability_selection(
+        tmp_path / "study", subsamples=10, top=3, threshold=0.7, progress=False
+    )
     assert (fewer.top, fewer.q, fewer.n_pairs, fewer.threshold) == (3, 3, 5, 0.7)
 
 
@@ -246,7 +265,10 @@ def test_ray_gives_the_same(digits_study, tmp_path):
         shutil.copytree(digits_study, tmp_path / executor)
         stability_selection(tmp_path / executor, subsamples=8, executor=executor, progress=False)
     for file in ("selection.csv", "result.json", "selection.parquet"):
-        serial, ray = ((tmp_path / executor / "stability" / file).read_bytes() for executor in ("serial", "ray"))
+        serial, ray = (
+            (tmp_path / executor / "stability" / file).read_bytes()
+            for executor in ("serial", "ray")
+        )
         assert serial == ray
 
 
@@ -258,7 +280,9 @@ def test_a_result_of_another_model_is_not_shown(filtered, tmp_path):
     file.write_text(json.dumps(written | {"identity": {**written["identity"], "winner": {"k": 3}}}))
     assert StudyResult.open(tmp_path / "study").stability_selection is None
     file.write_text(json.dumps(written | {"halves": {}}))
-    with pytest.raises(DirectoryError, match=r"stability cannot be read .* Run raysel\.stability again"):
+    with pytest.raises(
+        DirectoryError, match=r"stability cannot be read .* Run raysel\.stability again"
+    ):
         _ = StudyResult.open(tmp_path / "study").stability_selection
 
 
@@ -272,9 +296,15 @@ def test_pairs_of_failed_halves_are_left_out_and_said():
     assert found.pair_counts.tolist() == [1, 0, 1, 0]
     assert (found.n_pairs, found.q) == (2, 2)
     text = " ".join(found.remarks())
-    for part in ("1 of 6 halves failed, and 1 pairs were left out; half 2: LinAlgError", "1 of 4 fits", "more than 2"):
+    for part in (
+        "1 of 6 halves failed, and 1 pairs were left out; half 2: LinAlgError",
+        "1 of 4 fits",
+        "more than 2",
+    ):
         assert part in text
-    with pytest.raises(StudyError, match="1 of 2 halves failed, which leaves too few; number 2 first"):
+    with pytest.raises(
+        StudyError, match="1 of 2 halves failed, which leaves too few; number 2 first"
+    ):
         count_selections(Pieces({3: half}, {2: "LinAlgError: singular"}), 3, 4, constant, {})
 
 
@@ -309,24 +339,37 @@ def test_studies_without_a_ranking_are_refused(tmp_path):
 def test_groups_tasks_and_labels(tmp_path):
     rng = np.random.default_rng(0)
     groups, y = np.repeat(np.arange(24), 4), np.repeat(np.arange(24) % 2, 4)
-    np.savez(tmp_path / "groups.npz", X=rng.standard_normal((96, 12)) + y[:, None], y=y, video=groups)
+    np.savez(
+        tmp_path / "groups.npz", X=rng.standard_normal((96, 12)) + y[:, None], y=y, video=groups
+    )
     cv = {"outer": 2, "inner": 2, "groups": "video"}
     raw = raw_config(tmp_path / "groups.npz", solver=FISHER, cv=cv)
-    found = stability_selection(run_offline(raw, tmp_path / "groups").path, subsamples=10, progress=False)
+    found = stability_selection(
+        run_offline(raw, tmp_path / "groups").path, subsamples=10, progress=False
+    )
     assert (found.n_pairs, found.q) == (5, found.top)
-    tasks = {"tasks": [{"name": "iris", "source": "iris"}, {"name": "wine", "source": "wine"}], "scaling": "none"}
+    tasks = {
+        "tasks": [{"name": "iris", "source": "iris"}, {"name": "wine", "source": "wine"}],
+        "scaling": "none",
+    }
     mtda = {"name": "mtda", "space": {"shrinkage": [0.5]}}
     raw = raw_config(dataset=tasks, solver=mtda, evaluation={"classifier": "native"})
-    found = stability_selection(run_offline(raw, tmp_path / "tasks").path, subsamples=6, top=3, progress=False)
+    found = stability_selection(
+        run_offline(raw, tmp_path / "tasks").path, subsamples=6, top=3, progress=False
+    )
     assert (found.counts.sum(), found.p) == (18, 17)
-    data, _ = make_multimodal_classification({"a": 6, "b": 8}, {"a": 2, "b": 2}, 120, multilabel=True, random_state=0)
+    data, _ = make_multimodal_classification(
+        {"a": 6, "b": 8}, {"a": 2, "b": 2}, 120, multilabel=True, random_state=0
+    )
     save_dataset(data, tmp_path / "labels.arrow")
     raw = raw_config(
         tmp_path / "labels.arrow",
         solver={"name": "smml", "params": {"gamma1": 0.01, "gamma2": 0.01}, "space": {}},
         evaluation={"classifier": "native", "metric": "mean_average_precision"},
     )
-    found = stability_selection(run_offline(raw, tmp_path / "labels").path, subsamples=6, top=4, progress=False)
+    found = stability_selection(
+        run_offline(raw, tmp_path / "labels").path, subsamples=6, top=4, progress=False
+    )
     assert found.counts.sum() <= 24
     assert not found.errors
 
@@ -341,7 +384,10 @@ def test_the_command_prints_the_set_with_its_bounds(filtered, tmp_path, capsys):
         StudyResult.open(path).feature_names, found.probability, found.selected, strict=True
     ):
         assert (f"  {name:<2}  {probability:.2f}  rank" in out) == chosen
-    assert main([str(tmp_path / "study"), "--subsamples", "20", "--executor", "serial", "--quiet"]) == 0
+    assert (
+        main([str(tmp_path / "study"), "--subsamples", "20", "--executor", "serial", "--quiet"])
+        == 0
+    )
     assert capsys.readouterr().out == f"{tmp_path / 'study'}\n"
     assert main([str(tmp_path / "nothing")]) == 2
     assert "error: " in capsys.readouterr().err

@@ -45,7 +45,9 @@ def folder(few, tmp_path):
 
 
 def config(path, **changes):
-    return raw_config(path, **{"solver": SMR, "evaluation": NATIVE, "dataset__in_memory": False} | changes)
+    return raw_config(
+        path, **{"solver": SMR, "evaluation": NATIVE, "dataset__in_memory": False} | changes
+    )
 
 
 def study_of(path, **changes):
@@ -68,8 +70,12 @@ def assert_same_findings(path, folder, **changes):
     for mine, theirs in zip(refits, own_refits, strict=True):
         assert mine.record.params == theirs.record.params
         for scores in ("test_scores", "training_scores", "inner_score"):
-            np.testing.assert_allclose(getattr(mine.record, scores), getattr(theirs.record, scores), rtol=1e-9)
-        np.testing.assert_allclose(mine.record.feature_scores, theirs.record.feature_scores, rtol=1e-10, atol=1e-10)
+            np.testing.assert_allclose(
+                getattr(mine.record, scores), getattr(theirs.record, scores), rtol=1e-9
+            )
+        np.testing.assert_allclose(
+            mine.record.feature_scores, theirs.record.feature_scores, rtol=1e-10, atol=1e-10
+        )
     return [refit.record for refit in refits]
 
 
@@ -80,7 +86,8 @@ def test_smr_finds_what_it_finds_in_memory(folder, scaling):
 
 
 @pytest.mark.parametrize(
-    "solver", [SMR | {"name": "smr_regressor"}, {"name": "gbr_regressor", "space": {"alpha": [0.1, 10.0]}}]
+    "solver",
+    [SMR | {"name": "smr_regressor"}, {"name": "gbr_regressor", "space": {"alpha": [0.1, 10.0]}}],
 )
 def test_regression_finds_what_it_finds_in_memory(tmp_path, solver):
     X, y = load_diabetes(return_X_y=True)
@@ -93,7 +100,9 @@ def test_regression_finds_what_it_finds_in_memory(tmp_path, solver):
 @pytest.mark.slow
 def test_a_whole_study_leaves_what_it_leaves_in_memory(folder, few):
     whole, stored = (
-        run_offline(config(folder / "few.parquet", dataset__in_memory=in_memory), folder / f"{in_memory}")
+        run_offline(
+            config(folder / "few.parquet", dataset__in_memory=in_memory), folder / f"{in_memory}"
+        )
         for in_memory in (True, False)
     )
     assert stored.test_scores == whole.test_scores
@@ -104,7 +113,10 @@ def test_a_whole_study_leaves_what_it_leaves_in_memory(folder, few):
     for name in ("mean_sample.npy", "model_example.npy"):
         mine, theirs = (np.load(folder / f"{in_memory}" / name) for in_memory in (False, True))
         np.testing.assert_allclose(mine, theirs, rtol=1e-12)
-    mine, theirs = (json.loads((folder / f"{in_memory}" / "preview.json").read_text()) for in_memory in (False, True))
+    mine, theirs = (
+        json.loads((folder / f"{in_memory}" / "preview.json").read_text())
+        for in_memory in (False, True)
+    )
     assert mine.keys() == theirs.keys()
     assert mine["counts"] == theirs["counts"]
     np.testing.assert_allclose(mine["values"], theirs["values"], rtol=1e-12)
@@ -113,7 +125,10 @@ def test_a_whole_study_leaves_what_it_leaves_in_memory(folder, few):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"solver": {"name": "rfs", "space": {"alpha": [0.1]}}}, "dataset.in_memory: rfs .* use one of smr, "),
+        (
+            {"solver": {"name": "rfs", "space": {"alpha": [0.1]}}},
+            "dataset.in_memory: rfs .* use one of smr, ",
+        ),
         (
             {"evaluation": {"estimator": "knn", "n_features": [4]}},
             "dataset.in_memory: .*estimator knn .* native",
@@ -121,13 +136,20 @@ def test_a_whole_study_leaves_what_it_leaves_in_memory(folder, few):
         ({"search__early_stopping": "asha"}, "dataset.in_memory: search.early_stopping"),
         ({"dataset__prepare": ["encode"]}, "is prepared, which is done in memory"),
         ({"cv__groups": "equal samples"}, "dataset.in_memory: cv.groups: equal samples"),
-        ({"dataset__classes": [0, 1]}, "dataset.in_memory: .* training set has 45 samples and few 64 features"),
+        (
+            {"dataset__classes": [0, 1]},
+            "dataset.in_memory: .* training set has 45 samples and few 64 features",
+        ),
         ({"dataset": {"source": "digits", "in_memory": False}}, "digits is built in, and no file"),
     ],
 )
-def test_what_needs_the_samples_in_memory_is_refused_before_anything_is_written(folder, changes, message):
+def test_what_needs_the_samples_in_memory_is_refused_before_anything_is_written(
+    folder, changes, message
+):
     with pytest.raises((ConfigError, DataError), match=message):
-        raysel.run_study(config(folder / "few.parquet", **changes), output=folder / "study", progress=False)
+        raysel.run_study(
+            config(folder / "few.parquet", **changes), output=folder / "study", progress=False
+        )
     assert not (folder / "study").exists()
 
 
@@ -151,12 +173,18 @@ def test_an_interrupted_study_resumes_to_the_same_numbers_unless_its_file_has_ch
         raysel.run_study(raw, output=folder / "study", progress=Watcher(9))
     save_dataset(Dataset(few.X[::-1], few.y[::-1], few.layout, "few"), folder / "other.parquet")
     with pytest.raises(DirectoryError, match="their content has changed"):
-        raysel.resume_study(folder / "study", overrides={"dataset.path": str(folder / "other.parquet")}, progress=False)
+        raysel.resume_study(
+            folder / "study",
+            overrides={"dataset.path": str(folder / "other.parquet")},
+            progress=False,
+        )
     resumed = raysel.resume_study(folder / "study", progress=False)
     whole = raysel.run_study(raw, output=folder / "whole", progress=False)
     assert resumed.test_scores == whole.test_scores
     assert resumed.final.feature_scores == whole.final.feature_scores
-    assert [timeless(trial.to_json()) for trial in resumed.records] == [timeless(t.to_json()) for t in whole.records]
+    assert [timeless(trial.to_json()) for trial in resumed.records] == [
+        timeless(t.to_json()) for t in whole.records
+    ]
 
 
 def test_a_file_that_changes_while_the_study_runs_is_named(folder, few):
@@ -194,7 +222,9 @@ def test_permuted_labels_give_chance(few, tmp_path):
         y = np.random.default_rng(seed).permutation(few.y)
         save_dataset(Dataset(few.X, y, few.layout, "permuted"), tmp_path / f"{seed}.parquet")
         solver = SMR | {"space": {"alpha": [0.01]}}
-        study = study_of(tmp_path / f"{seed}.parquet", solver=solver, cv={"outer": 2, "inner": 2, "final": False})
+        study = study_of(
+            tmp_path / f"{seed}.parquet", solver=solver, cv={"outer": 2, "inner": 2, "final": False}
+        )
         _, refits, _ = run_serially(study, tmp_path / f"{seed}")
         test += [refit.record.test_score for refit in refits]
         inner += [refit.record.inner_score for refit in refits]

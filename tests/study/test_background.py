@@ -37,7 +37,12 @@ def test_it_is_the_mean_of_each_cell_of_images_and_of_each_tasks_samples(tmp_pat
 def test_what_is_no_mean_is_not_read(tmp_path):
     path = tmp_path / "mean.npy"
     assert read_image(path, 6) is None
-    for content in (np.zeros(5), np.full(6, np.nan), np.array(["a"] * 6), np.zeros(6, dtype=object)):
+    for content in (
+        np.zeros(5),
+        np.full(6, np.nan),
+        np.array(["a"] * 6),
+        np.zeros(6, dtype=object),
+    ):
         np.save(path, content, allow_pickle=True)
         assert read_image(path, 6) is None
     path.write_bytes(b"")
@@ -71,13 +76,19 @@ def test_arrays_and_images_of_a_samples_shape_are_read(tmp_path):
 
 def test_values_that_are_not_finite_are_drawn_as_the_smallest(tmp_path):
     np.save(tmp_path / "a.npy", np.array([[np.nan, 2.0], [np.inf, -1.0]]))
-    np.testing.assert_array_equal(read_background(tmp_path / "a.npy", Matrix(2, 2)), [-1, 2, -1, -1])
+    np.testing.assert_array_equal(
+        read_background(tmp_path / "a.npy", Matrix(2, 2)), [-1, 2, -1, -1]
+    )
 
 
 def test_what_does_not_fit_is_refused(tmp_path):
     Image.fromarray(GREY).save(tmp_path / "a.png")
     Image.fromarray(np.zeros((100, 100), np.uint8)).save(tmp_path / "large.png")
-    objects, texts, unknown = np.array([[{}] * 4] * 3), np.full((3, 4), "a"), np.full((3, 4), np.nan)
+    objects, texts, unknown = (
+        np.array([[{}] * 4] * 3),
+        np.full((3, 4), "a"),
+        np.full((3, 4), np.nan),
+    )
     for key, values in (("a", GREY), ("object", objects), ("text", texts), ("nan", unknown)):
         np.save(tmp_path / f"{key}.npy", values, allow_pickle=True)
     (tmp_path / "broken.png").write_bytes((tmp_path / "a.png").read_bytes()[:40])

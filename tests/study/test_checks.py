@@ -74,7 +74,11 @@ REFUSED = [
     ("own_methods.Leaving", KNN, "cannot be fitted to the .* SystemExit: no licence"),
     ("own_methods.Nothing", NATIVE, "neither predicts nor ranks features"),
     ("own_methods.Nothing", KNN, "neither predicts nor ranks features"),
-    ("sklearn.linear_model.Lasso", KNN, "Lasso takes quantities, and the label of .* is a class; smr, .* take classes"),
+    (
+        "sklearn.linear_model.Lasso",
+        KNN,
+        "Lasso takes quantities, and the label of .* is a class; smr, .* take classes",
+    ),
     ("f_test", KNN, r"f_test takes quantities, .* set dataset\.task: regression"),
     (
         "sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis",
@@ -105,7 +109,10 @@ def test_what_the_method_cannot_do_is_refused_with_the_remedy(digits):
 
 def test_whether_a_wrapped_class_ranks_can_depend_on_its_words(digits):
     solver = {"name": "sklearn.svm.SVC", "space": {"kernel": ["linear", "rbf"], "C": [0.1, 1.0]}}
-    with pytest.raises(ConfigError, match=r"knn: sklearn.svm.SVC \(kernel=rbf .*\) does not rank features; use native"):
+    with pytest.raises(
+        ConfigError,
+        match=r"knn: sklearn.svm.SVC \(kernel=rbf .*\) does not rank features; use native",
+    ):
         make_study(digits, solver=solver, evaluation=KNN)
     assert not make_study(digits, solver=solver, evaluation=NATIVE).findings.ranks
     solver["space"]["kernel"] = ["linear"]
@@ -135,11 +142,15 @@ def test_a_model_that_cannot_be_saved_is_announced_and_the_study_may_run(digits,
 
 def test_a_model_that_cannot_be_saved_cannot_be_registered(digits, own_module):
     boosted = {"name": "sklearn.ensemble.HistGradientBoostingClassifier", "params": {"max_iter": 2}}
-    with pytest.raises(ConfigError, match=r"tracking\.register: .* register as boosted: .*TreePredictor.*; leave"):
+    with pytest.raises(
+        ConfigError, match=r"tracking\.register: .* register as boosted: .*TreePredictor.*; leave"
+    ):
         make_study(digits, solver=boosted, evaluation=NATIVE, tracking={"register": "boosted"})
     # The model of another classifier lacks the method, which predicts nothing there.
     own = {"name": f"{own_module}.Variance"}
-    assert make_study(digits, solver=own, evaluation=KNN, tracking={"register": "own"}).findings.untrusted
+    assert make_study(
+        digits, solver=own, evaluation=KNN, tracking={"register": "own"}
+    ).findings.untrusted
 
 
 def test_a_method_for_one_label_says_which_take_several(tmp_path):
@@ -149,7 +160,9 @@ def test_a_method_for_one_label_says_which_take_several(tmp_path):
         if can.multilabel or "classes" not in can.targets:
             continue
         evaluation = NATIVE if can.predicts else KNN
-        with pytest.raises(ConfigError, match=f"{name} takes one label per sample.*smml, linear_svm.* take several"):
+        with pytest.raises(
+            ConfigError, match=f"{name} takes one label per sample.*smml, linear_svm.* take several"
+        ):
             make_study(tmp_path / "labels.npz", solver={"name": name}, evaluation=evaluation)
 
 
@@ -164,18 +177,27 @@ def test_rare_classes_and_labels_are_among_the_samples_tried(tmp_path):
         evaluation={"classifier": "native", "metric": "micro_f1"},
     )
     assert study.findings.ranks
-    with pytest.raises(ConfigError, match=r"LinearSVC takes one label per sample.*smml, linear_svm.* take several"):
-        make_study(tmp_path / "labels.npz", solver={"name": "sklearn.svm.LinearSVC"}, evaluation=NATIVE)
+    with pytest.raises(
+        ConfigError, match=r"LinearSVC takes one label per sample.*smml, linear_svm.* take several"
+    ):
+        make_study(
+            tmp_path / "labels.npz", solver={"name": "sklearn.svm.LinearSVC"}, evaluation=NATIVE
+        )
 
 
 def test_configurations_that_prepare_alike_have_one_key(digits):
     plain = make_study(digits)
     assert {plain.prepare_key(c.params) for c in plain.configurations} == {"{}"}
     assert len(plain.prepared_examples) == 1
-    solver = {"name": "semisupervised_mtda", "space": {"unlabelled": [None, 3], "shrinkage": [0.1, 0.2]}}
+    solver = {
+        "name": "semisupervised_mtda",
+        "space": {"unlabelled": [None, 3], "shrinkage": [0.1, 0.2]},
+    }
     study = make_study(digits, solver=solver, evaluation=NATIVE)
     keys = [study.prepare_key(c.params) for c in study.configurations]
-    assert [json.loads(key)["unlabelled"] for key in keys] == [c.params["unlabelled"] for c in study.configurations]
+    assert [json.loads(key)["unlabelled"] for key in keys] == [
+        c.params["unlabelled"] for c in study.configurations
+    ]
     assert list(study.prepared_examples) == list(dict.fromkeys(keys))
     assert len(study.prepared_examples) == 2
 
@@ -183,8 +205,12 @@ def test_configurations_that_prepare_alike_have_one_key(digits):
 def test_the_mark_of_unlabelled_samples_is_no_class_of_a_classifier(digits):
     solver = {"name": "semisupervised_mtda", "space": {"unlabelled": [3]}}
     for classifier in ("knn", "linear_svm"):
-        with pytest.raises(ConfigError, match=f"estimator={classifier} would take.*unlabelled.*estimator=native"):
-            make_study(digits, solver=solver, evaluation={"classifier": classifier, "n_features": [4]})
+        with pytest.raises(
+            ConfigError, match=f"estimator={classifier} would take.*unlabelled.*estimator=native"
+        ):
+            make_study(
+                digits, solver=solver, evaluation={"classifier": classifier, "n_features": [4]}
+            )
     make_study(digits, solver=solver, evaluation=NATIVE)
 
 
@@ -199,7 +225,9 @@ def test_constant_features_and_values_whose_squares_overflow_are_refused(scaling
     np.savez(tmp_path / "own.npz", X=X, y=y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(DataError, match=r"column 'x2' holds values up to 1e\+308.*dataset.drop"):
+        with pytest.raises(
+            DataError, match=r"column 'x2' holds values up to 1e\+308.*dataset.drop"
+        ):
             make_study(tmp_path / "own.npz", dataset=dataset, solver={"name": "fisher_score"})
 
 
@@ -212,5 +240,8 @@ def test_equal_samples_stay_together_where_groups_say_so(tmp_path):
         solver={"name": "fisher_score"},
         cv={"outer": 3, "inner": 2, "groups": "equal samples"},
     ).plan
-    for train, held_out in [*plan.training_sets(), *((fold.train, fold.test) for fold in plan.outer)]:
+    for train, held_out in [
+        *plan.training_sets(),
+        *((fold.train, fold.test) for fold in plan.outer),
+    ]:
         assert not np.intersect1d(train % 20, held_out % 20).size

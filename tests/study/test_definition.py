@@ -46,7 +46,9 @@ def test_the_solver_gets_the_images_sides_and_the_folds_own_random_state(digits)
     assert (solver.rank, solver.init, solver.random_state) == (2, "random", 7)
     states = [fold.random_state(3, inner) for fold in study.plan.folds for inner in (None, 0, 1)]
     assert len(set(states)) == len(states)
-    assert states == [fold.random_state(3, inner) for fold in study.plan.folds for inner in (None, 0, 1)]
+    assert states == [
+        fold.random_state(3, inner) for fold in study.plan.folds for inner in (None, 0, 1)
+    ]
 
 
 def test_a_prepared_fold_knows_its_training_set_only(digits):
@@ -84,7 +86,9 @@ def test_a_fit_of_one_step_is_not_priced_by_its_librarys_iterations(digits, monk
     """LinearSVM's max_iter counts LIBLINEAR's iterations, all of which are in the one step that is timed."""
     monkeypatch.setattr(cost, "_PILOT_SECONDS", 0.0)
     solver = {"name": "linear_svm", "space": {"C": [0.1, 1.0]}}
-    found = cost.estimate_cost(make_study(digits, solver=solver, evaluation={"classifier": "native"}))
+    found = cost.estimate_cost(
+        make_study(digits, solver=solver, evaluation={"classifier": "native"})
+    )
     assert not found.at_most
 
 
@@ -98,7 +102,9 @@ def test_the_memory_of_a_fit_is_estimated_beside_what_is_shared(tmp_path):
     if cost._restart_peak() is None:
         pytest.skip("this system does not restart the measurement of a process's peak memory")
     for name in ("kernel_svm", "linear_svm"):
-        study = make_study(tmp_path / "many.npz", solver={"name": name}, evaluation={"classifier": "native"})
+        study = make_study(
+            tmp_path / "many.npz", solver={"name": name}, evaluation={"classifier": "native"}
+        )
         found[name] = cost.estimate_cost(study).fit_bytes
         n = len(study.largest[0].inner[study.largest[1]].train)
     kernel = 8 * n**2
@@ -116,17 +122,25 @@ def test_a_pilot_fit_that_fails_is_reported_and_stops_the_plan_if_all_fail(digit
     monkeypatch.setattr(SMR, "_updates", failing)
     study = make_study(digits, solver__space={"alpha": [0.01, 0.1], "rank": [1, 2]})
     failing_ranks = {2}
-    (told,) = [line for line in describe(Comparison.of_study(study)) if "fails, and will as a trial" in line]
+    (told,) = [
+        line
+        for line in describe(Comparison.of_study(study))
+        if "fails, and will as a trial" in line
+    ]
     fails = [c.name for c in study.configurations if c.params["rank"] == 2]
     assert all(name in told for name in fails)
     assert told.endswith("LinAlgError: singular at rank 2")
     failing_ranks = {1, 2}
     n = len(study.configurations)
-    with pytest.raises(ConfigError, match=rf"solver: all {n} configurations fail on the .*LinAlgError: singular at"):
+    with pytest.raises(
+        ConfigError, match=rf"solver: all {n} configurations fail on the .*LinAlgError: singular at"
+    ):
         cost.estimate_cost(study)
 
 
-def test_slow_configurations_between_the_first_and_the_last_and_the_references_count(digits, monkeypatch):
+def test_slow_configurations_between_the_first_and_the_last_and_the_references_count(
+    digits, monkeypatch
+):
     updates = SMR._updates
 
     def slow(self, X, y, prepared):
@@ -145,7 +159,9 @@ def test_slow_configurations_between_the_first_and_the_last_and_the_references_c
     assert cost.estimate_cost(without).reference_seconds == 0.0
 
 
-def test_waiting_is_not_computing_and_iterations_are_extrapolated_by_the_gap_only(digits, monkeypatch):
+def test_waiting_is_not_computing_and_iterations_are_extrapolated_by_the_gap_only(
+    digits, monkeypatch
+):
     updates = SMR._updates
 
     def waiting(self, X, y, prepared):
@@ -160,10 +176,13 @@ def test_waiting_is_not_computing_and_iterations_are_extrapolated_by_the_gap_onl
     monkeypatch.setattr(SMR, "_has_converged", lambda *_: False)
     assert cost.estimate_cost(study).seconds is None
     assert any(
-        "time not known (after 1 of at most 6 iterations" in line for line in describe(Comparison.of_study(study))
+        "time not known (after 1 of at most 6 iterations" in line
+        for line in describe(Comparison.of_study(study))
     )
     solver = SimpleNamespace(tol=1e-4, max_steps=1000)
-    halved = [0.1 * 0.5**k for k in range(1, 9)]  # each iteration halves the gap; 2**-k <= 1e-3 from k = 9.97 on
+    halved = [
+        0.1 * 0.5**k for k in range(1, 9)
+    ]  # each iteration halves the gap; 2**-k <= 1e-3 from k = 9.97 on
     pilot = cost._Pilot(8.0, 8, False, halved, solver, None)
     assert pilot.total(None) == pytest.approx(np.log2(1e3), rel=1e-9)
     assert replace(pilot, gaps=[]).total(20) == 20.0

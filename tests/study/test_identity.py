@@ -33,7 +33,11 @@ SHOW = "import json; from raysel.study.identity import machine_versions; print(j
 
 def elsewhere(**environment):
     done = subprocess.run(
-        [sys.executable, "-c", SHOW], env={**os.environ, **environment}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", SHOW],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return json.loads(done.stdout)
 
@@ -41,7 +45,11 @@ def elsewhere(**environment):
 @pytest.mark.slow
 def test_kernel_and_instructions_are_part_of_the_versions():
     here = machine_versions()
-    used = [library for library in threadpool_info() if Path(library["filepath"]).parent.name in identity._WHEELS]
+    used = [
+        library
+        for library in threadpool_info()
+        if Path(library["filepath"]).parent.name in identity._WHEELS
+    ]
     kernels = {library["architecture"] for library in used if library["internal_api"] == "openblas"}
     assert all(kernel in here["blas"] for kernel in kernels)
     other = "Prescott" if "Prescott" not in here["blas"] else "Haswell"
@@ -49,8 +57,12 @@ def test_kernel_and_instructions_are_part_of_the_versions():
     there = elsewhere(OPENBLAS_CORETYPE=other, NPY_DISABLE_CPU_FEATURES=disabled)
     changed = {name for name, *_ in differing(here, there)}
     assert changed <= {"blas", "simd"}
-    assert not kernels or "blas" in changed  # OpenBLAS names the kernel by an older processor's name
-    assert disabled not in there["simd"].split() or changed == {"blas"}  # a baseline cannot be disabled
+    assert (
+        not kernels or "blas" in changed
+    )  # OpenBLAS names the kernel by an older processor's name
+    assert disabled not in there["simd"].split() or changed == {
+        "blas"
+    }  # a baseline cannot be disabled
 
 
 PACKAGE = Path(raysel.__file__).parent
@@ -92,7 +104,12 @@ def test_it_does_not_depend_on_where_raysel_is(copy):
     )
     environment = {"PYTHONPATH": str(copy.parent)}
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=copy.parent, env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", script],
+        cwd=copy.parent,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.strip() == hashes_of(PACKAGE)[0]
 
@@ -147,7 +164,13 @@ def test_the_modules_are_there_and_of_the_counted_packages():
 #: Modules of baselines that others of their family import.
 FAMILIES = {
     f"raysel.baselines.{name}"
-    for name in ("kernel_classifiers", "lp_boost", "mcgf", "multivariate_filters", "univariate_filters")
+    for name in (
+        "kernel_classifiers",
+        "lp_boost",
+        "mcgf",
+        "multivariate_filters",
+        "univariate_filters",
+    )
 }
 
 
@@ -191,7 +214,9 @@ def test_optuna_counts_only_where_it_proposes():
 
 
 @pytest.mark.slow
-def test_a_subclass_elsewhere_counts_with_the_classes_that_it_derives_from(tmp_path, monkeypatch, copy):
+def test_a_subclass_elsewhere_counts_with_the_classes_that_it_derives_from(
+    tmp_path, monkeypatch, copy
+):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "own_smr.py").write_text("from raysel import SMR\nclass Own(SMR):\n    pass\n")
     import own_smr  # noqa: PLC0415

@@ -57,8 +57,15 @@ def digits(tmp_path):
 
 def outcome(result):
     """All numbers of a study."""
-    refits = [(r.fold, r.params, r.inner_score, r.test_score, r.feature_scores) for r in result.refits]
-    inner = [(r.id, name, t.scores) for r in result.records for f in r.folds.values() for name, t in enumerate(f.inner)]
+    refits = [
+        (r.fold, r.params, r.inner_score, r.test_score, r.feature_scores) for r in result.refits
+    ]
+    inner = [
+        (r.id, name, t.scores)
+        for r in result.records
+        for f in r.folds.values()
+        for name, t in enumerate(f.inner)
+    ]
     return refits, sorted(inner)
 
 
@@ -73,16 +80,22 @@ def test_arrays_give_the_numbers_of_a_file_bit_by_bit(tmp_path, digits):
     assert own.stored.study.layout == {"kind": "tensor", "shape": [8, 8]}
 
 
-def test_the_directory_alone_serves_to_prepare_the_study_again_even_if_it_was_moved(tmp_path, digits):
+def test_the_directory_alone_serves_to_prepare_the_study_again_even_if_it_was_moved(
+    tmp_path, digits
+):
     X, y, _ = digits
     keys = {"scaling": "zscore", "shape": [4, 16], "order": "F", "exclude_classes": [3]}
-    study = prepare_study(without_data(dataset=keys, solver={"name": "fisher_score"}), X=X.reshape(-1, 64), y=y)
+    study = prepare_study(
+        without_data(dataset=keys, solver={"name": "fisher_score"}), X=X.reshape(-1, 64), y=y
+    )
     result = runner.run(study, tmp_path / "own", SerialExecutor(study), start_upload=NoUpload)
     stored = yaml.safe_load((tmp_path / "own/config.yaml").read_text())
     path = str(tmp_path / "own/data.arrow")
     assert stored["dataset"] == {"path": path, "scaling": "zscore", "exclude_labels": []}
     again = prepare_study(None, resumed=result.directory)
-    assert again.dataset.content_hash == study.dataset.content_hash == load_dataset(path).content_hash
+    assert (
+        again.dataset.content_hash == study.dataset.content_hash == load_dataset(path).content_hash
+    )
     assert again.config.hash == result.stored.study.config_hash
     raw = without_data(dataset=keys, solver={"name": "fisher_score"})
     assert prepare_study(raw, resumed=result.directory).config == again.config
@@ -103,7 +116,10 @@ def test_a_builtin_study_that_names_data_is_resumed_by_its_name(tmp_path, digits
     directory = StudyDirectory(tmp_path / "orl")
     directory.plan.write_text(json.dumps(study.plan.to_json()))
     save_dataset(study.own, directory.data)
-    assert prepare_study("orl-smr", small, resumed=directory).dataset.content_hash == study.dataset.content_hash
+    assert (
+        prepare_study("orl-smr", small, resumed=directory).dataset.content_hash
+        == study.dataset.content_hash
+    )
 
 
 def test_keys_of_the_configuration_hold_for_arrays_as_for_a_file(tmp_path, digits):
@@ -150,11 +166,19 @@ def table(kind):
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 def test_a_frame_gives_what_its_table_gives(kind, tmp_path):
     frame, values = table(kind)
-    (frame.to_csv(tmp_path / "t.csv", index=False) if kind == "pandas" else frame.write_csv(tmp_path / "t.csv"))
+    (
+        frame.to_csv(tmp_path / "t.csv", index=False)
+        if kind == "pandas"
+        else frame.write_csv(tmp_path / "t.csv")
+    )
     raw = raw_config(solver={"name": "fisher_score"}, evaluation__n_features=[2, 4])
     raw["dataset"] = {"drop": ["patient"], "scaling": "zscore"}
     own = prepare_study(raw, X=frame, label="diagnosis", groups="family")
-    keys = {"dataset.path": str(tmp_path / "t.csv"), "dataset.label": "diagnosis", "cv.groups": "family"}
+    keys = {
+        "dataset.path": str(tmp_path / "t.csv"),
+        "dataset.label": "diagnosis",
+        "cv.groups": "family",
+    }
     of_file = prepare_study(raw, keys)
     assert own.dataset.content_hash == of_file.dataset.content_hash
     assert own.plan.to_json() == of_file.plan.to_json()
@@ -169,7 +193,9 @@ def test_labels_and_groups_beside_a_frame_are_taken():
     frame, _ = table("pandas")
     genes = frame[[f"gene {i}" for i in range(4)]]
     raw = raw_config(solver={"name": "fisher_score"}, evaluation__n_features=[2], dataset={})
-    whole = prepare_study({**raw, "dataset": {"drop": ["patient"]}}, X=frame, label="diagnosis", groups="family")
+    whole = prepare_study(
+        {**raw, "dataset": {"drop": ["patient"]}}, X=frame, label="diagnosis", groups="family"
+    )
     beside = prepare_study(raw, X=genes, y=frame["diagnosis"], groups=frame["family"])
     arrays = prepare_study(raw, X=genes.to_numpy(), y=frame["diagnosis"], groups=frame["family"])
     assert beside.dataset.content_hash == whole.dataset.content_hash
@@ -187,12 +213,18 @@ def test_equal_samples_are_groups_as_those_of_a_file_are(tmp_path, digits):
     files = prepare_study(raw_config(tmp_path / "data.npz", cv=cv))
     assert np.array_equal(ours.dataset.groups, files.dataset.groups)
     assert ours.plan.to_json() == files.plan.to_json()
-    raw = raw_config(tmp_path / "data.npz", cv=cv, solver={"name": "mtda"}, evaluation={"estimator": "native"})
-    raw["dataset"] = {"tasks": [{"name": name, "path": str(tmp_path / "data.npz")} for name in ("a", "b")]}
+    raw = raw_config(
+        tmp_path / "data.npz", cv=cv, solver={"name": "mtda"}, evaluation={"estimator": "native"}
+    )
+    raw["dataset"] = {
+        "tasks": [{"name": name, "path": str(tmp_path / "data.npz")} for name in ("a", "b")]
+    }
     groups = prepare_study(raw).dataset.groups
     one, other = np.split(np.unique(groups, return_inverse=True)[1], 2)
     for task in (one, other):
-        assert np.array_equal(task[:, None] == task, files.dataset.groups[:, None] == files.dataset.groups)
+        assert np.array_equal(
+            task[:, None] == task, files.dataset.groups[:, None] == files.dataset.groups
+        )
     assert not set(one) & set(other)
 
 
@@ -208,7 +240,9 @@ def test_a_data_set_is_taken_and_the_callers_array_stays_his(digits):
 def test_a_builtin_study_runs_on_own_samples(digits):
     X, y, _ = digits
     for name in ("digits-smr", "orl-smr"):  # of a source, and of a path
-        study = prepare_study(name, {"solver.space": {"rank": [1]}, "evaluation.n_features": [8]}, X=X, y=y)
+        study = prepare_study(
+            name, {"solver.space": {"rank": [1]}, "evaluation.n_features": [8]}, X=X, y=y
+        )
         assert study.dataset.n_samples == len(X)
         assert study.config.dataset.source is None
 
@@ -222,14 +256,24 @@ def test_a_comparison_shares_the_samples(digits):
     for label, study in of_file.studies.items():
         assert own.studies[label].dataset.content_hash == study.dataset.content_hash
     assert own.first.own is own.studies["b"].own
-    assert own.with_data_at(Path("/x/data.arrow")).studies["b"].config.dataset.path == "/x/data.arrow"
+    assert (
+        own.with_data_at(Path("/x/data.arrow")).studies["b"].config.dataset.path == "/x/data.arrow"
+    )
 
 
 def test_columns_to_keep_may_be_of_a_modality_that_a_member_leaves_out(tmp_path):
     draw = np.random.default_rng(0).random
-    columns = {"a.row": np.arange(60.0), "a.x": draw(60), "b.x": draw(60), "b.z": draw(60), "y": np.arange(60) % 3}
+    columns = {
+        "a.row": np.arange(60.0),
+        "a.x": draw(60),
+        "b.x": draw(60),
+        "b.z": draw(60),
+        "y": np.arange(60) % 3,
+    }
     header, path = ",".join(columns), tmp_path / "few.csv"
-    np.savetxt(path, np.column_stack([*columns.values()]), delimiter=",", header=header, comments="")
+    np.savetxt(
+        path, np.column_stack([*columns.values()]), delimiter=",", header=header, comments=""
+    )
     raw = raw_config(path, evaluation={"n_features": [1]})
     raw = compared(raw, all=("fisher_score",), b=("fisher_score", "b"))
     with pytest.raises(DataError, match=r"a\.row"):
@@ -238,7 +282,9 @@ def test_columns_to_keep_may_be_of_a_modality_that_a_member_leaves_out(tmp_path)
     assert list(prepare_comparison(raw).studies) == ["all", "b"]
 
 
-def test_a_comparison_is_prepared_again_from_its_directory_with_a_configuration_without_data(tmp_path, digits):
+def test_a_comparison_is_prepared_again_from_its_directory_with_a_configuration_without_data(
+    tmp_path, digits
+):
     X, y, _ = digits
     raw = without_data(dataset={"exclude_classes": [3], "order": "F", "shape": [4, 16]})
     raw = compared(raw, F=("fisher_score",), V=("variance",))
@@ -247,11 +293,17 @@ def test_a_comparison_is_prepared_again_from_its_directory_with_a_configuration_
     placed = new.with_data_at(directory.data)
     with members.create(directory.path, placed.folders.values(), own) as lock:
         record = placed.record(id_="0" * 32, uri="sqlite:///mlflow.db", started=0.0)
-        with runner.first_files(directory, placed.config, placed.first.plan, own, directory.members):
+        with runner.first_files(
+            directory, placed.config, placed.first.plan, own, directory.members
+        ):
             record.write(directory, lock)  # and then its process is killed
     again = prepare_comparison(raw, resumed=directory)
     assert again.first.dataset.content_hash == new.first.dataset.content_hash
-    assert again.first.config == prepare_comparison(None, resumed=directory).first.config == placed.first.config
+    assert (
+        again.first.config
+        == prepare_comparison(None, resumed=directory).first.config
+        == placed.first.config
+    )
 
 
 @pytest.mark.slow
@@ -263,10 +315,15 @@ def test_a_comparison_of_arrays_runs_and_resumes_from_its_directory(tmp_path, di
     assert set(ran.studies) == {"F", "T"}
     shutil.move(tmp_path / "both", tmp_path / "moved")
     more = {"compare.V": {"solver": {"name": "variance"}}}
-    assert set(raysel.resume_comparison(tmp_path / "moved", None, more, progress=False).studies) == {"F", "T", "V"}
+    assert set(
+        raysel.resume_comparison(tmp_path / "moved", None, more, progress=False).studies
+    ) == {"F", "T", "V"}
     again = raysel.resume_comparison(tmp_path / "moved", raw, more, progress=False)
     assert set(again.studies) == {"F", "T", "V"}
-    assert raysel.permutation_test(tmp_path / "moved" / "f", permutations=3, progress=False) is not None
+    assert (
+        raysel.permutation_test(tmp_path / "moved" / "f", permutations=3, progress=False)
+        is not None
+    )
 
 
 X, Y = np.arange(24.0).reshape(6, 4), np.array([0, 1] * 3)
@@ -310,7 +367,11 @@ def test_a_configuration_that_names_data_too_is_refused():
     for dataset, overrides, message in (
         ({"path": "few.npz"}, {}, r"dataset\.path names data, and the samples are given in memory"),
         ({"tasks": tasks}, {}, r"dataset\.tasks names data"),
-        ({}, {"dataset.path": "few.npz"}, r"override dataset\.path: the samples are given in memory"),
+        (
+            {},
+            {"dataset.path": "few.npz"},
+            r"override dataset\.path: the samples are given in memory",
+        ),
         ({"labels": "y.npy"}, {}, r"dataset\.labels is for files"),
         ({"label": "diagnosis"}, {}, r"dataset\.label names columns of a table"),
         ({}, {"cv.groups": "patient"}, r"cv\.groups names columns of a table.*give groups"),
@@ -342,22 +403,35 @@ def test_a_full_disk_and_a_taken_place_are_refused_as_of_any_study(tmp_path, dig
 
     monkeypatch.setattr("raysel.data.loading.pa.OSFile", full)
     with pytest.raises(
-        DirectoryError, match=r"full cannot be written: No space left on device\. Choose another output"
+        DirectoryError,
+        match=r"full cannot be written: No space left on device\. Choose another output",
     ):
         run_own(without_data(), tmp_path / "full", X=X, y=y)
     assert {file.name for file in (tmp_path / "full").iterdir()} <= {".lock"}
 
 
 def test_samples_in_memory_are_not_called_by_the_file_that_holds_them():
-    assert description.data_name({"path": "runs/study/data.arrow", "scaling": "unit"}, "few") == "own samples"
+    assert (
+        description.data_name({"path": "runs/study/data.arrow", "scaling": "unit"}, "few")
+        == "own samples"
+    )
     assert description.data_name({"path": "runs/faces.npz"}, "few") == "faces.npz"
 
 
-def test_columns_of_different_units_are_brought_to_one_scale_unless_the_user_says_otherwise(tmp_path):
+def test_columns_of_different_units_are_brought_to_one_scale_unless_the_user_says_otherwise(
+    tmp_path,
+):
     """The areas of a cell are 200 000 times as wide as its fractal dimension: scaled as one, they alone are chosen."""
     frame = load_breast_cancer(as_frame=True).frame
-    raw = without_data(solver={"name": "smr", "space": {"alpha": [0.01, 0.1]}}, cv={"outer": 2, "inner": 2})
-    raw["evaluation"] = {"classifier": "linear_svm", "n_features": [2, 5, 10], "C": 1.0, "references": False}
+    raw = without_data(
+        solver={"name": "smr", "space": {"alpha": [0.01, 0.1]}}, cv={"outer": 2, "inner": 2}
+    )
+    raw["evaluation"] = {
+        "classifier": "linear_svm",
+        "n_features": [2, 5, 10],
+        "C": 1.0,
+        "references": False,
+    }
     raw["pictures"] = []
 
     def prepared(**section):

@@ -14,7 +14,14 @@ from mlflow.tracking import MlflowClient
 from sklearn.datasets import load_digits
 from sklearn.metrics import average_precision_score, f1_score
 from sklearn.neighbors import KNeighborsClassifier
-from small_studies import make_study, run_serially, timeless, upload_nothing, write_digits, write_yaml
+from small_studies import (
+    make_study,
+    run_serially,
+    timeless,
+    upload_nothing,
+    write_digits,
+    write_yaml,
+)
 
 import raysel
 from raysel import select, tune
@@ -56,7 +63,11 @@ def done(tmp_path_factory):
     write_yaml(folder / "few.yaml", **CHANGES)
     out = io.StringIO()
     arguments = ["few.yaml", "--output", "study", "--set", "tracking.uri=sqlite:///runs.db"]
-    with contextlib.chdir(folder), contextlib.redirect_stdout(out), pytest.MonkeyPatch.context() as patch:
+    with (
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(out),
+        pytest.MonkeyPatch.context() as patch,
+    ):
         upload_nothing(patch)
         assert tune.main([*arguments, "--dry-run"]) == 0
         planned = out.getvalue()
@@ -89,9 +100,15 @@ def test_reported_metrics_are_scikit_learns_for_each_winner(done):
             own = np.stack([D[:, y[train] == c].min(axis=1) for c in range(4)], axis=1)
             others = np.stack([D[:, y[train] != c].min(axis=1) for c in range(4)], axis=1)
             aps = [average_precision_score(y[test] == c, (others - own)[:, c]) for c in range(4)]
-            assert refit["report"]["mean_average_precision"][i] == pytest.approx(np.mean(aps), rel=1e-9)
-            predicted = KNeighborsClassifier(1).fit(Z[train][:, best], y[train]).predict(Z[test][:, best])
-            assert refit["report"]["macro_f1"][i] == pytest.approx(f1_score(y[test], predicted, average="macro"))
+            assert refit["report"]["mean_average_precision"][i] == pytest.approx(
+                np.mean(aps), rel=1e-9
+            )
+            predicted = (
+                KNeighborsClassifier(1).fit(Z[train][:, best], y[train]).predict(Z[test][:, best])
+            )
+            assert refit["report"]["macro_f1"][i] == pytest.approx(
+                f1_score(y[test], predicted, average="macro")
+            )
         for name in REPORT:
             means[name].append(refit["report"][name][refit["position"]])
         assert 0 <= refit["cpu_seconds"] < 60
@@ -104,7 +121,9 @@ def test_reported_metrics_are_scikit_learns_for_each_winner(done):
         assert f"{values[0]:.3f} |" in markdown(result.facts)
     manifest = json.loads((folder / "study/ranking/manifest.json").read_text())
     assert manifest["scores"]["report"]["macro_f1"]["test"] == pytest.approx(means["macro_f1"])
-    assert manifest["scores"]["report"]["macro_f1"]["test_mean"] == pytest.approx(np.mean(means["macro_f1"]))
+    assert manifest["scores"]["report"]["macro_f1"]["test_mean"] == pytest.approx(
+        np.mean(means["macro_f1"])
+    )
 
 
 def test_redundancy_is_over_all_samples_and_stability_over_the_outer_folds(done):
@@ -113,7 +132,9 @@ def test_redundancy_is_over_all_samples_and_stability_over_the_outer_folds(done)
     for X, _, _, _, _, refit in refits_by_hand(folder):
         scores = np.where(np.ptp(X, axis=0) == 0, 0.0, refit["feature_scores"])
         best = [i for i in np.argsort(-scores, kind="stable")[:8] if scores[i] > 0]
-        by_fold.append(np.mean([abs(np.corrcoef(X[:, i], X[:, j])[0, 1]) for i, j in combinations(best, 2)]))
+        by_fold.append(
+            np.mean([abs(np.corrcoef(X[:, i], X[:, j])[0, 1]) for i, j in combinations(best, 2)])
+        )
         assert refit["redundancy"][1] == pytest.approx(by_fold[-1], abs=1e-12)
         selections.append(np.isin(np.arange(X.shape[1]), best))
     result = open_study(folder / "study")
@@ -122,7 +143,10 @@ def test_redundancy_is_over_all_samples_and_stability_over_the_outer_folds(done)
     assert result.summary().redundancy.tolist() == pytest.approx(by_fold)
     assert result.stability() == result.stability(8) == stability
     for text in (printed, markdown(result.facts)):
-        assert f"of the top 8 over all 80 samples, mean of 3 outer folds: {np.mean(by_fold):.2f}" in text
+        assert (
+            f"of the top 8 over all 80 samples, mean of 3 outer folds: {np.mean(by_fold):.2f}"
+            in text
+        )
         assert f"of the top 8 over 3 overlapping outer folds: {stability.value:.2f}" in text
     manifest = json.loads((folder / "study/ranking/manifest.json").read_text())
     assert manifest["redundancy"]["over"] == "all 80 samples"
@@ -168,7 +192,9 @@ def test_mlflow_has_the_metrics_of_the_winners_and_no_final_run(done):
     replay(StudyDirectory(folder / "study"), uri)  # whatever a slow machine has not uploaded
     client = MlflowClient(uri)
     (experiment,) = [e for e in client.search_experiments() if e.name == "few"]
-    runs = {run.data.tags["raysel.key"]: run for run in client.search_runs([experiment.experiment_id])}
+    runs = {
+        run.data.tags["raysel.key"]: run for run in client.search_runs([experiment.experiment_id])
+    }
     refits = {key.split(":")[1]: run for key, run in runs.items() if key.startswith("refit")}
     assert sorted(refits) == ["outer0", "outer1", "outer2"]
     result = open_study(folder / "study")
@@ -180,7 +206,9 @@ def test_mlflow_has_the_metrics_of_the_winners_and_no_final_run(done):
         assert metrics["cpu_seconds"] == pytest.approx(refit.cpu_seconds, rel=6e-4)
         assert refits[refit.fold].info.status == "FINISHED"
     study = runs["study"]
-    assert study.data.metrics["test_macro_f1"] == pytest.approx(np.mean(result.report["macro_f1"]), rel=6e-4)
+    assert study.data.metrics["test_macro_f1"] == pytest.approx(
+        np.mean(result.report["macro_f1"]), rel=6e-4
+    )
     assert study.data.metrics["redundancy"] == pytest.approx(result.redundancy[8], rel=6e-4)
     assert study.data.params["cv.final"] == "False"
     artifacts = {artifact.path for artifact in client.list_artifacts(study.info.run_id)}
@@ -192,7 +220,10 @@ def test_some_modalities_are_those_of_a_file_that_holds_only_them(tmp_path):
     write_views(tmp_path / "few.npz")
     write_views(tmp_path / "two.npz", ("left", "right"))
     write_views(tmp_path / "one.npz", ("middle",))
-    some, two = load_dataset(tmp_path / "few.npz", only=["right", "left"]), load_dataset(tmp_path / "two.npz")
+    some, two = (
+        load_dataset(tmp_path / "few.npz", only=["right", "left"]),
+        load_dataset(tmp_path / "two.npz"),
+    )
     assert some.content_hash == two.content_hash
     assert (some.layout, some.feature_names) == (two.layout, two.feature_names)
     assert np.array_equal(some.constant, two.constant)
@@ -211,14 +242,20 @@ def test_some_modalities_are_those_of_a_file_that_holds_only_them(tmp_path):
         )
     ]
     assert found[0][0] == found[1][0]
-    assert [timeless(r.to_json()) for r, _ in found[0][1]] == [timeless(r.to_json()) for r, _ in found[1][1]]
+    assert [timeless(r.to_json()) for r, _ in found[0][1]] == [
+        timeless(r.to_json()) for r, _ in found[1][1]
+    ]
 
 
 def test_reported_metrics_and_a_final_fold_change_no_winner(tmp_path):
     write_views(tmp_path / "few.npz")
-    plain = {key: value for key, value in CHANGES.items() if key not in ("evaluation__report", "cv")}
+    plain = {
+        key: value for key, value in CHANGES.items() if key not in ("evaluation__report", "cv")
+    }
     cv = {"outer": 3, "inner": 2}
-    reported, _, _ = run_serially(make_study(tmp_path / "few.npz", **CHANGES), tmp_path / "reported")
+    reported, _, _ = run_serially(
+        make_study(tmp_path / "few.npz", **CHANGES), tmp_path / "reported"
+    )
     found = run_serially(make_study(tmp_path / "few.npz", **plain, cv=cv), tmp_path / "plain")
     again = run_serially(make_study(tmp_path / "few.npz", **CHANGES), tmp_path / "again")
     assert [refit.record.fold for refit in found[1]] == ["outer0", "outer1", "outer2", "final"]
@@ -234,12 +271,17 @@ def test_reported_metrics_and_a_final_fold_change_no_winner(tmp_path):
 
 def test_scrambled_test_labels_change_what_is_reported_and_no_winner(tmp_path):
     write_views(tmp_path / "few.npz")
-    study = make_study(tmp_path / "few.npz", **{**CHANGES, "evaluation__report": ["macro_f1", "balanced_accuracy"]})
+    study = make_study(
+        tmp_path / "few.npz", **{**CHANGES, "evaluation__report": ["macro_f1", "balanced_accuracy"]}
+    )
     fold = study.plan.folds[1]
     y = study.dataset.y.copy()
     y[fold.test] = np.random.default_rng(0).permutation(y[fold.test])
     scrambled = dataclasses.replace(study, dataset=dataclasses.replace(study.dataset, y=y))
-    one, other = (run_serially(s, tmp_path / name)[1][1].record for s, name in ((study, "a"), (scrambled, "b")))
+    one, other = (
+        run_serially(s, tmp_path / name)[1][1].record
+        for s, name in ((study, "a"), (scrambled, "b"))
+    )
     assert one.fold == other.fold == "outer1"
     kept = ("trial", "params", "inner_score", "feature_scores", "objective", "redundancy")
     assert [getattr(one, name) for name in kept] == [getattr(other, name) for name in kept]
@@ -255,9 +297,12 @@ def test_a_search_by_scores_chooses_and_tests_by_them(tmp_path):
     for record, model in refits[:-1]:
         fold = next(fold for fold in study.plan.folds if fold.name == record.fold)
         inner = {
-            id_: [t["scores"][-1][0] for t in trial["folds"][record.fold]["inner"]] for id_, trial in trials.items()
+            id_: [t["scores"][-1][0] for t in trial["folds"][record.fold]["inner"]]
+            for id_, trial in trials.items()
         }
-        assert record.inner_score == pytest.approx(max(np.mean(scores) for scores in inner.values()))
+        assert record.inner_score == pytest.approx(
+            max(np.mean(scores) for scores in inner.values())
+        )
         X, y = study.dataset.X[fold.test], study.dataset.y[fold.test]
         scores = model.decision_function(X)
         aps = [average_precision_score(y == c, scores[:, i]) for i, c in enumerate(model.classes_)]
@@ -269,12 +314,21 @@ def test_several_labels_and_tasks_are_reported(tmp_path):
     Y = np.stack([y < 3, y % 2 == 0, y > 5], axis=1).astype(int)
     np.savez(tmp_path / "labels.npz", X=X[:150].reshape(-1, 8, 8), Y=Y[:150])
     report = {"evaluation__report": ["mean_average_precision", "micro_f1"], "cv__final": False}
-    study = make_study(tmp_path / "labels.npz", solver={"name": "linear_svm", "space": {"C": [0.1, 1.0]}}, **report)
+    study = make_study(
+        tmp_path / "labels.npz", solver={"name": "linear_svm", "space": {"C": [0.1, 1.0]}}, **report
+    )
     for record, _ in run_serially(study, tmp_path / "labels")[1]:
         assert all(0.5 < value < 1 for values in record.report.values() for value in values)
         assert len(record.redundancy) == 2
-    tasks = {"tasks": [{"name": "a", "source": "iris"}, {"name": "b", "source": "wine"}], "scaling": "zscore"}
-    raw = {"name": "tasks", "dataset": tasks, "solver": {"name": "aggregate", "params": {"shrinkage": 0.1}}}
+    tasks = {
+        "tasks": [{"name": "a", "source": "iris"}, {"name": "b", "source": "wine"}],
+        "scaling": "zscore",
+    }
+    raw = {
+        "name": "tasks",
+        "dataset": tasks,
+        "solver": {"name": "aggregate", "params": {"shrinkage": 0.1}},
+    }
     raw |= {
         "evaluation": {"classifier": "native", "report": ["mean_average_precision"]},
         "cv": {"outer": 2, "inner": 2},
@@ -287,7 +341,9 @@ def test_several_labels_and_tasks_are_reported(tmp_path):
 def test_what_cannot_be_is_refused_before_anything_is_computed(tmp_path, monkeypatch):
     write_views(tmp_path / "few.npz")
     X, y = load_digits(return_X_y=True)
-    np.savez(tmp_path / "labels.npz", X=X[:90], Y=np.stack([y[:90] < 3, y[:90] > 5], axis=1).astype(int))
+    np.savez(
+        tmp_path / "labels.npz", X=X[:90], Y=np.stack([y[:90] < 3, y[:90] > 5], axis=1).astype(int)
+    )
     (tmp_path / "silent.py").write_text(
         "from sklearn.base import BaseEstimator, ClassifierMixin\n"
         "class Silent(ClassifierMixin, BaseEstimator):\n"
@@ -298,17 +354,32 @@ def test_what_cannot_be_is_refused_before_anything_is_computed(tmp_path, monkeyp
     by_pairs = {"name": "sklearn.svm.SVC", "params": {"decision_function_shape": "ovo"}}
     scores = "mean_average_precision"
     for changes, error, message in (
-        ({"dataset__only": ["lift"]}, DataError, r"only: .*few\.npz has no modality lift; did you mean `left`\?"),
+        (
+            {"dataset__only": ["lift"]},
+            DataError,
+            r"only: .*few\.npz has no modality lift; did you mean `left`\?",
+        ),
         ({"dataset__only": ["zzz"]}, DataError, "has no modality zzz; it has left, middle, right"),
-        ({"dataset": {"source": "digits", "only": ["left"]}}, DataError, "digits has no modalities; leave only out"),
-        ({"evaluation__report": ["macro_f2"]}, ConfigError, r"evaluation\.report: unknown metric 'macro_f2'; did you"),
+        (
+            {"dataset": {"source": "digits", "only": ["left"]}},
+            DataError,
+            "digits has no modalities; leave only out",
+        ),
+        (
+            {"evaluation__report": ["macro_f2"]},
+            ConfigError,
+            r"evaluation\.report: unknown metric 'macro_f2'; did you",
+        ),
         (
             {"solver": by_pairs, "evaluation": {"classifier": "native", "report": [scores]}},
             DataError,
             r"SVC\.decision_function returned an array of shape \(1, 6\) for 4 classes",
         ),
         (
-            {"solver": {"name": "silent.Silent"}, "evaluation": {"classifier": "native", "metric": scores}},
+            {
+                "solver": {"name": "silent.Silent"},
+                "evaluation": {"classifier": "native", "metric": scores},
+            },
             ConfigError,
             r"evaluation\.metric: mean_average_precision needs scores of the classes, and silent\.Silent .* has nei",
         ),
@@ -333,7 +404,11 @@ def test_a_study_without_a_final_fold_is_resumed_and_gets_none_later(tmp_path, m
     write_yaml(tmp_path / "few.yaml", **CHANGES)
     whole = raysel.run_study("few.yaml", output="study", progress=False)
     journal = tmp_path / "study/journal.jsonl"
-    kept = [line for line in journal.read_text().splitlines() if json.loads(line)["kind"] in ("study", "trial")]
+    kept = [
+        line
+        for line in journal.read_text().splitlines()
+        if json.loads(line)["kind"] in ("study", "trial")
+    ]
     journal.write_text("\n".join(kept[:2]) + "\n")
     resumed = raysel.resume_study("study", progress=False)
     assert resumed.test_scores == whole.test_scores

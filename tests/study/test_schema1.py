@@ -51,13 +51,17 @@ def rewrite_versions(study: Path, **changes: str) -> None:
     """Write other versions into a stored study."""
     first, *rest = lines(study)
     first["versions"] |= changes
-    (study / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in [first, *rest]))
+    (study / "journal.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in [first, *rest])
+    )
 
 
 def with_libraries_of_today(study: Path) -> None:
     """Replace the versions of the libraries that the study was written with; only raysel's own stays."""
     rewrite_versions(
-        study, python=platform.python_version(), **{n: version(n) for n in ("numpy", "scipy", "scikit-learn")}
+        study,
+        python=platform.python_version(),
+        **{n: version(n) for n in ("numpy", "scipy", "scikit-learn")},
     )
 
 
@@ -76,8 +80,14 @@ def test_its_configuration_is_read_with_the_rule_of_raysel_0_1(here):
         written["evaluation"]["estimator"] = written["evaluation"].pop("classifier")
         stored = StoredStudy.read(StudyDirectory(here / name)).study
         assert stored.choose_n == "mean"
-        assert stored.config == {**written, "evaluation": {**written["evaluation"], "choose_n": "mean"}}
-        assert config_from_dict(stored.config).to_dict()["evaluation"].items() >= stored.config["evaluation"].items()
+        assert stored.config == {
+            **written,
+            "evaluation": {**written["evaluation"], "choose_n": "mean"},
+        }
+        assert (
+            config_from_dict(stored.config).to_dict()["evaluation"].items()
+            >= stored.config["evaluation"].items()
+        )
 
 
 def test_a_finished_study_is_read_and_exported(here):
@@ -87,14 +97,20 @@ def test_a_finished_study_is_read_and_exported(here):
     assert result.stability(5).value == result.ranking(5).stability.value
     assert result.summary().redundancy.isna().all()
     raw = {line["fold"]: line for line in lines(STORED / "finished") if line["kind"] == "refit"}
-    assert [refit.feature_scores for refit in result.refits] == [line["feature_scores"] for line in raw.values()]
+    assert [refit.feature_scores for refit in result.refits] == [
+        line["feature_scores"] for line in raw.values()
+    ]
     assert result.stored.study.labels == ["n4", "n8"]
     assert result.stored.study.versions["raysel"] == "0.1.0"
     assert not result.cut
     assert select.main(["finished", "--top", "5"]) == 0
     assert report.main(["finished"]) == 0
-    assert result.plot_scores().get_legend_handles_labels()[1] == ["test ± SD over outer folds"]  # inner: no curve
-    with pytest.raises(DataError, match="has no model of outer0: an earlier version of raysel ran the study, or"):
+    assert result.plot_scores().get_legend_handles_labels()[1] == [
+        "test ± SD over outer folds"
+    ]  # inner: no curve
+    with pytest.raises(
+        DataError, match="has no model of outer0: an earlier version of raysel ran the study, or"
+    ):
         result.fold_model("outer0")
     rows = (here / "finished/selection-top5/ranking.csv").read_text().splitlines()
     assert len(rows) == 1 + 64
@@ -117,13 +133,22 @@ def test_a_finished_study_is_uploaded_as_it_was(here):
     assert runs["study"].data.tags["mlflow.note.content"] == written[-1]["note"]
     for line in written:  # raysel 0.1 stored MLflow's view itself
         if line["kind"] in ("trial", "refit"):
-            key = f"trial:{line['id']}" if line["kind"] == "trial" else f"refit:{line['fold']}:{line['trial']}"
+            key = (
+                f"trial:{line['id']}"
+                if line["kind"] == "trial"
+                else f"refit:{line['fold']}:{line['trial']}"
+            )
             run = runs.pop(key)
             assert run.info.status == "FINISHED"
             logarithm = run.data.params.pop("log10_alpha", None)  # raysel 0.1 did not upload it
-            assert logarithm is None or 10 ** float(logarithm) == pytest.approx(line["params"]["alpha"])
+            assert logarithm is None or 10 ** float(logarithm) == pytest.approx(
+                line["params"]["alpha"]
+            )
             assert run.data.params == {key: str(value) for key, value in line["params"].items()}
-            metrics = {**line["metrics"], **{key: curve[-1] for key, curve in line["curves"].items()}}
+            metrics = {
+                **line["metrics"],
+                **{key: curve[-1] for key, curve in line["curves"].items()},
+            }
             assert run.data.metrics == rounded(metrics)
             assert line.get("tags", {}).items() <= run.data.tags.items()
             for key, curve in line["curves"].items():
@@ -136,8 +161,12 @@ def test_a_finished_study_is_uploaded_as_it_was(here):
 def test_an_interrupted_study_is_refused_because_numbers_have_changed(here, capsys):
     """linear_svm has its columns in another order, and constant features are never selected."""
     with_libraries_of_today(here / "interrupted")
-    before = {path: path.read_bytes() for path in (here / "interrupted").iterdir() if path.is_file()}
-    assert tune.main(["--resume", "interrupted", "--quiet", "--set", "evaluation.choose_n=mean"]) == 2
+    before = {
+        path: path.read_bytes() for path in (here / "interrupted").iterdir() if path.is_file()
+    }
+    assert (
+        tune.main(["--resume", "interrupted", "--quiet", "--set", "evaluation.choose_n=mean"]) == 2
+    )
     said = capsys.readouterr().err
     assert "cannot be resumed" in said
     (change,) = (line.strip() for line in said.splitlines() if line.startswith("  "))
@@ -154,11 +183,24 @@ def test_its_records_are_resumed_where_no_number_has_changed(here):
     rewrite_versions(here / "interrupted", raysel=numbers_hash([solver_class("smr")]))
     directory = StudyDirectory(here / "interrupted")
     written = StoredStudy.read(directory)
-    study = prepare_study(None, {"evaluation.choose_n": "mean", "pictures": []}, resumed=directory, tracked=False)
+    study = prepare_study(
+        None, {"evaluation.choose_n": "mean", "pictures": []}, resumed=directory, tracked=False
+    )
     result = course.resume(study, written.directory, SerialExecutor(study), start_upload=NoUpload)
-    assert [trial.id for trial in StoredStudy.read(directory).trials[:3]] == [trial.id for trial in written.trials]
+    assert [trial.id for trial in StoredStudy.read(directory).trials[:3]] == [
+        trial.id for trial in written.trials
+    ]
     kinds = [line["kind"] for line in lines(here / "interrupted")]
-    assert kinds == ["study", *["trial"] * 3, "study", *["trial"] * 3, "search", *["refit"] * 3, "noise", "end"]
+    assert kinds == [
+        "study",
+        *["trial"] * 3,
+        "study",
+        *["trial"] * 3,
+        "search",
+        *["refit"] * 3,
+        "noise",
+        "end",
+    ]
     afresh = run_offline(study.config.to_dict(), here / "afresh")
     found, expected = (
         [(r.fold, r.params, r.inner_score, r.test_scores, r.feature_scores) for r in each.refits]

@@ -13,7 +13,9 @@ from raysel.tracking.records import NodeRecord, journal_line
 
 def test_nodes_of_other_versions_and_other_machines_are_remarked(tmp_path):
     write_digits(tmp_path / "few.npz")
-    raw = raw_config(tmp_path / "few.npz", solver={"name": "variance", "space": {}}, cv={"outer": 2, "inner": 2})
+    raw = raw_config(
+        tmp_path / "few.npz", solver={"name": "variance", "space": {}}, cv={"outer": 2, "inner": 2}
+    )
     before = run_offline(raw, tmp_path / "study").remarks()
     journal = tmp_path / "study/journal.jsonl"
     lines = [json.loads(line) for line in journal.read_text().splitlines()]
@@ -21,14 +23,28 @@ def test_nodes_of_other_versions_and_other_machines_are_remarked(tmp_path):
     assert set(MACHINE) <= set(versions)
     node = journal_line(NodeRecord("10.0.0.2", [("scipy", versions["scipy"], "1.0")]))
     moved = {**lines[0], "versions": {**versions, "blas": "another"}}
-    earlier = {**lines[0], "versions": {name: text for name, text in versions.items() if name not in MACHINE}}
+    earlier = {
+        **lines[0],
+        "versions": {name: text for name, text in versions.items() if name not in MACHINE},
+    }
     journal.write_text(
-        "".join(f"{json.dumps(line)}\n" for line in (*lines[:-1], node, earlier, moved, node, lines[-1]))
+        "".join(
+            f"{json.dumps(line)}\n" for line in (*lines[:-1], node, earlier, moved, node, lines[-1])
+        )
     )
-    assert StudyResult.open(tmp_path / "study").remarks() == [*before[:-1], *_told(versions), before[-1]]
-    journal.write_text("".join(f"{json.dumps(line)}\n" for line in (*lines[:-1], node, moved, node, lines[-1])))
+    assert StudyResult.open(tmp_path / "study").remarks() == [
+        *before[:-1],
+        *_told(versions),
+        before[-1],
+    ]
+    journal.write_text(
+        "".join(f"{json.dumps(line)}\n" for line in (*lines[:-1], node, moved, node, lines[-1]))
+    )
     found = StudyResult.open(tmp_path / "study").remarks()
-    assert f"The study was resumed on another kind of machine: blas {versions['blas']} -> another." in found
+    assert (
+        f"The study was resumed on another kind of machine: blas {versions['blas']} -> another."
+        in found
+    )
     assert set(_told(versions)) <= set(found)
 
 

@@ -28,15 +28,22 @@ def here(tmp_path, monkeypatch) -> Path:
 def scores(study: Path) -> list[float]:
     """Test score of each outer fold at its number of features, as the journal has it."""
     records = [json.loads(line) for line in (study / "journal.jsonl").read_text().splitlines()]
-    refits = [record for record in records if record["kind"] == "refit" and record["fold"] != "final"]
+    refits = [
+        record for record in records if record["kind"] == "refit" and record["fold"] != "final"
+    ]
     return [record["test_scores"][record["position"]] for record in refits]
 
 
 def test_the_ranking_is_exported_as_it_was(here):
     assert select.main(["study", "--output", "again"]) == 0
-    before, after = (pd.read_csv(here / folder / "ranking.csv") for folder in ("study/ranking", "again"))
+    before, after = (
+        pd.read_csv(here / folder / "ranking.csv") for folder in ("study/ranking", "again")
+    )
     pd.testing.assert_frame_equal(after, before, check_exact=True)
-    before, after = (json.loads((here / folder / "manifest.json").read_text()) for folder in ("study/ranking", "again"))
+    before, after = (
+        json.loads((here / folder / "manifest.json").read_text())
+        for folder in ("study/ranking", "again")
+    )
     assert after["scores"] == before["scores"]
     assert after["stability"] == before["stability"]
 
@@ -54,9 +61,9 @@ def test_the_models_are_loaded(here):
 def test_stability_selection_and_permutation_test_are_read(here):
     result = raysel.open_study("study")
     selection = json.loads((here / "study/stability/result.json").read_text())
-    assert [result.feature_names[i] for i in np.flatnonzero(result.stability_selection.selected)] == selection[
-        "selected"
-    ]
+    assert [
+        result.feature_names[i] for i in np.flatnonzero(result.stability_selection.selected)
+    ] == selection["selected"]
     permutation = json.loads((here / "study/permutation/result.json").read_text())
     assert permutation["sentences"][0] == result.permutation_test.to_json()["sentences"][0]
     assert report.main(["study"]) == 0
@@ -79,4 +86,6 @@ def test_its_runs_are_uploaded(here):
     runs = client.search_runs([client.get_experiment_by_name("few").experiment_id])
     assert {run.info.status for run in runs} == {"FINISHED"}
     (study,) = (run for run in runs if run.data.tags.get("raysel.kind") == "study")
-    assert study.data.metrics["test_accuracy"] == pytest.approx(np.mean(scores(here / "study")), abs=1e-4)
+    assert study.data.metrics["test_accuracy"] == pytest.approx(
+        np.mean(scores(here / "study")), abs=1e-4
+    )

@@ -53,8 +53,12 @@ IgnoresTheSeed = scoring(
     lambda scores, *_: scores + np.random.random(len(scores)),  # noqa: NPY002
 )
 ScoresConstantFeatures = scoring("ScoresConstantFeatures", lambda scores, *_: scores + 0.1)
-ScoresByPosition = scoring("ScoresByPosition", lambda scores, *_: scores * np.arange(1, len(scores) + 1))
-ScoresByFirstSample = scoring("ScoresByFirstSample", lambda scores, X, _: scores + np.abs(np.nan_to_num(X[0])))
+ScoresByPosition = scoring(
+    "ScoresByPosition", lambda scores, *_: scores * np.arange(1, len(scores) + 1)
+)
+ScoresByFirstSample = scoring(
+    "ScoresByFirstSample", lambda scores, X, _: scores + np.abs(np.nan_to_num(X[0]))
+)
 ScoresByNames = scoring("ScoresByNames", lambda scores, _, y: scores * len(str(y[0])))
 ScoresByFirstClass = scoring("ScoresByFirstClass", by_first_class)
 SaysItDoesNotPredict = declaring("SaysItDoesNotPredict", PCA, predicts=False)
@@ -62,20 +66,30 @@ SaysItIterates = made("SaysItIterates", PCA)
 SaysItIterates.capabilities = replace(PCA.capabilities, iterates=True)
 SaysItTakesLabels = declaring("SaysItTakesLabels", PCA, targets=frozenset({CLASSES, LABELS}))
 HidesItsLabels = declaring("HidesItsLabels", LinearSVM, targets=frozenset({CLASSES}))
-SaysItTakesModalities = declaring("SaysItTakesModalities", SMR, layouts=frozenset({TENSOR, MODALITIES}))
+SaysItTakesModalities = declaring(
+    "SaysItTakesModalities", SMR, layouts=frozenset({TENSOR, MODALITIES})
+)
 SaysItHasAPath = declaring("SaysItHasAPath", SMR, path=True)
 PreparesByAStranger = declaring("PreparesByAStranger", PCA, prepare_parameters=frozenset({"gamma"}))
 PreparesNothing = made("PreparesNothing", PCA, prepare=lambda *_: None)
 ProvesTooMuch = made("ProvesTooMuch", SMR, is_zero_solution=lambda *_: True)
 #: Takes for zero what is not: from half of alpha_max.
 ProvesWrongly = made("ProvesWrongly", SMR, is_zero_solution=lambda self, _: self.alpha >= 0.5)
-PredictsNumbers = made("PredictsNumbers", LinearSVM, predict=lambda _, X: np.zeros(len(X), dtype=np.int64) + 7)
-KeepsTheWorst = made("KeepsTheWorst", LinearSVM, _get_support_mask=lambda self: ~LinearSelector._get_support_mask(self))
+PredictsNumbers = made(
+    "PredictsNumbers", LinearSVM, predict=lambda _, X: np.zeros(len(X), dtype=np.int64) + 7
+)
+KeepsTheWorst = made(
+    "KeepsTheWorst",
+    LinearSVM,
+    _get_support_mask=lambda self: ~LinearSelector._get_support_mask(self),
+)
 ClonesItself = made("ClonesItself", PCA, __sklearn_clone__=lambda self: self)
 NamesOthers = made(
     "NamesOthers",
     PCA,
-    get_feature_names_out=lambda self, _=None: np.array([f"pca{i}" for i in range(self._n_features_out + 1)]),
+    get_feature_names_out=lambda self, _=None: np.array(
+        [f"pca{i}" for i in range(self._n_features_out + 1)]
+    ),
 )
 
 
@@ -230,11 +244,15 @@ BROKEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("cls", "params", "knowledge", "wanted"), BROKEN, ids=lambda v: getattr(v, "__name__", None))
+@pytest.mark.parametrize(
+    ("cls", "params", "knowledge", "wanted"), BROKEN, ids=lambda v: getattr(v, "__name__", None)
+)
 def test_a_broken_method_is_found(cls, params, knowledge, wanted):
     case = MethodCase(cls, params, **knowledge)
     checks = [
-        check for check in estimator_checks(case) if any(check.name.partition(": ")[2].startswith(w) for w in wanted)
+        check
+        for check in estimator_checks(case)
+        if any(check.name.partition(": ")[2].startswith(w) for w in wanted)
     ]
     assert checks, "no such check"
     assert failures(checks)

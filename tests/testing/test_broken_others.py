@@ -82,7 +82,11 @@ def test_a_reader_that_takes_what_is_cut_short_is_found(monkeypatch):
         whole[path.name] = read_table(path, ReadOptions())
 
     monkeypatch.setitem(loading._READERS, ".parquet", careless)
-    assert failures(reader_checks(".parquet", write, groups=None)) >= {"cut_short", "empty_file", "another_kind"}
+    assert failures(reader_checks(".parquet", write, groups=None)) >= {
+        "cut_short",
+        "empty_file",
+        "another_kind",
+    }
 
 
 class OtherNumbers(SerialExecutor):

@@ -13,7 +13,9 @@ from raysel.testing import executor_checks, parametrize
 # A study that is resumed after its first record is computed nearly whole once more, so it is the same numbers twice.
 @parametrize(
     executor_checks("serial", SerialExecutor),
-    slow=lambda check: check.kind in ("numbers", "resume") and not check.name.endswith(("[grid]", "[tpe]")),
+    slow=lambda check: (
+        check.kind in ("numbers", "resume") and not check.name.endswith(("[grid]", "[tpe]"))
+    ),
 )
 def test_serial(check):
     check()
@@ -34,12 +36,19 @@ def on_ray(study):
 #: and each search is run at least once: by the checks of failures, of the time budget and of an interrupt too.
 ELSEWHERE = {
     *(f"same_numbers[{study}]" for study in ("asha", "failing", "one-shot method", "tpe")),
-    *(f"resumed_anywhere[{study}]" for study in ("failing", "grid", "linear svm", "one-shot method", "path")),
+    *(
+        f"resumed_anywhere[{study}]"
+        for study in ("failing", "grid", "linear svm", "one-shot method", "path")
+    ),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("ray_here")
-@parametrize(check for check in executor_checks("ray", on_ray) if check.name.removeprefix("ray: ") not in ELSEWHERE)
+@parametrize(
+    check
+    for check in executor_checks("ray", on_ray)
+    if check.name.removeprefix("ray: ") not in ELSEWHERE
+)
 def test_ray(check):
     check()

@@ -30,7 +30,11 @@ def bases(case):
     if case.wrapped:
         return {ClassifierMixin, RegressorMixin, SelectorMixin} & set(case.cls.__mro__)
     methods = {other.cls for other in CASES}
-    public = [base for base in case.cls.__mro__[1:] if not base.__name__.startswith("_") and base not in methods]
+    public = [
+        base
+        for base in case.cls.__mro__[1:]
+        if not base.__name__.startswith("_") and base not in methods
+    ]
     return {base for base in public if base.__module__.startswith("raysel.")}
 
 
@@ -51,13 +55,17 @@ def is_quick(check):
     if check.kind == "study":
         return method in STUDIED
     on_samples = check.kind != "scikit-learn"
-    return method in QUICK and (not on_samples or any(label.endswith(f"[{name}]") for name in QUICK[method]))
+    return method in QUICK and (
+        not on_samples or any(label.endswith(f"[{name}]") for name in QUICK[method])
+    )
 
 
 def repeats(case):
     """Data that differ from three classes of matrices by a layout that no parameter of the method tells."""
     by_layout = {samples.name: repr(case.build(samples.layout)) for samples in samples_for(case)}
-    alike = {name for name, built in by_layout.items() if built == by_layout.get("matrices, 3 classes")}
+    alike = {
+        name for name, built in by_layout.items() if built == by_layout.get("matrices, 3 classes")
+    }
     return alike & {"masked volumes, 3 classes", "modalities, 3 classes"}
 
 
@@ -101,7 +109,9 @@ def test_ray_gives_the_numbers_of_the_serial_executor(name):
 def test_a_worker_of_ray_gives_the_numbers_of_this_process(tmp_path):
     """One method of each set of base classes; that each can be pickled is a check of the suite."""
     studies, there = {}, {}
-    for name in {frozenset(bases(case)): case.solver_name for case in CASES if case.solver_name not in ON_RAY}.values():
+    for name in {
+        frozenset(bases(case)): case.solver_name for case in CASES if case.solver_name not in ON_RAY
+    }.values():
         folder = tmp_path / name
         folder.mkdir()
         samples = method_suite._samples(BY_NAME[name])
@@ -109,6 +119,8 @@ def test_a_worker_of_ray_gives_the_numbers_of_this_process(tmp_path):
         there[name] = ray.remote(run_by).remote(SerialExecutor(study), study, folder / "there")
     for name, study in studies.items():
         try:
-            require_same_study(ray.get(there[name]), run_by(SerialExecutor(study), study, tmp_path / name / "here"))
+            require_same_study(
+                ray.get(there[name]), run_by(SerialExecutor(study), study, tmp_path / name / "here")
+            )
         except AssertionError as error:
             raise AssertionError(f"{name}: {error}") from error

@@ -59,7 +59,9 @@ def write_images(dataset, path):
     for i, (x, label) in enumerate(zip(dataset.X, dataset.y, strict=True)):
         folder = path / str(label)
         folder.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(x.reshape(dataset.layout.shape).astype(np.float32)).save(folder / f"{i}.tif")
+        Image.fromarray(x.reshape(dataset.layout.shape).astype(np.float32)).save(
+            folder / f"{i}.tif"
+        )
 
 
 def frame(dataset):
@@ -140,7 +142,9 @@ def test_files_of_matlab_73_and_of_the_other_suffix(check):
     reader_checks(
         ".npy",
         write_npy,
-        holds={name: data for name, data in data_sets().items() if name not in {"modalities", "groups"}},
+        holds={
+            name: data for name, data in data_sets().items() if name not in {"modalities", "groups"}
+        },
         labels="labels.npy",
     )
 )
@@ -186,4 +190,8 @@ def test_several_tasks_come_back(tmp_path):
     for suffix in (".parquet", ".arrow"):
         save_dataset(joined, tmp_path / f"joined{suffix}")
         found = loading.load_dataset(tmp_path / f"joined{suffix}")
-        assert (found.content_hash, found.layout, found.name) == (joined.content_hash, joined.layout, "suite")
+        assert (found.content_hash, found.layout, found.name) == (
+            joined.content_hash,
+            joined.layout,
+            "suite",
+        )

@@ -13,7 +13,9 @@ def listed(method):
 
     def make(params, space, seed):
         number = 24 if method != "grid" else None
-        return ListSampler(configurations(params, space, method=method, num_samples=number, seed=seed))
+        return ListSampler(
+            configurations(params, space, method=method, num_samples=number, seed=seed)
+        )
 
     return make
 

@@ -22,7 +22,10 @@ RECORD = ComparisonRecord(
     experiment="few",
     uri="sqlite:///mlflow.db",
     started=1.5,
-    members=(MemberEntry("ℓ₂,₁", "l2-1", "rfs", False), MemberEntry("MCGF", "dfs", "mcgf", True, "it failed", True)),
+    members=(
+        MemberEntry("ℓ₂,₁", "l2-1", "rfs", False),
+        MemberEntry("MCGF", "dfs", "mcgf", True, "it failed", True),
+    ),
 )
 
 
@@ -35,11 +38,15 @@ def test_a_new_directory_is_made_with_its_parents_and_files_of_others_are_left(t
     with lock:
         assert directory.path.is_dir()
     (directory.path / "notes.txt").write_text("mine")
-    StudyDirectory.create(tmp_path / "a" / "b", 1)[1].close()  # nothing was begun there: it is free again
+    StudyDirectory.create(tmp_path / "a" / "b", 1)[
+        1
+    ].close()  # nothing was begun there: it is free again
     assert (directory.path / "notes.txt").read_text() == "mine"
 
 
-@pytest.mark.parametrize("name", ["config.yaml", "plan.json", "journal.jsonl", "model.skops", "ranking/ranking.csv"])
+@pytest.mark.parametrize(
+    "name", ["config.yaml", "plan.json", "journal.jsonl", "model.skops", "ranking/ranking.csv"]
+)
 def test_a_directory_that_holds_a_study_is_refused_and_not_changed(tmp_path, name):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("what a study left")
@@ -58,11 +65,16 @@ def test_a_directory_in_use_by_another_process_is_refused_until_that_process_end
         f"directory, hold = StudyDirectory.create(Path({str(tmp_path)!r}), 1)\n"
         "directory.config.write_text('name: first'); print('held', flush=True); sys.stdin.read()"
     )
-    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
         try:
             assert holder.stdout.readline() == b"held\n"
             before = contents(tmp_path)
-            with pytest.raises(StudyError, match=f"a study is running in {re.escape(str(tmp_path))}.*output directory"):
+            with pytest.raises(
+                StudyError,
+                match=f"a study is running in {re.escape(str(tmp_path))}.*output directory",
+            ):
                 StudyDirectory.create(tmp_path, 1)
             assert contents(tmp_path) == before
         finally:
@@ -81,7 +93,9 @@ def test_a_place_where_nothing_can_be_written_is_named(tmp_path):
     for place, message in places.items():
         with pytest.raises(StudyError, match=message):
             StudyDirectory.create(place, 1)
-    with pytest.raises(StudyError, match=r"No space left on device .*MiB are needed.*output directory"):
+    with pytest.raises(
+        StudyError, match=r"No space left on device .*MiB are needed.*output directory"
+    ):
         StudyDirectory.create(tmp_path / "study", 2**62)
     assert contents(tmp_path) == {"file": b""}
 
@@ -94,7 +108,9 @@ def test_a_directory_without_permission_is_named(tmp_path):
 
 
 def test_the_newest_study_is_found_here_and_below(tmp_path):
-    with pytest.raises(StudyError, match=f"no study at or below {re.escape(str(tmp_path))}; give the directory"):
+    with pytest.raises(
+        StudyError, match=f"no study at or below {re.escape(str(tmp_path))}; give the directory"
+    ):
         newest_study(tmp_path)
     now, names = time.time(), ["new", "raysel-studies/middle", ".", "raysel-studies/old"]
     for age, name in enumerate(names):
@@ -122,7 +138,10 @@ def test_a_list_of_members_is_read_back_and_never_overwritten(tmp_path):
     assert raw["schema"] == 1
     for entry in raw["members"]:
         del entry["transductive"]  # as version 0.5 wrote it
-    assert [member.transductive for member in ComparisonRecord.from_json(raw).members] == [False, False]
+    assert [member.transductive for member in ComparisonRecord.from_json(raw).members] == [
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -133,9 +152,15 @@ def test_a_list_of_members_is_read_back_and_never_overwritten(tmp_path):
         ("[]", "its schema is not 1"),
         ('{"schema": 2}', "its schema is not 1"),
         ('{"schema": 1}', "'id': Field required"),
-        (json.dumps(RECORD.to_json() | {"members": [{"label": "x"}]}), "'members.0.folder': Field required"),
         (
-            json.dumps(RECORD.to_json() | {"members": [RECORD.to_json()["members"][0] | {"transductive": "perhaps"}]}),
+            json.dumps(RECORD.to_json() | {"members": [{"label": "x"}]}),
+            "'members.0.folder': Field required",
+        ),
+        (
+            json.dumps(
+                RECORD.to_json()
+                | {"members": [RECORD.to_json()["members"][0] | {"transductive": "perhaps"}]}
+            ),
             "'members.0.transductive': Input should be",
         ),
     ],

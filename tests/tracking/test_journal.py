@@ -31,18 +31,30 @@ from raysel.tracking.records import (
 )
 
 values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=6,
 )
 records = st.builds(
-    TrialRecord, id=st.text(), name=st.text(), status=st.text(), params=st.dictionaries(st.text(), values, max_size=4)
+    TrialRecord,
+    id=st.text(),
+    name=st.text(),
+    status=st.text(),
+    params=st.dictionaries(st.text(), values, max_size=4),
 )
 
 
 def numbered(number: int, **params: object) -> SearchRecord | TrialRecord:
     """A record that is told from others by its number."""
-    return TrialRecord(str(number), "", dict(params), "finished") if params else SearchRecord(number, number, False)
+    return (
+        TrialRecord(str(number), "", dict(params), "finished")
+        if params
+        else SearchRecord(number, number, False)
+    )
 
 
 @given(written=st.lists(records, max_size=4), cut=st.integers(0, 10_000))
@@ -74,7 +86,9 @@ def test_a_damaged_line_is_named(tmp_path, damage):
 
 
 def test_without_a_journal_the_directory_is_named(tmp_path):
-    with pytest.raises(StudyError, match=f"{tmp_path.name} holds no readable journal: No such file"):
+    with pytest.raises(
+        StudyError, match=f"{tmp_path.name} holds no readable journal: No such file"
+    ):
         list(read_journal(tmp_path / "journal.jsonl"))
     with pytest.raises(StudyError, match="cannot be written: No such file"):
         Journal(tmp_path / "nowhere" / "journal.jsonl")
@@ -92,7 +106,10 @@ def test_not_a_number_is_never_written(tmp_path):
 def test_a_full_disk_is_reported(tmp_path):
     path = tmp_path / "journal.jsonl"
     path.symlink_to("/dev/full")
-    with Journal(path) as journal, pytest.raises(StudyError, match=r"No space left on device.*are kept"):
+    with (
+        Journal(path) as journal,
+        pytest.raises(StudyError, match=r"No space left on device.*are kept"),
+    ):
         journal.append(numbered(1))
 
 
@@ -121,7 +138,11 @@ def test_what_found_no_room_never_turns_up_later(tmp_path):
         journal.close()
     """
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], check=True, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", textwrap.dedent(script)],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.stdout.count("refused the journal") == 2
     assert [record.id for record in read_records(path)] == ["0", "3", "4"]
@@ -163,7 +184,15 @@ STUDY = StudyRecord(
 )
 RECORDS = [
     STUDY,
-    TrialRecord("t", "alpha=1", {"alpha": 1}, "finished", {"outer0": FoldTrace(inner=[FIT])}, started=1.0, ended=2.0),
+    TrialRecord(
+        "t",
+        "alpha=1",
+        {"alpha": 1},
+        "finished",
+        {"outer0": FoldTrace(inner=[FIT])},
+        started=1.0,
+        ended=2.0,
+    ),
     PathRecord("outer0", 1, fits={"t": FIT}),
     SearchRecord(5, 6, True),
     RefitRecord("outer0", "t", "alpha=1", {"alpha": 1}, 0.5, [0.25, 0.75], [1.0, 0.0], [2.0, 1.0]),
@@ -183,7 +212,11 @@ def test_records_come_back(record, tmp_path):
     assert {type(record) for record in RECORDS} == set(KINDS.values())
     (line,) = read_journal(path)
     assert line.get("schema") == (SCHEMA if isinstance(record, StudyRecord) else None)
-    assert set(line) == {"kind", *(f.name for f in fields(record)), *(["schema"] if line["kind"] == "study" else [])}
+    assert set(line) == {
+        "kind",
+        *(f.name for f in fields(record)),
+        *(["schema"] if line["kind"] == "study" else []),
+    }
 
 
 def damaged(line, tmp_path) -> str:
@@ -199,11 +232,16 @@ def damaged(line, tmp_path) -> str:
 def test_missing_fields_and_fields_of_a_wrong_type_are_named(record, tmp_path):
     whole = journal_line(record)
     required = [
-        f.name for f in fields(record) if f.default is dataclasses.MISSING is f.default_factory and f.name in whole
+        f.name
+        for f in fields(record)
+        if f.default is dataclasses.MISSING is f.default_factory and f.name in whole
     ]
     for key in required:
         less = {name: value for name, value in whole.items() if name != key}
-        assert damaged(less, tmp_path) == f"a record of kind '{whole['kind']}' is damaged: '{key}': Field required."
+        assert (
+            damaged(less, tmp_path)
+            == f"a record of kind '{whole['kind']}' is damaged: '{key}': Field required."
+        )
         wrong = [7] if isinstance(whole[key], str | int | float | dict) else "x"
         assert f"'{key}" in damaged({**whole, key: wrong}, tmp_path)
 
@@ -212,7 +250,9 @@ def test_a_wrong_type_deep_in_a_record_is_named(tmp_path):
     line = json.loads(json.dumps(journal_line(RECORDS[1])))
     inner = line["folds"]["outer0"]["inner"]
     inner[0]["objective"] = "x"
-    assert "'folds.outer0.inner.0.objective': Input should be a valid list" in damaged(line, tmp_path)
+    assert "'folds.outer0.inner.0.objective': Input should be a valid list" in damaged(
+        line, tmp_path
+    )
     inner[0]["objective"] = [1e308, 10**400]
     assert "'folds.outer0.inner.0.objective.1'" in damaged(line, tmp_path)
     inner[0] = 7
@@ -225,18 +265,31 @@ def test_a_wrong_type_deep_in_a_record_is_named(tmp_path):
 
 def test_unknown_kinds_are_passed_over_and_a_newer_schema_is_refused(tmp_path):
     path = tmp_path / "journal.jsonl"
-    text = [json.dumps(line) for line in ({"kind": "weather", "rain": True}, journal_line(RECORDS[3]))]
+    text = [
+        json.dumps(line) for line in ({"kind": "weather", "rain": True}, journal_line(RECORDS[3]))
+    ]
     path.write_text("\n".join(text) + "\n")
     assert list(read_records(path)) == [RECORDS[3]]
     path.write_text(json.dumps({**journal_line(STUDY), "schema": SCHEMA + 1}) + "\n")
-    with pytest.raises(DirectoryError, match=rf"line 1: written by a newer version of raysel \(schema {SCHEMA + 1}\)"):
+    with pytest.raises(
+        DirectoryError,
+        match=rf"line 1: written by a newer version of raysel \(schema {SCHEMA + 1}\)",
+    ):
         list(read_records(path))
 
 
 def schema_1(**changes):
-    line = {key: value for key, value in journal_line(STUDY).items() if key not in ("schema", "labels")}
+    line = {
+        key: value for key, value in journal_line(STUDY).items() if key not in ("schema", "labels")
+    }
     config = {"evaluation": {"classifier": "knn", "n_features": [4, 8]}}
-    return {**line, "config": config, "versions": {"raysel": "0.1.0+12345678"}, "params": {}, **changes}
+    return {
+        **line,
+        "config": config,
+        "versions": {"raysel": "0.1.0+12345678"},
+        "params": {},
+        **changes,
+    }
 
 
 def test_a_study_of_schema_1_gets_what_it_lacks(tmp_path):
@@ -253,16 +306,39 @@ def test_a_study_of_schema_1_gets_what_it_lacks(tmp_path):
     )
     reader = RecordReader(Path("journal.jsonl"))
     assert reader.read(tasks, 1).labels == ["iris", "wine"]
-    metrics = {"test_accuracy": 0.5, "test_accuracy_std": 0.1, "test_accuracy_iris": 0.4, "test_accuracy_wine": 0.6}
-    end = {"kind": "end", "status": "finished", "started": 1.0, "ended": 2.0, "metrics": metrics, "note": "| a |"}
+    metrics = {
+        "test_accuracy": 0.5,
+        "test_accuracy_std": 0.1,
+        "test_accuracy_iris": 0.4,
+        "test_accuracy_wine": 0.6,
+    }
+    end = {
+        "kind": "end",
+        "status": "finished",
+        "started": 1.0,
+        "ended": 2.0,
+        "metrics": metrics,
+        "note": "| a |",
+    }
     record = reader.read(end, 2)
-    assert record.result == {"test_mean": 0.5, "test_std": 0.1, "test_by_task": {"iris": 0.4, "wine": 0.6}}
+    assert record.result == {
+        "test_mean": 0.5,
+        "test_std": 0.1,
+        "test_by_task": {"iris": 0.4, "wine": 0.6},
+    }
     assert record.summary == "| a |"
 
 
 def test_a_journal_may_change_its_schema_when_it_is_resumed(tmp_path):
     path = tmp_path / "journal.jsonl"
-    end = {"kind": "end", "status": "interrupted", "started": 1.0, "ended": 2.0, "metrics": {}, "note": "stopped"}
+    end = {
+        "kind": "end",
+        "status": "interrupted",
+        "started": 1.0,
+        "ended": 2.0,
+        "metrics": {},
+        "note": "stopped",
+    }
     path.write_text("".join(json.dumps(line) + "\n" for line in (schema_1(), end)))
     with Journal(path) as journal:
         journal.append(STUDY)

@@ -35,8 +35,16 @@ def short_lease(monkeypatch) -> None:
 
 def claim(lock: Path, age: float, pid: int = 4711, host: str = "node7") -> None:
     """Write the lock of a process of another machine, which was last touched so long ago."""
-    owner = {"pid": pid, "host": host, "mode": "lease", "token": "0" * 32, "duration": locks.LEASE_SECONDS}
-    lock.write_text("\n".join(["filelock/2", *(f"{key}={value}" for key, value in owner.items()), ""]))
+    owner = {
+        "pid": pid,
+        "host": host,
+        "mode": "lease",
+        "token": "0" * 32,
+        "duration": locks.LEASE_SECONDS,
+    }
+    lock.write_text(
+        "\n".join(["filelock/2", *(f"{key}={value}" for key, value in owner.items()), ""])
+    )
     os.utime(lock, (time.time() - age,) * 2)
 
 
@@ -94,7 +102,10 @@ def test_a_lock_that_a_power_cut_left_empty_is_removed(lock):
 def test_a_process_of_another_machine_holds_the_lock_as_long_as_it_gives_signs_of_life(lock):
     claim(lock, age=0)
     assert is_locked(lock)
-    with pytest.raises(LockHeldError, match=r"process 4711 on 'node7', whose last sign of life was . s ago; if it is"):
+    with pytest.raises(
+        LockHeldError,
+        match=r"process 4711 on 'node7', whose last sign of life was . s ago; if it is",
+    ):
         FileLock(lock)
     claim(lock, age=100)
     assert not is_locked(lock)
@@ -132,16 +143,22 @@ def test_a_process_that_was_taken_over_writes_nothing_more_to_the_journal(lock):
     journal = LineWriter(path, FileLock(lock))
     journal.write({"number": 1})
     with take_over(lock) as held, LineWriter(path, held) as later:
-        with pytest.raises(StudyError, match=r"another process has taken over .*writes nothing more"):
+        with pytest.raises(
+            StudyError, match=r"another process has taken over .*writes nothing more"
+        ):
             journal.write({"number": 2})
-        os.write(journal._file.fileno(), b'{"number":2}\n')  # it had asked just before it was stopped
+        os.write(
+            journal._file.fileno(), b'{"number":2}\n'
+        )  # it had asked just before it was stopped
         later.write({"number": 3})
     assert [line["number"] for line in read_journal(path)] == [1, 3]
 
 
 @pytest.mark.usefixtures("lock", "short_lease")
 @pytest.mark.parametrize("where", ["before the check", "after the check"])
-def test_a_process_that_was_taken_over_while_it_wrote_a_file_does_not_write_it(lock, monkeypatch, where):
+def test_a_process_that_was_taken_over_while_it_wrote_a_file_does_not_write_it(
+    lock, monkeypatch, where
+):
     path = lock.with_name("progress.json")
     stopped = FileLock(lock)
     before = LockedFile(path, stopped)
@@ -164,7 +181,9 @@ def test_a_process_that_was_taken_over_while_it_wrote_a_file_does_not_write_it(l
 
 
 @pytest.mark.parametrize("has_locks", [True, False])
-def test_the_tables_of_a_sqlite_store_are_made_by_one_process_at_a_time(tmp_path, monkeypatch, has_locks):
+def test_the_tables_of_a_sqlite_store_are_made_by_one_process_at_a_time(
+    tmp_path, monkeypatch, has_locks
+):
     if not has_locks:
 
         def fail(*_: object) -> None:

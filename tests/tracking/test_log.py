@@ -19,7 +19,12 @@ from raysel.tracking.log import Progress, StudyLog
 
 
 def make_log(folder, total: int, *listeners) -> StudyLog:
-    return StudyLog(Journal(folder / "journal.jsonl"), Progress(total, "accuracy"), folder / "progress.json", listeners)
+    return StudyLog(
+        Journal(folder / "journal.jsonl"),
+        Progress(total, "accuracy"),
+        folder / "progress.json",
+        listeners,
+    )
 
 
 class Notebook:
@@ -36,7 +41,9 @@ class Notebook:
 
     def show(self, progress) -> None:
         assert self.open
-        self.seen.append((progress.phase, progress.finished, progress.running, progress.failed, progress.best))
+        self.seen.append(
+            (progress.phase, progress.finished, progress.running, progress.failed, progress.best)
+        )
 
     def message(self, text) -> None:
         self.said.append(text)
@@ -69,7 +76,10 @@ def test_the_counts_are_written_when_a_study_fails_if_they_can_be(tmp_path):
     listener = Notebook()
     for folder in (tmp_path, tmp_path / "gone"):
         progress, journal = Progress(9, "accuracy"), Journal(tmp_path / "journal.jsonl")
-        with suppress(StudyError), StudyLog(journal, progress, folder / "progress.json", [listener]) as log:
+        with (
+            suppress(StudyError),
+            StudyLog(journal, progress, folder / "progress.json", [listener]) as log,
+        ):
             log.enter_phase("refitting")
             log.message("a sentence")
             log.trial_started()
@@ -150,7 +160,9 @@ def simulate(trials, slots, start_up=0.0, pause=0.0, known=True):
     known=st.booleans(),
 )
 @settings(max_examples=60)
-def test_trials_of_one_duration_end_within_one_duration_of_the_estimate(duration, slots, n, start_up, known):
+def test_trials_of_one_duration_end_within_one_duration_of_the_estimate(
+    duration, slots, n, start_up, known
+):
     shown = simulate([(duration, {})] * n, slots, start_up, known=known)
     assert shown[-1][0] is None
     for left, true in shown[:-1]:
@@ -163,7 +175,9 @@ def test_trials_whose_cost_depends_on_one_parameter_are_told_by_it(slots, seed):
     rng = np.random.default_rng(seed)
     rank = rng.permutation(np.repeat([1, 2, 10], 20))
     alpha = rng.choice([0.1, 0.2, 0.5, 1.0], size=60)
-    trials = [(float(r), {"rank": int(r), "alpha": float(a)}) for r, a in zip(rank, alpha, strict=True)]
+    trials = [
+        (float(r), {"rank": int(r), "alpha": float(a)}) for r, a in zip(rank, alpha, strict=True)
+    ]
     shown = simulate(trials, slots)
     for left, true in shown[20:-1]:  # after 20 of 60 each value has been seen
         assert abs(left - true) <= 0.15 * true + 10

@@ -43,13 +43,19 @@ def rows_of(path):
     with closing(sqlite3.connect(path)) as connection:
         keys = connection.execute("SELECT run_uuid, value FROM tags WHERE key = 'raysel.key'")
         known = {run: key.replace(":", " ") for run, key in keys}
-        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        tables = [
+            name
+            for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
         found = {}
         for table in tables:
             cursor = connection.execute(f"SELECT * FROM {table}")
             names = [column[0] for column in cursor.description]
             found[table] = sorted(
-                repr([(n, value) for n, value in zip(names, row, strict=True) if not TIMES.search(n)]) for row in cursor
+                repr(
+                    [(n, value) for n, value in zip(names, row, strict=True) if not TIMES.search(n)]
+                )
+                for row in cursor
             )
     return {
         table: Counter(ID.sub(lambda match: known.get(match[0], "id"), row) for row in rows)
@@ -70,7 +76,9 @@ def test_a_study_by_sql_is_row_by_row_that_of_mlflows_client(finished_study, tmp
     assert sum(by_sql["runs"].values()) == 10
     assert sum(by_sql["logged_model_metrics"].values()) > 0
     assert files["MLmodel"] == 1
-    assert Counter(path.name for path in tmp_path.rglob("artifacts/*")) == files + files  # the client's lie beside them
+    assert (
+        Counter(path.name for path in tmp_path.rglob("artifacts/*")) == files + files
+    )  # the client's lie beside them
 
 
 def test_a_step_that_is_logged_again_is_there_once_and_the_last_step_is_the_runs_figure(tmp_path):
@@ -83,7 +91,12 @@ def test_a_step_that_is_logged_again_is_there_once_and_the_last_step_is_the_runs
     ours = DatabaseClient.of(f"sqlite:///{tmp_path}/mlflow.db", "few")
     assert ours.experiment("few", {}) == (experiment, {})
     batches = [
-        [("a", 2.0, 10, 1), ("a", float("nan"), 20, 2), ("b", float("inf"), 5, 0), ("a", 7.0, 10, 1)],
+        [
+            ("a", 2.0, 10, 1),
+            ("a", float("nan"), 20, 2),
+            ("b", float("inf"), 5, 0),
+            ("a", 7.0, 10, 1),
+        ],
         [("a", 2.0, 10, 1), ("a", 3.0, 20, 2), ("a", -1.0, 30, 0), ("b", float("-inf"), 5, 0)],
     ]
     by_sql = ours.create_run(experiment, "one", 1, {"mlflow.user": "me"})
@@ -94,7 +107,10 @@ def test_a_step_that_is_logged_again_is_there_once_and_the_last_step_is_the_runs
     with closing(sqlite3.connect(tmp_path / "mlflow.db")) as connection:
         for table in ("metrics", "latest_metrics"):
             text = f"SELECT key, value, timestamp, step, is_nan FROM {table} WHERE run_uuid = ? ORDER BY 1, 2, 3, 4"
-            assert connection.execute(text, (by_sql,)).fetchall() == connection.execute(text, (by_client,)).fetchall()
+            assert (
+                connection.execute(text, (by_sql,)).fetchall()
+                == connection.execute(text, (by_client,)).fetchall()
+            )
     client.delete_run(by_sql)
     with pytest.raises(LookupError, match="deleted meanwhile"):
         ours.log(by_sql, RunData([], {"q": "1"}, {}))
@@ -127,12 +143,17 @@ def test_the_folder_of_a_model_is_that_of_mlflows_own_code(finished_study, tmp_p
     from mlflow.models import infer_signature  # noqa: PLC0415
 
     directory = StudyDirectory(finished_study.study)
-    study = next(record for record in read_records(directory.journal) if isinstance(record, StudyRecord))
+    study = next(
+        record for record in read_records(directory.journal) if isinstance(record, StudyRecord)
+    )
     samples = np.load(directory.model_example)
     file = directory.model
     if not named:
         X = np.random.default_rng(0).normal(size=(30, samples.shape[1]))
-        file = save_model(make_pipeline(UnitScaler(), FisherScore()).fit(X, np.arange(30) % 2), tmp_path / "own.skops")
+        file = save_model(
+            make_pipeline(UnitScaler(), FisherScore()).fit(X, np.arange(30) % 2),
+            tmp_path / "own.skops",
+        )
         samples[0, 0] = np.nan
     np.save(tmp_path / "example.npy", samples)
     write_model_folder(tmp_path / "ours", file, tmp_path / "example.npy", study)
@@ -161,13 +182,20 @@ def test_the_folder_of_a_model_is_that_of_mlflows_own_code(finished_study, tmp_p
     assert sorted(p.name for p in (tmp_path / "ours").iterdir()) == sorted(
         p.name for p in (tmp_path / "theirs").iterdir()
     )
-    for name in ("conda.yaml", "python_env.yaml", "input_example.json", "serving_input_example.json"):
+    for name in (
+        "conda.yaml",
+        "python_env.yaml",
+        "input_example.json",
+        "serving_input_example.json",
+    ):
         one, other = ((tmp_path / side / name).read_text() for side in ("ours", "theirs"))
         assert yaml.safe_load(one) == yaml.safe_load(other), name
     assert requirements == (tmp_path / "theirs" / "requirements.txt").read_text().split("\n")
 
 
-def test_migrations_that_are_written_otherwise_leave_the_store_to_mlflows_client(tmp_path, monkeypatch):
+def test_migrations_that_are_written_otherwise_leave_the_store_to_mlflows_client(
+    tmp_path, monkeypatch
+):
     from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds
 
     MlflowClient(f"sqlite:///{tmp_path}/mlflow.db").search_experiments()

@@ -46,7 +46,9 @@ def study_of(folder, name, records, model=None):
     with Journal(directory.journal) as journal:
         for record in records:
             is_study = isinstance(record, StudyRecord)
-            journal.append(replace(record, id=name.split()[0], experiment=name) if is_study else record)
+            journal.append(
+                replace(record, id=name.split()[0], experiment=name) if is_study else record
+            )
     return directory
 
 
@@ -72,7 +74,9 @@ def registered(logged):
 
 
 def runs_of(client, experiment):
-    return {run.data.tags["raysel.key"]: run for run in client.search_runs([experiment.experiment_id])}
+    return {
+        run.data.tags["raysel.key"]: run for run in client.search_runs([experiment.experiment_id])
+    }
 
 
 def everything(client, experiment):
@@ -80,12 +84,25 @@ def everything(client, experiment):
     found = []
     for run in client.search_runs([experiment.experiment_id]):
         history = {
-            key: [(m.step, m.value, m.timestamp) for m in client.get_metric_history(run.info.run_id, key)]
+            key: [
+                (m.step, m.value, m.timestamp)
+                for m in client.get_metric_history(run.info.run_id, key)
+            ]
             for key in run.data.metrics
         }
         files = sorted(file.path for file in client.list_artifacts(run.info.run_id))
         run = client.get_run(run.info.run_id)  # noqa: PLW2901 - with its inputs and outputs
-        found.append((dict(run.info), run.data.params, run.data.tags, history, files, run.inputs, run.outputs))
+        found.append(
+            (
+                dict(run.info),
+                run.data.params,
+                run.data.tags,
+                history,
+                files,
+                run.inputs,
+                run.outputs,
+            )
+        )
     models = client.search_logged_models([experiment.experiment_id])
     shown = [(m.model_id, m.tags, sorted(map(repr, m.metrics or []))) for m in models]
     versions = [(v.name, v.version, v.source) for v in client.search_model_versions()]
@@ -118,7 +135,9 @@ def test_parameters_curves_and_scores_are_the_journals(logged):
     assert (len(trials), len(refits)) == (6, 3)
 
     def curve_of(run, key):
-        history = sorted(client.get_metric_history(run.info.run_id, key), key=lambda point: point.step)
+        history = sorted(
+            client.get_metric_history(run.info.run_id, key), key=lambda point: point.step
+        )
         assert [point.step for point in history] == list(range(len(history)))
         assert run.data.metrics[key] == history[-1].value
         return [point.value for point in history]
@@ -127,7 +146,9 @@ def test_parameters_curves_and_scores_are_the_journals(logged):
         run = runs[f"trial:{record.id}"]
         assert run.info.run_name == record.name
         logarithm = {"log10_alpha": str(math.log10(record.params["alpha"]))}  # 0.01 to 2
-        assert run.data.params == {key: str(value) for key, value in record.params.items()} | logarithm
+        assert (
+            run.data.params == {key: str(value) for key, value in record.params.items()} | logarithm
+        )
         assert run.data.tags["raysel.status"] == record.status
         fits = [inner for fold in record.folds.values() for inner in fold.inner]
         share = np.mean([fit.converged for fit in fits])
@@ -141,21 +162,35 @@ def test_parameters_curves_and_scores_are_the_journals(logged):
             assert curve_of(run, f"objective/{fold}")[-1] == pytest.approx(
                 np.mean([inner.objective[-1] for inner in trace.inner])
             )
-        assert {"objective", "val_accuracy", "val_accuracy_n4", "val_accuracy_n8"} <= set(run.data.metrics)
-        assert (run.info.start_time, run.info.end_time) == (int(record.started * 1000), int(record.ended * 1000))
+        assert {"objective", "val_accuracy", "val_accuracy_n4", "val_accuracy_n8"} <= set(
+            run.data.metrics
+        )
+        assert (run.info.start_time, run.info.end_time) == (
+            int(record.started * 1000),
+            int(record.ended * 1000),
+        )
     for record in refits:
         run = runs[refit_keys(records)[record.fold]]
         assert run.info.run_name == f"{record.fold}: {record.name}"
         assert curve_of(run, "objective") == record.objective
         constant = records[0].constant
-        scored = [i for i, score in enumerate(record.feature_scores) if score > 0 and i not in constant]
-        tests = {f"test_accuracy_{name}": score for name, score in zip(("n4", "n8"), record.test_scores, strict=False)}
-        tests |= {"test_accuracy": record.test_scores[(4, 8).index(record.n_features)]} if tests else {}
+        scored = [
+            i for i, score in enumerate(record.feature_scores) if score > 0 and i not in constant
+        ]
+        tests = {
+            f"test_accuracy_{name}": score
+            for name, score in zip(("n4", "n8"), record.test_scores, strict=False)
+        }
+        tests |= (
+            {"test_accuracy": record.test_scores[(4, 8).index(record.n_features)]} if tests else {}
+        )
         single = {"inner_accuracy": record.inner_score, "features_with_score": len(scored), **tests}
         single |= {"converged": float(record.converged), "cpu_seconds": record.cpu_seconds}
         single |= {"n_features": record.n_features, "objective": record.objective[-1]}
         assert rounded(single).items() <= run.data.metrics.items()
-        assert record.test_scores or not [name for name in run.data.metrics if name.startswith("test_")]
+        assert record.test_scores or not [
+            name for name in run.data.metrics if name.startswith("test_")
+        ]
     top, study, end = runs["study"], records[0], records[-1]
     assert top.data.params["dataset.path"] == "few.npz"
     assert top.data.params["config_hash"] == study.config_hash
@@ -166,7 +201,12 @@ def test_parameters_curves_and_scores_are_the_journals(logged):
     assert top.data.metrics["stability"] == pytest.approx(end.result["stability"], rel=6e-4)
     noise = end.result["stability_of_noise"]
     assert top.data.metrics["stability_of_noise"] == pytest.approx(noise, rel=6e-4)
-    shown = [value for run in runs.values() for key, value in run.data.metrics.items() if key[:9] != "objective"]
+    shown = [
+        value
+        for run in runs.values()
+        for key, value in run.data.metrics.items()
+        if key[:9] != "objective"
+    ]
     assert max(len(str(value)) for value in shown if abs(value) > 1e-4) <= len("-0.0001234")
     assert top.data.metrics["cut_by_time_budget"] == 0.0
     assert top.data.tags["mlflow.note.content"] == end.summary
@@ -185,7 +225,9 @@ def test_the_models_run_holds_the_ranking_and_each_fold_its_own(logged):
     exported = {path.name: path.read_bytes() for path in directory.ranking.iterdir()}
     assert exported.items() <= final.items()
     for fold in ("outer0", "outer1"):
-        assert artifacts(keys[fold]) == {f"{fold}.csv": (directory.folds / f"{fold}.csv").read_bytes()}
+        assert artifacts(keys[fold]) == {
+            f"{fold}.csv": (directory.folds / f"{fold}.csv").read_bytes()
+        }
     top = artifacts("study")
     for path in (directory.config, directory.plan, directory.traces):
         assert top[path.name] == path.read_bytes()
@@ -210,7 +252,10 @@ def test_what_was_half_logged_is_completed_without_a_second_run(logged, tmp_path
     # Killed between a run's creation and its numbers.
     StudyRuns(half, other)._open_run(f"trial:{first.id}", "killed", 1.0, None)
     assert upload_study(half, None)
-    assert (tracking_status(half)["logged"], tracking_status(half)["complete"]) == (2, False)  # no end is recorded
+    assert (tracking_status(half)["logged"], tracking_status(half)["complete"]) == (
+        2,
+        False,
+    )  # no end is recorded
     experiment = client.get_experiment_by_name("half [1]")
     client.delete_experiment(experiment.experiment_id)  # by hand, in the web page: it comes back
     with Journal(half.journal) as journal:
@@ -246,9 +291,13 @@ def test_a_stability_that_is_undefined_now_does_not_stay_as_it_was(logged, tmp_p
 
 def test_a_study_without_feature_scores_is_logged(logged, tmp_path):
     _, records, client, _ = logged
-    model = next(record for record in records if isinstance(record, RefitRecord) and record.fold == "final")
+    model = next(
+        record for record in records if isinstance(record, RefitRecord) and record.fold == "final"
+    )
     end = EndRecord("finished", 1.0, 2.0, {"test_mean": 0.5, "test_std": 0.1}, "ended")
-    plain = study_of(tmp_path, "plain", [records[0], replace(model, feature_scores=None), end], b"a model")
+    plain = study_of(
+        tmp_path, "plain", [records[0], replace(model, feature_scores=None), end], b"a model"
+    )
     assert upload_study(plain, None)
     runs = runs_of(client, client.get_experiment_by_name("plain"))
     final = runs[f"refit:final:{model.trial}"]
@@ -269,14 +318,19 @@ def test_a_replay_of_a_study_that_grew_marks_the_replaced_refits_only(logged, tm
     for _ in range(2):
         assert upload_study(larger, None)
         runs = runs_of(client, client.get_experiment_by_name("larger"))
-        files = {key: [f.path for f in client.list_artifacts(run.info.run_id)] for key, run in runs.items()}
+        files = {
+            key: [f.path for f in client.list_artifacts(run.info.run_id)]
+            for key, run in runs.items()
+        }
         for record in before:
             key = f"refit:{record.fold}:{record.trial}"
             assert (runs[key].data.tags["raysel.status"], files[key]) == ("superseded", [])
         for record in after:
             key = f"refit:{record.fold}:{record.trial}"
             assert runs[key].data.tags["raysel.status"] == "finished"
-            assert files[key] == {"outer0": ["outer0.csv"], "final": ["model.skops"]}.get(record.fold, [])
+            assert files[key] == {"outer0": ["outer0.csv"], "final": ["model.skops"]}.get(
+                record.fold, []
+            )
             # As an earlier version of raysel left it.
             client.set_tag(runs[key].info.run_id, "raysel.status", "superseded")
         assert {run.info.status for run in runs.values()} == {"FINISHED"}
@@ -285,7 +339,10 @@ def test_a_replay_of_a_study_that_grew_marks_the_replaced_refits_only(logged, tm
 def test_names_that_mlflow_refuses_are_changed(logged, tmp_path):
     _, records, client, _ = logged
     modalities = {"RGB (mean)": 60, "RGB [mean]": 30, "x,y": 60, "a//b": 1, "x" * 300: 2}
-    config = {**records[0].config, "dataset": {**records[0].config["dataset"], "modalities": modalities}}
+    config = {
+        **records[0].config,
+        "dataset": {**records[0].config["dataset"], "modalities": modalities},
+    }
     study = replace(records[0], config=config)
     end = EndRecord("finished", 1.0, 2.0, {"test_by_task": {"A (left)": 0.5, "B&C": 0.25}})
     assert upload_study(study_of(tmp_path, "odd", [study, end, study, end]), None)
@@ -329,7 +386,9 @@ def test_the_shared_view_is_that_of_the_study(registered):
     for trial in runs["trial"]:
         assert set(parallel["selectedParams"]) <= set(trial.data.params)
         assert {line["metricKey"] for line in lines} <= set(trial.data.metrics)
-        assert 10 ** float(trial.data.params["log10_alpha"]) == pytest.approx(float(trial.data.params["alpha"]))
+        assert 10 ** float(trial.data.params["log10_alpha"]) == pytest.approx(
+            float(trial.data.params["alpha"])
+        )
     assert lines[0]["metricKey"] == "val_accuracy"
     sections = [section["uuid"] for section in view["compareRunSections"]]
     assert {chart["metricSectionId"] for chart in view["compareRunCharts"]} <= set(sections)
@@ -340,10 +399,15 @@ def test_the_description_names_question_nesting_and_order_and_links_what_is_ther
     directory, _, client, _ = registered
     experiment, runs = runs_by_kind(client)
     note = experiment.tags["mlflow.note.content"]
-    assert all(word in note for word in ("few.npz", "80 samples x 64 features", "`val_accuracy`", "`test_accuracy`"))
+    assert all(
+        word in note
+        for word in ("few.npz", "80 samples x 64 features", "`val_accuracy`", "`test_accuracy`")
+    )
     # MLflow's list of experiments shows the beginning as it is, and every tag that is not named as its own.
     score = runs["study"][0].data.metrics["test_accuracy"]
-    start = rf"Test accuracy {score:.3f} ± 0\.\d\d\d \(SD\), smr on 64 features, last study: few · \["
+    start = (
+        rf"Test accuracy {score:.3f} ± 0\.\d\d\d \(SD\), smr on 64 features, last study: few · \["
+    )
     assert re.match(start, note)
     assert all(key.startswith("mlflow.") for key in experiment.tags)
     linked = set(re.findall(r"/runs/([0-9a-f]{32})", note))
@@ -369,7 +433,9 @@ def test_the_study_s_run_has_the_honest_score_and_the_final_one_says_whose_it_is
     # No test sample is left to the final model.
     assert not [key for key in final.data.metrics if key.startswith(("test_", "reference_"))]
     for run in (final, top):
-        (dataset,) = [linked.dataset for linked in client.get_run(run.info.run_id).inputs.dataset_inputs]
+        (dataset,) = [
+            linked.dataset for linked in client.get_run(run.info.run_id).inputs.dataset_inputs
+        ]
         assert (dataset.name, json.loads(dataset.source)) == ("few.npz", {"uri": "few.npz"})
         assert records[0].data_hash.startswith(dataset.digest)
         assert json.loads(dataset.profile) == {"num_rows": 80, "num_elements": 80 * 64}
@@ -379,9 +445,15 @@ def test_the_study_s_run_has_the_honest_score_and_the_final_one_says_whose_it_is
     )
     linked = set(re.findall(r"/runs/([0-9a-f]{32})", final.data.tags["mlflow.note.content"]))
     assert linked == {run.info.run_id for run in (*runs["refit"], final)}  # its own for the report
-    assert f"/runs/{final.info.run_id}/artifacts/report.html" in final.data.tags["mlflow.note.content"]
+    assert (
+        f"/runs/{final.info.run_id}/artifacts/report.html" in final.data.tags["mlflow.note.content"]
+    )
     for number, i in ((4, 0), (8, 1)):
-        (point,) = [m for m in client.get_metric_history(top.info.run_id, "test_accuracy_over_n") if m.step == number]
+        (point,) = [
+            m
+            for m in client.get_metric_history(top.info.run_id, "test_accuracy_over_n")
+            if m.step == number
+        ]
         assert point.value == pytest.approx(np.mean([r.test_scores[i] for r in outer]), rel=6e-4)
 
 
@@ -401,7 +473,9 @@ def test_mlflow_loads_the_model_that_the_study_has_stored(registered, tmp_path):
     finally:
         mlflow.set_tracking_uri(None)
     assert (folder / "model.skops").read_bytes() == directory.model.read_bytes()
-    assert not [path for path in folder.rglob("*") if path.suffix in (".pkl", ".pickle", ".cloudpickle")]
+    assert not [
+        path for path in folder.rglob("*") if path.suffix in (".pkl", ".pickle", ".cloudpickle")
+    ]
     own = load_model(directory.model)
     with np.load(directory.path.parent / "few.npz") as stored:
         X = stored["X"].reshape(len(stored["X"]), -1).astype(float)
@@ -411,12 +485,16 @@ def test_mlflow_loads_the_model_that_the_study_has_stored(registered, tmp_path):
         assert list(example.columns) == list(own.feature_names_in_)
     figures = {m.key for m in model.metrics}
     assert {"inner_accuracy", "n_features"} <= figures
-    assert not [key for key in figures if key.startswith(("test_", "reference_"))]  # those are not the model's
+    assert not [
+        key for key in figures if key.startswith(("test_", "reference_"))
+    ]  # those are not the model's
     if hasattr(own, "predict"):
         assert np.array_equal(loaded.predict(X), own.predict(X))
         assert np.array_equal(generic.predict(example), own.predict(X[: len(example)]))
         inputs = generic.metadata.signature.inputs
-        assert (len(inputs.inputs) if hasattr(own, "feature_names_in_") else inputs.inputs[0].shape[1]) == 64
+        assert (
+            len(inputs.inputs) if hasattr(own, "feature_names_in_") else inputs.inputs[0].shape[1]
+        ) == 64
 
 
 def test_an_upload_does_not_predict(registered, tmp_path, monkeypatch):
@@ -427,7 +505,9 @@ def test_an_upload_does_not_predict(registered, tmp_path, monkeypatch):
 
     for name in ("predict", "transform", "decision_function"):
         monkeypatch.setattr(FeaturePipeline, name, refuse)
-    study = next(record for record in read_records(directory.journal) if isinstance(record, StudyRecord))
+    study = next(
+        record for record in read_records(directory.journal) if isinstance(record, StudyRecord)
+    )
     write_model_folder(tmp_path / "model", directory.model, directory.model_example, study)
     assert (tmp_path / "model" / "MLmodel").exists()
 
@@ -442,8 +522,14 @@ def test_a_replay_changes_nothing_and_the_next_study_is_the_next_version(registe
     other = study_of(tmp_path, "another", records, directory.model.read_bytes())
     assert upload_study(other, None, names=MODEL)
     assert tracking_status(other)["problem"] == ""
-    assert tracking_status(other)["notice"] == "the model is version 2 of the registered model few digits"
-    assert sorted(int(v.version) for v in client.search_model_versions("name = 'few digits'")) == [1, 2]
+    assert (
+        tracking_status(other)["notice"]
+        == "the model is version 2 of the registered model few digits"
+    )
+    assert sorted(int(v.version) for v in client.search_model_versions("name = 'few digits'")) == [
+        1,
+        2,
+    ]
 
 
 def test_a_model_that_is_damaged_is_said_and_stops_nothing(registered, tmp_path):
@@ -465,15 +551,30 @@ def test_references_and_training_scores_are_logged_where_they_are_recorded(tmp_p
     def changed_record(record):
         if isinstance(record, RefitRecord) and record.fold in given:
             references = {"all features": [0.9], "f_test": given[record.fold]}
-            return replace(record, references=references, training_scores=[1.0, 0.5], position=1, n_features=8)
+            return replace(
+                record, references=references, training_scores=[1.0, 0.5], position=1, n_features=8
+            )
         if isinstance(record, RefitRecord):
             return replace(record, training_scores=[0.625, 0.875], position=1)
         if isinstance(record, EndRecord):
             compared = {
-                "all features": {"test_mean": 0.9, "curve": [0.9], "method_minus_it": {"mean": -0.4}},
-                "f_test": {"test_mean": 0.375, "curve": [0.625, 0.375], "method_minus_it": {"mean": 0.125}},
+                "all features": {
+                    "test_mean": 0.9,
+                    "curve": [0.9],
+                    "method_minus_it": {"mean": -0.4},
+                },
+                "f_test": {
+                    "test_mean": 0.375,
+                    "curve": [0.625, 0.375],
+                    "method_minus_it": {"mean": 0.125},
+                },
             }
-            result = {"test_mean": 0.5, "test_std": 0.1, "references": compared, "optimism": {"training": 0.5}}
+            result = {
+                "test_mean": 0.5,
+                "test_std": 0.1,
+                "references": compared,
+                "optimism": {"training": 0.5},
+            }
             return replace(record, result=result)
         return record
 
@@ -481,7 +582,10 @@ def test_references_and_training_scores_are_logged_where_they_are_recorded(tmp_p
     assert upload_study(changed, None)
     runs = client.search_runs([client.get_experiment_by_name("changed").experiment_id])
     by_name = {run.data.tags["raysel.key"].rpartition(":")[0]: run.data.metrics for run in runs}
-    assert (by_name["refit:outer0"]["reference_f_test"], by_name["refit:outer1"]["reference_f_test"]) == (0.25, 0.5)
+    assert (
+        by_name["refit:outer0"]["reference_f_test"],
+        by_name["refit:outer1"]["reference_f_test"],
+    ) == (0.25, 0.5)
     for run in runs:
         if run.data.tags["raysel.kind"] in ("study", "final"):
             # Of the model itself in its own run, of the outer folds' winners in that of the study.

@@ -104,7 +104,9 @@ def open_store(path):
 @pytest.mark.slow
 def test_a_store_works_after_a_kill_early_or_late_in_its_making(tmp_path):
     command = [sys.executable, "-c", KILLS]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     # Raysel's own store is whole or not there.
     assert {path.parent.name for path in tmp_path.glob("*/*.half-made-1")} == {"mlflow"}
@@ -120,7 +122,10 @@ def test_a_half_made_store_is_moved_aside_and_that_is_said(half_made, monkeypatc
     assert f"{half_made} was half made" in opened.notice
     assert "moved to mlflow.db.half-made-1" in opened.notice
     assert half_made.with_name("mlflow.db.half-made-1").read_bytes() == before
-    assert sorted(path.name for path in half_made.parent.iterdir()) == ["mlflow.db", "mlflow.db.half-made-1"]
+    assert sorted(path.name for path in half_made.parent.iterdir()) == [
+        "mlflow.db",
+        "mlflow.db.half-made-1",
+    ]
     assert MlflowClient(f"sqlite:///{half_made}").get_experiment(opened.id).name == "few"
     assert open_store(half_made).notice == ""
 
@@ -165,20 +170,30 @@ def test_a_disk_that_is_full_leaves_no_store(tmp_path, monkeypatch):
     assert open_store(tmp_path / "mlflow.db").notice == ""
 
 
-def test_a_store_that_cannot_be_written_is_refused_before_anything_is_computed(tmp_path, monkeypatch):
+def test_a_store_that_cannot_be_written_is_refused_before_anything_is_computed(
+    tmp_path, monkeypatch
+):
     write_digits(tmp_path / "few.npz")
     study = make_study(tmp_path / "few.npz")
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.chdir("/proc")  # where root cannot write either
-    with pytest.raises(ConfigError, match=r"MLflow's store /proc/mlflow\.db cannot be written: .*; set tracking\.uri"):
+    with pytest.raises(
+        ConfigError,
+        match=r"MLflow's store /proc/mlflow\.db cannot be written: .*; set tracking\.uri",
+    ):
         course.run(study, tmp_path / "study", SerialExecutor(study))
     assert not (tmp_path / "study").exists()
     (tmp_path / "mlflow.db").mkdir()
     with pytest.raises(ConfigError, match=r"mlflow\.db cannot be written: Is a directory"):
         check_store(f"sqlite:///{tmp_path}/mlflow.db")
-    with pytest.raises(ConfigError, match=r"/proc/x/y/m\.db cannot be written below /proc: No such .*; set tracking"):
+    with pytest.raises(
+        ConfigError,
+        match=r"/proc/x/y/m\.db cannot be written below /proc: No such .*; set tracking",
+    ):
         check_store("sqlite:////proc/x/y/m.db")
-    with pytest.raises(ConfigError, match=r"m\.db cannot be written below .*few\.npz: Not a directory"):
+    with pytest.raises(
+        ConfigError, match=r"m\.db cannot be written below .*few\.npz: Not a directory"
+    ):
         check_store(f"sqlite:///{tmp_path}/few.npz/below/m.db")
     check_store(f"sqlite:///{tmp_path}/new/folder/m.db")
     assert not (tmp_path / "new").exists()

@@ -96,7 +96,9 @@ def drive(folder: Path, here: Path, *resume: str, elsewhere: bool = False) -> su
         (here / "boot_id").write_text("11111111-2222-3333-4444-555555555555\n")
         script = ELSEWHERE.format(boot=here / "boot_id")
         command = ["unshare", "--uts", "--mount", "sh", "-c", script, *command]
-    path = os.pathsep.join([str(here), str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join(
+        [str(here), str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    )
     variables = {**os.environ, "PYTHONPATH": path, "FIT_SECONDS": "0" if resume else "0.2"}
     STARTED.append(subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, text=True))
     return STARTED[-1]
@@ -130,7 +132,11 @@ def numbers(folder: Path) -> list[str]:
 
 def contents(folder: Path) -> dict[str, bytes]:
     """All files but the journal without a name that the stopped driver still has open."""
-    files = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".fuse_hidden"))
+    files = (
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.startswith(".fuse_hidden")
+    )
     return {path.name: path.read_bytes() for path in files}
 
 
@@ -148,7 +154,9 @@ def lease(folder: Path) -> Path:
     return folder.parent.parent / "behind" / folder.name / ".lease"
 
 
-def test_one_driver_at_a_time_and_a_killed_one_is_resumed_at_once_on_its_machine(server, raw, tmp_path):
+def test_one_driver_at_a_time_and_a_killed_one_is_resumed_at_once_on_its_machine(
+    server, raw, tmp_path
+):
     study = server / "study"
     first = drive(study, tmp_path)
     wait_for_trials(study, 2, first)
@@ -165,7 +173,9 @@ def test_one_driver_at_a_time_and_a_killed_one_is_resumed_at_once_on_its_machine
     assert numbers(study) == numbers(tmp_path / "local")
 
 
-def test_another_machine_takes_over_from_a_silent_driver_which_writes_nothing_more(server, raw, tmp_path):
+def test_another_machine_takes_over_from_a_silent_driver_which_writes_nothing_more(
+    server, raw, tmp_path
+):
     study = server / "study"
     first = drive(study, tmp_path)
     wait_for_trials(study, 2, first)

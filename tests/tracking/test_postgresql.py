@@ -41,7 +41,9 @@ def test_the_compose_file_is_one_and_opens_nothing_to_others():
     for service in services.values():
         assert set(service["secrets"]) <= set(described["secrets"])
         assert {config["source"] for config in service["configs"]} <= set(described["configs"])
-        assert {volume.partition(":")[0] for volume in service["volumes"]} <= set(described["volumes"])
+        assert {volume.partition(":")[0] for volume in service["volumes"]} <= set(
+            described["volumes"]
+        )
     assert not re.search(r"password[ \t]*[=:][ \t]*\w|://\w+:", COMPOSE.read_text(), re.IGNORECASE)
     command = services["mlflow"]["command"][-1]
     for option in ("--app-name basic-auth", "--serve-artifacts", "--allowed-hosts"):
@@ -49,8 +51,12 @@ def test_the_compose_file_is_one_and_opens_nothing_to_others():
 
 
 def test_the_compose_file_has_the_keys_of_the_compose_specification():
-    validator = pytest.importorskip("compose_spec", reason="needs compose-spec: pip install '.[test]'")
-    text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", COMPOSE.read_text())  # as Compose replaces variables
+    validator = pytest.importorskip(
+        "compose_spec", reason="needs compose-spec: pip install '.[test]'"
+    )
+    text = re.sub(
+        r"\$\{\w+:-([^}]*)\}", r"\1", COMPOSE.read_text()
+    )  # as Compose replaces variables
     parsed = validator.PyCompose.from_yaml(text)
     parsed.validate()
     assert sorted(parsed.service_names()) == ["mlflow", "postgres"]
@@ -84,7 +90,11 @@ def served(postgres, tmp_path_factory) -> Iterator[tuple[str, str]]:
         # MLflow checks the password with each request, by a hash that takes as long as the request.
         quick = generate_password_hash(password, method="pbkdf2:sha256:1")
         postgres.run(
-            "psql", "-d", "mlflow_auth", "-c", f"UPDATE users SET password_hash = '{quick}' WHERE username = 'ada'"
+            "psql",
+            "-d",
+            "mlflow_auth",
+            "-c",
+            f"UPDATE users SET password_hash = '{quick}' WHERE username = 'ada'",
         )
         yield address, password
 
@@ -121,7 +131,13 @@ def run(folder: Path, *arguments: str, **variables: str) -> str:
     """Run a study by the command in a process of its own; returns what it printed."""
     command = [sys.executable, "-m", "raysel.tune", *arguments]
     done = subprocess.run(
-        command, cwd=folder, env=os.environ | variables, capture_output=True, text=True, timeout=900, check=False
+        command,
+        cwd=folder,
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
@@ -134,16 +150,26 @@ def assert_uploaded_once(uri: str, experiment: str, study: Path, like: Path) -> 
     client = MlflowClient(uri)
     id_ = client.get_experiment_by_name(experiment).experiment_id
     runs = client.search_runs([id_])
-    assert sorted(run.data.tags["raysel.key"] for run in runs) == keys_of(list(read_records(study / "journal.jsonl")))
+    assert sorted(run.data.tags["raysel.key"] for run in runs) == keys_of(
+        list(read_records(study / "journal.jsonl"))
+    )
     (model,) = client.search_logged_models([id_])
-    assert model.source_run_id == next(r.info.run_id for r in runs if r.data.tags["raysel.kind"] == "final")
-    own, local = (json.loads((path / "ranking" / "manifest.json").read_text()) for path in (study, like))
+    assert model.source_run_id == next(
+        r.info.run_id for r in runs if r.data.tags["raysel.kind"] == "final"
+    )
+    own, local = (
+        json.loads((path / "ranking" / "manifest.json").read_text()) for path in (study, like)
+    )
     assert own["scores"] == local["scores"]
     assert own["winners"] == local["winners"]
-    assert (study / "ranking" / "ranking.csv").read_bytes() == (like / "ranking" / "ranking.csv").read_bytes()
+    assert (study / "ranking" / "ranking.csv").read_bytes() == (
+        like / "ranking" / "ranking.csv"
+    ).read_bytes()
     (whole,) = [run for run in runs if run.data.tags["raysel.key"] == "study"]
     end = [json.loads(line) for line in (study / "journal.jsonl").read_text().splitlines()][-1]
-    assert whole.data.metrics["test_accuracy"] == pytest.approx(end["result"]["test_mean"], rel=6e-4)
+    assert whole.data.metrics["test_accuracy"] == pytest.approx(
+        end["result"]["test_mean"], rel=6e-4
+    )
 
 
 def assert_nowhere(password: str, folders: list[Path], texts: list[str]) -> None:
@@ -159,7 +185,10 @@ def assert_nowhere(password: str, folders: list[Path], texts: list[str]) -> None
 
 def environment_without_others() -> dict[str, None]:
     names = ("URI", "USERNAME", "PASSWORD", "TOKEN")
-    return {f"MLFLOW_TRACKING_{name}": None for name in names} | {"PGPASSWORD": None, "PGUSER": None}
+    return {f"MLFLOW_TRACKING_{name}": None for name in names} | {
+        "PGPASSWORD": None,
+        "PGUSER": None,
+    }
 
 
 @pytest.mark.slow
@@ -170,13 +199,21 @@ def test_a_server_with_users_gets_a_study_and_its_password_goes_nowhere_else(
     address, password = served
     folder, study = finished_study.study.parent, tmp_path / "study"
     uri = f"http://ada:{password}@{address}"
-    with changed_variables(environment_without_others()), watched(password, study / "journal.jsonl") as seen:
+    with (
+        changed_variables(environment_without_others()),
+        watched(password, study / "journal.jsonl") as seen,
+    ):
         changes = ("--set", "name=served", "--set", f"tracking.uri={uri}")
         printed = run(folder, "few.yaml", "--output", str(study), *changes)
     assert not seen
-    assert tracking_status(StudyDirectory(study))["complete"], tracking_status(StudyDirectory(study))
+    assert tracking_status(StudyDirectory(study))["complete"], tracking_status(
+        StudyDirectory(study)
+    )
     assert f"http://{address}/#/experiments" in printed
-    variables: dict[str, Any] = {"MLFLOW_TRACKING_USERNAME": "ada", "MLFLOW_TRACKING_PASSWORD": password}
+    variables: dict[str, Any] = {
+        "MLFLOW_TRACKING_USERNAME": "ada",
+        "MLFLOW_TRACKING_PASSWORD": password,
+    }
     with changed_variables(environment_without_others() | variables):
         assert_uploaded_once(f"http://{address}", "served", study, finished_study.study)
         from mlflow.artifacts import download_artifacts  # noqa: PLC0415 - takes seconds
@@ -186,7 +223,9 @@ def test_a_server_with_users_gets_a_study_and_its_password_goes_nowhere_else(
         experiment = client.get_experiment_by_name("served").experiment_id
         (final,) = client.search_runs([experiment], "tags.`raysel.kind` = 'final'")
         there = {"tracking_uri": f"http://{address}", "dst_path": str(tmp_path)}
-        ranking = Path(download_artifacts(run_id=final.info.run_id, artifact_path="ranking.csv", **there))
+        ranking = Path(
+            download_artifacts(run_id=final.info.run_id, artifact_path="ranking.csv", **there)
+        )
         assert ranking.read_bytes() == (study / "ranking" / "ranking.csv").read_bytes()
         assert final.info.artifact_uri.startswith("mlflow-artifacts:/")
     dumps = [postgres.run("pg_dump", name) for name in ("mlflow", "mlflow_auth")]
@@ -219,7 +258,11 @@ def test_studies_that_start_at_once_on_an_empty_database_all_get_it_with_either_
     bare = postgres.uri("direct", password=False)
     ways = {
         "in-uri": {"MLFLOW_TRACKING_URI": uri},
-        "in-environment": {"MLFLOW_TRACKING_URI": bare, "PGUSER": "mlflow", "PGPASSWORD": postgres.password},
+        "in-environment": {
+            "MLFLOW_TRACKING_URI": bare,
+            "PGUSER": "mlflow",
+            "PGPASSWORD": postgres.password,
+        },
     }
     with (
         changed_variables(environment_without_others()),
@@ -227,7 +270,16 @@ def test_studies_that_start_at_once_on_an_empty_database_all_get_it_with_either_
         ThreadPoolExecutor() as threads,
     ):
         running = [
-            threads.submit(run, folder, "few.yaml", "--output", str(tmp_path / name), "--set", f"name={name}", **way)
+            threads.submit(
+                run,
+                folder,
+                "few.yaml",
+                "--output",
+                str(tmp_path / name),
+                "--set",
+                f"name={name}",
+                **way,
+            )
             for name, way in ways.items()
         ]
         printed = [one.result() for one in running]

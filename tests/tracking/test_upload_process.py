@@ -73,8 +73,12 @@ def assert_uploaded(uri: str, directory: StudyDirectory) -> None:
 
 
 def assert_same_numbers(study: Path, like: Path) -> None:
-    assert (study / "ranking" / "ranking.csv").read_bytes() == (like / "ranking" / "ranking.csv").read_bytes()
-    one, other = (json.loads((path / "ranking" / "manifest.json").read_text()) for path in (study, like))
+    assert (study / "ranking" / "ranking.csv").read_bytes() == (
+        like / "ranking" / "ranking.csv"
+    ).read_bytes()
+    one, other = (
+        json.loads((path / "ranking" / "manifest.json").read_text()) for path in (study, like)
+    )
     assert (one["scores"], one["winners"]) == (other["scores"], other["winners"])
 
 
@@ -110,7 +114,9 @@ def drops(line: socket.socket) -> None:
 
 
 @contextmanager
-def answering(reply: Callable[[socket.socket], None], heard: list[bytes] | None = None) -> Iterator[str]:
+def answering(
+    reply: Callable[[socket.socket], None], heard: list[bytes] | None = None
+) -> Iterator[str]:
     """Address, with credentials, of a server that replies alike to every request, and keeps what it heard."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
@@ -128,7 +134,9 @@ def answering(reply: Callable[[socket.socket], None], heard: list[bytes] | None 
         def accept() -> None:
             with suppress(OSError):
                 while True:
-                    threading.Thread(target=serve, args=(listening.accept()[0],), daemon=True).start()
+                    threading.Thread(
+                        target=serve, args=(listening.accept()[0],), daemon=True
+                    ).start()
 
         threading.Thread(target=accept, daemon=True).start()
         yield f"http://ada:{SECRET}@127.0.0.1:{listening.getsockname()[1]}"
@@ -139,17 +147,29 @@ def answering(reply: Callable[[socket.socket], None], heard: list[bytes] | None 
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        (answer("500 Error", b'{"error_code": "INTERNAL_ERROR"}'), "answered 500, an error of the server"),
+        (
+            answer("500 Error", b'{"error_code": "INTERNAL_ERROR"}'),
+            "answered 500, an error of the server",
+        ),
         (answer("503 Busy", b"<html>"), "answered 503, an error of the server"),
-        (answer("200 OK", b"<html><body>Welcome</body></html>"), "gave an answer that is not MLflow's"),
-        (answer("200 OK", b'{"experiment": {"experiment_id'), "gave an answer that is not MLflow's"),
+        (
+            answer("200 OK", b"<html><body>Welcome</body></html>"),
+            "gave an answer that is not MLflow's",
+        ),
+        (
+            answer("200 OK", b'{"experiment": {"experiment_id'),
+            "gave an answer that is not MLflow's",
+        ),
         (answer("200 OK", b"\x00\xff" * 500), "gave an answer that is not MLflow's"),
         (answer("200 OK", b'{"exp', length=500), "gave an answer that is damaged"),
         (endless_header, "gave an answer that is damaged"),
         (lambda line: line.sendall(b"SSH-2.0-OpenSSH_9.2\r\n"), "gave an answer that is damaged"),
         (silent, "did not answer in time"),
         (reset, "closed the Connection without an answer"),
-        (answer("401 Unauthorized", b"You are not authenticated."), "answered 401: ..MLFLOW_TRACKING_USERNAME"),
+        (
+            answer("401 Unauthorized", b"You are not authenticated."),
+            "answered 401: ..MLFLOW_TRACKING_USERNAME",
+        ),
         (answer("403 Forbidden", b"Permission denied"), "answered 403: ..MLFLOW_TRACKING_USERNAME"),
         (answer("403 Forbidden", b"Invalid Host header"), "answered 403: ..--allowed-hosts"),
         (answer("404 Not Found", b"nothing\x1b[2J here"), "answered 404: "),
@@ -182,14 +202,18 @@ def test_the_process_leaves_the_processors_to_others():
     leaves, uploads = upload_process._PROGRAM.split(MAIN)
     assert uploads == "\nraise SystemExit(main())\n"
     command = [sys.executable, "-c", f"{leaves}print(os.nice(0))"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True, start_new_session=True)
+    told = subprocess.run(
+        command, capture_output=True, text=True, check=True, start_new_session=True
+    )
     assert int(told.stdout) == min(os.nice(0) + 10, 19)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_upload_process")
 @pytest.mark.parametrize("of_comparison", [False, True])
-def test_credentials_are_sent_that_neither_the_arguments_nor_a_file_have(directory_of, monkeypatch, of_comparison):
+def test_credentials_are_sent_that_neither_the_arguments_nor_a_file_have(
+    directory_of, monkeypatch, of_comparison
+):
     for name in ("URI", "USERNAME", "PASSWORD", "TOKEN"):
         monkeypatch.delenv(f"MLFLOW_TRACKING_{name}", raising=False)
     monkeypatch.setattr(upload_process, "_PROGRAM", f"{MAIN}; raise SystemExit(main())")
@@ -199,7 +223,9 @@ def test_credentials_are_sent_that_neither_the_arguments_nor_a_file_have(directo
         if of_comparison:
             members = (MemberEntry("A", "a", "smr", False), MemberEntry("B", "b", "smr", False))
             with directory.open(0) as lock:
-                ComparisonRecord("id", "c", "A", "c", keep_credentials(uri), 0.0, members).write(directory, lock)
+                ComparisonRecord("id", "c", "A", "c", keep_credentials(uri), 0.0, members).write(
+                    directory, lock
+                )
         uploader = MLflowUploader(directory)
         wait_for(uploader, lambda status: status["error"])
         for name in ("cmdline", "environ"):
@@ -226,17 +252,25 @@ def test_a_server_without_an_end_is_left_and_that_is_said(directory_of):
 
 
 @pytest.mark.slow
-def test_a_study_that_cannot_upload_ends_with_the_same_numbers(finished_study, monkeypatch, tmp_path, capfd):
+def test_a_study_that_cannot_upload_ends_with_the_same_numbers(
+    finished_study, monkeypatch, tmp_path, capfd
+):
     monkeypatch.chdir(finished_study.study.parent)
     with answering(answer("401 Unauthorized", b"You are not authenticated.")) as uri:
-        assert main(["few.yaml", "--output", str(tmp_path / "study"), "--set", f"tracking.uri={uri}"]) == 0
+        assert (
+            main(["few.yaml", "--output", str(tmp_path / "study"), "--set", f"tracking.uri={uri}"])
+            == 0
+        )
         place = uri.replace(f"ada:{SECRET}@", "")
         out, err = capfd.readouterr()
         told = " ".join(out.split())
         assert "not all runs are uploaded: " in told
         assert f"To upload: python -m raysel.tune --replay {tmp_path / 'study'}" in told
         assert f"MLflow at {place} answered 401: " in told
-        assert "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN" in told
+        assert (
+            "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN"
+            in told
+        )
         monkeypatch.setattr("raysel.core.credentials._kept", {})  # another process
         assert main(["--replay", str(tmp_path / "study")]) == 1
         out, err = (one + other for one, other in zip((out, err), capfd.readouterr(), strict=True))
@@ -258,10 +292,30 @@ class Server:
 
     def __init__(self, folder: Path) -> None:
         port = free_port()
-        self.uri, self.store, self._folder = f"http://127.0.0.1:{port}", f"sqlite:///{folder}/server.db", folder
+        self.uri, self.store, self._folder = (
+            f"http://127.0.0.1:{port}",
+            f"sqlite:///{folder}/server.db",
+            folder,
+        )
         self._command = [
-            *(sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"),
-            *("--backend-store-uri", self.store, "--artifacts-destination", str(folder / "artifacts")),
+            *(
+                sys.executable,
+                "-m",
+                "mlflow",
+                "server",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                str(port),
+                "--workers",
+                "1",
+            ),
+            *(
+                "--backend-store-uri",
+                self.store,
+                "--artifacts-destination",
+                str(folder / "artifacts"),
+            ),
         ]
         self.start()
 
@@ -297,7 +351,9 @@ def server(tmp_path):
 def test_a_stopped_uploader_and_a_server_that_dies_midway_cost_nothing_but_their_own_runs(
     server, directory_of, monkeypatch
 ):
-    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")  # as raysel sets it where the user does not
+    monkeypatch.setenv(
+        "MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1"
+    )  # as raysel sets it where the user does not
     directory = directory_of(server.uri, "again", most=3)
     uploader = MLflowUploader(directory)
     try:
@@ -328,7 +384,9 @@ def test_a_store_that_another_program_has_locked_gets_everything_once(directory_
         writer.execute("BEGIN EXCLUSIVE")
         uploader = MLflowUploader(directory)
         status = wait_for(uploader, lambda status: status.get("locked"))
-        assert status["error"].startswith(f"MLflow at {uri} is locked by another program that writes to it; wait")
+        assert status["error"].startswith(
+            f"MLflow at {uri} is locked by another program that writes to it; wait"
+        )
         writer.execute("COMMIT")
     assert uploader.finish()["complete"]
     assert_uploaded(uri, directory)
@@ -349,7 +407,9 @@ def test_studies_that_make_the_same_store_at_once_all_get_it(tmp_path, directory
 @pytest.mark.slow
 @pytest.mark.usefixtures("prompt_uploads")
 def test_it_does_not_outlive_its_driver(tmp_path, directory_of):
-    directory = directory_of(f"sqlite:///{tmp_path}/mlflow.db", most=3)  # no end: with its driver alive it would wait
+    directory = directory_of(
+        f"sqlite:///{tmp_path}/mlflow.db", most=3
+    )  # no end: with its driver alive it would wait
     script = f"""
 from pathlib import Path
 from raysel.tracking.directory import StudyDirectory
@@ -357,7 +417,9 @@ from raysel.tracking.upload_process import MLflowUploader
 print(MLflowUploader(StudyDirectory(Path({str(directory.path)!r})))._process.pid, flush=True)
 input()
 """
-    driver = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    driver = subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     pid = int(driver.stdout.readline())
     driver.kill()
     driver.communicate()

@@ -79,7 +79,11 @@ def search_seconds(study: Study, folder: Path) -> tuple[float, float, float]:
     trials = result.records
     last = max(record.ended for record in trials)
     search = phases.began["refitting the winners"] - phases.began[""]
-    return search, last - phases.first_trial, sum(record.ended - record.started for record in trials)
+    return (
+        search,
+        last - phases.first_trial,
+        sum(record.ended - record.started for record in trials),
+    )
 
 
 def stored_bytes(folder: Path, megabytes: int) -> tuple[int, int, int]:
@@ -89,7 +93,9 @@ def stored_bytes(folder: Path, megabytes: int) -> tuple[int, int, int]:
     side = round((megabytes * 2**20 / 8 / 60) ** 0.5)
     study = make_study(folder, "sleeping", 8, 0.2, side)
     largest, number = study.largest
-    n_prepared = study.fold_data(largest.inner[number], study.examples[0].params).nbytes * study.n_largest
+    n_prepared = (
+        study.fold_data(largest.inner[number], study.examples[0].params).nbytes * study.n_largest
+    )
     most = 0
 
     class Watch(Phases):
@@ -136,14 +142,20 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=10, help="a worker")
     parser.add_argument("--seconds", type=float, default=0.5, help="of a fit")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--megabytes", type=int, default=64, help="of data whose stored bytes are counted")
+    parser.add_argument(
+        "--megabytes", type=int, default=64, help="of data whose stored bytes are counted"
+    )
     arguments = parser.parse_args()
     # The workers of Ray and of joblib import the methods from here.
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for workers in arguments.workers:
-            ray.init(address="local", num_cpus=workers, include_dashboard=False, log_to_driver=False)
+            ray.init(
+                address="local", num_cpus=workers, include_dashboard=False, log_to_driver=False
+            )
             remote = ray.remote(num_cpus=1)(trial)
             for method in arguments.methods:
                 if method == "computing" and workers > len(os.sched_getaffinity(0)):
@@ -162,7 +174,12 @@ def main() -> None:
 def measure(study: Study, method: str, workers: int, remote, folder: Path, repeats: int) -> None:
     """Print the efficiencies of one method on so many workers."""
     numbers, work = range(len(study.configurations)), work_of(study)
-    found: dict[str, list[float]] = {"raysel": [], "with the start": [], "joblib": [], "Ray tasks": []}
+    found: dict[str, list[float]] = {
+        "raysel": [],
+        "with the start": [],
+        "joblib": [],
+        "Ray tasks": [],
+    }
     reference = ray.put(study)
     with parallel_config("loky", inner_max_num_threads=1), Parallel(workers) as pool:
         pool(delayed(trial)(study, 0) for _ in range(workers))  # starts and imports
@@ -188,7 +205,8 @@ def measure(study: Study, method: str, workers: int, remote, folder: Path, repea
     medians = ", ".join(f"{who} {statistics.median(values):.3f}" for who, values in found.items())
     reached = statistics.median(found["raysel"]) > 0.9
     print(
-        f"median, {method}, {workers} workers: {medians} (raysel above 0.9: {'yes' if reached else 'NO'})", flush=True
+        f"median, {method}, {workers} workers: {medians} (raysel above 0.9: {'yes' if reached else 'NO'})",
+        flush=True,
     )
 
 

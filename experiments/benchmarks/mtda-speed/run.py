@@ -29,7 +29,8 @@ def make_tasks(n_samples, n_features, seed=0):
     y = np.arange(n_samples) % N_CLASSES
     shape = (n_samples, n_features)
     return [
-        (rng.standard_normal((N_CLASSES, n_features))[y] + 3 * rng.standard_normal(shape), y) for _ in range(N_TASKS)
+        (rng.standard_normal((N_CLASSES, n_features))[y] + 3 * rng.standard_normal(shape), y)
+        for _ in range(N_TASKS)
     ]
 
 
@@ -48,8 +49,12 @@ def main() -> None:
     cpu_seconds(raysel_mtda, make_tasks(80, 64))  # imports and caches
     rows, growth = [], []
     print(f"c = {N_CLASSES}, {N_TASKS} tasks, one BLAS thread, CPU seconds")
-    print("in brackets: times raysel's, and for the printed form also times that of Newton's method in the range")
-    print(f"{'n':>6} {'D':>6} {'raysel':>9} {'in range':>9} {'printed':>9} {'':>15} {'newton D x D':>13}")
+    print(
+        "in brackets: times raysel's, and for the printed form also times that of Newton's method in the range"
+    )
+    print(
+        f"{'n':>6} {'D':>6} {'raysel':>9} {'in range':>9} {'printed':>9} {'':>15} {'newton D x D':>13}"
+    )
     for n_samples, n_features, iterations in SIZES:
         tasks = make_tasks(n_samples, n_features)
         own, reached = cpu_seconds(raysel_mtda, tasks)
@@ -57,7 +62,9 @@ def main() -> None:
         printed, _ = cpu_seconds(printed_dense, tasks, iterations, 3)
         newton, same = cpu_seconds(newton_dense, tasks, iterations, 3)
         if max(abs(same - reached), abs(alike - reached)) > 1e-8:
-            sys.exit(f"D = {n_features}: raysel reached {reached}, Newton in the range {alike}, dense {same}")
+            sys.exit(
+                f"D = {n_features}: raysel reached {reached}, Newton in the range {alike}, dense {same}"
+            )
         rows.append(
             {"n": n_samples, "D": n_features, "raysel": own, "newton_range": stepwise, "printed": printed,
              "newton_dense": newton}
@@ -71,7 +78,9 @@ def main() -> None:
         own, _ = cpu_seconds(raysel_mtda, make_tasks(80, n_features))
         growth.append({"D": n_features, "raysel": own})
         print(f"{n_features:6} {own:9.4f} {1e6 * own / n_features:11.2f}")
-    slope = np.polyfit(np.log([g["D"] for g in growth[-4:]]), np.log([g["raysel"] for g in growth[-4:]]), 1)[0]
+    slope = np.polyfit(
+        np.log([g["D"] for g in growth[-4:]]), np.log([g["raysel"] for g in growth[-4:]]), 1
+    )[0]
     print(f"exponent of D from 8000 to 64000: {slope:.2f}")
     figures = {"against": rows, "growth": growth, "exponent": float(slope)}
     Path(__file__).with_name("figures.json").write_text(json.dumps(figures, indent=1) + "\n")

@@ -21,7 +21,9 @@ def samples(n_features, seed=0):
     """Normal samples around a mean of each class, all classes equally large, less than 1 from their means."""
     rng = np.random.default_rng(seed)
     y = np.arange(N_SAMPLES) % N_CLASSES
-    X = rng.standard_normal((N_CLASSES, n_features))[y] + rng.standard_normal((N_SAMPLES, n_features))
+    X = rng.standard_normal((N_CLASSES, n_features))[y] + rng.standard_normal(
+        (N_SAMPLES, n_features)
+    )
     return X / np.abs(X - X.mean(axis=0)).max() * 0.99, y
 
 
@@ -41,7 +43,9 @@ def peer_iterations(prepared, n_iterations):
     D, times, path = np.ones(d), [], []
     for _ in range(n_iterations):
         started = time.process_time()
-        mu, vectors = eigh(S_t, S_w + GAMMA * np.diag(D), subset_by_index=(d - m, d - 1), check_finite=False)
+        mu, vectors = eigh(
+            S_t, S_w + GAMMA * np.diag(D), subset_by_index=(d - m, d - 1), check_finite=False
+        )
         W = vectors / np.sqrt(mu)
         norms = np.sqrt((W**2).sum(axis=1) + ZETA)
         D = 0.5 / norms

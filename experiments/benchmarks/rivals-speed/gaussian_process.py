@@ -3,7 +3,17 @@
 from functools import partial
 
 import numpy as np
-from kernel_timing import N_CLASSES, WIDTHS, cpu_seconds, draw, growth, median_seconds, peak_mib, save, time_fit
+from kernel_timing import (
+    N_CLASSES,
+    WIDTHS,
+    cpu_seconds,
+    draw,
+    growth,
+    median_seconds,
+    peak_mib,
+    save,
+    time_fit,
+)
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, WhiteKernel
 from threadpoolctl import threadpool_limits
@@ -48,7 +58,9 @@ def evaluation(n):
     for row in pairs:
         term = ConstantKernel(1 / len(pairs), (np.exp(-15), np.exp(10))) * Given(kernel_matrix(row))
         kernel = term if kernel is None else kernel + term
-    library = GaussianProcessRegressor(kernel + WhiteKernel(0.1), alpha=0, optimizer=None).fit(X, T.T)
+    library = GaussianProcessRegressor(kernel + WhiteKernel(0.1), alpha=0, optimizer=None).fit(
+        X, T.T
+    )
     theirs, (likelihood, slopes) = cpu_seconds(
         lambda: library.log_marginal_likelihood(logs, eval_gradient=True, clone_kernel=False)
     )
@@ -74,7 +86,11 @@ def main():
     for n in SIZES:
         rows.append(time_fit(partial(GaussianProcess, WIDTHS), n, 3 if n <= 1500 else 1))
         print(rows[-1], flush=True)
-        figures = {"modalities": list(WIDTHS.values()), "classes": N_CLASSES, "evaluation": evaluations}
+        figures = {
+            "modalities": list(WIDTHS.values()),
+            "classes": N_CLASSES,
+            "evaluation": evaluations,
+        }
         save(__file__, {**figures, "sizes": rows, "growth": growth(rows)})
     print("exponents of n", growth(rows))
 

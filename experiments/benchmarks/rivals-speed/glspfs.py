@@ -21,7 +21,9 @@ def samples(n_features, seed=0):
     """Normal samples around a mean of each class, all classes equally large."""
     rng = np.random.default_rng(seed)
     y = np.arange(N_SAMPLES) % N_CLASSES
-    return rng.standard_normal((N_CLASSES, n_features))[y] + rng.standard_normal((N_SAMPLES, n_features)), y
+    return rng.standard_normal((N_CLASSES, n_features))[y] + rng.standard_normal(
+        (N_SAMPLES, n_features)
+    ), y
 
 
 def our_iteration(X, y, prepared):
@@ -46,7 +48,9 @@ def peer_iterations(prepared, n_iterations):
         norms = np.linalg.norm(W, axis=1)
         D = 2 * norms
         times.append(time.process_time() - started)
-        fit = (W * (G @ W)).sum() - 2 * (W * XT).sum() + n  # the squared length of the one-hot targets
+        fit = (
+            (W * (G @ W)).sum() - 2 * (W * XT).sum() + n
+        )  # the squared length of the one-hot targets
         path.append(fit / n + SPARSITY * norms.sum())
     return times, path
 
@@ -77,7 +81,13 @@ def main():
             f"objective to {case['first_objectives_differ']:.0e}",
             flush=True,
         )
-    result = {"n_samples": N_SAMPLES, "n_classes": N_CLASSES, "local": LOCAL, "sparsity": SPARSITY, "iteration": found}
+    result = {
+        "n_samples": N_SAMPLES,
+        "n_classes": N_CLASSES,
+        "local": LOCAL,
+        "sparsity": SPARSITY,
+        "iteration": found,
+    }
     Path(__file__).with_suffix(".json").write_text(json.dumps(result, indent=2) + "\n")
 
 

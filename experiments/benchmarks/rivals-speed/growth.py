@@ -27,7 +27,9 @@ def samples(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
     """Normal samples, and labels by noisy linear functions of them."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, d))
-    values = X @ rng.standard_normal((d, N_LABELS)) / np.sqrt(d) + 0.5 * rng.standard_normal((n, N_LABELS))
+    values = X @ rng.standard_normal((d, N_LABELS)) / np.sqrt(d) + 0.5 * rng.standard_normal(
+        (n, N_LABELS)
+    )
     return X, (values > 0.8).astype(np.int64)
 
 
@@ -44,10 +46,15 @@ def one_size(parts: Parts, n: int, d: int, repeats: int) -> dict[str, float]:
                 action()
                 seconds.setdefault(name, []).append(time.process_time() - started)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
-    return {**{name: statistics.median(values) for name, values in seconds.items()}, "peak_bytes": peak}
+    return {
+        **{name: statistics.median(values) for name, values in seconds.items()},
+        "peak_bytes": peak,
+    }
 
 
-def grow(script: str, parts: Parts, d: int, told: Callable[[int, int], float], repeats: dict[int, int]) -> None:
+def grow(
+    script: str, parts: Parts, d: int, told: Callable[[int, int], float], repeats: dict[int, int]
+) -> None:
     """Print and write the figures of every size, after the memory that is told before the start."""
     print(f"{N_LABELS} labels, {d} features, one BLAS thread, CPU seconds", flush=True)
     rows: list[dict[str, float]] = []
@@ -59,8 +66,14 @@ def grow(script: str, parts: Parts, d: int, told: Callable[[int, int], float], r
         rows.append({"n": n, "told_bytes": expected, **row})
         print(f" | peak {row.pop('peak_bytes') / 1e6:.0f} MB", end="")
         for name, seconds in row.items():
-            power = math.log2(seconds / rows[-2][name]) if len(rows) > 1 and rows[-2][name] > 0 else math.nan
+            power = (
+                math.log2(seconds / rows[-2][name])
+                if len(rows) > 1 and rows[-2][name] > 0
+                else math.nan
+            )
             print(f" | {name} {seconds:.3f} s, n^{power:.1f}", end="")
         print(flush=True)
     target = Path(script).with_suffix(".json")
-    target.write_text(json.dumps({"labels": N_LABELS, "features": d, "sizes": rows}, indent=1) + "\n")
+    target.write_text(
+        json.dumps({"labels": N_LABELS, "features": d, "sizes": rows}, indent=1) + "\n"
+    )

@@ -49,11 +49,15 @@ def main():
         "wanted_ratio": WANTED,
         "largest_difference_bits": float(np.abs(ours[0][1] - theirs[0][1] / np.log(2)).max()),
     }
-    Path(__file__).with_suffix(".json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    Path(__file__).with_suffix(".json").write_text(
+        json.dumps(found, indent=2) + "\n", encoding="utf-8"
+    )
     print(f"{found['data']}; CPU time of a fit, one thread, medians of {REPEATS}")
     print(f"information_gain        {1e3 * seconds:8.1f} ms, binning and validation included")
     print(f"mutual_info_classif     {1e3 * peer:8.1f} ms, of columns binned before")
-    print(f"ratio {found['ratio']:.0f} (at least {WANTED}: {'yes' if found['ratio'] >= WANTED else 'NO'})")
+    print(
+        f"ratio {found['ratio']:.0f} (at least {WANTED}: {'yes' if found['ratio'] >= WANTED else 'NO'})"
+    )
     print(f"largest difference {found['largest_difference_bits']:.0e} bits")
 
 

@@ -18,9 +18,15 @@ def library(n):
     X, y = draw(n)
     model = KernelSVM(C=10.0).fit(X, y)
     gamma = float(model.kernel_gammas_[0])
-    seconds, fitted = median_seconds(lambda: OneVsRestClassifier(SVC(C=10.0, gamma=gamma)).fit(X, y), 3)
+    seconds, fitted = median_seconds(
+        lambda: OneVsRestClassifier(SVC(C=10.0, gamma=gamma)).fit(X, y), 3
+    )
     difference = np.abs(fitted.decision_function(X) - model.decision_function(X)).max()
-    return {"n": n, "library_seconds": round(seconds, 4), "largest_difference_of_scores": float(f"{difference:.1e}")}
+    return {
+        "n": n,
+        "library_seconds": round(seconds, 4),
+        "largest_difference_of_scores": float(f"{difference:.1e}"),
+    }
 
 
 def main():

@@ -89,4 +89,6 @@ def growth(rows):
 
 def save(script, figures):
     """Write the figures beside the script as JSON."""
-    Path(script).with_suffix(".json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    Path(script).with_suffix(".json").write_text(
+        json.dumps(figures, indent=1) + "\n", encoding="utf-8"
+    )

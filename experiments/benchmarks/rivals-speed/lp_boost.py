@@ -24,7 +24,9 @@ def compare(n, n_classes, nu):
     """One case."""
     scores, codes = scores_of(n, n_classes)
     cuts, (weights, margin) = median_seconds(lambda: shared_weights(scores, codes, nu), 9)
-    whole, (full, value) = median_seconds(lambda: solve_program(scores, codes, nu, shared=True), 3 if n < 2400 else 1)
+    whole, (full, value) = median_seconds(
+        lambda: solve_program(scores, codes, nu, shared=True), 3 if n < 2400 else 1
+    )
     by_class, _ = cpu_seconds(lambda: solve_program(scores, codes, nu))
     return {
         "n": n,
@@ -44,7 +46,11 @@ def main():
     rows = []
     for case in CASES:
         rows.append(compare(*case))
-        enough = "" if case[0] < 2400 else f" (at least {WANTED}: {'yes' if rows[-1]['ratio'] >= WANTED else 'NO'})"
+        enough = (
+            ""
+            if case[0] < 2400
+            else f" (at least {WANTED}: {'yes' if rows[-1]['ratio'] >= WANTED else 'NO'})"
+        )
         print(rows[-1], enough, flush=True)
     fits = []
     for n in (500, 1500, 3000, 6000):

@@ -22,7 +22,13 @@ def main():
     for loss, norm, sizes in CASES:
         rows = []
         for n in sizes:
-            rows.append(time_fit(partial(MKL, WIDTHS, loss, norm, C=10.0), n, 3 if n <= 1500 and norm != "inf" else 1))
+            rows.append(
+                time_fit(
+                    partial(MKL, WIDTHS, loss, norm, C=10.0),
+                    n,
+                    3 if n <= 1500 and norm != "inf" else 1,
+                )
+            )
             print(loss, norm, rows[-1], flush=True)
         found[f"{loss}, norm {norm}"] = {"sizes": rows, "growth": growth(rows)}
         save(__file__, {"modalities": list(WIDTHS.values()), "classes": N_CLASSES, "cases": found})

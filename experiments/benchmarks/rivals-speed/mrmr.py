@@ -59,13 +59,17 @@ def main():
     conditional = LCSI.cmidd
     runs = {"raysel": [], "lcsi": [], "lcsi_without_conditional": []}
     for _ in range(REPEATS):
-        runs["raysel"].append(cpu_seconds(lambda: MRMR(bins=BINS, n_ranked=N_SELECTED).fit(X, y).ranking_))
+        runs["raysel"].append(
+            cpu_seconds(lambda: MRMR(bins=BINS, n_ranked=N_SELECTED).fit(X, y).ranking_)
+        )
         runs["lcsi"].append(cpu_seconds(lambda: lcsi(binned, y)))
         LCSI.cmidd = lambda *_: 0.0  # a term that LCSI computes and multiplies by gamma = 0
         runs["lcsi_without_conditional"].append(cpu_seconds(lambda: lcsi(binned, y)))
         LCSI.cmidd = conditional
     seconds = {name: statistics.median(run[0] for run in repeats) for name, repeats in runs.items()}
-    longer = [cpu_seconds(lambda: MRMR(bins=BINS, n_ranked=200).fit(X, y))[0] for _ in range(REPEATS)]
+    longer = [
+        cpu_seconds(lambda: MRMR(bins=BINS, n_ranked=200).fit(X, y))[0] for _ in range(REPEATS)
+    ]
     first = np.argsort(runs["raysel"][0][1])[:N_SELECTED]
     found = {
         "data": f"ORL, {len(X)} images of {len(np.unique(y))} classes, {X.shape[1]} pixels, {BINS} bins",
@@ -77,8 +81,12 @@ def main():
         "same_selection": bool((first == runs["lcsi"][0][1]).all()),
         "raysel_seconds_for_200": statistics.median(longer),
     }
-    Path(__file__).with_suffix(".json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-    print(f"{found['data']}; CPU time of a fit that selects {N_SELECTED}, one thread, medians of {REPEATS}")
+    Path(__file__).with_suffix(".json").write_text(
+        json.dumps(found, indent=2) + "\n", encoding="utf-8"
+    )
+    print(
+        f"{found['data']}; CPU time of a fit that selects {N_SELECTED}, one thread, medians of {REPEATS}"
+    )
     for name, value in seconds.items():
         print(f"{name:26} {1e3 * value:9.1f} ms, {value / seconds['raysel']:6.0f} times raysel's")
     print(f"at least {WANTED}: {'yes' if found['ratio_without_conditional'] >= WANTED else 'NO'}")

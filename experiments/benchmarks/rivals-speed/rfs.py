@@ -28,7 +28,9 @@ def samples(n_features, seed=0):
     """Normal samples around a mean of each class, all classes equally large."""
     rng = np.random.default_rng(seed)
     y = np.arange(N_SAMPLES) % N_CLASSES
-    X = rng.standard_normal((N_CLASSES, n_features))[y] + rng.standard_normal((N_SAMPLES, n_features))
+    X = rng.standard_normal((N_CLASSES, n_features))[y] + rng.standard_normal(
+        (N_SAMPLES, n_features)
+    )
     return 0.5 + X / 8.0, y
 
 
@@ -113,12 +115,16 @@ def whole_fit(X, y):
 
     def fit_to(target):
         estimator = RFS(ALPHA, "absolute", max_iter=2000, tol=0.0)
-        return next(number for number, J in enumerate(estimator.iterate(X, y), start=1) if target >= J)
+        return next(
+            number for number, J in enumerate(estimator.iterate(X, y), start=1) if target >= J
+        )
 
     ours = {
         "objective": median_fit(lambda: fit_to(reached / 2)),
         "gap": median_fit(lambda: fit_to(optimum * (1 + gap))),
-        "mirrored": median_fit(lambda: steps_to(l21_steps(*mirrored(X, T), 2 * ALPHA), 2 * reached)),
+        "mirrored": median_fit(
+            lambda: steps_to(l21_steps(*mirrored(X, T), 2 * ALPHA), 2 * reached)
+        ),
     }
     for run in ours.values():
         run["ratio"] = seconds / run["seconds"]
@@ -162,14 +168,22 @@ def main():
                 f"{what}: {run['seconds']:.3f} s, {run['iterations']} iterations, ratio {run['ratio']:.0f}"
                 for what, run in {
                     f"RFS to the same objective (at least {FIT_RATIO})": fit["objective"],
-                    f"RFS to the same distance from its own optimum (at least {FIT_RATIO})": fit["gap"],
+                    f"RFS to the same distance from its own optimum (at least {FIT_RATIO})": fit[
+                        "gap"
+                    ],
                     "the peer's very problem by 400 mirrored samples": fit["mirrored"],
                 }.items()
             ),
             sep="\n  ",
             flush=True,
         )
-    result = {"n_samples": N_SAMPLES, "n_classes": N_CLASSES, "alpha": ALPHA, "iteration": found, "fit": fits}
+    result = {
+        "n_samples": N_SAMPLES,
+        "n_classes": N_CLASSES,
+        "alpha": ALPHA,
+        "iteration": found,
+        "fit": fits,
+    }
     Path(__file__).with_suffix(".json").write_text(json.dumps(result, indent=2) + "\n")
 
 

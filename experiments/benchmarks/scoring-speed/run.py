@@ -38,19 +38,25 @@ class Scoring:
 
     def scorer(self, evaluation, X, y, X_test, y_test, state, constant, C, *known):
         """Stand in for `Evaluation.scorer`."""
-        seconds, score = cpu_seconds(lambda: self._scorer(evaluation, X, y, X_test, y_test, state, constant, C, *known))
+        seconds, score = cpu_seconds(
+            lambda: self._scorer(evaluation, X, y, X_test, y_test, state, constant, C, *known)
+        )
         self.ours += seconds
 
         def timed(selector):
             seconds, values = cpu_seconds(lambda: score(selector))
             self.ours += seconds
-            order = descending_order(np.where(constant, 0.0, selector.scores_))[: (selector.scores_ > 0).sum()]
+            order = descending_order(np.where(constant, 0.0, selector.scores_))[
+                : (selector.scores_ > 0).sum()
+            ]
             for n, value in zip(evaluation.n_features, values, strict=True):
                 best = np.sort(order[:n])
                 self.n_pairs += 1
                 if len(best) and (key := (state, best.tobytes())) not in self._scored:
                     self._scored.add(key)
-                    seconds, accuracy = cpu_seconds(lambda b=best: peer(X[:, b], y, X_test[:, b], y_test))
+                    seconds, accuracy = cpu_seconds(
+                        lambda b=best: peer(X[:, b], y, X_test[:, b], y_test)
+                    )
                     self.peer += seconds
                     # scikit-learn takes one of several nearest samples.
                     if abs(accuracy - value) > 0.2:
@@ -74,24 +80,38 @@ def main() -> None:
     """Print a line of CSV a study."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("studies", nargs="*", default=STUDIES)
-    parser.add_argument("--configurations", type=int, default=8, help="so many, spread over the grid")
+    parser.add_argument(
+        "--configurations", type=int, default=8, help="so many, spread over the grid"
+    )
     arguments = parser.parse_args()
     table = csv.writer(sys.stdout)
-    table.writerow(["study", "configurations", "fits", "scoring", "share", "scores", "sets", "scikit-learn"])
+    table.writerow(
+        ["study", "configurations", "fits", "scoring", "share", "scores", "sets", "scikit-learn"]
+    )
     for name in arguments.studies:
         study = prepare_study(name)
         plain = Evaluation.scorer
         folds, scoring = PreparedFolds(study, MEMORY_SHARE), Scoring()
         Evaluation.scorer = lambda *a, s=scoring: s.scorer(*a)
-        numbers = np.unique(np.linspace(0, len(study.configurations) - 1, arguments.configurations).astype(int))
-        trials = [ConfigurationTrial(study, {"configuration": int(number)}, folds) for number in numbers]
+        numbers = np.unique(
+            np.linspace(0, len(study.configurations) - 1, arguments.configurations).astype(int)
+        )
+        trials = [
+            ConfigurationTrial(study, {"configuration": int(number)}, folds) for number in numbers
+        ]
         seconds, _ = cpu_seconds(lambda t=trials: [list(trial.steps()) for trial in t])
         if any(trial.record.failed_folds for trial in trials):
             raise SystemExit("a trial failed")
         Evaluation.scorer = plain
         fits = seconds - scoring.ours - scoring.peer
         figures = fits, scoring.ours, scoring.ours / (fits + scoring.ours)
-        row = [name, len(trials), *(f"{figure:.3f}" for figure in figures), scoring.n_pairs, scoring.n_sets]
+        row = [
+            name,
+            len(trials),
+            *(f"{figure:.3f}" for figure in figures),
+            scoring.n_pairs,
+            scoring.n_sets,
+        ]
         table.writerow([*row, f"{scoring.peer:.3f}"])
         sys.stdout.flush()
 

@@ -59,7 +59,9 @@ class Cpu:
                     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
                 except OSError:  # it has just ended
                     continue
-                self._spent[pid, fields[19]] = int(fields[11]) + int(fields[12])  # its start tells it from a later one
+                self._spent[pid, fields[19]] = int(fields[11]) + int(
+                    fields[12]
+                )  # its start tells it from a later one
 
 
 def timed(*commands: list[str]) -> tuple[float, float]:
@@ -74,7 +76,9 @@ def timed(*commands: list[str]) -> tuple[float, float]:
 
 def numbers(study: Path) -> list[str]:
     """All trials and refits of a study, but for times."""
-    lines = [line for line in read_journal(study / "journal.jsonl") if line["kind"] in ("trial", "refit")]
+    lines = [
+        line for line in read_journal(study / "journal.jsonl") if line["kind"] in ("trial", "refit")
+    ]
     return sorted(json.dumps(timeless(line), sort_keys=True) for line in lines)
 
 
@@ -95,7 +99,9 @@ def run_once(asked: str, overrides: list[str], folder: Path) -> Mapping[str, tup
     config = load_comparison(asked, overrides)
     folders = member_folders(list(config.members))
     for label, name in folders.items():
-        tracking = config.study(label, name).tracking.model_copy(update={"uri": f"sqlite:///{folder}/session.db"})
+        tracking = config.study(label, name).tracking.model_copy(
+            update={"uri": f"sqlite:///{folder}/session.db"}
+        )
         member = config.study(label, name).model_copy(update={"tracking": tracking})
         (folder / f"{name}.yaml").write_text(dump_config(member), encoding="utf-8")
     sets = [word for text in overrides for word in ("--set", text)]
@@ -118,11 +124,15 @@ def run_once(asked: str, overrides: list[str], folder: Path) -> Mapping[str, tup
 
 def main() -> None:
     """Print CPU and wall seconds of each way, their medians and the comparison's ratios to the others."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--session", type=Path, help=argparse.SUPPRESS)
     parser.add_argument(
-        "study", nargs=argparse.REMAINDER, help="comparison, and --set KEY=VALUE (default: digits-compare)"
+        "study",
+        nargs=argparse.REMAINDER,
+        help="comparison, and --set KEY=VALUE (default: digits-compare)",
     )
     arguments = parser.parse_args()
     if arguments.session:
@@ -136,7 +146,9 @@ def main() -> None:
     for _ in range(arguments.repeats):
         with tempfile.TemporaryDirectory(prefix="overhead-", ignore_cleanup_errors=True) as name:
             repeats.append(run_once(asked, overrides, Path(name)))
-        told = [f"{way} {cpu:.1f} s CPU, {wall:.1f} s wall" for way, (cpu, wall) in repeats[-1].items()]
+        told = [
+            f"{way} {cpu:.1f} s CPU, {wall:.1f} s wall" for way, (cpu, wall) in repeats[-1].items()
+        ]
         print("; ".join(told), flush=True)
     for i, what in enumerate(("CPU", "wall")):
         for other in ("one by one", "in one session"):

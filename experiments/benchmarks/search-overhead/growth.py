@@ -76,10 +76,14 @@ def _plain_trial(study: Study) -> float:
 
 def main() -> None:
     """Print a line for each number of trials, each in a process of its own, and what a trial adds."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--trials", type=int, nargs="+", default=[200, 600, 2000])
     parser.add_argument("--megabytes", type=float, default=0.0, help="of data")
-    parser.add_argument("--one", type=Path, help="run in this process and write to a file what it took")
+    parser.add_argument(
+        "--one", type=Path, help="run in this process and write to a file what it took"
+    )
     parser.add_argument("--plain", action="store_true", help="the trials alone")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:

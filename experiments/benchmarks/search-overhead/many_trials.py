@@ -81,7 +81,9 @@ def run(folder: Path, trials: int, executor: str, *, resumed: bool) -> dict[str,
     study = prepare_study(settings(folder, trials, executor))
     used = make_executor(study, None)
     if resumed:
-        course.resume(study, StudyDirectory(folder / "study"), used, [phases], start_upload=NoUpload)
+        course.resume(
+            study, StudyDirectory(folder / "study"), used, [phases], start_upload=NoUpload
+        )
     else:
         course.run(study, folder / "study", used, [phases], start_upload=None)
     ended = phases.began["refitting the winners"]
@@ -93,11 +95,26 @@ def run(folder: Path, trials: int, executor: str, *, resumed: bool) -> dict[str,
     }
 
 
-def in_process(folder: Path, trials: int, executor: str, *, kill_at: int | None = None, resumed: bool = False) -> dict:
+def in_process(
+    folder: Path, trials: int, executor: str, *, kill_at: int | None = None, resumed: bool = False
+) -> dict:
     """Run a study in a process of its own, which is killed once its journal has so many lines."""
-    command = [sys.executable, __file__, "--one", str(folder), "--executor", executor, "--trials", str(trials)]
-    environment = os.environ | {"PYTHONPATH": f"{Path(__file__).parent}:{os.environ.get('PYTHONPATH', '')}"}
-    child = subprocess.Popen([*command, *(["--resumed"] if resumed else [])], env=environment, start_new_session=True)
+    command = [
+        sys.executable,
+        __file__,
+        "--one",
+        str(folder),
+        "--executor",
+        executor,
+        "--trials",
+        str(trials),
+    ]
+    environment = os.environ | {
+        "PYTHONPATH": f"{Path(__file__).parent}:{os.environ.get('PYTHONPATH', '')}"
+    }
+    child = subprocess.Popen(
+        [*command, *(["--resumed"] if resumed else [])], env=environment, start_new_session=True
+    )
     journal = folder / "study" / "journal.jsonl"
     while child.poll() is None:
         time.sleep(0.2)
@@ -128,7 +145,10 @@ def measure(trials: int, executor: str) -> dict[str, float]:
             raise SystemExit(f"the journal of {trials} trials has {n_records} records")
         in_process(halved, trials, executor, kill_at=trials // 2)
         took["resumed"] = in_process(halved, trials, executor, resumed=True)["all"]
-        ranks = [(folder / "study" / "ranking" / "manifest.json").read_bytes() for folder in (whole, halved)]
+        ranks = [
+            (folder / "study" / "ranking" / "manifest.json").read_bytes()
+            for folder in (whole, halved)
+        ]
         if json.loads(ranks[0])["scores"] != json.loads(ranks[1])["scores"]:
             raise SystemExit("the resumed study has other scores")
         return took
@@ -136,14 +156,20 @@ def measure(trials: int, executor: str) -> dict[str, float]:
 
 def main() -> None:
     """Print a line for each number of trials, and the exponents of growth."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--trials", type=int, nargs="+", default=[1000, 10_000, 100_000])
     parser.add_argument("--executor", choices=["serial", "ray"], default="serial")
-    parser.add_argument("--one", type=Path, help="run in this process, in a folder, and write there what it took")
+    parser.add_argument(
+        "--one", type=Path, help="run in this process, in a folder, and write there what it took"
+    )
     parser.add_argument("--resumed", action="store_true", help="resume the study in that folder")
     arguments = parser.parse_args()
     if arguments.one:
-        took = run(arguments.one, arguments.trials[0], arguments.executor, resumed=arguments.resumed)
+        took = run(
+            arguments.one, arguments.trials[0], arguments.executor, resumed=arguments.resumed
+        )
         (arguments.one / "took.json").write_text(json.dumps(took))
         return
     rows = []

@@ -19,11 +19,16 @@ N_PROCESSES = 2
 def main() -> None:
     """Print a line a repeat, and the median ratio."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--configurations", type=int, help="try only so many of the grid, a seeded sample")
+    parser.add_argument(
+        "--configurations", type=int, help="try only so many of the grid, a seeded sample"
+    )
     parser.add_argument("--iterations", type=int, help="of each fit at most, for a quick look")
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
-    changes = {"search.max_concurrent": N_PROCESSES, "solver.space.rank": [2, 4, 8]}  # of the committed figures
+    changes = {
+        "search.max_concurrent": N_PROCESSES,
+        "solver.space.rank": [2, 4, 8],
+    }  # of the committed figures
     if arguments.configurations:
         changes["search.num_samples"] = arguments.configurations
     if arguments.iterations:
@@ -37,7 +42,9 @@ def main() -> None:
         Parallel(N_PROCESSES) as pool,
     ):
         params = study.examples[0].params
-        pool(delayed(study.fold_data)(inner, params) for inner in study.plan.final.inner)  # starts and imports
+        pool(
+            delayed(study.fold_data)(inner, params) for inner in study.plan.final.inner
+        )  # starts and imports
         for repeat in range(arguments.repeats):
             ours = run_raysel(study, Path(name) / f"study{repeat}")
             plain = run_joblib(study, pool)

@@ -54,7 +54,9 @@ def run(program: str, *arguments: str) -> tuple[str, float, float]:
 
 def main() -> None:
     """Print a table of the ways, and raysel's ratios to the peers; stops unless all found the same scores."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=WAYS, metavar="WAY")
     arguments = parser.parse_args()
@@ -71,10 +73,14 @@ def main() -> None:
         raise SystemExit(f"the ways found different scores: {found}")
     print(f"test accuracies of all: {found.pop()}\n\n| way | CPU s | wall s |\n|---|---|---|")
     for way, times in spent.items():
-        print(f"| {way} | {' | '.join(f'{median(column):.1f}' for column in zip(*times, strict=True))} |")
+        print(
+            f"| {way} | {' | '.join(f'{median(column):.1f}' for column in zip(*times, strict=True))} |"
+        )
     for way, peer, most in BOUNDS:
         if {way, peer} <= spent.keys():
-            ratios = [ours[0] / theirs[0] for ours, theirs in zip(spent[way], spent[peer], strict=True)]
+            ratios = [
+                ours[0] / theirs[0] for ours, theirs in zip(spent[way], spent[peer], strict=True)
+            ]
             spread = f"{min(ratios):.2f}-{max(ratios):.2f}"
             print(f"CPU: {way} / {peer}: median {median(ratios):.2f}, {spread} (at most {most})")
 

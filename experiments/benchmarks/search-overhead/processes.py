@@ -11,7 +11,9 @@ def below() -> dict[int, str]:
     parents, commands = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            parents[int(folder.name)] = int(
+                (folder / "stat").read_text().rpartition(")")[2].split()[1]
+            )
             commands[int(folder.name)] = (folder / "cmdline").read_text()
         except OSError:  # it has just ended
             continue
@@ -21,4 +23,6 @@ def below() -> dict[int, str]:
             pid = parents.get(pid, 0)
         return pid == os.getpid()
 
-    return {pid: command for pid, command in commands.items() if pid != os.getpid() and is_below(pid)}
+    return {
+        pid: command for pid, command in commands.items() if pid != os.getpid() and is_below(pid)
+    }

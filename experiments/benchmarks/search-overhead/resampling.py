@@ -29,7 +29,9 @@ def solver_seconds(asked: str, overrides: list[str]) -> float:
         for number, inner in enumerate(fold.inner):
             data = study.fold_data(inner, study.examples[0].params)
             for configuration in study.configurations:
-                solver = study.solver(configuration.params, fold.random_state(study.config.seed, number))
+                solver = study.solver(
+                    configuration.params, fold.random_state(study.config.seed, number)
+                )
                 begun = time.process_time()
                 for _ in solver.iterate(data.X_train, data.y_train, data.prepared):
                     pass
@@ -39,11 +41,15 @@ def solver_seconds(asked: str, overrides: list[str]) -> float:
 
 def main() -> None:
     """Print CPU seconds of the commands, and their ratios to those of the study's solver."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--permutations", type=int, default=200)
     parser.add_argument("--subsamples", type=int, default=100)
-    parser.add_argument("study", nargs=argparse.REMAINDER, help="study, and --set KEY=VALUE (default: digits-smr)")
+    parser.add_argument(
+        "study", nargs=argparse.REMAINDER, help="study, and --set KEY=VALUE (default: digits-smr)"
+    )
     arguments = parser.parse_args()
     ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
     asked, *rest = arguments.study or ["digits-smr"]
@@ -61,9 +67,13 @@ def main() -> None:
                 cpu, wall = timed(["-m", f"raysel.{command}", str(copy), number, amount, "--quiet"])
                 shutil.rmtree(copy)
                 ratios[command].append(cpu / own[-1])
-                print(f"{command} {number} {amount}: {cpu:.1f} s CPU, {wall:.1f} s wall; solver {own[-1]:.1f} s CPU")
+                print(
+                    f"{command} {number} {amount}: {cpu:.1f} s CPU, {wall:.1f} s wall; solver {own[-1]:.1f} s CPU"
+                )
     for command, found in ratios.items():
-        print(f"CPU: {command} / the study's solver: median {median(found):.1f}, {min(found):.1f}-{max(found):.1f}")
+        print(
+            f"CPU: {command} / the study's solver: median {median(found):.1f}, {min(found):.1f}-{max(found):.1f}"
+        )
 
 
 if __name__ == "__main__":

@@ -22,7 +22,9 @@ def main() -> None:
     """Print a line a repeat, and the medians."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=200)
-    parser.add_argument("--iterations", type=int, default=5, help="of each fit: sets how long a trial takes")
+    parser.add_argument(
+        "--iterations", type=int, default=5, help="of each fit: sets how long a trial takes"
+    )
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, ray_session(None):
@@ -50,7 +52,10 @@ def main() -> None:
                 ours = run_raysel(study, folder / f"study{repeat}")
                 plain = run_joblib(study, pool)
                 check_same_work(ours, plain)
-                wall, ideal = ours["refit"] - ours["first trial"], plain["refit"] - plain["first trial"]
+                wall, ideal = (
+                    ours["refit"] - ours["first trial"],
+                    plain["refit"] - plain["first trial"],
+                )
                 rest = ours["end"] - ours["MLflow"]
                 added.append(1e3 * (wall - ideal) / arguments.trials)
                 told.append(1e3 * (wall + rest - ideal) / arguments.trials)

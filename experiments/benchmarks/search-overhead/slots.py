@@ -53,7 +53,10 @@ def end_of_batches(study: Study, seconds: Seconds, slots: int) -> float:
                 part = batch.parts[len(records)]
                 record = plan.empty_record(part)
                 record.folds[part["fold"]] = FoldTrace()
-                record.started, record.ended = took, took + seconds[part["configuration"], part["fold"]]
+                record.started, record.ended = (
+                    took,
+                    took + seconds[part["configuration"], part["fold"]],
+                )
                 took = record.ended
                 records.append(record)
             number += 1
@@ -70,14 +73,18 @@ def end_of_trials(study: Study, seconds: Seconds, slots: int) -> float:
     """Simulate a search whose slots each take the next trial with all of its outer folds; return its end."""
     ends = [0.0] * slots
     for config in iter(trial_plan(study).propose, None):
-        took = sum(part for (number, _), part in seconds.items() if number == config["configuration"])
+        took = sum(
+            part for (number, _), part in seconds.items() if number == config["configuration"]
+        )
         heapq.heapreplace(ends, ends[0] + took)
     return max(ends)
 
 
 def main() -> None:
     """Print a line for each number of slots."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("study", nargs="?", default="orl-smr")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--slots", type=int, nargs="+", default=[2, 4, 8, 16, 32])
@@ -87,7 +94,9 @@ def main() -> None:
     total = sum(seconds.values())
     print(f"{len(study.configurations)} trials in {len(seconds)} parts, {total:.0f} s of CPU")
     for slots in arguments.slots:
-        whole, cut = (end(study, seconds, slots) * slots / total for end in (end_of_trials, end_of_batches))
+        whole, cut = (
+            end(study, seconds, slots) * slots / total for end in (end_of_trials, end_of_batches)
+        )
         print(f"{slots} slots: {cut:.3f} of CPU / slots; whole trials {whole:.3f}")
 
 

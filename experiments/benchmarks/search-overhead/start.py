@@ -43,7 +43,13 @@ def run_once(asked: list[str], folder: Path) -> dict[str, tuple[float, float]]:
     """CPU and wall seconds of each way, in a new folder; stops unless all found the same numbers."""
     found, of_each = {}, []
     for way, (program, changes) in WAYS.items():
-        store = ["--quiet", "--set", f"tracking.uri=sqlite:///{folder}/{way}.db", "--output", str(folder / way)]
+        store = [
+            "--quiet",
+            "--set",
+            f"tracking.uri=sqlite:///{folder}/{way}.db",
+            "--output",
+            str(folder / way),
+        ]
         found[way] = timed([*program, *asked, *changes, *store])
         of_each.append(numbers(folder / way))
     if any(one != of_each[0] for one in of_each):
@@ -55,9 +61,13 @@ def main() -> None:
     """Print CPU and wall seconds of each way, and the medians of raysel's ratios to the others."""
     if sys.argv[1:2] == ["--as-it-comes"]:
         sys.exit(as_it_comes(sys.argv[2:]))
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("study", nargs=argparse.REMAINDER, help="study, and --set KEY=VALUE (default: digits-smr)")
+    parser.add_argument(
+        "study", nargs=argparse.REMAINDER, help="study, and --set KEY=VALUE (default: digits-smr)"
+    )
     arguments = parser.parse_args()
     ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
@@ -65,12 +75,16 @@ def main() -> None:
     for _ in range(arguments.repeats):
         with tempfile.TemporaryDirectory(prefix="start-", ignore_cleanup_errors=True) as name:
             repeats.append(run_once(arguments.study or ["digits-smr"], Path(name)))
-        told = [f"{way} {cpu:.1f} s CPU, {wall:.1f} s wall" for way, (cpu, wall) in repeats[-1].items()]
+        told = [
+            f"{way} {cpu:.1f} s CPU, {wall:.1f} s wall" for way, (cpu, wall) in repeats[-1].items()
+        ]
         print("; ".join(told), flush=True)
     for i, what in enumerate(("CPU", "wall")):
         for other in list(WAYS)[1:]:
             ratios = [found["raysel"][i] / found[other][i] for found in repeats]
-            print(f"{what}: raysel / {other}: median {median(ratios):.2f}, {min(ratios):.2f}-{max(ratios):.2f}")
+            print(
+                f"{what}: raysel / {other}: median {median(ratios):.2f}, {min(ratios):.2f}-{max(ratios):.2f}"
+            )
 
 
 if __name__ == "__main__":

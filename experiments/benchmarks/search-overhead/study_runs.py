@@ -80,14 +80,24 @@ def run_joblib(study: Study, pool: Parallel) -> dict:
     """The same folds prepared, the same lock-step fits and evaluations, the same refits, and nothing else."""
     prepare = time.time()
     params = study.examples[0].params
-    prepared = iter(pool(delayed(study.fold_data)(inner, params) for fold in study.plan.folds for inner in fold.inner))
+    prepared = iter(
+        pool(
+            delayed(study.fold_data)(inner, params)
+            for fold in study.plan.folds
+            for inner in fold.inner
+        )
+    )
     folds = {fold.name: [next(prepared) for _ in fold.inner] for fold in study.plan.folds}
     trials = time.time()
-    records = pool(delayed(_trial)(study, folds, number) for number in range(len(study.configurations)))
+    records = pool(
+        delayed(_trial)(study, folds, number) for number in range(len(study.configurations))
+    )
     refit = time.time()
     preference, rule = study.preference(records), study.evaluation.choose_n
     winners = [select_winner(records, fold.name, preference, rule)[0] for fold in study.plan.folds]
-    refits = pool(delayed(refit_here)(study, *pair) for pair in zip(study.plan.folds, winners, strict=True))
+    refits = pool(
+        delayed(refit_here)(study, *pair) for pair in zip(study.plan.folds, winners, strict=True)
+    )
     return {
         "prepare": prepare,
         "first trial": trials,
@@ -100,7 +110,9 @@ def run_joblib(study: Study, pool: Parallel) -> dict:
 
 
 def _trial(study, folds, number):
-    trial = ConfigurationTrial(study, {"configuration": number}, lambda fold, inner, _: folds[fold.name][inner])
+    trial = ConfigurationTrial(
+        study, {"configuration": number}, lambda fold, inner, _: folds[fold.name][inner]
+    )
     for _ in trial.steps():
         pass
     return trial.record

@@ -39,7 +39,9 @@ class Watch(threading.Thread):
         """Look ten times a second."""
         while not self.ended.wait(0.1):
             for pid, command in {**below(), os.getpid(): "driver"}.items():
-                role = next((role for title, role in ROLES.items() if command.startswith(title)), None)
+                role = next(
+                    (role for title, role in ROLES.items() if command.startswith(title)), None
+                )
                 if role and (memory := memory_of(pid)):
                     before = self.peaks.get((role, pid), (0, 0))
                     self.peaks[role, pid] = (max(memory[0], before[0]), max(memory[1], before[1]))
@@ -52,7 +54,11 @@ def memory_of(pid: int) -> tuple[int, int] | None:
         status = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:  # it has just ended
         return None
-    sizes = {line.split()[0]: 1024 * int(line.split()[1]) for line in (*rollup[1:], *status) if line.endswith("kB")}
+    sizes = {
+        line.split()[0]: 1024 * int(line.split()[1])
+        for line in (*rollup[1:], *status)
+        if line.endswith("kB")
+    }
     return sizes.get("Anonymous:", 0), sizes.get("RssShmem:", 0)
 
 
@@ -90,8 +96,14 @@ def main() -> None:
         least: dict[str, int] = {}
         for n_samples in (16, arguments.samples):
             study = study_of(Path(name), n_samples, arguments.iterations)
-            folds = study.n_inner * study.fold_data(study.plan.final.inner[0], study.examples[0].params).nbytes
-            data, largest = study.dataset.X.nbytes, max(len(i.train) for f in study.plan.folds for i in f.inner)
+            folds = (
+                study.n_inner
+                * study.fold_data(study.plan.final.inner[0], study.examples[0].params).nbytes
+            )
+            data, largest = (
+                study.dataset.X.nbytes,
+                max(len(i.train) for f in study.plan.folds for i in f.inner),
+            )
             watch = Watch()
             watch.start()
             started = time.time()

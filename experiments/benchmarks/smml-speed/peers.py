@@ -27,7 +27,9 @@ class OverLiblinear(ReweightedSVM):
         W = np.zeros_like(roots)
         alpha = np.zeros_like(signs)
         for j, (sign, root) in enumerate(zip(signs, roots, strict=True)):
-            machine = LinearSVC(loss="hinge", tol=1e-4, intercept_scaling=100.0, max_iter=1000, random_state=0)
+            machine = LinearSVC(
+                loss="hinge", tol=1e-4, intercept_scaling=100.0, max_iter=1000, random_state=0
+            )
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 machine.fit(X * root, sign)

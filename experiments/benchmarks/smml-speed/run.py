@@ -63,16 +63,27 @@ def solvers(limit: float) -> None:
             if certificate.gap <= 1e-6 or own[-1][0] > limit:
                 break
         optimum = certificate.objective
-        print(f"{name} {X.shape} ({gamma1}, {gamma2}): prepared in {preparation:.2f} s, P* = {optimum:.4f}")
-        print("  ADMM, its own certificate  ", *(f"{gap:.0e}: {time_to(gap, own):.2f} s" for gap in GAPS), flush=True)
-        for label, rival in (("LIBSVM", over_libsvm(problem)), ("liblinear", OverLiblinear(problem))):
+        print(
+            f"{name} {X.shape} ({gamma1}, {gamma2}): prepared in {preparation:.2f} s, P* = {optimum:.4f}"
+        )
+        print(
+            "  ADMM, its own certificate  ",
+            *(f"{gap:.0e}: {time_to(gap, own):.2f} s" for gap in GAPS),
+            flush=True,
+        )
+        for label, rival in (
+            ("LIBSVM", over_libsvm(problem)),
+            ("liblinear", OverLiblinear(problem)),
+        ):
             start, reached = time.thread_time(), []
             for best in rival.rounds():
                 reached.append((time.thread_time() - start, best.objective / optimum - 1))
                 if reached[-1][1] <= GAPS[-1] or reached[-1][0] > limit:
                     break
             shown = []
-            for gap in dict.fromkeys((*GAPS, max(reached[-1][1], GAPS[-1]))):  # the last: the smallest both reach
+            for gap in dict.fromkeys(
+                (*GAPS, max(reached[-1][1], GAPS[-1]))
+            ):  # the last: the smallest both reach
                 at = time_to(gap, reached)
                 more, at = ("", at) if np.isfinite(at) else ("> ", reached[-1][0])
                 shown.append(f"{gap:.1e}: {more}{at:.2f} s = {more}{at / time_to(gap, own):.1f}x")
@@ -92,30 +103,44 @@ def path(tol: float, fold: int) -> None:
     prepared = SMML(widths).prepare(X, y)
 
     def walked():
-        return smml_path(X, y, GRID, GRID, modalities=widths, gamma_scale="absolute", tol=tol, prepared=prepared)
+        return smml_path(
+            X, y, GRID, GRID, modalities=widths, gamma_scale="absolute", tol=tol, prepared=prepared
+        )
 
     by_path, whole = seconds_of(walked)
     with every_feature():
         before, former = seconds_of(walked)
-        each, _ = seconds_of(lambda: [fitted(widths, *gammas, tol, X, y, prepared) for gammas in product(GRID, GRID)])
+        each, _ = seconds_of(
+            lambda: [fitted(widths, *gammas, tol, X, y, prepared) for gammas in product(GRID, GRID)]
+        )
     print(
         f"on all features {former.n_solves} solves, {former.n_rounds} iterations, {before:.2f} s; 121 cold {each:.2f} s"
     )
-    print(f"this path: {each / by_path:.1f} times less than those cold solves, the former {each / before:.1f}")
+    print(
+        f"this path: {each / by_path:.1f} times less than those cold solves, the former {each / before:.1f}"
+    )
     points = [point for row in whole.points for point in row]
-    print(f"path at gap {tol:.0e}: {whole.n_solves} solves, {whole.n_rounds} iterations, {by_path:.2f} s;", end=" ")
+    print(
+        f"path at gap {tol:.0e}: {whole.n_solves} solves, {whole.n_rounds} iterations, {by_path:.2f} s;",
+        end=" ",
+    )
     for source in ("solved", "diagonal", "negligible", "zero"):
         print(f"{sum(point.source == source for point in points)} {source}", end=", ")
     print(f"largest gap {max(point.dual_gap for point in points):.1e}", flush=True)
     scores, cold_scores, cold_time, unsolved = {}, {}, 0.0, 0
     for i, gamma1 in enumerate(GRID):
         for j, gamma2 in enumerate(GRID):
-            seconds, cold = seconds_of(lambda at=(gamma1, gamma2): fitted(widths, *at, tol, X, y, prepared))
+            seconds, cold = seconds_of(
+                lambda at=(gamma1, gamma2): fitted(widths, *at, tol, X, y, prepared)
+            )
             cold_time += seconds
             unsolved += not cold.converged_
             point = whole.points[i][j]
             predicted = (X_test @ point.coef.T + point.intercept).argmax(axis=1)
-            scores[i, j] = (float((predicted == y_test).mean()), *(-s for s in cold.complexity_key()))
+            scores[i, j] = (
+                float((predicted == y_test).mean()),
+                *(-s for s in cold.complexity_key()),
+            )
             cold_scores[i, j] = (cold.score(X_test, y_test), *(-s for s in cold.complexity_key()))
     winner, cold_winner = max(scores, key=scores.get), max(cold_scores, key=cold_scores.get)
     print(
@@ -159,8 +184,12 @@ def sets(tol: float) -> None:
     for name, prepared in training_sets():
         ratios: dict[bool, list[float]] = {True: [], False: []}
         sparse, spent = [], np.zeros(3)
-        for first, second in product((0.0, 0.001, 0.003, 0.01, 0.03, 0.1), (0.01, 0.03, 0.1, 0.2, 0.4)):
-            problem = MultimodalProblem(prepared, first * prepared.gamma1_max, second * prepared.gamma2_max)
+        for first, second in product(
+            (0.0, 0.001, 0.003, 0.01, 0.03, 0.1), (0.01, 0.03, 0.1, 0.2, 0.4)
+        ):
+            problem = MultimodalProblem(
+                prepared, first * prepared.gamma1_max, second * prepared.gamma2_max
+            )
             before, plain = seconds_of(lambda p=problem: solve(ConsensusADMM(p), tol, 400))
             after, found = seconds_of(lambda p=problem: solve(WorkingSetADMM(p), tol, 400))
             assert max(plain.gap, found.gap) <= tol, (name, first, second, plain.gap, found.gap)
@@ -207,7 +236,11 @@ def generated(n: int, d: int, labels: int):
     rng = np.random.default_rng(0)
     widths = dict(zip("abcdef", np.diff(np.linspace(0, d, 7).astype(int)).tolist(), strict=True))
     X = rng.standard_normal((n, d))
-    truth = rng.standard_normal((d, labels)) * (rng.random((d, 1)) < 0.1) * (np.arange(d)[:, None] < d / 2)
+    truth = (
+        rng.standard_normal((d, labels))
+        * (rng.random((d, 1)) < 0.1)
+        * (np.arange(d)[:, None] < d / 2)
+    )
     scores = X @ truth + 0.5 * np.sqrt((truth**2).sum(axis=0)) * rng.standard_normal((n, labels))
     return widths, X, (scores > np.quantile(scores, 0.9, axis=0)).astype(int)
 
@@ -227,20 +260,31 @@ def growth() -> None:
                         ("d", [(2000, d, 8) for d in (150, 300, 600, 1200)])):  # fmt: skip
         rows = [(size, *solve_generated(*size)) for size in sizes]
         for size, seconds, smml in rows:
-            print(f"  {size}: {seconds:.2f} s, {10 * smml.n_iter_} updates, gap {smml.dual_gap_:.1e}")
+            print(
+                f"  {size}: {seconds:.2f} s, {10 * smml.n_iter_} updates, gap {smml.dual_gap_:.1e}"
+            )
         grown = np.log([size[0] if name == "n" else size[1] for size, _, _ in rows])
         whole = np.polyfit(grown, np.log([seconds for _, seconds, _ in rows]), 1)[0]
-        each = np.polyfit(grown, np.log([seconds / smml.n_iter_ for _, seconds, smml in rows]), 1)[0]
-        print(f"time grows as {name}^{whole:.2f}, that of one update as {name}^{each:.2f}", flush=True)
+        each = np.polyfit(grown, np.log([seconds / smml.n_iter_ for _, seconds, smml in rows]), 1)[
+            0
+        ]
+        print(
+            f"time grows as {name}^{whole:.2f}, that of one update as {name}^{each:.2f}", flush=True
+        )
 
 
 def large() -> None:
     """One training set of 24000 x 1164 and 31 labels."""
     seconds, smml = solve_generated(24_000, 1164, 31)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"24000 x 1164 x 31: {seconds:.1f} s, {10 * smml.n_iter_} updates, gap {smml.dual_gap_:.1e};", end=" ")
+    print(
+        f"24000 x 1164 x 31: {seconds:.1f} s, {10 * smml.n_iter_} updates, gap {smml.dual_gap_:.1e};",
+        end=" ",
+    )
     kept = (smml.scores_ > 0).sum()
-    print(f"{kept} features kept; peak memory {peak:.2f} GiB, X itself {24_000 * 1164 * 8 / 2**30:.2f} GiB")
+    print(
+        f"{kept} features kept; peak memory {peak:.2f} GiB, X itself {24_000 * 1164 * 8 / 2**30:.2f} GiB"
+    )
 
 
 if __name__ == "__main__":

@@ -45,7 +45,9 @@ def literal_step(unfolded, Y, Lc, factors, mode, D, alpha):
         system = FL @ F.T + alpha * (lift.T @ np.diag(D) @ lift)
         # Columns of the others of length 1 and a tiny ridge, without which near dependence ends it.
         ridge = 1e-12 * np.trace(system) / len(system)
-        of_class[mode] = np.linalg.solve(system + ridge * np.eye(len(system)), FL @ Y[:, r]).reshape(side, -1)
+        of_class[mode] = np.linalg.solve(
+            system + ridge * np.eye(len(system)), FL @ Y[:, r]
+        ).reshape(side, -1)
 
 
 def literal(X, y, alpha, n_iterations):
@@ -56,8 +58,12 @@ def literal(X, y, alpha, n_iterations):
     D = np.ones(SHAPE)
     for _ in range(n_iterations):
         for mode in range(3):
-            literal_step(unfolded[mode], Y, Lc, factors, mode, np.moveaxis(D, mode, 0).ravel(), alpha)
-            P = np.array([(of_class[0] @ khatri_rao(*of_class[1:]).T).reshape(SHAPE) for of_class in factors])
+            literal_step(
+                unfolded[mode], Y, Lc, factors, mode, np.moveaxis(D, mode, 0).ravel(), alpha
+            )
+            P = np.array(
+                [(of_class[0] @ khatri_rao(*of_class[1:]).T).reshape(SHAPE) for of_class in factors]
+            )
             D = 0.5 * ((P**2).sum(axis=0) + ZETA) ** -0.5
     return P
 
@@ -78,7 +84,8 @@ def products(X):
     """Function that computes the contractions of the samples, by which no iteration can be faster, for all modes."""
     rng, shape = np.random.default_rng(0), X.shape[1:]
     unfolded = [
-        np.ascontiguousarray(np.moveaxis(X, (q + 1, 0), (0, 2)).reshape(shape[q], -1, len(X))) for q in range(3)
+        np.ascontiguousarray(np.moveaxis(X, (q + 1, 0), (0, 2)).reshape(shape[q], -1, len(X)))
+        for q in range(3)
     ]
     bases = [rng.standard_normal((N_CLASSES * RANK, one.shape[1])) for one in unfolded]
     return lambda: [np.matmul(basis, one) for basis, one in zip(bases, unfolded, strict=True)]
@@ -86,7 +93,16 @@ def products(X):
 
 def fixed(shape, alpha, n_iterations, init="identity"):
     """SMR of as many iterations."""
-    return SMR(shape, alpha, RANK, zeta=ZETA, init=init, alpha_scale="absolute", max_iter=n_iterations, tol=0)
+    return SMR(
+        shape,
+        alpha,
+        RANK,
+        zeta=ZETA,
+        init=init,
+        alpha_scale="absolute",
+        max_iter=n_iterations,
+        tol=0,
+    )
 
 
 def iteration_seconds(shape):
@@ -94,7 +110,9 @@ def iteration_seconds(shape):
     X, y = samples(shape)
     flat = X.reshape(len(X), -1)
     alpha = FRACTION * least_squares_data(flat, y).alpha_max
-    many, few = (median_seconds(lambda n=n: list(fixed(shape, alpha, n).iterate(flat, y))) for n in (11, 1))
+    many, few = (
+        median_seconds(lambda n=n: list(fixed(shape, alpha, n).iterate(flat, y))) for n in (11, 1)
+    )
     return (many - few) / 10
 
 
@@ -117,19 +135,30 @@ def main():
     peak = tracemalloc.get_traced_memory()[1] / flat.nbytes
     tracemalloc.stop()
     sides = " x ".join(map(str, SHAPE))
-    print(f"{N_SAMPLES} samples of {sides}, rank {RANK}, {N_CLASSES} classes, one BLAS thread, CPU seconds")
+    print(
+        f"{N_SAMPLES} samples of {sides}, rank {RANK}, {N_CLASSES} classes, one BLAS thread, CPU seconds"
+    )
     print(f"literal form: {seconds:.2f} for {LITERAL_ITERATIONS} iterations, J {target:.5g}")
-    print(f"SMR, same start and iterations: {same:.3f}, J {ours.objective_path_[-1] / target - 1:+.0e} relative")
+    print(
+        f"SMR, same start and iterations: {same:.3f}, J {ours.objective_path_[-1] / target - 1:+.0e} relative"
+    )
     ratios = (seconds / same, iteration / floor, peak)
     print(f"ratio {ratios[0]:.0f} (wanted {WANTED[0]})")
     print(f"SMR by default, to this J: {reached:.3f}, ratio {seconds / reached:.0f}")
-    print(f"an iteration: {iteration:.4f}, {ratios[1]:.1f} times the products {floor:.4f} (wanted at most {WANTED[1]})")
+    print(
+        f"an iteration: {iteration:.4f}, {ratios[1]:.1f} times the products {floor:.4f} (wanted at most {WANTED[1]})"
+    )
     print(f"peak memory: {ratios[2]:.1f} times X (wanted at most {WANTED[2]})")
     for axis in range(3):
-        shapes = [tuple(side << n if q == axis else side for q, side in enumerate(SHAPE)) for n in range(DOUBLINGS + 1)]
+        shapes = [
+            tuple(side << n if q == axis else side for q, side in enumerate(SHAPE))
+            for n in range(DOUBLINGS + 1)
+        ]
         spent = [iteration_seconds(shape) for shape in shapes]
         power = np.polyfit(np.log([shape[axis] for shape in shapes]), np.log(spent), 1)[0]
-        listed = ", ".join(f"{shape[axis]}: {value:.4f}" for shape, value in zip(shapes, spent, strict=True))
+        listed = ", ".join(
+            f"{shape[axis]}: {value:.4f}" for shape, value in zip(shapes, spent, strict=True)
+        )
         print(f"side {axis + 1}, CPU seconds an iteration: {listed}; power {power:.2f}")
 
 

@@ -35,7 +35,9 @@ def literal_factor(vec_images, Y, Lc, known, D, alpha):
         lift = np.kron(V.T, np.eye(m))
         F = lift @ vec_images
         FL = F @ Lc
-        factors.append(np.linalg.solve(FL @ F.T + alpha * (lift @ D @ lift.T), FL @ Y[:, r]).reshape(-1, m).T)
+        factors.append(
+            np.linalg.solve(FL @ F.T + alpha * (lift @ D @ lift.T), FL @ Y[:, r]).reshape(-1, m).T
+        )
     return factors
 
 
@@ -70,7 +72,9 @@ def cpu_seconds(action):
 
 def iterations_to(target, X, y, alpha, rank):
     """Fit, validation and preparation included, until the objective is no larger than the target."""
-    solver = SMR(SHAPE, alpha=alpha, rank=rank, zeta=ZETA, alpha_scale="absolute", tol=0, max_iter=100)
+    solver = SMR(
+        SHAPE, alpha=alpha, rank=rank, zeta=ZETA, alpha_scale="absolute", tol=0, max_iter=100
+    )
     return next(t for t, J in enumerate(solver.iterate(X, y), start=1) if target >= J)
 
 
@@ -80,7 +84,10 @@ def gemm_floor(X, n_classes, rank):
     images = np.ascontiguousarray(X.T).reshape(m, n, -1)
     U, V = rng.standard_normal((n_classes * rank, m)), rng.standard_normal((n_classes * rank, n))
     F_u, F_v = np.empty((n_classes * rank, n * len(X))), np.empty((n_classes * rank, m * len(X)))
-    by_rows, by_columns = images.reshape(m, -1), np.ascontiguousarray(images.transpose(1, 0, 2)).reshape(n, -1)
+    by_rows, by_columns = (
+        images.reshape(m, -1),
+        np.ascontiguousarray(images.transpose(1, 0, 2)).reshape(n, -1),
+    )
 
     def products():
         np.matmul(U, by_rows, out=F_u)
@@ -93,16 +100,35 @@ def main():
     """Print one line a case."""
     X, y = orl_half()
     data = least_squares_data(X, y)
-    print(f"ORL, {len(X)} images, {len(data.classes)} classes, one BLAS thread, medians of {REPEATS}, CPU seconds")
+    print(
+        f"ORL, {len(X)} images, {len(data.classes)} classes, one BLAS thread, medians of {REPEATS}, CPU seconds"
+    )
     for rank, fraction, wanted in CASES:
         alpha = fraction * data.alpha_max
-        literal, P = cpu_seconds(lambda a=alpha, k=rank: literal_smr(X, y, a, k, LITERAL_ITERATIONS))
+        literal, P = cpu_seconds(
+            lambda a=alpha, k=rank: literal_smr(X, y, a, k, LITERAL_ITERATIONS)
+        )
         target = objective(P, data, alpha, 1.0, ZETA)
-        same = SMR(SHAPE, alpha, rank, zeta=ZETA, init="identity", alpha_scale="absolute", max_iter=30, tol=0)
+        same = SMR(
+            SHAPE,
+            alpha,
+            rank,
+            zeta=ZETA,
+            init="identity",
+            alpha_scale="absolute",
+            max_iter=30,
+            tol=0,
+        )
         same_seconds, _ = cpu_seconds(lambda s=same: s.fit(X, y))
-        runs = [cpu_seconds(lambda a=alpha, k=rank, t=target: iterations_to(t, X, y, a, k)) for _ in range(REPEATS)]
+        runs = [
+            cpu_seconds(lambda a=alpha, k=rank, t=target: iterations_to(t, X, y, a, k))
+            for _ in range(REPEATS)
+        ]
         seconds, iterations = statistics.median(run[0] for run in runs), runs[0][1]
-        start, _ = min(cpu_seconds(lambda a=alpha, k=rank: iterations_to(np.inf, X, y, a, k)) for _ in range(REPEATS))
+        start, _ = min(
+            cpu_seconds(lambda a=alpha, k=rank: iterations_to(np.inf, X, y, a, k))
+            for _ in range(REPEATS)
+        )
         iteration = (same_seconds / LITERAL_ITERATIONS, gemm_floor(X, len(data.classes), rank))
         print(
             f"k={rank:2d} alpha={fraction:4} alpha_max | J {target:.4f}"

@@ -29,7 +29,11 @@ def training_sets(name):
     flat = (X.reshape(len(y), -1) - X.min()) / (X.max() - X.min())
     outer = [train for train, _ in StratifiedKFold(5, shuffle=True, random_state=0).split(flat, y)]
     for fold in FOLDS:
-        inner, _ = next(StratifiedKFold(3, shuffle=True, random_state=fold).split(flat[outer[fold]], y[outer[fold]]))
+        inner, _ = next(
+            StratifiedKFold(3, shuffle=True, random_state=fold).split(
+                flat[outer[fold]], y[outer[fold]]
+            )
+        )
         yield flat[outer[fold][inner]], y[outer[fold][inner]], X.shape[1:]
 
 
@@ -67,7 +71,10 @@ def main():
     for name in (*ALPHAS, "all"):
         chosen = [row[1:] for row in rows if name in ("all", row[0])]
         ratios = [one[0] / default[0] for default, one in chosen]
-        median = [statistics.median(values) for values in zip(*(d[1:] + o[1:] for d, o in chosen), strict=True)]
+        median = [
+            statistics.median(values)
+            for values in zip(*(d[1:] + o[1:] for d, o in chosen), strict=True)
+        ]
         costs = [statistics.median(d[k] / o[k] for d, o in chosen) for k in (2, 3)]
         print(
             f"| {name}, {len(chosen)} | {median[0]:.0f}, {median[1]:.0f} | {median[4]:.0f} |"

@@ -46,7 +46,9 @@ def write_images(path: Path, n_samples: int, side: int) -> None:
         y = rng.integers(0, N_CLASSES, min(ROWS, n_samples - start))
         X = centres[y] + 30.0 * rng.standard_normal((len(y), side, side), dtype=np.float32)
         images = np.clip(np.rint(X), 0, 255).astype(np.uint8)
-        table = pa.table({"X": pa.FixedShapeTensorArray.from_numpy_ndarray(images), "y": pa.array(y)})
+        table = pa.table(
+            {"X": pa.FixedShapeTensorArray.from_numpy_ndarray(images), "y": pa.array(y)}
+        )
         writer = writer or pa.parquet.ParquetWriter(path, table.schema, compression="zstd")
         writer.write_table(table)
     if writer is not None:
@@ -58,7 +60,11 @@ def study(path: Path, folder: Path, *, in_memory: bool) -> raysel.StudyResult:
     config = {
         "name": "stored",
         "dataset": {"path": str(path), "in_memory": in_memory},
-        "solver": {"name": "smr", "params": {"max_iter": 20}, "space": {"alpha": [0.01, 0.1], "rank": [2]}},
+        "solver": {
+            "name": "smr",
+            "params": {"max_iter": 20},
+            "space": {"alpha": [0.01, 0.1], "rank": [2]},
+        },
         "cv": {"outer": 2, "inner": 2},
         "search": {"executor": "serial"},
         "tracking": {"uri": f"sqlite:///{folder}/mlflow.db"},
@@ -71,7 +77,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=1_500_000)
     parser.add_argument("--side", type=int, default=32)
-    parser.add_argument("--compare", action="store_true", help="run the study in memory too, after it")
+    parser.add_argument(
+        "--compare", action="store_true", help="run the study in memory too, after it"
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=".") as name:
         folder = Path(name).absolute()

@@ -25,15 +25,21 @@ def n_iterations(study: StudyResult) -> int:
 
 def main() -> None:
     """Print the share of iterations saved, and the difference of the test scores with its SD over the outer folds."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("study")
-    parser.add_argument("--set", action="append", default=[], metavar="A.B=VALUE", help="override for both sides")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="A.B=VALUE", help="override for both sides"
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         common = ["pictures=[]", *arguments.set, f"tracking.uri=sqlite:///{name}/mlflow.db"]
         full = run_study(arguments.study, common, output=Path(name, "full"), progress=False)
         same_folds = [*common, f"cv.plan={full.directory.plan}"]
-        early = run_study(arguments.study, [*same_folds, *ASHA], output=Path(name, "asha"), progress=False)
+        early = run_study(
+            arguments.study, [*same_folds, *ASHA], output=Path(name, "asha"), progress=False
+        )
         before, after = n_iterations(full), n_iterations(early)
     a, b = np.array(full.test_scores), np.array(early.test_scores)
     d = b - a

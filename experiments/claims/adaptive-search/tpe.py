@@ -32,7 +32,9 @@ def search(method: str, budget: int, seed: int, folder: Path) -> list[RefitRecor
 
 def main() -> None:
     """Write a row a seed, and print the paired differences with their SD over the seeds."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--budget", type=int, default=16, help="configurations an outer fold")
     parser.add_argument("--table", type=Path, default=Path(__file__).with_name("tpe.csv"))
@@ -44,7 +46,9 @@ def main() -> None:
             for method in ("random", "tpe"):
                 refits = search(method, arguments.budget, seed, Path(folder))
                 for score in ("inner", "test"):
-                    row[f"{method}_{score}"] = float(np.mean([getattr(refit, f"{score}_score") for refit in refits]))
+                    row[f"{method}_{score}"] = float(
+                        np.mean([getattr(refit, f"{score}_score") for refit in refits])
+                    )
             rows.append(row)
             print({key: round(value, 4) for key, value in row.items()}, flush=True)
     with arguments.table.open("w", newline="") as file:

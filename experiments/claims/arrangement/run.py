@@ -18,7 +18,12 @@ from sklearn.feature_extraction.image import extract_patches_2d
 from raysel import Dataset
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.data.layouts import Matrix
-from raysel.study.inspection.arrangement import arrangement_remark, find_arrangement, is_known, symmetry
+from raysel.study.inspection.arrangement import (
+    arrangement_remark,
+    find_arrangement,
+    is_known,
+    symmetry,
+)
 from raysel.study.inspection.column_correlations import SHORTEST_SIDE, chosen_samples
 
 #: Letters that are symmetric top to bottom, but for what the font makes of them.
@@ -48,11 +53,18 @@ def tables(folder: Path) -> Iterator[tuple[str, FloatArray]]:
             if called != "pix":
                 yield f"{name} {called}", stored[view]
         yield f"{name} all", np.hstack([stored[view] for view in views])
-    for load in (datasets.load_wine, datasets.load_breast_cancer, datasets.load_diabetes, datasets.load_iris):
+    for load in (
+        datasets.load_wine,
+        datasets.load_breast_cancer,
+        datasets.load_diabetes,
+        datasets.load_iris,
+    ):
         yield load.__name__.removeprefix("load_"), load().data
 
 
-def remark(X: FloatArray, shape: tuple[int, int], order: str = "C", y: LabelArray | None = None) -> str:
+def remark(
+    X: FloatArray, shape: tuple[int, int], order: str = "C", y: LabelArray | None = None
+) -> str:
     """The remark on rows that a study declares to have the shape and order."""
     columns = np.arange(X.shape[1]).reshape(shape, order=order).ravel()
     labels = np.arange(len(X)) % 2 if y is None else y
@@ -61,7 +73,9 @@ def remark(X: FloatArray, shape: tuple[int, int], order: str = "C", y: LabelArra
 
 def on_images(folder: Path) -> None:
     """Print what is found for each set and form, and which declared shapes are remarked on."""
-    print("| set | rows stored | usual order | found | right | known | symmetry | correlation | next best shape |")
+    print(
+        "| set | rows stored | usual order | found | right | known | symmetry | correlation | next best shape |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     rows, generator = [], np.random.default_rng(0)
     for name, X, y in images(folder):
@@ -71,7 +85,9 @@ def on_images(folder: Path) -> None:
             for column_major in (False, True):
                 found = find_arrangement(stored, y, column_major=column_major)
                 if found is None:
-                    print(f"| {name} {h} x {w} | {form} | {'CF'[column_major]} | none | NO | | | | |")
+                    print(
+                        f"| {name} {h} x {w} | {form} | {'CF'[column_major]} | none | NO | | | | |"
+                    )
                     continue
                 right = "yes" if (found.shape, found.order) == ((h, w), order) else "NO"
                 print(
@@ -137,14 +153,18 @@ def letters(size: int, generator: np.random.Generator) -> tuple[FloatArray, Labe
         font = ImageFont.load_default(size=int(size * generator.uniform(1.4, 1.8)))
         ImageDraw.Draw(image).text(place, str(letter), font=font, fill=255, anchor="mm")
         turned = image.rotate(4 * generator.standard_normal(), resample=Image.Resampling.BILINEAR)
-        drawn.append(np.asarray(turned.resize((size, size), Image.Resampling.BILINEAR), dtype=np.float64))
+        drawn.append(
+            np.asarray(turned.resize((size, size), Image.Resampling.BILINEAR), dtype=np.float64)
+        )
     X = np.stack(drawn)
     return X + 10 * generator.standard_normal(X.shape), y
 
 
 def on_classes(folder: Path, draws: int) -> None:
     """Print how often the order of a few classes of a set is taken as known, rightly and wrongly."""
-    print("| set | subsets | known, right | known, WRONG | lowest ratio | highest |\n|---|---|---|---|---|---|")
+    print(
+        "| set | subsets | known, right | known, WRONG | lowest ratio | highest |\n|---|---|---|---|---|---|"
+    )
     generator = np.random.default_rng(0)
     sets = list(images(folder))
     for size in (16, 24, 32):
@@ -159,8 +179,12 @@ def on_classes(folder: Path, draws: int) -> None:
             if len(classes) <= 10:
                 chosen = list(combinations(classes, size))
             else:
-                chosen = [tuple(generator.choice(classes, size, replace=False)) for _ in range(draws)]
-            claims = np.array([claim(X[np.isin(y, subset)], y[np.isin(y, subset)]) for subset in chosen])
+                chosen = [
+                    tuple(generator.choice(classes, size, replace=False)) for _ in range(draws)
+                ]
+            claims = np.array(
+                [claim(X[np.isin(y, subset)], y[np.isin(y, subset)]) for subset in chosen]
+            )
             print(
                 f"| {name} | {len(chosen)} of {size} classes | {(claims[:, 0] == 1).mean():.2f} | "
                 f"{(claims[:, 0] == -1).mean():.2f} | {claims[:, 1].min():.2f} | {claims[:, 1].max():.2f} |"
@@ -169,18 +193,28 @@ def on_classes(folder: Path, draws: int) -> None:
 
 def on_photographs(draws: int) -> None:
     """Print what is found for patches of two photographs: gray, and in colour as a table that lost its axes."""
-    print("| photograph | patches | gray | colour as the last axis | colour as the first axis |\n|---|---|---|---|---|")
+    print(
+        "| photograph | patches | gray | colour as the last axis | colour as the first axis |\n|---|---|---|---|---|"
+    )
     for name in ("china.jpg", "flower.jpg"):
         for h, w in ((16, 16), (16, 15), (24, 33), (32, 30)):
-            patches = extract_patches_2d(datasets.load_sample_image(name), (h, w), max_patches=draws, random_state=0)
+            patches = extract_patches_2d(
+                datasets.load_sample_image(name), (h, w), max_patches=draws, random_state=0
+            )
             forms = (patches.mean(axis=-1), patches, np.moveaxis(patches, -1, 1))
             found = [find_arrangement(form.reshape(draws, -1)) for form in forms]
-            print(f"| {name} | {h} x {w} |", " | ".join(str(one.shape) if one else "none" for one in found), "|")
+            print(
+                f"| {name} | {h} x {w} |",
+                " | ".join(str(one.shape) if one else "none" for one in found),
+                "|",
+            )
 
 
 def on_fields(generator: np.random.Generator, draws: int) -> None:
     """Print how often the shape of smooth random fields is found, by smoothness and noise."""
-    print("| Gaussian, SD down, across | noise, SD | right shape | none | WRONG shape | order claimed |")
+    print(
+        "| Gaussian, SD down, across | noise, SD | right shape | none | WRONG shape | order claimed |"
+    )
     print("|---|---|---|---|---|---|")
     for smooth in ((0.5, 0.5), (1, 1), (3, 3), (3, 1), (1, 3), (0.7, 2)):
         for noise in (0.0, 0.3, 1.0):
@@ -194,7 +228,9 @@ def on_fields(generator: np.random.Generator, draws: int) -> None:
                 right += found is not None and found.shape == shape
                 claimed += found is not None and found.order_known
             wrong = draws - none - right
-            print(f"| {smooth[0]}, {smooth[1]} | {noise} | {right} | {none} | {wrong} | {claimed} |")
+            print(
+                f"| {smooth[0]}, {smooth[1]} | {noise} | {right} | {none} | {wrong} | {claimed} |"
+            )
 
 
 def on_wide(generator: np.random.Generator) -> None:
@@ -203,13 +239,17 @@ def on_wide(generator: np.random.Generator) -> None:
     X = steps.cumsum(axis=1).cumsum(axis=2).reshape(1000, -1)
     start = time.process_time()
     found = find_arrangement(X)
-    print(f"1000 x {X.shape[1]}: {found and found.shape} in {time.process_time() - start:.1f} s of CPU")
+    print(
+        f"1000 x {X.shape[1]}: {found and found.shape} in {time.process_time() - start:.1f} s of CPU"
+    )
 
 
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=200, help="subsets of classes for each set and size")
+    parser.add_argument(
+        "--draws", type=int, default=200, help="subsets of classes for each set and size"
+    )
     arguments = parser.parse_args()
     folder = Path(os.environ["RAYSEL_DATA"])
     on_images(folder)

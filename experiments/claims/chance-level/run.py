@@ -42,14 +42,25 @@ def noise(seeds: int) -> Iterator[dict[str, Any]]:
                 "seed": seed,
                 "dataset": {"path": "noise.npz", "scaling": "zscore"},
                 "solver": {"name": "fisher_score"},
-                "evaluation": {"classifier": classifier, "n_neighbors": 15, "n_features": [2, 5, 10], "metric": metric},
+                "evaluation": {
+                    "classifier": classifier,
+                    "n_neighbors": 15,
+                    "n_features": [2, 5, 10],
+                    "metric": metric,
+                },
                 "cv": {"outer": 5, "inner": 3, "final": False},
             }
             with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
                 np.savez("noise.npz", X=X, y=y)
                 study = Study.prepare(load_config(config))
-                outer = [refit.record for refit in run_by(SerialExecutor(study), study, Path(folder)).refits]
-            chance, scores = references(outer, metric)["chance"], [refit.test_score for refit in outer]
+                outer = [
+                    refit.record
+                    for refit in run_by(SerialExecutor(study), study, Path(folder)).refits
+                ]
+            chance, scores = (
+                references(outer, metric)["chance"],
+                [refit.test_score for refit in outer],
+            )
             guess = [refit.references["stratified guess"][0] for refit in outer]
             paired = paired_comparison(scores, guess, chance.paired.ratio)
             stratified = Reference("chance", guess, paired, guess, "stratified guess")
@@ -86,7 +97,9 @@ def draws(n: int) -> Iterator[dict[str, Any]]:
                 "training samples a class": train_per_class,
                 "n_test/n_train": sizes[0],
                 "interval": kind,
-                "holds the mean over all draws": np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])),
+                "holds the mean over all draws": np.mean(
+                    (ends[:, 0] <= truth) & (truth <= ends[:, 1])
+                ),
                 "lies above chance": np.mean(ends[:, 0] > 0.1),
                 "mean width": np.mean(ends[:, 1] - ends[:, 0]),
             }

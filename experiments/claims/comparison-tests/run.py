@@ -35,24 +35,36 @@ def difference(
     return float(accuracy[0] - accuracy[1])
 
 
-def stratified(y: NDArray[np.bool_], rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def stratified(
+    y: NDArray[np.bool_], rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Samples of each class in random order."""
     return rng.permutation(np.flatnonzero(y)), rng.permutation(np.flatnonzero(~y))
 
 
-def k_folds(y: NDArray[np.bool_], k: int, repeats: int, rng: np.random.Generator) -> Iterator[tuple]:
+def k_folds(
+    y: NDArray[np.bool_], k: int, repeats: int, rng: np.random.Generator
+) -> Iterator[tuple]:
     """Training and test samples of repeated stratified k-fold cross-validation."""
     for _ in range(repeats):
-        parts = [np.concatenate(pair) for pair in zip(*(np.array_split(c, k) for c in stratified(y, rng)), strict=True)]
+        parts = [
+            np.concatenate(pair)
+            for pair in zip(*(np.array_split(c, k) for c in stratified(y, rng)), strict=True)
+        ]
         for i, test in enumerate(parts):
             yield np.concatenate(parts[:i] + parts[i + 1 :]), test
 
 
-def draws(y: NDArray[np.bool_], per_class: int, repeats: int, rng: np.random.Generator) -> Iterator[tuple]:
+def draws(
+    y: NDArray[np.bool_], per_class: int, repeats: int, rng: np.random.Generator
+) -> Iterator[tuple]:
     """Training samples of each class drawn at random; all others are tested."""
     for _ in range(repeats):
         both = stratified(y, rng)
-        yield np.concatenate([c[:per_class] for c in both]), np.concatenate([c[per_class:] for c in both])
+        yield (
+            np.concatenate([c[:per_class] for c in both]),
+            np.concatenate([c[per_class:] for c in both]),
+        )
 
 
 def compared(X, y, splits):
@@ -81,7 +93,13 @@ def false_alarms() -> list[dict[str, object]]:
             tests = (found.plain, found.corrected)
             alarms += [test is not None and test.p_value < 0.05 for test in tests]
         plain, corrected = alarms / STUDIES
-        values = (name, len(found.differences), round(found.ratio, 2), round(plain, 3), round(corrected, 3))
+        values = (
+            name,
+            len(found.differences),
+            round(found.ratio, 2),
+            round(plain, 3),
+            round(corrected, 3),
+        )
         rows.append(dict(zip(COLUMNS, values, strict=True)))
     return rows
 
@@ -94,10 +112,14 @@ def coverage_of_a_pool() -> list[dict[str, object]]:
         covered = np.zeros(2)
         for _ in range(POOLS):
             X, y = pool(rng)
-            truth = np.mean([difference(X, y, *pair) for pair in draws(y, per_class, TRUTH_DRAWS, rng)])
+            truth = np.mean(
+                [difference(X, y, *pair) for pair in draws(y, per_class, TRUTH_DRAWS, rng)]
+            )
             for _ in range(REPEATED):
                 found = compared(X, y, draws(y, per_class, 20, rng))
-                covered += [test.lower <= truth <= test.upper for test in (found.plain, found.corrected)]
+                covered += [
+                    test.lower <= truth <= test.upper for test in (found.plain, found.corrected)
+                ]
         plain, corrected = covered / (POOLS * REPEATED)
         ratio = (POOL - 2 * per_class) / (2 * per_class)
         rows.append(
@@ -113,7 +135,10 @@ def coverage_of_a_pool() -> list[dict[str, object]]:
 
 def main() -> None:
     """Run both simulations, write and print their tables."""
-    for name, rows in (("false_alarms", false_alarms()), ("coverage_of_a_pool", coverage_of_a_pool())):
+    for name, rows in (
+        ("false_alarms", false_alarms()),
+        ("coverage_of_a_pool", coverage_of_a_pool()),
+    ):
         with Path(__file__).with_name(f"{name}.csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
             writer.writeheader()

@@ -29,7 +29,9 @@ PLANS = {
     "5 folds": lambda seed: RepeatedStratifiedKFold(n_splits=5, n_repeats=1, random_state=seed),
     "10 folds": lambda seed: RepeatedStratifiedKFold(n_splits=10, n_repeats=1, random_state=seed),
     "5 x 5 folds": lambda seed: RepeatedStratifiedKFold(n_splits=5, n_repeats=5, random_state=seed),
-    "10 draws, half for training": lambda seed: StratifiedShuffleSplit(10, test_size=0.5, random_state=seed),
+    "10 draws, half for training": lambda seed: StratifiedShuffleSplit(
+        10, test_size=0.5, random_state=seed
+    ),
 }
 
 
@@ -41,7 +43,9 @@ def draw(n: int, distance: float, rng: np.random.Generator) -> tuple[np.ndarray,
     return X, y
 
 
-def scores(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> tuple[float, float]:
+def scores(
+    X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray
+) -> tuple[float, float]:
     """Accuracy of the 1-nearest neighbour on the best features by F-test, and on all."""
     orders = descending_order(f_classif(X[train], y[train])[0]), np.arange(N_FEATURES)
     found = [
@@ -68,8 +72,13 @@ def coverage() -> Iterator[dict[str, object]]:
             for name, ratio in (("corrected", ratios), ("plain", [0.0] * N_SETS)):
                 own = [corrected_interval(v[:, 0], r) for v, r in zip(values, ratio, strict=True)]
                 row[f"score_{name}"] = covered([(i.lower, i.upper) for i in own], truth[0])
-                row[f"width_{name}"] = f"{np.mean([i.upper - i.lower for i in own if i.lower is not None]):.3f}"
-                pairs = [paired_comparison(v[:, 0], v[:, 1], r).corrected for v, r in zip(values, ratio, strict=True)]
+                row[f"width_{name}"] = (
+                    f"{np.mean([i.upper - i.lower for i in own if i.lower is not None]):.3f}"
+                )
+                pairs = [
+                    paired_comparison(v[:, 0], v[:, 1], r).corrected
+                    for v, r in zip(values, ratio, strict=True)
+                ]
                 row[f"difference_{name}"] = covered(
                     [(p.lower, p.upper) if p else (None, None) for p in pairs], truth[1]
                 )

@@ -48,14 +48,18 @@ def builtin(name: str, per_class: int | None = None) -> Callable[[Path], Samples
     return write
 
 
-def stored(name: str, n_classes: int, per_class: int, views: tuple[str, ...] = ()) -> Callable[[Path], Samples]:
+def stored(
+    name: str, n_classes: int, per_class: int, views: tuple[str, ...] = ()
+) -> Callable[[Path], Samples]:
     """The first classes and samples of a file in $RAYSEL_DATA, as images, modalities, or one table of a modality."""
 
     def write(folder: Path) -> Samples:
         with np.load(Path(os.environ["RAYSEL_DATA"]) / f"{name}.npz") as file:
             arrays = {key: file[key] for key in file.files}
         y = arrays["y"]
-        rows = np.concatenate([np.flatnonzero(y == label)[:per_class] for label in np.unique(y)[:n_classes]])
+        rows = np.concatenate(
+            [np.flatnonzero(y == label)[:per_class] for label in np.unique(y)[:n_classes]]
+        )
         if "X" in arrays:
             X = arrays["X"][rows]
             np.savez(folder / f"{name}.npz", X=X, y=y[rows])
@@ -132,12 +136,21 @@ def expression(folder: Path) -> Samples:
     }
     table = pd.concat([pd.DataFrame(described), pd.DataFrame(X.round(4), columns=names)], axis=1)
     table.to_csv(folder / "expression.csv", index=False)
-    return Samples("expression.csv", X, np.array(described["diagnosis"]), names, frozenset(telling.tolist()))
+    return Samples(
+        "expression.csv", X, np.array(described["diagnosis"]), names, frozenset(telling.tolist())
+    )
 
 
-def _generated(seed: int, n_telling: int, n_columns: int, n_samples: int, kinds: str) -> Callable[[Path], Samples]:
+def _generated(
+    seed: int, n_telling: int, n_columns: int, n_samples: int, kinds: str
+) -> Callable[[Path], Samples]:
     return generated(
-        n_telling, n_columns, n_samples, seed, correlated="correlated" in kinds, balanced="4 to 1" not in kinds
+        n_telling,
+        n_columns,
+        n_samples,
+        seed,
+        correlated="correlated" in kinds,
+        balanced="4 to 1" not in kinds,
     )
 
 
@@ -166,7 +179,9 @@ HELD_BACK: dict[str, Callable[[Path], Samples]] = {
     "100 of 2000, correlated": _generated(7, 100, 2000, 120, "correlated"),
     "5 of 20000, correlated": _generated(8, 5, 20000, 80, "correlated"),
 }
-DATA_SETS = {name: DataSet(write, name in LOOKED_AT) for name, write in (LOOKED_AT | HELD_BACK).items()}
+DATA_SETS = {
+    name: DataSet(write, name in LOOKED_AT) for name, write in (LOOKED_AT | HELD_BACK).items()
+}
 
 
 def write(name: str, folder: Path) -> Samples:

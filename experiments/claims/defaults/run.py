@@ -44,7 +44,18 @@ from raysel.run.in_memory import run_in_memory
 from raysel.study.definition import Study
 
 HERE = Path(__file__).parent
-COLUMNS = ["data", "half", "samples", "columns", "classes", "telling", "metric", "ratio", "method", "scores"]
+COLUMNS = [
+    "data",
+    "half",
+    "samples",
+    "columns",
+    "classes",
+    "telling",
+    "metric",
+    "ratio",
+    "method",
+    "scores",
+]
 COLUMNS += ["recovered", "cpu_seconds", "details", "of"]
 #: Inner folds of the scripts.
 INNER = 3
@@ -60,7 +71,9 @@ class Found(NamedTuple):
 
 def script(steps: list[tuple[str, Any]], space: dict[str, list[Any]], metric: str) -> BaseEstimator:
     """Median imputation, z-scores and a model, tuned by cross-validation: fifteen lines of scikit-learn."""
-    pipeline = Pipeline([("impute", SimpleImputer(strategy="median")), ("scale", StandardScaler()), *steps])
+    pipeline = Pipeline(
+        [("impute", SimpleImputer(strategy="median")), ("scale", StandardScaler()), *steps]
+    )
     folds = StratifiedKFold(INNER, shuffle=True, random_state=0)
     return GridSearchCV(pipeline, space, cv=folds, scoring=metric)
 
@@ -75,12 +88,20 @@ def filtered_svm(n_columns: int, metric: str) -> BaseEstimator:
 def sparse_logistic(_: int, metric: str) -> BaseEstimator:
     """Logistic regression with an l1 penalty, one class against the rest."""
     model = LogisticRegression(l1_ratio=1.0, solver="liblinear", random_state=0)
-    return script([("model", OneVsRestClassifier(model))], {"model__estimator__C": [0.03, 0.1, 0.3, 1.0, 10.0]}, metric)
+    return script(
+        [("model", OneVsRestClassifier(model))],
+        {"model__estimator__C": [0.03, 0.1, 0.3, 1.0, 10.0]},
+        metric,
+    )
 
 
 def forest(_: int, metric: str) -> BaseEstimator:
     """Random forest of 300 trees."""
-    return script([("model", RandomForestClassifier(300, random_state=0))], {"model__max_features": ["sqrt"]}, metric)
+    return script(
+        [("model", RandomForestClassifier(300, random_state=0))],
+        {"model__max_features": ["sqrt"]},
+        metric,
+    )
 
 
 SCRIPTS: dict[str, Callable[[int, str], BaseEstimator]] = {
@@ -106,7 +127,10 @@ def scripted(name: str, samples: Samples, folds: list[Any], metric: str) -> Foun
     if len(search.param_grid) == 1 and len(next(iter(search.param_grid.values()))) == 1:
         search = search.estimator  # nothing to tune
     X, y = samples.X, samples.y
-    scores = [float(scorer(search.fit(X[fold.train], y[fold.train]), X[fold.test], y[fold.test])) for fold in folds]
+    scores = [
+        float(scorer(search.fit(X[fold.train], y[fold.train]), X[fold.test], y[fold.test]))
+        for fold in folds
+    ]
     if not samples.telling:
         return Found(scores, [])
     search.fit(X, y)
@@ -127,8 +151,13 @@ def ranked(result: Any, samples: Samples) -> list[int]:
     if not samples.telling:
         return []
     frame = result.ranking().to_frame()
-    frame = frame[frame["score"] > 0].sort_values("rank")["feature"].tolist()[: len(samples.telling)]
-    place = {name: i for i, name in enumerate(samples.names or [f"x{i}" for i in range(samples.X.shape[1])])}
+    frame = (
+        frame[frame["score"] > 0].sort_values("rank")["feature"].tolist()[: len(samples.telling)]
+    )
+    place = {
+        name: i
+        for i, name in enumerate(samples.names or [f"x{i}" for i in range(samples.X.shape[1])])
+    }
     return [place.get(name, -1) for name in frame]
 
 
@@ -150,17 +179,25 @@ def cpu_seconds() -> float:
 
 def identity(method: str, samples: Samples, study: Study) -> str:
     """Short hash of what a row is computed from: samples, outer folds and metric, and the draft itself."""
-    digest = hashlib.sha256(json.dumps([str(label) for label in samples.y]).encode() + samples.X.tobytes())
+    digest = hashlib.sha256(
+        json.dumps([str(label) for label in samples.y]).encode() + samples.X.tobytes()
+    )
     for fold in study.plan.outer:
         digest.update(fold.train.tobytes() + fold.test.tobytes())
-    digest.update((study.config.evaluation.metric if method in SCRIPTS else study.config.hash).encode())
+    digest.update(
+        (study.config.evaluation.metric if method in SCRIPTS else study.config.hash).encode()
+    )
     return digest.hexdigest()[:12]
 
 
-def measure(data: str, methods: list[str], known: Mapping[tuple[str, str], Any]) -> Iterator[dict[str, Any]]:
+def measure(
+    data: str, methods: list[str], known: Mapping[tuple[str, str], Any]
+) -> Iterator[dict[str, Any]]:
     """Measure methods on a data set, unless a known row is of the same."""
     with tempfile.TemporaryDirectory() as folder, inside(Path(folder)), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of columns that are constant in a fold, and of LinearSVC's iterations
+        warnings.simplefilter(
+            "ignore"
+        )  # of columns that are constant in a fold, and of LinearSVC's iterations
         samples = write(data, Path(folder))
         started = cpu_seconds()
         draft = raysel.init_study(samples.source)
@@ -168,8 +205,16 @@ def measure(data: str, methods: list[str], known: Mapping[tuple[str, str], Any])
         folds, metric = list(study.plan.outer), draft.config.evaluation.metric
         drafting = cpu_seconds() - started
         ratio = float(np.mean([len(fold.test) / len(fold.train) for fold in folds]))
-        common = {"data": data, "half": "looked at" if DATA_SETS[data].looked_at else "held back", **facts(samples)}
-        common |= {"telling": len(samples.telling) or "", "metric": metric, "ratio": round(ratio, 4)}
+        common = {
+            "data": data,
+            "half": "looked at" if DATA_SETS[data].looked_at else "held back",
+            **facts(samples),
+        }
+        common |= {
+            "telling": len(samples.telling) or "",
+            "metric": metric,
+            "ratio": round(ratio, 4),
+        }
         for method in methods:
             of, started = identity(method, samples, study), cpu_seconds()
             if known.get((data, method), {}).get("of") == of:
@@ -202,7 +247,10 @@ def write_rows(rows: list[dict[str, Any]]) -> None:
     """Write the rows in the order of the data sets and methods, and their table."""
     methods = ["draft", *SCRIPTS]
     rows.sort(key=lambda row: (list(DATA_SETS).index(row["data"]), methods.index(row["method"])))
-    with atomic_write(HERE / "results.csv") as file, file.open("w", newline="", encoding="utf-8") as lines:
+    with (
+        atomic_write(HERE / "results.csv") as file,
+        file.open("w", newline="", encoding="utf-8") as lines,
+    ):
         writer = csv.DictWriter(lines, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
@@ -211,10 +259,18 @@ def write_rows(rows: list[dict[str, Any]]) -> None:
 
 def main() -> None:
     """Measure what is asked for, write the rows and the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--half", choices=("looked-at", "held-back"), help="one half of the data sets (default: both)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--half",
+        choices=("looked-at", "held-back"),
+        help="one half of the data sets (default: both)",
+    )
     parser.add_argument("--data", nargs="+", choices=DATA_SETS, metavar="NAME", help="data sets")
-    parser.add_argument("--methods", nargs="+", choices=("draft", *SCRIPTS), default=["draft", *SCRIPTS])
+    parser.add_argument(
+        "--methods", nargs="+", choices=("draft", *SCRIPTS), default=["draft", *SCRIPTS]
+    )
     parser.add_argument("--anew", action="store_true", help="measure again what is there")
     arguments = parser.parse_args()
     halves = {"looked-at": LOOKED_AT, "held-back": HELD_BACK, None: DATA_SETS}
@@ -222,7 +278,15 @@ def main() -> None:
     for data in arguments.data or halves[arguments.half]:
         for row in measure(data, arguments.methods, {} if arguments.anew else rows):
             rows[data, row["method"]] = row
-            print(data, row["method"], row["scores"], row["recovered"], row["cpu_seconds"], row["details"], flush=True)
+            print(
+                data,
+                row["method"],
+                row["scores"],
+                row["recovered"],
+                row["cpu_seconds"],
+                row["details"],
+                flush=True,
+            )
             write_rows(list(rows.values()))
 
 

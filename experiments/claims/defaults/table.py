@@ -55,7 +55,9 @@ def rows_of(results: Sequence[dict[str, Any]]) -> list[Row]:
     for one in results:
         row = found.setdefault(one["data"], Row(one, {}))
         scores = np.array(str(one["scores"]).split(), dtype=float)
-        row.methods[one["method"]] = Measured(scores, str(one["recovered"]), float(one["cpu_seconds"]))
+        row.methods[one["method"]] = Measured(
+            scores, str(one["recovered"]), float(one["cpu_seconds"])
+        )
     return [row for row in found.values() if row.complete]
 
 
@@ -80,9 +82,19 @@ def score_lines(rows: Sequence[Row]) -> list[str]:
         facts = row.facts
         size = f"{facts['samples']} x {facts['columns']}, {facts['classes']}"
         scores = [str(row.methods[name]) for name in (DRAFT, *SCRIPTS)]
-        lines.append([facts["data"], size, facts["metric"], *scores, interval(row.against(row.best))])
+        lines.append(
+            [facts["data"], size, facts["metric"], *scores, interval(row.against(row.best))]
+        )
     return table(
-        ["data", "samples x columns, classes", "metric", DRAFT, *SCRIPTS, "draft minus the best script"], lines
+        [
+            "data",
+            "samples x columns, classes",
+            "metric",
+            DRAFT,
+            *SCRIPTS,
+            "draft minus the best script",
+        ],
+        lines,
     )
 
 
@@ -91,8 +103,17 @@ def recovery_lines(rows: Sequence[Row]) -> list[str]:
     lines = []
     for row in rows:
         known = row.facts["telling"]
-        found = [f"{row.methods[name].recovered} of {known}" if known else "" for name in (DRAFT, *SCRIPTS)]
-        lines.append([row.facts["data"], *found, *(f"{row.methods[name].seconds:.0f}" for name in (DRAFT, *SCRIPTS))])
+        found = [
+            f"{row.methods[name].recovered} of {known}" if known else ""
+            for name in (DRAFT, *SCRIPTS)
+        ]
+        lines.append(
+            [
+                row.facts["data"],
+                *found,
+                *(f"{row.methods[name].seconds:.0f}" for name in (DRAFT, *SCRIPTS)),
+            ]
+        )
     header = [f"{name}: {what}" for what in ("found", "s") for name in (DRAFT, *SCRIPTS)]
     return table(["data", *header], lines)
 
@@ -111,10 +132,19 @@ def summary_lines(rows: Sequence[Row], usual: str) -> list[str]:
         error = means.std(ddof=1) / len(means) ** 0.5 if len(means) > 1 else np.nan
         tests = [pair.corrected for pair in pairs if pair.corrected is not None]
         counts = f"{(means > 0).sum()} / {(means == 0).sum()} / {(means < 0).sum()}"
-        significant = [str(sum(test.lower > 0 for test in tests)), str(sum(test.upper < 0 for test in tests))]
+        significant = [
+            str(sum(test.lower > 0 for test in tests)),
+            str(sum(test.upper < 0 for test in tests)),
+        ]
         shown = f"{name} (best on average over all)" if name == usual else name
         lines.append([shown, f"{means.mean():+.4f} ± {error:.4f}", counts, *significant])
-    header = ["draft minus", "mean ± SE over data sets", "higher / equal / lower", "significantly better", "worse"]
+    header = [
+        "draft minus",
+        "mean ± SE over data sets",
+        "higher / equal / lower",
+        "significantly better",
+        "worse",
+    ]
     return table(header, lines)
 
 
@@ -128,5 +158,9 @@ def write_table(results: Sequence[dict[str, Any]], path: Path) -> None:
     for half in ("looked at", "held back"):
         if part := [row for row in rows if row.facts["half"] == half]:
             parts = (summary_lines(part, usual), score_lines(part), recovery_lines(part))
-            text += [f"## {len(part)} data sets {half}", *(line for lines in parts for line in ("", *lines)), ""]
+            text += [
+                f"## {len(part)} data sets {half}",
+                *(line for lines in parts for line in ("", *lines)),
+                "",
+            ]
     path.write_text("\n".join(text), encoding="utf-8")

@@ -55,22 +55,31 @@ KINDS: dict[str, tuple[Callable[[np.random.Generator, float], Data], dict[str, B
             "forward, gap 10": Blocks(30, 10, True),
         },
     ),
-    "40 subjects of 6 rows": (subjects, {"shuffled": None, "size 6": Blocks(6), "size 24": Blocks(24)}),
+    "40 subjects of 6 rows": (
+        subjects,
+        {"shuffled": None, "size 6": Blocks(6), "size 24": Blocks(24)},
+    ),
     "sorted by class, independent": (independent, {"shuffled": None, "size 6": Blocks(6)}),
 }
 
 
 def fitted(X: FloatArray, y: LabelArray):
     """The five best features by F-test and a linear discriminant."""
-    return make_pipeline(StandardScaler(), SelectKBest(f_classif, k=TOP), LinearDiscriminantAnalysis()).fit(X, y)
+    return make_pipeline(
+        StandardScaler(), SelectKBest(f_classif, k=TOP), LinearDiscriminantAnalysis()
+    ).fit(X, y)
 
 
-def score(X: FloatArray, y: LabelArray, plan: NestedPlan, source: np.ndarray | None = None) -> float:
+def score(
+    X: FloatArray, y: LabelArray, plan: NestedPlan, source: np.ndarray | None = None
+) -> float:
     """Mean score over the outer folds; with labels, and places in the folds, permuted as a permutation test does."""
     place = np.arange(N) if source is None else np.argsort(source)
     y = y if source is None else y[source]
     folds = [(place[fold.train], place[fold.test]) for fold in plan.outer]
-    return float(np.mean([fitted(X[train], y[train]).score(X[test], y[test]) for train, test in folds]))
+    return float(
+        np.mean([fitted(X[train], y[train]).score(X[test], y[test]) for train, test in folds])
+    )
 
 
 def folds_of(y: LabelArray, blocks: Blocks | None, seed: int) -> NestedPlan:
@@ -79,8 +88,12 @@ def folds_of(y: LabelArray, blocks: Blocks | None, seed: int) -> NestedPlan:
     if blocks is None:
         pairs = split(y, 4, groups=None, random_state=seed, where="cv.outer")
     else:
-        pairs = blocks.split(rows, y, 2 if blocks.forward else 4, random_state=seed, where="cv.outer")
-    return NestedPlan(N, tuple(OuterFold(f"outer{i}", 0, i, *pair, ()) for i, pair in enumerate(pairs)))
+        pairs = blocks.split(
+            rows, y, 2 if blocks.forward else 4, random_state=seed, where="cv.outer"
+        )
+    return NestedPlan(
+        N, tuple(OuterFold(f"outer{i}", 0, i, *pair, ()) for i, pair in enumerate(pairs))
+    )
 
 
 def row(kind: str, how: str, signal: float, draws: int) -> str:
@@ -113,7 +126,9 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=6)
     draws = parser.parse_args().draws
     for signal in (0.0, 0.5):
-        print(f"\nsignal {signal}\n\n| data | folds | score | on new data | p <= .05 | remark |\n{'|---' * 6}|")
+        print(
+            f"\nsignal {signal}\n\n| data | folds | score | on new data | p <= .05 | remark |\n{'|---' * 6}|"
+        )
         for kind, (_, ways) in KINDS.items():
             for how in ways:
                 print(row(kind, how, signal, draws), flush=True)

@@ -28,13 +28,19 @@ from raysel.study.definition import Study
 PERMUTATIONS, LEVEL, FIRST_SEED = 19, 0.05, 1000
 SMR = {"name": "smr", "params": {"max_iter": 5}, "space": {"alpha": [0.01, 0.1, 0.3]}}
 SVM = {"name": "linear_svm", "params": {"penalty": "l1"}, "space": {"C": [0.1, 1.0]}}
-SMML = {"name": "smml", "params": {"tol": 1e-2}, "space": {"gamma1": [0.1, 0.3], "gamma2": [0.0, 0.1]}}
+SMML = {
+    "name": "smml",
+    "params": {"tol": 1e-2},
+    "space": {"gamma1": [0.1, 0.3], "gamma2": [0.0, 0.1]},
+}
 
 
 def matrices(seed: int) -> tuple[Dataset, np.ndarray]:
     """40 matrices of 4 x 4 cells of noise in two classes."""
     dataset, mask = make_matrix_classification(40, (4, 4), 2, 4, random_state=seed)
-    return replace(dataset, X=np.random.default_rng(seed).normal(size=dataset.X.shape)), np.zeros_like(mask)
+    return replace(
+        dataset, X=np.random.default_rng(seed).normal(size=dataset.X.shape)
+    ), np.zeros_like(mask)
 
 
 def planted(seed: int) -> tuple[Dataset, np.ndarray]:
@@ -44,7 +50,9 @@ def planted(seed: int) -> tuple[Dataset, np.ndarray]:
 
 def modalities(seed: int) -> tuple[Dataset, np.ndarray]:
     """45 samples of two modalities in three classes, without information; noise is shared within a modality."""
-    return make_multimodal_classification({"image": 12, "sound": 8}, {}, 45, shared=0.5, random_state=seed)
+    return make_multimodal_classification(
+        {"image": 12, "sound": 8}, {}, 45, shared=0.5, random_state=seed
+    )
 
 
 def groups(seed: int) -> tuple[Dataset, np.ndarray]:
@@ -104,7 +112,9 @@ CASES = {
     "matrix, searched again": Case(matrices, SMR, 30, retune=True),
     "unbalanced table, searched again": Case(unbalanced, SVM, 400, retune=True),
     "matrix, folds stay at the samples": Case(matrices, SMR, 100, permuted=folds_stay),
-    "majority class, folds move": Case(matrices, {"name": "smr", "params": {"alpha": 9.0, "max_iter": 3}}, 60),
+    "majority class, folds move": Case(
+        matrices, {"name": "smr", "params": {"alpha": 9.0, "max_iter": 3}}, 60
+    ),
     "majority class, folds stay": Case(
         matrices, {"name": "smr", "params": {"alpha": 9.0, "max_iter": 3}}, 60, permuted=folds_stay
     ),
@@ -113,10 +123,16 @@ CASES = {
     "planted matrix, linear SVM": Case(planted, {"name": "linear_svm", "params": {"C": 0.01}}, 20),
     "planted matrix": Case(planted, SMR, 20),
     "eight classes, filter": Case(eight_classes, {"name": "fisher_score"}, 60),
-    "eight classes, linear SVM of C 0.01": Case(eight_classes, {"name": "linear_svm", "params": {"C": 0.01}}, 60),
-    "eight classes, linear SVM of C 1": Case(eight_classes, {"name": "linear_svm", "params": {"C": 1.0}}, 60),
+    "eight classes, linear SVM of C 0.01": Case(
+        eight_classes, {"name": "linear_svm", "params": {"C": 0.01}}, 60
+    ),
+    "eight classes, linear SVM of C 1": Case(
+        eight_classes, {"name": "linear_svm", "params": {"C": 1.0}}, 60
+    ),
     "rare class, filter": Case(rare_class, {"name": "fisher_score"}, 60),
-    "rare class, linear SVM": Case(rare_class, {"name": "linear_svm", "params": {"C": 0.3, "penalty": "l1"}}, 60),
+    "rare class, linear SVM": Case(
+        rare_class, {"name": "linear_svm", "params": {"C": 0.3, "penalty": "l1"}}, 60
+    ),
 }
 
 
@@ -130,13 +146,19 @@ def study_of(dataset: Dataset, case: Case, folder: Path, seed: int) -> Study:
         "dataset": {"path": str(path)},
         "solver": case.solver,
         "evaluation": {"classifier": case.classifier, "n_features": [2, 4, 8]},
-        "cv": {"outer": 3, "inner": 2, **({"groups": "groups"} if dataset.groups is not None else {})},
+        "cv": {
+            "outer": 3,
+            "inner": 2,
+            **({"groups": "groups"} if dataset.groups is not None else {}),
+        },
         "search": {"executor": "serial"},
     }
     return Study.prepare(config_from_dict(raw))
 
 
-def one_run(case: Case, seed: int, folder: Path) -> tuple[int, int, np.ndarray, np.ndarray, np.ndarray]:
+def one_run(
+    case: Case, seed: int, folder: Path
+) -> tuple[int, int, np.ndarray, np.ndarray, np.ndarray]:
     """Permutations above and equal to the honest score; p values of the features; mask of planted ones."""
     dataset, mask = case.make(seed)
     study = study_of(dataset, case, folder, seed)
@@ -151,7 +173,13 @@ def one_run(case: Case, seed: int, folder: Path) -> tuple[int, int, np.ndarray, 
     p = feature_p_values(scores[0], scores[1:], by_share=case.solver["name"] != "fisher_score")
     true, permuted = means[0], np.round(means[1:], 10)
     true = round(true, 10)
-    return int((permuted > true).sum()), int((permuted == true).sum()), p.p_value, p.single_step, mask
+    return (
+        int((permuted > true).sum()),
+        int((permuted == true).sum()),
+        p.p_value,
+        p.single_step,
+        mask,
+    )
 
 
 def main(wanted: str = "") -> None:

@@ -60,7 +60,9 @@ def permuted_digits(run: int) -> tuple[Dataset, np.ndarray]:
     rng = np.random.default_rng(run)
     X, y = load_digits(return_X_y=True)
     chosen = rng.choice(len(y), 200, replace=False)
-    return Dataset(X[chosen], rng.permutation(np.arange(200) % 4), Matrix(8, 8)), np.zeros(64, dtype=bool)
+    return Dataset(X[chosen], rng.permutation(np.arange(200) % 4), Matrix(8, 8)), np.zeros(
+        64, dtype=bool
+    )
 
 
 def planted_matrix(run: int) -> tuple[Dataset, np.ndarray]:
@@ -78,7 +80,9 @@ PARTS = Modalities({"a": 20, "b": 20, "c": 20})
 SMR, SMML = {"alpha": 0.1}, {"gamma1": 0.05, "gamma2": 0.05}
 NULL = (
     Case("matrix 8 x 8, SMR", noise(Matrix(8, 8)), "smr", SMR, "none", 8, 100, exchangeable=True),
-    Case("3 modalities of 20, SMML", noise(PARTS), "smml", SMML, "zscore", 6, 50, exchangeable=True),
+    Case(
+        "3 modalities of 20, SMML", noise(PARTS), "smml", SMML, "zscore", 6, 50, exchangeable=True
+    ),
     Case(
         "3 modalities, 200 features, Fisher score",
         noise(Modalities({"a": 60, "b": 60, "c": 80})),
@@ -89,13 +93,32 @@ NULL = (
         200,
         exchangeable=True,
     ),
-    Case("64 features, random ranking", noise(Matrix(8, 8)), "random_ranking", {}, "none", 8, 200, exchangeable=True),
-    Case("digits, permuted labels, Fisher score", permuted_digits, "fisher_score", {}, "none", 8, 200),
+    Case(
+        "64 features, random ranking",
+        noise(Matrix(8, 8)),
+        "random_ranking",
+        {},
+        "none",
+        8,
+        200,
+        exchangeable=True,
+    ),
+    Case(
+        "digits, permuted labels, Fisher score", permuted_digits, "fisher_score", {}, "none", 8, 200
+    ),
     Case("digits, permuted labels, SMR", permuted_digits, "smr", SMR, "none", 8, 40),
 )
 PLANTED = (
     Case("matrix 8 x 8, 9 of 64 inform, SMR", planted_matrix, "smr", SMR, "none", 9, 100),
-    Case("3 modalities, 10 of 200 inform, Fisher score", planted_modalities, "fisher_score", {}, "zscore", 10, 100),
+    Case(
+        "3 modalities, 10 of 200 inform, Fisher score",
+        planted_modalities,
+        "fisher_score",
+        {},
+        "zscore",
+        10,
+        100,
+    ),
 )
 
 
@@ -111,7 +134,10 @@ def select(case: Case, run: int) -> tuple[StabilitySelection, np.ndarray]:
     }
     plan = NestedPlan.make(dataset.y, outer=2, inner=2, repeats=1, groups=None, seed=run)
     study = Study(config_from_dict(raw), dataset, plan, ())
-    values = {number: rank_on_half(case.params, dataset.n_features, study, number) for number in range(HALVES)}
+    values = {
+        number: rank_on_half(case.params, dataset.n_features, study, number)
+        for number in range(HALVES)
+    }
     return count_selections(Pieces(values, {}), case.top, HALVES, dataset.constant, {}), informative
 
 
@@ -134,14 +160,19 @@ def null(case: Case) -> list[list[object]]:
         unimodal = "" if first.unimodal_bound is None else f"{first.unimodal_bound:.3f}"
         at = f"{first.threshold:.2f}{' (default)' if threshold is None else ''}"
         bounds = [unimodal, f"{first.simple_bound:.3f}"]
-        size, n_often = f"{np.mean([one.selected.sum() for one in chosen]):.3f}", int((~counted).sum())
+        size, n_often = (
+            f"{np.mean([one.selected.sum() for one in chosen]):.3f}",
+            int((~counted).sum()),
+        )
         rows.append([case.name, case.runs, f"{q}/{p}", at, *mean(false), *bounds, size, n_often])
     return rows
 
 
 def power(case: Case) -> list[list[object]]:
     """Informative and other features in the set at the default threshold, and in the top of a single half."""
-    rows: dict[str, list[float]] = {name: [] for name in ("size", "informative", "others", "others in a half")}
+    rows: dict[str, list[float]] = {
+        name: [] for name in ("size", "informative", "others", "others in a half")
+    }
     for run in range(case.runs):
         found, informative = select(case, run)
         found = found.at(None)
@@ -149,16 +180,47 @@ def power(case: Case) -> list[list[object]]:
         rows["informative"].append(float((found.selected & informative).sum()))
         rows["others"].append(float((found.selected & ~informative).sum()))
         rows["others in a half"].append(float(found.probability[~informative].sum()))
-    first = [case.name, case.runs, f"{found.q}/{found.p}", f"{found.threshold:.2f}", f"{found.unimodal_bound:.3f}"]
-    return [[*first, int(informative.sum()), *(cell for values in rows.values() for cell in mean(values))]]
+    first = [
+        case.name,
+        case.runs,
+        f"{found.q}/{found.p}",
+        f"{found.threshold:.2f}",
+        f"{found.unimodal_bound:.3f}",
+    ]
+    return [
+        [
+            *first,
+            int(informative.sum()),
+            *(cell for values in rows.values() for cell in mean(values)),
+        ]
+    ]
 
 
-FALSE_COLUMNS = ["case", "runs", "q/p", "threshold", "false selections: mean", "SE", "unimodal bound", "simple bound"]
+FALSE_COLUMNS = [
+    "case",
+    "runs",
+    "q/p",
+    "threshold",
+    "false selections: mean",
+    "SE",
+    "unimodal bound",
+    "simple bound",
+]
 FALSE_COLUMNS += ["size of the set: mean", "features selected oftener than q/p"]
 POWER_COLUMNS = ["case", "runs", "q/p", "threshold", "unimodal bound", "informative features"]
-POWER_COLUMNS += ["size of the set: mean", "SE", "informative in the set: mean", "SE", "others in the set: mean", "SE"]
+POWER_COLUMNS += [
+    "size of the set: mean",
+    "SE",
+    "informative in the set: mean",
+    "SE",
+    "others in the set: mean",
+    "SE",
+]
 POWER_COLUMNS += ["others in the top of a half: mean", "SE"]
-TABLES = {"false_selections.csv": (NULL, null, FALSE_COLUMNS), "power.csv": (PLANTED, power, POWER_COLUMNS)}
+TABLES = {
+    "false_selections.csv": (NULL, null, FALSE_COLUMNS),
+    "power.csv": (PLANTED, power, POWER_COLUMNS),
+}
 
 
 def main() -> None:

@@ -83,19 +83,31 @@ def twins(rng: np.random.Generator) -> Data:
     """Every subject measured twice, far apart in the file, and a random label for each subject."""
     X, y = rng.standard_normal((100, 20)), rng.permutation(np.arange(100) % 2)
     order = rng.permutation(200)
-    return (np.vstack([X, X]) + 0.05 * rng.standard_normal((200, 20)))[order], np.tile(y, 2)[order], {}
+    return (
+        (np.vstack([X, X]) + 0.05 * rng.standard_normal((200, 20)))[order],
+        np.tile(y, 2)[order],
+        {},
+    )
 
 
 def draws(_: np.random.Generator) -> Data:
     """Digits, ten draws of 4 training samples a class: far above chance."""
     X, y = load_digits(return_X_y=True)
-    return X[:600], y[:600], {"cv": {"train_per_class": 4, "repeats": 10, "inner": 2, "final": False}}
+    return (
+        X[:600],
+        y[:600],
+        {"cv": {"train_per_class": 4, "repeats": 10, "inner": 2, "final": False}},
+    )
 
 
 def units(_: np.random.Generator) -> Data:
     """Breast cancer, whose columns differ in unit."""
     X, y = load_breast_cancer(return_X_y=True)
-    return X, y, {"solver": {"name": "smr", "params": {"max_iter": 20}, "space": {"alpha": [0.01, 0.1]}}}
+    return (
+        X,
+        y,
+        {"solver": {"name": "smr", "params": {"max_iter": 20}, "space": {"alpha": [0.01, 0.1]}}},
+    )
 
 
 def one_range(rng: np.random.Generator) -> Data:
@@ -123,24 +135,35 @@ def _beaten(result: StudyResult) -> bool:
 
 def _within_bounds(result: StudyResult) -> bool:
     lower, upper = result.interval.lower, result.interval.upper
-    return verdict(result) == "better" and lower is not None and upper is not None and 0.2 < lower < upper <= 1.0
+    return (
+        verdict(result) == "better"
+        and lower is not None
+        and upper is not None
+        and 0.2 < lower < upper <= 1.0
+    )
 
 
 TRAPS = {
     "noise": Trap(noise, "not better than chance", lambda r: verdict(r) != "better"),
-    "imbalance": Trap(imbalance, "not better than the most frequent class", lambda r: verdict(r) != "better"),
+    "imbalance": Trap(
+        imbalance, "not better than the most frequent class", lambda r: verdict(r) != "better"
+    ),
     "noise, stability": Trap(
         noise,
         "agreement at the level of permuted labels",
         lambda r: "it is not above that" in texts.noise_level(r.facts),
     ),
     "time": Trap(time_series, "a remark on rows like their neighbours", says("row")),
-    "time, in blocks": Trap(time_in_blocks, "not better than chance", lambda r: verdict(r) != "better"),
+    "time, in blocks": Trap(
+        time_in_blocks, "not better than chance", lambda r: verdict(r) != "better"
+    ),
     "subjects": Trap(subjects, "a remark on rows like their neighbours", says("row")),
     "twins": Trap(twins, "a remark on nearly equal samples", says("equal")),
     "draws": Trap(draws, "better than chance, by an interval within 0 to 1", _within_bounds),
     "units": Trap(units, "zscore by default", lambda r: r.config["dataset"]["scaling"] == "zscore"),
-    "one range": Trap(one_range, "a remark on columns of different scales", says("standard deviations differ")),
+    "one range": Trap(
+        one_range, "a remark on columns of different scales", says("standard deviations differ")
+    ),
     "random ranking": Trap(random_ranking, "worse than the F-test", _beaten),
 }
 

@@ -57,11 +57,15 @@ def main() -> None:
         margin = stdtrit(folds - 1, 0.975) * sd / np.sqrt(folds)
         covered_rank.append(np.abs(mean - true_rank) <= margin)
         spreads.append(sd)
-    print(f"{arguments.draws} draws of {arguments.samples} samples, {D} features, {folds} folds, top {TOP}")
+    print(
+        f"{arguments.draws} draws of {arguments.samples} samples, {D} features, {folds} folds, top {TOP}"
+    )
     print("| | folds of one sample | samples that share nothing |")
     print("|---|---|---|")
     print(f"| stability, mean | {np.mean(values):.2f} | {true_stability:.2f} |")
-    print(f"| SD of a feature's rank, mean | {np.mean(spreads):.2f} | {apart.std(axis=0, ddof=1).mean():.2f} |")
+    print(
+        f"| SD of a feature's rank, mean | {np.mean(spreads):.2f} | {apart.std(axis=0, ddof=1).mean():.2f} |"
+    )
     print(
         f"| 95 % interval of the mean rank covers that of the right column | {np.mean(covered_rank):.2f} | .95 wanted |"
     )

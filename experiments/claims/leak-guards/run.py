@@ -31,8 +31,12 @@ def twins(share: float, noise: float) -> Planting:
 
     def plant(data: Dataset, rng: np.random.Generator) -> Dataset:
         rows = rng.choice(data.n_samples, round(share * data.n_samples), replace=False)
-        again = data.X[rows] + noise * data.X.std(axis=0) * rng.standard_normal((len(rows), data.n_features))
-        return table(np.vstack([data.X, again]), np.concatenate([data.y, data.y[rows]]), data.feature_names)
+        again = data.X[rows] + noise * data.X.std(axis=0) * rng.standard_normal(
+            (len(rows), data.n_features)
+        )
+        return table(
+            np.vstack([data.X, again]), np.concatenate([data.y, data.y[rows]]), data.feature_names
+        )
 
     return plant
 
@@ -79,11 +83,19 @@ def clean(seeds: int) -> Iterator[tuple[str, Dataset]]:
         data = load_dataset(name)
         yield name, data
         yield f"{name}, sorted by class", sorted_by_class(data)
-    for path in sorted(Path(os.environ.get("RAYSEL_DATA", "")).glob("*.npz")) if os.environ.get("RAYSEL_DATA") else ():
+    for path in (
+        sorted(Path(os.environ.get("RAYSEL_DATA", "")).glob("*.npz"))
+        if os.environ.get("RAYSEL_DATA")
+        else ()
+    ):
         yield path.stem, load_dataset(path)
     for seed in range(seeds):
         for n in (80, 300):
-            for make in (datasets.make_classification, datasets.make_gaussian_quantiles, datasets.make_blobs):
+            for make in (
+                datasets.make_classification,
+                datasets.make_gaussian_quantiles,
+                datasets.make_blobs,
+            ):
                 X, y = make(n_samples=n, random_state=seed)
                 yield f"{make.__name__}, {n}, seed {seed}", table(X, y)
             X, y = datasets.make_classification(n_samples=n, n_features=500, random_state=seed)
@@ -102,7 +114,10 @@ def main() -> None:
         cells = []
         for data in sources.values():
             plain = table(data.X, data.y)
-            found = [bool(re.search(words, answer(plant(plain, np.random.default_rng(seed))))) for seed in range(seeds)]
+            found = [
+                bool(re.search(words, answer(plant(plain, np.random.default_rng(seed)))))
+                for seed in range(seeds)
+            ]
             cells.append(f"{sum(found)} of {seeds}")
         print(f"| {what} | {' | '.join(cells)} |", flush=True)
     n = 0

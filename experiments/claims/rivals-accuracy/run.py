@@ -90,21 +90,39 @@ PROTOCOLS = {
 TUNED_DRAWS = 5
 
 
-def fixed(data: str, repeats: int | None = None, methods: Iterable[str] | None = None) -> dict[str, Any]:
+def fixed(
+    data: str, repeats: int | None = None, methods: Iterable[str] | None = None
+) -> dict[str, Any]:
     """Configuration of a data set's comparison with fixed parameters, of some methods or all."""
     per_class, draws, sizes, sides = PROTOCOLS[data]
     members: dict[str, Any] = {label: {"solver": solver} for label, solver in FIXED.items()}
     native = {"evaluation": {"classifier": "native"}}
     for side in sides:
         params = {"n_components": [side, side], "shrinkage": 1e-8, "passes": 5}
-        members[f"2DLDA {side} x {side}"] = {"solver": {"name": "two_dimensional_lda", "params": params}} | native
+        members[f"2DLDA {side} x {side}"] = {
+            "solver": {"name": "two_dimensional_lda", "params": params}
+        } | native
     members["all pixels"] = {"solver": {"name": "nearest_neighbor"}} | native
     return {
         "name": f"{data}-fixed",
         "dataset": {"path": f"{data}.npz", "scaling": "unit"},
-        "evaluation": {"classifier": "knn", "n_features": sizes, "choose_n": "mean", "references": False},
-        "cv": {"train_per_class": per_class, "repeats": repeats or draws, "inner": 2, "final": False},
-        "compare": {label: member for label, member in members.items() if methods is None or label in methods},
+        "evaluation": {
+            "classifier": "knn",
+            "n_features": sizes,
+            "choose_n": "mean",
+            "references": False,
+        },
+        "cv": {
+            "train_per_class": per_class,
+            "repeats": repeats or draws,
+            "inner": 2,
+            "final": False,
+        },
+        "compare": {
+            label: member
+            for label, member in members.items()
+            if methods is None or label in methods
+        },
     }
 
 
@@ -120,7 +138,10 @@ def tuned(data: str, repeats: int) -> dict[str, Any]:
             "dataset.path": "USPS.npz",
             "cv.train_per_class": 4,
             "evaluation.n_features": [20, 50, 100, 150],
-            "compare.2DLDA.solver.space": {"n_components": [[4, 4], [7, 7], [10, 10]], "shrinkage": shrinkage},
+            "compare.2DLDA.solver.space": {
+                "n_components": [[4, 4], [7, 7], [10, 10]],
+                "shrinkage": shrinkage,
+            },
         }
     return load_comparison("orl-selectors", changes).model_dump(mode="json", exclude_unset=True)
 
@@ -150,7 +171,8 @@ def beside_known(data: str, found: ComparisonResult) -> list[dict[str, Any]]:
     _, draws, sizes, sides = PROTOCOLS[data]
     scores = score_table(found).astype({"n_features": "float64"})
     scores = scores[
-        scores["metric"].eq("accuracy") | (scores["member"].isin(FIXED) & scores["n_features"].eq(sizes[0]))
+        scores["metric"].eq("accuracy")
+        | (scores["member"].isin(FIXED) & scores["n_features"].eq(sizes[0]))
     ]
     spread = scores.groupby(["member", "metric", "n_features"], sort=False, dropna=False)["score"]
     table = spread.agg(["size", "mean", "std"]).reset_index()
@@ -163,9 +185,23 @@ def beside_known(data: str, found: ComparisonResult) -> list[dict[str, Any]]:
         known = red if metric == "redundancy" else accuracies and accuracies[position]
         beside = table[(table["metric"] == "accuracy") & (table["n_features"] == n)]["std"]
         own = sd if metric == "redundancy" or beside.empty else float((beside**2).mean() ** 0.5)
-        row = {"data": data, "method": label, "metric": metric, "pixels": "" if pd.isna(n) else int(n)}
-        row |= {"draws": size, "mean": round(mean, 4), "sd": round(sd, 4), "known": "" if known is None else known}
-        row["z"] = "" if known is None else round((mean - known) / (own * (1 / size + 1 / draws) ** 0.5), 2)
+        row = {
+            "data": data,
+            "method": label,
+            "metric": metric,
+            "pixels": "" if pd.isna(n) else int(n),
+        }
+        row |= {
+            "draws": size,
+            "mean": round(mean, 4),
+            "sd": round(sd, 4),
+            "known": "" if known is None else known,
+        }
+        row["z"] = (
+            ""
+            if known is None
+            else round((mean - known) / (own * (1 / size + 1 / draws) ** 0.5), 2)
+        )
         rows.append(row)
     return rows
 
@@ -180,9 +216,13 @@ def write(name: str, rows: list[dict[str, Any]]) -> None:
 
 def main() -> None:
     """Run one part, write its table and print the CPU time."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("part", choices=("fixed", "tuned"))
-    parser.add_argument("--output", type=Path, help="folder of the studies (default: a temporary one)")
+    parser.add_argument(
+        "--output", type=Path, help="folder of the studies (default: a temporary one)"
+    )
     parser.add_argument("--repeats", type=int, help="number of draws (default: those in this file)")
     arguments = parser.parse_args()
     output = arguments.output or Path(tempfile.mkdtemp())

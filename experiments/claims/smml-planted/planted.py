@@ -56,7 +56,9 @@ def chosen(models, X, y, folds, metric):
             for _ in model.iterate(X_train, y[train], prepared):
                 pass
             scores[i] += metric(y[test], model.predict(X_test)) / len(folds)
-    return models[min(range(len(models)), key=lambda i: (-round(scores[i], 12), models[i].complexity_key()))]
+    return models[
+        min(range(len(models)), key=lambda i: (-round(scores[i], 12), models[i].complexity_key()))
+    ]
 
 
 def draws(n_draws):
@@ -65,7 +67,13 @@ def draws(n_draws):
         metric = named_metric("macro_f1" if options.get("multilabel") else "accuracy")
         for draw in range(n_draws):
             data, mask = make_multimodal_classification(
-                WIDTHS, PLANTED, n_samples=1100, n_classes=4, noise=1.6, random_state=draw, **options
+                WIDTHS,
+                PLANTED,
+                n_samples=1100,
+                n_classes=4,
+                noise=1.6,
+                random_state=draw,
+                **options,
             )
             X, y = data.X[:100], data.y[:100]
             folds = split(y, 4, groups=None, random_state=draw, where="folds")
@@ -74,7 +82,10 @@ def draws(n_draws):
                 model = chosen(models, X, y, folds, metric).fit(scaler.transform(X), y)
                 score = metric(data.y[100:], model.predict(scaler.transform(data.X[100:])))
                 best = descending_order(model.scores_)[: mask.sum()]
-                norms = [np.linalg.norm(model.scores_[columns]) for columns in data.layout.slices().values()]
+                norms = [
+                    np.linalg.norm(model.scores_[columns])
+                    for columns in data.layout.slices().values()
+                ]
                 first, only = min(norms[:2]) > max(norms[2:]), max(norms[2:]) == 0
                 yield setting, draw, method, mask[best].mean(), first, only, score
 
@@ -82,15 +93,29 @@ def draws(n_draws):
 def main() -> None:
     """Print the table; write planted.csv beside this file."""
     rows = list(draws(int(sys.argv[1]) if len(sys.argv) > 1 else 15))
-    header = ("setting", "draw", "method", "precision", "modalities_first", "modalities_only", "score")
+    header = (
+        "setting",
+        "draw",
+        "method",
+        "precision",
+        "modalities_first",
+        "modalities_only",
+        "score",
+    )
     with (HERE / "planted.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
-        writer.writerows([*row[:3], *(f"{value:.6g}" for value in map(float, row[3:]))] for row in rows)
-    print("| data | method | precision | modalities first | and only these | score |\n|---|---|---|---|---|---|")
+        writer.writerows(
+            [*row[:3], *(f"{value:.6g}" for value in map(float, row[3:]))] for row in rows
+        )
+    print(
+        "| data | method | precision | modalities first | and only these | score |\n|---|---|---|---|---|---|"
+    )
     for setting in SETTINGS:
         for method in methods():
-            values = np.array([row[3:] for row in rows if (row[0], row[2]) == (setting, method)], dtype=float)
+            values = np.array(
+                [row[3:] for row in rows if (row[0], row[2]) == (setting, method)], dtype=float
+            )
             means = " | ".join(f"{mean:.2f}" for mean in values[:, 1:3].mean(axis=0))
             precision = f"{values[:, 0].mean():.3f} ± {values[:, 0].std(ddof=1):.3f}"
             print(f"| {setting} | {method} | {precision} | {means} | {values[:, 3].mean():.3f} |")

@@ -24,7 +24,18 @@ from raysel.solvers.smr.updates import iterations, objective
 
 EXPONENTS, ALPHAS, RANKS = (0.25, 0.5, 0.75, 1.0), (0.003, 0.01, 0.05, 0.2), (1, 2, 4)
 HERE = Path(__file__).parent
-COLUMNS = ["data", "p", "alpha", "rank", "ls21", "identity", "random", "multistart", "ratio", "cost"]
+COLUMNS = [
+    "data",
+    "p",
+    "alpha",
+    "rank",
+    "ls21",
+    "identity",
+    "random",
+    "multistart",
+    "ratio",
+    "cost",
+]
 
 
 def matrices():
@@ -77,7 +88,9 @@ def former_start(data, shape, rank, penalty):
     """Coefficients after each iteration from the former default: 8 LS21 steps at the penalty, then the rank is cut."""
     c = len(data.Y)
     fitted = ((data.XY @ data.X) ** 2).sum()
-    first = l2p_weights((((data.XY**2).sum() / fitted * data.XY) ** 2).sum(axis=0), penalty.p, penalty.zeta)
+    first = l2p_weights(
+        (((data.XY**2).sum() / fitted * data.XY) ** 2).sum(axis=0), penalty.p, penalty.zeta
+    )
     steps = ls21_steps(data, first, repeat(penalty))
     if rank >= largest_rank(shape):
         return steps
@@ -100,10 +113,14 @@ def compared(draw, n_iterations, kind):
         ranks = (*RANKS, 8) if name == "digits" else RANKS  # 8: no bound
         for p, alpha, rank in product(EXPONENTS, ALPHAS, ranks):
             smr = SMR(shape, alpha, rank, p, max_iter=n_iterations, tol=0, random_state=draw)
-            penalty = Penalty(alpha * prepared.penalty_unit(p), p, smr.zeta * prepared.coefficient_unit() ** 2)
+            penalty = Penalty(
+                alpha * prepared.penalty_unit(p), p, smr.zeta * prepared.coefficient_unit() ** 2
+            )
             steps = former_start(prepared, shape, rank, penalty)
             former = followed((objective(P, prepared, *penalty) for P in steps), n_iterations)
-            ours = [clone(smr).set_params(init=init) for init in ("identity", "random", "multistart")]
+            ours = [
+                clone(smr).set_params(init=init) for init in ("identity", "random", "multistart")
+            ]
             found = [former, *(followed(one.iterate(X, y, prepared), n_iterations) for one in ours)]
             J, seconds = np.transpose(found)
             yield [name, p, alpha, rank, *J, J[-1] / J[:-1].min(), seconds[-1] / seconds[0]]

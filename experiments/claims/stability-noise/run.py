@@ -31,7 +31,11 @@ def data(generator: np.random.Generator, shift: float) -> tuple[FloatArray, Labe
 
 def scores(name: str | None, X: FloatArray, y: LabelArray) -> FloatArray:
     """Scores of the features by a method."""
-    return f_values(X, [y])[0] if name is None else build_solver(name, Tensor((D,)), {}, 0).fit(X, y).scores_
+    return (
+        f_values(X, [y])[0]
+        if name is None
+        else build_solver(name, Tensor((D,)), {}, 0).fit(X, y).scores_
+    )
 
 
 def stability(name: str | None, X: FloatArray, y: LabelArray, sets: Sequence[LabelArray]) -> float:
@@ -55,7 +59,9 @@ def over_folds(draws: int, seed: int, shift: float, folds: int) -> str:
             value = stability(solver, X, y, sets)
             found[name].append((value, value > noise.max()))
     means = [np.mean(own, axis=0) for own in found.values()]
-    return " | ".join([f"{np.mean(levels):.2f}", *(f"{value:.2f}, {above:.0%}" for value, above in means)])
+    return " | ".join(
+        [f"{np.mean(levels):.2f}", *(f"{value:.2f}, {above:.0%}" for value, above in means)]
+    )
 
 
 def over_halves(draws: int, seed: int, shift: float) -> str:
@@ -77,7 +83,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     print(f"{arguments.draws} draws of {SAMPLES} samples, {D} features, top {TOP}")
-    print("| labels | over | level of noise |", " | ".join(f"{name}: mean, above noise" for name in METHODS), "|")
+    print(
+        "| labels | over | level of noise |",
+        " | ".join(f"{name}: mean, above noise" for name in METHODS),
+        "|",
+    )
     print("|" + "---|" * (3 + len(METHODS)))
     for what, shift in SHIFTS.items():
         for folds in FOLDS:

@@ -21,5 +21,12 @@ def start_command(*arguments: str, store: Path) -> subprocess.Popen[bytes]:
     -------
     Popen
     """
-    command = [sys.executable, "-m", "raysel.tune", *arguments, "--set", f"tracking.uri=sqlite:///{store.absolute()}"]
+    command = [
+        sys.executable,
+        "-m",
+        "raysel.tune",
+        *arguments,
+        "--set",
+        f"tracking.uri=sqlite:///{store.absolute()}",
+    ]
     return subprocess.Popen([*command, "--quiet"], stdin=subprocess.DEVNULL)

@@ -40,7 +40,11 @@ def work(connection: Any) -> None:
             connection.send((judge(path, options), ""))
         except BaseException as error:  # noqa: BLE001 - that is what is looked for
             place = traceback.extract_tb(error.__traceback__)[-1]
-            short = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}: {error}"[:200]
+            short = (
+                f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}: {error}"[
+                    :200
+                ]
+            )
             connection.send((short, traceback.format_exc()))
 
 
@@ -75,11 +79,15 @@ class Worker:
 
 def main() -> None:
     """Print how many files of each kind were taken, refused, or did something else."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
-    parser.add_argument("--keep", type=Path, default=Path("fuzz-finds"), help="where the files that are finds go")
+    parser.add_argument(
+        "--keep", type=Path, default=Path("fuzz-finds"), help="where the files that are finds go"
+    )
     arguments = parser.parse_args()
     counts, finds = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     begun, n, worker = time.monotonic(), 0, Worker()
@@ -110,7 +118,10 @@ def main() -> None:
             n += 1
     print(f"{n} files in {time.monotonic() - begun:.0f} s, seed {arguments.seed}")
     for kind in arguments.kinds:
-        print(f"{kind:8}", ", ".join(f"{counts[kind, what]} {what}" for what in ("taken", "refused", "finds")))
+        print(
+            f"{kind:8}",
+            ", ".join(f"{counts[kind, what]} {what}" for what in ("taken", "refused", "finds")),
+        )
     for (kind, short), times in finds.most_common():
         print(f"{times} x {kind}: {short}")
     raise SystemExit(bool(finds))

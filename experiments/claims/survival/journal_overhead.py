@@ -33,7 +33,9 @@ def main() -> None:
         with tempfile.TemporaryDirectory(dir=".") as name:
             directory = StudyDirectory(Path(name))
             with Journal(directory.journal) as journal:
-                journal.append(study_record(study, id_="a", uri="sqlite:///a.db", started=time.time()))
+                journal.append(
+                    study_record(study, id_="a", uri="sqlite:///a.db", started=time.time())
+                )
                 records = []
                 for configuration in study.configurations:
                     record = empty_record(configuration)
@@ -48,7 +50,9 @@ def main() -> None:
                 written.append(time.perf_counter() - begun)
             begun = time.perf_counter()
             kept = StoredStudy.read(directory)
-            kept.check(study, study_record(study, id_="a", uri="sqlite:///a.db", started=time.time()))
+            kept.check(
+                study, study_record(study, id_="a", uri="sqlite:///a.db", started=time.time())
+            )
             assert trial_plan(study, kept.trials).n_left == 0
             read.append(time.perf_counter() - begun)
     for what, seconds in (("journal", written), ("resume's reading", read)):

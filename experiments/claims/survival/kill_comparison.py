@@ -60,7 +60,9 @@ def runs(store: Path) -> dict[str, tuple[str, str, int | None]]:
 def check_kept(before: dict, after: dict) -> None:
     """Stop unless each run of a trial or refit that had ended is there with the id and the end that it had."""
     for key, run in before.items():
-        kept = run[1] in ("FINISHED", "FAILED") and key != "comparison" and not key.endswith(" study")
+        kept = (
+            run[1] in ("FINISHED", "FAILED") and key != "comparison" and not key.endswith(" study")
+        )
         if kept and after.get(key) != run:
             raise SystemExit(f"MLflow's run of {key} changed: {run} -> {after.get(key)}")
 
@@ -70,7 +72,11 @@ def result(path: Path) -> dict:
     found = open_comparison(path)
     records = {}
     for member in found.members:
-        lines = [line for line in read_journal(member.path / "journal.jsonl") if line["kind"] in ("trial", "refit")]
+        lines = [
+            line
+            for line in read_journal(member.path / "journal.jsonl")
+            if line["kind"] in ("trial", "refit")
+        ]
         keys = [(line["kind"], line.get("id"), line["fold"]) for line in lines]
         if twice := [key for key, n in Counter(keys).items() if n > 1]:
             raise SystemExit(f"{member.path}: the journal holds twice: {twice}")
@@ -86,19 +92,29 @@ def result(path: Path) -> dict:
 
 def main() -> None:
     """Print what was killed when, and whether the ends are the same."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kills", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("study", nargs=argparse.REMAINDER, help="arguments of raysel.tune (default: digits-compare)")
+    parser.add_argument(
+        "study", nargs=argparse.REMAINDER, help="arguments of raysel.tune (default: digits-compare)"
+    )
     arguments = parser.parse_args()
     asked = arguments.study or ["digits-compare", "--set", "search.max_concurrent=2"]
     draw = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory(prefix="survival-") as name:
         calm, wild = Path(name, "calm"), Path(name, "wild")
-        longest = _run_undisturbed(calm, start_command(*asked, "--output", str(calm), store=Path(name, "calm.db")))
+        longest = _run_undisturbed(
+            calm, start_command(*asked, "--output", str(calm), store=Path(name, "calm.db"))
+        )
         killed, last, n_members = 0, {}, len(open_comparison(calm).members)
         while True:
-            how = ["--resume", str(wild)] if (wild / "members.json").exists() else [*asked, "--output", str(wild)]
+            how = (
+                ["--resume", str(wild)]
+                if (wild / "members.json").exists()
+                else [*asked, "--output", str(wild)]
+            )
             process = start_command(*how, store=Path(name, "wild.db"))
             if killed < arguments.kills:
                 _wait_for_a_record(wild, process)
@@ -110,7 +126,10 @@ def main() -> None:
                     killed += 1
                     now = runs(Path(name, "wild.db"))
                     started = len(list(wild.glob("*/journal.jsonl")))
-                    print(f"kill {killed}: {started} of {n_members} members begun, {len(now)} runs", flush=True)
+                    print(
+                        f"kill {killed}: {started} of {n_members} members begun, {len(now)} runs",
+                        flush=True,
+                    )
                     check_kept(last, now)
                     last = now
                     continue
@@ -128,7 +147,9 @@ def main() -> None:
         different = [key for key in one if one[key] != other[key]]
         expected = set(runs(Path(name, "calm.db")))
         if different or set(after) != expected:
-            raise SystemExit(f"different: {different}, runs missing or too many: {set(after) ^ expected}")
+            raise SystemExit(
+                f"different: {different}, runs missing or too many: {set(after) ^ expected}"
+            )
         print(
             f"{killed} kills: the same tables, tests, trials and refits to the last bit, {len(after)} runs, each once"
         )
@@ -149,7 +170,10 @@ def _wait_for_a_record(path: Path, process: subprocess.Popen[bytes]) -> None:
     """Wait until this driver has written to a member's journal, so that a slow start is not all that is killed."""
     before = {journal: journal.stat().st_size for journal in path.glob("*/journal.jsonl")}
     while process.poll() is None:
-        if any(journal.stat().st_size > before.get(journal, 0) for journal in path.glob("*/journal.jsonl")):
+        if any(
+            journal.stat().st_size > before.get(journal, 0)
+            for journal in path.glob("*/journal.jsonl")
+        ):
             return
         time.sleep(0.1)
 

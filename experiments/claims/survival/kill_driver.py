@@ -39,7 +39,9 @@ TIMES = ("started", "ended", "cpu_seconds")
 def kinds(study: Path) -> Counter[str]:
     """Number of the journal's lines of each kind."""
     journal = StudyDirectory(study).journal
-    return Counter(line["kind"] for line in read_journal(journal)) if journal.exists() else Counter()
+    return (
+        Counter(line["kind"] for line in read_journal(journal)) if journal.exists() else Counter()
+    )
 
 
 def runs(folder: Path) -> dict[str, tuple[str, str, int | None]]:
@@ -52,7 +54,9 @@ def runs(folder: Path) -> dict[str, tuple[str, str, int | None]]:
         "WHERE t.key = 'raysel.key' AND r.lifecycle_stage = 'active'"
     )
     try:
-        with closing(sqlite3.connect(f"file:{folder.absolute()}/mlflow.db?mode=ro", uri=True, timeout=60)) as store:
+        with closing(
+            sqlite3.connect(f"file:{folder.absolute()}/mlflow.db?mode=ro", uri=True, timeout=60)
+        ) as store:
             found = store.execute(query).fetchall()
     except sqlite3.OperationalError:  # not made yet
         return {}
@@ -78,7 +82,11 @@ def result(path: Path) -> dict:
     """All that a study found, but for the times and the driver that found it."""
     study = open_study(path)
     trials = [timeless(record) for record in [*study.records, *study.stored.paths]]
-    twice = [k for k, n in Counter((t.get("id"), t.get("fold"), t.get("inner")) for t in trials).items() if n > 1]
+    twice = [
+        k
+        for k, n in Counter((t.get("id"), t.get("fold"), t.get("inner")) for t in trials).items()
+        if n > 1
+    ]
     if twice:
         raise SystemExit(f"{path}: the journal holds twice: {twice}")
     return {
@@ -95,10 +103,16 @@ def result(path: Path) -> dict:
 
 def main() -> None:
     """Print what was killed when, and whether the ends are the same."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("study", nargs=argparse.REMAINDER, help="arguments of raysel.tune (default: a small ORL study)")
+    parser.add_argument(
+        "study",
+        nargs=argparse.REMAINDER,
+        help="arguments of raysel.tune (default: a small ORL study)",
+    )
     arguments = parser.parse_args()
     asked = arguments.study or ORL
     draw = random.Random(arguments.seed)
@@ -122,7 +136,10 @@ def main() -> None:
                     process.wait()
                     killed += 1
                     now = runs(wild)
-                    print(f"kill {killed}: the journal holds {dict(kinds(study))}, MLflow {len(now)} runs", flush=True)
+                    print(
+                        f"kill {killed}: the journal holds {dict(kinds(study))}, MLflow {len(now)} runs",
+                        flush=True,
+                    )
                     same_runs_as(last, now)
                     last = now
                     continue
@@ -138,9 +155,13 @@ def main() -> None:
         same_runs_as(last, after)
         one, other = result(calm / "study"), result(study)
         different = [key for key in one if one[key] != other[key]]
-        states, expected = ({(key, run[1]) for key, run in of.items()} for of in (after, runs(calm)))
+        states, expected = (
+            {(key, run[1]) for key, run in of.items()} for of in (after, runs(calm))
+        )
         if different or states != expected:
-            raise SystemExit(f"different: {different}, runs missing, too many or of another state: {states ^ expected}")
+            raise SystemExit(
+                f"different: {different}, runs missing, too many or of another state: {states ^ expected}"
+            )
         print(
             f"{killed} kills: the same trials, refits, scores, ranking and picture to the last bit, {len(after)} runs"
         )

@@ -49,11 +49,19 @@ def models(alphas: Sequence[float], ranks: Sequence[int]) -> dict[str, list[Any]
 
 
 def planted(
-    *, noise: float, per_class: int, rank: int, draw: int, alphas: Sequence[float], ranks: Sequence[int]
+    *,
+    noise: float,
+    per_class: int,
+    rank: int,
+    draw: int,
+    alphas: Sequence[float],
+    ranks: Sequence[int],
 ) -> Iterator[Row]:
     """Yield a row: the precision of each method, with the parameters that three inner folds choose."""
     started = time.process_time()
-    data, mask = make_tensor_classification(SHAPE, BLOCK, 3, per_class, rank, noise, random_state=draw)
+    data, mask = make_tensor_classification(
+        SHAPE, BLOCK, 3, per_class, rank, noise, random_state=draw
+    )
     X, y = np.asarray(data.X), np.asarray(data.y)
     folds = split(y, 3, groups=None, random_state=draw, where="folds")
     row: Row = {}
@@ -78,7 +86,9 @@ def chosen(
         for i, model in enumerate(listed):
             follow(model, X[train], y[train], prepared)
             scores[i] += np.mean(model.predict(X[test]) == y[test]) / len(folds)
-    best = min(range(len(listed)), key=lambda i: (-round(scores[i], 12), listed[i].complexity_key()))
+    best = min(
+        range(len(listed)), key=lambda i: (-round(scores[i], 12), listed[i].complexity_key())
+    )
     return listed[best], float(scores[best])
 
 

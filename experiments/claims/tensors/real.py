@@ -33,7 +33,9 @@ def orientations(file: Mapping[str, Any]) -> Samples:
     """
     outdoor = np.asarray(file["y"]) < 8
     patches = np.asarray(file["X"])[outdoor][:, :, 21:85].reshape(-1, 4, 4, 8, 8, 8)
-    cells = patches.transpose(0, 4, 1, 5, 2, 3)  # patch and cell: row, row, column, column, orientation
+    cells = patches.transpose(
+        0, 4, 1, 5, 2, 3
+    )  # patch and cell: row, row, column, column, orientation
     return cells.reshape(-1, 32, 32, 8), np.asarray(file["y"])[outdoor]
 
 
@@ -56,7 +58,9 @@ DATA = {
         (6, 7, 7),
         10,
         {
-            "dataset.prepare": [{"standardise": {}, "columns": [f"moment{moment} *"]} for moment in range(6)],
+            "dataset.prepare": [
+                {"standardise": {}, "columns": [f"moment{moment} *"]} for moment in range(6)
+            ],
             "dataset.modes": ["moment", "row", "column"],
         },
     ),
@@ -91,7 +95,9 @@ def written(experiment: Experiment, name: str) -> Path:
 def unfolded(name: str) -> dict[str, Row]:
     """Members that are SMR of order 2, one an axis."""
     shape = DATA[name].shape
-    own = yaml.safe_load((Path(__file__).parent / "study.yaml").read_text(encoding="utf-8"))["compare"][OWN]["solver"]
+    own = yaml.safe_load((Path(__file__).parent / "study.yaml").read_text(encoding="utf-8"))[
+        "compare"
+    ][OWN]["solver"]
     members = {}
     for axis, side in enumerate(shape, start=1):
         label = f"SMR order 2 ({side} x {np.prod(shape) // side}, axis {axis})"
@@ -105,7 +111,10 @@ def compared(experiment: Experiment, name: str) -> Any:
     config = experiment.config("study")
     members = config["compare"]
     config["compare"] = {OWN: members.pop(OWN), **unfolded(name), **members}
-    changes = DATA[name].changes | {"dataset.path": str(written(experiment, name)), "cv.repeats": DATA[name].draws}
+    changes = DATA[name].changes | {
+        "dataset.path": str(written(experiment, name)),
+        "cv.repeats": DATA[name].draws,
+    }
     if experiment.fast:
         kept = (OWN, next(iter(unfolded(name))))
         config["compare"] = {label: config["compare"][label] for label in kept}
@@ -119,14 +128,29 @@ def measure(experiment: Experiment, name: str) -> pd.DataFrame:
     comparison = compared(experiment, name)
     rows = []
     for member in comparison.members:
-        row: Row = {"data": name, "method": member.label, "draws": len(comparison.folds.names), "note": member.failure}
+        row: Row = {
+            "data": name,
+            "method": member.label,
+            "draws": len(comparison.folds.names),
+            "note": member.failure,
+        }
         if member.result is not None:
             figures = comparison.rows[member.label]
             row |= {"score": figures.scores.mean(), "sd": figures.scores.std(ddof=1)}
-            row |= {"inner": float(np.mean(member.result.inner_scores)), "cpu_seconds": figures.cpu_seconds}
-            row |= {"configurations": len(member.result.records), "features": text_of(figures.chosen)}
+            row |= {
+                "inner": float(np.mean(member.result.inner_scores)),
+                "cpu_seconds": figures.cpu_seconds,
+            }
+            row |= {
+                "configurations": len(member.result.records),
+                "features": text_of(figures.chosen),
+            }
         if (pair := comparison.pairs.get(member.label)) and pair.test:
-            row |= {"difference": pair.compared.mean, "lower": pair.test.lower, "upper": pair.test.upper}
+            row |= {
+                "difference": pair.compared.mean,
+                "lower": pair.test.lower,
+                "upper": pair.test.upper,
+            }
             row |= {"p": pair.p[pair.main], "test": pair.main}
         rows.append(row)
     return pd.DataFrame(rows)
@@ -134,4 +158,10 @@ def measure(experiment: Experiment, name: str) -> pd.DataFrame:
 
 def text_of(chosen: tuple[int, ...]) -> str:
     """Numbers of cells that the inner folds choose."""
-    return "" if not chosen else f"{min(chosen)} to {max(chosen)}" if min(chosen) < max(chosen) else str(chosen[0])
+    return (
+        ""
+        if not chosen
+        else f"{min(chosen)} to {max(chosen)}"
+        if min(chosen) < max(chosen)
+        else str(chosen[0])
+    )

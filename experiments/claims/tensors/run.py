@@ -47,25 +47,39 @@ def run(experiment: Experiment) -> Path:
     tables = []
     for part in ("planted blocks", *names):
         with timed(experiment, part):
-            tables.append(planted.measure(experiment) if part == "planted blocks" else real.measure(experiment, part))
+            tables.append(
+                planted.measure(experiment)
+                if part == "planted blocks"
+                else real.measure(experiment, part)
+            )
     first, *others = tables
     for table, name in ((first, "planted"), (pd.concat(others, ignore_index=True), "real")):
         table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6g", lineterminator="\n")
     cost = pd.read_csv(experiment.output / "cost.csv")
-    cost.assign(machine=texts.machine()).to_csv(folder / "cost.csv", index=False, lineterminator="\n")
+    cost.assign(machine=texts.machine()).to_csv(
+        folder / "cost.csv", index=False, lineterminator="\n"
+    )
     texts.write(folder)
     return folder
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the experiment."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--fast", action="store_true", help="few draws and configurations, for a look")
-    parser.add_argument("--output", type=Path, help="folder of studies and units (default: experiments/output)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--fast", action="store_true", help="few draws and configurations, for a look"
+    )
+    parser.add_argument(
+        "--output", type=Path, help="folder of studies and units (default: experiments/output)"
+    )
     given = parser.parse_args(arguments)
     output = given.output or (Path(tempfile.mkdtemp()) if given.fast else HERE / "output")
     try:
-        folder = run(Experiment("tensors", output.absolute() / "tensors", given.fast, kind="claims"))
+        folder = run(
+            Experiment("tensors", output.absolute() / "tensors", given.fast, kind="claims")
+        )
     except (RayselError, OSError) as error:
         sys.exit(f"tensors: {error}")
     print(folder / "README.md")

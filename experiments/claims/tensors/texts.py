@@ -13,7 +13,16 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from scipy import stats
 
-from experiments.claims.tensors.planted import ALPHAS, BLOCK, METHODS, ORDER_2, ORDER_3, SHAPE, TRIED_RANKS, UNFOLDINGS
+from experiments.claims.tensors.planted import (
+    ALPHAS,
+    BLOCK,
+    METHODS,
+    ORDER_2,
+    ORDER_3,
+    SHAPE,
+    TRIED_RANKS,
+    UNFOLDINGS,
+)
 from experiments.claims.tensors.real import OWN
 from experiments.protocol import LEVEL
 from experiments.report import STYLE, digits, markdown, p_value, panels, write_figure
@@ -46,8 +55,15 @@ MARKERS = dict(zip(METHODS, "os^vD", strict=True))
 
 def machine() -> str:
     """Processor of this machine, and how many cores a run has."""
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
-    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "processor")
+    lines = (
+        Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        if Path("/proc/cpuinfo").exists()
+        else []
+    )
+    model = next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")),
+        "processor",
+    )
     return f"{len(os.sched_getaffinity(0))} cores, {model}"
 
 
@@ -71,7 +87,9 @@ def write_texts(folder: Path) -> None:
         ]
     )
     (folder / "table.md").write_text(tables + "\n", encoding="utf-8")
-    (folder / "README.md").write_text("\n\n".join([*page(blocks, studies, cost), tables]) + "\n", encoding="utf-8")
+    (folder / "README.md").write_text(
+        "\n\n".join([*page(blocks, studies, cost), tables]) + "\n", encoding="utf-8"
+    )
 
 
 def interval(values: pd.Series) -> tuple[float, float]:
@@ -79,7 +97,9 @@ def interval(values: pd.Series) -> tuple[float, float]:
     if len(values) < 2 or values.std(ddof=1) == 0.0:
         return 0.0, 1.0 if values.mean() == 0.0 else 0.0
     error = values.std(ddof=1) / np.sqrt(len(values))
-    return float(stats.t.ppf(0.975, len(values) - 1) * error), float(stats.ttest_1samp(values, 0.0).pvalue)
+    return float(stats.t.ppf(0.975, len(values) - 1) * error), float(
+        stats.ttest_1samp(values, 0.0).pvalue
+    )
 
 
 def differences(blocks: pd.DataFrame) -> pd.DataFrame:
@@ -108,9 +128,21 @@ def figure(blocks: pd.DataFrame) -> Figure:
             means = np.array([values.mean() for values in of_each])
             halves = np.array([interval(values)[0] for values in of_each])
             label = f"{method} (unfolding by inner folds)" if method == ORDER_2 else method
-            style = {"color": COLOURS[method], "linewidth": 1, "markersize": 3.5, "marker": MARKERS[method]}
+            style = {
+                "color": COLOURS[method],
+                "linewidth": 1,
+                "markersize": 3.5,
+                "marker": MARKERS[method],
+            }
             ax.plot(places, means, label=label, **style)
-            ax.fill_between(places, means - halves, means + halves, color=COLOURS[method], alpha=0.13, linewidth=0)
+            ax.fill_between(
+                places,
+                means - halves,
+                means + halves,
+                color=COLOURS[method],
+                alpha=0.13,
+                linewidth=0,
+            )
         ax.set_xscale("log")
         ax.set_xticks(places, map(str, places))
         ax.minorticks_off()
@@ -120,7 +152,9 @@ def figure(blocks: pd.DataFrame) -> Figure:
         if i % len(noises) == 0:
             ax.set_ylabel("precision")
     handles, labels = axes[0].get_legend_handles_labels()
-    drawn.legend(handles[::-1], labels[::-1], loc="outside lower center", ncols=3, frameon=False, fontsize=7)
+    drawn.legend(
+        handles[::-1], labels[::-1], loc="outside lower center", ncols=3, frameon=False, fontsize=7
+    )
     return drawn
 
 
@@ -135,7 +169,9 @@ def block_table(blocks: pd.DataFrame) -> pd.DataFrame:
         line["order 2, best of the three in hindsight"] = digits(means[list(UNFOLDINGS)].max(), 2)
         for rival in (ORDER_2, "SMR of vectors"):
             pair = pairs.loc[(*setting, rival)]
-            line[f"order 3 less {rival}"] = f"{signed(pair['mean'])} ± {digits(pair['half'], 2)} ({p_value(pair['p'])})"
+            line[f"order 3 less {rival}"] = (
+                f"{signed(pair['mean'])} ± {digits(pair['half'], 2)} ({p_value(pair['p'])})"
+            )
         lines.append(line)
     return pd.DataFrame(lines)
 
@@ -144,7 +180,10 @@ def real_table(rows: pd.DataFrame) -> str:
     """A line a member: accuracy, difference to order 3 with its interval and test, cells, CPU time."""
     lines = []
     for _, row in rows.iterrows():
-        line = {"method": row["method"], "accuracy": f"{digits(row['score'])} ± {digits(row['sd'])}"}
+        line = {
+            "method": row["method"],
+            "accuracy": f"{digits(row['score'])} ± {digits(row['sd'])}",
+        }
         if pd.isna(row["score"]):
             line["accuracy"] = row["note"]
         less = (
@@ -169,8 +208,15 @@ def page(blocks: pd.DataFrame, studies: pd.DataFrame, cost: pd.DataFrame) -> lis
     """Paragraphs of README above the tables."""
     of_each = studies.groupby("data", sort=False)
     sizes = ", ".join(f"{rows['draws'].iloc[0]} of the {name}" for name, rows in of_each)
-    minutes = ", ".join(f"{part} {n:.0f}" for part, n in zip(cost["part"], cost["minutes"], strict=True))
-    facts = {"shape": sides(SHAPE), "block": sides(BLOCK), "cells": np.prod(BLOCK), "draws": blocks["draw"].nunique()}
+    minutes = ", ".join(
+        f"{part} {n:.0f}" for part, n in zip(cost["part"], cost["minutes"], strict=True)
+    )
+    facts = {
+        "shape": sides(SHAPE),
+        "block": sides(BLOCK),
+        "cells": np.prod(BLOCK),
+        "draws": blocks["draw"].nunique(),
+    }
     facts |= {"alphas": listed_numbers(ALPHAS), "ranks": listed_numbers(TRIED_RANKS)}
     took = f"{cost['minutes'].sum():.0f} minutes ({minutes}) on {cost['machine'].iloc[0]}"
     return [
@@ -213,7 +259,11 @@ def block_sentence(blocks: pd.DataFrame) -> str:
     gains = means[ORDER_3] - rivals.max(axis=1)
     marginal = [
         f"{signed(gains.xs(value, level=name).mean())} {what.format(value)}"
-        for name, what in (("rank", "at rank {}"), ("noise", "at noise {:g}"), ("per_class", "with {} samples a class"))
+        for name, what in (
+            ("rank", "at rank {}"),
+            ("noise", "at noise {:g}"),
+            ("per_class", "with {} samples a class"),
+        )
         for value in gains.index.unique(name)
     ]
     apart = (pairs["p"] < LEVEL).groupby([pairs[name] for name in SETTING]).all() & (gains > 0)

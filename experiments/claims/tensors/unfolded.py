@@ -16,8 +16,12 @@ from raysel.core.arrays import FloatArray, IntArray, LabelArray
 class UnfoldedSMR(SMR):
     """SMR of the matrices that unfold samples along one axis, with the parameters of SMR."""
 
-    capabilities: ClassVar[Capabilities] = replace(SMR.capabilities, prepare_parameters=frozenset({"axis"}))
-    _parameter_constraints: ClassVar[dict[str, Any]] = SMR._parameter_constraints | {"axis": [COUNT]}  # noqa: SLF001
+    capabilities: ClassVar[Capabilities] = replace(
+        SMR.capabilities, prepare_parameters=frozenset({"axis"})
+    )
+    _parameter_constraints: ClassVar[dict[str, Any]] = SMR._parameter_constraints | {  # noqa: SLF001
+        "axis": [COUNT]
+    }
 
     def __init__(
         self,
@@ -35,7 +39,17 @@ class UnfoldedSMR(SMR):
         axis: int = 1,
     ) -> None:
         super().__init__(
-            shape, alpha, rank, p, zeta, init, alpha_scale, max_iter, tol, n_features_to_select, random_state
+            shape,
+            alpha,
+            rank,
+            p,
+            zeta,
+            init,
+            alpha_scale,
+            max_iter,
+            tol,
+            n_features_to_select,
+            random_state,
         )
         #: The axis of the rows, 1 for the first.
         self.axis = axis

@@ -33,7 +33,12 @@ def paths(*, files: Row, per_person: int, method: str, seed: int) -> Iterator[Ro
         values = [ratio for ratio, _ in islice(iterate(tasks, width, size, rng), ITERATIONS)]
     else:
         model = MTDA(
-            n_components=size, method=method, task_weights="uniform", tol=0.0, max_iter=ITERATIONS, random_state=seed
+            n_components=size,
+            method=method,
+            task_weights="uniform",
+            tol=0.0,
+            max_iter=ITERATIONS,
+            random_state=seed,
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -57,7 +62,9 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
     """Table of descents and ends, and the curves."""
     lines, falls = [], {}
     for (p, method), rows in results.groupby(["per_person", "method"], sort=False):
-        starts = [one.sort_values("iteration")["objective"].to_numpy() for _, one in rows.groupby("seed")]
+        starts = [
+            one.sort_values("iteration")["objective"].to_numpy() for _, one in rows.groupby("seed")
+        ]
         steps = np.concatenate([np.diff(one) for one in starts])
         ends = np.array([one[-1] for one in starts])
         falls[p, method] = float(np.mean(steps < -FALL))
@@ -68,7 +75,9 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
             "lowest and highest end": f"{ends.min():.6f}, {ends.max():.6f}",
         })  # fmt: skip
     printed = [value for (_, method), value in falls.items() if method in ("printed", "literal")]
-    corrected = [value for (_, method), value in falls.items() if method in ("exact", "alternating")]
+    corrected = [
+        value for (_, method), value in falls.items() if method in ("exact", "alternating")
+    ]
     text = (
         f"Of the iterations of the printed updates {100 * min(printed):.0f} to {100 * max(printed):.0f} % lower the "
         f"objective, of the corrected ones {100 * max(corrected):.0f} %. One draw of p training images a person, d = "
@@ -99,7 +108,9 @@ def draw(results: pd.DataFrame) -> Figure:
     }
     figure, axes = panels(len(sizes), 2, 2.1)
     for ax, p in zip(axes, sizes, strict=True):
-        for (method, seed), rows in results[results["per_person"] == p].groupby(["method", "seed"], sort=False):
+        for (method, seed), rows in results[results["per_person"] == p].groupby(
+            ["method", "seed"], sort=False
+        ):
             colour, dashes = looks[method]
             label = method if seed == 0 else None
             left = (1 - rows["objective"]).clip(lower=LEAST)

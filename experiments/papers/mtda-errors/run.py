@@ -14,7 +14,17 @@ from experiments.experiment import Experiment, Row, read, short_grids
 from experiments.papers import faces
 from experiments.papers.literal_mtda import error, iterate, task_of
 from experiments.protocol import joined_verdict, summary, triple, verdict
-from experiments.report import Report, compared, conclusion, digits, draw_scores, markdown, p_value, panels, tried
+from experiments.report import (
+    Report,
+    compared,
+    conclusion,
+    digits,
+    draw_scores,
+    markdown,
+    p_value,
+    panels,
+    tried,
+)
 
 METHOD, RIVALS = "MTDA", ("PCA", "LDA-rt", "LDA-tr", "Aggregate")
 SIZES = (9, 20, 39, 67)
@@ -44,23 +54,43 @@ def measure(experiment: Experiment) -> pd.DataFrame:
         n_classes = [len(np.unique(read(file).y)) for file in files.values()]
         left = p - -(-p // min(p, 3))  # images a person
         most = min(n_classes) * left - 1
-        for label in ("MTDA", "MTDA printed, in the range", "PCA", "LDA-tr", "Aggregate, trace ratio in the range"):
-            changes[f"compare.{label}.solver.space.n_components"] = [None, *(n for n in SIZES if n <= most)]
-        changes["compare.LDA-rt.solver.space.n_components"] = [None, *(n for n in SIZES[:-1] if n < min(n_classes))]
+        for label in (
+            "MTDA",
+            "MTDA printed, in the range",
+            "PCA",
+            "LDA-tr",
+            "Aggregate, trace ratio in the range",
+        ):
+            changes[f"compare.{label}.solver.space.n_components"] = [
+                None,
+                *(n for n in SIZES if n <= most),
+            ]
+        changes["compare.LDA-rt.solver.space.n_components"] = [
+            None,
+            *(n for n in SIZES[:-1] if n < min(n_classes)),
+        ]
         pooled = max(n_classes) * left - 1
-        changes["compare.Aggregate.solver.space.n_components"] = [n for n in (39, 79) if n <= pooled] or [pooled]
+        changes["compare.Aggregate.solver.space.n_components"] = [
+            n for n in (39, 79) if n <= pooled
+        ] or [pooled]
         config = experiment.config("study")
         if experiment.fast:
             changes |= short_grids(config["compare"], changes)
         comparison: Any = experiment.compare(f"p{p}", config, changes)
         tables.append(triple(experiment, f"p = {p}", comparison))
-        alone = {"pixels": np.array([refit.references["all features"] for refit in comparison.studies["PCA"].outer])}
+        alone = {
+            "pixels": np.array(
+                [refit.references["all features"] for refit in comparison.studies["PCA"].outer]
+            )
+        }
         for size in LITERAL_SIZES[:1] if experiment.fast else LITERAL_SIZES:
             units = [{"per_person": p, "draw": draw, "size": size} for draw in range(draws)]
             errors = experiment.measure(literal, units, files=files)["error"].to_numpy()
             alone[f"MTDA literal, d = {size}"] = 1 - errors.reshape(draws, -1)
         rows = [
-            summary(method, task, 1, of_task, of_task)  # without a choice the optimistic score is the honest one
+            summary(
+                method, task, 1, of_task, of_task
+            )  # without a choice the optimistic score is the honest one
             for method, scores in alone.items()
             for task, of_task in zip(files, scores.T, strict=True)
         ]
@@ -84,7 +114,9 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
                 row = own.loc[task]
                 line[f"{task}: published"] = digits(printed.get((data, method, task), np.nan))
                 line["optimistic" + " " * len(line)] = digits(1 - row["optimistic"])
-                line["honest" + " " * len(line)] = f"{digits(1 - row['honest'])} ± {digits(row['honest_sd'])}"
+                line["honest" + " " * len(line)] = (
+                    f"{digits(1 - row['honest'])} ± {digits(row['honest_sd'])}"
+                )
             lines.append(line)
         parts += [f"## {data}: errors, lower is better", markdown(pd.DataFrame(lines))]
         chosen, v = rows[rows["at"] == "chosen"].set_index("method"), verdicts[data]
@@ -94,7 +126,8 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
             f"by Holm, for these {chosen.loc[METHOD, 'runs']:.0f} draws; mean over tasks)"
         )
     means = {
-        data: rows[(rows["method"] == METHOD) & (rows["at"] == "chosen")].iloc[0] for data, rows in of_each.items()
+        data: rows[(rows["method"] == METHOD) & (rows["at"] == "chosen")].iloc[0]
+        for data, rows in of_each.items()
     }
     mtda = [value for (_, method, _), value in printed.items() if method == METHOD]
     best = pd.Series({key: value for key, value in printed.items() if key[1] == "LDA-tr"})
@@ -103,13 +136,21 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         claim="MTDA has the smallest error on every task, at every number of training images (Table 2).",
         published=f"mean error {digits(float(np.mean(mtda)))}, LDA-tr {digits(float(best.mean()))}",
         optimistic="mean error "
-        + ", ".join(f"{digits(1 - row['optimistic'])} (p = {row['data'][4:]})" for _, row in means.items()),
+        + ", ".join(
+            f"{digits(1 - row['optimistic'])} (p = {row['data'][4:]})" for _, row in means.items()
+        ),
         honest="mean error "
-        + ", ".join(f"{digits(1 - row['honest'])} (p = {row['data'][4:]})" for _, row in means.items()),
+        + ", ".join(
+            f"{digits(1 - row['honest'])} (p = {row['data'][4:]})" for _, row in means.items()
+        ),
         other_data="AR of 33 x 24 pixels, PIE of 49 images a person",
         verdict=joined_verdict([one.holds for one in verdicts.values()]),
-        conclusion=conclusion(METHOD, verdicts, "With p training images a person (mean accuracy of the tasks)"),
-        compared=compared(METHOD, verdicts, pd.Series({data: row["optimistic"] for data, row in means.items()})),
+        conclusion=conclusion(
+            METHOD, verdicts, "With p training images a person (mean accuracy of the tasks)"
+        ),
+        compared=compared(
+            METHOD, verdicts, pd.Series({data: row["optimistic"] for data, row in means.items()})
+        ),
         text="; ".join(sentences)
         + ". Errors of the nearest neighbour; a task's figures are those of the configuration "
         "that its own inner scores choose, the mean over tasks of one configuration for all. PIE is the frontal "
@@ -124,7 +165,11 @@ def draw(of_each: dict[str, pd.DataFrame]) -> Figure:
     figure, axes = panels(len(of_each), 2, 2.4)
     for ax, (data, rows) in zip(axes, of_each.items(), strict=True):
         chosen = rows[rows["at"] == "chosen"]
-        draw_scores(ax, chosen.assign(**{name: 1 - chosen[name] for name in ("optimistic", "honest")}), METHOD)
+        draw_scores(
+            ax,
+            chosen.assign(**{name: 1 - chosen[name] for name in ("optimistic", "honest")}),
+            METHOD,
+        )
         ax.invert_yaxis()
         ax.set(title=data, xlabel="mean error, lower is better", xlim=(0, None))
     axes[0].legend(frameon=False, fontsize=7)

@@ -17,7 +17,9 @@ from experiments.report import Report, digits, markdown, panels
 WIDTHS, SIZES, ITERATIONS = (200, 300, 400, 500), (39, 99), 25
 
 
-def literal(*, files: Row, per_person: int, draw: int, seed: int, width: int, size: int) -> Iterator[Row]:
+def literal(
+    *, files: Row, per_person: int, draw: int, seed: int, width: int, size: int
+) -> Iterator[Row]:
     """Error of each task by the literal algorithm."""
     sets = list(faces.splits(files, per_person, draw))
     rng = np.random.default_rng([seed, draw])
@@ -30,7 +32,9 @@ def literal(*, files: Row, per_person: int, draw: int, seed: int, width: int, si
 def measure(experiment: Experiment) -> pd.DataFrame:
     """Errors of each task, p, d, d' and draw of the null directions, over the draws of the training sets."""
     files = faces.paths(experiment)
-    widths = [width for width in WIDTHS if width <= faces.n_pixels(files)] or [faces.n_pixels(files)]
+    widths = [width for width in WIDTHS if width <= faces.n_pixels(files)] or [
+        faces.n_pixels(files)
+    ]
     units = [
         {"per_person": p, "draw": draw, "seed": seed, "width": width, "size": size}
         for p in ((2,) if experiment.fast else (2, 3, 4, 5))
@@ -53,7 +57,9 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
         line = {"p": p, "d": size, "task": data}
         for width, of_width in rows.groupby("width"):
             means = of_width["mean"]
-            line[f"d' = {width}"] = f"{digits(means.mean())} ({digits(means.min())} to {digits(means.max())})"
+            line[f"d' = {width}"] = (
+                f"{digits(means.mean())} ({digits(means.min())} to {digits(means.max())})"
+            )
         lines.append(line)
     means = results.groupby(["size", "width"])["mean"].mean()
     size, best = means.idxmin()
@@ -92,7 +98,15 @@ def draw(results: pd.DataFrame) -> Figure:
         for (p, rows), marker in zip(own.groupby("per_person"), "os^D", strict=False):
             of = rows.groupby("width")["mean"].agg(["mean", "min", "max"])
             spread = np.clip([of["mean"] - of["min"], of["max"] - of["mean"]], 0, None)
-            ax.errorbar(of.index, of["mean"], spread, marker=marker, markersize=4, capsize=2, label=f"p = {p}")
+            ax.errorbar(
+                of.index,
+                of["mean"],
+                spread,
+                marker=marker,
+                markersize=4,
+                capsize=2,
+                label=f"p = {p}",
+            )
         ax.set(title=name, xlabel="d'", ylim=(0, 1))
     axes[0].set_ylabel("error on the test images")
     axes[0].legend(frameon=False, fontsize=7)

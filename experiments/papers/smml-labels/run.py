@@ -36,7 +36,9 @@ def measure(experiment: Experiment) -> pd.DataFrame:
         n_labels = read(str(path)).y.shape[1]
         changes: Row = {"dataset.path": str(path)}
         # A subspace of as many dimensions as there are labels is none.
-        changes["compare.MLLS.solver.space.rank"] = [rank for rank in (2, 5) if rank < n_labels] or [1]
+        changes["compare.MLLS.solver.space.rank"] = [
+            rank for rank in (2, 5) if rank < n_labels
+        ] or [1]
         if data == "MSRC-v2":
             changes["dataset.exclude_labels"] = ["horse"]
         if experiment.fast:
@@ -53,7 +55,12 @@ def measure(experiment: Experiment) -> pd.DataFrame:
             listed = experiment.measure(wholly_right, units, directory=str(study.path))["right"]
             sets[label] = {image for images in listed for image in images}
         pairs = [
-            {"data": data, "method": one, "at": f"right where not {other}", "honest": len(sets[one] - sets[other])}
+            {
+                "data": data,
+                "method": one,
+                "at": f"right where not {other}",
+                "honest": len(sets[one] - sets[other]),
+            }
             for one in sets
             for other in sets
             if one != other
@@ -69,14 +76,20 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
     of_each = dict(iter(chosen.groupby("data", sort=False)))
     rivals = [m for m in dict.fromkeys(chosen["method"]) if not m.startswith("SMML")]
     verdicts = {data: verdict(rows, METHOD, rivals) for data, rows in of_each.items()}
-    printed = published[(published["data"] == "MSRC-v2") & (published["measure"] == "macro_f1")].set_index("method")[
-        "value"
-    ]
+    printed = published[
+        (published["data"] == "MSRC-v2") & (published["measure"] == "macro_f1")
+    ].set_index("method")["value"]
     parts = []
     for data, rows in of_each.items():
-        matrix = results[(results["data"] == data) & results["at"].str.startswith("right where not")]
-        wide = matrix.assign(other=matrix["at"].str.removeprefix("right where not "), n=matrix["honest"].astype(int))
-        wide = wide.pivot_table(index="method", columns="other", values="n", sort=False, aggfunc="first")
+        matrix = results[
+            (results["data"] == data) & results["at"].str.startswith("right where not")
+        ]
+        wide = matrix.assign(
+            other=matrix["at"].str.removeprefix("right where not "), n=matrix["honest"].astype(int)
+        )
+        wide = wide.pivot_table(
+            index="method", columns="other", values="n", sort=False, aggfunc="first"
+        )
         wide = wide.reindex(columns=wide.index).astype("Int64").reset_index()
         parts += [f"## {data}", markdown(table(rows, published, data, METRICS))]
         parts += [
@@ -87,7 +100,9 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         other_data="MSRC-v2 with the label horse",
         title="SMML with several labels an image",
         claim="SMML has the best precision and F1, macro and micro (Table 3).",
-        text=" ".join(sentence(data, rows, verdicts[data], "macro F1") for data, rows in of_each.items())
+        text=" ".join(
+            sentence(data, rows, verdicts[data], "macro F1") for data, rows in of_each.items()
+        )
         + " MSRC-v2 without the label horse (3 positives; its codebook and PCA saw all images without labels: "
         "transductive); Scene, 600 images drawn, stands for TRECVID. In brackets the paper's figure.",
         table="\n\n".join(parts),

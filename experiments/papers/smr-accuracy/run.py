@@ -9,7 +9,16 @@ import numpy as np
 import pandas as pd
 
 from experiments.experiment import Experiment, Row, read, short_grids
-from experiments.papers.selection import CONTROL, METHOD, RIVALS, draw_curves, few, sentence, sizes_of, table
+from experiments.papers.selection import (
+    CONTROL,
+    METHOD,
+    RIVALS,
+    draw_curves,
+    few,
+    sentence,
+    sizes_of,
+    table,
+)
 from experiments.protocol import CHANCE, Scores, at_each, joined_verdict, scores_of, triple, verdict
 from experiments.report import Report, compared, conclusion, digits, markdown
 
@@ -38,7 +47,8 @@ def changes(path: Path, data: str) -> Row:
         "cv.repeats": draws,
         "evaluation.n_features": list(sizes),
         "compare.LS21.solver.params.rank": side,
-        "compare.2DLDA.solver.space.n_components": [[k, k] for k in SIDES if k <= side] or [[side, side]],
+        "compare.2DLDA.solver.space.n_components": [[k, k] for k in SIDES if k <= side]
+        or [[side, side]],
     }
 
 
@@ -49,7 +59,10 @@ def permuted(experiment: Experiment, data: str) -> Path:
         dataset, rng = read(str(experiment.path(data))), np.random.default_rng(0)
         n = min(CONTROL_SIZE, int(np.bincount(dataset.y).min()))
         kept = np.concatenate(
-            [rng.choice(np.flatnonzero(dataset.y == c), n, replace=False) for c in np.unique(dataset.y)]
+            [
+                rng.choice(np.flatnonzero(dataset.y == c), n, replace=False)
+                for c in np.unique(dataset.y)
+            ]
         )
         path.parent.mkdir(parents=True, exist_ok=True)
         X = np.asarray(dataset.X)[kept].reshape(-1, *dataset.layout.shape)
@@ -63,7 +76,9 @@ def on_permuted_labels(experiment: Experiment, data: str) -> pd.DataFrame:
     methods = (METHOD, "all features") if experiment.fast else CONTROLLED
     config["compare"] = {method: config["compare"][method] for method in methods}
     changed = {
-        name: value for name, value in changes(permuted(experiment, data), data).items() if "compare" not in name
+        name: value
+        for name, value in changes(permuted(experiment, data), data).items()
+        if "compare" not in name
     }
     changed["cv.repeats"] = 2 if experiment.fast else CONTROL_DRAWS
     changed |= short_grids(config["compare"], changed) if experiment.fast else {}
@@ -76,7 +91,9 @@ def measure(experiment: Experiment) -> pd.DataFrame:
     tables = [on_permuted_labels(experiment, names[-1])]
     for data in names:
         changed = changes(experiment.path(data), data)
-        changed |= few(experiment, read(str(experiment.path(data))), changed) if experiment.fast else {}
+        changed |= (
+            few(experiment, read(str(experiment.path(data))), changed) if experiment.fast else {}
+        )
         comparison: Any = experiment.compare(data, experiment.config("study"), changed)
         tables.append(triple(experiment, data, comparison))
         tables.append(by_dimension(experiment, data, comparison.studies["2DLDA"]))
@@ -88,9 +105,16 @@ def by_dimension(experiment: Experiment, data: str, study: Any) -> pd.DataFrame:
     scores, params = scores_of(experiment, f"{data}: 2DLDA", study)
     dimensions = np.array([np.prod(one["n_components"]) for one in params])
     of_each = [dimensions == n for n in np.unique(dimensions)]
-    parts = Scores(*(np.stack([of[:, one, 0] for one in of_each], axis=2) for of in (scores.test, scores.inner)))
+    parts = Scores(
+        *(
+            np.stack([of[:, one, 0] for one in of_each], axis=2)
+            for of in (scores.test, scores.inner)
+        )
+    )
     places = [str(n) for n in np.unique(dimensions)]
-    return pd.DataFrame(at_each("2DLDA", places, of_each[0].sum(), parts.optimistic, parts.honest)).assign(data=data)
+    return pd.DataFrame(
+        at_each("2DLDA", places, of_each[0].sum(), parts.optimistic, parts.honest)
+    ).assign(data=data)
 
 
 def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
@@ -109,13 +133,16 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         title="SMR against the selectors of its paper",
         claim="SMR's pixels give the best accuracy almost everywhere (Table I, Fig. 4).",
         published=published["where"].iloc[0].partition(": ")[2].partition(";")[0],
-        optimistic=", ".join(f"{data} {digits(value)}" for data, value in own["optimistic"].items()),
+        optimistic=", ".join(
+            f"{data} {digits(value)}" for data, value in own["optimistic"].items()
+        ),
         honest=", ".join(f"{data} {digits(value)}" for data, value in own["honest"].items()),
         verdict=joined_verdict([one.holds for one in verdicts.values()]),
         other_data="PIE in five poses",
         conclusion=conclusion(METHOD, verdicts, "On faces and digits (accuracy)"),
         compared=compared(METHOD, verdicts, own["optimistic"]),
-        text=text + " ".join(sentence(data, rows, verdicts[data]) for data, rows in of_each.items()),
+        text=text
+        + " ".join(sentence(data, rows, verdicts[data]) for data, rows in of_each.items()),
         table="\n\n".join(f"## {data}\n\n{markdown(table(rows))}" for data, rows in tables.items()),
         figure=lambda: draw_curves(of_each),
     )

@@ -13,7 +13,11 @@ from experiments.report import Report, markdown, panels
 from raysel import SMR
 from raysel.evaluation.splitters import draw_per_class
 
-SHARES, RANKS, STARTS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0), (2, 6, 10), ("identity", "random", "multistart")
+SHARES, RANKS, STARTS = (
+    (0.003, 0.01, 0.03, 0.1, 0.3, 1.0),
+    (2, 6, 10),
+    ("identity", "random", "multistart"),
+)
 LAST, TOP = 200, 100
 SHOWN = (1, 2, 5, 10, 20, 30, 50, 100, 150, LAST)
 #: A rise of the objective below this share is rounding.
@@ -74,7 +78,9 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
     inside = at[(at["alpha"] < 1) & (at["init"] != "multistart")]
     settled = inside[(inside["settled"] > 0) & (inside["settled"] <= 30)]
     rises, steps = int(at["rises"].sum()), int(at["steps"].sum())
-    early = results[(results["iteration"] == 5) & (results["init"] != "multistart") & (results["alpha"] < 1)]
+    early = results[
+        (results["iteration"] == 5) & (results["init"] != "multistart") & (results["alpha"] < 1)
+    ]
     ends = at.groupby(["alpha", "rank"])["objective"]
     apart = ends.agg(np.ptp) / ends.min()
     text = (
@@ -111,16 +117,29 @@ def draw(results: pd.DataFrame) -> Figure:
     ranks = sorted(results["rank"].unique())
     figure, listed = panels(2 * len(ranks), len(ranks), 2.2, sharex=True)
     axes = np.array(listed).reshape(2, -1)
-    looks = {"identity": ("#d95f02", "-"), "random": ("#56b4e9", "--"), "multistart": ("#08519c", ":")}
+    looks = {
+        "identity": ("#d95f02", "-"),
+        "random": ("#56b4e9", "--"),
+        "multistart": ("#08519c", ":"),
+    }
     for column, rank in enumerate(ranks):
-        for (init, alpha), rows in results[results["rank"] == rank].groupby(["init", "alpha"], sort=False):
+        for (init, alpha), rows in results[results["rank"] == rank].groupby(
+            ["init", "alpha"], sort=False
+        ):
             colour, dashes = looks[init]
             label = init if alpha == results["alpha"].min() else None
             before = rows[rows["iteration"] < LAST]
             axes[0, column].plot(
-                before["iteration"], before["excess"].clip(lower=1e-8), dashes, color=colour, linewidth=1, label=label
+                before["iteration"],
+                before["excess"].clip(lower=1e-8),
+                dashes,
+                color=colour,
+                linewidth=1,
+                label=label,
             )
-            axes[1, column].plot(rows["iteration"], rows["overlap"], dashes, color=colour, linewidth=1)
+            axes[1, column].plot(
+                rows["iteration"], rows["overlap"], dashes, color=colour, linewidth=1
+            )
         axes[0, column].set(title=f"k = {rank}", yscale="log", xscale="log")
         axes[1, column].set(xlabel="iteration", ylim=(0, 1.02))
     axes[0, 0].set_ylabel(f"J above J of {LAST} iterations,\nas a share")

@@ -21,7 +21,9 @@ SETTINGS = {"UMIST": (100, 23), "USPS": (50, 16)}
 SIZES, MIDDLE = (2, 4, 8), 4
 
 
-def inner_score(*, path: str, per_class: int, draw: int, alpha: float, rank: int, top: int) -> Iterator[Row]:
+def inner_score(
+    *, path: str, per_class: int, draw: int, alpha: float, rank: int, top: int
+) -> Iterator[Row]:
     """Mean inner accuracy of the nearest neighbour on the best cells, and SMR's own error on its training samples."""
     data = read(path)
     train, _ = draw_per_class(data.y, per_class, groups=None, random_state=draw)
@@ -35,7 +37,11 @@ def inner_score(*, path: str, per_class: int, draw: int, alpha: float, rank: int
         scores.append(nearest.score(X[held][:, best], y[held]))
         errors.append(float(np.mean(model.predict(X[fit]) != y[fit])))
         null.append(alpha >= least_squares_data(X[fit], y[fit]).alpha_max)
-    yield {"score": float(np.mean(scores)), "training_error": float(np.mean(errors)), "null": bool(all(null))}
+    yield {
+        "score": float(np.mean(scores)),
+        "training_error": float(np.mean(errors)),
+        "null": bool(all(null)),
+    }
 
 
 def measure(experiment: Experiment) -> pd.DataFrame:
@@ -65,10 +71,16 @@ def measure(experiment: Experiment) -> pd.DataFrame:
 def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
     """How much alpha and k move the inner score, and the curves over k."""
     lines, spreads, correlations = [], {}, {}
-    for (data, p, alpha), rows in results.sort_values("rank").groupby(["data", "per_class", "alpha"]):
+    for (data, p, alpha), rows in results.sort_values("rank").groupby(
+        ["data", "per_class", "alpha"]
+    ):
         best = rows.loc[rows["score"].idxmax()]
         spreads[data, p, alpha] = float(np.ptp(rows["score"]))
-        falls = np.corrcoef(rows["rank"], rows["training_error"])[0, 1] if rows["training_error"].std() > 0 else np.nan
+        falls = (
+            np.corrcoef(rows["rank"], rows["training_error"])[0, 1]
+            if rows["training_error"].std() > 0
+            else np.nan
+        )
         correlations[data, p, alpha] = falls
         lines.append({
             "data": data, "p": p, "alpha": f"{alpha:g}", "zero solutions": f"{100 * rows['null'].mean():.0f} %",
@@ -94,7 +106,9 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
         f"{int(results['runs'].max())} draws of p training images a class, three inner folds (two at p = 2); no test "
         f"sample is used."
     )
-    falling = all(correlation < 0 for correlation in correlations.values() if np.isfinite(correlation))
+    falling = all(
+        correlation < 0 for correlation in correlations.values() if np.isfinite(correlation)
+    )
     curves = results.sort_values("rank").groupby(["data", "per_class", "alpha"])["score"]
     not_always = bool((curves.agg("idxmax") != curves.agg(lambda score: score.index[-1])).any())
     flat = bool(large) and float(np.median(large)) < float(np.median(small))
@@ -121,26 +135,46 @@ def draw(results: pd.DataFrame) -> Figure:
     figure, axes = panels(2 * len(names), 2, 2.6)
     for left, right, data in zip(axes[::2], axes[1::2], names, strict=True):
         own = results[results["data"] == data]
-        grid = own[own["per_class"] == MIDDLE].pivot_table(index="alpha", columns="rank", values="score")
-        null = own[own["per_class"] == MIDDLE].pivot_table(index="alpha", columns="rank", values="null")
-        image = left.imshow(grid, aspect="auto", cmap="viridis", origin="lower", interpolation="nearest")
+        grid = own[own["per_class"] == MIDDLE].pivot_table(
+            index="alpha", columns="rank", values="score"
+        )
+        null = own[own["per_class"] == MIDDLE].pivot_table(
+            index="alpha", columns="rank", values="null"
+        )
+        image = left.imshow(
+            grid, aspect="auto", cmap="viridis", origin="lower", interpolation="nearest"
+        )
         rows, columns = np.nonzero(null.to_numpy() >= 0.5)
         left.plot(columns, rows, "x", color="white", markersize=4, linestyle="none")
         left.set_yticks(range(len(grid)), [f"{alpha:g}" for alpha in grid.index])
         shown = range(0, grid.shape[1], max(1, grid.shape[1] // 8))
         left.set_xticks(list(shown), [str(grid.columns[i]) for i in shown])
-        left.set(title=f"{data}, {MIDDLE} images a class", xlabel="k (x: zero is the optimum)", ylabel="alpha")
+        left.set(
+            title=f"{data}, {MIDDLE} images a class",
+            xlabel="k (x: zero is the optimum)",
+            ylabel="alpha",
+        )
         figure.colorbar(image, ax=left, label="inner accuracy")
         for p, colour, marker in zip(
-            sorted(own["per_class"].unique()), ("#d95f02", "#08519c", "#009e73"), "os^", strict=False
+            sorted(own["per_class"].unique()),
+            ("#d95f02", "#08519c", "#009e73"),
+            "os^",
+            strict=False,
         ):
             of = own[own["per_class"] == p]
             alpha = of.groupby("alpha")["score"].max().idxmax()
             curve = of[of["alpha"] == alpha].sort_values("rank")
             look = {"color": colour, "marker": marker, "markersize": 3}
             right.plot(curve["rank"], curve["score"], label=f"p = {p}, alpha = {alpha:g}", **look)
-            right.plot(curve["rank"], 1 - curve["training_error"], "--", linewidth=0.8, mfc="white", **look)
-        right.set(title=f"{data}, best alpha", xlabel="k", ylabel="accuracy (dashed: training)", ylim=(None, 1.35))
+            right.plot(
+                curve["rank"], 1 - curve["training_error"], "--", linewidth=0.8, mfc="white", **look
+            )
+        right.set(
+            title=f"{data}, best alpha",
+            xlabel="k",
+            ylabel="accuracy (dashed: training)",
+            ylim=(None, 1.35),
+        )
         right.xaxis.get_major_locator().set_params(integer=True)
         right.legend(frameon=False, fontsize=7, loc="upper right")
     return figure

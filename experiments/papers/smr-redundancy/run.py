@@ -24,7 +24,11 @@ def place(order: np.ndarray, shape: tuple[int, int]) -> dict[str, float]:
     rows, columns = np.unravel_index(order, shape)
     distance = np.hypot(rows[:, None] - rows, columns[:, None] - columns)
     np.fill_diagonal(distance, np.inf)
-    return {"rows": len(set(rows)), "columns": len(set(columns)), "distance": float(distance.min(axis=1).mean())}
+    return {
+        "rows": len(set(rows)),
+        "columns": len(set(columns)),
+        "distance": float(distance.min(axis=1).mean()),
+    }
 
 
 def measure(experiment: Experiment) -> pd.DataFrame:
@@ -34,16 +38,23 @@ def measure(experiment: Experiment) -> pd.DataFrame:
         dataset = read(str(experiment.path(data)))
         folder = experiment.output.parent / "smr-accuracy" / data
         if not (folder / "members.json").exists():
-            sys.exit(f"{experiment.name} reads the rankings of smr-accuracy: run that first, with the same --output.")
+            sys.exit(
+                f"{experiment.name} reads the rankings of smr-accuracy: run that first, with the same --output."
+            )
         comparison: Any = open_comparison(folder)
         sizes = list(SIZES.get(data, sizes_of(dataset)))
         for method, study in comparison.studies.items():
             if method not in SHOWN:
                 continue
-            orders = [np.argsort(ranks, kind="stable") for ranks in study.ranking(by="consensus").fold_ranks]
+            orders = [
+                np.argsort(ranks, kind="stable")
+                for ranks in study.ranking(by="consensus").fold_ranks
+            ]
             values = np.array([redundancy(dataset.X, order, sizes) for order in orders])
             for i, n in enumerate(sizes):
-                places = pd.DataFrame([place(order[:n], dataset.layout.shape) for order in orders]).mean()
+                places = pd.DataFrame(
+                    [place(order[:n], dataset.layout.shape) for order in orders]
+                ).mean()
                 spread = values[:, i].std(ddof=1)
                 lines.append({"data": data, "method": method, "at": n, "runs": len(orders)}
                              | {"mean": values[:, i].mean(), "sd": spread} | places.to_dict())  # fmt: skip
@@ -56,13 +67,19 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
     lines, least = [], {}
     for (data, at), rows in results.groupby(["data", "at"], sort=False):
         named = rows.set_index("method")
-        least[data, at] = named["mean"].drop(["variance", "random"], errors="ignore").idxmin() == METHOD
+        least[data, at] = (
+            named["mean"].drop(["variance", "random"], errors="ignore").idxmin() == METHOD
+        )
         lines.append({"data": data, "s": at} | {
             method: f"{digits(row['mean'])} "
             f"({digits(printed.get((data, method.removesuffix(' as printed'), at), np.nan))})"
             for method, row in named.iterrows()
         })  # fmt: skip
-    places = results.groupby(["data", "method"], sort=False)[["rows", "columns", "distance"]].mean().round(1)
+    places = (
+        results.groupby(["data", "method"], sort=False)[["rows", "columns", "distance"]]
+        .mean()
+        .round(1)
+    )
     own, best = results[results["method"] == METHOD], results[results["method"].isin(RIVALS)]
     text = (
         f"SMR has the least redundancy in {sum(least.values())} of {len(least)} cells of the table. Mean over s and "

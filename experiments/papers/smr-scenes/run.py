@@ -66,7 +66,9 @@ def measure(experiment: Experiment) -> pd.DataFrame:
         path = without_twins(experiment, source)
         dataset = read(str(path))
         classes = np.unique(dataset.y)
-        per_class = min(10 if experiment.fast else PER_CLASS, int(np.bincount(dataset.y).min()) // 2)
+        per_class = min(
+            10 if experiment.fast else PER_CLASS, int(np.bincount(dataset.y).min()) // 2
+        )
         for data, n in _classes(experiment, source).items():
             n_classes = n or len(classes)
             full: Row = {
@@ -117,6 +119,8 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         ),
         compared=compared(METHOD, verdicts, chosen.set_index("data")["optimistic"]),
         text=" ".join(sentences),
-        table="\n\n".join(f"## {data}\n\n{markdown(table(rows))}" for data, rows in of_each.items()),
+        table="\n\n".join(
+            f"## {data}\n\n{markdown(table(rows))}" for data, rows in of_each.items()
+        ),
         figure=lambda: draw_curves(of_each),
     )

@@ -42,7 +42,15 @@ def seconds(*, path: str, per_class: int, run: int, method: str) -> Iterator[Row
     if method == LITERAL:
         literal_smr(X, y, data.layout.shape, alpha)
     elif method == OURS:
-        model = SMR(data.layout.shape, alpha, RANK, alpha_scale="absolute", init="identity", max_iter=ITERATIONS, tol=0)
+        model = SMR(
+            data.layout.shape,
+            alpha,
+            RANK,
+            alpha_scale="absolute",
+            init="identity",
+            max_iter=ITERATIONS,
+            tol=0,
+        )
         fitted(model, X, y)
     else:
         fitted(selector(method, PARAMS[method], data), X, y)
@@ -69,7 +77,12 @@ def _weights(P: np.ndarray, order: str) -> np.ndarray:
 
 
 def _half_step(
-    images: np.ndarray, Y: np.ndarray, centring: np.ndarray, known: list[np.ndarray], D: np.ndarray, alpha: float
+    images: np.ndarray,
+    Y: np.ndarray,
+    centring: np.ndarray,
+    known: list[np.ndarray],
+    D: np.ndarray,
+    alpha: float,
 ) -> list[np.ndarray]:
     m = len(images) // known[0].shape[0]
     factors = []
@@ -77,14 +90,21 @@ def _half_step(
         lift = np.kron(V.T, np.eye(m))
         F = lift @ images
         FL = F @ centring
-        factors.append(np.linalg.solve(FL @ F.T + alpha * (lift @ D @ lift.T), FL @ Y[:, r]).reshape(-1, m).T)
+        factors.append(
+            np.linalg.solve(FL @ F.T + alpha * (lift @ D @ lift.T), FL @ Y[:, r]).reshape(-1, m).T
+        )
     return factors
 
 
 def measure(experiment: Experiment) -> pd.DataFrame:
     """Median CPU seconds of each method on each data set."""
     units = [
-        {"path": str(experiment.path(data)), "per_class": PER_CLASS.get(data, 4), "run": run, "method": method}
+        {
+            "path": str(experiment.path(data)),
+            "per_class": PER_CLASS.get(data, 4),
+            "run": run,
+            "method": method,
+        }
         for data in experiment.sets(*PER_CLASS)
         for method in (*PARAMS, OURS, LITERAL)
         if method != LITERAL or (data in LITERAL_SETS and not experiment.fast)
@@ -106,13 +126,19 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         line = {"method": method}
         for data in now.columns:
             value = now.loc[method, data]
-            line[data] = "" if np.isnan(value) else f"{value:.3g} s, {value / now.loc['IG', data]:.3g}"
+            line[data] = (
+                "" if np.isnan(value) else f"{value:.3g} s, {value / now.loc['IG', data]:.3g}"
+            )
             if data in paper and method in paper.index:
                 line[data] += f" (paper {paper.loc[method, data] / paper.loc['IG', data]:.3g})"
         lines.append(line)
     ratios = now.loc[OURS] / now.loc["IG"]
     span = f"{float(f'{ratios.min():.2g}'):.0f} to {float(f'{ratios.max():.2g}'):.0f}"
-    literal = (now.loc[LITERAL] / now.loc[OURS]).dropna() if LITERAL in now.index else pd.Series(dtype=float)
+    literal = (
+        (now.loc[LITERAL] / now.loc[OURS]).dropna()
+        if LITERAL in now.index
+        else pd.Series(dtype=float)
+    )
     two = [set(now[data].drop(LITERAL, errors="ignore").nlargest(2).index) for data in now.columns]
     slower = [int((now.loc[OURS] > now.loc[method]).sum()) for method in PARAMS]
     text = (

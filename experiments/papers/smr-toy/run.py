@@ -25,7 +25,11 @@ def methods(fast: bool) -> dict[str, list[Row]]:
     """Parameters of each method, by its name."""
     alphas = ALPHAS[2:5:2] if fast else ALPHAS
     return {
-        "SMR": [{"alpha": alpha, "rank": rank} for alpha in alphas for rank in (RANKS[:1] if fast else RANKS)],
+        "SMR": [
+            {"alpha": alpha, "rank": rank}
+            for alpha in alphas
+            for rank in (RANKS[:1] if fast else RANKS)
+        ],
         "RFS": [{"alpha": alpha} for alpha in alphas],
         "IG": [{"bins": bins} for bins in ((3, 5) if fast else (3, 5, 8, 10))],
         "ReliefF": [{"n_neighbors": k} for k in ((3, 5) if fast else (1, 3, 5, 10))],
@@ -43,7 +47,9 @@ def occlusion(*, path: str, block: str, draw: int, method: str, params: Row) -> 
     images[:, top:bottom, left:right] = noise
     inside = np.zeros(images.shape[1:], dtype=bool)
     inside[top:bottom, left:right] = True
-    order = order_of(selector(method, params, data), images.reshape(len(images), -1), data.y[chosen])
+    order = order_of(
+        selector(method, params, data), images.reshape(len(images), -1), data.y[chosen]
+    )
     for size in SIZES:
         cells = np.zeros(inside.size, dtype=bool)
         cells[order[:size]] = True
@@ -90,16 +96,22 @@ def measure(experiment: Experiment) -> pd.DataFrame:
         frames.append(summary(shares, data, "share", "share of the best cells inside", "block"))
         cells = shares[shares["cells"] != ""].assign(measure="cells", data=data)
         frames.append(cells[["data", "measure", "block", "method", "params", "at", "cells"]])
-        compared = [("SMR", {"alpha": a, "rank": k}) for a in (0.1, 1.0) for k in (2, 6)] + [("RFS", {"alpha": 0.1})]
+        compared = [("SMR", {"alpha": a, "rank": k}) for a in (0.1, 1.0) for k in (2, 6)] + [
+            ("RFS", {"alpha": 0.1})
+        ]
         units = [
             {"path": path, "draw": draw, "method": method, "params": params, "permuted": permuted}
             for draw in range(2 if experiment.fast else 5)
             for method, params in (compared[:1] + compared[-1:] if experiment.fast else compared)
             for permuted in (False, True)
         ]
-        frames.append(summary(experiment.measure(location, units), data, "accuracy", "accuracy", "permuted"))
+        frames.append(
+            summary(experiment.measure(location, units), data, "accuracy", "accuracy", "permuted")
+        )
     results = pd.concat(frames, ignore_index=True)
-    results["params"] = [params if isinstance(params, str) else named(params) for params in results["params"]]
+    results["params"] = [
+        params if isinstance(params, str) else named(params) for params in results["params"]
+    ]
     return results
 
 
@@ -107,14 +119,18 @@ def summary(rows: pd.DataFrame, data: str, value: str, measure: str, by: str) ->
     """Mean and standard deviation over the draws."""
     rows = rows.assign(params=rows["params"].map(named), **{by: rows[by].astype(str)})
     groups = rows.groupby([by, "method", "params", "at"], sort=False)[value]
-    table = groups.agg(runs="size", mean="mean", sd="std").reset_index().rename(columns={by: "block"})
+    table = (
+        groups.agg(runs="size", mean="mean", sd="std").reset_index().rename(columns={by: "block"})
+    )
     return table.assign(data=data, measure=measure)
 
 
 def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
     """Table of the shares, pictures of the cells of one draw, and accuracies before and after the permutation."""
     results = results.fillna({"params": ""})
-    shares = results[(results["measure"] == "share of the best cells inside") & (results["at"] == SIZES[0])]
+    shares = results[
+        (results["measure"] == "share of the best cells inside") & (results["at"] == SIZES[0])
+    ]
     lines = []
     for (block, method), rows in shares.groupby(["block", "method"], sort=False):
         top, bottom, left, right = BLOCKS[block]
@@ -132,7 +148,9 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
     table = pd.DataFrame(lines)
     moved = results[results["measure"] == "accuracy"]
     wide = moved.assign(cell=[digits(mean) for mean in moved["mean"]])
-    wide = wide.pivot_table(index=["method", "params"], columns=["at", "block"], values="cell", aggfunc="first")
+    wide = wide.pivot_table(
+        index=["method", "params"], columns=["at", "block"], values="cell", aggfunc="first"
+    )
     accuracy = pd.DataFrame({
         "method": [f"{method}, {params}" for method, params in wide.index],
         **{f"best {at}, {'after' if block == 'True' else 'before'}": wide[at, block] for at, block in wide.columns},
@@ -140,7 +158,9 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
     smr = shares[shares["method"] == "SMR"]["mean"]
     rivals = shares[shares["method"].isin(["IG", "ReliefF", "Fisher"])]["mean"]
     means = {
-        (method, flag): moved[(moved["method"] == method) & (moved["block"].astype(str) == flag)]["mean"].mean()
+        (method, flag): moved[(moved["method"] == method) & (moved["block"].astype(str) == flag)][
+            "mean"
+        ].mean()
         for method in ("SMR", "RFS")
         for flag in ("False", "True")
     }
@@ -183,7 +203,9 @@ def draw(cells: pd.DataFrame) -> Figure:
         own = cells[(cells["method"] == method) & (cells["params"] == params)]["cells"]
         shape, _, text = (own.iloc[0] if len(own) else "1x1:00").partition(":")
         height, width = map(int, shape.split("x"))
-        bits = np.unpackbits(np.frombuffer(bytes.fromhex(text), dtype=np.uint8), count=height * width)
+        bits = np.unpackbits(
+            np.frombuffer(bytes.fromhex(text), dtype=np.uint8), count=height * width
+        )
         ax.imshow(bits.reshape(height, width), cmap="Greys", interpolation="nearest")
         ax.plot([left - 0.5, right - 0.5, right - 0.5, left - 0.5, left - 0.5],
                 [top - 0.5, top - 0.5, bottom - 0.5, bottom - 0.5, top - 0.5], color="#d95f02", lw=1.5)  # fmt: skip

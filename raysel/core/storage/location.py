@@ -59,7 +59,11 @@ class Location:
     @property
     def secrets(self) -> tuple[str, ...]:
         """Credentials that stood in the URI, which no message may contain."""
-        return tuple(text for text in _CREDENTIALS.get((self.scheme, self.bucket), ()) if text not in ("", "anonymous"))
+        return tuple(
+            text
+            for text in _CREDENTIALS.get((self.scheme, self.bucket), ())
+            if text not in ("", "anonymous")
+        )
 
     def child(self, name: str) -> Location:
         """Return the location of a file below a folder."""
@@ -84,14 +88,20 @@ class Location:
                 retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS),
             )
         if self.scheme == "gs":
-            return fs.GcsFileSystem(**options, anonymous=anonymous, retry_time_limit=timedelta(seconds=_ALL_ATTEMPTS))
+            return fs.GcsFileSystem(
+                **options, anonymous=anonymous, retry_time_limit=timedelta(seconds=_ALL_ATTEMPTS)
+            )
         return fs.LocalFileSystem()
 
     def _region(self, options: dict[str, str]) -> str | None:
         """Region of the bucket: as named, or that of the environment, or asked for; None lets the client choose."""
         from pyarrow import fs  # noqa: PLC0415
 
-        named = options.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+        named = (
+            options.get("region")
+            or os.environ.get("AWS_REGION")
+            or os.environ.get("AWS_DEFAULT_REGION")
+        )
         if named or "endpoint_override" in options:
             return named
         try:
@@ -104,12 +114,18 @@ class Location:
 def _with_endpoint(options: dict[str, str]) -> dict[str, str]:
     """Add the server that the environment names, and take an endpoint apart that has a scheme."""
     server = (
-        options.get("endpoint_override") or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+        options.get("endpoint_override")
+        or os.environ.get("AWS_ENDPOINT_URL_S3")
+        or os.environ.get("AWS_ENDPOINT_URL")
     )
     if not server:
         return options
     scheme, separator, host = server.partition("://")
-    named = {"endpoint_override": host.rstrip("/"), "scheme": scheme} if separator else {"endpoint_override": server}
+    named = (
+        {"endpoint_override": host.rstrip("/"), "scheme": scheme}
+        if separator
+        else {"endpoint_override": server}
+    )
     return named | options | {"endpoint_override": named["endpoint_override"]}
 
 
@@ -153,7 +169,10 @@ def parse_location(uri: str) -> Location:
         )
     if scheme != "file" and not host:
         raise ConfigError(f"{scheme}://...: the bucket is missing; give {scheme}://BUCKET/KEY.")
-    if any(part in ("", ".", "..") for part in path.strip("/").split("/")) or not path.isprintable():
+    if (
+        any(part in ("", ".", "..") for part in path.strip("/").split("/"))
+        or not path.isprintable()
+    ):
         raise ConfigError(
             f"{location}: the path has an empty part, '.', '..' or a control character; write it without."
         )
@@ -166,7 +185,9 @@ def parse_location(uri: str) -> Location:
             "%3F or %23."
         )
     if "@" in parts.query:
-        raise ConfigError(f"{Location(scheme, path)}: the query holds an @; give credentials by the environment.")
+        raise ConfigError(
+            f"{Location(scheme, path)}: the query holds an @; give credentials by the environment."
+        )
     if user:
         _CREDENTIALS[scheme, location.bucket] = (unquote(name), unquote(secret))
     return location

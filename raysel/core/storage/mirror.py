@@ -21,7 +21,15 @@ from typing import Self
 from raysel.core.errors import DirectoryError
 from raysel.core.files import instance_of, parse_json
 from raysel.core.storage.location import FileSystem, Location
-from raysel.core.storage.transfer import entry_of, hidden_entries, is_hidden, kind_of, reason, remove, upload
+from raysel.core.storage.transfer import (
+    entry_of,
+    hidden_entries,
+    is_hidden,
+    kind_of,
+    reason,
+    remove,
+    upload,
+)
 
 #: Folder of the markers below that of a study; names of a study's own files that start with a dot are not copied.
 MARKERS = ".raysel-running"
@@ -88,7 +96,12 @@ class Claim:
                 self.store.delete_dir(self.folder.child(MARKERS).path)
 
     def _write(self) -> None:
-        upload(self.store, json.dumps(asdict(_Driver.current())).encode(), self.folder, f"{MARKERS}/{self._name}")
+        upload(
+            self.store,
+            json.dumps(asdict(_Driver.current())).encode(),
+            self.folder,
+            f"{MARKERS}/{self._name}",
+        )
 
     def _refuse_others(self) -> None:
         markers = self.folder.child(MARKERS)
@@ -190,7 +203,9 @@ class Mirror:
     @property
     def missing(self) -> list[str]:
         """Names of the files that the store lacks or has as they were before."""
-        return sorted(name for name, state in states(self._local).items() if self._copied.get(name) != state)
+        return sorted(
+            name for name, state in states(self._local).items() if self._copied.get(name) != state
+        )
 
     def _follow(self) -> None:
         wait = INTERVAL
@@ -201,7 +216,12 @@ class Mirror:
             if self._failure is not None:
                 wait = min(wait, 6 * INTERVAL)
         last = time.monotonic() + PATIENCE
-        while not self._attempt() and not self._lost and time.monotonic() < last and not self._abandoned.wait(_AGAIN):
+        while (
+            not self._attempt()
+            and not self._lost
+            and time.monotonic() < last
+            and not self._abandoned.wait(_AGAIN)
+        ):
             pass
 
     def _attempt(self) -> bool:
@@ -233,7 +253,9 @@ class Mirror:
     def _copy_changed(self) -> None:
         present = states(self._local)
         changed = [name for name, state in present.items() if self._copied.get(name) != state]
-        journals = {name: _whole_lines(self._local / name) for name in changed if name.endswith(".jsonl")}
+        journals = {
+            name: _whole_lines(self._local / name) for name in changed if name.endswith(".jsonl")
+        }
         contents = {name: self._local / name for name in changed if name not in journals} | journals
         for name, content in contents.items():
             if self._abandoned.is_set():

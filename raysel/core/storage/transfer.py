@@ -35,8 +35,12 @@ _DENIED = re.compile(
     "EXPIRED_TOKEN|HTTP status code: 40[13]|HTTP response code: 40[13]|PERMISSION_DENIED|UNAUTHENTICATED"
 )
 _NO_CREDENTIALS = re.compile("OAuth2 access token|default credentials")
-_NO_NETWORK = re.compile("NETWORK_CONNECTION|UNAVAILABLE|curlCode: (6|7|28)|CURL error|REQUEST_TIMEOUT")
-_OTHER_REGION = re.compile("PERMANENT_REDIRECT|HTTP response code: 301|AuthorizationHeaderMalformed")
+_NO_NETWORK = re.compile(
+    "NETWORK_CONNECTION|UNAVAILABLE|curlCode: (6|7|28)|CURL error|REQUEST_TIMEOUT"
+)
+_OTHER_REGION = re.compile(
+    "PERMANENT_REDIRECT|HTTP response code: 301|AuthorizationHeaderMalformed"
+)
 
 
 def reason(error: Exception, location: Location) -> str:
@@ -44,7 +48,9 @@ def reason(error: Exception, location: Location) -> str:
     text = str(error)
     if _NO_CREDENTIALS.search(text):
         return f"no credentials were found; {_CREDENTIALS[location.scheme]}"
-    if _NO_BUCKET.search(text) or (location.scheme == "gs" and isinstance(error, FileNotFoundError)):
+    if _NO_BUCKET.search(text) or (
+        location.scheme == "gs" and isinstance(error, FileNotFoundError)
+    ):
         return f"there is no bucket {location.bucket}; create it, or check the name"
     if _DENIED.search(text) or isinstance(error, PermissionError):
         return f"access is denied; {_CREDENTIALS[location.scheme]}"
@@ -68,7 +74,9 @@ def failing_as(kind: type[RayselError], location: Location, done: str) -> Iterat
         raise kind(f"{location} cannot be {done}: {reason(error, location)}.") from error
 
 
-def check_room(kind: type[RayselError], location: Location, files: Iterable[Entry], folder: Path, remedy: str) -> None:
+def check_room(
+    kind: type[RayselError], location: Location, files: Iterable[Entry], folder: Path, remedy: str
+) -> None:
     """Check that files of a location fit on the disk of a folder."""
     size, free = sum(entry.size for entry in files), shutil.disk_usage(folder).free
     if size > free:
@@ -148,7 +156,9 @@ def download(store: FileSystem, source: Location, target: Path, size: int) -> No
             file.write(chunk)
         file.flush()
         if n_bytes != size:
-            raise OSError(f"it has {'more' if n_bytes > size else 'fewer'} than the {size} bytes that were announced")
+            raise OSError(
+                f"it has {'more' if n_bytes > size else 'fewer'} than the {size} bytes that were announced"
+            )
 
 
 def upload(store: FileSystem, content: bytes | Path, folder: Location, name: str) -> None:
@@ -156,7 +166,9 @@ def upload(store: FileSystem, content: bytes | Path, folder: Location, name: str
     _refuse_outside(folder, name)
     target = folder.child(name)
     if isinstance(content, Path) and content.stat().st_size <= _HELD:
-        content = content.read_bytes()  # a file that cannot be read must leave no part of it in the store
+        content = (
+            content.read_bytes()
+        )  # a file that cannot be read must leave no part of it in the store
     if folder.scheme == "file":
         path = Path(target.path)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -186,7 +198,11 @@ def _listed(store: FileSystem, folder: Location) -> list[Entry]:
 
     selector = fs.FileSelector(folder.path, recursive=True, allow_not_found=True)
     infos = store.get_file_info(selector)
-    return [_entry(it, it.path.removeprefix(f"{folder.path}/")) for it in infos if it.type == fs.FileType.File]
+    return [
+        _entry(it, it.path.removeprefix(f"{folder.path}/"))
+        for it in infos
+        if it.type == fs.FileType.File
+    ]
 
 
 def _entry(info: Any, name: str) -> Entry:
@@ -246,13 +262,22 @@ def _files(store: FileSystem, location: Location, folder: bool) -> tuple[list[En
     if kind == "folder" and folder:
         return entries(store, location), True
     if kind == "folder":
-        raise DataError(f"{location} is a folder, where a file is needed; give the URI of one file.")
-    if location.scheme != "file" and kind_of(store, Location(location.scheme, location.bucket)) == "nothing":
-        raise DataError(f"{location} cannot be read: there is no bucket {location.bucket}; check the name.")
+        raise DataError(
+            f"{location} is a folder, where a file is needed; give the URI of one file."
+        )
+    if (
+        location.scheme != "file"
+        and kind_of(store, Location(location.scheme, location.bucket)) == "nothing"
+    ):
+        raise DataError(
+            f"{location} cannot be read: there is no bucket {location.bucket}; check the name."
+        )
     raise DataError(f"there is no data file {location}; check its name, which is case-sensitive.")
 
 
-def _fetch(store: FileSystem, location: Location, files: list[Entry], copy: Path, is_folder: bool) -> None:
+def _fetch(
+    store: FileSystem, location: Location, files: list[Entry], copy: Path, is_folder: bool
+) -> None:
     """Copy the files to a temporary folder beside the copy, and move it there."""
     above = copy.parent.parent
     above.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -267,7 +292,9 @@ def _fetch(store: FileSystem, location: Location, files: list[Entry], copy: Path
             (part / location.name).mkdir(parents=True)
         for entry in files:
             source = location.child(entry.name) if is_folder else location
-            download(store, source, part / location.name / (entry.name if is_folder else ""), entry.size)
+            download(
+                store, source, part / location.name / (entry.name if is_folder else ""), entry.size
+            )
         try:
             part.rename(copy.parent)
         except OSError:

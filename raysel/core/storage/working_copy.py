@@ -112,7 +112,9 @@ def copy_folder(local: Path, uri: str) -> list[str]:
     if not local.is_dir():
         raise DirectoryError(f"there is no folder {local}; give the directory of a study.")
     if as_uri(uri) is None:
-        raise DirectoryError(f"{uri} is not a URI; give s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH.")
+        raise DirectoryError(
+            f"{uri} is not a URI; give s3://BUCKET/KEY, gs://BUCKET/KEY or file:///PATH."
+        )
     location = _location(uri)
     names = sorted(states(local), key=lambda name: (name.endswith(".jsonl"), name))
     with failing_as(DirectoryError, location, "written"):
@@ -129,7 +131,9 @@ def _location(uri: str) -> Location:
     except ConfigError as error:
         raise DirectoryError(str(error)) from error
     if location.scheme != "file" and "/" not in location.path:
-        raise DirectoryError(f"{location} is a whole bucket; name a folder in it, e.g. {location}/studies/first.")
+        raise DirectoryError(
+            f"{location} is a whole bucket; name a folder in it, e.g. {location}/studies/first."
+        )
     return location
 
 
@@ -180,7 +184,8 @@ def _naming(local: Path, location: Location) -> Iterator[None]:
         yield
     except RayselError as error:
         error.args = tuple(
-            arg.replace(str(local), str(location)) if isinstance(arg, str) else arg for arg in error.args
+            arg.replace(str(local), str(location)) if isinstance(arg, str) else arg
+            for arg in error.args
         )
         raise
 

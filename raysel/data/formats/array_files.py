@@ -64,7 +64,10 @@ def _is_hdf5(path: Path) -> bool:
     return start.startswith((_SIGNATURE, b"MATLAB 7.3")) or start[512:] == _SIGNATURE
 
 
-_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
 #: Members of an archive, as many as the format had at first.
 _MOST_MEMBERS = 2**16 - 1
 #: Bytes for each compressed byte: deflate reaches 1032. A member's own header has 30 bytes and its name.
@@ -75,15 +78,21 @@ _COMPRESSION, _LOCAL_HEADER = 1100, 30
 def open_npz(path: Path) -> Iterator[ArrayFile]:
     """Open a NumPy archive for reading."""
     if not zipfile.is_zipfile(path):
-        raise DataError(f"{path} is not a complete .npz archive: it is truncated or of another format; write it again.")
+        raise DataError(
+            f"{path} is not a complete .npz archive: it is truncated or of another format; write it again."
+        )
     with zipfile.ZipFile(path) as archive:
-        members = {info.filename.removesuffix(".npy"): info for info in check_archive(archive, path)}
+        members = {
+            info.filename.removesuffix(".npy"): info for info in check_archive(archive, path)
+        }
 
         def get(name: str) -> Any:
             info = members[name]
             what = f"{path}: the array {name}"
             if not info.filename.endswith(".npy"):
-                raise DataError(f"{what} is no array: its member of the archive does not end in .npy.")
+                raise DataError(
+                    f"{what} is no array: its member of the archive does not end in .npy."
+                )
             try:
                 with archive.open(info) as file:
                     check_array(file, info.file_size, path, f"the array {name}")
@@ -122,7 +131,9 @@ def check_array(file: IO[bytes], size: int, path: object, what: str) -> None:
         raise ValueError(f"an array of shape {shape} whose values have {dtype.itemsize} bytes")
     held = size - file.tell()
     if stored > held:
-        raise ValueError(f"an array of shape {shape} claims {stored} bytes, of which the file holds {held}")
+        raise ValueError(
+            f"an array of shape {shape} claims {stored} bytes, of which the file holds {held}"
+        )
     if dtype.kind == "S":  # becomes text of four bytes a character
         stored *= 4
     check_data_bytes(path, max(stored, n_values * BYTES_OF_A_NUMBER), f"{what} of shape {shape}")
@@ -132,13 +143,19 @@ def check_archive(archive: zipfile.ZipFile, path: object) -> list[zipfile.ZipInf
     """Check the members of a zip archive before any is read."""
     members = sorted(archive.infolist(), key=lambda info: info.header_offset)
     if len(members) > _MOST_MEMBERS:
-        raise DataError(f"{path} has {len(members)} members; the most that is read is {_MOST_MEMBERS}.")
+        raise DataError(
+            f"{path} has {len(members)} members; the most that is read is {_MOST_MEMBERS}."
+        )
     for info in members:
         if fault := _fault(info):
-            raise DataError(f"{path}: the member {info.filename[:80]!r} {fault}; write the archive again.")
+            raise DataError(
+                f"{path}: the member {info.filename[:80]!r} {fault}; write the archive again."
+            )
     twice = Counter(info.filename.removesuffix(".npy") for info in members).most_common(1)
     if twice and twice[0][1] > 1:
-        raise DataError(f"{path} has {twice[0][1]} members called {twice[0][0]}; give each a different name.")
+        raise DataError(
+            f"{path} has {twice[0][1]} members called {twice[0][0]}; give each a different name."
+        )
     ends = [info.header_offset + _LOCAL_HEADER + info.compress_size for info in members]
     for (first, second), end in zip(pairwise(members), ends, strict=False):
         if end > second.header_offset:
@@ -156,20 +173,27 @@ def _fault(info: zipfile.ZipInfo) -> str:
     deflated = info.compress_type == zipfile.ZIP_DEFLATED
     most = info.compress_size * (_COMPRESSION if deflated else 1)
     faults = {
-        "has a name that leads out of the archive": name.is_absolute() or ".." in name.parts or "\\" in info.filename,
+        "has a name that leads out of the archive": name.is_absolute()
+        or ".." in name.parts
+        or "\\" in info.filename,
         "has a name that cannot be printed": not info.filename.isprintable(),
-        f"has a name of more than {MOST_CHARACTERS} characters": len(info.filename) > MOST_CHARACTERS,
+        f"has a name of more than {MOST_CHARACTERS} characters": len(info.filename)
+        > MOST_CHARACTERS,
         "is encrypted": info.flag_bits & 1,
         "is a symbolic link": stat.S_ISLNK(info.external_attr >> 16),
-        "is compressed by another method than deflate": not deflated and info.compress_type != zipfile.ZIP_STORED,
-        f"claims {info.file_size} bytes, more than its {info.compress_size} bytes can hold": info.file_size > most,
+        "is compressed by another method than deflate": not deflated
+        and info.compress_type != zipfile.ZIP_STORED,
+        f"claims {info.file_size} bytes, more than its {info.compress_size} bytes can hold": info.file_size
+        > most,
     }
     return next((fault for fault, is_there in faults.items() if is_there), "")
 
 
 def _unpickled(error: ValueError, what: str) -> Exception:
     """Return a DataError if NumPy refused to unpickle, or else the error itself."""
-    if isinstance(error, DataError) or "Object arrays" not in str(error):  # NumPy names pickle for long headers too
+    if isinstance(error, DataError) or "Object arrays" not in str(
+        error
+    ):  # NumPy names pickle for long headers too
         return error
     return DataError(
         f"{what} holds pickled Python objects, which raysel does not load; save it as numbers or text, e.g. "

@@ -57,12 +57,19 @@ def _plain_text(values: Any) -> Any:
 def tensor(column: Any) -> LabelArray:
     """Return a column of fixed-shape tensors as an array."""
     # `save_dataset` writes one chunk, which combine_chunks would copy.
-    array: LabelArray = (column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()).to_numpy_ndarray()
+    array: LabelArray = (
+        column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    ).to_numpy_ndarray()
     return array
 
 
 def features(
-    table: Any, positions: Sequence[int], source: str, y: LabelArray | None = None, *, unprepared: bool = False
+    table: Any,
+    positions: Sequence[int],
+    source: str,
+    y: LabelArray | None = None,
+    *,
+    unprepared: bool = False,
 ) -> tuple[FloatArray, dict[str, tuple[str, ...]]]:
     """Return columns as one array of numbers; of unprepared ones with NaN, and with the texts of categories by name."""
     known, kinds = table.schema.names, table.schema.types  # which make lists at each access
@@ -128,7 +135,11 @@ def labels(table: Any, name: str, source: str, role: str = "label") -> LabelArra
     if pa.types.is_decimal(kind):
         column = column.cast(pa.float64(), safe=False)
     values: LabelArray = column.to_numpy(zero_copy_only=False)
-    if role == "groups" and values.dtype.kind == "f" and (broken := np.flatnonzero(~(values == np.floor(values)))).size:
+    if (
+        role == "groups"
+        and values.dtype.kind == "f"
+        and (broken := np.flatnonzero(~(values == np.floor(values)))).size
+    ):
         raise DataError(
             f"{source}: column '{name}' holds {values[broken[0]]} in row {broken[0]} {_COUNTED}; {role} takes a column "
             "of whole numbers or text: name another column."
@@ -136,7 +147,9 @@ def labels(table: Any, name: str, source: str, role: str = "label") -> LabelArra
     return values
 
 
-def _not_numeric(table: Any, positions: Sequence[int], source: str, y: LabelArray | None) -> DataError:
+def _not_numeric(
+    table: Any, positions: Sequence[int], source: str, y: LabelArray | None
+) -> DataError:
     """Error for columns that hold no numbers, with a value of the first that is none."""
     known = table.schema.names
     names = [known[i] for i in positions]
@@ -144,9 +157,17 @@ def _not_numeric(table: Any, positions: Sequence[int], source: str, y: LabelArra
     present = [i for i, value in enumerate(values) if value is not None]
     if not present:
         return DataError(f"{source}: column '{names[0]}' holds no values; leave it out by drop.")
-    if y is not None and len(present) == len(values) and is_in_other_words(np.array(values, dtype=str), y):
-        return DataError(f"{source}: column '{names[0]}' is the label in other words; leave it out by drop.")
-    row = next((i for i in present if not reads_as_number(values[i])), present[0])  # all may be numbers stored as text
+    if (
+        y is not None
+        and len(present) == len(values)
+        and is_in_other_words(np.array(values, dtype=str), y)
+    ):
+        return DataError(
+            f"{source}: column '{names[0]}' is the label in other words; leave it out by drop."
+        )
+    row = next(
+        (i for i in present if not reads_as_number(values[i])), present[0]
+    )  # all may be numbers stored as text
     others = f" So do others: {listed(names[1:], 5)}." if len(names) > 1 else ""
     return DataError(
         f"{source}: column '{names[0]}' holds {str(values[row])!r} in row {row} {_COUNTED}, which is not a number; "

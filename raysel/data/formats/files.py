@@ -154,9 +154,15 @@ def find_data_file(path: str | Path, expected: str = _FORMATS, *, folder: bool =
         if is_file(candidate, folder=folder):
             return candidate
     tried = " and ".join(map(str, candidates))
-    hint = "" if store or relative.is_absolute() else "; $RAYSEL_DATA, the second folder to look in, is not set"
+    hint = (
+        ""
+        if store or relative.is_absolute()
+        else "; $RAYSEL_DATA, the second folder to look in, is not set"
+    )
     recipe = _RECIPES.get(relative.name, "")
-    raise DataError(f"there is no data file {path}. Looked at {tried}{hint}. {expected}\n{recipe}".rstrip())
+    raise DataError(
+        f"there is no data file {path}. Looked at {tried}{hint}. {expected}\n{recipe}".rstrip()
+    )
 
 
 def at_home(path: str | Path) -> Path:
@@ -198,14 +204,20 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         ) from error
 
 
-def missing(path: Path, required: str, available: Collection[str], remedy: str = _FORMATS) -> DataError:
+def missing(
+    path: Path, required: str, available: Collection[str], remedy: str = _FORMATS
+) -> DataError:
     """Make the error for a file that lacks a required array or column."""
     return DataError(f"{path} has no {required}; it holds {listed(available)}. {remedy}")
 
 
 def without_label(rows: list[int], n_samples: int) -> str:
     """Return the note on samples that are left out because they have no label."""
-    where = f"row {rows[0]}" if len(rows) == 1 else f"rows {', '.join(map(str, rows[:3]))}{', ...' * (len(rows) > 3)}"
+    where = (
+        f"row {rows[0]}"
+        if len(rows) == 1
+        else f"rows {', '.join(map(str, rows[:3]))}{', ...' * (len(rows) > 3)}"
+    )
     are, their = ("is", "its") if len(rows) == 1 else ("are", "their")
     return f"{len(rows)} of {n_samples} samples {are} left out, as {their} label is missing: {where} (counted from 0)"
 

@@ -20,7 +20,15 @@ from raysel.data.formats.files import RawData, ReadOptions, reading
 _FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "PPM")
 #: Modes of Pillow of one channel whose numbers are grey values.
 _GREY = ("L", "I;16", "I;16B", "I;16L", "I;16N", "I", "F")
-_CONVERTED = {"1": "L", "P": "RGB", "PA": "RGBA", "La": "LA", "RGBa": "RGBA", "CMYK": "RGB", "YCbCr": "RGB"}
+_CONVERTED = {
+    "1": "L",
+    "P": "RGB",
+    "PA": "RGBA",
+    "La": "LA",
+    "RGBa": "RGBA",
+    "CMYK": "RGB",
+    "YCbCr": "RGB",
+}
 #: Pixels of an image for each byte of its file: deflate compresses up to 1032 to 1, with 8 pixels in a byte.
 _COMPRESSION = 8 * 1032
 #: Number of pixels that any file may claim.
@@ -62,7 +70,9 @@ def read_pixels(path: Path) -> Pixels:
                     f"{path} claims {height} x {width} pixels, more than its {path.stat().st_size} bytes can hold: it "
                     "is damaged; write or copy it again."
                 )
-            check_data_bytes(path, BYTES_OF_A_NUMBER * width * height, f"an image of {height} x {width} pixels")
+            check_data_bytes(
+                path, BYTES_OF_A_NUMBER * width * height, f"an image of {height} x {width} pixels"
+            )
             if (pages := getattr(image, "n_frames", 1)) > 1:
                 raise DataError(f"{path} holds {pages} pages; save each as an image of its own.")
             turned = image.getexif().get(_ORIENTATION, 1) not in _UPRIGHT
@@ -74,11 +84,15 @@ def read_pixels(path: Path) -> Pixels:
     if mode in _GREY:
         return Pixels(pixels.astype(pixels.dtype.newbyteorder("=")), turned, False)
     if mode not in {"RGB", "RGBA", "LA"}:
-        raise DataError(f"{path} is an image of Pillow's mode {mode}, which is not read; save it as grey or RGB.")
+        raise DataError(
+            f"{path} is an image of Pillow's mode {mode}, which is not read; save it as grey or RGB."
+        )
     if mode == "RGB":
         return Pixels(pixels, turned, False)
     if pixels[..., -1].min() < 255:
-        raise DataError(f"{path} is partly transparent; save it without transparency, on the background you want.")
+        raise DataError(
+            f"{path} is partly transparent; save it without transparency, on the background you want."
+        )
     return Pixels(pixels[..., 0] if mode == "LA" else pixels[..., :3], turned, True)
 
 
@@ -91,17 +105,26 @@ def read_image_folder(path: Path, options: ReadOptions) -> RawData:
     """
     for key, name in (("label", options.label), ("groups", options.groups)):
         if name is not None:
-            raise DataError(f"{key}: {path} is a folder of images, which has no {name}; leave {key} out.")
+            raise DataError(
+                f"{key}: {path} is a folder of images, which has no {name}; leave {key} out."
+            )
     try:
         images, ignored = _list_images(path)
     except OSError as error:  # a folder may not be entered
-        raise DataError(f"{error.filename or path} cannot be read: {error.strerror or error}.") from error
+        raise DataError(
+            f"{error.filename or path} cannot be read: {error.strerror or error}."
+        ) from error
     X, notes = _stacked(path, [file for files in images.values() for file in files])
     if ignored:
         notes.append(f"files that are hidden or no images are not read: {listed(ignored, _SHOWN)}")
-    decimal = all(name.isdecimal() and name.isascii() and str(int(name)) == name and len(name) < 10 for name in images)
+    decimal = all(
+        name.isdecimal() and name.isascii() and str(int(name)) == name and len(name) < 10
+        for name in images
+    )
     classes = [int(name) for name in images] if decimal else list(images)
-    return RawData(X=X, y=np.repeat(classes, [len(files) for files in images.values()]), notes=tuple(notes))
+    return RawData(
+        X=X, y=np.repeat(classes, [len(files) for files in images.values()]), notes=tuple(notes)
+    )
 
 
 def _list_images(path: Path) -> tuple[dict[str, list[Path]], list[str]]:
@@ -113,7 +136,9 @@ def _list_images(path: Path) -> tuple[dict[str, list[Path]], list[str]]:
             ignored.append(folder.name)
             continue
         if any("\ud800" <= sign <= "\udfff" for sign in folder.name):
-            raise DataError(f"{path}: the name of the folder {folder.name!r} is not UTF-8; rename it.")
+            raise DataError(
+                f"{path}: the name of the folder {folder.name!r} is not UTF-8; rename it."
+            )
         images[folder.name] = []
         for file in sorted(folder.iterdir()):
             if not _hidden(file) and file.is_dir():
@@ -167,12 +192,21 @@ def _stacked(path: Path, files: Sequence[Path]) -> tuple[LabelArray, list[str]]:
     in_colour = sum(image.ndim == 3 for image in images)
     notes = []
     if coloured is not None:
-        X = np.stack([image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2) for image in images])
-        notes.append(f"the images are in colour, e.g. {coloured.name}: samples of order 3, (height, width, 3)")
+        X = np.stack(
+            [
+                image if image.ndim == 3 else np.repeat(image[..., None], 3, axis=2)
+                for image in images
+            ]
+        )
+        notes.append(
+            f"the images are in colour, e.g. {coloured.name}: samples of order 3, (height, width, 3)"
+        )
     else:
         X = np.stack([image if image.ndim == 2 else image[..., 0] for image in images])
         if in_colour:
-            notes.append(f"{in_colour} images are stored in colour with equal channels and are used as grey")
+            notes.append(
+                f"{in_colour} images are stored in colour with equal channels and are used as grey"
+            )
     if n_turned:
         notes.append(f"{n_turned} images were turned upright as their EXIF data say")
     if n_opaque:

@@ -50,14 +50,22 @@ def isolated_arrays(path: Path, kind: str) -> ArrayFile:
     return ArrayFile(tuple(answer["names"]), lambda name: _request(kind, path, name)[1])
 
 
-def _request(kind: str, path: Path, name: str | None = None) -> tuple[dict[str, Any], LabelArray | None]:
+def _request(
+    kind: str, path: Path, name: str | None = None
+) -> tuple[dict[str, Any], LabelArray | None]:
     """Have a file read, or one of its arrays; errors are raised."""
     limit = max_data_bytes()
     # A small file of a table may unpack to as much as is allowed.
     size = path.stat().st_size + (limit if kind in ("table", "batches") else 0)
     seconds = round(_SECONDS + _SECONDS_PER_BYTE * size)
     answer, array = _READER.ask(
-        {"kind": kind, "path": str(path.absolute()), "name": name, "seconds": seconds, "limit": limit}
+        {
+            "kind": kind,
+            "path": str(path.absolute()),
+            "name": name,
+            "seconds": seconds,
+            "limit": limit,
+        }
     )
     if "memory" in answer:
         raise DataError(
@@ -96,7 +104,9 @@ class _Reader:
                         if "dtype" not in answer:
                             return answer, None
                         array = np.empty(answer["shape"], answer["dtype"])
-                        if child.stdout.readinto(array.reshape(-1).view(np.uint8).data) == array.nbytes:  # type: ignore[attr-defined]
+                        buffer = array.reshape(-1).view(np.uint8).data
+                        n_read = child.stdout.readinto(buffer)  # type: ignore[attr-defined]
+                        if n_read == array.nbytes:
                             return answer, array
                 self._forget()
                 if status := child.wait():

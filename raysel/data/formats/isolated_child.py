@@ -71,7 +71,9 @@ def hdf5_names(file: Any) -> list[str]:
     variables: list[str] = []
 
     def visit(name: str, link: Any) -> None:
-        if name.startswith((*_OF_MATLAB, *variables)) or any("\ud800" <= sign <= "\udfff" for sign in name):
+        if name.startswith((*_OF_MATLAB, *variables)) or any(
+            "\ud800" <= sign <= "\udfff" for sign in name
+        ):
             return
         if isinstance(link, h5py.HardLink) and isinstance(file[name], h5py.Group):
             if "MATLAB_class" not in file[name].attrs:
@@ -114,7 +116,9 @@ def _hdf5_values(dataset: Any, name: str, limit: int) -> np.ndarray:
     import h5py  # noqa: PLC0415
 
     if dataset.external or dataset.is_virtual:
-        raise RefusedError(refused=f"{name} has its data in other files, which are not read; store the array itself")
+        raise RefusedError(
+            refused=f"{name} has its data in other files, which are not read; store the array itself"
+        )
     if dataset.shape is None:
         raise RefusedError(refused=f"{name} is empty")
     kind = dataset.dtype
@@ -131,7 +135,9 @@ def _hdf5_values(dataset: Any, name: str, limit: int) -> np.ndarray:
         return np.asarray(dataset[()])
     words = np.asarray(dataset.asstr()[()])
     longest = max(map(len, words.ravel().tolist()), default=0)
-    check_size(words.size, 4 * longest, f"the array {name} of texts of up to {longest} characters", limit)
+    check_size(
+        words.size, 4 * longest, f"the array {name} of texts of up to {longest} characters", limit
+    )
     return words.astype(np.str_)
 
 
@@ -139,11 +145,17 @@ def _sparse_columns(group: Any, name: str, limit: int) -> np.ndarray:
     """Array from MATLAB's compressed columns: ``data[jc[j]:jc[j + 1]]`` stand in column j, in the rows of ``ir``."""
     starts = _hdf5_values(group["jc"], "jc", limit).astype(np.int64).ravel()
     data, rows = (
-        _hdf5_values(group[key], key, limit).ravel() if key in group else np.empty(0) for key in ("data", "ir")
+        _hdf5_values(group[key], key, limit).ravel() if key in group else np.empty(0)
+        for key in ("data", "ir")
     )
     shape = int(group.attrs["MATLAB_sparse"]), len(starts) - 1
     check_size(math.prod(shape), _NUMBER, f"the matrix {name} of shape {shape}", limit)
-    if len(data) != len(rows) or starts[0] != 0 or starts[-1] != len(data) or np.any(np.diff(starts) < 0):
+    if (
+        len(data) != len(rows)
+        or starts[0] != 0
+        or starts[-1] != len(data)
+        or np.any(np.diff(starts) < 0)
+    ):
         raise ValueError("the column starts of a sparse matrix do not fit its values")
     if min(shape) < 0 or np.any((rows < 0) | (rows >= shape[0])):
         raise ValueError("the rows of a sparse matrix lead out of it")
@@ -155,7 +167,9 @@ def _sparse_columns(group: Any, name: str, limit: int) -> np.ndarray:
 def _text(codes: np.ndarray) -> np.ndarray:
     """Text from UTF-16 codes: one text for each row of a matrix of characters."""
     rows = np.ascontiguousarray(codes.astype("<u2")).reshape(-1, codes.shape[-1])
-    return np.array([row.tobytes().decode("utf-16-le") for row in rows], dtype=np.str_).reshape(codes.shape[:-1])
+    return np.array([row.tobytes().decode("utf-16-le") for row in rows], dtype=np.str_).reshape(
+        codes.shape[:-1]
+    )
 
 
 # Arrays of MATLAB files of version 7 or older
@@ -172,7 +186,11 @@ def read_mat(path: str, name: str | None, limit: int) -> dict[str, Any] | np.nda
             raise ValueError(f"two variables are called {variable}")
         variables[variable] = shape, kind
     if name is None:
-        return {"names": [variable for variable in variables if variable and not variable.startswith("__")]}
+        return {
+            "names": [
+                variable for variable in variables if variable and not variable.startswith("__")
+            ]
+        }
     shape, kind = variables[name]
     if kind in {"cell", "struct", "object", "function", "opaque", "unknown"}:
         raise RefusedError(refused=f"{name} {_CELLS}")
@@ -184,7 +202,9 @@ def read_mat(path: str, name: str | None, limit: int) -> dict[str, Any] | np.nda
 
 
 def _dense(matrix: Any, name: str, limit: int) -> np.ndarray:
-    check_size(math.prod(matrix.shape), _NUMBER, f"the matrix {name} of shape {matrix.shape}", limit)
+    check_size(
+        math.prod(matrix.shape), _NUMBER, f"the matrix {name} of shape {matrix.shape}", limit
+    )
     if matrix.format == "csc":
         # check_format checks nothing if the last of the column starts is 0, because the matrix then counts as empty.
         matrix.check_format()
@@ -241,7 +261,9 @@ def table_batches(path: str, name: None, limit: int) -> dict[str, Any]:  # noqa:
             for i in range(file.num_record_batches):
                 batch = file.get_batch(i)
                 batch.validate(full=True)
-                if pa.total_allocated_bytes() > _MAPPED:  # compressed, so that a batch is read as a whole
+                if (
+                    pa.total_allocated_bytes() > _MAPPED
+                ):  # compressed, so that a batch is read as a whole
                     claimed = max(claimed, batch.nbytes)
     return {"claimed": claimed, "what": "one of its batches of rows"}
 
@@ -295,7 +317,9 @@ _KINDS: dict[str, tuple[Callable[[], object], Callable[..., Any], int]] = {
 }
 
 
-def _answer(kind: str, path: str, name: str | None, seconds: int, limit: int) -> dict[str, Any] | np.ndarray:
+def _answer(
+    kind: str, path: str, name: str | None, seconds: int, limit: int
+) -> dict[str, Any] | np.ndarray:
     """Read a file under limits of processor time in seconds and of bytes of memory."""
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     load, read, n_copies = _KINDS[kind]
@@ -304,7 +328,9 @@ def _answer(kind: str, path: str, name: str | None, seconds: int, limit: int) ->
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         most = used + _OTHER + n_copies * limit + Path(path).stat().st_size
         most = min(most, sys.maxsize if hard == resource.RLIM_INFINITY else hard)
-        resource.setrlimit(resource.RLIMIT_CPU, (round(time.process_time()) + seconds, resource.RLIM_INFINITY))
+        resource.setrlimit(
+            resource.RLIMIT_CPU, (round(time.process_time()) + seconds, resource.RLIM_INFINITY)
+        )
         resource.setrlimit(resource.RLIMIT_AS, (most, hard))
         content: dict[str, Any] | np.ndarray = read(path, name, limit)
         if isinstance(content, dict):
@@ -330,7 +356,11 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks ends this one
     while select.select([sys.stdin], [], [], _IDLE)[0] and (line := sys.stdin.readline()):
         answer = _answer(**json.loads(line))
-        header = {"dtype": answer.dtype.str, "shape": answer.shape} if isinstance(answer, np.ndarray) else answer
+        header = (
+            {"dtype": answer.dtype.str, "shape": answer.shape}
+            if isinstance(answer, np.ndarray)
+            else answer
+        )
         sys.stdout.buffer.write(json.dumps(header).encode() + b"\n")
         if isinstance(answer, np.ndarray):
             sys.stdout.buffer.write(answer.reshape(-1).view(np.uint8).data)

@@ -47,7 +47,11 @@ def read_labels(options: ReadOptions, sizes: Sequence[int]) -> Labels:
         with open_arrays(path, alone="") as file:
             given = [name for name in (label, groups) if name in file.names]
             usual = [name for name in file.names if has_label_name(name)]
-            names = file.names if len(file.names) == 1 else dict.fromkeys([*given, *usual] or file.names)
+            names = (
+                file.names
+                if len(file.names) == 1
+                else dict.fromkeys([*given, *usual] or file.names)
+            )
             columns = {name: array_labels(file.get(name)) for name in names}
     else:
         raise DataError(
@@ -59,16 +63,22 @@ def read_labels(options: ReadOptions, sizes: Sequence[int]) -> Labels:
         rest = [name for name in columns if name != groups]
         named = [name for name in rest if has_label_name(name)]
         if len(named) != 1 and len(rest) != 1:
-            raise DataError(f"labels: {path} holds {held}; name the one of the labels by dataset.label.")
+            raise DataError(
+                f"labels: {path} holds {held}; name the one of the labels by dataset.label."
+            )
         label = (named if len(named) == 1 else rest)[0]
     elif label not in columns:
         raise DataError(f"label: {path} has no column {label}; it holds {held}.")
     y = _values(path, label, columns[label])
     if len(y) not in sizes:
-        raise DataError(f"labels: {path} has labels of {len(y)} samples, but there are {sizes[0]} samples.")
+        raise DataError(
+            f"labels: {path} has labels of {len(y)} samples, but there are {sizes[0]} samples."
+        )
     if groups is not None and groups not in columns:
         raise DataError(f"labels: {path} has no column {groups} for the groups; it holds {held}.")
-    return Labels(y, None if groups is None else _values(path, groups, columns[groups]), label or None)
+    return Labels(
+        y, None if groups is None else _values(path, groups, columns[groups]), label or None
+    )
 
 
 def array_labels(values: Any) -> LabelArray:
@@ -87,10 +97,14 @@ def _text_columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dic
         raise ValueError("it holds zero bytes")
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
-        raise DataError(f"labels: {path} has no lines but empty ones; give one label for each sample.")
+        raise DataError(
+            f"labels: {path} has no lines but empty ones; give one label for each sample."
+        )
     delimiter = options.delimiter or max(_DELIMITERS, key=lines[0].count)
     # A text of one column may hold delimiters within a label, e.g. a space, but not as often in each line.
-    if '"' not in text and (delimiter not in lines[0] or len({line.count(delimiter) for line in lines}) > 1):
+    if '"' not in text and (
+        delimiter not in lines[0] or len({line.count(delimiter) for line in lines}) > 1
+    ):
         rows = [[line.strip()] for line in lines]
     else:
         cells = csv.reader(lines, delimiter=delimiter, strict=True)
@@ -103,7 +117,9 @@ def _text_columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dic
     may_name = len(first) > 1 or (first not in rest and not reads_as_number(first[0]))
     if may_name and len(rest) in sizes and len(rows) != sizes[0]:
         if len(set(first)) < len(first):
-            raise DataError(f"labels: two columns of {path} have the same name; give each a different one.")
+            raise DataError(
+                f"labels: two columns of {path} have the same name; give each a different one."
+            )
         return dict(zip(first, map(list, zip(*rest, strict=True)), strict=True))
     if len(rows) not in sizes:
         raise DataError(
@@ -111,7 +127,9 @@ def _text_columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dic
             "line of names or none."
         )
     if len(first) > 1:
-        raise DataError(f"labels: {path} has {len(first)} columns without names; add a line of names, or keep one.")
+        raise DataError(
+            f"labels: {path} has {len(first)} columns without names; add a line of names, or keep one."
+        )
     return {"": [row[0] for row in rows]}
 
 

@@ -59,7 +59,9 @@ def _contents(path: Path, file: ArrayFile, options: ReadOptions) -> RawData:
         y=labels.y,
         groups=labels.groups,
         layout=Modalities({name: view.shape[1] for name, view in views.items()}) if views else None,
-        label_names=tuple(str(name).strip() for name in np.ravel(file.get("label_names"))) if titled else (),
+        label_names=tuple(str(name).strip() for name in np.ravel(file.get("label_names")))
+        if titled
+        else (),
         label=labels.label,
         notes=tuple(notes),
     )
@@ -104,7 +106,11 @@ def _likely(arrays: Mapping[str, LabelArray], n_rows: list[int]) -> list[str]:
     likely = []
     for name, array in arrays.items():
         values = as_labels(array)
-        if values.ndim != 1 or len(values) not in n_rows or not 2 <= len(np.unique(values)) < len(values):
+        if (
+            values.ndim != 1
+            or len(values) not in n_rows
+            or not 2 <= len(np.unique(values)) < len(values)
+        ):
             continue
         if values.dtype.kind != "f" or np.array_equal(values, np.round(values)):
             likely.append(name)
@@ -117,20 +123,33 @@ def _readable(file: ArrayFile) -> dict[str, LabelArray]:
     for name in file.names:
         with suppress(DataError):
             arrays[name] = np.asarray(file.get(name))
-    return {name: values for name, values in arrays.items() if values.ndim and values.dtype.kind in "biufUS"}
+    return {
+        name: values
+        for name, values in arrays.items()
+        if values.ndim and values.dtype.kind in "biufUS"
+    }
 
 
 def _lengths(arrays: Mapping[Any, Any]) -> list[int]:
     """Lengths of the first and last axes of arrays with several, the most frequent first."""
-    sides = [side for values in arrays.values() if values.ndim > 1 for side in (len(values), values.shape[-1])]
+    sides = [
+        side
+        for values in arrays.values()
+        if values.ndim > 1
+        for side in (len(values), values.shape[-1])
+    ]
     firsts = Counter(len(values) for values in arrays.values() if values.ndim > 1)
     return sorted(dict.fromkeys(sides), key=lambda side: -firsts[side])
 
 
-def _samples_first(path: Path, name: str, X: LabelArray, n_samples: int) -> tuple[LabelArray, list[str]]:
+def _samples_first(
+    path: Path, name: str, X: LabelArray, n_samples: int
+) -> tuple[LabelArray, list[str]]:
     """Turn an array whose last axis, and no other, is that of the samples."""
     if X.ndim > 2 and len(X) == X.shape[-1] == n_samples:
-        return X, [f"{name} has {n_samples} entries on its first and last axis; the first is that of the samples"]
+        return X, [
+            f"{name} has {n_samples} entries on its first and last axis; the first is that of the samples"
+        ]
     if X.ndim < 2 or len(X) == n_samples or n_samples not in X.shape:
         return X, []  # if no axis fits, Dataset refuses it with both lengths
     if X.shape.count(n_samples) > 1 or X.shape[-1] != n_samples:
@@ -139,7 +158,9 @@ def _samples_first(path: Path, name: str, X: LabelArray, n_samples: int) -> tupl
             "it with the samples first, (n, h, w)."
         )
     turned = np.ascontiguousarray(np.moveaxis(X, -1, 0))
-    return turned, [f"{name} of shape {X.shape} has the samples on its last axis; it is used as {turned.shape}"]
+    return turned, [
+        f"{name} of shape {X.shape} has the samples on its last axis; it is used as {turned.shape}"
+    ]
 
 
 def _parts(
@@ -166,7 +187,9 @@ def _parts(
         raise missing(path, f"array X, nor another array of numbers with {n_samples} rows", arrays)
     shapes = ", ".join(f"{name} {values.shape}" for name, values in parts.items())
     if len(parts) > 1 and any(values.ndim > 2 for values in parts.values()):
-        raise DataError(f"{path} has no array X, and several may be the samples: {shapes}; call one of them X.")
+        raise DataError(
+            f"{path} has no array X, and several may be the samples: {shapes}; call one of them X."
+        )
     notes = [f"{shapes} {'is taken as X' if len(parts) == 1 else 'are taken as modalities'}"]
     if copies:
         notes.append(f"arrays that repeat the labels are left out: {listed(copies)}")
@@ -184,12 +207,18 @@ def _recodes(values: LabelArray, y: LabelArray) -> bool:
         return False
     columns = values.argmax(axis=1)
     classes, codes = np.unique(y, return_inverse=True)
-    return len(set(zip(columns.tolist(), codes.tolist(), strict=True))) == len(classes) == len(np.unique(columns))
+    return (
+        len(set(zip(columns.tolist(), codes.tolist(), strict=True)))
+        == len(classes)
+        == len(np.unique(columns))
+    )
 
 
 def _views(path: Path, file: ArrayFile) -> dict[str, LabelArray]:
     """Read the arrays view_0, view_1, ... as a dict by the names in view_names."""
-    keys = sorted((n for n in file.names if re.fullmatch(r"view_\d+", n)), key=lambda name: int(name[5:]))
+    keys = sorted(
+        (n for n in file.names if re.fullmatch(r"view_\d+", n)), key=lambda name: int(name[5:])
+    )
     if not keys:
         return {}
     titles = keys
@@ -207,5 +236,7 @@ def _views(path: Path, file: ArrayFile) -> dict[str, LabelArray]:
                 f"{path}: {key} has shape {view.shape}; each view must have shape (n, width), with the same n samples."
             )
     if repeated := {title for title in titles if titles.count(title) > 1}:
-        raise DataError(f"{path}: view_names holds {min(repeated)} twice; give each modality a different name.")
+        raise DataError(
+            f"{path}: view_names holds {min(repeated)} twice; give each modality a different name."
+        )
     return dict(zip(titles, views.values(), strict=True))

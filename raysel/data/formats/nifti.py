@@ -52,7 +52,9 @@ def load_nibabel(what: str, kind: type[RayselError] = ConfigError) -> Any:
     try:
         return importlib.import_module("nibabel")
     except ImportError as error:
-        raise kind(f"{what} needs nibabel, which is not installed: pip install 'raysel[neuro]'.") from error
+        raise kind(
+            f"{what} needs nibabel, which is not installed: pip install 'raysel[neuro]'."
+        ) from error
 
 
 def read_volume(path: Path) -> Volume:
@@ -62,7 +64,9 @@ def read_volume(path: Path) -> Volume:
     decompressed no further than that size, and its checksum is verified.
     """
     if not is_nifti(path):
-        raise DataError(f"{path} is no NIfTI file by its name; give one that ends in {' or '.join(NIFTI_SUFFIXES)}.")
+        raise DataError(
+            f"{path} is no NIfTI file by its name; give one that ends in {' or '.join(NIFTI_SUFFIXES)}."
+        )
     nibabel = load_nibabel(f"the NIfTI file {path}", DataError)
     with reading(path, "a NIfTI file"):
         compressed = path.name.lower().endswith(".gz")
@@ -72,35 +76,59 @@ def read_volume(path: Path) -> Volume:
         values = np.asanyarray(image.dataobj).reshape(shape)
         affine = np.asarray(image.affine, dtype=np.float64)
         if not np.isfinite(affine).all():
-            raise DataError(f"{path} has an affine that holds NaN or infinity; write it again with a valid one.")
+            raise DataError(
+                f"{path} has an affine that holds NaN or infinity; write it again with a valid one."
+            )
         return Volume(values, affine)
 
 
-def _content(nibabel: Any, path: Path, file: IO[bytes] | gzip.GzipFile) -> tuple[Any, tuple[int, ...], bytes]:
+def _content(
+    nibabel: Any, path: Path, file: IO[bytes] | gzip.GzipFile
+) -> tuple[Any, tuple[int, ...], bytes]:
     """Class of the image, shape of its volume, and bytes of the file, no more than its header claims."""
     head = file.read(max(_HEADERS))
-    size = next((n for n in _HEADERS for order in ("little", "big") if int.from_bytes(head[:4], order) == n), None)
+    size = next(
+        (
+            n
+            for n in _HEADERS
+            for order in ("little", "big")
+            if int.from_bytes(head[:4], order) == n
+        ),
+        None,
+    )
     name, place, magic = _HEADERS.get(size or 0, ("", 0, b""))
     if size is None or len(head) < size or head[place : place + 4] != magic:
-        raise DataError(f"{path} cannot be read as NIfTI: it has no valid header; it is damaged or of another format.")
+        raise DataError(
+            f"{path} cannot be read as NIfTI: it has no valid header; it is damaged or of another format."
+        )
     kind = getattr(nibabel, name)
     header = kind.header_class(head[:size], check=False)
     sides, number = tuple(map(int, header.get_data_shape())), header.get_data_dtype()
     if number.kind not in "biuf":
-        raise DataError(f"{path} holds values of type {number}, not real numbers; convert them, e.g. to float32.")
+        raise DataError(
+            f"{path} holds values of type {number}, not real numbers; convert them, e.g. to float32."
+        )
     if len(sides) < 3 or min(sides) < 1 or math.prod(sides[3:]) > 1:
         axes = " x ".join(map(str, sides)) or "nothing"
-        raise DataError(f"{path} holds {axes}; give a file of one volume of three axes for each sample.")
+        raise DataError(
+            f"{path} holds {axes}; give a file of one volume of three axes for each sample."
+        )
     if math.prod(sides) > _MOST_CELLS:
-        raise DataError(f"{path} claims {math.prod(sides)} voxels; the most that is read is {_MOST_CELLS}.")
+        raise DataError(
+            f"{path} claims {math.prod(sides)} voxels; the most that is read is {_MOST_CELLS}."
+        )
     check_data_bytes(path, BYTES_OF_A_NUMBER * math.prod(sides), f"a volume of shape {sides}")
     offset = float(header["vox_offset"])
     if not 0 <= offset <= _MOST_OTHER:
-        raise DataError(f"{path} claims that its voxels begin at byte {offset:g}: its header is damaged.")
+        raise DataError(
+            f"{path} claims that its voxels begin at byte {offset:g}: its header is damaged."
+        )
     needed = int(offset) + math.prod(sides) * number.itemsize
     # Deflate compresses at most about 1030 to 1.
     if path.stat().st_size * (1100 if isinstance(file, gzip.GzipFile) else 1) < needed:
-        raise DataError(f"{path} is truncated: its header claims {needed} bytes, more than it can hold.")
+        raise DataError(
+            f"{path} is truncated: its header claims {needed} bytes, more than it can hold."
+        )
     content = head + file.read(max(0, needed - len(head)))
     if len(content) < needed:
         raise DataError(f"{path} is truncated: it holds {len(content)} of {needed} bytes.")
@@ -108,7 +136,9 @@ def _content(nibabel: Any, path: Path, file: IO[bytes] | gzip.GzipFile) -> tuple
     while part := file.read(2**20):  # to the end, where the checksum stands
         left -= len(part)
         if left < 0:
-            raise DataError(f"{path} holds more bytes than the {needed} of its volume: it is damaged.")
+            raise DataError(
+                f"{path} holds more bytes than the {needed} of its volume: it is damaged."
+            )
     return kind, sides[:3], content
 
 
@@ -136,14 +166,20 @@ def read_nifti_table(path: Path, options: ReadOptions) -> RawData:
     volume at a time is held in memory besides the features.
     """
     if options.mask is None:
-        raise DataError(f"{path} is a table of NIfTI files, which needs a mask; give mask=, a NIfTI file.")
+        raise DataError(
+            f"{path} is a table of NIfTI files, which needs a mask; give mask=, a NIfTI file."
+        )
     layout = read_mask(options.mask)
     if path.suffix.lower() not in TABLE_SUFFIXES:
-        raise DataError(f"{path} is no table of NIfTI files; with a mask, give one of {', '.join(TABLE_SUFFIXES)}.")
+        raise DataError(
+            f"{path} is no table of NIfTI files; with a mask, give one of {', '.join(TABLE_SUFFIXES)}."
+        )
     table, recognised = open_table(path, options)
     names: list[str] = table.column_names
     if twice := [name for name in names if names.count(name) > 1]:
-        raise DataError(f"{path}: two columns are called '{twice[0]}'; give each column a different name.")
+        raise DataError(
+            f"{path}: two columns are called '{twice[0]}'; give each column a different name."
+        )
     drop = named_columns(table, options, str(path))
     files = _file_column(path, table, {options.label, options.groups, *drop})
     label = options.label or _label(path, table, {files, options.groups, *drop})
@@ -170,10 +206,14 @@ def read_mask(path: Path) -> MaskedVolume:
     """Read the mask of a data set: a NIfTI file whose voxels above 0 are the features."""
     volume = read_volume(path)
     if n := int(np.isnan(volume.values).sum()):
-        raise DataError(f"the mask {path} holds NaN in {n} voxels; set them to 0, or to 1 where they are features.")
+        raise DataError(
+            f"the mask {path} holds NaN in {n} voxels; set them to 0, or to 1 where they are features."
+        )
     inside = volume.values > 0
     if not inside.any():
-        raise DataError(f"the mask {path} has no voxel above 0; set the voxels that are features to 1.")
+        raise DataError(
+            f"the mask {path} has no voxel above 0; set the voxels that are features to 1."
+        )
     return MaskedVolume(inside, volume.affine)
 
 
@@ -192,7 +232,11 @@ def check_grid(path: Path, volume: Volume, layout: Layout, of: str) -> None:
 
 
 def _rows(affine: LabelArray) -> str:
-    return "[" + ", ".join("[" + " ".join(f"{value:.6g}" for value in row) + "]" for row in affine[:3]) + "]"
+    return (
+        "["
+        + ", ".join("[" + " ".join(f"{value:.6g}" for value in row) + "]" for row in affine[:3])
+        + "]"
+    )
 
 
 def _voxels(path: Path, files: LabelArray, layout: MaskedVolume, mask: Path) -> LabelArray:
@@ -220,16 +264,29 @@ def _voxels(path: Path, files: LabelArray, layout: MaskedVolume, mask: Path) -> 
 
 def volume_columns(table: Any, others: Collection[str | None] = ()) -> list[str]:
     """Return the columns, besides some others, whose values all end as names of NIfTI files."""
-    texts = [name for name in table.column_names if name not in others and is_text(table.schema.field(name).type)]
-    files = {name: [value for value in table.column(name).to_pylist() if value is not None] for name in texts}
-    return [name for name, values in files.items() if values and all(is_nifti(value.strip()) for value in values)]
+    texts = [
+        name
+        for name in table.column_names
+        if name not in others and is_text(table.schema.field(name).type)
+    ]
+    files = {
+        name: [value for value in table.column(name).to_pylist() if value is not None]
+        for name in texts
+    }
+    return [
+        name
+        for name, values in files.items()
+        if values and all(is_nifti(value.strip()) for value in values)
+    ]
 
 
 def _file_column(path: Path, table: Any, others: set[str | None]) -> str:
     """Name of the column of the volumes."""
     columns = volume_columns(table, others)
     if len(columns) > 1:
-        raise DataError(f"{path}: the columns {' and '.join(columns)} name NIfTI files; keep one, and drop the others.")
+        raise DataError(
+            f"{path}: the columns {' and '.join(columns)} name NIfTI files; keep one, and drop the others."
+        )
     if not columns:
         raise DataError(
             f"{path} has no column of NIfTI files, with names that all end in .nii or .nii.gz; it has the columns "
@@ -243,6 +300,12 @@ def _label(path: Path, table: Any, others: set[str | None]) -> str:
     left = [name for name in table.column_names if name not in others]
     columns = taken_names(left) or left
     if len(columns) != 1:
-        shown = listed(likely_labels(table.select(left)) or left) if left else "no column besides the files"
-        raise DataError(f"{path}: which column holds the labels? Give label, the name of one; it has {shown}.")
+        shown = (
+            listed(likely_labels(table.select(left)) or left)
+            if left
+            else "no column besides the files"
+        )
+        raise DataError(
+            f"{path}: which column holds the labels? Give label, the name of one; it has {shown}."
+        )
     return columns[0]

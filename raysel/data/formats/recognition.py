@@ -22,13 +22,75 @@ ARRAYS = ("y", "Y", "gnd")
 FURTHER_ARRAYS = ("label", "labels", "target", "targets", "class", "classes")
 #: Names of columns that are proposed only: a column of such a name may as well be a feature.
 PROPOSED = (
-    *("labels", "targets", "classes", "diagnosis", "species", "outcome", "class_label", "class_name", "category"),
-    *("disease", "phenotype", "cultivar", "variety", "cell_type", "tumor_type", "cancer_type", "subtype", "response"),
-    *("group", "condition", "status", "type", "kind", "result", "quality", "survived", "emotion", "activity", "digit"),
+    *(
+        "labels",
+        "targets",
+        "classes",
+        "diagnosis",
+        "species",
+        "outcome",
+        "class_label",
+        "class_name",
+        "category",
+    ),
+    *(
+        "disease",
+        "phenotype",
+        "cultivar",
+        "variety",
+        "cell_type",
+        "tumor_type",
+        "cancer_type",
+        "subtype",
+        "response",
+    ),
+    *(
+        "group",
+        "condition",
+        "status",
+        "type",
+        "kind",
+        "result",
+        "quality",
+        "survived",
+        "emotion",
+        "activity",
+        "digit",
+    ),
     *("grade", "stage", "treatment", "arm", "cohort", "fraud", "churn", "sentiment"),
-    *("klasse", "diagnose", "art", "sorte", "gruppe", "kategorie", "typ", "ergebnis", "befund", "zielvariable"),
-    *("classe", "diagnostic", "espèce", "espece", "groupe", "catégorie", "categorie", "résultat", "étiquette"),
-    *("clase", "diagnóstico", "diagnostico", "especie", "grupo", "categoría", "resultado", "etiqueta"),
+    *(
+        "klasse",
+        "diagnose",
+        "art",
+        "sorte",
+        "gruppe",
+        "kategorie",
+        "typ",
+        "ergebnis",
+        "befund",
+        "zielvariable",
+    ),
+    *(
+        "classe",
+        "diagnostic",
+        "espèce",
+        "espece",
+        "groupe",
+        "catégorie",
+        "categorie",
+        "résultat",
+        "étiquette",
+    ),
+    *(
+        "clase",
+        "diagnóstico",
+        "diagnostico",
+        "especie",
+        "grupo",
+        "categoría",
+        "resultado",
+        "etiqueta",
+    ),
 )
 
 #: Prefix of the columns of an indicator, e.g. y.grass and y.sky.
@@ -40,15 +102,48 @@ _UNNAMED = re.compile(rf"\s*|Unnamed: \d+(\.\d+)*|{PANDAS_INDEX.pattern}")
 #: Words of the names of columns that tell which samples are of one origin.
 _ORIGIN = frozenset(
     (
-        *("subject", "subj", "patient", "participant", "person", "individual", "volunteer", "proband", "donor"),
-        *("animal", "mouse", "family", "household", "twin", "speaker", "writer", "user", "video", "recording"),
+        *(
+            "subject",
+            "subj",
+            "patient",
+            "participant",
+            "person",
+            "individual",
+            "volunteer",
+            "proband",
+            "donor",
+        ),
+        *(
+            "animal",
+            "mouse",
+            "family",
+            "household",
+            "twin",
+            "speaker",
+            "writer",
+            "user",
+            "video",
+            "recording",
+        ),
         *("scene", "well", "plate", "groups"),
     )
 )
 #: Words of the names of columns that tell in which order, where or how a sample was measured.
 _CIRCUMSTANCE = frozenset(
     (
-        *("session", "trial", "run", "block", "visit", "epoch", "batch", "site", "scanner", "center", "centre"),
+        *(
+            "session",
+            "trial",
+            "run",
+            "block",
+            "visit",
+            "epoch",
+            "batch",
+            "site",
+            "scanner",
+            "center",
+            "centre",
+        ),
         *("fold", "split", "index", "row", "name"),
     )
 )
@@ -73,8 +168,12 @@ _TOGETHER = frozenset(
 #: Words of the names of columns that tell when a sample was measured.
 _TIME = frozenset(("timestamp", "datetime", "date"))
 #: Words that make a name one of identifiers, and words that do so only beside each other or those of origins.
-_IDENTIFIER = frozenset(("id", "idx", "uid", "uuid", "guid", "accession", "barcode", "filename", "rownames", "serial"))
-_NUMBER = frozenset(("nr", "no", "num", "number", "code", "index", "key", "name", "file", "path", "row", "record"))
+_IDENTIFIER = frozenset(
+    ("id", "idx", "uid", "uuid", "guid", "accession", "barcode", "filename", "rownames", "serial")
+)
+_NUMBER = frozenset(
+    ("nr", "no", "num", "number", "code", "index", "key", "name", "file", "path", "row", "record")
+)
 #: Places between the words of a name such as PatientID or IDNumber, and a word or a number.
 _BETWEEN = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
@@ -87,7 +186,9 @@ def taken_names(names: Collection[str]) -> list[str]:
 
 def label_arrays(names: Collection[str]) -> list[str]:
     """Return the arrays that may be the labels by their name alone."""
-    return [name for name in ARRAYS if name in names][:1] or [name for name in names if name.lower() in FURTHER_ARRAYS]
+    return [name for name in ARRAYS if name in names][:1] or [
+        name for name in names if name.lower() in FURTHER_ARRAYS
+    ]
 
 
 def has_label_name(name: str) -> bool:
@@ -112,12 +213,16 @@ def names_origin(name: str) -> bool:
 
     All words of the name, or those behind its last full stop, are words of origins, identifiers or numbers.
     """
-    return any(words & _ORIGIN and words <= _ORIGIN | _IDENTIFIER | _NUMBER for words in _words(name))
+    return any(
+        words & _ORIGIN and words <= _ORIGIN | _IDENTIFIER | _NUMBER for words in _words(name)
+    )
 
 
 def names_identifier(name: str) -> bool:
     """Return whether a column may tell each sample from all others by its name."""
-    return any(words & _IDENTIFIER or (words and words <= _ORIGIN | _NUMBER) for words in _words(name))
+    return any(
+        words & _IDENTIFIER or (words and words <= _ORIGIN | _NUMBER) for words in _words(name)
+    )
 
 
 def names_circumstance(name: str) -> bool:
@@ -139,7 +244,9 @@ def names_time(name: str) -> bool:
 def _words(name: str) -> tuple[frozenset[str], ...]:
     """Words of a name, and those behind its last full stop, in lower case and in the singular."""
     apart = _BETWEEN.sub("_", name).lower()
-    return tuple(frozenset(map(_singular, _WORD.findall(part))) for part in (apart, apart.rpartition(".")[2]))
+    return tuple(
+        frozenset(map(_singular, _WORD.findall(part))) for part in (apart, apart.rpartition(".")[2])
+    )
 
 
 def _singular(word: str) -> str:
@@ -166,7 +273,10 @@ def is_text(kind: Any) -> bool:
 def is_number(kind: Any) -> bool:
     """Return whether values of a type are numbers."""
     types = pa.types
-    return any(test(kind) for test in (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal))
+    return any(
+        test(kind)
+        for test in (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+    )
 
 
 def reads_as_number(value: object) -> bool:
@@ -208,7 +318,9 @@ def codes(column: Any) -> LabelArray | None:
     if pa.types.is_integer(column.type) or pa.types.is_boolean(column.type):
         return np.asarray(column.to_numpy())
     if is_text(column.type):
-        return np.asarray(column.cast(pa.large_string()).combine_chunks().dictionary_encode().indices)
+        return np.asarray(
+            column.cast(pa.large_string()).combine_chunks().dictionary_encode().indices
+        )
     return None
 
 
@@ -226,8 +338,16 @@ def likely_labels(table: Any) -> list[str]:
         n_values = _number_of_classes(column, named=usual is not None)
         if n_values is None:
             continue
-        place = (0, 0) if usual is not None else (1, 0) if is_text(column.type) else (2, position not in (0, last))
-        aside = usual is None and (names_identifier(name) or names_origin(name) or names_circumstance(name))
+        place = (
+            (0, 0)
+            if usual is not None
+            else (1, 0)
+            if is_text(column.type)
+            else (2, position not in (0, last))
+        )
+        aside = usual is None and (
+            names_identifier(name) or names_origin(name) or names_circumstance(name)
+        )
         likely.append(((aside, *place, usual or 0, n_values, last - position), name))
     return [name for _, name in sorted(likely)]
 
@@ -246,7 +366,9 @@ def _number_of_classes(column: Any, *, named: bool) -> int | None:
     n_values: int = pc.count_distinct(column).as_py()
     if not 2 <= n_values <= most:
         return None
-    fractions = pa.types.is_floating(kind) and not pc.all(pc.equal(column, pc.floor(column))).as_py()
+    fractions = (
+        pa.types.is_floating(kind) and not pc.all(pc.equal(column, pc.floor(column))).as_py()
+    )
     return None if fractions else n_values
 
 

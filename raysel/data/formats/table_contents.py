@@ -29,7 +29,11 @@ METADATA_KEY = b"raysel"
 
 
 def raw_data(
-    table: Any, options: ReadOptions, source: str, notes: tuple[str, ...] = (), y: LabelArray | None = None
+    table: Any,
+    options: ReadOptions,
+    source: str,
+    notes: tuple[str, ...] = (),
+    y: LabelArray | None = None,
 ) -> RawData:
     """Content of a table: the column of the labels, that of the groups, and the others as features."""
     metadata = table.schema.metadata or {}
@@ -39,7 +43,9 @@ def raw_data(
         options = replace(options, groups="groups")
     drop = named_columns(table, options, source)
     of_pandas = (table.schema.pandas_metadata or {}).get("index_columns", [])
-    index = [name for name in dict.fromkeys(names) if name in of_pandas or PANDAS_INDEX.fullmatch(name)]
+    index = [
+        name for name in dict.fromkeys(names) if name in of_pandas or PANDAS_INDEX.fullmatch(name)
+    ]
     label, several = options.label, options.quantities
     indicator: tuple[str, ...] = ()
     if y is None:
@@ -47,7 +53,9 @@ def raw_data(
             indicator = several
         elif label is None:
             apart = {options.groups, *drop, *filter(PANDAS_INDEX.fullmatch, index)}
-            label, indicator = _labels_of(table, [name for name in names if name not in apart], source)
+            label, indicator = _labels_of(
+                table, [name for name in names if name not in apart], source
+            )
         if options.drop_unlabelled:
             table, left_out = labelled_rows(table, *([label] if label is not None else indicator))
             notes += left_out
@@ -63,8 +71,12 @@ def raw_data(
     except DataError as error:
         raise DataError(f"{source}: {error}") from error
     tasks = layout if layout is not None and layout.is_multitask else None
-    if tasks or ("X" in names and isinstance(table.schema.field("X").type, pa.FixedShapeTensorType)):
-        raw = replace(raw, X=_blocks(table, tasks) if tasks else tensor(table.column("X")), layout=layout)
+    if tasks or (
+        "X" in names and isinstance(table.schema.field("X").type, pa.FixedShapeTensorType)
+    ):
+        raw = replace(
+            raw, X=_blocks(table, tasks) if tasks else tensor(table.column("X")), layout=layout
+        )
         if not stored:
             return raw
         return replace(
@@ -72,7 +84,9 @@ def raw_data(
             feature_names=tuple(stored.get("feature_names", ())),
             name=stored.get("name"),
             label_names=tuple(stored.get("label_names", ())),
-            categories={str(name): tuple(texts) for name, texts in stored.get("categories", {}).items()},
+            categories={
+                str(name): tuple(texts) for name, texts in stored.get("categories", {}).items()
+            },
             label=None if stored.get("label") is None else str(stored["label"]),
             target=QUANTITIES if stored.get("target") == QUANTITIES else None,
             notes=(*map(str, stored.get("notes", ())), *notes),
@@ -87,7 +101,9 @@ def raw_data(
         notes += (f"the index {known} of the pandas data frame is left out".replace("  ", " "),)
     if modalities is not None:
         widths = ", ".join(f"{name} ({width})" for name, width in modalities.modalities.items())
-        notes += (f"the columns are named as those of {len(modalities.modalities)} modalities: {widths}",)
+        notes += (
+            f"the columns are named as those of {len(modalities.modalities)} modalities: {widths}",
+        )
     X, categories = features(table, positions, source, y, unprepared=options.unprepared)
     return replace(
         raw,
@@ -95,7 +111,9 @@ def raw_data(
         categories=categories,
         layout=modalities,
         feature_names=feature_names,
-        label_names=indicator if several else tuple(name.removeprefix(INDICATOR) for name in indicator),
+        label_names=indicator
+        if several
+        else tuple(name.removeprefix(INDICATOR) for name in indicator),
         target=QUANTITIES if several else None,
         notes=notes,
     )
@@ -110,7 +128,9 @@ def labelled_rows(table: Any, *columns: str, of: str = "label") -> tuple[Any, tu
     rows = np.flatnonzero(lacking)
     if not len(rows) or len(rows) == table.num_rows:
         return table, ()
-    what = f"1 row has no {of} and is" if len(rows) == 1 else f"{len(rows)} rows have no {of} and are"
+    what = (
+        f"1 row has no {of} and is" if len(rows) == 1 else f"{len(rows)} rows have no {of} and are"
+    )
     places = f"row{'s' * (len(rows) > 1)} {listed(map(str, rows.tolist()), 5)}, counted from 0"
     return table.filter(pa.array(~lacking)), (f"{what} left out ({places})",)
 
@@ -133,9 +153,13 @@ def named_columns(table: Any, options: ReadOptions, source: str) -> frozenset[st
             )
     for _, role, column in roles:
         if names[column] > 1:
-            raise DataError(f"{source}: two columns are called '{column}'; give each column a different name.")
+            raise DataError(
+                f"{source}: two columns are called '{column}'; give each column a different name."
+            )
         if column in drop:
-            raise DataError(f"{source}: drop names the column '{column}' of the {role}; take it out of drop.")
+            raise DataError(
+                f"{source}: drop names the column '{column}' of the {role}; take it out of drop."
+            )
     return frozenset(drop)
 
 
@@ -149,7 +173,9 @@ def _labels_of(table: Any, names: list[str], source: str) -> tuple[str | None, t
             "others out by drop unless they are features."
         )
     if not usual:
-        likely = likely_labels(table.select([name for name, times in Counter(names).items() if times == 1]))[:4]
+        likely = likely_labels(
+            table.select([name for name, times in Counter(names).items() if times == 1])
+        )[:4]
         proposed = f", e.g. {' or '.join(map(repr, likely))}" if likely else ""
         raise DataError(
             f"{source} has no column y, label, target or class; set label (dataset.label) to the column that holds "
@@ -161,10 +187,17 @@ def _labels_of(table: Any, names: list[str], source: str) -> tuple[str | None, t
 def _modalities(features: Sequence[str]) -> Modalities | None:
     """Layout of several modalities if all columns are named ``modality.feature`` or ``modality[index]``, else None."""
     matches = (re.match(r"([^.\[]+)[.\[]", name) for name in features)
-    prefixes = [match[1] for match in matches if match and re.search(r"[^\W\d]", match[1])]  # 40.5 has no letter
+    prefixes = [
+        match[1] for match in matches if match and re.search(r"[^\W\d]", match[1])
+    ]  # 40.5 has no letter
     widths = Counter(prefixes)
     n_runs = sum(1 for _ in groupby(prefixes))
-    if len(prefixes) < len(features) or len(widths) < 2 or n_runs > len(widths) or len(widths) == len(features):
+    if (
+        len(prefixes) < len(features)
+        or len(widths) < 2
+        or n_runs > len(widths)
+        or len(widths) == len(features)
+    ):
         return None
     return Modalities(dict(widths))
 

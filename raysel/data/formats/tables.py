@@ -31,14 +31,18 @@ _Opened: TypeAlias = tuple[Any, tuple[str, ...]]
 
 def _parquet_table(path: Path, _: ReadOptions) -> _Opened:
     check_columnar(path)
-    with pa.parquet.ParquetFile(path, memory_map=is_local(path), page_checksum_verification=True) as file:
+    with pa.parquet.ParquetFile(
+        path, memory_map=is_local(path), page_checksum_verification=True
+    ) as file:
         return file.read(), ()
 
 
 def _arrow_table(path: Path, _: ReadOptions) -> _Opened:
     """Read an Arrow IPC file (Feather version 2), memory-mapped if it is on this machine's own disk."""
     check_columnar(path)
-    return pa.ipc.open_file(pa.memory_map(str(path)) if is_local(path) else pa.OSFile(str(path))).read_all(), ()
+    return pa.ipc.open_file(
+        pa.memory_map(str(path)) if is_local(path) else pa.OSFile(str(path))
+    ).read_all(), ()
 
 
 #: Kind of the file, for messages, and the function that opens it, by suffix.
@@ -113,14 +117,20 @@ def read_stored_table(path: Path, options: ReadOptions) -> RawData:
         )
     with reading(path, _KINDS[path.suffix.lower()][0]):
         check_batches(path)
-        parts = [replace(raw, X=np.empty((0, *raw.X.shape[1:]))) for raw in _contents(path, options)]
+        parts = [
+            replace(raw, X=np.empty((0, *raw.X.shape[1:]))) for raw in _contents(path, options)
+        ]
         if not parts:
             raise DataError(f"{path} holds no rows: give a file with one for each sample.")
         first = parts[0]
         y = np.concatenate([part.y for part in parts])
         sides = first.X.shape[1:]
         width = int(np.prod(sides))
-        groups = None if first.groups is None else np.concatenate([np.asarray(part.groups) for part in parts])
+        groups = (
+            None
+            if first.groups is None
+            else np.concatenate([np.asarray(part.groups) for part in parts])
+        )
         source = TableRows(path.absolute(), options, (len(y), width), _written(path))
         layout = first.layout or (Tensor(sides) if len(sides) > 1 else None)
         return replace(first, X=StoredSamples(source), y=y, groups=groups, layout=layout)
@@ -140,20 +150,30 @@ def _contents(path: Path, options: ReadOptions) -> Iterator[RawData]:
                 table, renamed = prepared(pa.Table.from_batches([batch]))
                 raw = raw_data(table, options, str(path), renamed)
             except DataError as error:
-                of_file = re.sub(r"\bin row (\d+)", lambda row: f"in row {n_read + int(row[1])}", str(error))  # noqa: B023
+                of_file = re.sub(
+                    r"\bin row (\d+)",
+                    lambda row: f"in row {n_read + int(row[1])}",  # noqa: B023
+                    str(error),
+                )
                 raise DataError(of_file) from error
             n_read += len(batch)
             if not isinstance(raw.X, np.ndarray):
-                raise DataError(f"{path} holds several tasks, which are read into memory: leave dataset.in_memory out.")
+                raise DataError(
+                    f"{path} holds several tasks, which are read into memory: leave dataset.in_memory out."
+                )
             yield raw
 
 
 def _batches(path: Path) -> Iterator[Any]:
     if path.suffix.lower() == ".parquet":
-        with pa.parquet.ParquetFile(path, memory_map=is_local(path), page_checksum_verification=True) as file:
+        with pa.parquet.ParquetFile(
+            path, memory_map=is_local(path), page_checksum_verification=True
+        ) as file:
             yield from file.iter_batches(batch_rows(file.schema_arrow), use_threads=False)
         return
-    with pa.ipc.open_file(pa.memory_map(str(path)) if is_local(path) else pa.OSFile(str(path))) as file:
+    with pa.ipc.open_file(
+        pa.memory_map(str(path)) if is_local(path) else pa.OSFile(str(path))
+    ) as file:
         rows = batch_rows(file.schema)
         for i in range(file.num_record_batches):
             batch = file.get_batch(i)
@@ -181,7 +201,9 @@ def frame_table(frame: Any) -> Any:
         # PyArrow's message names the column and its type.
         raise DataError(f"{SOURCE} cannot be used: {' '.join(map(str, error.args))}") from error
     if not isinstance(table, pa.Table):
-        raise DataError(f"{SOURCE} of type {type(frame).__name__} holds no columns; give a data frame.")
+        raise DataError(
+            f"{SOURCE} of type {type(frame).__name__} holds no columns; give a data frame."
+        )
     return table
 
 
@@ -203,7 +225,9 @@ def frame_data(
         raise DataError(
             f"label is the name of a column, not {type(label).__name__}; give labels apart from the frame as y."
         )
-    several = isinstance(label, list) or (isinstance(label, tuple) and label not in set(frame.columns))
+    several = isinstance(label, list) or (
+        isinstance(label, tuple) and label not in set(frame.columns)
+    )
     table, notes = prepared(frame_table(frame))
     apart = groups is not None and not isinstance(groups, (str, int))
     options = ReadOptions(
@@ -215,7 +239,9 @@ def frame_data(
         drop_unlabelled=drop_unlabelled,
     )
     if apart and drop_unlabelled:
-        raise DataError("drop_unlabelled leaves rows out, and groups are given apart; give them as a column.")
+        raise DataError(
+            "drop_unlabelled leaves rows out, and groups are given apart; give them as a column."
+        )
     raw = raw_data(table, options, SOURCE, notes, None if y is None else _aligned(y, frame, "y"))
     if apart:
         raw = replace(raw, groups=_aligned(groups, frame, "groups"))

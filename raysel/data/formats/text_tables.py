@@ -23,7 +23,23 @@ from raysel.data.formats.recognition import taken_names
 
 #: Texts that stand for a missing value: those of pandas and of PyArrow, and the question mark of the UCI files.
 MISSING = (
-    *("", "?", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NaN", "nan", "-NaN", "-nan", "NULL", "null"),
+    *(
+        "",
+        "?",
+        "NA",
+        "N/A",
+        "n/a",
+        "<NA>",
+        "#N/A",
+        "#N/A N/A",
+        "#NA",
+        "NaN",
+        "nan",
+        "-NaN",
+        "-nan",
+        "NULL",
+        "null",
+    ),
     *("None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
 #: Stands for runs of blanks and tabs between the cells.
@@ -76,7 +92,9 @@ def as_utf8(data: bytes) -> tuple[bytes, tuple[str, ...]]:
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
-        return data.decode("cp1252").encode(), ("the text is no UTF-8 and is read as Windows-1252 (Latin-1)",)
+        return data.decode("cp1252").encode(), (
+            "the text is no UTF-8 and is read as Windows-1252 (Latin-1)",
+        )
     return data, ()
 
 
@@ -139,7 +157,9 @@ def _fit(rows: list[tuple[list[str], int]]) -> float:
     if width < 2:
         return 0.0
     looked_at = [cell for row in cells for cell in row[:_FIRST_CELLS]]
-    n_numbers = sum(_is_number(cell) or _THOUSANDS.fullmatch(cell.strip()) is not None for cell in looked_at)
+    n_numbers = sum(
+        _is_number(cell) or _THOUSANDS.fullmatch(cell.strip()) is not None for cell in looked_at
+    )
     return sum(len(row) == width for row in cells) / len(cells) * (1 + n_numbers / len(looked_at))
 
 
@@ -148,9 +168,13 @@ def _is_number(cell: str) -> bool:
 
 
 def _is_header(first: list[str], rest: list[list[str]], known: Collection[str]) -> bool:
-    texts = [i for i, cell in enumerate(first) if cell.strip() not in MISSING and not _is_number(cell)]
+    texts = [
+        i for i, cell in enumerate(first) if cell.strip() not in MISSING and not _is_number(cell)
+    ]
     numbers = [float(cell.replace(",", ".")) for cell in first if _is_number(cell)]
-    below = {i: [row[i] for row in rest if i < len(row) and row[i].strip() not in MISSING] for i in texts}
+    below = {
+        i: [row[i] for row in rest if i < len(row) and row[i].strip() not in MISSING] for i in texts
+    }
     n_again = sum(first[i] in below[i] for i in texts)
     if n_again and (numbers or 2 * n_again > len(texts)):
         return False
@@ -189,7 +213,11 @@ def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
             f"{path} has one column only: {given}; set delimiter to the character that does. A table has a column of "
             "labels and at least one of values."
         )
-    body = _single_blanks(data[dialect.start :]) if dialect.delimiter == BLANKS else data[dialect.start :]
+    body = (
+        _single_blanks(data[dialect.start :])
+        if dialect.delimiter == BLANKS
+        else data[dialect.start :]
+    )
     if not body.strip():
         raise DataError(f"{path} is empty: it has a header but no rows.")
     n_rows = 1 + body.count(b"\n") + (body.count(b"\r") if b"\n" not in body else 0)
@@ -197,7 +225,9 @@ def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
     check_data_bytes(path, claimed, f"its table of {n_rows} rows and {dialect.n_columns} columns")
     table, decimal, grouped = _parsed(body, dialect)
     if options.delimiter is None and dialect.delimiter != ",":
-        notes += (f"its cells are separated by {_NAMES.get(dialect.delimiter, repr(dialect.delimiter))}",)
+        notes += (
+            f"its cells are separated by {_NAMES.get(dialect.delimiter, repr(dialect.delimiter))}",
+        )
     if decimal == ",":
         notes += ("its numbers have a decimal comma",)
     table, below = _without_last_empty_rows(table)
@@ -206,7 +236,9 @@ def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
     if grouped:
         names = [table.column_names[i] for i in grouped[:_MOST_NAMED]]
         more = f" and {len(grouped) - len(names)} more columns" if len(grouped) > len(names) else ""
-        notes += (f"marks between thousands are left out of the numbers in {', '.join(names)}{more}",)
+        notes += (
+            f"marks between thousands are left out of the numbers in {', '.join(names)}{more}",
+        )
     return table, (*notes, *empty)
 
 
@@ -214,7 +246,9 @@ def _check_columns(path: Path, data: bytes, delimiter: str | None) -> None:
     """Check the memory of as many columns as a delimiter occurs in the first line, before its cells are looked at."""
     end = data.find(b"\n")
     line = data if end < 0 else data[:end]
-    n_columns = 1 + max(line.count(mark.encode()) for mark in ([delimiter] if delimiter else _NAMES))
+    n_columns = 1 + max(
+        line.count(mark.encode()) for mark in ([delimiter] if delimiter else _NAMES)
+    )
     check_data_bytes(path, n_columns * _COLUMN, f"its first line of up to {n_columns} cells")
 
 
@@ -284,13 +318,24 @@ def _parse(body: bytes, dialect: Dialect, decimal: str) -> Any:
     numbers = [i for i, cell in enumerate(cells) if decimal in cell and _is_number(cell)]
     try:
         return _read(body, dialect, decimal, numbers)
-    except pa.ArrowInvalid:  # a cell is text, or a row has another number of cells, which one thread names
+    except (
+        pa.ArrowInvalid
+    ):  # a cell is text, or a row has another number of cells, which one thread names
         return _read(body, dialect, decimal, use_threads=False)
 
 
-def _read(body: bytes, dialect: Dialect, decimal: str, numbers: Sequence[int] = (), *, use_threads: bool = True) -> Any:
+def _read(
+    body: bytes,
+    dialect: Dialect,
+    decimal: str,
+    numbers: Sequence[int] = (),
+    *,
+    use_threads: bool = True,
+) -> Any:
     columns = [str(i) for i in range(dialect.n_columns)]
-    how = pa.csv.ReadOptions(column_names=columns, block_size=min(len(body) + 1, _BLOCK), use_threads=use_threads)
+    how = pa.csv.ReadOptions(
+        column_names=columns, block_size=min(len(body) + 1, _BLOCK), use_threads=use_threads
+    )
     parse = pa.csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=b'"' in body)
     convert = pa.csv.ConvertOptions(
         strings_can_be_null=True,
@@ -298,7 +343,9 @@ def _read(body: bytes, dialect: Dialect, decimal: str, numbers: Sequence[int] = 
         null_values=[*MISSING, " ", *(f" {text}" for text in MISSING)],
         column_types={columns[i]: pa.float64() for i in numbers},
     )
-    return pa.csv.read_csv(pa.BufferReader(body), read_options=how, parse_options=parse, convert_options=convert)
+    return pa.csv.read_csv(
+        pa.BufferReader(body), read_options=how, parse_options=parse, convert_options=convert
+    )
 
 
 def _without_last_empty_rows(table: Any) -> tuple[Any, tuple[str, ...]]:
@@ -309,16 +356,23 @@ def _without_last_empty_rows(table: Any) -> tuple[Any, tuple[str, ...]]:
     n_empty = table.num_rows - n_rows
     if not n_empty or not n_rows:
         return table, ()
-    return table.slice(0, n_rows), (f"{n_empty} empty {'row' if n_empty == 1 else 'rows'} at its end left out",)
+    return table.slice(0, n_rows), (
+        f"{n_empty} empty {'row' if n_empty == 1 else 'rows'} at its end left out",
+    )
 
 
 def _with_header(table: Any, dialect: Dialect) -> tuple[Any, tuple[str, ...]]:
     """Give the columns their names, and leave out a last column without name and values."""
-    columns = [pc.utf8_trim_whitespace(cells) if pa.types.is_string(cells.type) else cells for cells in table.columns]
+    columns = [
+        pc.utf8_trim_whitespace(cells) if pa.types.is_string(cells.type) else cells
+        for cells in table.columns
+    ]
     table = pa.table(columns, names=table.column_names)
     if not dialect.names:
         names = [f"column{i}" for i in range(table.num_columns)]
-        return table.rename_columns(names), (f"it has no header: its columns are called column0 to {names[-1]}",)
+        return table.rename_columns(names), (
+            f"it has no header: its columns are called column0 to {names[-1]}",
+        )
     if not dialect.names[-1] and table.column(-1).null_count == table.num_rows:
         table = table.remove_column(table.num_columns - 1).rename_columns(list(dialect.names[:-1]))
         return table, ("its last column is empty and left out",)

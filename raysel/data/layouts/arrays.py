@@ -16,7 +16,9 @@ from raysel.core.errors import DataError
 from raysel.data.layouts.layout import Layout, permuted_cells
 
 #: Names that no axis may have: words for what is ranked, and columns of ranking.csv.
-_TAKEN = frozenset(("sample", "feature", "index", "score", "rank", "selected", "constant", "task", "modality"))
+_TAKEN = frozenset(
+    ("sample", "feature", "index", "score", "rank", "selected", "constant", "task", "modality")
+)
 
 
 @dataclass(frozen=True)
@@ -49,16 +51,26 @@ class Tensor(Layout):
 
     def __post_init__(self) -> None:
         if not self.shape or any(not isinstance(side, int) or side < 1 for side in self.shape):
-            raise DataError(f"shape {self.shape!r} is not a list of positive whole numbers, e.g. [32, 32].")
+            raise DataError(
+                f"shape {self.shape!r} is not a list of positive whole numbers, e.g. [32, 32]."
+            )
         if self.modes is None:
             return
-        if len(self.modes) != len(self.shape) or len(set(self.modes)) < len(self.modes) or "" in self.modes:
+        if (
+            len(self.modes) != len(self.shape)
+            or len(set(self.modes)) < len(self.modes)
+            or "" in self.modes
+        ):
             raise DataError(
                 f"modes {list(self.modes)} must be {len(self.shape)} different names, one for each axis of "
                 f"{' x '.join(map(str, self.shape))}."
             )
-        if taken := [mode for mode in self.modes if mode in _TAKEN or mode.startswith(("rank_", "fold"))]:
-            raise DataError(f"modes: {taken[0]} is a column of every ranking; name the axis otherwise.")
+        if taken := [
+            mode for mode in self.modes if mode in _TAKEN or mode.startswith(("rank_", "fold"))
+        ]:
+            raise DataError(
+                f"modes: {taken[0]} is a column of every ranking; name the axis otherwise."
+            )
 
     @property
     def n_features(self) -> int:
@@ -105,13 +117,19 @@ class Tensor(Layout):
         """Names of the axes: those given, or row and column, or axis0, axis1, ... for higher orders."""
         if self.modes is not None:
             return list(self.modes) if len(self.modes) > 1 else [*self.modes, "column"]
-        return ["row", "column"] if len(self.shape) <= 2 else [f"axis{i}" for i in range(len(self.shape))]
+        return (
+            ["row", "column"]
+            if len(self.shape) <= 2
+            else [f"axis{i}" for i in range(len(self.shape))]
+        )
 
     def coordinates(self) -> dict[str, LabelArray]:
         """Index along each axis, for each cell; a vector is treated as one column."""
         shape = self.shape if len(self.shape) > 1 else (*self.shape, 1)
         indices = np.unravel_index(np.arange(self.n_features), shape)
-        return {axis: index.astype(np.int64) for axis, index in zip(self.axes(), indices, strict=True)}
+        return {
+            axis: index.astype(np.int64) for axis, index in zip(self.axes(), indices, strict=True)
+        }
 
     def default_names(self) -> list[str]:
         """Name the cells ``r0c0, r0c1, ...``, or by the names of the axes; those of a vector ``x0, x1, ...``."""
@@ -119,10 +137,16 @@ class Tensor(Layout):
             return [f"x{i}" for i in range(self.n_features)]
         if self.modes is not None:
             cells = np.ndindex(self.shape)
-            return [" ".join(f"{mode}{i}" for mode, i in zip(self.modes, cell, strict=True)) for cell in cells]
+            return [
+                " ".join(f"{mode}{i}" for mode, i in zip(self.modes, cell, strict=True))
+                for cell in cells
+            ]
         letters = ["r", "c"] if len(self.shape) == 2 else [f"a{i}_" for i in range(len(self.shape))]
         columns = list(self.coordinates().values())
-        return ["".join(f"{a}{i}" for a, i in zip(letters, cell, strict=True)) for cell in zip(*columns, strict=True)]
+        return [
+            "".join(f"{a}{i}" for a, i in zip(letters, cell, strict=True))
+            for cell in zip(*columns, strict=True)
+        ]
 
     def parameters(self) -> dict[str, Any]:
         """Shape of a sample that has two or more axes."""
@@ -146,7 +170,9 @@ class Tensor(Layout):
 
     def to_json(self) -> dict[str, Any]:
         """Describe kind, shape, and the axes if they have names."""
-        return {"kind": self.kind, "shape": list(self.shape)} | ({"modes": list(self.modes)} if self.modes else {})
+        return {"kind": self.kind, "shape": list(self.shape)} | (
+            {"modes": list(self.modes)} if self.modes else {}
+        )
 
     @classmethod
     def from_json(cls, description: Mapping[str, Any]) -> Self:
@@ -225,12 +251,22 @@ class MaskedVolume(Layout):
     def __post_init__(self) -> None:
         mask = np.array(self.mask)
         if mask.dtype != bool or mask.ndim != 3 or not mask.any():
-            what = f"{mask.dtype} of shape {mask.shape}" + ("" if mask.any() else " without a voxel above 0")
-            raise DataError(f"the mask is an array of {what}; give a boolean array of three axes, True somewhere.")
+            what = f"{mask.dtype} of shape {mask.shape}" + (
+                "" if mask.any() else " without a voxel above 0"
+            )
+            raise DataError(
+                f"the mask is an array of {what}; give a boolean array of three axes, True somewhere."
+            )
         affine = np.eye(4) if self.affine is None else np.asarray(self.affine)
-        if affine.shape != (4, 4) or affine.dtype.kind not in "biuf" or not np.isfinite(affine).all():
+        if (
+            affine.shape != (4, 4)
+            or affine.dtype.kind not in "biuf"
+            or not np.isfinite(affine).all()
+        ):
             raise DataError("the affine of the mask is not a finite matrix of shape (4, 4).")
-        affine = affine.astype(np.float32).astype(np.float64) + 0.0  # no -0.0, which is written differently
+        affine = (
+            affine.astype(np.float32).astype(np.float64) + 0.0
+        )  # no -0.0, which is written differently
         for name, array in (("mask", mask), ("affine", affine)):
             array.flags.writeable = False
             object.__setattr__(self, name, array)  # the dataclass is frozen
@@ -276,7 +312,10 @@ class MaskedVolume(Layout):
 
     def coordinates(self) -> dict[str, LabelArray]:
         """Index along each axis of the volume, for each voxel."""
-        return {axis: index.astype(np.int64) for axis, index in zip(self.axes(), np.nonzero(self.mask), strict=True)}
+        return {
+            axis: index.astype(np.int64)
+            for axis, index in zip(self.axes(), np.nonzero(self.mask), strict=True)
+        }
 
     def default_names(self) -> list[str]:
         """Name the voxels ``a0_<i>a1_<j>a2_<k>`` by their indices, as the cells of a tensor of three axes."""
@@ -312,9 +351,13 @@ class MaskedVolume(Layout):
         """Make a layout from its description; its runs must fill its shape."""
         shape: Sequence[int] = Tensor(tuple(description["shape"])).shape
         if math.prod(shape) > _MOST_VOXELS:
-            raise DataError(f"a mask of the shape {list(shape)} has more than {_MOST_VOXELS} voxels.")
+            raise DataError(
+                f"a mask of the shape {list(shape)} has more than {_MOST_VOXELS} voxels."
+            )
         runs = np.array(description["runs"], dtype=np.int64)
         if runs.ndim != 1 or (runs < 0).any() or runs.sum() != np.prod(shape, dtype=object):
-            raise DataError(f"the runs of the mask do not fill its shape {list(shape)}; write the file again.")
+            raise DataError(
+                f"the runs of the mask do not fill its shape {list(shape)}; write the file again."
+            )
         mask = np.repeat(np.arange(len(runs)) % 2 == 1, runs).reshape(shape)
         return cls(mask, np.array(description["affine"], dtype=np.float64))

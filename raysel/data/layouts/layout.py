@@ -168,5 +168,7 @@ def layout_from_json(description: Mapping[str, Any]) -> Layout:
     """
     kind = description.get("kind")
     if kind not in _KINDS:
-        raise DataError(f"the layout {dict(description)!r} has an unknown kind; known: {', '.join(_KINDS)}.")
+        raise DataError(
+            f"the layout {dict(description)!r} has an unknown kind; known: {', '.join(_KINDS)}."
+        )
     return _KINDS[kind].from_json(description)

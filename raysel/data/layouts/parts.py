@@ -43,7 +43,9 @@ class PartedLayout(Layout):
         """Columns of each part."""
         widths = self.widths()
         stops = np.cumsum(list(widths.values())).tolist()
-        return {name: slice(stop - widths[name], stop) for name, stop in zip(widths, stops, strict=True)}
+        return {
+            name: slice(stop - widths[name], stop) for name, stop in zip(widths, stops, strict=True)
+        }
 
     def axes(self) -> list[str]:
         """Names of the coordinates: the word for a part, and column."""
@@ -53,7 +55,10 @@ class PartedLayout(Layout):
         """Name of the part and index within the part, for each column."""
         widths = self.widths()
         columns = [np.arange(width) for width in widths.values()]
-        return {self.part: np.repeat(list(widths), list(widths.values())), "column": np.concatenate(columns)}
+        return {
+            self.part: np.repeat(list(widths), list(widths.values())),
+            "column": np.concatenate(columns),
+        }
 
     def permutation(self, rng: np.random.Generator) -> IntArray:
         """Draw a permutation of the columns of each part, along the axes of its samples."""
@@ -96,9 +101,13 @@ class Modalities(PartedLayout):
         widths: dict[str, int] = {}
         for name, width in given:
             if name in widths:
-                raise DataError(f"modality {name!r} is named twice: give each modality a different name.")
+                raise DataError(
+                    f"modality {name!r} is named twice: give each modality a different name."
+                )
             if isinstance(width, bool) or not isinstance(width, Integral) or width < 1:
-                raise DataError(f"modality {name!r} has {width!r} columns: give a positive whole number.")
+                raise DataError(
+                    f"modality {name!r} has {width!r} columns: give a positive whole number."
+                )
             widths[name] = int(width)
         if not widths:
             raise DataError("modalities is empty: name each modality with its number of columns.")
@@ -110,7 +119,11 @@ class Modalities(PartedLayout):
 
     def default_names(self) -> list[str]:
         """Name the columns ``modality[0], modality[1], ...``."""
-        return [f"{name}[{column}]" for name, width in self.modalities.items() for column in range(width)]
+        return [
+            f"{name}[{column}]"
+            for name, width in self.modalities.items()
+            for column in range(width)
+        ]
 
     def parameters(self) -> dict[str, Any]:
         """Number of columns of each modality."""
@@ -118,12 +131,17 @@ class Modalities(PartedLayout):
 
     def describe(self, order: str | None = None, n_samples: Sequence[int] = ()) -> str:
         """Describe the modalities by their numbers of columns."""
-        widths = listed((f"{quoted(name)} ({width})" for name, width in self.modalities.items()), 24)
+        widths = listed(
+            (f"{quoted(name)} ({width})" for name, width in self.modalities.items()), 24
+        )
         return f"{len(self.modalities)} modalities: {widths}"
 
     def to_json(self) -> dict[str, Any]:
         """Describe kind, names and widths."""
-        return {"kind": self.kind, "modalities": [[name, width] for name, width in self.modalities.items()]}
+        return {
+            "kind": self.kind,
+            "modalities": [[name, width] for name, width in self.modalities.items()],
+        }
 
     @classmethod
     def from_json(cls, description: Mapping[str, Any]) -> Self:
@@ -164,12 +182,19 @@ class Tasks(PartedLayout):
 
     def __post_init__(self) -> None:
         if not isinstance(self.tasks, Mapping) or not self.tasks:
-            raise DataError(f"tasks={self.tasks!r}: name each task with its number of columns, e.g. {{'faces': 644}}.")
+            raise DataError(
+                f"tasks={self.tasks!r}: name each task with its number of columns, e.g. {{'faces': 644}}."
+            )
         shapes: dict[str, int | tuple[int, ...]] = {}
         for name, shape in self.tasks.items():
             sides = tuple(shape) if isinstance(shape, Sequence) else (shape,)
-            if not sides or any(not isinstance(side, Integral) or isinstance(side, bool) or side < 1 for side in sides):
-                raise DataError(f"task {name!r} has {shape!r} columns: give a positive whole number or a shape.")
+            if not sides or any(
+                not isinstance(side, Integral) or isinstance(side, bool) or side < 1
+                for side in sides
+            ):
+                raise DataError(
+                    f"task {name!r} has {shape!r} columns: give a positive whole number or a shape."
+                )
             integers = tuple(int(side) for side in sides)
             shapes[name] = integers if isinstance(shape, Sequence) else integers[0]
         object.__setattr__(self, "tasks", shapes)
@@ -181,7 +206,10 @@ class Tasks(PartedLayout):
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Shape of the samples of each task; (n_columns,) for plain columns."""
-        return {name: (shape,) if isinstance(shape, int) else shape for name, shape in self.tasks.items()}
+        return {
+            name: (shape,) if isinstance(shape, int) else shape
+            for name, shape in self.tasks.items()
+        }
 
     def blocks(self) -> dict[str, tuple[slice, Layout]]:
         """Columns and layout of each task."""
@@ -190,7 +218,9 @@ class Tasks(PartedLayout):
 
     def default_names(self) -> list[str]:
         """Name the columns ``task_0, task_1, ...``."""
-        return [f"{name}_{column}" for name, width in self.widths().items() for column in range(width)]
+        return [
+            f"{name}_{column}" for name, width in self.widths().items() for column in range(width)
+        ]
 
     def parameters(self) -> dict[str, Any]:
         """Number of columns, or shape of the samples, of each task."""
@@ -200,12 +230,17 @@ class Tasks(PartedLayout):
         """Describe the tasks by the shapes and the numbers of their samples."""
         sizes = [" x ".join(map(str, shape)) for shape in self.shapes().values()]
         counts = [f", {n} samples" for n in n_samples] or [""] * len(sizes)
-        tasks = [f"{name} ({size}{n})" for name, size, n in zip(self.tasks, sizes, counts, strict=True)]
+        tasks = [
+            f"{name} ({size}{n})" for name, size, n in zip(self.tasks, sizes, counts, strict=True)
+        ]
         return f"{len(tasks)} tasks, each with features of its own: {listed(tasks, 24)}"
 
     def to_json(self) -> dict[str, Any]:
         """Describe kind, names and shapes."""
-        shapes = [[name, shape if isinstance(shape, int) else list(shape)] for name, shape in self.tasks.items()]
+        shapes = [
+            [name, shape if isinstance(shape, int) else list(shape)]
+            for name, shape in self.tasks.items()
+        ]
         return {"kind": self.kind, "tasks": shapes}
 
     @classmethod

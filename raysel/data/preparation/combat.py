@@ -51,7 +51,9 @@ class SiteHarmoniser(TransformerMixin, BaseEstimator):
         standard = (values - self.mean_) / self.deviation_
         self.location_, self.scale_ = np.zeros_like(means), np.ones_like(means)
         for i in range(len(counts)):
-            self.location_[i, varies], self.scale_[i, varies] = _posterior(standard[code == i][:, varies])
+            self.location_[i, varies], self.scale_[i, varies] = _posterior(
+                standard[code == i][:, varies]
+            )
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
@@ -68,7 +70,9 @@ class SiteHarmoniser(TransformerMixin, BaseEstimator):
         return (standard - self.location_[code]) / self.scale_[code] * self.deviation_ + self.mean_
 
     def _checked(self, X: ArrayLike, *, reset: bool) -> tuple[FloatArray, FloatArray]:
-        values: FloatArray = validate_data(self, X, dtype=np.float64, reset=reset, ensure_min_features=2)
+        values: FloatArray = validate_data(
+            self, X, dtype=np.float64, reset=reset, ensure_min_features=2
+        )
         return values[:, :-1], values[:, -1]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> LabelArray:

@@ -18,7 +18,13 @@ from raysel.core.plugins import import_dotted
 from raysel.data.layouts import Layout
 from raysel.data.preparation.combat import SiteHarmoniser
 from raysel.data.preparation.preparation import Preparation
-from raysel.data.preparation.steps import JointScaler, Log1p, NearConstantFilter, QuantileClipper, Residualiser
+from raysel.data.preparation.steps import (
+    JointScaler,
+    Log1p,
+    NearConstantFilter,
+    QuantileClipper,
+    Residualiser,
+)
 
 _KEY: Final = "dataset.prepare"
 _EXAMPLE = "write a dotted name such as sklearn.preprocessing.PowerTransformer."
@@ -41,15 +47,23 @@ def make_preparation(
         try:
             features = chooser.chosen(step)
             if name == "residualise":
-                if len(encoded := np.setdiff1d(chooser.confounds[chooser.is_text[chooser.confounds]], chooser.encoded)):
+                if len(
+                    encoded := np.setdiff1d(
+                        chooser.confounds[chooser.is_text[chooser.confounds]], chooser.encoded
+                    )
+                ):
                     made.append(("encode", _one_hot({}), encoded, np.empty(0, dtype=np.int64)))
                 made.append((name, Residualiser(), features, chooser.confounds))
             elif name == "harmonise":
                 made.append((name, SiteHarmoniser(), features, chooser.named([step[name]["site"]])))
             else:
-                made.append((name, _transformer(name, step[name]), features, np.empty(0, dtype=np.int64)))
+                made.append(
+                    (name, _transformer(name, step[name]), features, np.empty(0, dtype=np.int64))
+                )
         except ConfigError as error:
-            raise ConfigError(f"{_KEY}: step {number}, {name}: {str(error).removeprefix(f'{_KEY}: ')}") from error
+            raise ConfigError(
+                f"{_KEY}: step {number}, {name}: {str(error).removeprefix(f'{_KEY}: ')}"
+            ) from error
     chooser.check_encoded()
     texts = {name: list(values) for name, values in categories.items()}
     return Preparation(
@@ -81,7 +95,9 @@ class _Chooser:
         self.no_features = np.union1d(self.confounds, self._sites)
         self.encoded: IntArray = np.empty(0, dtype=np.int64)
         if both := set(sites) & set(confounds):
-            raise ConfigError(f"{_KEY}: {min(both)} is both a confound and the site of harmonise; keep one.")
+            raise ConfigError(
+                f"{_KEY}: {min(both)} is both a confound and the site of harmonise; keep one."
+            )
 
     def chosen(self, step: Mapping[str, Any]) -> IntArray:
         """Features that a step is for, by its ``columns`` or those of the kind that it is for."""
@@ -94,7 +110,9 @@ class _Chooser:
         if columns is None and name == "encode":
             features = np.setdiff1d(texts, self._sites)
         elif columns is None:
-            features = np.setdiff1d(everything if name == "drop_near_constant" else numbers, self.no_features)
+            features = np.setdiff1d(
+                everything if name == "drop_near_constant" else numbers, self.no_features
+            )
         elif isinstance(columns, Mapping):
             features = self._of_modalities(columns["modality"])
         elif isinstance(columns, str):
@@ -122,7 +140,9 @@ class _Chooser:
                 else [i for name, i in self._names.items() if fnmatchcase(name, pattern)]
             )
             if not fitting:
-                raise ConfigError(f"{_KEY}: the data have no column {pattern}; {suggestion(pattern, self._names)}")
+                raise ConfigError(
+                    f"{_KEY}: the data have no column {pattern}; {suggestion(pattern, self._names)}"
+                )
             found.update(fitting)
         return np.array(sorted(found), dtype=np.int64)
 
@@ -131,11 +151,15 @@ class _Chooser:
         if unknown := [name for name in names if name not in slices]:
             known = suggestion(unknown[0], slices) if slices else "they form no modalities."
             raise ConfigError(f"the data have no modality {unknown[0]}; {known}")
-        return np.sort(np.concatenate([np.arange(slices[name].start, slices[name].stop) for name in names]))
+        return np.sort(
+            np.concatenate([np.arange(slices[name].start, slices[name].stop) for name in names])
+        )
 
     def check_encoded(self) -> None:
         """Check that no feature is text at the end."""
-        left = np.setdiff1d(np.flatnonzero(self.is_text), np.union1d(self.encoded, self.no_features))
+        left = np.setdiff1d(
+            np.flatnonzero(self.is_text), np.union1d(self.encoded, self.no_features)
+        )
         if len(left):
             name = list(self._names)[left[0]]
             raise ConfigError(
@@ -156,7 +180,9 @@ def _one_hot(values: Mapping[str, Any]) -> OneHotEncoder:
 def _transformer(name: str, parameters: Mapping[str, Any]) -> Any:
     if name not in SHORT_NAMES:
         return _dotted(name, parameters)
-    values = {key: parameter.default for key, parameter in SHORT_NAMES[name].parameters.items()} | dict(parameters)
+    values = {
+        key: parameter.default for key, parameter in SHORT_NAMES[name].parameters.items()
+    } | dict(parameters)
     make: dict[str, Callable[[], Any]] = {
         "impute": lambda: _imputer(**values),
         "encode": lambda: _one_hot(values),
@@ -171,14 +197,18 @@ def _transformer(name: str, parameters: Mapping[str, Any]) -> Any:
 def _imputer(strategy: str, n_neighbors: int, indicator: bool) -> KNNImputer | SimpleImputer:
     # A column without a value in the training samples becomes 0, so that its place stays.
     if strategy == "knn":
-        return KNNImputer(n_neighbors=n_neighbors, add_indicator=indicator, keep_empty_features=True)
+        return KNNImputer(
+            n_neighbors=n_neighbors, add_indicator=indicator, keep_empty_features=True
+        )
     return SimpleImputer(strategy=strategy, add_indicator=indicator, keep_empty_features=True)
 
 
 def step_class(name: str) -> type[Any]:
     """Import the class of a dotted name, a transformer."""
     cls: type[Any] = import_dotted(name, _KEY, _EXAMPLE, list(SHORT_NAMES), isclass)
-    if not isclass(cls) or not all(hasattr(cls, method) for method in ("fit", "transform", "get_params")):
+    if not isclass(cls) or not all(
+        hasattr(cls, method) for method in ("fit", "transform", "get_params")
+    ):
         raise ConfigError(f"{name} is no transformer, a class with fit and transform; {_EXAMPLE}")
     return cls
 
@@ -186,7 +216,9 @@ def step_class(name: str) -> type[Any]:
 def _dotted(name: str, parameters: Mapping[str, Any]) -> Any:
     """Make a transformer of another package; lists are given as tuples, which scikit-learn takes for both."""
     cls = step_class(name)
-    given = {key: tuple(value) if isinstance(value, list) else value for key, value in parameters.items()}
+    given = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in parameters.items()
+    }
     try:
         return cls(**given)
     except Exception as error:  # a constructor of another package may raise anything

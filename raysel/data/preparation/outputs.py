@@ -49,7 +49,8 @@ class Outputs:
         """Columns of some features, in the order of the features."""
         starts = np.concatenate([[0], np.cumsum(self._counts)])
         return np.concatenate(
-            [np.arange(starts[f], starts[f + 1]) for f in features.tolist()] or [np.empty(0, np.int64)]
+            [np.arange(starts[f], starts[f + 1]) for f in features.tolist()]
+            or [np.empty(0, np.int64)]
         )
 
     def sizes(self, features: IntArray, n_features: Sequence[int]) -> list[int]:
@@ -69,7 +70,9 @@ def sources(transformer: Any, n_in: int, n_out: int) -> IntArray:
     """
     name = type(transformer).__name__
     try:
-        names = transformer.get_feature_names_out(np.array([f"<{i}>" for i in range(n_in)], dtype=object))
+        names = transformer.get_feature_names_out(
+            np.array([f"<{i}>" for i in range(n_in)], dtype=object)
+        )
     except Exception as error:  # a class of another package may raise anything
         raise ConfigError(
             f"{name} does not tell which column each of its outputs comes from ({type(error).__name__}: {error}); use "

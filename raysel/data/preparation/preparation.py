@@ -48,9 +48,13 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         self.steps = steps
         self.feature_names = feature_names  # shape (n_features,)
         self.categories = categories  # texts by the name of the feature
-        self.no_features = no_features  # only read by steps: none of their columns is left at the end
+        self.no_features = (
+            no_features  # only read by steps: none of their columns is left at the end
+        )
         self.modalities = modalities
-        self.keeps_shape = keeps_shape  # whether each feature must stay one column, as the cells of a matrix
+        self.keeps_shape = (
+            keeps_shape  # whether each feature must stay one column, as the cells of a matrix
+        )
 
     @property
     def outputs(self) -> Outputs | None:
@@ -99,8 +103,12 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         if array.dtype.kind in "biuf":
             return np.asarray(array, dtype=np.float64)
         if array.ndim != 2 or array.shape[1] != len(self.feature_names):
-            raise ValueError(f"X has the shape {array.shape}; give {len(self.feature_names)} columns.")
-        columns = [self._column(array[:, i], name) for i, name in enumerate(self.feature_names.tolist())]
+            raise ValueError(
+                f"X has the shape {array.shape}; give {len(self.feature_names)} columns."
+            )
+        columns = [
+            self._column(array[:, i], name) for i, name in enumerate(self.feature_names.tolist())
+        ]
         return np.stack(columns, axis=1)
 
     def get_feature_names_out(self, input_features: Any = None) -> LabelArray:
@@ -110,7 +118,9 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         starts = np.concatenate([[0], np.cumsum(counts)])
         return np.array(
             [
-                self.feature_names[f] if counts[f] == 1 else f"{self.feature_names[f]}[{place - starts[f]}]"
+                self.feature_names[f]
+                if counts[f] == 1
+                else f"{self.feature_names[f]}[{place - starts[f]}]"
                 for place, f in enumerate(self.origin_.tolist())
             ],
             dtype=object,
@@ -123,12 +133,16 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
             if cell is None or str(cell) in _NO_VALUE:
                 numbers[row] = np.nan
             elif isinstance(cell, str) and texts:
-                numbers[row] = texts.get(cell.strip(), float(len(texts)))  # a category that no sample of the data had
+                numbers[row] = texts.get(
+                    cell.strip(), float(len(texts))
+                )  # a category that no sample of the data had
             else:
                 try:
                     numbers[row] = float(cell)
                 except (TypeError, ValueError) as error:
-                    raise ValueError(f"column '{name}' holds {cell!r} in row {row}, which is no number.") from error
+                    raise ValueError(
+                        f"column '{name}' holds {cell!r} in row {row}, which is no number."
+                    ) from error
         return numbers
 
     def _run(self, values: FloatArray, y: Any = None) -> FloatArray:
@@ -140,13 +154,17 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
                 with warnings.catch_warnings():
                     # Of categories that no training sample has: their columns are 0.
                     warnings.filterwarnings("ignore", message="Found unknown categories")
-                    columns = self._step(columns, number, transformer, features, beside, y, fitting=fitting)
+                    columns = self._step(
+                        columns, number, transformer, features, beside, y, fitting=fitting
+                    )
             except ConfigError as error:
                 raise ConfigError(f"dataset.prepare: step {number + 1}, {name}: {error}") from error
             except ValueError as error:
                 first = str(error).partition("\n")[0].rstrip(".")
                 mend = ". Put {impute: median} before it" if "NaN" in first else ""
-                raise DataError(f"dataset.prepare: step {number + 1}, {name}: {first}{mend}.") from error
+                raise DataError(
+                    f"dataset.prepare: step {number + 1}, {name}: {first}{mend}."
+                ) from error
         kept = ~np.isin(columns.origin, self.no_features)
         if not kept.all():
             columns = _Columns(columns.values[:, kept], columns.origin[kept])
@@ -206,7 +224,9 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
     def _check_finite(self, columns: _Columns) -> None:
         lacking = ~np.isfinite(columns.values).all(axis=0)
         if lacking.any():
-            names = list(dict.fromkeys(self.feature_names[f] for f in columns.origin[lacking].tolist()))
+            names = list(
+                dict.fromkeys(self.feature_names[f] for f in columns.origin[lacking].tolist())
+            )
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
             raise DataError(
                 f"column '{names[0]}'{more} {'have' if more else 'has'} cells without a value that no step fills; add "

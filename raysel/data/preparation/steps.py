@@ -29,9 +29,13 @@ class Log1p(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return np.log1p(self._checked(X, reset=False))
 
     def _checked(self, X: ArrayLike, *, reset: bool) -> FloatArray:
-        values: FloatArray = validate_data(self, X, dtype=np.float64, reset=reset, ensure_all_finite="allow-nan")
+        values: FloatArray = validate_data(
+            self, X, dtype=np.float64, reset=reset, ensure_all_finite="allow-nan"
+        )
         if (values <= -1).any():
-            raise ValueError(f"Negative values in data: log1p takes values above -1, and one is {np.nanmin(values):g}")
+            raise ValueError(
+                f"Negative values in data: log1p takes values above -1, and one is {np.nanmin(values):g}"
+            )
         return values
 
     def __sklearn_tags__(self) -> Tags:
@@ -61,7 +65,9 @@ class QuantileClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: ArrayLike) -> FloatArray:
         """Clip values to the quantiles of the training samples; NaN stays NaN."""
         check_is_fitted(self)
-        values: FloatArray = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
+        values: FloatArray = validate_data(
+            self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan"
+        )
         return np.clip(values, self.low_, self.high_)
 
     def __sklearn_tags__(self) -> Tags:
@@ -88,7 +94,9 @@ class JointScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: ArrayLike) -> FloatArray:
         """Scale samples by the moments of the training samples; NaN stays NaN."""
         check_is_fitted(self)
-        values: FloatArray = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
+        values: FloatArray = validate_data(
+            self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan"
+        )
         return (values - self.mean_) / self.scale_
 
     def __sklearn_tags__(self) -> Tags:
@@ -135,8 +143,12 @@ class Residualiser(TransformerMixin, BaseEstimator):
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Fit the columns to the confounds of the training samples."""
-        values: FloatArray = validate_data(self, X, dtype=np.float64, ensure_min_features=self.n_beside + 1)
-        self.regression_ = LinearRegression().fit(values[:, -self.n_beside :], values[:, : -self.n_beside])
+        values: FloatArray = validate_data(
+            self, X, dtype=np.float64, ensure_min_features=self.n_beside + 1
+        )
+        self.regression_ = LinearRegression().fit(
+            values[:, -self.n_beside :], values[:, : -self.n_beside]
+        )
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:

@@ -21,7 +21,9 @@ class TaskPreparation(Preparation):
     Samples are `TaskBlocks`, or an array or table with NaN in the columns of other tasks.
     """
 
-    def __init__(self, preparations: dict[str, Preparation | None], shapes: dict[str, int | tuple[int, ...]]) -> None:
+    def __init__(
+        self, preparations: dict[str, Preparation | None], shapes: dict[str, int | tuple[int, ...]]
+    ) -> None:
         self.preparations = preparations
         self.shapes = shapes  # number of columns, or shape of the samples, of each task
 
@@ -31,15 +33,23 @@ class TaskPreparation(Preparation):
         if self.outputs is None:
             return {}
         widths = zip(self.shapes.items(), self._widths, self.widths_, strict=True)
-        return {"tasks": {name: shape if before == now else now for (name, shape), before, now in widths}}
+        return {
+            "tasks": {
+                name: shape if before == now else now for (name, shape), before, now in widths
+            }
+        }
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit the preparation of each task to its training samples, and return these prepared."""
         samples = self.numbers(X)
         self.n_features_in_ = sum(self._widths)
-        self.fitted_ = [preparation and clone(preparation) for preparation in self.preparations.values()]
+        self.fitted_ = [
+            preparation and clone(preparation) for preparation in self.preparations.values()
+        ]
         blocks, origin, start = [], [], 0
-        for number, (fitted, block) in enumerate(zip(self.fitted_, blocks_of(samples), strict=True)):
+        for number, (fitted, block) in enumerate(
+            zip(self.fitted_, blocks_of(samples), strict=True)
+        ):
             own = None if y is None else np.asarray(y)[samples.tasks == number]
             blocks.append(block if fitted is None else fitted.fit_transform(block, own))
             origin.append(start + (np.arange(block.shape[1]) if fitted is None else fitted.origin_))
@@ -53,9 +63,13 @@ class TaskPreparation(Preparation):
         check_is_fitted(self)
         samples = self.numbers(X)
         pairs = zip(self.fitted_, blocks_of(samples), strict=True)
-        blocks = [block if fitted is None or not len(block) else fitted.transform(block) for fitted, block in pairs]
         blocks = [
-            block if len(block) else np.empty((0, width)) for block, width in zip(blocks, self.widths_, strict=True)
+            block if fitted is None or not len(block) else fitted.transform(block)
+            for fitted, block in pairs
+        ]
+        blocks = [
+            block if len(block) else np.empty((0, width))
+            for block, width in zip(blocks, self.widths_, strict=True)
         ]
         return self._as_given(X, blocks, samples.tasks)
 
@@ -66,7 +80,9 @@ class TaskPreparation(Preparation):
         array = np.asarray(X)
         parts = [
             _numbers(preparation, array[:, columns])
-            for preparation, columns in zip(self.preparations.values(), self._columns(), strict=True)
+            for preparation, columns in zip(
+                self.preparations.values(), self._columns(), strict=True
+            )
         ]
         filled = np.stack([~np.isnan(part).all(axis=1) for part in parts], axis=1)
         if (wrong := np.flatnonzero(filled.sum(axis=1) != 1)).size:
@@ -81,13 +97,20 @@ class TaskPreparation(Preparation):
         check_is_fitted(self)
         names = []
         for task, fitted, width in zip(self.preparations, self.fitted_, self._widths, strict=True):
-            own = [str(i) for i in range(width)] if fitted is None else fitted.get_feature_names_out().tolist()
+            own = (
+                [str(i) for i in range(width)]
+                if fitted is None
+                else fitted.get_feature_names_out().tolist()
+            )
             names += [f"{task}/{name}" for name in own]
         return np.array(names, dtype=object)
 
     @property
     def _widths(self) -> list[int]:
-        return [math.prod(shape) if isinstance(shape, tuple) else shape for shape in self.shapes.values()]
+        return [
+            math.prod(shape) if isinstance(shape, tuple) else shape
+            for shape in self.shapes.values()
+        ]
 
     def _columns(self) -> Iterator[slice]:
         stops = np.cumsum(self._widths).tolist()
@@ -99,4 +122,6 @@ class TaskPreparation(Preparation):
 
 
 def _numbers(preparation: Preparation | None, array: LabelArray) -> FloatArray:
-    return np.asarray(array, dtype=np.float64) if preparation is None else preparation.numbers(array)
+    return (
+        np.asarray(array, dtype=np.float64) if preparation is None else preparation.numbers(array)
+    )

@@ -25,7 +25,14 @@ from raysel.evaluation.lockstep import FoldData
 from raysel.evaluation.plan import InnerFold, OuterFold
 from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.execution.batches import Batches
-from raysel.execution.executor import Executor, Recorder, SearchLimits, TaskEnd, last_line, refit_error
+from raysel.execution.executor import (
+    Executor,
+    Recorder,
+    SearchLimits,
+    TaskEnd,
+    last_line,
+    refit_error,
+)
 from raysel.execution.ray.head import HeadWatch
 from raysel.execution.ray.nodes import Cluster, Demand
 from raysel.execution.ray.session import node_check, ray_session
@@ -56,8 +63,14 @@ _CANCELLATIONS = 10
 class RayExecutor(Executor):
     """Executor on Ray's workers; connects to Ray when it is first needed and disconnects at the end."""
 
-    def __init__(self, study: Study, address: str | None, *, allow_mixed_versions: bool = False) -> None:
-        self._study, self._address, self._allow_mixed_versions = study, address, allow_mixed_versions
+    def __init__(
+        self, study: Study, address: str | None, *, allow_mixed_versions: bool = False
+    ) -> None:
+        self._study, self._address, self._allow_mixed_versions = (
+            study,
+            address,
+            allow_mixed_versions,
+        )
         self._session = ExitStack()
         #: Tasks to cancel if the study is interrupted or fails, because Ray may go on with other work.
         self._tasks: list[Any] = []
@@ -75,7 +88,9 @@ class RayExecutor(Executor):
                 if kind is not None and not head_lost:
                     self._cancel_tasks()
                 if self._demand and not head_lost:
-                    with suppress(RayError):  # the study's own error, e.g. that Ray has failed, must not be hidden
+                    with suppress(
+                        RayError
+                    ):  # the study's own error, e.g. that Ray has failed, must not be hidden
                         self._demand.withdraw()
                 if kind is not None:
                     gc.collect()  # ends the actors of an interrupted search, which reference each other
@@ -112,7 +127,9 @@ class RayExecutor(Executor):
     @cached_property
     def _study_ref(self) -> Any:
         """Reference to the study in Ray's object store."""
-        session = ray_session(self._address, [self._study], allow_mixed_versions=self._allow_mixed_versions)
+        session = ray_session(
+            self._address, [self._study], allow_mixed_versions=self._allow_mixed_versions
+        )
         self._session.enter_context(session)
         self._watch = HeadWatch(ray.get_runtime_context().gcs_address, self._kept)
         self._watch.start()
@@ -143,7 +160,9 @@ class RayExecutor(Executor):
         if self._instead:
             return self._instead.run_trials(plan, log)
         study_ref, study, search = self._study_ref, self._study, self._study.config.search
-        logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # errors are recorded in the journal
+        logging.getLogger("ray.tune").setLevel(
+            logging.CRITICAL
+        )  # errors are recorded in the journal
         if check := node_check():
             check.record(log)
         self._cluster.check()
@@ -163,10 +182,14 @@ class RayExecutor(Executor):
                 "which is slower"
             )
         log.enter_phase("")
-        with tempfile.TemporaryDirectory(prefix="raysel-tune-", ignore_cleanup_errors=True) as storage:
+        with tempfile.TemporaryDirectory(
+            prefix="raysel-tune-", ignore_cleanup_errors=True
+        ) as storage:
             tuner = tune.Tuner(
                 tune.with_resources(
-                    tune.with_parameters(StudyTrainable, shared=(study_ref, prepared), trial_class=plan.trial_class),
+                    tune.with_parameters(
+                        StudyTrainable, shared=(study_ref, prepared), trial_class=plan.trial_class
+                    ),
                     tune.PlacementGroupFactory([search.needs]),
                 ),
                 tune_config=tune.TuneConfig(
@@ -212,7 +235,9 @@ class RayExecutor(Executor):
         """Put the `FoldData` of all inner folds in the object store, for as many prepare keys as fit in their share."""
         study, prepared = self._study, {}
         largest, number = study.largest
-        others = [(fold, i) for fold, i in study.training_sets if fold is not largest or i != number]
+        others = [
+            (fold, i) for fold, i in study.training_sets if fold is not largest or i != number
+        ]
         room = _STORE_SHARE * _store_bytes()
         for key, params in study.prepared_examples.items():
             # The largest first: it tells whether all of them fit.
@@ -225,7 +250,9 @@ class RayExecutor(Executor):
                 prepared[fold.name, i, key] = data
         return prepared
 
-    def _prepared(self, sets: Sequence[tuple[OuterFold, int]], params: Mapping[str, Any]) -> list[tuple[Any, int]]:
+    def _prepared(
+        self, sets: Sequence[tuple[OuterFold, int]], params: Mapping[str, Any]
+    ) -> list[tuple[Any, int]]:
         """Prepare inner folds; return the reference to the data of each, and its bytes."""
         data: dict[int, Any] = {}
         sizes: dict[int, int] = {}
@@ -254,7 +281,9 @@ class RayExecutor(Executor):
             sizes[n_here + n] = size
         return [(data[n], sizes[n]) for n in range(len(sets))]
 
-    def run_refits(self, winners: Sequence[tuple[OuterFold, TrialRecord]]) -> Iterator[tuple[RefitRecord, Any]]:
+    def run_refits(
+        self, winners: Sequence[tuple[OuterFold, TrialRecord]]
+    ) -> Iterator[tuple[RefitRecord, Any]]:
         """Refit winners on their outer training sets, in parallel, and score each once."""
         # A refit is one fit, and a trial has several of about that size.
         short = self._here and sum(record.ended - record.started for _, record in winners) < _SHORT
@@ -276,7 +305,10 @@ class RayExecutor(Executor):
                 due += 1
 
     def run_tasks(
-        self, function: Callable[[Study, Any], Any], arguments: Sequence[Any], limit: float | None = None
+        self,
+        function: Callable[[Study, Any], Any],
+        arguments: Sequence[Any],
+        limit: float | None = None,
     ) -> Iterator[TaskEnd]:
         """Compute ``function(study, argument)`` for each argument, in parallel."""
         if self._instead:
@@ -291,7 +323,9 @@ class RayExecutor(Executor):
                 yield value
             else:  # the worker process died
                 after = "" if limit is None else f" (one that takes over {limit:g} s is ended)"
-                yield TaskEnd(arguments[n], error=f"{type(error).__name__}{after}: {last_line(error)}")
+                yield TaskEnd(
+                    arguments[n], error=f"{type(error).__name__}{after}: {last_line(error)}"
+                )
 
     def mixed_nodes(self) -> Sequence[NodeRecord]:
         """Return the nodes that were allowed to compute with other versions than this process."""
@@ -331,7 +365,9 @@ def _trial_dirname(trial: Any) -> str:
 
 def _store_bytes() -> float:
     """Return the bytes of the cluster's smallest object store, because trials on all nodes read the shared data."""
-    return min(node["Resources"].get("object_store_memory", 0.0) for node in ray.nodes() if node["Alive"])
+    return min(
+        node["Resources"].get("object_store_memory", 0.0) for node in ray.nodes() if node["Alive"]
+    )
 
 
 @ray.remote
@@ -346,10 +382,14 @@ def _refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitRec
 
 
 @ray.remote
-def _task(study: Study, function: Callable[[Study, Any], Any], argument: Any, limit: float | None) -> TaskEnd:
+def _task(
+    study: Study, function: Callable[[Study, Any], Any], argument: Any, limit: float | None
+) -> TaskEnd:
     if limit is None:
         return run_task(study, function, argument)
-    watchdog = RunningTimer(limit, lambda: os._exit(1))  # native code that hangs never checks a clock
+    watchdog = RunningTimer(
+        limit, lambda: os._exit(1)
+    )  # native code that hangs never checks a clock
     try:
         return run_task(study, function, argument)
     finally:

@@ -31,7 +31,9 @@ def protect_token(*, make: bool) -> None:
     with a mode by which every user of the machine can read it, and so run code as this one. The file in this place
     gets mode 0600; one that ``RAY_AUTH_TOKEN_PATH`` names is only checked.
     """
-    if os.environ.get("RAY_AUTH_MODE", "token").lower() != "token" or os.environ.get("RAY_AUTH_TOKEN"):
+    if os.environ.get("RAY_AUTH_MODE", "token").lower() != "token" or os.environ.get(
+        "RAY_AUTH_TOKEN"
+    ):
         return
     named = os.environ.get("RAY_AUTH_TOKEN_PATH")
     path = Path(named) if named else Path.home() / ".ray" / "auth_token"
@@ -44,7 +46,9 @@ def protect_token(*, make: bool) -> None:
         return
     is_own, others = state.st_uid == os.geteuid(), stat.S_IMODE(state.st_mode) & 0o077
     if named:
-        if is_own and others:  # one of a secret that a cluster mounts is another's, and not ours to change
+        if (
+            is_own and others
+        ):  # one of a secret that a cluster mounts is another's, and not ours to change
             raise ConfigError(
                 f"RAY_AUTH_TOKEN_PATH: other users can read {path} (mode {stat.S_IMODE(state.st_mode):04o}), and with "
                 f"it run code on the cluster as you; run: chmod 600 {path}"
@@ -80,10 +84,16 @@ _SCRIPT = (
 )
 #: Text of Ray's output that tells why it will not join, as regular expression, by the reason.
 _REASONS = {
-    "token": re.compile("Unauthenticated|InvalidAuthToken|AuthenticationError|no authentication token"),
+    "token": re.compile(
+        "Unauthenticated|InvalidAuthToken|AuthenticationError|no authentication token"
+    ),
     "versions": re.compile("Version mismatch"),
-    "no cluster": re.compile("Failed to connect to GCS|Could not find any running Ray instance|RPC error"),
-    "no node": re.compile("Failed to connect to socket|Can't find a .node_ip_address|No node info found"),
+    "no cluster": re.compile(
+        "Failed to connect to GCS|Could not find any running Ray instance|RPC error"
+    ),
+    "no node": re.compile(
+        "Failed to connect to socket|Can't find a .node_ip_address|No node info found"
+    ),
 }
 #: Reasons after which the rest of the output tells nothing more.
 _CERTAIN = ("token", "no cluster", "no node")
@@ -93,7 +103,10 @@ _ENTRY = re.compile(r"Ray: (\S+)\s+Python: (\S+)")
 def check_cluster(address: str, patience: float = _PATIENCE) -> None:
     """Check that this process can join the Ray cluster at an address."""
     process = subprocess.Popen(
-        [sys.executable, "-c", _SCRIPT, address], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [sys.executable, "-c", _SCRIPT, address],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     timer = threading.Timer(patience, process.kill)
     timer.start()
@@ -188,7 +201,9 @@ class HeadWatch:
             "the study on a new cluster, or without one."
         )
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-        if not self._ended.wait(_GRACE):  # a call of Ray that cannot be interrupted waits for the head node
+        if not self._ended.wait(
+            _GRACE
+        ):  # a call of Ray that cannot be interrupted waits for the head node
             end_process(self.error)
 
     def _answers(self) -> bool:

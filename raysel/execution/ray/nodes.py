@@ -58,7 +58,9 @@ class Demand:
         if not self._groups:
             return False
         table = placement_group_table()
-        return any(table.get(group.id.hex(), {}).get("state") == "CREATED" for group in self._groups)
+        return any(
+            table.get(group.id.hex(), {}).get("state") == "CREATED" for group in self._groups
+        )
 
 
 class MemoryShortError(RayActorError):
@@ -88,7 +90,11 @@ class Node:
     resources: Mapping[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        shown = {name: number for name, number in self.resources.items() if not name.startswith(_INTERNAL)}
+        shown = {
+            name: number
+            for name, number in self.resources.items()
+            if not name.startswith(_INTERNAL)
+        }
         amounts = [f"{name} {_amount(name, shown[name])}" for name in sorted(shown)]
         return f"{self.address}: {', '.join(amounts) or 'nothing'}"
 
@@ -160,7 +166,9 @@ class Cluster:
             # Without the limits where memory ran short: a request would be met by a place that is left free there.
             fit = sum(n_trials_at_once(node.resources, self._needs) for node in self.nodes)
             taken = sum(map(len, self._running.values()))
-            self._demand.ask((n if self.most is None else min(n, self.most)) - fit, all_taken=taken >= fit)
+            self._demand.ask(
+                (n if self.most is None else min(n, self.most)) - fit, all_taken=taken >= fit
+            )
 
     def check(self) -> None:
         """Check that a node of the cluster can run a trial."""
@@ -206,4 +214,8 @@ class Cluster:
 
 def _alive_nodes() -> list[Node]:
     nodes: list[dict[str, Any]] = ray.nodes()
-    return [Node(node["NodeID"], node["NodeManagerAddress"], node["Resources"]) for node in nodes if node["Alive"]]
+    return [
+        Node(node["NodeID"], node["NodeManagerAddress"], node["Resources"])
+        for node in nodes
+        if node["Alive"]
+    ]

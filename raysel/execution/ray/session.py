@@ -130,7 +130,9 @@ def _join(address: str, code: ShippedCode, studies: Sequence[Study]) -> None:
         shipped = runtime_env(code, Path(folder), studies)
         try:
             with sigterm_handler_restored(), without_note_on_logs():
-                ray.init(address=address, runtime_env=shipped, log_to_driver=False, logging_level="ERROR")
+                ray.init(
+                    address=address, runtime_env=shipped, log_to_driver=False, logging_level="ERROR"
+                )
         except (ConnectionError, ValueError, RuntimeError, RayError) as error:
             raise StudyError(f"the Ray cluster at {address} cannot be joined: {error}") from error
 
@@ -153,7 +155,11 @@ def without_unused_servers() -> Iterator[None]:
         if hasattr(ray._private.utils, "get_dashboard_dependency_error"):  # noqa: SLF001
             left_out = ImportError("the dashboard is left out")
             stack.enter_context(
-                patch.object(ray._private.utils, "get_dashboard_dependency_error", return_value=left_out)  # noqa: SLF001
+                patch.object(
+                    ray._private.utils,  # noqa: SLF001
+                    "get_dashboard_dependency_error",
+                    return_value=left_out,
+                )
             )
         yield
 
@@ -188,7 +194,9 @@ def keys_kept_here() -> Iterator[None]:
 
     with ExitStack() as stack:
         if hasattr(class_cache, "ENV_VARS_TO_PROPAGATE"):
-            others = {name for name in class_cache.ENV_VARS_TO_PROPAGATE if not name.startswith("AWS_")}
+            others = {
+                name for name in class_cache.ENV_VARS_TO_PROPAGATE if not name.startswith("AWS_")
+            }
             stack.enter_context(patch.object(class_cache, "ENV_VARS_TO_PROPAGATE", others))
         yield
 

@@ -48,7 +48,18 @@ _THREADS = (
 _SECRET = re.compile("TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|KEY", re.IGNORECASE)
 #: What of a package's folder is not code.
 _LEFT_OUT = (
-    *(".git", ".hg", ".svn", ".tox", ".venv", "venv", "node_modules", "__pycache__", "*.pyc", "raysel-studies"),
+    *(
+        ".git",
+        ".hg",
+        ".svn",
+        ".tox",
+        ".venv",
+        "venv",
+        "node_modules",
+        "__pycache__",
+        "*.pyc",
+        "raysel-studies",
+    ),
     *(".gitignore", ".rayignore"),  # by which Ray would leave out files, such as generated code
 )
 #: Largest code of a module in MiB; Ray keeps it in the head's memory.
@@ -75,9 +86,12 @@ class ShippedCode:
             info.mkdir()
             # By this alone importlib.metadata finds the entry points, also of a package in editable mode.
             (info / "METADATA").write_text(
-                f"Metadata-Version: 2.1\nName: {one.name}\nVersion: {one.version}\n", encoding="utf-8"
+                f"Metadata-Version: 2.1\nName: {one.name}\nVersion: {one.version}\n",
+                encoding="utf-8",
             )
-            (info / "entry_points.txt").write_text(one.read_text("entry_points.txt") or "", encoding="utf-8")
+            (info / "entry_points.txt").write_text(
+                one.read_text("entry_points.txt") or "", encoding="utf-8"
+            )
         return sorted(map(str, folder.iterdir()))
 
 
@@ -94,12 +108,18 @@ def shipped_code(studies: Sequence[Study]) -> ShippedCode:
         source = _source(name)
         if source is not None and not _is_installed(source):
             modules |= dict(_with_neighbours(name, source))
-    points = [point for group in (ESTIMATORS, METRICS, READERS) for point in entry_points(group=group)]
+    points = [
+        point for group in (ESTIMATORS, METRICS, READERS) for point in entry_points(group=group)
+    ]
     registered = {point.dist.name: point.dist for point in points if point.dist is not None}
     used = _names_used(studies)
     distributions = []
     for distribution in registered.values():
-        sources = {name: source for name in _modules_of(distribution) if (source := _source(name)) is not None}
+        sources = {
+            name: source
+            for name in _modules_of(distribution)
+            if (source := _source(name)) is not None
+        }
         is_used = any(point.name in used for point in distribution.entry_points)
         if is_used or sum(map(_size, sources.values())) <= _MOST_MIB * 2**20:
             modules = sources | modules
@@ -111,10 +131,16 @@ def environment(studies: Sequence[Study], variables: Mapping[str, str]) -> dict[
     """Return the environment variables of the workers: threads, processor and raysel's own as the driver has them."""
     cpus = min((study.config.search.cpus_per_trial for study in studies), default=1)
     passed_on = {
-        name: value for name, value in variables.items() if name.startswith("RAYSEL_") and not _SECRET.search(name)
+        name: value
+        for name, value in variables.items()
+        if name.startswith("RAYSEL_") and not _SECRET.search(name)
     }
     threads = {name: variables.get(name, str(cpus)) for name in _THREADS}
-    return {**passed_on, **threads, **{name: variables[name] for name in _COPIED if name in variables}}
+    return {
+        **passed_on,
+        **threads,
+        **{name: variables[name] for name in _COPIED if name in variables},
+    }
 
 
 def runtime_env(code: ShippedCode, folder: Path, studies: Sequence[Study]) -> dict[str, Any]:
@@ -127,7 +153,9 @@ def runtime_env(code: ShippedCode, folder: Path, studies: Sequence[Study]) -> di
     variables = environment(studies, os.environ)
     return {
         "py_modules": [*code.stage(folder), *job.get("py_modules", ())],
-        "env_vars": {name: value for name, value in variables.items() if name not in job.get("env_vars", {})},
+        "env_vars": {
+            name: value for name, value in variables.items() if name not in job.get("env_vars", {})
+        },
     }
 
 
@@ -144,14 +172,20 @@ def _names_used(studies: Sequence[Study]) -> set[str]:
     """Return the names of methods and metrics that some studies use."""
     used: set[str] = set()
     for study in studies:
-        used |= {study.config.solver.name, study.config.evaluation.metric, *study.config.evaluation.report}
+        used |= {
+            study.config.solver.name,
+            study.config.evaluation.metric,
+            *study.config.evaluation.report,
+        }
     return used
 
 
 def _left_out(folder: str, names: list[str]) -> set[str]:
     """Return what of a folder is not code; links to other folders could lead to anything."""
     left_out: set[str] = shutil.ignore_patterns(*_LEFT_OUT)(folder, names)
-    return left_out | {name for name in names if (path := Path(folder) / name).is_symlink() and not path.is_file()}
+    return left_out | {
+        name for name in names if (path := Path(folder) / name).is_symlink() and not path.is_file()
+    }
 
 
 def _size(source: Path) -> int:
@@ -230,5 +264,7 @@ def _modules_of(distribution: Distribution) -> set[str]:
     """Return the top-level modules of a distribution."""
     points = [point for point in distribution.entry_points if point.group.startswith("raysel.")]
     targets = {point.module.partition(".")[0] for point in points}
-    held = {name for name, owners in packages_distributions().items() if distribution.name in owners}
+    held = {
+        name for name, owners in packages_distributions().items() if distribution.name in owners
+    }
     return {name for name in targets | held if name.isidentifier() and name != "raysel"}

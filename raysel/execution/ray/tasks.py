@@ -81,7 +81,9 @@ _ENDS = (
 def task_options(needs: Mapping[str, float]) -> dict[str, Any]:
     """Return the options of a Ray task with these needs."""
     named = {"CPU": "num_cpus", "GPU": "num_gpus", "memory": "memory"}
-    options: dict[str, Any] = {named[name]: number for name, number in needs.items() if name in named}
+    options: dict[str, Any] = {
+        named[name]: number for name, number in needs.items() if name in named
+    }
     others = {name: number for name, number in needs.items() if name not in named}
     return {**options, **({"resources": others} if others else {})}
 
@@ -94,13 +96,17 @@ class NodeTasks:
         self._losses = Losses(cluster)
         self._running: dict[Any, tuple[int, str]] = {}
 
-    def run(self, submit: Callable[[int, str], Any], n: int) -> Iterator[tuple[int, Any, RayError | None]]:
+    def run(
+        self, submit: Callable[[int, str], Any], n: int
+    ) -> Iterator[tuple[int, Any, RayError | None]]:
         """Run tasks and yield them as they end; the error of a worker with other versions is raised."""
         waiting = deque(range(n))
         while waiting or self._running:
             self._cluster.refresh()
             self._cluster.want(len(waiting) + len(self._running))
-            for task in [task for task, (_, node) in self._running.items() if node in self._cluster.lost]:
+            for task in [
+                task for task, (_, node) in self._running.items() if node in self._cluster.lost
+            ]:
                 waiting.appendleft(self._forget(task)[0])
             while waiting and (node := self._free_node()):
                 task = submit(waiting[0], node)

@@ -52,9 +52,16 @@ def adapted_tune() -> Iterator[None]:
     handle = RayActorManager._actor_task_failed  # noqa: SLF001 - Tune has no public place for it
 
     def failed(self: Any, tracked_actor_task: Any, exception: Exception) -> None:
-        handle(self, tracked_actor_task, MemoryShortError() if isinstance(exception, OutOfMemoryError) else exception)
+        handle(
+            self,
+            tracked_actor_task,
+            MemoryShortError() if isinstance(exception, OutOfMemoryError) else exception,
+        )
 
-    with patch.object(RayActorManager, "_actor_task_failed", failed), patch.object(usage, "tag_callbacks"):
+    with (
+        patch.object(RayActorManager, "_actor_task_failed", failed),
+        patch.object(usage, "tag_callbacks"),
+    ):
         yield
 
 
@@ -92,7 +99,9 @@ class PlanSearcher(_NotStored, Searcher):
         first = batch.parts[0]
         return {"name": f"{first['name']} {first.get('fold', '')}".strip(), "batch": batch}
 
-    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+    def on_trial_complete(
+        self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False
+    ) -> None:
         """Count that a batch has ended; the plan receives the records from the recorder."""
         self._running.discard(trial_id)
 
@@ -177,7 +186,9 @@ class StudyTrainable(tune.Trainable):
     def _begin(self) -> None:
         """Begin the next part of the batch."""
         self.cleanup()
-        self._trial = self._trial_class(self._study, self._left.popleft(), self._fold_data, self._watch)
+        self._trial = self._trial_class(
+            self._study, self._left.popleft(), self._fold_data, self._watch
+        )
         self._steps = self._trial.steps()
 
     def step(self) -> dict[str, Any]:
@@ -191,7 +202,12 @@ class StudyTrainable(tune.Trainable):
                 rung = self._trial.rung(iteration)
                 if rung:
                     records.append(self._result())
-                    return {"done": False, "rung": rung.level, "score": rung.score, "payload": payload}
+                    return {
+                        "done": False,
+                        "rung": rung.level,
+                        "score": rung.score,
+                        "payload": payload,
+                    }
                 if time.monotonic() > pause:
                     return {"done": False, "payload": payload}
             self.cleanup()
@@ -235,7 +251,9 @@ class StudyTrainable(tune.Trainable):
 class RecorderCallback(_NotStored, tune.Callback):
     """Callback that reports the start and the end of each trial to the recorder."""
 
-    def __init__(self, plan: TrialPlan, recorder: Recorder, cluster: Cluster, batches: Batches) -> None:
+    def __init__(
+        self, plan: TrialPlan, recorder: Recorder, cluster: Cluster, batches: Batches
+    ) -> None:
         self._plan, self._recorder, self._cluster, self._batches = plan, recorder, cluster, batches
         self.losses = Losses(cluster)
         #: Names of the trials that have begun.
@@ -254,7 +272,9 @@ class RecorderCallback(_NotStored, tune.Callback):
         self._cluster.refresh()
         self._cluster.want(self._batches.n_left + len(self._n_ended))
 
-    def on_trial_start(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
+    def on_trial_start(
+        self, iteration: int, trials: list[Trial], trial: Trial, **info: Any
+    ) -> None:
         """Count a trial that has started, and ask for the node of its batch."""
         name = trial.config["name"]
         actor = trial.temporary_state.ray_actor
@@ -280,9 +300,13 @@ class RecorderCallback(_NotStored, tune.Callback):
             self._begin(part)
             whole = self._batches.join(part, instance_of(self._plan.record_class, json.loads(text)))
             if whole is not None:
-                self._report(self._recorder.stop if "rung" in result else self._recorder.keep, whole)
+                self._report(
+                    self._recorder.stop if "rung" in result else self._recorder.keep, whole
+                )
 
-    def on_trial_error(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
+    def on_trial_error(
+        self, iteration: int, trials: list[Trial], trial: Trial, **info: Any
+    ) -> None:
         """Let the trials of a batch that was lost run again, or record that one failed in every attempt."""
         error, name = _last_error(trial), trial.config["name"]
         if refused := other_versions(error):
@@ -290,14 +314,24 @@ class RecorderCallback(_NotStored, tune.Callback):
             raise refused
         self._learn_nodes()
         again = self.losses.runs_again(name, self._nodes.pop(name, ""), error)
-        left = trial.config["batch"].parts[self._n_ended.pop(name, 0) :]  # not started: its worker failed first
+        left = trial.config["batch"].parts[
+            self._n_ended.pop(name, 0) :
+        ]  # not started: its worker failed first
         if again or len(left) > 1:
             self._batches.again(left)
             return
         self._end(trial)
         died = isinstance(error, RayActorError) and not error.actor_init_failed
-        why = "memory ran short" if isinstance(error, MemoryShortError) else "killed, or out of memory"
-        reason = f"the worker process died {self.losses.n_own_ends(name)} times ({why})" if died else last_line(error)
+        why = (
+            "memory ran short"
+            if isinstance(error, MemoryShortError)
+            else "killed, or out of memory"
+        )
+        reason = (
+            f"the worker process died {self.losses.n_own_ends(name)} times ({why})"
+            if died
+            else last_line(error)
+        )
         if self._batches.lose(left[0]):
             self._begin(left[0])
             self._report(self._recorder.lose, left[0], reason)
@@ -340,4 +374,8 @@ def _last_error(trial: Trial) -> object:
     # Trial.get_error reads the storage, where Tune copies these files only later.
     if trial.pickled_error_file:
         return pickle.loads(Path(trial.pickled_error_file).read_bytes())  # noqa: S301 - written by Tune in this process
-    return Path(trial.error_file).read_text(encoding="utf-8") if trial.error_file else "no error is known"
+    return (
+        Path(trial.error_file).read_text(encoding="utf-8")
+        if trial.error_file
+        else "no error is known"
+    )

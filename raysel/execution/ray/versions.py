@@ -48,11 +48,13 @@ class NodeCheck:
 
     def compare(self) -> None:
         """Compare the driver with all nodes that can run trials and were not yet compared."""
-        new = {node["NodeID"]: node for node in computing_nodes() if node["NodeID"] not in self._known}
+        new = {
+            node["NodeID"]: node for node in computing_nodes() if node["NodeID"] not in self._known
+        }
         tasks = {
-            _versions.options(scheduling_strategy=NodeAffinitySchedulingStrategy(id_, soft=False)).remote(
-                tuple(self.modules)
-            ): node["NodeManagerAddress"]
+            _versions.options(
+                scheduling_strategy=NodeAffinitySchedulingStrategy(id_, soft=False)
+            ).remote(tuple(self.modules)): node["NodeManagerAddress"]
             for id_, node in new.items()
         }
         for task, address in tasks.items():
@@ -97,7 +99,11 @@ class NodeCheck:
 
         Nodes may join at any time: a worker of theirs raises `MixedVersionsError` as soon as it reads the study.
         """
-        return study if self.allowed else _Guarded(study, _Gate(dict(self.expected), tuple(self.modules)))
+        return (
+            study
+            if self.allowed
+            else _Guarded(study, _Gate(dict(self.expected), tuple(self.modules)))
+        )
 
 
 def computing_nodes() -> list[dict[str, Any]]:
@@ -149,7 +155,9 @@ def _pass(expected: dict[str, str], modules: tuple[str, ...]) -> None:
     changes = list(differing(expected, _cached_versions(modules)))
     if changes:
         address = ray.util.get_node_ip_address() if ray.is_initialized() else socket.gethostname()
-        raise MixedVersionsError(f"the node {address} {_MARK}{_format_changes(changes)}. {_advice(changes)}")
+        raise MixedVersionsError(
+            f"the node {address} {_MARK}{_format_changes(changes)}. {_advice(changes)}"
+        )
 
 
 @cache
@@ -186,7 +194,10 @@ def _advice(changes: Iterable[Sequence[str]]) -> str:
 
 
 def _refusal(differences: Mapping[str, Sequence[Sequence[str]]]) -> str:
-    nodes = "; ".join(f"the node {address} has {_format_changes(changes)}" for address, changes in differences.items())
+    nodes = "; ".join(
+        f"the node {address} has {_format_changes(changes)}"
+        for address, changes in differences.items()
+    )
     every = [change for changes in differences.values() for change in changes]
     unique = list({change[0]: change for change in every}.values())
     return (

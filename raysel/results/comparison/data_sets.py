@@ -47,7 +47,9 @@ class JoinedComparison:
         named = dict(zip(names, comparisons, strict=True))
         labels = dict.fromkeys(member.label for one in comparisons for member in one.members)
         lacking = {
-            label: {name: _reason(one, label) for name, one in named.items() if label not in one.studies}
+            label: {
+                name: _reason(one, label) for name, one in named.items() if label not in one.studies
+            }
             for label in labels
         }
         left_out = {label: reasons for label, reasons in lacking.items() if reasons}
@@ -58,9 +60,13 @@ class JoinedComparison:
                 f"{len(shared)} of {len(labels)} members have a result in every comparison, and two or more are needed "
                 f"({listed}). Give the same method the same label everywhere."
             )
-        scores = np.array([[one.studies[label].test_mean for label in shared] for one in comparisons])
+        scores = np.array(
+            [[one.studies[label].test_mean for label in shared] for one in comparisons]
+        )
         cautions = (*_unlike_methods(named, shared), *_shared_files(named))
-        return cls(names, tuple(one.metric for one in comparisons), shared, left_out, scores, cautions)
+        return cls(
+            names, tuple(one.metric for one in comparisons), shared, left_out, scores, cautions
+        )
 
     @cached_property
     def ranking(self) -> RankComparison:
@@ -90,10 +96,16 @@ class JoinedComparison:
         """Return a row of strings for each method, the best first: its mean rank and its score on each data set."""
         order = np.argsort(self.ranking.mean_ranks, kind="stable").tolist()
         rows = [
-            [self.labels[j], f"{self.ranking.mean_ranks[j]:.2f}", *[f"{score:.3f}" for score in self.scores[:, j]]]
+            [
+                self.labels[j],
+                f"{self.ranking.mean_ranks[j]:.2f}",
+                *[f"{score:.3f}" for score in self.scores[:, j]],
+            ]
             for j in order
         ]
-        return TextTable(["method", "mean rank", *self.names], rows, "Mean test scores over the outer folds")
+        return TextTable(
+            ["method", "mean rank", *self.names], rows, "Mean test scores over the outer folds"
+        )
 
     def remarks(self) -> list[str]:
         """Return sentences on the tests, or why there are none, and on what was left out or is not alike."""
@@ -110,14 +122,21 @@ class JoinedComparison:
                 f"{ranking.critical_difference:.2f} apart (q = {ranking.q:.3f})."
             )
             if without := self._no_difference():
-                lines.append(f"{without}, so pairs of methods should not be told apart by Nemenyi's test.")
+                lines.append(
+                    f"{without}, so pairs of methods should not be told apart by Nemenyi's test."
+                )
             groups = [", ".join(self.labels[j] for j in group) for group in ranking.groups]
             lines += [f"No significant difference among {group}." for group in groups]
         if len(set(self.metrics)) > 1:
-            listed = ", ".join(f"{name} {metric}" for name, metric in zip(self.names, self.metrics, strict=True))
+            listed = ", ".join(
+                f"{name} {metric}" for name, metric in zip(self.names, self.metrics, strict=True)
+            )
             lines.append(f"The metrics differ: {listed}. Ranks are within each data set.")
         left_out = self.left_out.items()
-        return [*lines, *(f"{_lacking(label, reasons, ' is left out: it')}." for label, reasons in left_out)]
+        return [
+            *lines,
+            *(f"{_lacking(label, reasons, ' is left out: it')}." for label, reasons in left_out),
+        ]
 
     def markdown(self) -> str:
         """Return table and remarks in Markdown."""
@@ -138,11 +157,17 @@ class JoinedComparison:
             "data_sets": dict(zip(self.names, self.metrics, strict=True)),
             "mean_ranks": dict(zip(self.labels, ranking.mean_ranks.tolist(), strict=True)),
             "friedman": {"chi2": ranking.chi2, "p_value": ranking.p_value},
-            "nemenyi": {"alpha": ranking.alpha, "q": ranking.q, "critical_difference": ranking.critical_difference},
+            "nemenyi": {
+                "alpha": ranking.alpha,
+                "q": ranking.q,
+                "critical_difference": ranking.critical_difference,
+            },
             "no_test_because": ranking.reason or None,
             "left_out": self.left_out,
         }
-        return write_files(Path(folder), "ranks", {"ranks": self.table()}, self.markdown(), figure, described)
+        return write_files(
+            Path(folder), "ranks", {"ranks": self.table()}, self.markdown(), figure, described
+        )
 
     def _friedman(self) -> str:
         p, freedom = format_p(self.ranking.p_value), len(self.labels) - 1
@@ -153,7 +178,11 @@ class JoinedComparison:
 
     def _no_difference(self) -> str:
         ranking = self.ranking
-        return f"Friedman's test finds no difference at {ranking.alpha:g}" if ranking.p_value > ranking.alpha else ""
+        return (
+            f"Friedman's test finds no difference at {ranking.alpha:g}"
+            if ranking.p_value > ranking.alpha
+            else ""
+        )
 
 
 def _names(comparisons: Sequence[ComparisonResult]) -> tuple[str, ...]:
@@ -174,15 +203,23 @@ def _reason(comparison: ComparisonResult, label: str) -> str:
 def _lacking(label: str, reasons: Mapping[str, str], verb: str = "") -> str:
     """Sentence on where a label is no member, and where it failed."""
     absent = ", ".join(name for name, reason in reasons.items() if not reason)
-    failed = [f"has no result in {name}: {reason.rstrip('.')}" for name, reason in reasons.items() if reason]
-    return f"{label}{verb} {'; '.join([*([f'is no member of {absent}'] if absent else []), *failed])}"
+    failed = [
+        f"has no result in {name}: {reason.rstrip('.')}"
+        for name, reason in reasons.items()
+        if reason
+    ]
+    return (
+        f"{label}{verb} {'; '.join([*([f'is no member of {absent}'] if absent else []), *failed])}"
+    )
 
 
 def _unlike_methods(named: Mapping[str, ComparisonResult], labels: Sequence[str]) -> Iterator[str]:
     """Sentences on labels that stand for several solvers or are scored by several estimators."""
     parts = (("solvers", "solver", "name"), ("estimators", "evaluation", "estimator"))
     for label, (what, section, key) in itertools.product(labels, parts):
-        used = _grouped((one.studies[label].config[section][key], name) for name, one in named.items())
+        used = _grouped(
+            (one.studies[label].config[section][key], name) for name, one in named.items()
+        )
         if len(used) > 1:
             listed = "; ".join(f"{value} in {', '.join(names)}" for value, names in used.items())
             yield f"{label} has different {what}: {listed}. Its ranks are not those of one method."
@@ -190,9 +227,15 @@ def _unlike_methods(named: Mapping[str, ComparisonResult], labels: Sequence[str]
 
 def _shared_files(named: Mapping[str, ComparisonResult]) -> Iterator[str]:
     """Sentences on comparisons that use parts of one data file, which are not independent."""
-    first = {name: next(iter(one.studies.values())).config["dataset"] for name, one in named.items()}
-    parts = [(part, name) for name, data in first.items() for part in (data, *(data.get("tasks") or ()))]
-    using = _grouped((place, name) for part, name in parts if (place := part.get("path") or part.get("source")))
+    first = {
+        name: next(iter(one.studies.values())).config["dataset"] for name, one in named.items()
+    }
+    parts = [
+        (part, name) for name, data in first.items() for part in (data, *(data.get("tasks") or ()))
+    ]
+    using = _grouped(
+        (place, name) for part, name in parts if (place := part.get("path") or part.get("source"))
+    )
     for place, names in using.items():
         if len(names) > 1:
             yield (

@@ -14,7 +14,15 @@ from raysel.evaluation.ranking_files import write_manifest
 from raysel.results.comparison.result import ComparisonResult, Member, pair_table, score_table
 from raysel.results.comparison.rows import MemberRow
 from raysel.results.comparison.texts import comparison_text
-from raysel.results.page.contents import Block, Page, Section, Table, Text, csv_download, render_page
+from raysel.results.page.contents import (
+    Block,
+    Page,
+    Section,
+    Table,
+    Text,
+    csv_download,
+    render_page,
+)
 from raysel.results.tables import TextTable, csv_content
 from raysel.results.texts import spaced
 from raysel.tracking.directory import StudyDirectory
@@ -49,8 +57,12 @@ def write_files(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StudyError(f"the comparison cannot be written to {folder}: {error.strerror}.") from error
-    written = [write_result(folder / f"{stem}.csv", csv_content(frame)) for stem, frame in tables.items()]
+        raise StudyError(
+            f"the comparison cannot be written to {folder}: {error.strerror}."
+        ) from error
+    written = [
+        write_result(folder / f"{stem}.csv", csv_content(frame)) for stem, frame in tables.items()
+    ]
     written.append(write_result(folder / f"{name}.md", text.encode()))
     pictures = [folder / f"{name}.{kind}" for kind in ("svg", "png")]
     if figure is None:
@@ -76,8 +88,13 @@ def manifest(comparison: ComparisonResult) -> dict[str, Any]:
         "reference": comparison.reference,
         "metric": comparison.metric or None,
         "folds": described,
-        "members": [_member_manifest(member, rows.get(member.label)) for member in comparison.members],
-        "table": comparison.table().astype(object).where(lambda table: table.notna(), None).to_dict("records"),
+        "members": [
+            _member_manifest(member, rows.get(member.label)) for member in comparison.members
+        ],
+        "table": comparison.table()
+        .astype(object)
+        .where(lambda table: table.notna(), None)
+        .to_dict("records"),
     }
 
 
@@ -94,8 +111,14 @@ def _member_manifest(member: Member, row: MemberRow | None) -> dict[str, Any]:
         return described
     study, facts = row.facts.study, row.facts
     return described | {
-        **{name: getattr(study, name) for name in ("config", "config_hash", "data_hash", "versions")},
-        "scores": {"test": row.scores, "report": {name: values.values for name, values in facts.report.items()}},
+        **{
+            name: getattr(study, name)
+            for name in ("config", "config_hash", "data_hash", "versions")
+        },
+        "scores": {
+            "test": row.scores,
+            "report": {name: values.values for name, values in facts.report.items()},
+        },
         "winners": {refit.fold: refit.params for refit in facts.outer},
         "configurations_tried": list(facts.n_tried),
         "notes": row.notes,
@@ -126,13 +149,21 @@ def page_of_comparison(comparison: ComparisonResult) -> Page:
         Section("scores", "The answer", blocks),
         *([Section("details", "In detail", details)] if details else []),
         Section("reading", "How to read it", [Text(text.remarks)]),
-        Section("members", "Reports of the methods", [Text(members or ["No method has a result."])]),
+        Section(
+            "members", "Reports of the methods", [Text(members or ["No method has a result."])]
+        ),
     ]
-    return Page(short(comparison.name, 120), text.title, sections, f"Written by raysel {__version__}.")
+    return Page(
+        short(comparison.name, 120), text.title, sections, f"Written by raysel {__version__}."
+    )
 
 
 def _table(table: TextTable, name: str = "", frame: pd.DataFrame | None = None) -> Table:
     words = [i for i in range(len(table.header)) if not table.is_number(i)]
-    data = None if frame is None else csv_download(name, list(frame.columns), frame.itertuples(index=False))
+    data = (
+        None
+        if frame is None
+        else csv_download(name, list(frame.columns), frame.itertuples(index=False))
+    )
     heads = [spaced(head) for head in table.header]
     return Table(f"{table.title}.", heads, table.rows, words, download=data)

@@ -104,7 +104,9 @@ class ComparisonResult:
                 failure = f"its outer folds are not those of {first}"
             elif study is not None and study.metric != metric:
                 failure = f"it is scored by {study.metric}, and {first} by {metric}"
-            comparable[member.label] = replace(member, result=None, failure=failure) if failure else member
+            comparable[member.label] = (
+                replace(member, result=None, failure=failure) if failure else member
+            )
         in_order = tuple(comparable[entry.label] for entry in record.members)
         return cls(path, record.name, record.reference, in_order, folds)
 
@@ -127,10 +129,15 @@ class ComparisonResult:
     def rows(self) -> dict[str, MemberRow]:
         """Figures of each member that has a result, by label."""
         kinds = {
-            member.label: [*([RECONSTRUCTED] * member.reconstructed), *([TRANSDUCTIVE] * member.transductive)]
+            member.label: [
+                *([RECONSTRUCTED] * member.reconstructed),
+                *([TRANSDUCTIVE] * member.transductive),
+            ]
             for member in self.members
         }
-        return {label: MemberRow.of(label, study, kinds[label]) for label, study in self.studies.items()}
+        return {
+            label: MemberRow.of(label, study, kinds[label]) for label, study in self.studies.items()
+        }
 
     @cached_property
     def pairs(self) -> dict[str, Pair]:
@@ -159,15 +166,40 @@ class ComparisonResult:
         listed = []
         for member in self.members:
             row, pair = self.rows.get(member.label), self.pairs.get(member.label)
-            notes = [note for notes in row.notes.values() for note in notes] if row else [member.failure]
+            notes = (
+                [note for notes in row.notes.values() for note in notes]
+                if row
+                else [member.failure]
+            )
             described = {"member": member.label, "solver": member.solver, "note": "; ".join(notes)}
-            listed.append(described | (_figures(row) if row else {}) | (_difference(pair) if pair else {}))
+            listed.append(
+                described | (_figures(row) if row else {}) | (_difference(pair) if pair else {})
+            )
         facts = [row.facts for row in self.rows.values()]
         columns = ["member", "solver", f"test_{self.metric or 'score'}", "sd"]
-        columns += dict.fromkeys(f"test_{self.metric}/{task}" for one in facts for task in one.by_task)
-        columns += dict.fromkeys(column for one in facts for name in one.report for column in (name, f"{name}_sd"))
-        columns += ["least_features", "most_features", "top", "redundancy", "stability", "stability_of_noise"]
-        columns += ["configurations", "cpu_seconds", "difference", "lower", "upper", "p_plain", "p_corrected"]
+        columns += dict.fromkeys(
+            f"test_{self.metric}/{task}" for one in facts for task in one.by_task
+        )
+        columns += dict.fromkeys(
+            column for one in facts for name in one.report for column in (name, f"{name}_sd")
+        )
+        columns += [
+            "least_features",
+            "most_features",
+            "top",
+            "redundancy",
+            "stability",
+            "stability_of_noise",
+        ]
+        columns += [
+            "configurations",
+            "cpu_seconds",
+            "difference",
+            "lower",
+            "upper",
+            "p_plain",
+            "p_corrected",
+        ]
         columns += ["won", "tied", "lost", "note"]
         numbers = [column for column in columns if column not in ("member", "solver", "note")]
         kinds = {column: "Int64" if column in _WHOLE else "float64" for column in numbers}
@@ -198,14 +230,18 @@ def _open_member(path: Path, entry: MemberEntry) -> Member:
             failure = str(error)
     if result is None and entry.error:
         failure = entry.error.strip().rpartition("\n")[2]
-    return Member(entry.label, folder, entry.solver, entry.reconstructed, entry.transductive, result, failure)
+    return Member(
+        entry.label, folder, entry.solver, entry.reconstructed, entry.transductive, result, failure
+    )
 
 
 def _read_folds(study: StudyResult) -> OuterFolds:
     """Read the outer folds of a finished study."""
     folds = OuterFolds.read(study.directory.plan)
     if list(folds.names) != [refit.fold for refit in study.outer]:
-        raise DirectoryError(f"{study.directory.plan} does not list the outer folds of the journal.")
+        raise DirectoryError(
+            f"{study.directory.plan} does not list the outer folds of the journal."
+        )
     return folds
 
 
@@ -213,7 +249,9 @@ def _figures(row: MemberRow) -> dict[str, Any]:
     """Columns of a member with a result."""
     facts, agreement = row.facts, row.facts.agreement
     figures = {f"test_{facts.metric}": facts.test.mean, "sd": facts.test.sd}
-    figures |= {f"test_{facts.metric}/{task}": values.mean for task, values in facts.by_task.items()}
+    figures |= {
+        f"test_{facts.metric}/{task}": values.mean for task, values in facts.by_task.items()
+    }
     for name, values in facts.report.items():
         if known := values.known:
             figures |= {name: known.mean, f"{name}_sd": known.sd}
@@ -233,7 +271,12 @@ def _difference(pair: Pair) -> dict[str, Any]:
     """Columns of a member that is compared with the reference."""
     ends = {"lower": pair.test.lower, "upper": pair.test.upper} if pair.test else {}
     runs = {name: getattr(pair.compared, name) for name in ("won", "tied", "lost")}
-    return {"difference": pair.compared.mean, **ends, **{f"p_{name}": p for name, p in pair.p.items()}, **runs}
+    return {
+        "difference": pair.compared.mean,
+        **ends,
+        **{f"p_{name}": p for name, p in pair.p.items()},
+        **runs,
+    }
 
 
 def score_table(comparison: ComparisonResult) -> pd.DataFrame:
@@ -246,20 +289,26 @@ def score_table(comparison: ComparisonResult) -> pd.DataFrame:
 
     listed = []
     for label, study in comparison.studies.items():
-        numbers: list[tuple[int | None, str | None]] = [(n, None) for n in study.config["evaluation"]["n_features"]]
+        numbers: list[tuple[int | None, str | None]] = [
+            (n, None) for n in study.config["evaluation"]["n_features"]
+        ]
         scored = numbers
         if study.facts.is_native:
             scored = [(None, task) for task in study.stored.study.labels] or [(None, None)]
         for refit in study.outer:
-            tables: list[tuple[str, Sequence[tuple[int | None, str | None]], Sequence[float | None]]]
+            tables: list[
+                tuple[str, Sequence[tuple[int | None, str | None]], Sequence[float | None]]
+            ]
             tables = [(study.metric, scored, refit.test_scores)]
             tables += [(name, scored, values) for name, values in refit.report.items()]
-            tables += [("redundancy", numbers or [(study.default_top, None)], refit.redundancy)] * bool(
-                refit.redundancy
-            )
+            tables += [
+                ("redundancy", numbers or [(study.default_top, None)], refit.redundancy)
+            ] * bool(refit.redundancy)
             for metric, places, values in tables:
                 pairs = zip(places, values, strict=True)
-                listed += [(label, refit.fold, metric, n, task, value) for (n, task), value in pairs]
+                listed += [
+                    (label, refit.fold, metric, n, task, value) for (n, task), value in pairs
+                ]
     columns = ["member", "outer_fold", "metric", "n_features", "task", "score"]
     return pd.DataFrame(listed, columns=columns).astype({"n_features": "Int64", "score": "float64"})
 
@@ -277,12 +326,33 @@ def pair_table(comparison: ComparisonResult) -> pd.DataFrame:
     listed = []
     for pair in comparison.pairs.values():
         compared = pair.compared
-        row: list[Any] = [pair.label, comparison.reference, len(compared.differences), compared.mean, compared.sd]
+        row: list[Any] = [
+            pair.label,
+            comparison.reference,
+            len(compared.differences),
+            compared.mean,
+            compared.sd,
+        ]
         row += [compared.won, compared.tied, compared.lost, compared.ratio, pair.main]
         for name, test in pair.tests.items():
-            row += [test.statistic, test.p_value, pair.p[name], test.lower, test.upper] if test else [math.nan] * 5
+            row += (
+                [test.statistic, test.p_value, pair.p[name], test.lower, test.upper]
+                if test
+                else [math.nan] * 5
+            )
         listed.append([*row, compared.reason])
-    columns = ["member", "reference", "n_runs", "mean_difference", "sd_difference", "won", "tied", "lost"]
+    columns = [
+        "member",
+        "reference",
+        "n_runs",
+        "mean_difference",
+        "sd_difference",
+        "won",
+        "tied",
+        "lost",
+    ]
     columns += ["test_train_ratio", "main_test"]
-    columns += [f"{test}_{what}" for test in TESTS for what in ("t", "p", "p_holm", "lower", "upper")]
+    columns += [
+        f"{test}_{what}" for test in TESTS for what in ("t", "p", "p_holm", "lower", "upper")
+    ]
     return pd.DataFrame(listed, columns=[*columns, "reason"])

@@ -70,7 +70,9 @@ class OuterFolds:
 
     def describe_number(self) -> str:
         """Return number and kind of the folds, e.g. ``"20 draws of the training set"``."""
-        return f"{len(self.names)} {'draws of the training set' if self.are_draws else 'outer folds'}"
+        return (
+            f"{len(self.names)} {'draws of the training set' if self.are_draws else 'outer folds'}"
+        )
 
     @property
     def are_repeated(self) -> bool:
@@ -92,12 +94,18 @@ class MemberRow:
         """Compute the figures of a member."""
         # One number for all members: stabilities of different numbers of features are not comparable.
         listed = tuple(study.config["evaluation"].get("n_features") or ())
-        return cls(label, Facts.of(study, default_n_selected(listed, len(study.feature_names))), kinds)
+        return cls(
+            label, Facts.of(study, default_n_selected(listed, len(study.feature_names))), kinds
+        )
 
     @cached_property
     def notes(self) -> dict[str, list[str]]:
         """Limitations by what they belong to: ``member``, ``test``, ``tried``, or the name of a further metric."""
-        remarks = [remark for remark in self.facts.actions if remark.key in ("time_budget", "failed_trials")]
+        remarks = [
+            remark
+            for remark in self.facts.actions
+            if remark.key in ("time_budget", "failed_trials")
+        ]
         tried = [sentence.removesuffix(".") for sentence in format_remarks(remarks)]
         notes = {"member": [*self.kinds], "test": list(_winner_notes(self.facts)), "tried": tried}
         for name, values in self.facts.report.items():
@@ -128,7 +136,11 @@ class MemberRow:
     @property
     def redundancy(self) -> float | None:
         """Mean redundancy of the top features."""
-        value = self.facts.mean_redundancy.get(self.facts.top, np.nan) if self.facts.agreement else np.nan
+        value = (
+            self.facts.mean_redundancy.get(self.facts.top, np.nan)
+            if self.facts.agreement
+            else np.nan
+        )
         return value if np.isfinite(value) else None
 
     @property
@@ -202,5 +214,11 @@ def pairs_with_reference(
         for label, row in rows.items()
         if label != reference
     ]
-    p = {name: holm([test.p_value if (test := pair.tests[name]) else np.nan for pair in pairs]) for name in TESTS}
-    return {pair.label: replace(pair, p={name: float(p[name][i]) for name in TESTS}) for i, pair in enumerate(pairs)}
+    p = {
+        name: holm([test.p_value if (test := pair.tests[name]) else np.nan for pair in pairs])
+        for name in TESTS
+    }
+    return {
+        pair.label: replace(pair, p={name: float(p[name][i]) for name in TESTS})
+        for i, pair in enumerate(pairs)
+    }

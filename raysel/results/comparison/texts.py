@@ -80,7 +80,9 @@ def comparison_text(comparison: ComparisonResult) -> ComparisonText:
     return ComparisonText(title, answer, tables, notes.lines(), list(_remarks(comparison, rows)))
 
 
-def _by_method(title: str, names: list[str], rows: Sequence[MemberRow], cells: list[list[str]]) -> TextTable:
+def _by_method(
+    title: str, names: list[str], rows: Sequence[MemberRow], cells: list[list[str]]
+) -> TextTable:
     lines = [[row.label, *others] for row, others in zip(rows, cells, strict=True)]
     return TextTable(["method", *names], lines, title)
 
@@ -103,8 +105,12 @@ def _score_table(comparison: ComparisonResult, title: str, notes: _Notes) -> Tex
         columns["RED"] = lambda row: NONE if row.redundancy is None else f"{row.redundancy:.3f}"
     if any(row.facts.agreement for row in rows.values()):
         columns["stability"] = lambda row: _stability(row.facts.agreement, notes)
-    columns["configurations tried"] = lambda row: number_range(row.facts.n_tried) + notes.mark(row.notes["tried"])
-    columns["CPU s a fit"] = lambda row: NONE if row.cpu_seconds is None else _seconds(row.cpu_seconds)
+    columns["configurations tried"] = lambda row: (
+        number_range(row.facts.n_tried) + notes.mark(row.notes["tried"])
+    )
+    columns["CPU s a fit"] = lambda row: (
+        NONE if row.cpu_seconds is None else _seconds(row.cpu_seconds)
+    )
     lines = []
     for member in comparison.members:
         if row := rows.get(member.label):
@@ -142,14 +148,23 @@ def _verdict_sentence(pair: Pair, reference: str) -> str:
 def _difference_table(reference: str, pairs: Sequence[Pair]) -> TextTable:
     main = pairs[0].main
     beside = "corrected" if main == "plain" else "plain"
-    header = ["method", "difference [95 % interval]", "SD", f"p ({main})", f"p ({beside})", "won/tied/lost"]
+    header = [
+        "method",
+        "difference [95 % interval]",
+        "SD",
+        f"p ({main})",
+        f"p ({beside})",
+        "won/tied/lost",
+    ]
     lines = []
     for pair in pairs:
         compared, test = pair.compared, pair.test
         p = [format_p(pair.p[name]) if test else NONE for name in (main, beside)]
         runs = f"{compared.won}/{compared.tied}/{compared.lost}"
         lines.append([pair.label, difference_cell(compared, test), f"{compared.sd:.3f}", *p, runs])
-    return TextTable(header, lines, f"Difference to the reference, {reference}: mean, SD and runs won")
+    return TextTable(
+        header, lines, f"Difference to the reference, {reference}: mean, SD and runs won"
+    )
 
 
 def _settings_table(rows: Sequence[MemberRow]) -> TextTable:
@@ -161,12 +176,18 @@ def _settings_table(rows: Sequence[MemberRow]) -> TextTable:
     lines = []
     for row in rows:
         params, section = row.facts.study.config["solver"].get("params", {}), data[row.label]
-        cells = [row.label, row.facts.method, ", ".join(f"{name}={value}" for name, value in params.items()) or NONE]
+        cells = [
+            row.label,
+            row.facts.method,
+            ", ".join(f"{name}={value}" for name, value in params.items()) or NONE,
+        ]
         cells += [", ".join(section.get("only") or ["all"])] if has_only else []
         cells += [section.get("scaling", NONE)] if len(scalings) > 1 else []
         ((winner, count),) = Counter(refit.name for refit in row.facts.outer).most_common(1)
         lines.append([*cells, f"{winner} ({count} of {len(row.scores)})"])
-    title = "Settings" if len(scalings) > 1 else f"Settings; scaling of all methods: {scalings.pop()}"
+    title = (
+        "Settings" if len(scalings) > 1 else f"Settings; scaling of all methods: {scalings.pop()}"
+    )
     return TextTable(header, lines, title)
 
 
@@ -182,7 +203,10 @@ def _remarks(comparison: ComparisonResult, rows: Sequence[MemberRow]) -> Iterato
         )
         if any(row.redundancy is not None for row in rows):
             what = f"RED (redundancy: mean absolute correlation of two features) and {what[0].lower()}{what[1:]}"
-        parts = [f"of the top {top} features ({_named(labels, rows)})" for top, labels in _grouped(tops).items()]
+        parts = [
+            f"of the top {top} features ({_named(labels, rows)})"
+            for top, labels in _grouped(tops).items()
+        ]
         fixed = "The number is the middle one of evaluation.n_features, or a tenth of all; not what each study chose"
         yield f"{what}: {'; '.join(parts)}. {fixed}."
     if any(row.cpu_seconds is not None for row in rows):
@@ -216,7 +240,9 @@ def _test_remarks(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -> It
             f"Interval and main p value: corrected resampled t-test (Nadeau & Bengio) over {folds.describe_number()}, "
             f"{ratio}, because their training sets overlap."
         )
-        caution = "; its p is far too small, because the folds are repeated" if folds.are_repeated else ""
+        caution = (
+            "; its p is far too small, because the folds are repeated" if folds.are_repeated else ""
+        )
         yield f"Beside it: plain paired t-test, which takes the folds as independent{caution}."
     tests = (pair.test for pair in pairs.values())
     n_folds = len(next(iter(pairs.values())).compared.differences)

@@ -49,7 +49,9 @@ class FoldRanks(StudyDisplay):
     source: str
 
     @classmethod
-    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+    def from_result(
+        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
+    ) -> Self | None:
         """Show the fold ranks of the final model's best features, or of the consensus if there is no such model."""
         if not result.ranks_features:
             return None
@@ -60,9 +62,19 @@ class FoldRanks(StudyDisplay):
             n_shown, source = result.default_top, "by mean rank over the outer folds"
         if not n_shown:
             return None
-        ranks = np.where(shown.fold_ranks <= shown.fold_n_scored[:, None], shown.fold_ranks, np.nan)[:, order]
+        ranks = np.where(
+            shown.fold_ranks <= shown.fold_n_scored[:, None], shown.fold_ranks, np.nan
+        )[:, order]
         names = [shown.feature_names[i] for i in order]
-        return cls(result.name, names, ranks, shown.fold_names, shown.n_selected, min(n_shown, _MOST), source)
+        return cls(
+            result.name,
+            names,
+            ranks,
+            shown.fold_names,
+            shown.n_selected,
+            min(n_shown, _MOST),
+            source,
+        )
 
     @property
     def _shown(self) -> FloatArray:
@@ -92,12 +104,17 @@ class FoldRanks(StudyDisplay):
         x, y = np.arange(n_folds + 1) - 0.5, np.arange(self.n_shown + 1) - 0.5
         ax.pcolormesh(x, y, inside, cmap=colours, norm=norm, edgecolors="white", linewidth=1.0)
         if n_folds <= _MOST_WRITTEN:
-            texts = {at: "\N{EN DASH}" if np.isnan(rank) else f"{rank:.0f}" for at, rank in np.ndenumerate(ranks)}
+            texts = {
+                at: "\N{EN DASH}" if np.isnan(rank) else f"{rank:.0f}"
+                for at, rank in np.ndenumerate(ranks)
+            }
             drawing.write_cells(ax, texts, ranks <= 0.6 * n, 7.5)
         drawing.name_rows(ax, self.features[: self.n_shown], 26, margin=0)
         step = max(1, n_folds // 10)
         names = [short_middle(name, 16) for name in self.fold_names[::step]]
-        ax.set_xticks(np.arange(0, n_folds, step), names, rotation=90 if n_folds > 5 else 0, parse_math=False)
+        ax.set_xticks(
+            np.arange(0, n_folds, step), names, rotation=90 if n_folds > 5 else 0, parse_math=False
+        )
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
         ax.xaxis.tick_top()
@@ -121,11 +138,18 @@ class StabilityCurve(StudyDisplay):
     chosen: int | None = None
 
     @classmethod
-    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+    def from_result(
+        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
+    ) -> Self | None:
         """Show the stability of a study that ranks features, if it is defined for a number of features."""
-        if not result.ranks_features or not (curve := result.stability_curve())["stability"].notna().any():
+        if (
+            not result.ranks_features
+            or not (curve := result.stability_curve())["stability"].notna().any()
+        ):
             return None
-        return cls(result.name, curve, len(result.outer), result.default_top if result.has_final else None)
+        return cls(
+            result.name, curve, len(result.outer), result.default_top if result.has_final else None
+        )
 
     @property
     def _has_noise(self) -> bool:
@@ -145,11 +169,16 @@ class StabilityCurve(StudyDisplay):
         return self.curve
 
     def draw(self, ax: Axes) -> None:
-        numbers, values = self.curve["n_features"].tolist(), self.curve["stability"].to_numpy(dtype=float)
+        numbers, values = (
+            self.curve["n_features"].tolist(),
+            self.curve["stability"].to_numpy(dtype=float),
+        )
         drawing.scale_numbers(ax, numbers)
         single = len(numbers) == 1
         if self._has_noise:
-            mean, lowest, highest = (self.curve[n] for n in ("noise", "noise_lowest", "noise_highest"))
+            mean, lowest, highest = (
+                self.curve[n] for n in ("noise", "noise_lowest", "noise_highest")
+            )
             marker = "." if single else ""
             ax.plot(
                 numbers,
@@ -159,16 +188,36 @@ class StabilityCurve(StudyDisplay):
                 marker=marker,
                 label="F-test of permuted labels: mean, range",
             )
-            ax.fill_between(numbers, lowest, highest, facecolor="0.85", edgecolor="0.6", linewidth=6 if single else 0.8)
-        look: Any = {"color": drawing.BLUE, "marker": "o", "markersize": 5, "linewidth": 1.9, "zorder": 4}
+            ax.fill_between(
+                numbers,
+                lowest,
+                highest,
+                facecolor="0.85",
+                edgecolor="0.6",
+                linewidth=6 if single else 0.8,
+            )
+        look: Any = {
+            "color": drawing.BLUE,
+            "marker": "o",
+            "markersize": 5,
+            "linewidth": 1.9,
+            "zorder": 4,
+        }
         ax.plot(numbers, values, label="stability", **look)
         if self.chosen:
             label = f"top {self.chosen} of the final model"
-            ax.axvline(self.chosen, color=drawing.OUTLINE, linestyle="--", linewidth=1.2, label=label)
+            ax.axvline(
+                self.chosen, color=drawing.OUTLINE, linestyle="--", linewidth=1.2, label=label
+            )
         drawing.clean_axes(ax, "y")
         # The chosen number is labelled rather than those beside it.
-        drawing.set_ticks(ax, [n for n in numbers if self.chosen in (None, n) or not 0.85 < n / self.chosen < 1.18])
-        ax.set_ylim(max(float(np.nanmin(values, initial=0.0)) - 0.25, min(ax.get_ylim()[0], -0.05)), 1.05)
+        drawing.set_ticks(
+            ax,
+            [n for n in numbers if self.chosen in (None, n) or not 0.85 < n / self.chosen < 1.18],
+        )
+        ax.set_ylim(
+            max(float(np.nanmin(values, initial=0.0)) - 0.25, min(ax.get_ylim()[0], -0.05)), 1.05
+        )
         ax.set_xlabel("N, number of best features that count as selected")
         ax.set_ylabel("Nogueira's stability")
         drawing.add_legend(ax)

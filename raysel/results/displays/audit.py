@@ -49,7 +49,11 @@ class AuditScores(Display):
 
     def frame(self) -> pd.DataFrame:
         values = [[self.careless], self.folds, self.careless_permuted, self.honest_permuted]
-        means = [self.careless, self.honest, *(float(np.mean(v)) if len(v) else np.nan for v in values[2:])]
+        means = [
+            self.careless,
+            self.honest,
+            *(float(np.mean(v)) if len(v) else np.nan for v in values[2:]),
+        ]
         table = {
             "scores": _ROWS,
             "mean": means,
@@ -61,8 +65,15 @@ class AuditScores(Display):
 
     def draw(self, ax: Axes) -> None:
         colours = (drawing.OUTLINE, drawing.BLUE, drawing.OUTLINE, drawing.BLUE)
-        singles: list[Sequence[float]] = [(), self.folds, self.careless_permuted, self.honest_permuted]
-        for row, (colour, values, mean) in enumerate(zip(colours, singles, self.frame()["mean"], strict=True)):
+        singles: list[Sequence[float]] = [
+            (),
+            self.folds,
+            self.careless_permuted,
+            self.honest_permuted,
+        ]
+        for row, (colour, values, mean) in enumerate(
+            zip(colours, singles, self.frame()["mean"], strict=True)
+        ):
             ax.plot(values, [row] * len(values), "|", color=colour, markersize=9, alpha=0.6)
             ax.plot([mean], [row], "o" if row < 2 else "D", color=colour, markersize=7)
         if self.interval is not None:

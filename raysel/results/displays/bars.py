@@ -63,7 +63,9 @@ class ScoreBars(RankingPanel):
     def frame(self) -> pd.DataFrame:
         shown, ranking = self._shown, self.ranking
         counts = ranking.selection_count[shown]
-        return pd.DataFrame({"feature": self._names, "score": ranking.scores[shown], "outer_folds": counts})
+        return pd.DataFrame(
+            {"feature": self._names, "score": ranking.scores[shown], "outer_folds": counts}
+        )
 
     def draw(self, ax: Axes) -> None:
         ranking, shown = self.ranking, self._shown
@@ -74,7 +76,9 @@ class ScoreBars(RankingPanel):
             return
         colours, norm = drawing.fold_colours(ranking.n_folds)
         filled = colours(norm(ranking.selection_count[shown]))
-        ax.barh(range(len(shown)), ranking.scores[shown], color=filled, edgecolor="0.45", linewidth=0.6)
+        ax.barh(
+            range(len(shown)), ranking.scores[shown], color=filled, edgecolor="0.45", linewidth=0.6
+        )
         drawing.name_rows(ax, self._names, 30)
         ax.set_xlabel(f"score of {ranking.source}")
         drawing.clean_axes(ax, "x")
@@ -106,7 +110,11 @@ class FoldRankBars(ScoreBars):
 
     def frame(self) -> pd.DataFrame:
         shown, ranking = self._shown, self.ranking
-        table = {"feature": self._names, "mean_rank": ranking.consensus_rank[shown], "sd": ranking.rank_sd[shown]}
+        table = {
+            "feature": self._names,
+            "mean_rank": ranking.consensus_rank[shown],
+            "sd": ranking.rank_sd[shown],
+        }
         ranks = pd.DataFrame(ranking.fold_ranks[:, shown].T, columns=list(ranking.fold_names))
         return pd.concat([pd.DataFrame(table), ranks], axis=1)
 
@@ -114,10 +122,19 @@ class FoldRankBars(ScoreBars):
         ranking, shown = self.ranking, self._shown
         rows, ranks = np.arange(len(shown)), ranking.fold_ranks[:, shown]
         mean, spread = ranking.consensus_rank[shown], ranking.rank_sd[shown]
-        ax.hlines(rows, np.maximum(mean - spread, 1.0), mean + spread, color=drawing.BLUE, linewidth=2.2)
-        ax.plot(mean, rows, "D", color=drawing.BLUE, markersize=5, label="mean \u00b1 SD over folds")
+        ax.hlines(
+            rows, np.maximum(mean - spread, 1.0), mean + spread, color=drawing.BLUE, linewidth=2.2
+        )
+        ax.plot(
+            mean, rows, "D", color=drawing.BLUE, markersize=5, label="mean \u00b1 SD over folds"
+        )
         drawing.mark_folds(ax, ranks.ravel(), np.tile(rows, ranking.n_folds))
-        line: Any = {"color": drawing.OUTLINE, "linewidth": 1, "linestyle": "--", "label": f"top {ranking.n_selected}"}
+        line: Any = {
+            "color": drawing.OUTLINE,
+            "linewidth": 1,
+            "linestyle": "--",
+            "label": f"top {ranking.n_selected}",
+        }
         ax.axvline(ranking.n_selected + 0.5, **line)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         if max(ranks.max(), ranking.n_selected) > 100:
@@ -161,15 +178,21 @@ class PartCounts(RankingPanel):
         table = pd.DataFrame({self.ranking.part_axis or "part": list(parts), "features": widths})
         table["selected_final"] = [ranking.selected[features].sum() for features in parts.values()]
         table["expected_at_random"] = ranking.n_selected * widths / ranking.n_features
-        table["summed_score"] = [ranking.usable_scores[features].sum() for features in parts.values()]
+        table["summed_score"] = [
+            ranking.usable_scores[features].sum() for features in parts.values()
+        ]
         counts = [ranking.fold_selected[:, features].sum(axis=1) for features in parts.values()]
-        return table.join(pd.DataFrame(counts, columns=[f"selected_{name}" for name in ranking.fold_names]))
+        return table.join(
+            pd.DataFrame(counts, columns=[f"selected_{name}" for name in ranking.fold_names])
+        )
 
     def draw(self, ax: Axes) -> None:
         table, ranking = self.frame(), self.ranking
         rows, counts = np.arange(len(table)), table.iloc[:, -ranking.n_folds :].to_numpy()
         label = ranking.source.removeprefix("the ")
-        ax.barh(rows, table["selected_final"], height=0.62, color=drawing.BLUE, alpha=0.35, label=label)
+        ax.barh(
+            rows, table["selected_final"], height=0.62, color=drawing.BLUE, alpha=0.35, label=label
+        )
         drawing.mark_folds(ax, counts.ravel(), np.repeat(rows, ranking.n_folds))
         line: Any = {"color": drawing.OUTLINE, "linewidth": 1.6, "label": "expected by chance"}
         ax.vlines(table["expected_at_random"], rows - 0.42, rows + 0.42, **line)

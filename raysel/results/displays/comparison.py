@@ -22,7 +22,12 @@ from raysel.results.displays.display import Display
 _COLOURS = ("#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 _INTERVAL = "#8fc1e3"
-_DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", (0, (5, 2)), (0, (1, 1)), (0, (4, 1, 1, 1)))
+_DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = (
+    "-",
+    (0, (5, 2)),
+    (0, (1, 1)),
+    (0, (4, 1, 1, 1)),
+)
 
 _WIDTH = 5.6  # inches, as all sizes here: readable at the width of a phone
 _CURVES = 3.1  # height of the panel of curves, at least
@@ -80,7 +85,10 @@ class ComparisonFigure(Display):
                 difference = (pair.compared.mean, *bounds)
             members.append(ShownMember(label, row.scores, row.by_n, difference))
         of_curves = [row.chosen for row in rows.values() if len(row.by_n) > 1]
-        kinds = {"at the chosen number of features" if chosen else "mean over the curve" for chosen in of_curves}
+        kinds = {
+            "at the chosen number of features" if chosen else "mean over the curve"
+            for chosen in of_curves
+        }
         return cls(
             comparison.name,
             drawing.readable(comparison.metric),
@@ -105,7 +113,11 @@ class ComparisonFigure(Display):
 
     @property
     def remarks(self) -> Sequence[str]:
-        return [f"Not shown, because they have no result: {', '.join(self.missing)}."] if self.missing else []
+        return (
+            [f"Not shown, because they have no result: {', '.join(self.missing)}."]
+            if self.missing
+            else []
+        )
 
     @property
     def _has_curves(self) -> bool:
@@ -119,7 +131,11 @@ class ComparisonFigure(Display):
     @property
     def _below(self) -> list[str]:
         # Wider than its panel, the label of the scores would run into that of the differences.
-        return textwrap.wrap(self.scored_at, int(self._panel / _LETTER) + 2) if self._has_curves else []
+        return (
+            textwrap.wrap(self.scored_at, int(self._panel / _LETTER) + 2)
+            if self._has_curves
+            else []
+        )
 
     @property
     def _panel(self) -> float:
@@ -143,14 +159,18 @@ class ComparisonFigure(Display):
             for member in self.members
             for n, values in [("", member.scores), *member.by_n.items()]
         ]
-        return pd.DataFrame(rows, columns=["label", "n_features", "mean", "sd", "difference", "lower", "upper"])
+        return pd.DataFrame(
+            rows, columns=["label", "n_features", "mean", "sd", "difference", "lower", "upper"]
+        )
 
     def draw(self, ax: Axes) -> None:
         ax.set_axis_off()
         foot, rows, curves = self._heights
         inner, panel = self._widest + 0.1, self._panel
         if curves:
-            area = self._inset(ax, (0.68, foot + rows + _GAP, _WIDTH - 0.68 - self._widest - 0.4, curves))
+            area = self._inset(
+                ax, (0.68, foot + rows + _GAP, _WIDTH - 0.68 - self._widest - 0.4, curves)
+            )
             _draw_curves(area, self.members, self.metric, curves)
         scored = self._inset(ax, (inner, foot, panel, rows))
         differing = self._inset(ax, (inner + panel + _SPACE, foot, panel, rows))
@@ -161,7 +181,9 @@ class ComparisonFigure(Display):
     def _inset(self, ax: Axes, area: tuple[float, float, float, float]) -> Axes:
         """Add axes at a place given in inches: left, bottom, width, height."""
         width, height = self.size
-        inset = ax.inset_axes((area[0] / width, area[1] / height, area[2] / width, area[3] / height))
+        inset = ax.inset_axes(
+            (area[0] / width, area[1] / height, area[2] / width, area[3] / height)
+        )
         drawing.clean_axes(inset)
         inset.tick_params(labelsize=_SMALL)
         return inset
@@ -169,7 +191,9 @@ class ComparisonFigure(Display):
 
 def _draw_curves(ax: Axes, members: Sequence[ShownMember], score: str, height: float) -> None:
     numbers = sorted({n for member in members for n in member.by_n})
-    places = {n: i for i, n in enumerate(numbers)}  # evenly spaced: they are steps, often of unequal width
+    places = {
+        n: i for i, n in enumerate(numbers)
+    }  # evenly spaced: they are steps, often of unequal width
     ends: list[tuple[float, float]] = []
     for i, member in enumerate(members):
         colour, marker, dashes = _style(i)
@@ -183,8 +207,18 @@ def _draw_curves(ax: Axes, members: Sequence[ShownMember], score: str, height: f
             x = np.array([-0.3, len(numbers) - 0.68 - 0.05 * (n_before % 4)])
             means = np.full(2, member.scores.mean())
             spread = [0.0, _sd(member.scores)]
-        look: Any = {"color": colour, "linestyle": dashes, "linewidth": 1.5, "elinewidth": 0.7, "capsize": 2}
-        look |= {"marker": marker if member.by_n else "", "markersize": 5, "zorder": 3 if member.by_n else 2}
+        look: Any = {
+            "color": colour,
+            "linestyle": dashes,
+            "linewidth": 1.5,
+            "elinewidth": 0.7,
+            "capsize": 2,
+        }
+        look |= {
+            "marker": marker if member.by_n else "",
+            "markersize": 5,
+            "zorder": 3 if member.by_n else 2,
+        }
         ax.errorbar(x, means, spread, **look)
         ends.append((float(x[-1]), float(means[-1])))
     ax.set_xlim(-0.4, len(numbers) - 0.6)
@@ -195,7 +229,9 @@ def _draw_curves(ax: Axes, members: Sequence[ShownMember], score: str, height: f
     _label_ends(ax, members, ends, height)
 
 
-def _label_ends(ax: Axes, members: Sequence[ShownMember], ends: Sequence[tuple[float, float]], height: float) -> None:
+def _label_ends(
+    ax: Axes, members: Sequence[ShownMember], ends: Sequence[tuple[float, float]], height: float
+) -> None:
     """Write each curve's label beside its end, moved up or down where labels would overlap."""
     low, high = ax.get_ylim()
     ax.set_ylim(low, high)
@@ -207,20 +243,58 @@ def _label_ends(ax: Axes, members: Sequence[ShownMember], ends: Sequence[tuple[f
         at = low + y * (high - low)
         width = right + 0.4
         edge, text = right + 0.02 * width, right + 0.075 * width
-        ax.plot([x, edge, text], [end, at, at], color=colour, linewidth=0.6, linestyle=":", clip_on=False)
+        ax.plot(
+            [x, edge, text],
+            [end, at, at],
+            color=colour,
+            linewidth=0.6,
+            linestyle=":",
+            clip_on=False,
+        )
         if member.by_n:
             ax.plot([text], [at], color=colour, marker=marker, markersize=5, clip_on=False)
         else:
-            ax.plot([edge, text + 0.015 * width], [at, at], color=colour, linestyle=dashes, clip_on=False)
+            ax.plot(
+                [edge, text + 0.015 * width],
+                [at, at],
+                color=colour,
+                linestyle=dashes,
+                clip_on=False,
+            )
         label = short_middle(member.label, _LONGEST)
-        ax.text(text + 0.03 * width, at, label, fontsize=_SMALL, va="center", parse_math=False, clip_on=False)
+        ax.text(
+            text + 0.03 * width,
+            at,
+            label,
+            fontsize=_SMALL,
+            va="center",
+            parse_math=False,
+            clip_on=False,
+        )
 
 
 def _draw_scores(ax: Axes, ordered: Sequence[ShownMember], name: str) -> None:
     for y, member in enumerate(ordered):
         values = member.scores
-        ax.plot(values, np.full(len(values), y), "o", color="0.45", alpha=0.35, markersize=3.5, markeredgewidth=0)
-        ax.errorbar(values.mean(), y, xerr=_sd(values), fmt="o", color="0", markersize=4.5, elinewidth=1.2, capsize=2.5)
+        ax.plot(
+            values,
+            np.full(len(values), y),
+            "o",
+            color="0.45",
+            alpha=0.35,
+            markersize=3.5,
+            markeredgewidth=0,
+        )
+        ax.errorbar(
+            values.mean(),
+            y,
+            xerr=_sd(values),
+            fmt="o",
+            color="0",
+            markersize=4.5,
+            elinewidth=1.2,
+            capsize=2.5,
+        )
     labels = [short_middle(member.label, _LONGEST) for member in ordered]
     ax.set_yticks(range(len(ordered)), labels, fontsize=_SMALL, parse_math=False)
     ax.set_xlabel(name, fontsize=_SMALL)
@@ -237,9 +311,19 @@ def _draw_differences(ax: Axes, ordered: Sequence[ShownMember], reference: str) 
             ax.plot([lower, upper], [y, y], color=_INTERVAL, linewidth=5, solid_capstyle="butt")
         ax.plot([mean], [y], marker="D", color="#0072b2", markersize=2.5, linestyle="")
     if not any(member.difference for member in ordered):
-        ax.text(0.5, 0.5, "no differences", fontsize=_SMALL, color="0.4", ha="center", transform=ax.transAxes)
+        ax.text(
+            0.5,
+            0.5,
+            "no differences",
+            fontsize=_SMALL,
+            color="0.4",
+            ha="center",
+            transform=ax.transAxes,
+        )
     ax.set_yticks([])
-    ax.set_xlabel(f"difference to {short(reference, 14)}\n95 % interval", fontsize=_SMALL, parse_math=False)
+    ax.set_xlabel(
+        f"difference to {short(reference, 14)}\n95 % interval", fontsize=_SMALL, parse_math=False
+    )
     _finish_rows(ax, len(ordered))
 
 

@@ -40,7 +40,9 @@ class Confusion(StudyDisplay):
     note: str = ""
 
     @classmethod
-    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+    def from_result(
+        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
+    ) -> Self | None:
         """Show the confusion of a study whose samples have one class each."""
         if (counts := result.confusion) is None or result.has_labels:
             return None
@@ -66,7 +68,9 @@ class Confusion(StudyDisplay):
     @property
     def _side(self) -> float:
         """Side length of the matrix in inches."""
-        return float(np.clip(0.34 * len(self.classes), 1.8, max(4.7, min(0.16 * len(self.classes), 9.0))))
+        return float(
+            np.clip(0.34 * len(self.classes), 1.8, max(4.7, min(0.16 * len(self.classes), 9.0)))
+        )
 
     @property
     def shares(self) -> FloatArray:
@@ -124,7 +128,9 @@ class LabelErrors(StudyDisplay):
     n_folds: int
 
     @classmethod
-    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+    def from_result(
+        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
+    ) -> Self | None:
         """Show the errors of a study whose samples have several labels."""
         if (counts := result.confusion) is None or not result.has_labels:
             return None
@@ -157,8 +163,22 @@ class LabelErrors(StudyDisplay):
         _, alarms, missed, hits = self.counts.T
         places = np.arange(len(self.labels))
         ax.barh(places, hits, height=0.7, color=drawing.BLUE, label="found")
-        ax.barh(places, missed, left=hits, height=0.7, color="0.8", edgecolor="0.5", linewidth=0.5, label="missed")
-        hatched: Any = {"color": "white", "edgecolor": drawing.OUTLINE, "hatch": "////", "linewidth": 0.8}
+        ax.barh(
+            places,
+            missed,
+            left=hits,
+            height=0.7,
+            color="0.8",
+            edgecolor="0.5",
+            linewidth=0.5,
+            label="missed",
+        )
+        hatched: Any = {
+            "color": "white",
+            "edgecolor": drawing.OUTLINE,
+            "hatch": "////",
+            "linewidth": 0.8,
+        }
         ax.barh(places, -alarms, height=0.7, label="false alarms", **hatched)
         ax.axvline(0, color="0", linewidth=0.8)
         drawing.name_rows(ax, self.labels, _LONGEST)
@@ -166,7 +186,10 @@ class LabelErrors(StudyDisplay):
         drawing.clean_axes(ax, "x")
         ax.set_xlabel("samples")
         side = ax.secondary_yaxis("right")
-        texts = [["\N{EN DASH}" if np.isnan(rate) else f"{rate:.2f}" for rate in rates] for rates in self.rates()]
+        texts = [
+            ["\N{EN DASH}" if np.isnan(rate) else f"{rate:.2f}" for rate in rates]
+            for rates in self.rates()
+        ]
         side.set_yticks(places, ["   ".join(pair) for pair in zip(*texts, strict=True)])
         side.tick_params(length=0, labelsize=drawing.SMALL)
         side.spines[:].set_visible(False)

@@ -44,7 +44,9 @@ class ObjectiveCurves(StudyDisplay):
     model: str | None = None
 
     @classmethod
-    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+    def from_result(
+        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
+    ) -> Self | None:
         """Show the objective of a study's configurations, finished or not, if the method has one."""
         records = sorted(result.records, key=lambda record: record.id)
         curves = {record.id: curve for record in records if (curve := record.objective_curve())}
@@ -67,8 +69,14 @@ class ObjectiveCurves(StudyDisplay):
     def caption(self) -> str:
         shown, n = len(self._shown), len(self.curves)
         some = f"{shown} of {n} configurations" if shown < n else f"{n} configurations"
-        end = "a fit that has ended keeps its last value" if self.in_report else "recorded at the end of the fits only"
-        return f"Objective of {some} by iteration, mean over the inner fits of the outer folds; {end}."
+        end = (
+            "a fit that has ended keeps its last value"
+            if self.in_report
+            else "recorded at the end of the fits only"
+        )
+        return (
+            f"Objective of {some} by iteration, mean over the inner fits of the outer folds; {end}."
+        )
 
     def frame(self) -> pd.DataFrame:
         rows = [

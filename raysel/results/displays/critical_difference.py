@@ -50,7 +50,9 @@ class RankDiagram(Display):
 
     @property
     def caption(self) -> str:
-        return self.tests.replace(" = ", "\u00a0=\u00a0").replace(" <", "\u00a0<")  # no line ends within "p = 0.01"
+        return self.tests.replace(" = ", "\u00a0=\u00a0").replace(
+            " <", "\u00a0<"
+        )  # no line ends within "p = 0.01"
 
     @property
     def _bars(self) -> float:
@@ -80,12 +82,19 @@ class RankDiagram(Display):
         for rank in range(1, k + 1):
             ax.plot([place(rank)] * 2, [_TOP - 0.06, _TOP], color="0", linewidth=1.0)
             if (last - first) / (k - 1) > 0.2 or rank % 2:
-                ax.text(place(rank), _TOP - 0.09, str(rank), fontsize=_SMALL, ha="center", va="bottom")
+                ax.text(
+                    place(rank), _TOP - 0.09, str(rank), fontsize=_SMALL, ha="center", va="bottom"
+                )
         end = place(1 + self.critical_difference)
         _draw_critical_difference(ax, place(1), end, _TOP - 0.38, self.critical_difference)
         for i, group in enumerate(self.groups):
             y, ends = _TOP + 0.13 + _BAR * i, ranks[list(group)]
-            ax.plot([place(ends.min()) - 0.05, place(ends.max()) + 0.05], [y, y], color="#0072b2", linewidth=4)
+            ax.plot(
+                [place(ends.min()) - 0.05, place(ends.max()) + 0.05],
+                [y, y],
+                color="#0072b2",
+                linewidth=4,
+            )
         for i, method in enumerate(order):
             left = i < on_left
             y = _TOP + self._bars + _STEP * ((i if left else k - 1 - i) + 0.5)
@@ -102,21 +111,33 @@ def _text(name: str, rank: float, left: bool) -> str:
 
 def _width(text: str) -> float:
     """Width of a text in inches, with a gap after it."""
-    path = TextPath((0, 0), text.replace("$", "S"), size=_SMALL)  # a dollar sign would start a formula
+    path = TextPath(
+        (0, 0), text.replace("$", "S"), size=_SMALL
+    )  # a dollar sign would start a formula
     return float(path.get_extents().width) / 72 + 0.08
 
 
-def _axis(names: Sequence[str], mean_ranks: FloatArray, order: Sequence[int], on_left: int) -> tuple[float, float]:
+def _axis(
+    names: Sequence[str], mean_ranks: FloatArray, order: Sequence[int], on_left: int
+) -> tuple[float, float]:
     """Longest axis, as the places of its ends, on which no line to a label goes through that label."""
-    widths = np.array([_width(_text(names[i], mean_ranks[i], place < on_left)) for place, i in enumerate(order)])
-    shares = (mean_ranks[list(order)] - 1) / (len(names) - 1)  # of the way from the first end to the last
+    widths = np.array(
+        [_width(_text(names[i], mean_ranks[i], place < on_left)) for place, i in enumerate(order)]
+    )
+    shares = (mean_ranks[list(order)] - 1) / (
+        len(names) - 1
+    )  # of the way from the first end to the last
     lines = np.column_stack([1 - shares, shares])  # times the ends: the places of the lines
     ends = [(_EDGE + 0.25, _WIDTH - 1.5), (1.5, _WIDTH - _EDGE - 0.25)]
     at_least, at_most = _EDGE + widths[:on_left] + 0.05, _WIDTH - _EDGE - widths[on_left:] - 0.05
     limits = np.concatenate([-at_least, at_most, [-1.0]])  # at least an inch long
     left_of = np.concatenate([-lines[:on_left], lines[on_left:], [[1.0, -1.0]]])
     longest = linprog([1.0, -1.0], left_of, limits, bounds=ends)
-    return (float(longest.x[0]), float(longest.x[1])) if longest.x is not None else (ends[0][0], ends[1][1])
+    return (
+        (float(longest.x[0]), float(longest.x[1]))
+        if longest.x is not None
+        else (ends[0][0], ends[1][1])
+    )
 
 
 def _draw_critical_difference(ax: Axes, start: float, end: float, y: float, value: float) -> None:

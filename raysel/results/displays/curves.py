@@ -13,7 +13,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from sklearn.calibration import calibration_curve
-from sklearn.metrics import auc, average_precision_score, brier_score_loss, precision_recall_curve, roc_curve
+from sklearn.metrics import (
+    auc,
+    average_precision_score,
+    brier_score_loss,
+    precision_recall_curve,
+    roc_curve,
+)
 
 from raysel.core.arrays import BoolArray, FloatArray
 from raysel.core.printing import mean_and_sd, short
@@ -66,15 +72,28 @@ class _ClassCurves(StudyDisplay):
     has_labels: bool
 
     @classmethod
-    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+    def from_result(
+        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
+    ) -> Self | None:
         """Show the outputs of the outer folds' models, if all folds recorded them."""
-        recorded = {refit.fold: TestOutputs.from_json(refit.outputs) for refit in result.outer if refit.outputs}
+        recorded = {
+            refit.fold: TestOutputs.from_json(refit.outputs)
+            for refit in result.outer
+            if refit.outputs
+        }
         if not recorded or len(recorded) < len(result.outer):
             return None
-        known = [name for name in cls.responses if all(name in outputs.values for outputs in recorded.values())]
+        known = [
+            name
+            for name in cls.responses
+            if all(name in outputs.values for outputs in recorded.values())
+        ]
         if not known:
             return None
-        names, several = list(result.stored.study.classes), next(iter(recorded.values())).truth.shape[1] > 1
+        names, several = (
+            list(result.stored.study.classes),
+            next(iter(recorded.values())).truth.shape[1] > 1,
+        )
         columns = next(iter(recorded.values())).values[known[0]].shape[1]
         shown = range(columns) if columns > 1 else [1]
         samples: dict[str, Sequence[Samples]] = {}
@@ -88,7 +107,9 @@ class _ClassCurves(StudyDisplay):
                 for fold, outputs in recorded.items()
             ]
         drawn = {name: each for name, each in samples.items() if _pooled(each).has_both}
-        most = sorted(drawn, key=lambda name: -int(_pooled(drawn[name]).truth.sum()))[:_MOST_CLASSES]
+        most = sorted(drawn, key=lambda name: -int(_pooled(drawn[name]).truth.sum()))[
+            :_MOST_CLASSES
+        ]
         if not most:
             return None
         kept = {name: each for name, each in drawn.items() if name in most}
@@ -159,7 +180,9 @@ class _ClassCurves(StudyDisplay):
         head = "label" if self.has_labels else "class"
         x, y = self.axes
         rows = [
-            pd.DataFrame({head: name, "samples": of, x.replace(" ", "_"): a, y.replace(" ", "_"): b})
+            pd.DataFrame(
+                {head: name, "samples": of, x.replace(" ", "_"): a, y.replace(" ", "_"): b}
+            )
             for name, of, a, b in self._curves
         ]
         return pd.concat(rows, ignore_index=True)
@@ -170,9 +193,13 @@ class _ClassCurves(StudyDisplay):
     def draw(self, ax: Axes) -> None:
         colours = dict(zip(self.samples, _COLOURS, strict=False))
         for name, of, x, y in self._curves:
-            bold: Any = {"linewidth": 2.0, "label": short(name, 24), "zorder": 3} if of == "pooled" else {}
+            bold: Any = (
+                {"linewidth": 2.0, "label": short(name, 24), "zorder": 3} if of == "pooled" else {}
+            )
             style: Any = {"linewidth": 0.8, "alpha": 0.45, **bold}
-            self.draw_curve(ax, x, y, color=colours[name], **({**style, "alpha": 1.0} if bold else style))
+            self.draw_curve(
+                ax, x, y, color=colours[name], **({**style, "alpha": 1.0} if bold else style)
+            )
         self.draw_chance(ax, colours)
         ax.set_xlim(-0.02, 1.02)
         ax.set_ylim(-0.02, 1.02)
@@ -188,7 +215,9 @@ class _ClassCurves(StudyDisplay):
 
     def draw_chance(self, ax: Axes, colours: dict[str, str]) -> None:
         """Draw where guesses lie."""
-        ax.plot([0, 1], [0, 1], color="0.55", linewidth=1.0, linestyle=(0, (1, 1.5)), label="guesses")
+        ax.plot(
+            [0, 1], [0, 1], color="0.55", linewidth=1.0, linestyle=(0, (1, 1.5)), label="guesses"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +273,10 @@ class PrecisionRecallCurves(_ClassCurves):
     def draw_chance(self, ax: Axes, colours: dict[str, str]) -> None:
         for number, (name, each) in enumerate(self.samples.items()):
             label: Any = {"label": "guesses"} if number == 0 else {}
-            share, colour = _pooled(each).truth.mean(), "0.55" if self.n_classes == 1 else colours[name]
+            share, colour = (
+                _pooled(each).truth.mean(),
+                "0.55" if self.n_classes == 1 else colours[name],
+            )
             ax.axhline(share, color=colour, linewidth=1.0, linestyle=(0, (1, 1.5)), **label)
 
 
@@ -261,7 +293,9 @@ class Calibration(_ClassCurves):
 
     @staticmethod
     def points(truth: BoolArray, score: FloatArray) -> tuple[FloatArray, FloatArray]:
-        share, probability = calibration_curve(truth, np.clip(score, 0, 1), n_bins=_BINS, strategy="uniform")
+        share, probability = calibration_curve(
+            truth, np.clip(score, 0, 1), n_bins=_BINS, strategy="uniform"
+        )
         return probability, share
 
     @staticmethod
@@ -270,7 +304,9 @@ class Calibration(_ClassCurves):
 
     @property
     def draws_folds(self) -> bool:
-        return self.n_classes == 1  # a fold's samples of one class of several are too few for tenths
+        return (
+            self.n_classes == 1
+        )  # a fold's samples of one class of several are too few for tenths
 
     @property
     def shows(self) -> str:
@@ -280,9 +316,13 @@ class Calibration(_ClassCurves):
         ax.plot(x, y, marker="o", markersize=4 if "label" in style else 2, **style)
 
     def draw_chance(self, ax: Axes, colours: dict[str, str]) -> None:
-        ax.plot([0, 1], [0, 1], color="0.55", linewidth=1.0, linestyle=(0, (1, 1.5)), label="calibrated")
+        ax.plot(
+            [0, 1], [0, 1], color="0.55", linewidth=1.0, linestyle=(0, (1, 1.5)), label="calibrated"
+        )
 
 
 def _pooled(each: Sequence[Samples]) -> Samples:
     """The samples of all folds."""
-    return Samples("pooled", np.concatenate([s.truth for s in each]), np.concatenate([s.score for s in each]))
+    return Samples(
+        "pooled", np.concatenate([s.truth for s in each]), np.concatenate([s.score for s in each])
+    )

@@ -24,7 +24,11 @@ from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.displays.drawing import SMALL, WARNING, WIDTH
 from raysel.results.numbers import StudyNumbers
 
-_TITLE, _TITLE_LINE, _LINE = 0.34, 0.24, 0.17  # inches of a title, of each further line of it and of a line below it
+_TITLE, _TITLE_LINE, _LINE = (
+    0.34,
+    0.24,
+    0.17,
+)  # inches of a title, of each further line of it and of a line below it
 _TITLE_LETTERS, _LETTERS = 7.8, 14.2  # letters per inch of a title of 13 points, and of other text
 _LONGEST_TITLE = 240  # letters
 _GAP = 0.1
@@ -38,7 +42,12 @@ _DRAWING: Any = {
 }
 _DPI = 150  # dots per inch of a PNG
 #: Text stays text (searchable, editable) in SVG and PDF; ids in SVG are random unless their hash has a fixed salt.
-_WRITING = {"svg.hashsalt": "raysel", "svg.fonttype": "none", "pdf.fonttype": 42, "savefig.facecolor": "white"}
+_WRITING = {
+    "svg.hashsalt": "raysel",
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+    "savefig.facecolor": "white",
+}
 #: Metadata without date.
 _METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": "raysel"},
@@ -124,14 +133,20 @@ class Display(ABC):
         """Return the figure, or all its panels, below the title, the caption and the remarks."""
         rows = list(_rows(self.panels))
         width = max([WIDTH, *(sum(panel.size[0] for panel in row) + _GAP for row in rows)])
-        heights = [max(panel.size[1] for panel in row) + _TITLE * (len(self.panels) > 1) for row in rows]
+        heights = [
+            max(panel.size[1] for panel in row) + _TITLE * (len(self.panels) > 1) for row in rows
+        ]
         title = textwrap.wrap(short(self.title, _LONGEST_TITLE), int(width * _TITLE_LETTERS))
         letters = int(width * _LETTERS)
         lines = [(line, "0.25") for line in textwrap.wrap(self.caption, letters)]
-        lines += [(line, WARNING) for remark in self.remarks for line in textwrap.wrap(remark, letters)]
+        lines += [
+            (line, WARNING) for remark in self.remarks for line in textwrap.wrap(remark, letters)
+        ]
         head = 0.2 + _TITLE + _TITLE_LINE * (len(title) - 1) + _LINE * len(lines)
         figure = Figure(figsize=(width, sum(heights) + head), layout="constrained")
-        top, *areas = figure.subfigures(len(rows) + 1, 1, squeeze=False, height_ratios=[head, *heights])[:, 0]
+        top, *areas = figure.subfigures(
+            len(rows) + 1, 1, squeeze=False, height_ratios=[head, *heights]
+        )[:, 0]
         for row, area in zip(rows, areas, strict=True):
             self._draw_row(row, area, width)
         _write_head(top, (width, head), title, lines)
@@ -149,7 +164,9 @@ class Display(ABC):
             for i, panel in enumerate(row):
                 place, name = sum(widths[:i]) / sum(ratios) + 0.12 / width, short(panel.title, 60)
                 top.text(place, 0.5, name, fontsize=10.5, va="center", parse_math=False)
-        grid = body.add_gridspec(1, len(ratios), width_ratios=ratios)  # one, so that the rows of bars are level
+        grid = body.add_gridspec(
+            1, len(ratios), width_ratios=ratios
+        )  # one, so that the rows of bars are level
         for i, panel in enumerate(row):
             panel.plot(body.add_subplot(grid[i]))
 
@@ -174,7 +191,9 @@ class RankingPanel(Display):
         return f" of {short(self.task, 40)}" if self.task else ""
 
 
-def labelled_table(head: str, names: Sequence[str], values: Any, columns: Sequence[str]) -> pd.DataFrame:
+def labelled_table(
+    head: str, names: Sequence[str], values: Any, columns: Sequence[str]
+) -> pd.DataFrame:
     """Return a table whose first column names the rows; other columns may have its name."""
     table = pd.DataFrame(values, columns=list(columns))
     table.insert(0, head, list(names), allow_duplicates=True)
@@ -201,7 +220,9 @@ class StudyDisplay(Display):
 
     @classmethod
     @abstractmethod
-    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+    def from_result(
+        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
+    ) -> Self | None:
         """Return the figure of a study, or of one of its rankings; None if the study lacks the data."""
 
 
@@ -230,13 +251,20 @@ def _rows(panels: Sequence[Display]) -> Iterator[Sequence[Display]]:
     """Divide panels into rows of one or two that are no wider than a page."""
     i = 0
     while i < len(panels):
-        n = 2 if i + 1 < len(panels) and panels[i].size[0] + panels[i + 1].size[0] <= 2 * WIDTH + 1 else 1
+        n = (
+            2
+            if i + 1 < len(panels) and panels[i].size[0] + panels[i + 1].size[0] <= 2 * WIDTH + 1
+            else 1
+        )
         yield panels[i : i + n]
         i += n
 
 
 def _write_head(
-    area: SubFigure, size: tuple[float, float], title: Sequence[str], lines: Sequence[tuple[str, str]]
+    area: SubFigure,
+    size: tuple[float, float],
+    title: Sequence[str],
+    lines: Sequence[tuple[str, str]],
 ) -> None:
     width, height = size
     left, top = 0.12 / width, 0.1
@@ -245,7 +273,15 @@ def _write_head(
         area.text(left, y, line, fontsize=13, fontweight="bold", va="top", parse_math=False)
     top += _TITLE + _TITLE_LINE * (len(title) - 1)
     for i, (line, colour) in enumerate(lines):
-        area.text(left, 1 - (top + _LINE * i) / height, line, fontsize=9, color=colour, va="top", parse_math=False)
+        area.text(
+            left,
+            1 - (top + _LINE * i) / height,
+            line,
+            fontsize=9,
+            color=colour,
+            va="top",
+            parse_math=False,
+        )
 
 
 def write_figure(figure: Figure, path: str | Path) -> Path:
@@ -256,9 +292,13 @@ def write_figure(figure: Figure, path: str | Path) -> Path:
     kind = Path(path).suffix.removeprefix(".")
     image = io.BytesIO()
     families = rcParams["font.sans-serif"]
-    settings: Any = _WRITING | {"font.sans-serif": [families[0], *_more_fonts(figure), *families[1:]]}
+    settings: Any = _WRITING | {
+        "font.sans-serif": [families[0], *_more_fonts(figure), *families[1:]]
+    }
     with rc_context(settings), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from font")  # no installed font has the letter
+        warnings.filterwarnings(
+            "ignore", r"Glyph \d+ .*missing from font"
+        )  # no installed font has the letter
         lay_out(figure)
         figure.savefig(image, format=kind, dpi=_DPI, metadata=_METADATA[kind])
     return write_result(path, image.getvalue())
@@ -274,8 +314,12 @@ def lay_out(figure: Figure) -> None:
 
 def _more_fonts(figure: Figure) -> list[str]:
     """Families of installed fonts that have the letters of the figure which the default font lacks."""
-    letters = {c for text in figure.findobj(Text) if isinstance(text, Text) for c in text.get_text()}
-    missing = {c for c in letters if ord(c) > 0x7F} - _letters_of(font_manager.findfont(font_manager.FontProperties()))
+    letters = {
+        c for text in figure.findobj(Text) if isinstance(text, Text) for c in text.get_text()
+    }
+    missing = {c for c in letters if ord(c) > 0x7F} - _letters_of(
+        font_manager.findfont(font_manager.FontProperties())
+    )
     families: list[str] = []
     for font in sorted(font_manager.fontManager.ttflist, key=_preference) if missing else ():
         if helps := missing & _letters_of(font.fname):

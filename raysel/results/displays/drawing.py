@@ -55,9 +55,16 @@ def add_legend(ax: Axes, *, right: bool = False, **settings: Any) -> None:
     if spec:
         ratios = spec.get_gridspec().get_width_ratios()
         width *= ratios[spec.colspan.start] / sum(ratios)
-    columns = max(1, int(_LEGEND_LETTERS * (width - (0.6 if right else 1.2)) / (max(map(len, labels)) + 7)))
+    columns = max(
+        1, int(_LEGEND_LETTERS * (width - (0.6 if right else 1.2)) / (max(map(len, labels)) + 7))
+    )
     settings |= {"loc": "lower right" if right else "lower left", "bbox_to_anchor": (int(right), 1)}
-    settings |= {"ncols": min(len(labels), columns), "frameon": False, "borderaxespad": 0.2, "columnspacing": 1.2}
+    settings |= {
+        "ncols": min(len(labels), columns),
+        "frameon": False,
+        "borderaxespad": 0.2,
+        "columnspacing": 1.2,
+    }
     for text in ax.legend(handles, labels, **settings).get_texts():
         text.set_parse_math(False)
 
@@ -80,7 +87,9 @@ def fold_colours(n_folds: int) -> tuple[ListedColormap, BoundaryNorm]:
 
 def add_fold_bar(ax: Axes, mappable: ScalarMappable, n_folds: int, height: float) -> Colorbar:
     """Draw a colour bar of numbers of folds beside axes of a height in inches."""
-    bar = add_colour_bar(ax, mappable, f"outer folds that{' ' if height > 2.3 else chr(10)}select it, of {n_folds}")
+    bar = add_colour_bar(
+        ax, mappable, f"outer folds that{' ' if height > 2.3 else chr(10)}select it, of {n_folds}"
+    )
     n_ticks = min(n_folds, 10, max(1, int(height / 0.25)))
     bar.set_ticks(np.unique(np.linspace(0, n_folds, n_ticks + 1).round()).tolist())
     bar.ax.minorticks_off()
@@ -122,11 +131,22 @@ def set_ticks(ax: Axes, numbers: Sequence[int]) -> None:
     ax.minorticks_off()
 
 
-def write_cells(ax: Axes, texts: Mapping[tuple[int, int], str], dark: BoolArray, size: float) -> None:
+def write_cells(
+    ax: Axes, texts: Mapping[tuple[int, int], str], dark: BoolArray, size: float
+) -> None:
     """Write texts into cells by row and column, white into those that are dark."""
     for (row, column), text in texts.items():
         colour = "1" if dark[row, column] else "0"
-        ax.text(column, row, text, ha="center", va="center", fontsize=size, color=colour, linespacing=1.0)
+        ax.text(
+            column,
+            row,
+            text,
+            ha="center",
+            va="center",
+            fontsize=size,
+            color=colour,
+            linespacing=1.0,
+        )
 
 
 def spread_out(wanted: FloatArray, least: float, height: float) -> FloatArray:
@@ -142,4 +162,6 @@ def spread_out(wanted: FloatArray, least: float, height: float) -> FloatArray:
 
 def mark_folds(ax: Axes, values: ArrayLike, rows: ArrayLike) -> None:
     """Draw the value of each outer fold as a circle in a row of horizontal bars."""
-    ax.scatter(values, rows, s=22, zorder=3, facecolors="none", edgecolors="0.35", label="each outer fold")
+    ax.scatter(
+        values, rows, s=22, zorder=3, facecolors="none", edgecolors="0.35", label="each outer fold"
+    )

@@ -34,7 +34,10 @@ _TITLE, _GAP = 0.22, 0.1  # inches: height of the title of a slice, and width be
 _LEAST = 1.1  # inches of the shorter side of a map
 _LABELS = (1.3, 0.55)  # inches of the colour bar and the axes' labels
 _DARKEST = 0.7  # grey of the background's darkest cell: light, so that a colour is nearly that of the colour bar
-_SCORES_ALPHA, _COUNTS_ALPHA = (0.5, 0.95), 0.85  # opacity above the background: of the lowest and highest score
+_SCORES_ALPHA, _COUNTS_ALPHA = (
+    (0.5, 0.95),
+    0.85,
+)  # opacity above the background: of the lowest and highest score
 
 #: Places of ticks, and their labels.
 Ticks = tuple[Sequence[float], Sequence[str]]
@@ -84,7 +87,9 @@ class Plane:
     def draw(self, ax: Axes, values: Any, colours: Colormap | str, **settings: Any) -> AxesImage:
         """Draw values of the places as colours."""
         width, height = self.cell
-        return ax.imshow(values, cmap=colours, aspect=height / width, interpolation="nearest", **settings)
+        return ax.imshow(
+            values, cmap=colours, aspect=height / width, interpolation="nearest", **settings
+        )
 
     def label(self, ax: Axes) -> None:
         """Label the axes, and the slices of a volume."""
@@ -99,7 +104,15 @@ class Plane:
         ax.set_xticks(*self.ticks[1], fontsize=7.5)
         ax.tick_params(length=2, pad=1.5)
         for x, y, text in self.titles:
-            ax.annotate(text, (x, y), (0, 1.5), textcoords="offset points", ha="center", va="bottom", fontsize=8)
+            ax.annotate(
+                text,
+                (x, y),
+                (0, 1.5),
+                textcoords="offset points",
+                ha="center",
+                va="bottom",
+                fontsize=8,
+            )
 
 
 def make_plane(
@@ -118,7 +131,9 @@ def make_plane(
     return Plane(features, features, (first, second), largest=largest)
 
 
-def _slices(features: IntArray, layout: Layout, weights: FloatArray | None, largest: tuple[float, float]) -> Plane:
+def _slices(
+    features: IntArray, layout: Layout, weights: FloatArray | None, largest: tuple[float, float]
+) -> Plane:
     # In space the first other axis runs to the right and the second upwards; else the first runs down and the second to
     # the right, as in a matrix.
     in_space, along, axes = layout.affine is not None, layout.slice_axis, layout.axes()
@@ -137,11 +152,19 @@ def _slices(features: IntArray, layout: Layout, weights: FloatArray | None, larg
 
     across = max(range(1, n + 1), key=scale)
     above, between = (max(1, math.ceil(inches / scale(across))) for inches in (_TITLE, _GAP))
-    corners = [(i // across * (height + above) + above, i % across * (width + between)) for i in range(n)]
-    plane = np.full((2, math.ceil(n / across) * (height + above), across * (width + between) - between), -1)
+    corners = [
+        (i // across * (height + above) + above, i % across * (width + between)) for i in range(n)
+    ]
+    plane = np.full(
+        (2, math.ceil(n / across) * (height + above), across * (width + between) - between), -1
+    )
     for i, (top, left) in zip(chosen, corners, strict=True):
         plane[:, top : top + height, left : left + width] = volume[:, i][:, rows[:, None], columns]
-    about = f"{n} of the {volume.shape[1]} slices along {axes[along]} are shown" if n < volume.shape[1] else ""
+    about = (
+        f"{n} of the {volume.shape[1]} slices along {axes[along]} are shown"
+        if n < volume.shape[1]
+        else ""
+    )
     return Plane(
         plane[0],
         plane[1],
@@ -151,7 +174,8 @@ def _slices(features: IntArray, layout: Layout, weights: FloatArray | None, larg
             for (top, left), i in zip(corners, chosen, strict=True)
         ),
         (_ends(sorted({top for top, _ in corners}), rows), _ends([0], columns)),
-        about and f"{about}, {'evenly spread' if weights is None else 'those with the highest scores'}",
+        about
+        and f"{about}, {'evenly spread' if weights is None else 'those with the highest scores'}",
         largest,
     )
 
@@ -179,7 +203,9 @@ def _extent(volume: IntArray, axis: int) -> IntArray:
 def _ends(starts: Sequence[int], indices: IntArray) -> Ticks:
     """Ticks at the first and the last index of tiles; more would touch each other."""
     ends = [0, len(indices) - 1] if len(indices) > 1 else [0]
-    return [float(start + end) for start in starts for end in ends], [str(indices[e]) for _ in starts for e in ends]
+    return [float(start + end) for start in starts for end in ends], [
+        str(indices[e]) for _ in starts for e in ends
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,13 +259,17 @@ class ScoreMap(RankingPanel):
     def frame(self) -> pd.DataFrame:
         ranking = self.ranking
         table: dict[str, Any] = {**self.layout.coordinates(), "score": ranking.usable_scores}
-        return pd.DataFrame(table | {"outer_folds": ranking.selection_count, "selected": ranking.selected})
+        return pd.DataFrame(
+            table | {"outer_folds": ranking.selection_count, "selected": ranking.selected}
+        )
 
     def draw(self, ax: Axes) -> None:
         ranking, plane = self.ranking, self.plane
         self._draw_background(ax)
         empty = ranking.usable_scores == 0
-        scores = np.ma.masked_where(plane.of_features(empty).filled(True), plane.of_features(ranking.scores))
+        scores = np.ma.masked_where(
+            plane.of_features(empty).filled(True), plane.of_features(ranking.scores)
+        )
         norm = Normalize(*((scores.min(), scores.max()) if scores.count() else (0, 1)))
         image = plane.draw(ax, scores, _score_colours(clear=self.background is not None), norm=norm)
         if ranking.constant.any():
@@ -259,12 +289,21 @@ class ScoreMap(RankingPanel):
         elif inside.all():
             ax.set_facecolor(drawing.EMPTY)
         else:
-            self.plane.draw(ax, np.ma.array(np.zeros(inside.shape), mask=~inside), ListedColormap([drawing.EMPTY]))
+            self.plane.draw(
+                ax,
+                np.ma.array(np.zeros(inside.shape), mask=~inside),
+                ListedColormap([drawing.EMPTY]),
+            )
 
     def _draw_outline(self, ax: Axes) -> None:
         """Draw the border of the selected cells."""
         width = float(np.clip(72 * min(self.plane.cell) / 7, 0.5, 1.8))
-        look: Any = {"colors": drawing.OUTLINE, "linewidths": width, "capstyle": "projecting", "clip_on": False}
+        look: Any = {
+            "colors": drawing.OUTLINE,
+            "linewidths": width,
+            "capstyle": "projecting",
+            "clip_on": False,
+        }
         border = _border(self.plane.of_features(self.ranking.selected).filled(False))
         ax.add_collection(LineCollection(list(border), **look), autolim=False)
 
@@ -289,7 +328,9 @@ class SelectionMap(ScoreMap):
         colours, norm = drawing.fold_colours(ranking.n_folds)
         counts = np.ma.masked_equal(self.plane.of_features(ranking.selection_count), 0)
         alpha = None if self.background is None else _COUNTS_ALPHA
-        image = self.plane.draw(ax, counts, colours.with_extremes(bad="none"), norm=norm, alpha=alpha)
+        image = self.plane.draw(
+            ax, counts, colours.with_extremes(bad="none"), norm=norm, alpha=alpha
+        )
         self._draw_outline(ax)
         bar = drawing.add_fold_bar(ax, image, ranking.n_folds, self.size[1] - _LABELS[1])
         bar.ax.set_ylim(0.5, ranking.n_folds + 0.5)  # cells that none selects show the background
@@ -336,9 +377,15 @@ class ScoreMaxima(RankingPanel):
             others = tuple(axis for axis in range(scores.ndim) if axis not in (first, second))
             top, left = i // across * (height + above) + above, i % across * (width + 2) + 1
             cells = np.s_[top : top + scores.shape[first], left : left + scores.shape[second]]
-            places[cells], highest[cells], best[cells] = 0, scores.max(axis=others), selected.any(axis=others)
+            places[cells], highest[cells], best[cells] = (
+                0,
+                scores.max(axis=others),
+                selected.any(axis=others),
+            )
             middle = left + (scores.shape[second] - 1) / 2
-            titles.append((middle, top - 0.5, f"{short(names[first], 12)} x {short(names[second], 12)}"))
+            titles.append(
+                (middle, top - 0.5, f"{short(names[first], 12)} x {short(names[second], 12)}")
+            )
         none: Ticks = ([], [])
         plane = Plane(places, places, ("", ""), tuple(titles), (none, none))
         return plane, np.ma.array(highest, mask=(places < 0) | (highest == 0)), best
@@ -349,9 +396,18 @@ class ScoreMaxima(RankingPanel):
     def draw(self, ax: Axes) -> None:
         plane, highest, best = self._tiles
         plane.label(ax)
-        plane.draw(ax, np.ma.array(np.zeros(highest.shape), mask=~plane.inside), ListedColormap([drawing.EMPTY]))
+        plane.draw(
+            ax,
+            np.ma.array(np.zeros(highest.shape), mask=~plane.inside),
+            ListedColormap([drawing.EMPTY]),
+        )
         image = plane.draw(ax, highest, _score_colours(clear=False))
-        look: Any = {"colors": drawing.OUTLINE, "linewidths": 1.2, "capstyle": "projecting", "clip_on": False}
+        look: Any = {
+            "colors": drawing.OUTLINE,
+            "linewidths": 1.2,
+            "capstyle": "projecting",
+            "clip_on": False,
+        }
         ax.add_collection(LineCollection(list(_border(best)), **look), autolim=False)
         drawing.add_colour_bar(ax, image, "score")
 

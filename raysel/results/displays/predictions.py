@@ -40,18 +40,26 @@ class Predictions(StudyDisplay):
     names: tuple[str, ...]
 
     @classmethod
-    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+    def from_result(
+        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
+    ) -> Self | None:
         """Show the predictions of a study of quantities."""
         if (pairs := result.predictions) is None:
             return None
         names = tuple(map(str, result.classes)) or ("the quantity",)
-        folds = np.repeat(np.arange(len(result.outer)), [len(refit.predictions) for refit in result.outer])
+        folds = np.repeat(
+            np.arange(len(result.outer)), [len(refit.predictions) for refit in result.outer]
+        )
         return cls(result.name, pairs[..., 0], pairs[..., 1], folds, names)
 
     @property
     def caption(self) -> str:
         n, n_folds = len(self.true), int(self.folds.max()) + 1
-        several = "; each of several quantities in standard deviations from its mean" if len(self.names) > 1 else ""
+        several = (
+            "; each of several quantities in standard deviations from its mean"
+            if len(self.names) > 1
+            else ""
+        )
         return (
             f"{n} test samples of the {n_folds} outer folds, each predicted by its fold's model, which has not seen it"
             f"{several}. On the line the prediction is right."
@@ -68,7 +76,10 @@ class Predictions(StudyDisplay):
     def frame(self) -> pd.DataFrame:
         table = pd.DataFrame({"outer_fold": self.folds})
         for i, name in enumerate(self.names):
-            table[f"true {name}"], table[f"predicted {name}"] = self.true[:, i], self.predicted[:, i]
+            table[f"true {name}"], table[f"predicted {name}"] = (
+                self.true[:, i],
+                self.predicted[:, i],
+            )
         return table
 
     def draw(self, ax: Axes) -> None:
@@ -82,13 +93,24 @@ class Predictions(StudyDisplay):
     def _axis(self, kind: str) -> str:
         if len(self.names) > 1:
             return f"{kind}, in standard deviations"
-        return f"{kind} value" if self.names == ("the quantity",) else f"{kind} {short(self.names[0], 24)}"
+        return (
+            f"{kind} value"
+            if self.names == ("the quantity",)
+            else f"{kind} {short(self.names[0], 24)}"
+        )
 
     def _scatter(self, ax: Axes, x: FloatArray, y: FloatArray) -> None:
         for i, name in enumerate(self.names):
             colour, marker = _COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)]
             ax.scatter(
-                x[:, i], y[:, i], 12, color=colour, marker=marker, alpha=0.6, linewidths=0, label=short(name, 24)
+                x[:, i],
+                y[:, i],
+                12,
+                color=colour,
+                marker=marker,
+                alpha=0.6,
+                linewidths=0,
+                label=short(name, 24),
             )
         if len(self.names) > 1:
             drawing.add_legend(ax)

@@ -46,7 +46,9 @@ class DataPreview(DividedDisplay):
     facts: str = ""
 
     @classmethod
-    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+    def from_result(
+        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
+    ) -> Self | None:
         """Show what the directory of a study keeps of its data; ranges of modalities have a figure of their own."""
         if result.in_memory:
             return None
@@ -65,7 +67,9 @@ class DataPreview(DividedDisplay):
         """Show a data set as it was read by the section of a configuration."""
         facts = f"{data.n_samples} samples x {data.n_features} features, {data.describe_target()}; before scaling."
         parts = preview_parts(data, preview_orders(config))
-        return cls(data.name, parts, facts if parts else f"{facts} There is no column of numbers to draw.")
+        return cls(
+            data.name, parts, facts if parts else f"{facts} There is no column of numbers to draw."
+        )
 
 
 def preview_parts(data: Dataset, orders: Mapping[str, str] | None = None) -> list[Images | Ranges]:
@@ -75,22 +79,32 @@ def preview_parts(data: Dataset, orders: Mapping[str, str] | None = None) -> lis
         return [_modalities(data.parts())]
     if not data.layout.is_multitask:
         (X,) = blocks_of(data.filled)
-        return list(_of_one(X, _members(data.y, data.classes), data.layout, _numbers(data), "", orders.get("")))
+        return list(
+            _of_one(
+                X, _members(data.y, data.classes), data.layout, _numbers(data), "", orders.get("")
+            )
+        )
     parts: list[Images | Ranges] = []
     n_tasks = len(data.layout.task_names)
     blocks = list(zip(data.layout.blocks().items(), parts_of(data.filled), strict=True))
     for (task, (_, layout)), (rows, columns, block) in blocks[:_MOST_TASKS]:
         y = np.array([str(label).removeprefix(f"{task}{SEPARATOR}") for label in data.y[rows]])
-        y = y.astype(np.int64) if all(map(str.isdecimal, np.unique(y).tolist())) else y  # 2 comes before 10
+        y = (
+            y.astype(np.int64) if all(map(str.isdecimal, np.unique(y).tolist())) else y
+        )  # 2 comes before 10
         names = _numbers(data, columns, f"{task}{SEPARATOR}")
-        parts += _of_one(block, _members(y, np.unique(y)), layout, names, task, orders.get(task), max(2, n_tasks))
+        parts += _of_one(
+            block, _members(y, np.unique(y)), layout, names, task, orders.get(task), max(2, n_tasks)
+        )
     return parts
 
 
 def _numbers(data: Dataset, columns: slice = slice(None), prefix: str = "") -> dict[int, str]:
     """Names of the columns that are numbers, by their place; the codes of text are no quantities."""
     names = enumerate(data.feature_names[columns])
-    return {place: name.removeprefix(prefix) for place, name in names if name not in data.categories}
+    return {
+        place: name.removeprefix(prefix) for place, name in names if name not in data.categories
+    }
 
 
 def preview_orders(dataset: Mapping[str, Any]) -> dict[str, str]:
@@ -106,7 +120,9 @@ def write_preview_parts(parts: Sequence[Images | Ranges], path: Path) -> None:
     for i, part in enumerate(parts):
         if isinstance(part, Images):
             low, high = float(part.images.min()), float(part.images.max())
-            arrays[f"images_{i}"] = np.round((part.images - low) * (255 / (high - low or 1.0))).astype(np.uint8)
+            arrays[f"images_{i}"] = np.round(
+                (part.images - low) * (255 / (high - low or 1.0))
+            ).astype(np.uint8)
             arrays[f"range_{i}"] = np.array([low, high])
             text: dict[str, Any] = {"captions": list(part.captions), "axes": list(part.axes)}
             text |= {"step": part.step, "upwards": part.upwards}
@@ -115,7 +131,9 @@ def write_preview_parts(parts: Sequence[Images | Ranges], path: Path) -> None:
             text = {"names": list(part.names), "classes": list(part.classes)}
         described.append({"kind": type(part).__name__, "title": part.about, **text})
     content = io.BytesIO()
-    np.savez_compressed(content, parts=np.frombuffer(json.dumps(described).encode(), dtype=np.uint8), **arrays)
+    np.savez_compressed(
+        content, parts=np.frombuffer(json.dumps(described).encode(), dtype=np.uint8), **arrays
+    )
     write_result(path, content.getvalue())
 
 
@@ -124,7 +142,9 @@ def read_preview_parts(path: Path) -> list[Images | Ranges]:
     try:
         with open_npz(path) as file:
             arrays = {name: file.get(name) for name in file.names}
-        return [_restored(raw, i, arrays) for i, raw in enumerate(json.loads(arrays["parts"].tobytes()))]
+        return [
+            _restored(raw, i, arrays) for i, raw in enumerate(json.loads(arrays["parts"].tobytes()))
+        ]
     except Exception:  # noqa: BLE001 - zipfile, zlib, NumPy and json raise many for a damaged file
         return []
 
@@ -137,7 +157,9 @@ def _restored(raw: Mapping[str, Any], i: int, arrays: Mapping[str, Any]) -> Imag
         if not len(images) == len(captions) > 0 or images.ndim != 3:
             raise ValueError("images and captions differ in number")
         axes = (str(raw["axes"][0]), str(raw["axes"][1]))
-        return Images(str(raw["title"]), captions, images, axes, int(raw["step"]), bool(raw["upwards"]))
+        return Images(
+            str(raw["title"]), captions, images, axes, int(raw["step"]), bool(raw["upwards"])
+        )
     names, classes = [str(name) for name in raw["names"]], [str(name) for name in raw["classes"]]
     quantiles, means = arrays[f"quantiles_{i}"], arrays[f"means_{i}"]
     if quantiles.shape != (len(names), 5) or means.shape != (len(names), len(classes)):
@@ -174,7 +196,9 @@ def _of_one(
             masked = " or outside the mask" if in_space else ""
             about = f"{thinned}, black = {images.min():.4g}{masked}, white = {images.max():.4g}{view.what}"
             yield Images(
-                about=f"{of}the same{about}" if i else f"{of}{what}: {' x '.join(map(str, shape))} {read}{about}",
+                about=f"{of}the same{about}"
+                if i
+                else f"{of}{what}: {' x '.join(map(str, shape))} {read}{about}",
                 captions=[name for name, _ in samples],
                 images=images.swapaxes(1, 2) if in_space else images,
                 axes=view.axes[::-1] if in_space else view.axes,
@@ -188,7 +212,11 @@ def _samples(
 ) -> list[tuple[str, list[tuple[str, FloatArray]]]]:
     """Means of the classes and single samples, each with its caption; in one list if they are few."""
     n_classes, n_samples = max(2, _MOST_IMAGES // (n_views * share)), max(2, _MOST_SAMPLES // share)
-    means = [(name, X[rows].mean(axis=0)) for name, rows in list(members.items())[:n_classes] if len(rows)]
+    means = [
+        (name, X[rows].mean(axis=0))
+        for name, rows in list(members.items())[:n_classes]
+        if len(rows)
+    ]
     # Single samples of classes far apart show what a mean may hide, e.g. scrambled cells.
     chosen = list(members.items())[:: -(-len(members) // n_samples)]
     singles = [(f"no. {rows[0]} ({name})", X[rows[0]]) for name, rows in chosen if len(rows)]
@@ -196,7 +224,10 @@ def _samples(
         both = [*((f"mean of {name}", mean) for name, mean in means), *singles]
         return [("mean of each class, and single samples, numbered from 0 (class)", both)]
     cut = f", {n_classes} of {len(members)} shown" if n_classes < len(members) else ""
-    return [(f"mean of each class{cut}", means), ("single samples, numbered from 0 (class)", singles)]
+    return [
+        (f"mean of each class{cut}", means),
+        ("single samples, numbered from 0 (class)", singles),
+    ]
 
 
 class _View(NamedTuple):
@@ -213,8 +244,13 @@ def _views(layout: Layout) -> list[_View]:
     if len(shape) == 2:
         return [_View((every, every), (axes[0], axes[1]), "")] if min(shape) > 1 else []
     in_space = layout.affine is not None
-    if len(shape) == 3 and not in_space and shape[2] <= _MOST_CHANNELS and min(shape[:2]) > 1:  # a colour image
-        return [_View((every, every, i), (axes[0], axes[1]), f"; channel {axes[2]} = {i}") for i in range(shape[2])]
+    if (
+        len(shape) == 3 and not in_space and shape[2] <= _MOST_CHANNELS and min(shape[:2]) > 1
+    ):  # a colour image
+        return [
+            _View((every, every, i), (axes[0], axes[1]), f"; channel {axes[2]} = {i}")
+            for i in range(shape[2])
+        ]
     middle = [int(np.median(index) + 0.5) for index in layout.coordinates().values()]
     wide = [axis for axis, side in enumerate(shape) if side > 1][:3]
     views = []
@@ -226,13 +262,17 @@ def _views(layout: Layout) -> list[_View]:
     return views
 
 
-def _columns(X: FloatArray, members: Mapping[str, IntArray], names: Mapping[int, str], of: str, share: int) -> Ranges:
+def _columns(
+    X: FloatArray, members: Mapping[str, IntArray], names: Mapping[int, str], of: str, share: int
+) -> Ranges:
     drawn = list(names)[: max(10, _MOST_COLUMNS // share)]
     n, values = len(drawn), X[:, drawn]
     classes = list(members) if len(members) <= _MOST_CLASSES else []
     means = [values[members[name]].mean(axis=0) for name in classes]
     shown = f"the first {n} of {len(names)} columns" if n < len(names) else f"all {n} columns"
-    numbers, rest = (" of numbers", "; columns of text are not drawn") if len(names) < X.shape[1] else ("", "")
+    numbers, rest = (
+        (" of numbers", "; columns of text are not drawn") if len(names) < X.shape[1] else ("", "")
+    )
     return Ranges(
         about=f"{of}{shown}{numbers}, each over its own range from smallest to largest value{rest}",
         names=[names[place] for place in drawn],
@@ -255,6 +295,9 @@ def _members(y: LabelArray, classes: LabelArray) -> dict[str, IntArray]:
     """Samples of each class, with each label, or of the lowest and highest third of a quantity."""
     if is_quantity(y):
         thirds = quantile_strata(y, -(-len(y) // 3))
-        return {"lowest third": np.flatnonzero(thirds == 0), "highest third": np.flatnonzero(thirds == thirds.max())}
+        return {
+            "lowest third": np.flatnonzero(thirds == 0),
+            "highest third": np.flatnonzero(thirds == thirds.max()),
+        }
     masks = y.T == 1 if y.ndim == 2 else (y == c for c in classes)
     return {str(name): np.flatnonzero(mask) for name, mask in zip(classes, masks, strict=True)}

@@ -51,7 +51,9 @@ class Profile(StudyDisplay):
     of_quantities: bool = False
 
     @classmethod
-    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+    def from_result(
+        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
+    ) -> Self | None:
         """Show the coefficients of a study's final model, if it is linear in the features."""
         if not result.is_ranked or result.layout.is_multitask or not result.has_model:
             return None
@@ -70,7 +72,14 @@ class Profile(StudyDisplay):
         names = [result.feature_names[i] for i in shown]
         of_quantities = result.predictions is not None
         texts = list(map(str, classes))
-        return cls(result.name, values[:, shown], names, texts, len(result.feature_names), of_quantities=of_quantities)
+        return cls(
+            result.name,
+            values[:, shown],
+            names,
+            texts,
+            len(result.feature_names),
+            of_quantities=of_quantities,
+        )
 
     @property
     def in_report(self) -> bool:
@@ -93,7 +102,11 @@ class Profile(StudyDisplay):
             f"Coefficients of the {len(self._shown)} best features, of {self.n_features} in all, in the final model "
             "(of the scaled features)"
         )
-        return f"{shown}." if self.of_quantities else f"{shown} by class: + favours it, \u2212 is against it."
+        return (
+            f"{shown}."
+            if self.of_quantities
+            else f"{shown} by class: + favours it, \u2212 is against it."
+        )
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]
@@ -113,7 +126,14 @@ class Profile(StudyDisplay):
             return
         drawing.name_rows(ax, self._shown, _LONGEST)
         colours = np.where(values[:, 0] < 0, drawing.OUTLINE, drawing.BLUE)
-        ax.barh(range(len(values)), values[:, 0], color=colours, edgecolor="0.3", linewidth=0.5, height=0.7)
+        ax.barh(
+            range(len(values)),
+            values[:, 0],
+            color=colours,
+            edgecolor="0.3",
+            linewidth=0.5,
+            height=0.7,
+        )
         ax.axvline(0, color="0", linewidth=0.8)
         drawing.clean_axes(ax, "x")
         if self.of_quantities:
@@ -133,11 +153,15 @@ class Profile(StudyDisplay):
         few = len(names) <= 30
         if len(names) <= _MOST_WRITTEN:
             shown = np.argwhere(np.abs(values) > 0.02 * limit).tolist()
-            signs = {(row, column): "+" if values[row, column] > 0 else "\u2212" for row, column in shown}
+            signs = {
+                (row, column): "+" if values[row, column] > 0 else "\u2212" for row, column in shown
+            }
             drawing.write_cells(ax, signs, np.abs(values) > 0.6 * limit, 9 if few else 7)
         step = -(-len(names) // _MOST_WRITTEN)
         long = max(map(len, names), default=0) > 2 or not few
-        ax.set_xticks(range(0, len(names), step), names[::step], rotation=90 if long else 0, parse_math=False)
+        ax.set_xticks(
+            range(0, len(names), step), names[::step], rotation=90 if long else 0, parse_math=False
+        )
         ax.tick_params(axis="x", labelsize=8.5 if few else 7)
         ax.set_xlabel("class (+ in favour of it, \u2212 against it)")
 
@@ -148,9 +172,15 @@ def linear_coefficients(model: Any, n_features: int) -> tuple[FloatArray, list[A
     while waiting:
         estimator = waiting.pop(0)
         values = getattr(estimator, "coef_", None)
-        if isinstance(values, np.ndarray) and values.ndim <= 2 and values.shape[-1:] == (n_features,):
+        if (
+            isinstance(values, np.ndarray)
+            and values.ndim <= 2
+            and values.shape[-1:] == (n_features,)
+        ):
             rows = values.reshape(-1, n_features)
             return rows, list(getattr(estimator, "classes_", range(len(rows))))
-        fitted = [(name, part) for name, part in sorted(vars(estimator).items()) if name.endswith("_")]
+        fitted = [
+            (name, part) for name, part in sorted(vars(estimator).items()) if name.endswith("_")
+        ]
         waiting += [part for _, part in fitted if isinstance(part, BaseEstimator)]
     return None

@@ -48,18 +48,24 @@ class RankingFigure(StudyDisplay):
     image: str = ""
 
     @classmethod
-    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+    def from_result(
+        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
+    ) -> Self | None:
         """Show the ranking of a study, by default that of its final model."""
         if ranking is None and not result.is_ranked:
             return None
         ranking, facts = ranking or source_ranking(result), result.facts
         answer = [texts.headline(facts), texts.references_line(facts)]
         if result.task_scores:
-            answer.append(f"test {texts.spaced(result.metric)} by task: {texts.format_each(facts.by_task)}")
+            answer.append(
+                f"test {texts.spaced(result.metric)} by task: {texts.format_each(facts.by_task)}"
+            )
         answer.append(f"the score is the {score_meaning(result.config)}")
         sentences = [f"{texts.capitalized(line)}." for line in answer if line]
         limits = format_remarks([*facts.actions, *limitations(result, ranking.n_selected)])
-        return cls(result.name, ranking, result.layout, sentences, limits, *read_background_image(result))
+        return cls(
+            result.name, ranking, result.layout, sentences, limits, *read_background_image(result)
+        )
 
     @property
     def what(self) -> str:  # type: ignore[override]
@@ -70,7 +76,9 @@ class RankingFigure(StudyDisplay):
         ranking = self.ranking
         least, most = ranking.fold_n_scored.min(), ranking.fold_n_scored.max()
         folds = f"{least}" if least == most else f"{least} to {most}"
-        chosen = f"; the top {ranking.n_selected} are {ranking.chosen_by}" if ranking.chosen_by else ""
+        chosen = (
+            f"; the top {ranking.n_selected} are {ranking.chosen_by}" if ranking.chosen_by else ""
+        )
         n_maps = sum(isinstance(panel, ScoreMap) for panel in self.panels)
         grey = f", in grey: {self.image}" if self.background is not None else ""
         hatched = "; hatched: constant" if ranking.constant.any() else ""
@@ -79,7 +87,11 @@ class RankingFigure(StudyDisplay):
             f"Over {ranking.n_folds} overlapping outer folds: {ranking.stability_in_words}.",
             f"Features with a score: {ranking.n_scored} in {ranking.source}, {folds} in the outer folds{chosen}.",
             f"Outlined: the best features of {ranking.source}{grey}{hatched}." if n_maps else "",
-            *dict.fromkeys(f"{p.plane.about}." for p in self.panels if isinstance(p, ScoreMap) and p.plane.about),
+            *dict.fromkeys(
+                f"{p.plane.about}."
+                for p in self.panels
+                if isinstance(p, ScoreMap) and p.plane.about
+            ),
         ]
         return " ".join(filter(None, parts))
 
@@ -103,13 +115,23 @@ class RankingFigure(StudyDisplay):
         blocks = list(self.layout.blocks().items())
         for i, (task, (columns, block)) in enumerate(blocks[:_MOST_TASKS]):
             panels += self._panels_of(task, columns, block, f"-{i}" if task else "")
-        return [*panels, PartScores(self.ranking), PartCounts(self.ranking)] if self.layout.is_multimodal else panels
+        return (
+            [*panels, PartScores(self.ranking), PartCounts(self.ranking)]
+            if self.layout.is_multimodal
+            else panels
+        )
 
-    def _panels_of(self, task: str, columns: slice, block: Layout, number: str) -> Iterator[Display]:
+    def _panels_of(
+        self, task: str, columns: slice, block: Layout, number: str
+    ) -> Iterator[Display]:
         ranking = self._ranking_of(task, columns) if task else self.ranking
         largest = _LARGEST if len(self.layout.blocks()) <= _FEW_TASKS else _SMALL
         if plane := make_plane(block, ranking.usable_scores, largest):
-            image = self.background[columns] if self.background is not None and task else self.background
+            image = (
+                self.background[columns]
+                if self.background is not None and task
+                else self.background
+            )
             given = (ranking, block, plane, image, self.image, task)
             yield ScoreMap(*given, f"score-map{number}", f"map{number}")
             yield SelectionMap(*given, f"selection-map{number}", "")
@@ -124,7 +146,9 @@ class RankingFigure(StudyDisplay):
 
     def _ranking_of(self, task: str, columns: slice) -> FeatureRanking:
         """Ranking of a task's features among themselves, of which the task's share of all selected ones counts."""
-        n = shares(self.ranking.n_selected, {t: s.stop - s.start for t, s in self.layout.slices().items()})[task]
+        n = shares(
+            self.ranking.n_selected, {t: s.stop - s.start for t, s in self.layout.slices().items()}
+        )[task]
         ranking = self.ranking.restrict_to(np.arange(columns.start, columns.stop), n)
         names = tuple(name.removeprefix(f"{task}{SEPARATOR}") for name in ranking.feature_names)
         return replace(ranking, feature_names=names)
@@ -132,7 +156,9 @@ class RankingFigure(StudyDisplay):
     @property
     def _first(self) -> Display:
         """Panel that is drawn on single axes."""
-        return (ScoreBars(self.ranking) if self.layout.is_multitask else self.panels[0]).for_report()
+        return (
+            ScoreBars(self.ranking) if self.layout.is_multitask else self.panels[0]
+        ).for_report()
 
     @property
     def size(self) -> tuple[float, float]:  # type: ignore[override]
@@ -146,7 +172,9 @@ class RankingFigure(StudyDisplay):
         self._first.draw(ax)
         ranking = self.ranking
         chosen = f" ({ranking.chosen_by})" if ranking.chosen_by else ""
-        ax.set_title(f"top {ranking.n_selected} of {ranking.n_features}{chosen}\n{ranking.stability_in_words}")
+        ax.set_title(
+            f"top {ranking.n_selected} of {ranking.n_features}{chosen}\n{ranking.stability_in_words}"
+        )
 
 
 def shares(n_selected: int, widths: Mapping[str, int]) -> dict[str, int]:
@@ -167,7 +195,10 @@ def read_background_image(result: StudyNumbers) -> tuple[FloatArray | None, str]
     n_cells = int(np.prod(layout.shape))
     chosen = read_image(directory.background, n_cells)
     if chosen is not None:
-        return chosen, f"image {Path(result.config['dataset'].get('background') or directory.background).name}"
+        return (
+            chosen,
+            f"image {Path(result.config['dataset'].get('background') or directory.background).name}",
+        )
     mean = read_image(directory.mean_sample, layout.n_features)
     return None if mean is None else layout.arranged(mean, outside=np.nan), "mean of all samples"
 
@@ -217,9 +248,7 @@ def score_meaning(config: Mapping[str, Any]) -> str:
     """Return what the feature scores of a study's method are, for a caption."""
     method = config["solver"]["name"]
     if config["solver"].get("importance"):
-        return (
-            f"loss of {texts.spaced(config['evaluation']['metric'])} where the feature is permuted in held-out samples"
-        )
+        return f"loss of {texts.spaced(config['evaluation']['metric'])} where the feature is permuted in held-out samples"
     if "." in method:
         return f"norm of coef_ over the classes, or feature_importances_ or scores_, of {method.rpartition('.')[2]}"
     return _MEANINGS.get(method, f"score of the method {method}")

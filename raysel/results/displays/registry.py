@@ -49,7 +49,9 @@ def displays_of(result: StudyNumbers, section: str) -> Iterator[Display]:
     for kind in DISPLAYS:
         display = kind.from_result(result) if kind.section == section else None
         if display is not None and display.in_report:
-            shown = (panel for panel in display.panels if panel.section == section and panel.in_report)
+            shown = (
+                panel for panel in display.panels if panel.section == section and panel.in_report
+            )
             yield from (panel.for_report() for panel in shown)
 
 
@@ -63,12 +65,21 @@ def display_of(result: StudyNumbers, key: str, ranking: FeatureRanking | None = 
 
 
 def write_displays(
-    result: StudyNumbers, folder: Path, ranking: FeatureRanking | None, kinds: Sequence[str], *, only_ranking: bool
+    result: StudyNumbers,
+    folder: Path,
+    ranking: FeatureRanking | None,
+    kinds: Sequence[str],
+    *,
+    only_ranking: bool,
 ) -> list[Path]:
     """Write the exported figures of a study, or that of a ranking only, as files of each kind."""
     written: list[Path] = []
     for display in DISPLAYS if kinds else ():
         if display is RankingFigure or (display.exported and not only_ranking):
-            figure = shown.headed_figure() if (shown := display.from_result(result, ranking)) else None
-            written += [write_figure(figure, folder / f"{display.key}.{kind}") for kind in kinds if figure]
+            figure = (
+                shown.headed_figure() if (shown := display.from_result(result, ranking)) else None
+            )
+            written += [
+                write_figure(figure, folder / f"{display.key}.{kind}") for kind in kinds if figure
+            ]
     return written

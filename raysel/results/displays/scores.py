@@ -28,7 +28,9 @@ _REFERENCES: dict[str, tuple[str, tuple[float, ...], str]] = {
     "chance": ("0.45", (1, 1.5), ""),
 }
 _OTHER = (drawing.SKY, (3, 1, 1, 1, 1, 1), "v")
-_FLATTENS = 2.5  # references further below the curves than so many times their range are written only
+_FLATTENS = (
+    2.5  # references further below the curves than so many times their range are written only
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,21 +55,29 @@ class ScoreCurve(StudyDisplay):
     chosen: Sequence[int]
 
     @classmethod
-    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+    def from_result(
+        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
+    ) -> Self | None:
         """Show the scores of a study, if it has several numbers of features."""
         outer, numbers = result.outer, [int(n) for n in result.score_curves()["n_features"]]
         if len(numbers) < 2:
             return None
         test = np.array([refit.test_scores for refit in outer], dtype=np.float64)
         recorded = all(refit.inner_curve for refit in outer)  # not by raysel 0.1 and 0.2
-        inner = np.array([refit.inner_curve if recorded else [] for refit in outer], dtype=np.float64)
+        inner = np.array(
+            [refit.inner_curve if recorded else [] for refit in outer], dtype=np.float64
+        )
         references = {
-            name: np.array([refit.references[reference.recorded] for refit in outer], dtype=np.float64)
+            name: np.array(
+                [refit.references[reference.recorded] for refit in outer], dtype=np.float64
+            )
             for name, reference in result.references.items()
         }
         chosen = [refit.n_features for refit in outer if refit.n_features is not None]
         chosen = [] if result.stored.study.choose_n == "mean" else chosen
-        return cls(result.name, drawing.readable(result.metric), numbers, test, inner, references, chosen)
+        return cls(
+            result.name, drawing.readable(result.metric), numbers, test, inner, references, chosen
+        )
 
     @property
     def what(self) -> str:  # type: ignore[override]
@@ -78,7 +88,9 @@ class ScoreCurve(StudyDisplay):
         """Test score of each fold at its chosen number of features, or the mean over all; shape (n_folds,)."""
         if not self.chosen:
             return self.test.mean(axis=1)
-        return self.test[np.arange(len(self.chosen)), [list(self.n_features).index(n) for n in self.chosen]]
+        return self.test[
+            np.arange(len(self.chosen)), [list(self.n_features).index(n) for n in self.chosen]
+        ]
 
     @property
     def caption(self) -> str:
@@ -92,7 +104,8 @@ class ScoreCurve(StudyDisplay):
         if not self.chosen:
             return f"{shown} Mean over all these N: test {self.metric} {score} (SD)."
         numbers = ", ".join(
-            f"{n} ({count} folds)" if count > 1 else str(n) for n, count in sorted(Counter(self.chosen).items())
+            f"{n} ({count} folds)" if count > 1 else str(n)
+            for n, count in sorted(Counter(self.chosen).items())
         )
         return (
             f"{shown} Circled: each outer fold at the N that its inner scores choose, N = {numbers}; their mean "
@@ -116,9 +129,16 @@ class ScoreCurve(StudyDisplay):
         if self.inner.size:
             _band(ax, x, self.inner, (drawing.OUTLINE, "s", (0, (4, 1.5))), "inner validation ± SD")
         if self.chosen:
-            circle: Any = {"markersize": 10, "markerfacecolor": "none", "markeredgecolor": "0", "markeredgewidth": 1.1}
+            circle: Any = {
+                "markersize": 10,
+                "markerfacecolor": "none",
+                "markeredgecolor": "0",
+                "markeredgewidth": 1.1,
+            }
             label = "a fold at its chosen N"
-            ax.plot(self.chosen, self.chosen_scores, "o", zorder=5, linestyle="", label=label, **circle)
+            ax.plot(
+                self.chosen, self.chosen_scores, "o", zorder=5, linestyle="", label=label, **circle
+            )
         below = self._draw_references(ax, x)
         drawing.clean_axes(ax, "y")
         drawing.set_ticks(ax, self.n_features)
@@ -133,7 +153,9 @@ class ScoreCurve(StudyDisplay):
 
     def _draw_references(self, ax: Axes, x: FloatArray) -> list[str]:
         """Draw the references as lines with their names at the ends; return those too far below for that."""
-        levels = np.concatenate([rows.mean(axis=0) for rows in (self.test, self.inner) if rows.size])
+        levels = np.concatenate(
+            [rows.mean(axis=0) for rows in (self.test, self.inner) if rows.size]
+        )
         lowest = levels.min() - _FLATTENS * max(float(np.ptp(levels)), 0.02)
         below: list[str] = []
         ends: list[tuple[str, float, str]] = []
@@ -143,14 +165,26 @@ class ScoreCurve(StudyDisplay):
                 below.append(f"{short(drawing.readable(name), 24)} {means.mean():.3f}")
                 continue
             places, level = (x[[0, -1]], np.repeat(means, 2)) if len(means) == 1 else (x, means)
-            ax.plot(places, level, color=colour, linestyle=(0, dashes), marker=marker, markersize=4.5, linewidth=1.4)
+            ax.plot(
+                places,
+                level,
+                color=colour,
+                linestyle=(0, dashes),
+                marker=marker,
+                markersize=4.5,
+                linewidth=1.4,
+            )
             ends.append((drawing.readable(name), float(level[-1]), colour))
         low, high = ax.get_ylim()
         ax.set_ylim(low, high)
         wanted = np.array([(y - low) / (high - low) for _, y, _ in ends])
         settings: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "center"}
-        for (label, _, colour), place in zip(ends, drawing.spread_out(wanted, 0.06, 1.0), strict=True):
-            ax.annotate(short(label, 24), (1.0, place), (6, 0), color=colour, parse_math=False, **settings)
+        for (label, _, colour), place in zip(
+            ends, drawing.spread_out(wanted, 0.06, 1.0), strict=True
+        ):
+            ax.annotate(
+                short(label, 24), (1.0, place), (6, 0), color=colour, parse_math=False, **settings
+            )
         return below
 
 
@@ -169,15 +203,25 @@ class ScoreRows(StudyDisplay):
     has_tasks: bool = False
 
     @classmethod
-    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+    def from_result(
+        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
+    ) -> Self | None:
         """Show the scores of a study, unless it has several numbers of features."""
         if len(result.score_curves()) > 1:
             return None
-        rows = {"test (unseen samples)": result.test_scores, "inner validation": result.inner_scores}
+        rows = {
+            "test (unseen samples)": result.test_scores,
+            "inner validation": result.inner_scores,
+        }
         rows |= {f"test, {name}": scores for name, scores in result.task_scores.items()}
-        rows |= {texts.reference_name(result.facts, name): one.scores for name, one in result.references.items()}
+        rows |= {
+            texts.reference_name(result.facts, name): one.scores
+            for name, one in result.references.items()
+        }
         folds = [refit.fold for refit in result.outer]
-        return cls(result.name, drawing.readable(result.metric), rows, folds, bool(result.task_scores))
+        return cls(
+            result.name, drawing.readable(result.metric), rows, folds, bool(result.task_scores)
+        )
 
     @property
     def what(self) -> str:  # type: ignore[override]
@@ -202,19 +246,27 @@ class ScoreRows(StudyDisplay):
     def draw(self, ax: Axes) -> None:
         for y, values in enumerate(self.rows.values()):
             scores = np.array(values, dtype=float)
-            ax.barh(y, scores.mean(), height=0.62, color=drawing.BLUE if y == 0 else "0.75", zorder=1)
+            ax.barh(
+                y, scores.mean(), height=0.62, color=drawing.BLUE if y == 0 else "0.75", zorder=1
+            )
             if len(scores) > 1:
                 colour, sd = drawing.OUTLINE if y == 0 else "0.25", scores.std(ddof=1)
                 ax.errorbar(scores.mean(), y, xerr=sd, color=colour, capsize=3, linewidth=1.6)
             circles: Any = {"facecolors": "white", "edgecolors": "0.2", "linewidths": 0.8}
             ax.scatter(scores, np.full(len(scores), y), s=20, zorder=3, **circles)
-        drawing.name_rows(ax, [textwrap.fill(short(name, 60), 32) for name in self.rows], longest=70)
+        drawing.name_rows(
+            ax, [textwrap.fill(short(name, 60), 32) for name in self.rows], longest=70
+        )
         drawing.clean_axes(ax, "x")
         ax.set_xlabel(self.metric, parse_math=False)
 
 
 def _band(
-    ax: Axes, x: FloatArray, rows: FloatArray, style: tuple[str, str, str | tuple[int, tuple[float, ...]]], label: str
+    ax: Axes,
+    x: FloatArray,
+    rows: FloatArray,
+    style: tuple[str, str, str | tuple[int, tuple[float, ...]]],
+    label: str,
 ) -> None:
     """Draw the mean of rows as a line, and their standard deviation as a band if there are several rows."""
     colour, marker, line = style
@@ -224,4 +276,14 @@ def _band(
         ax.fill_between(x, mean - spread, mean + spread, color=colour, alpha=0.15, linewidth=0)
     else:
         label = label.partition(" ±")[0]
-    ax.plot(x, mean, color=colour, marker=marker, markersize=5, linestyle=line, linewidth=1.9, label=label, zorder=4)
+    ax.plot(
+        x,
+        mean,
+        color=colour,
+        marker=marker,
+        markersize=5,
+        linestyle=line,
+        linewidth=1.9,
+        label=label,
+        zorder=4,
+    )

@@ -59,7 +59,9 @@ class SearchSurface(StudyDisplay):
     tried: Sequence[TriedConfiguration]
 
     @classmethod
-    def from_result(cls, result: StudyNumbers, ranking: FeatureRanking | None = None) -> Self | None:
+    def from_result(
+        cls, result: StudyNumbers, ranking: FeatureRanking | None = None
+    ) -> Self | None:
         """Show the search of a study, if configurations differ and one has a score.
 
         The scores are means over the outer folds; where one parameter was searched over in each outer fold by itself,
@@ -88,8 +90,16 @@ class SearchSurface(StudyDisplay):
     @property
     def caption(self) -> str:
         others = [name for name in varying_parameters(self.tried) if name not in self.shown]
-        best = f", the best over {_listed(others)}, which explain less of the score's variance" if others else ""
-        over = "mean over the inner folds, one line a fold" if self._by_fold else "mean over the inner and outer folds"
+        best = (
+            f", the best over {_listed(others)}, which explain less of the score's variance"
+            if others
+            else ""
+        )
+        over = (
+            "mean over the inner folds, one line a fold"
+            if self._by_fold
+            else "mean over the inner and outer folds"
+        )
         n_scored = sum(one.score is not None for one in self.tried)
         return (
             f"Validation {self.metric} of {n_scored} of {len(self.tried)} configurations by "
@@ -140,7 +150,14 @@ class SearchSurface(StudyDisplay):
         scores, stopped = self.scores, np.array([one.stopped for one in self.tried])
         norm, failed = Normalize(np.nanmin(scores), np.nanmax(scores)), np.isnan(scores)
         order = np.argsort(np.where(failed, -np.inf, scores), kind="stable")  # the best on top
-        look: Any = {"cmap": "viridis", "norm": norm, "s": 46, "edgecolors": "0.25", "linewidths": 0.6, "zorder": 2}
+        look: Any = {
+            "cmap": "viridis",
+            "norm": norm,
+            "s": 46,
+            "edgecolors": "0.25",
+            "linewidths": 0.6,
+            "zorder": 2,
+        }
         for mask, marker, label in ((~stopped, "o", None), (stopped, "v", "stopped early")):
             drawn = order[(mask & ~failed)[order]]
             if len(drawn):
@@ -148,7 +165,9 @@ class SearchSurface(StudyDisplay):
         if failed.any():
             ax.scatter(x[failed], y[failed], marker="x", color="0.45", s=30, label="failed")
         self._mark_winners(ax, x, y)
-        drawing.add_colour_bar(ax, ScalarMappable(norm, colormaps["viridis"]), f"validation {self.metric}")
+        drawing.add_colour_bar(
+            ax, ScalarMappable(norm, colormaps["viridis"]), f"validation {self.metric}"
+        )
         drawing.clean_axes(ax)
         drawing.add_legend(ax, scatterpoints=1)
 
@@ -160,9 +179,18 @@ class SearchSurface(StudyDisplay):
         folds = np.array([one.fold for one in self.tried])
         for fold in dict.fromkeys(folds.tolist()):  # scores of different folds are not comparable
             drawn = order[(~np.isnan(scores) & (folds == fold))[order]]
-            ax.plot(x[drawn], scores[drawn], color=drawing.BLUE, marker="o", linestyle=style, markersize=5.5)
+            ax.plot(
+                x[drawn],
+                scores[drawn],
+                color=drawing.BLUE,
+                marker="o",
+                linestyle=style,
+                markersize=5.5,
+            )
         for i, place in enumerate(x[np.isnan(scores)]):
-            ax.axvline(place, color="0.6", linestyle=":", linewidth=1, label=None if i else "failed")
+            ax.axvline(
+                place, color="0.6", linestyle=":", linewidth=1, label=None if i else "failed"
+            )
         self._mark_winners(ax, x, scores)
         drawing.clean_axes(ax, "y")
         ax.set_ylabel(f"validation {self.metric}", parse_math=False)
@@ -177,8 +205,21 @@ class SearchSurface(StudyDisplay):
             (model, "s", drawing.OUTLINE, 15, "final model"),
         ):
             if chosen:
-                edge: Any = {"markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.6}
-                ax.plot(x[chosen], y[chosen], marker, markersize=size, linestyle="", label=label, zorder=3, **edge)
+                edge: Any = {
+                    "markerfacecolor": "none",
+                    "markeredgecolor": colour,
+                    "markeredgewidth": 1.6,
+                }
+                ax.plot(
+                    x[chosen],
+                    y[chosen],
+                    marker,
+                    markersize=size,
+                    linestyle="",
+                    label=label,
+                    zorder=3,
+                    **edge,
+                )
 
     def _places(self, ax: Axes, name: str, side: Literal["x", "y"]) -> FloatArray:
         """Set up the axis of a parameter, and return the place of each configuration on it."""
@@ -206,30 +247,52 @@ class SearchSurface(StudyDisplay):
         for place, configurations in cells.items():
             best[place] = _best(configurations).score  # None is NaN
         shown = np.ma.masked_invalid(best)
-        image = ax.imshow(shown, cmap="viridis", aspect="auto", origin="lower", interpolation="nearest")
+        image = ax.imshow(
+            shown, cmap="viridis", aspect="auto", origin="lower", interpolation="nearest"
+        )
         drawing.add_colour_bar(ax, image, f"validation {self.metric}")
-        won = {place: n for place, group in cells.items() if (n := sum(one.n_winners for one in group))}
-        dark, failed = best < shown.min() + 0.6 * np.ptp(shown), [place for place in cells if np.isnan(best[place])]
+        won = {
+            place: n for place, group in cells.items() if (n := sum(one.n_winners for one in group))
+        }
+        dark, failed = (
+            best < shown.min() + 0.6 * np.ptp(shown),
+            [place for place in cells if np.isnan(best[place])],
+        )
         written = len(columns) <= 12 and len(rows) <= 14
         if written:
             texts = {place: f"{best[place]:.3f}" for place in cells if place not in failed}
-            texts |= {place: f"{text}\n{won[place]} won" for place, text in texts.items() if place in won}
+            texts |= {
+                place: f"{text}\n{won[place]} won" for place, text in texts.items() if place in won
+            }
             drawing.write_cells(ax, texts, dark, 8)
         for row, column in () if written else won:
             ax.plot(column, row, "o", color="1" if dark[row, column] else "0", markersize=4)
-        model: Any = {"fill": False, "edgecolor": drawing.OUTLINE, "linewidth": 3, "clip_on": False, "zorder": 4}
+        model: Any = {
+            "fill": False,
+            "edgecolor": drawing.OUTLINE,
+            "linewidth": 3,
+            "clip_on": False,
+            "zorder": 4,
+        }
         cross: Any = {"facecolor": "0.95", "edgecolor": "0.6", "hatch": "xxx", "linewidth": 0}
         for (row, column), configurations in cells.items():
             if (row, column) in failed or any(one.is_model for one in configurations):
                 look = cross if (row, column) in failed else model
                 ax.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **look))
-        for axis, values, name in zip((ax.xaxis, ax.yaxis), (columns, rows), self.shown, strict=True):
+        for axis, values, name in zip(
+            (ax.xaxis, ax.yaxis), (columns, rows), self.shown, strict=True
+        ):
             step = -(-len(values) // _MOST_LABELS)
-            axis.set_ticks(range(0, len(values), step), list(map(_label, values[::step])), parse_math=False)
+            axis.set_ticks(
+                range(0, len(values), step), list(map(_label, values[::step])), parse_math=False
+            )
             axis.set_label_text(short(name, 50 if axis is ax.xaxis else 26), parse_math=False)
         if len(columns) > 6 and max(len(_label(value)) for value in columns) > 5:
             ax.tick_params(axis="x", rotation=45)
-        notes = ["outlined: final model", "won: outer folds that it wins" if written else "dot: wins an outer fold"]
+        notes = [
+            "outlined: final model",
+            "won: outer folds that it wins" if written else "dot: wins an outer fold",
+        ]
         notes += ["crossed: failed"] * bool(failed)
         ax.set_title("   \u00b7   ".join(notes), fontsize=8.5, loc="left", color="0.25")
 
@@ -245,7 +308,11 @@ def _tried(result: StudyNumbers, *, by_fold: bool) -> list[TriedConfiguration]:
     for (fold, _), records in by_params.items():
         traces = [(name, trace) for record in records for name, trace in record.folds.items()]
         outer = [trace for name, trace in traces if name != FINAL] or [trace for _, trace in traces]
-        scores = [score for trace in outer if (score := trace.score(result.stored.study.choose_n)) is not None]
+        scores = [
+            score
+            for trace in outer
+            if (score := trace.score(result.stored.study.choose_n)) is not None
+        ]
         tried.append(
             TriedConfiguration(
                 records[0].params,
@@ -319,4 +386,6 @@ def _label(value: Any) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(short(name, 30) for name in names[:6]) + (" and others" if len(names) > 6 else "")
+    return ", ".join(short(name, 30) for name in names[:6]) + (
+        " and others" if len(names) > 6 else ""
+    )

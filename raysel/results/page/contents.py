@@ -43,11 +43,17 @@ class Download:
     @property
     def address(self) -> str:
         """Address with the content itself (RFC 2397)."""
-        return f"data:text/csv;charset=utf-8;base64,{base64.b64encode(self.content).decode('ascii')}"
+        return (
+            f"data:text/csv;charset=utf-8;base64,{base64.b64encode(self.content).decode('ascii')}"
+        )
 
 
 def csv_download(
-    name: str, columns: Sequence[str], rows: Iterable[Sequence[object]], largest: int = LARGEST_DOWNLOAD, rest: str = ""
+    name: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    largest: int = LARGEST_DOWNLOAD,
+    rest: str = "",
 ) -> Download:
     r"""Return a table as a CSV file; rows that would exceed the largest size are left out, which the note says."""
     parts: list[bytes] = []
@@ -198,7 +204,11 @@ def named(place: str | Path) -> str:
     if as_uri(shown) and not shown.startswith("file:"):
         return shown
     path = Path(shown.removeprefix("file://")).absolute()
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else f"{ELSEWHERE}/{path.name}"
+    return (
+        str(path.relative_to(Path.cwd()))
+        if path.is_relative_to(Path.cwd())
+        else f"{ELSEWHERE}/{path.name}"
+    )
 
 
 def without_folders(value: Any) -> Any:

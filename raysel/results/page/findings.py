@@ -31,13 +31,29 @@ def answer(result: StudyResult) -> Section:
             f"{len(result.outer)} folds) beside the references on the same folds."
         )
         heads = ["", "features", "test score", "method minus reference"]
-        scores = [["method", *result.test_scores], *([name, *r.scores] for name, r in result.references.items())]
-        data = contents.csv_download("references.csv", ["name", *(refit.fold for refit in result.outer)], scores)
+        scores = [
+            ["method", *result.test_scores],
+            *([name, *r.scores] for name, r in result.references.items()),
+        ]
+        data = contents.csv_download(
+            "references.csv", ["name", *(refit.fold for refit in result.outer)], scores
+        )
         blocks.append(Table(caption, heads, rows, (0,), (0,), data))
     else:
-        blocks.append(Text(["The study has no references to compare with: evaluation.references is off."], "note"))
-    positive = texts.positive_sentence(result.facts.evaluation, result.facts.classes, list(result.facts.by_task))
-    notes = [texts.missing_references_sentence(result.facts), texts.interval_footnote(result.facts), positive]
+        blocks.append(
+            Text(
+                ["The study has no references to compare with: evaluation.references is off."],
+                "note",
+            )
+        )
+    positive = texts.positive_sentence(
+        result.facts.evaluation, result.facts.classes, list(result.facts.by_task)
+    )
+    notes = [
+        texts.missing_references_sentence(result.facts),
+        texts.interval_footnote(result.facts),
+        positive,
+    ]
     blocks.append(Text([note for note in notes if note], "note"))
     return Section("answer", "The answer", blocks)
 
@@ -46,9 +62,14 @@ def answer_sentences(result: StudyResult) -> list[str]:
     """Return the answer in three sentences: the score, how it compares, and how far to trust the selection."""
     sentences = [f"{texts.capitalized(texts.headline(result.facts))}."]
     if result.references:
-        sentences.append(" ".join(texts.verdict_sentences(result.facts)) or texts.short_verdict(result.facts))
+        sentences.append(
+            " ".join(texts.verdict_sentences(result.facts)) or texts.short_verdict(result.facts)
+        )
     trust = "The method gives no scores of the features, and so no ranking."
-    return [*sentences, f"The stability {texts.short_stability(result.facts)}." if result.ranks_features else trust]
+    return [
+        *sentences,
+        f"The stability {texts.short_stability(result.facts)}." if result.ranks_features else trust,
+    ]
 
 
 def scores(result: StudyResult) -> Section:
@@ -58,8 +79,12 @@ def scores(result: StudyResult) -> Section:
     table = texts.curve_table(result.facts)
     if len(table.rows) < 2:
         return Section("scores", what, blocks)
-    caption = f"Mean {texts.spaced(result.metric)} ± SD over the outer folds; of references the mean."
-    blocks.append(contents.Folded("The figures as a table", [Table(caption, table.header, table.rows, ())]))
+    caption = (
+        f"Mean {texts.spaced(result.metric)} ± SD over the outer folds; of references the mean."
+    )
+    blocks.append(
+        contents.Folded("The figures as a table", [Table(caption, table.header, table.rows, ())])
+    )
     return Section("scores", f"{what} over the number of features", blocks)
 
 
@@ -71,13 +96,17 @@ def optimism(result: StudyResult) -> Section:
         "score tells what to expect for new samples: the training score is of samples that the fit has seen, the best "
         "inner score the best of many, and of smaller training sets."
     )
-    blocks: list[Block] = [Table(caption, ["score", "mean", "measured"], rows, (0, 2), (len(rows) - 1,))]
+    blocks: list[Block] = [
+        Table(caption, ["score", "mean", "measured"], rows, (0, 2), (len(rows) - 1,))
+    ]
     return Section("optimism", "Training, validation and test score", blocks)
 
 
 def confusion(result: StudyResult) -> Section | None:
     """Return the section on the errors by class, label or quantity; None if the study did not record them."""
-    title = "Which labels are found and missed" if result.has_labels else "Which classes are confused"
+    title = (
+        "Which labels are found and missed" if result.has_labels else "Which classes are confused"
+    )
     if result.predictions is not None:
         title = "Predicted and true quantity"
     drawn = pictures(result, "confusion")
@@ -92,7 +121,9 @@ def error_control(result: StudyResult) -> Section:
     if (permuted := result.permutation_test) is not None:
         blocks.append(Text(permuted.sentences()))
     for what, command in texts.open_checks(result.facts, shlex.quote(contents.named(result.path))):
-        label = f"{what} has not been run for this study. To run it, {contents.where_to_run(command)}:"
+        label = (
+            f"{what} has not been run for this study. To run it, {contents.where_to_run(command)}:"
+        )
         blocks.append(contents.Command(command, label))
     return Section("errors", "Could it be chance?", blocks)
 
@@ -105,7 +136,9 @@ def features(result: StudyResult) -> Section:
             why = "There is no final model, and so no ranking of the features by it: cv.final is false."
         return Section("features", "Which features", [Text([why])])
     ranking = result.ranking()
-    empty = "" if ranking.n_scored else " The final model selects no feature: none has a score above 0."
+    empty = (
+        "" if ranking.n_scored else " The final model selects no feature: none has a score above 0."
+    )
     meaning = score_meaning(result.config)
     how = f" ({ranking.chosen_by})" if ranking.chosen_by else ""
     n_top = len(ranking.top())
@@ -120,29 +153,47 @@ def features(result: StudyResult) -> Section:
     if ranking.n_scored:
         blocks += [contents.Pictures(pictures(result, "features")), _top_table(result, ranking)]
     if line := texts.modalities(result.facts):
-        blocks.append(Text([f"Scores of the modalities, mean of the outer folds' winners: {line}."], "note"))
+        blocks.append(
+            Text([f"Scores of the modalities, mean of the outer folds' winners: {line}."], "note")
+        )
     if line := texts.redundancy(result.facts):
-        blocks.append(Text([f"Redundancy (mean absolute correlation of the pairs) {line}."], "note"))
+        blocks.append(
+            Text([f"Redundancy (mean absolute correlation of the pairs) {line}."], "note")
+        )
     return Section("features", "Which features", blocks)
 
 
 def _top_table(result: StudyResult, ranking: FeatureRanking) -> Table:
     table = ranking.to_table()
-    further = {name: np.asarray(values)[ranking.order] for name, values in result.added_columns.items()}
+    further = {
+        name: np.asarray(values)[ranking.order] for name, values in result.added_columns.items()
+    }
     added = {name: values for name, values in further.items() if name not in table.column_names}
     columns = [*table.column_names, *added]
     cells = zip(*table.to_pydict().values(), *added.values(), strict=True)
-    data = contents.csv_download("ranking.csv", columns, cells, _RANKING_BYTES, "ranking/ranking.csv")
+    data = contents.csv_download(
+        "ranking.csv", columns, cells, _RANKING_BYTES, "ranking/ranking.csv"
+    )
     shown = ranking.top(_MOST_ROWS)
     part = ranking.part_axis
-    heads = ["rank", "feature", *([part] if part else []), "score", "selected by", "place in the consensus"]
+    heads = [
+        "rank",
+        "feature",
+        *([part] if part else []),
+        "score",
+        "selected by",
+        "place in the consensus",
+    ]
     heads += ["mean rank ± SD over folds", *map(texts.spaced, further)]
     rows = []
     for place, i in enumerate(shown):
         row = [f"{ranking.ranks[i]:g}", short(ranking.feature_names[i], 60)]
         row += [short(str(ranking.coordinates[part][i]), 30)] if part else []
         spread = "" if np.isnan(ranking.rank_sd[i]) else f" ± {ranking.rank_sd[i]:.1f}"
-        row += [f"{ranking.scores[i]:.4g}", f"{ranking.selection_count[i]} of {ranking.n_folds} folds"]
+        row += [
+            f"{ranking.scores[i]:.4g}",
+            f"{ranking.selection_count[i]} of {ranking.n_folds} folds",
+        ]
         row += [f"{ranking.consensus_place[i]:.0f}", f"{ranking.consensus_rank[i]:.1f}{spread}"]
         rows.append([*row, *(f"{values[place]:.3g}" for values in further.values())])
     caption = (
@@ -164,15 +215,23 @@ def stability(result: StudyResult) -> Section | None:
         "by itself. A method that does (the variance, a forest with columns of few and of many values, a linear model "
         "of unscaled columns) is above it on permuted labels too, and above 0 over disjoint halves of the samples."
     )
-    sentence, drawn = Text([f"Stability {texts.stability(result.facts)}."]), pictures(result, "stability")
-    return Section("stability", "How stable the selection is", [sentence, *drawn, Text([meaning], "note")])
+    sentence, drawn = (
+        Text([f"Stability {texts.stability(result.facts)}."]),
+        pictures(result, "stability"),
+    )
+    return Section(
+        "stability", "How stable the selection is", [sentence, *drawn, Text([meaning], "note")]
+    )
 
 
 def disagreement(result: StudyResult) -> Section | None:
     """Return the section on the ranks of the best features in each outer fold."""
     if not result.ranks_features:
         return None
-    drawn, sentences = pictures(result, "folds"), ["No feature has a score above 0 in the final model."]
+    drawn, sentences = (
+        pictures(result, "folds"),
+        ["No feature has a score above 0 in the final model."],
+    )
     if drawn:
         sentences = list(_disagreements(result))
     return Section("folds", "Where the folds disagree", [Text(sentences), *drawn])
@@ -194,5 +253,8 @@ def _disagreements(result: StudyResult) -> Iterator[str]:
     )
     if always < len(best):
         order = [i for i in np.argsort(-outside, kind="stable")[:3] if outside[i]]
-        worst = [f"{short(result.feature_names[best[i]], 40)} (on {outside[i]} of {n_folds} folds)" for i in order]
+        worst = [
+            f"{short(result.feature_names[best[i]], 40)} (on {outside[i]} of {n_folds} folds)"
+            for i in order
+        ]
         yield f"Most often not among the best {n}: {', '.join(worst)}."

@@ -28,9 +28,13 @@ def picture(display: Display) -> Picture:
     if display.table:
         table = display.frame()
         rows = table.astype(object).where(table.notna(), None).itertuples(index=False, name=None)
-        data = csv_download(f"{display.table}.csv", list(table.columns), rows, rest=display.whole_table)
+        data = csv_download(
+            f"{display.table}.csv", list(table.columns), rows, rest=display.whole_table
+        )
     caption = display.caption
-    return Picture(inline_svg(display.figure(), display.key, caption), caption, data, display.on_white)
+    return Picture(
+        inline_svg(display.figure(), display.key, caption), caption, data, display.on_white
+    )
 
 
 _SVG, _XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
@@ -49,7 +53,9 @@ def inline_svg(figure: Figure, key: str, description: str) -> str:
     """
     text = io.StringIO()
     with rc_context({"svg.hashsalt": key, "svg.fonttype": "none"}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the browser has other fonts
+        warnings.filterwarnings(
+            "ignore", "Glyph .* missing from font"
+        )  # the browser has other fonts
         metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         lay_out(figure)
         figure.savefig(text, format="svg", metadata=metadata, transparent=True)
@@ -61,8 +67,15 @@ def inline_svg(figure: Figure, key: str, description: str) -> str:
                 parent.remove(child)
     for element in root.iter():
         _adapt(element, key)
-    root.attrib["style"] = f"--width: {width * _SCALE:.4g}rem"  # texts have the same size in all figures
-    root.attrib |= {"width": f"{width:g}", "height": f"{height:g}", "role": "img", "aria-labelledby": f"{key}-title"}
+    root.attrib["style"] = (
+        f"--width: {width * _SCALE:.4g}rem"  # texts have the same size in all figures
+    )
+    root.attrib |= {
+        "width": f"{width:g}",
+        "height": f"{height:g}",
+        "role": "img",
+        "aria-labelledby": f"{key}-title",
+    }
     title = ET.Element(f"{_SVG}title", {"id": f"{key}-title"})
     title.text = printable(description)
     root.insert(0, title)
@@ -84,11 +97,18 @@ def _adapt(element: ET.Element, key: str) -> None:
             attributes["id"] = f"{key}-{value}"
         elif "url(#" in value:
             attributes[name] = value.replace("url(#", f"url(#{key}-")
-    plain = {name: value for name in ("fill", "stroke") if _PLAIN.fullmatch(value := attributes.get(name, ""))}
+    plain = {
+        name: value
+        for name in ("fill", "stroke")
+        if _PLAIN.fullmatch(value := attributes.get(name, ""))
+    }
     for name in plain:  # in patterns of hatches the colours are attributes
         del attributes[name]
     style = "; ".join(
-        [*filter(None, [attributes.get("style")]), *(f"{name}: {value}" for name, value in plain.items())]
+        [
+            *filter(None, [attributes.get("style")]),
+            *(f"{name}: {value}" for name, value in plain.items()),
+        ]
     )
     if style:
         attributes["style"] = _COLOUR.sub(_page_colour, style)

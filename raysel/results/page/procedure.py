@@ -11,7 +11,17 @@ from raysel.core.errors import headline
 from raysel.core.printing import short
 from raysel.results import description, texts
 from raysel.results.description import Preview
-from raysel.results.page.contents import Block, Facts, Folded, Pictures, Remarks, Section, Table, Text, csv_download
+from raysel.results.page.contents import (
+    Block,
+    Facts,
+    Folded,
+    Pictures,
+    Remarks,
+    Section,
+    Table,
+    Text,
+    csv_download,
+)
 from raysel.results.page.pictures import pictures
 from raysel.results.progress import counted, duration
 from raysel.results.result import StudyResult
@@ -52,7 +62,9 @@ def _study_facts(result: StudyResult) -> Iterator[tuple[str, str]]:
     final = "; a final model is fitted on all samples" if result.has_final else ""
     nested = f"nested: {test} for the test scores, {cv['inner']} inner folds in each for the search"
     yield "Validation", f"{nested}{description.format_blocks(cv)}{final}"
-    early = f", early stopping by {search['early_stopping']}" if search.get("early_stopping") else ""
+    early = (
+        f", early stopping by {search['early_stopping']}" if search.get("early_stopping") else ""
+    )
     planned = result.stored.study.n_trials
     tried = f"one path on each of {counted(planned, 'inner training set')}"
     if search["method"] != "path":
@@ -65,7 +77,9 @@ def tried(result: StudyResult) -> Section:
     blocks: list[Block] = [Text([" ".join(_budget(result))])]
     blocks += [*pictures(result, "tried"), _winners_table(result), _best_table(result)]
     if failures := _failures(result):
-        blocks.append(Folded(f"Errors of the failed trials ({len(failures)} different)", [Remarks(failures)]))
+        blocks.append(
+            Folded(f"Errors of the failed trials ({len(failures)} different)", [Remarks(failures)])
+        )
     return Section("tried", "What was tried", blocks)
 
 
@@ -80,7 +94,11 @@ def _budget(result: StudyResult) -> Iterator[str]:
     else:
         made, planned = counted(total, "trial"), study.n_trials
         yield f"The search {search['method']} made {made}{each}, of at most {planned} planned."
-    ends = {"null": "gave the zero solution", "stopped": "stopped early, so that they cannot win", "failed": "failed"}
+    ends = {
+        "null": "gave the zero solution",
+        "stopped": "stopped early, so that they cannot win",
+        "failed": "failed",
+    }
     yield from (f"{counts[status]} {what}." for status, what in ends.items() if counts[status])
     if result.cut:
         yield "The time budget search.time_budget ended the search before all were made."
@@ -93,15 +111,31 @@ def _budget(result: StudyResult) -> Iterator[str]:
 
 
 def _winners_table(result: StudyResult) -> Table:
-    metric, ranked, chooses = texts.spaced(result.metric), result.ranks_features, result.facts.has_chosen_n
+    metric, ranked, chooses = (
+        texts.spaced(result.metric),
+        result.ranks_features,
+        result.facts.has_chosen_n,
+    )
     rows = []
     for refit in result.refits:
-        row = [refit.fold, short(refit.name, _LONGEST), *([str(refit.n_features)] if chooses else [])]
+        row = [
+            refit.fold,
+            short(refit.name, _LONGEST),
+            *([str(refit.n_features)] if chooses else []),
+        ]
         row += [str(result.n_scored[refit.fold])] if ranked else []
-        row += [f"{refit.inner_score:.3f}", "" if refit.test_score is None else f"{refit.test_score:.3f}"]
+        row += [
+            f"{refit.inner_score:.3f}",
+            "" if refit.test_score is None else f"{refit.test_score:.3f}",
+        ]
         reached = "local optimum" if refit.local_optimum else "yes"
         rows.append([*row, {True: reached, False: "no", None: "not recorded"}[refit.converged]])
-    heads = ["fold", "winner", *(["N"] if chooses else []), *(["features with a score"] if ranked else [])]
+    heads = [
+        "fold",
+        "winner",
+        *(["N"] if chooses else []),
+        *(["features with a score"] if ranked else []),
+    ]
     heads += [f"inner {metric}", f"test {metric}", "converged"]
     caption = "The configuration that wins each outer fold"
     caption += ", and the final model." if result.has_final else "."
@@ -116,15 +150,27 @@ def _best_table(result: StudyResult) -> Table:
     adaptive = "outer_fold" in table
     rows = []
     for row in table.head(_MOST_ROWS).to_dict("records"):
-        cells = [short(names[row["trial"]], _LONGEST), *([str(row["outer_fold"])] if adaptive else []), row["status"]]
+        cells = [
+            short(names[row["trial"]], _LONGEST),
+            *([str(row["outer_fold"])] if adaptive else []),
+            row["status"],
+        ]
         cells += [_number(row.get(score), ".3f"), _number(row.get("objective"), ".4g")]
         cells.append(_number(row.get("converged"), ".0%"))
-        rows.append([*cells, *([] if result.stored.paths else [duration(max(row["seconds"], 0.0))])])
+        rows.append(
+            [*cells, *([] if result.stored.paths else [duration(max(row["seconds"], 0.0))])]
+        )
     heads = ["configuration", *(["outer fold"] if adaptive else []), "status"]
     heads += [f"validation {texts.spaced(result.metric)}", "objective", "inner fits converged"]
-    heads += [] if result.stored.paths else ["time"]  # configurations of a path have no time of their own
-    columns = table.columns.drop(["error", *(["seconds"] if result.stored.paths else [])], errors="ignore").tolist()
-    data = csv_download("trials.csv", columns, table[columns].itertuples(index=False), rest="journal.jsonl")
+    heads += (
+        [] if result.stored.paths else ["time"]
+    )  # configurations of a path have no time of their own
+    columns = table.columns.drop(
+        ["error", *(["seconds"] if result.stored.paths else [])], errors="ignore"
+    ).tolist()
+    data = csv_download(
+        "trials.csv", columns, table[columns].itertuples(index=False), rest="journal.jsonl"
+    )
     caption = f"The {len(rows)} best of {len(table)} trials by mean validation score."
     return Table(caption, heads, rows, tuple(range(3 if adaptive else 2)), download=data)
 
@@ -136,7 +182,10 @@ def _number(value: float | None, form: str) -> str:
 def _failures(result: StudyResult) -> list[str]:
     """The different errors of failed trials with their numbers, the most frequent first."""
     errors = Counter(headline(record.failure) for record in result.records if record.failure)
-    told = [f"{counted(n, 'trial')}: {short(error, 300)}" for error, n in errors.most_common(_MOST_FAILURES)]
+    told = [
+        f"{counted(n, 'trial')}: {short(error, 300)}"
+        for error, n in errors.most_common(_MOST_FAILURES)
+    ]
     more = len(errors) - len(told)
     return [*told, *([f"{more} more in journal.jsonl"] if more > 0 else [])]
 
@@ -147,4 +196,6 @@ def convergence(result: StudyResult) -> Section:
     sentences = [f"{sentence}."] if sentence else []
     if not drawn:
         sentences.append("The method records its objective at the end of a fit only, or has none.")
-    return Section("convergence", "Convergence", [*([Text(sentences)] if sentences else []), *drawn])
+    return Section(
+        "convergence", "Convergence", [*([Text(sentences)] if sentences else []), *drawn]
+    )

@@ -23,10 +23,14 @@ _LONGEST_REMARK = 600
 
 def write_report(result: StudyResult, path: str | Path | None = None) -> Path:
     """Write the report of a finished study as one HTML file that needs no network."""
-    if path is not None and not (folder := Path(path).absolute().parent).is_dir():  # before the figures are drawn
+    if (
+        path is not None and not (folder := Path(path).absolute().parent).is_dir()
+    ):  # before the figures are drawn
         raise StudyError(f"{path} cannot be written: there is no folder {folder}; create it first.")
     html = contents.render_page(page_of(result))
-    return write_result(result.directory.report if path is None else path, html.encode("utf-8", "replace"))
+    return write_result(
+        result.directory.report if path is None else path, html.encode("utf-8", "replace")
+    )
 
 
 def write_final_report(result: StudyResult) -> None:
@@ -59,35 +63,65 @@ def page_of(result: StudyResult) -> Page:
     study, config = result.stored.study, result.config
     name = short(description.data_name(config["dataset"], result.name), 80)
     size = f"{study.n_samples} samples, {len(result.feature_names)} features"
-    started, version = time.strftime("%Y-%m-%d", time.gmtime(study.started)), study.versions.get("raysel", "")
+    started, version = (
+        time.strftime("%Y-%m-%d", time.gmtime(study.started)),
+        study.versions.get("raysel", ""),
+    )
     footer = f"Written by raysel {__version__} from a study of {started} made by raysel {version}."
     subtitle = f"{name}: {size}; method {config['solver']['name']}"
-    return Page(short(result.name, 120), subtitle, list(filter(None, sections)), footer, tiles(result))
+    return Page(
+        short(result.name, 120), subtitle, list(filter(None, sections)), footer, tiles(result)
+    )
 
 
 def tiles(result: StudyResult) -> list[tuple[str, str, str]]:
     """Return the figures at the top of the report: value, what it is, and a line below."""
     n_folds, n_tried = len(result.outer), sum(result.n_trials.values())
-    spread = f"± {result.test_sd:.3f} SD over {n_folds} outer folds" if n_folds > 1 else "on one outer fold"
+    spread = (
+        f"± {result.test_sd:.3f} SD over {n_folds} outer folds"
+        if n_folds > 1
+        else "on one outer fold"
+    )
     figures = [(f"{result.test_mean:.3f}", f"test {texts.spaced(result.metric)}", spread)]
     if result.n_features and result.facts.has_chosen_n:
-        outer = [n for fold, n in result.n_features.items() if not result.has_final or fold != result.final.fold]
+        outer = [
+            n
+            for fold, n in result.n_features.items()
+            if not result.has_final or fold != result.final.fold
+        ]
         whose = "chosen on the outer folds by inner scores"
-        whose += f"; final model: {result.n_features[result.final.fold]}" if result.has_final else ""
-        figures.append((texts.number_range(outer, " to "), f"best of {len(result.feature_names)} features", whose))
+        whose += (
+            f"; final model: {result.n_features[result.final.fold]}" if result.has_final else ""
+        )
+        figures.append(
+            (
+                texts.number_range(outer, " to "),
+                f"best of {len(result.feature_names)} features",
+                whose,
+            )
+        )
     if result.ranks_features:
         stability = result.stability()
         value = "undefined" if stability.reason else f"{stability.value:.2f}"
         figures.append((value, "stability", f"of the best {result.default_top} features"))
     unit = "configuration" if result.stored.paths else "trial"
-    return [*figures, (str(n_tried), unit if n_tried == 1 else f"{unit}s", result.config["search"]["method"])]
+    return [
+        *figures,
+        (str(n_tried), unit if n_tried == 1 else f"{unit}s", result.config["search"]["method"]),
+    ]
 
 
 def remarks(result: StudyResult) -> Section:
     """Return the section on the limitations of the result."""
     sentences = [short(remark, _LONGEST_REMARK) for remark in result.remarks()]
-    none = Text(["Nothing failed, all fits of winners met their tolerance, and every fold selects features."])
-    return Section("limitations", "Limitations", [contents.Remarks(sentences) if sentences else none])
+    none = Text(
+        [
+            "Nothing failed, all fits of winners met their tolerance, and every fold selects features."
+        ]
+    )
+    return Section(
+        "limitations", "Limitations", [contents.Remarks(sentences) if sentences else none]
+    )
 
 
 def cite(result: StudyResult) -> Section:
@@ -106,12 +140,18 @@ def cite(result: StudyResult) -> Section:
         label = f"To run the study again, with the configuration and the folds of its directory, {where}:"
         again = Command(command, label)
     versions = contents.Table(
-        "Versions that the study ran with.", ["library", "version"], sorted(study.versions.items()), (0, 1)
+        "Versions that the study ran with.",
+        ["library", "version"],
+        sorted(study.versions.items()),
+        (0, 1),
     )
     config = Command(dump_yaml(contents.without_folders(study.config)))
     blocks = [
         Text([text, *([f"Method: {cited}"] if cited else [])]),
-        Text([f"Hash of the configuration {study.config_hash}, of the data {study.data_hash}."], "note"),
+        Text(
+            [f"Hash of the configuration {study.config_hash}, of the data {study.data_hash}."],
+            "note",
+        ),
         again,
         contents.Folded("Versions", [versions]),
         contents.Folded("Configuration (config.yaml)", [config]),

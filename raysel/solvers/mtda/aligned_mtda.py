@@ -42,8 +42,14 @@ def read_maps(path: str, names: Sequence[str]) -> list[FloatArray]:
     keys = list(maps) if list(names) == [""] and len(maps) == 1 else names
     for key in keys:
         if key not in maps:
-            problem = f"no map of task {key!r}" if key else f"{len(maps)} maps for one task without a name"
-            raise ConfigError(f"aligned={path!r} has {problem}; it holds {', '.join(maps)}. {_FORMAT}")
+            problem = (
+                f"no map of task {key!r}"
+                if key
+                else f"{len(maps)} maps for one task without a name"
+            )
+            raise ConfigError(
+                f"aligned={path!r} has {problem}; it holds {', '.join(maps)}. {_FORMAT}"
+            )
     return [maps[key] for key in keys]
 
 
@@ -68,20 +74,28 @@ class MappedTasks:
         return [W @ V for W, V in zip(self.maps, bases, strict=True)]
 
 
-def check_maps(maps: Sequence[ArrayLike], names: Sequence[str], widths: Sequence[int]) -> list[FloatArray]:
+def check_maps(
+    maps: Sequence[ArrayLike], names: Sequence[str], widths: Sequence[int]
+) -> list[FloatArray]:
     """Check that there is one map for each task, and that all map into one space.
 
     Each of `maps` is (D_i, d'); returns each (D_i, d').
     """
     if len(maps) != len(names):
-        raise ConfigError(f"aligned has {len(maps)} maps for {len(names)} tasks: give one map for each task.")
+        raise ConfigError(
+            f"aligned has {len(maps)} maps for {len(names)} tasks: give one map for each task."
+        )
     arrays = [np.asarray(W, dtype=np.float64) for W in maps]
     for name, width, W in zip(names, widths, arrays, strict=True):
         expected = (width, arrays[0].shape[-1] if arrays[0].ndim else 0)
         if W.shape != expected or not W.size:
-            raise ConfigError(f"aligned maps {name} by an array of shape {W.shape}; give one of shape {expected}.")
+            raise ConfigError(
+                f"aligned maps {name} by an array of shape {W.shape}; give one of shape {expected}."
+            )
         if not np.isfinite(W).all():
-            raise ConfigError(f"aligned maps {name} by an array that holds NaN or infinity; give finite numbers.")
+            raise ConfigError(
+                f"aligned maps {name} by an array that holds NaN or infinity; give finite numbers."
+            )
     return arrays
 
 
@@ -99,7 +113,11 @@ def map_tasks(samples: Sequence[TaskSamples], maps: Sequence[FloatArray] | None)
 
 
 def shared_projection(
-    samples: Sequence[TaskSamples], mapped: MappedTasks, weights: FloatArray, size: int | None, shrinkage: float
+    samples: Sequence[TaskSamples],
+    mapped: MappedTasks,
+    weights: FloatArray,
+    size: int | None,
+    shrinkage: float,
 ) -> tuple[int, Iterator[tuple[float, list[FloatArray]]]]:
     """Maximise the ratio over one P for all tasks, by Newton's method.
 
@@ -109,19 +127,29 @@ def shared_projection(
     n = sum(len(task.y) for task in samples)
     rows = [Z * np.sqrt(w * n / len(Z)) for Z, w in zip(mapped.samples, weights, strict=True)]
     firsts = np.cumsum([0] + [len(task.classes) for task in samples])
-    codes = np.concatenate([task.codes + first for task, first in zip(samples, firsts, strict=False)])
+    codes = np.concatenate(
+        [task.codes + first for task, first in zip(samples, firsts, strict=False)]
+    )
     stacked = np.concatenate(rows)
     reduced = scatter_range(stacked, codes, int(firsts[-1]))
     d = min(max(len(task.classes) for task in samples) - 1, reduced.rank) if size is None else size
     _check_size(d, reduced.rank)
     warn_of_lost_directions("the mapped tasks", reduced.rank, reduced.varying)
-    steps = maximize_trace_ratio([shrunken(reduced.between, reduced.total, shrinkage)], [d], np.ones(1))
+    steps = maximize_trace_ratio(
+        [shrunken(reduced.between, reduced.total, shrinkage)], [d], np.ones(1)
+    )
     centred = stacked - reduced.mean
-    return reduced.rank, ((ratio, [reduced.lift(centred, V)] * len(samples)) for ratio, (V,) in steps)
+    return reduced.rank, (
+        (ratio, [reduced.lift(centred, V)] * len(samples)) for ratio, (V,) in steps
+    )
 
 
 def pooled_within(
-    samples: Sequence[TaskSamples], mapped: MappedTasks, weights: FloatArray, size: int | None, shrinkage: float
+    samples: Sequence[TaskSamples],
+    mapped: MappedTasks,
+    weights: FloatArray,
+    size: int | None,
+    shrinkage: float,
 ) -> tuple[int, Iterator[tuple[float, list[FloatArray]]]]:
     """Maximise the ratio over a V_i for each task with the pooled within-class scatter, by Newton's method.
 
@@ -137,7 +165,9 @@ def pooled_within(
     pooled = np.concatenate(residuals) / np.sqrt(sum(len(Z) for Z in residuals))
     stacked = np.concatenate([pooled, *(H.T for H in factors)])
     Q = thin_svd(stacked)[2]
-    warn_of_lost_directions("the mapped tasks", Q.shape[1], equilibrated_rank(stacked, 0.0, Q.shape[1]))
+    warn_of_lost_directions(
+        "the mapped tasks", Q.shape[1], equilibrated_rank(stacked, 0.0, Q.shape[1])
+    )
     _, singular, turn = scipy.linalg.svd(np.linalg.qr(pooled @ Q, mode="r"), check_finite=False)
     Q, values = Q @ turn.T, np.zeros(Q.shape[1])
     values[: len(singular)] = singular**2
@@ -160,7 +190,9 @@ def column_traces(task: TaskSamples, embedded: FloatArray) -> tuple[FloatArray, 
 
 def _check_size(size: int, rank: int) -> None:
     if size > rank:
-        raise ConfigError(f"n_components={size} exceeds the rank {rank} of the mapped tasks: give at most {rank}.")
+        raise ConfigError(
+            f"n_components={size} exceeds the rank {rank} of the mapped tasks: give at most {rank}."
+        )
 
 
 class AlignedMTDA(SharedRatioProjector):
@@ -272,7 +304,9 @@ embedded_labels_, task_names_, classes_
         maps = self._maps(list(widths), list(widths.values()))
         common = next(iter(widths.values())) if maps is None else maps[0].shape[1]
         if self.n_components is not None and self.n_components > common:
-            raise ConfigError(f"n_components={self.n_components} exceeds the {common} features of the common space.")
+            raise ConfigError(
+                f"n_components={self.n_components} exceeds the {common} features of the common space."
+            )
 
     def check_training(self, y: LabelArray, tasks: IntArray | None = None) -> None:
         """Accept all labels: the fit checks ``n_components`` against the rank of all tasks together.
@@ -304,7 +338,10 @@ embedded_labels_, task_names_, classes_
         return ()
 
     def _solve(self, samples: Sequence[TaskSamples], prepared: Any) -> Iterator[float]:
-        mapped = map_tasks(samples, self._maps([task.name for task in samples], [task.X.shape[1] for task in samples]))
+        mapped = map_tasks(
+            samples,
+            self._maps([task.name for task in samples], [task.X.shape[1] for task in samples]),
+        )
         totals = np.array([(Z**2).sum() / len(Z) for Z in mapped.samples])
         self._weigh(samples, totals)
         solve = shared_projection if self.share == "projection" else pooled_within
@@ -313,6 +350,8 @@ embedded_labels_, task_names_, classes_
         for ratio, bases in steps:
             embeddings = [Z @ V for Z, V in zip(mapped.samples, bases, strict=True)]
             traces = [column_traces(task, Z) for task, Z in zip(samples, embeddings, strict=True)]
-            self._keep(samples, mapped.means, mapped.lift(bases), [b / t for b, t in traces], embeddings)
+            self._keep(
+                samples, mapped.means, mapped.lift(bases), [b / t for b, t in traces], embeddings
+            )
             self._record([(float(b.sum()), float(t.sum())) for b, t in traces], totals)
             yield ratio

@@ -66,12 +66,17 @@ class ArrayTask:
 
     def traces(self, factors: Factors) -> tuple[float, float]:
         """Compute tr(U'S_bU) and tr(U'S_tU)."""
-        between, total = (float((projected(part, factors) ** 2).sum()) for part in (self.classes, self.samples))
+        between, total = (
+            float((projected(part, factors) ** 2).sum()) for part in (self.classes, self.samples)
+        )
         return between / len(self.samples), total / len(self.samples)
 
     def column_ratios(self, factors: Factors) -> FloatArray:
         """Compute the ratio of between-class to total scatter of each column of U."""
-        between, total = ((projected(part, factors) ** 2).sum(axis=0).ravel() for part in (self.classes, self.samples))
+        between, total = (
+            (projected(part, factors) ** 2).sum(axis=0).ravel()
+            for part in (self.classes, self.samples)
+        )
         return between / total
 
 
@@ -79,9 +84,15 @@ def array_task(task: TaskSamples, shape: tuple[int, ...]) -> ArrayTask:
     """Centre one task's samples and reduce them to the ranges of the vectors along each axis."""
     mean, centred = centre(task.X)
     if not centred.any():
-        raise DataError(f"{task}: all features are constant; give at least one feature that varies.")
+        raise DataError(
+            f"{task}: all features are constant; give at least one feature that varies."
+        )
     X, offset = centred.reshape(-1, *shape), np.where(centred.any(axis=0), mean, 0.0).reshape(shape)
-    axes = ("rows", "columns") if len(shape) == 2 else tuple(f"axis {axis}" for axis in range(len(shape)))
+    axes = (
+        ("rows", "columns")
+        if len(shape) == 2
+        else tuple(f"axis {axis}" for axis in range(len(shape)))
+    )
     bases = tuple(
         _side(
             f"{task}, {named}",
@@ -107,8 +118,14 @@ def alternate_modes(
     `sizes` has the numbers of columns of each task's factors; `weights` is (n_tasks,).
     """
     starts = [
-        [[np.eye(r, k) for r, k in sides], *([_orthonormal(r, k, rng) for r, k in sides] for _ in range(n_init - 1))]
-        for sides in ([*zip(task.ranks, size, strict=True)][1:] for task, size in zip(tasks, sizes, strict=True))
+        [
+            [np.eye(r, k) for r, k in sides],
+            *([_orthonormal(r, k, rng) for r, k in sides] for _ in range(n_init - 1)),
+        ]
+        for sides in (
+            [*zip(task.ranks, size, strict=True)][1:]
+            for task, size in zip(tasks, sizes, strict=True)
+        )
     ]
     ratio = 0.0
     while True:
@@ -119,12 +136,16 @@ def alternate_modes(
         factors = [max(of_task, key=lambda result: result[0])[1] for of_task in results]
         # All starts are continued, including the best one, so that the ratio cannot decrease.
         starts = [[found[1:] for _, found in of_task] for of_task in results]
-        between, total = weights @ np.array([task.traces(f) for task, f in zip(tasks, factors, strict=True)])
+        between, total = weights @ np.array(
+            [task.traces(f) for task, f in zip(tasks, factors, strict=True)]
+        )
         ratio = float(between / total)
         yield ratio, factors
 
 
-def climb(task: ArrayTask, start: Factors, size: tuple[int, ...], ratio: float) -> tuple[float, Factors]:
+def climb(
+    task: ArrayTask, start: Factors, size: tuple[int, ...], ratio: float
+) -> tuple[float, Factors]:
     """Maximise tr(U'(S_b - x S_t)U) locally by updates of all factors in turn; `start` has all but the first."""
     value, factors = -np.inf, [np.empty(0), *start]
     for _ in range(ASCENT_SWEEPS):
@@ -136,12 +157,19 @@ def climb(task: ArrayTask, start: Factors, size: tuple[int, ...], ratio: float) 
     return reached, factors
 
 
-def _leading(task: ArrayTask, factors: Factors, mode: int, size: int, ratio: float) -> tuple[float, FloatArray]:
+def _leading(
+    task: ArrayTask, factors: Factors, mode: int, size: int, ratio: float
+) -> tuple[float, FloatArray]:
     """Sum of the ``size`` largest eigenvalues of an axis's S_b - x S_t, and their eigenvectors."""
     others = [factors[mode], *factors[:mode], *factors[mode + 1 :]]
-    parts = (projected(np.moveaxis(part, mode + 1, 1), others, but=0) for part in (task.classes, task.samples))
+    parts = (
+        projected(np.moveaxis(part, mode + 1, 1), others, but=0)
+        for part in (task.classes, task.samples)
+    )
     between, total = (np.tensordot(P, P, axes=([0, *range(2, P.ndim)],) * 2) for P in parts)
-    values, vectors = scipy.linalg.eigh((between - ratio * total) / len(task.samples), check_finite=False)
+    values, vectors = scipy.linalg.eigh(
+        (between - ratio * total) / len(task.samples), check_finite=False
+    )
     return float(values[-size:].sum()), np.ascontiguousarray(vectors[:, : -size - 1 : -1])
 
 
@@ -274,7 +302,9 @@ embedded_labels_, task_names_, classes_
         """
         super().check(n_features)
         if self.tasks is not None and self.shape is not None:
-            raise ConfigError(f"shape={self.shape!r} is for one task; give shape=None, and the shapes in tasks.")
+            raise ConfigError(
+                f"shape={self.shape!r} is for one task; give shape=None, and the shapes in tasks."
+            )
         if self.components is not None and self.bilinear is not None:
             raise ConfigError("bilinear is the former name of components: give components only.")
         shapes = self._shapes(1, n_features)
@@ -288,52 +318,79 @@ embedded_labels_, task_names_, classes_
             return
         wanted = whole_numbers(key, given, max(map(len, shapes)))
         for name, shape in zip(self.tasks or [""], shapes, strict=True):
-            self._require(wanted, shape, f"task {name!r} of shape {shape}" if name else f"samples of shape {shape}")
+            self._require(
+                wanted,
+                shape,
+                f"task {name!r} of shape {shape}" if name else f"samples of shape {shape}",
+            )
 
     @property
     def _given(self) -> tuple[str, Sequence[int] | None]:
         """Number of columns of each factor, and the parameter that gives it."""
-        return ("components", self.components) if self.bilinear is None else ("bilinear", self.bilinear)
+        return (
+            ("components", self.components)
+            if self.bilinear is None
+            else ("bilinear", self.bilinear)
+        )
 
     def _require(self, wanted: tuple[int, ...], most: tuple[int, ...], where: str) -> None:
         """Refuse more columns than an axis has directions."""
         if any(k > side for k, side in zip(wanted, most, strict=False)):
-            raise ConfigError(f"{self._given[0]}={wanted} does not fit {where}: give at most {most}.")
+            raise ConfigError(
+                f"{self._given[0]}={wanted} does not fit {where}: give at most {most}."
+            )
 
     def _shapes(self, n_tasks: int, n_features: int) -> list[tuple[int, ...]]:
         if self.tasks is None:
             if n_tasks > 1:
-                raise ConfigError("several tasks need the shapes of their samples, e.g. tasks={'faces': (28, 23), ..}.")
+                raise ConfigError(
+                    "several tasks need the shapes of their samples, e.g. tasks={'faces': (28, 23), ..}."
+                )
             shape = (n_features,) if self.shape is None else whole_numbers("shape", self.shape)
             return [(*shape, 1) if len(shape) == 1 else shape]
-        return [whole_numbers("tasks", (shape,) if isinstance(shape, int) else shape) for shape in self.tasks.values()]
+        return [
+            whole_numbers("tasks", (shape,) if isinstance(shape, int) else shape)
+            for shape in self.tasks.values()
+        ]
 
     def _reduce(self, samples: Sequence[TaskSamples]) -> tuple[ArrayTask, ...]:
         shapes = self._shapes(len(samples), samples[0].X.shape[1])
         return tuple(array_task(task, shape) for task, shape in zip(samples, shapes, strict=True))
 
-    def _solve(self, samples: Sequence[TaskSamples], prepared: Sequence[ArrayTask]) -> Iterator[float]:
+    def _solve(
+        self, samples: Sequence[TaskSamples], prepared: Sequence[ArrayTask]
+    ) -> Iterator[float]:
         sizes = self._components(samples, prepared)
         totals = np.array([(task.samples**2).sum() / len(task.samples) for task in prepared])
         self._weigh(samples, totals)
         n_axes = max(len(task.ranks) for task in prepared)
-        self.ranks_ = np.array([(*task.ranks, *(1 for _ in range(n_axes - len(task.ranks)))) for task in prepared])
+        self.ranks_ = np.array(
+            [(*task.ranks, *(1 for _ in range(n_axes - len(task.ranks)))) for task in prepared]
+        )
         rng = check_random_state(self.random_state)
-        for ratio, factors in alternate_modes(prepared, sizes, self.task_weights_, self.n_init, rng):
+        for ratio, factors in alternate_modes(
+            prepared, sizes, self.task_weights_, self.n_init, rng
+        ):
             projections = [task.lift(f) for task, f in zip(prepared, factors, strict=True)]
             embeddings = [task.embed(f) for task, f in zip(prepared, factors, strict=True)]
             values = [task.column_ratios(f) for task, f in zip(prepared, factors, strict=True)]
             self._keep(samples, [task.mean for task in prepared], projections, values, embeddings)
-            self._record([task.traces(f) for task, f in zip(prepared, factors, strict=True)], totals)
+            self._record(
+                [task.traces(f) for task, f in zip(prepared, factors, strict=True)], totals
+            )
             yield ratio
 
-    def _components(self, samples: Sequence[TaskSamples], prepared: Sequence[ArrayTask]) -> list[tuple[int, ...]]:
+    def _components(
+        self, samples: Sequence[TaskSamples], prepared: Sequence[ArrayTask]
+    ) -> list[tuple[int, ...]]:
         """Number of columns of each factor of each task."""
         axes = list(zip_longest(*(task.ranks for task in prepared), fillvalue=None))
         key, given = self._given
         if given is None:
             largest = min(len(task.classes) - 1 for task in samples)
-            wanted = tuple(min(largest, *(rank for rank in ranks if rank is not None)) for ranks in axes)
+            wanted = tuple(
+                min(largest, *(rank for rank in ranks if rank is not None)) for ranks in axes
+            )
         else:
             wanted = whole_numbers(key, given, len(axes))
         for task, reduced in zip(samples, prepared, strict=True):

@@ -23,13 +23,23 @@ from raysel.base.estimator import COUNT
 from raysel.base.task_samples import TaskSamples
 from raysel.core.arrays import FloatArray, StrOptions
 from raysel.core.errors import ConfigError
-from raysel.numerics.discriminants import LARGEST_RATIO, ScatterRange, Scatters, shared_ratio, shrunken
+from raysel.numerics.discriminants import (
+    LARGEST_RATIO,
+    ScatterRange,
+    Scatters,
+    shared_ratio,
+    shrunken,
+)
 from raysel.solvers.mtda.shared_ratio import SharedRatioProjector
 
 
-def common_width(wanted: int | None, sizes: Sequence[int], problems: Sequence[Scatters], names: Sequence[str]) -> int:
+def common_width(
+    wanted: int | None, sizes: Sequence[int], problems: Sequence[Scatters], names: Sequence[str]
+) -> int:
     """Return the dimension d' of the space that every W_i maps into."""
-    rank, narrowest = min((len(problem.total), name) for problem, name in zip(problems, names, strict=True))
+    rank, narrowest = min(
+        (len(problem.total), name) for problem, name in zip(problems, names, strict=True)
+    )
     width = wanted or (max(sizes) + rank + 1) // 2
     if not max(sizes) <= width <= rank:
         raise ConfigError(
@@ -60,7 +70,10 @@ def alternate(
     common = _random_orthonormal(width, max(sizes), rng)
     while True:
         ratio = shared_ratio(problems, _bases(maps, common, sizes), weights)
-        maps = [update_map(problem, ratio, common[:, :d]) for problem, d in zip(problems, sizes, strict=True)]
+        maps = [
+            update_map(problem, ratio, common[:, :d])
+            for problem, d in zip(problems, sizes, strict=True)
+        ]
         if printed:
             maps = [turn_to_total(problem, W) for problem, W in zip(problems, maps, strict=True)]
         ratio = shared_ratio(problems, _bases(maps, common, sizes), weights)
@@ -87,7 +100,9 @@ def turn_to_total(problem: Scatters, W: FloatArray) -> FloatArray:
     """
     inner = W.T @ (problem.total[:, None] * W)
     projected = problem.between.T @ W
-    _, vectors = scipy.linalg.eigh(inner + problem.overlap * projected.T @ projected, check_finite=False)
+    _, vectors = scipy.linalg.eigh(
+        inner + problem.overlap * projected.T @ projected, check_finite=False
+    )
     return W @ vectors[:, ::-1]
 
 
@@ -109,7 +124,8 @@ def update_common(
     """
     ratio = min(ratio, LARGEST_RATIO)
     inner = [
-        weight * W.T @ problem.difference(ratio) @ W for weight, problem, W in zip(weights, problems, maps, strict=True)
+        weight * W.T @ problem.difference(ratio) @ W
+        for weight, problem, W in zip(weights, problems, maps, strict=True)
     ]
     common = np.array(common)
     stops = sorted(set(sizes))
@@ -117,7 +133,9 @@ def update_common(
         block = slice(start, stop)
         others = np.delete(common, block, axis=1)
         free = (
-            scipy.linalg.qr(others, check_finite=False)[0][:, others.shape[1] :] if others.size else np.eye(len(common))
+            scipy.linalg.qr(others, check_finite=False)[0][:, others.shape[1] :]
+            if others.size
+            else np.eye(len(common))
         )
         matrix = sum(A for A, size in zip(inner, sizes, strict=True) if size >= stop)
         _, vectors = scipy.linalg.eigh(free.T @ matrix @ free, check_finite=False)
@@ -125,7 +143,9 @@ def update_common(
     return common
 
 
-def _bases(maps: Sequence[FloatArray], common: FloatArray, sizes: Sequence[int]) -> list[FloatArray]:
+def _bases(
+    maps: Sequence[FloatArray], common: FloatArray, sizes: Sequence[int]
+) -> list[FloatArray]:
     return [W @ common[:, :size] for W, size in zip(maps, sizes, strict=True)]
 
 
@@ -273,8 +293,12 @@ class MTDA(SharedRatioProjector):
                 " remove it, or choose method='alternating' or 'printed'."
             )
 
-    def _solve(self, samples: Sequence[TaskSamples], prepared: Sequence[ScatterRange]) -> Iterator[float]:
-        problems = [shrunken(reduced.between, reduced.total, self.shrinkage) for reduced in prepared]
+    def _solve(
+        self, samples: Sequence[TaskSamples], prepared: Sequence[ScatterRange]
+    ) -> Iterator[float]:
+        problems = [
+            shrunken(reduced.between, reduced.total, self.shrinkage) for reduced in prepared
+        ]
         return self._solve_ranges(samples, prepared, problems)
 
     def _steps(
@@ -293,8 +317,18 @@ class MTDA(SharedRatioProjector):
         if self.n_components is None:
             ranks = [len(problem.total) for problem in problems]
             sizes = [min(sizes) if printed else min(size, *ranks) for size in sizes]
-        width = common_width(self.intermediate_dim, sizes, problems, [str(task) for task in samples])
-        steps = alternate(problems, sizes, self.task_weights_, width, check_random_state(self.random_state), printed)
+        width = common_width(
+            self.intermediate_dim, sizes, problems, [str(task) for task in samples]
+        )
+        steps = alternate(
+            problems,
+            sizes,
+            self.task_weights_,
+            width,
+            check_random_state(self.random_state),
+            printed,
+        )
         return (
-            (ratio, [p.principal(V, ratio) for p, V in zip(problems, bases, strict=True)]) for ratio, bases in steps
+            (ratio, [p.principal(V, ratio) for p, V in zip(problems, bases, strict=True)])
+            for ratio, bases in steps
         )

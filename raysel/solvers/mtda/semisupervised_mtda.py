@@ -42,13 +42,17 @@ class PartlyLabelled:
         if mu:
             n = len(self.samples)
             neighbours = kneighbors_graph(self.samples, min(n_neighbors, n - 1))
-            smoothed = np.asarray(laplacian((neighbours + neighbours.T) / 2) @ self.samples, dtype=np.float64)
+            smoothed = np.asarray(
+                laplacian((neighbours + neighbours.T) / 2) @ self.samples, dtype=np.float64
+            )
             T += mu * self.samples.T @ smoothed / n**2
         T.flat[:: len(T) + 1] += eta * self.reduced.total
         # T = S M S with S^2 = diag(total) and M >= eta I. The singular values of M^1/2 S are accurate to rounding for
         # directions of small scatter too, whereas rounding loses small eigenvalues of T.
         scale = np.sqrt(self.reduced.total)
-        values, vectors = scipy.linalg.eigh(T / np.outer(scale, scale), driver="evd", check_finite=False)
+        values, vectors = scipy.linalg.eigh(
+            T / np.outer(scale, scale), driver="evd", check_finite=False
+        )
         root = np.sqrt(np.maximum(values, eta))[:, None] * vectors.T * scale
         _, singular, turn = scipy.linalg.svd(root, check_finite=False, overwrite_a=True)
         return singular**2, np.ascontiguousarray(turn.T)
@@ -59,7 +63,9 @@ def partly_labelled(task: TaskSamples) -> PartlyLabelled:
     one_class = np.zeros(len(task.y), dtype=np.int64)
     reduced = scatter_range(task.X, one_class, 1)
     if reduced.rank == 0:
-        raise DataError(f"{task}: all features are constant; give at least one feature that varies.")
+        raise DataError(
+            f"{task}: all features are constant; give at least one feature that varies."
+        )
     warn_of_lost_directions(str(task), reduced.rank, reduced.varying)
     Z = reduced.embed(task.X - reduced.mean, np.eye(reduced.rank))
     labelled = task.codes >= 0
@@ -169,8 +175,13 @@ embeddings_, embedded_labels_, task_names_, classes_
     def _reduce(self, samples: Sequence[TaskSamples]) -> tuple[PartlyLabelled, ...]:
         return tuple(partly_labelled(task) for task in samples)
 
-    def _solve(self, samples: Sequence[TaskSamples], prepared: Sequence[PartlyLabelled]) -> Iterator[float]:
-        turned = [task.denominator(self.unlabelled_weight, self.graph_weight, self.n_neighbors) for task in prepared]
+    def _solve(
+        self, samples: Sequence[TaskSamples], prepared: Sequence[PartlyLabelled]
+    ) -> Iterator[float]:
+        turned = [
+            task.denominator(self.unlabelled_weight, self.graph_weight, self.n_neighbors)
+            for task in prepared
+        ]
         ranges = [task.reduced for task in prepared]
         problems = [
             shrunken(turn.T @ reduced.between, total, self.shrinkage)

@@ -21,7 +21,9 @@ from raysel.numerics.discriminants import ScatterRange, Scatters, maximize_trace
 DROPPED, BELOW = 1e-6, 0.5
 
 
-def resolve_weights(wanted: str | ArrayLike, samples: Sequence[TaskSamples], traces: FloatArray) -> FloatArray:
+def resolve_weights(
+    wanted: str | ArrayLike, samples: Sequence[TaskSamples], traces: FloatArray
+) -> FloatArray:
     """Compute the weights w_i of the tasks.
 
     A task whose classes all have a single sample gets weight 0, because its ratio is 1 for every U_i.
@@ -54,7 +56,11 @@ def _has_scatter_within_classes(task: TaskSamples) -> bool:
     single = task.classes[counts == 1]
     several = bool((counts > 1).any())
     if single.size:
-        effect = "they do not contribute to the scatter within classes" if several else "its weight is set to 0"
+        effect = (
+            "they do not contribute to the scatter within classes"
+            if several
+            else "its weight is set to 0"
+        )
         warnings.warn(
             f"{task} has {single.size} of {len(counts)} classes with a single sample (e.g. {single[0]!s}): {effect}.",
             UserWarning,
@@ -63,7 +69,9 @@ def _has_scatter_within_classes(task: TaskSamples) -> bool:
     return several
 
 
-def warn_of_dropped_tasks(names: Sequence[str], retained: FloatArray, ratios: FloatArray, joint: float) -> None:
+def warn_of_dropped_tasks(
+    names: Sequence[str], retained: FloatArray, ratios: FloatArray, joint: float
+) -> None:
     """Warn of each task whose projection retains almost no scatter and separates its classes poorly.
 
     Such a projection was chosen only because it does not lower the joint ratio. A projection of small scatter whose
@@ -146,7 +154,11 @@ class SharedRatioProjector(IterativeEstimator, TaskProjector):
             if bases is not previous:  # the same object means that the iteration changed nothing
                 previous = bases
                 values = [p.column_ratios(V) for p, V in zip(problems, bases, strict=True)]
-                lifted = bases if turns is None else [turn @ V for turn, V in zip(turns, bases, strict=True)]
+                lifted = (
+                    bases
+                    if turns is None
+                    else [turn @ V for turn, V in zip(turns, bases, strict=True)]
+                )
                 self._keep_reduced(samples, ranges, centred, lifted, values)
                 self._record([p.traces(V) for p, V in zip(problems, bases, strict=True)], traces)
             yield ratio
@@ -167,6 +179,9 @@ class SharedRatioProjector(IterativeEstimator, TaskProjector):
     def _follow(self, updates: Iterator[float]) -> Iterator[float]:
         for objective in super()._follow(updates):
             if self.converged_ or self.n_iter_ >= self.max_iter:
-                names, ratios = [task_label(name) for name in self.task_names_], self.numerators_ / self.denominators_
+                names, ratios = (
+                    [task_label(name) for name in self.task_names_],
+                    self.numerators_ / self.denominators_,
+                )
                 warn_of_dropped_tasks(names, self.retained_, ratios, objective)
             yield objective

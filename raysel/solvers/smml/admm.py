@@ -37,7 +37,9 @@ class ConsensusADMM:
         X, signs = problem.prepared.X, problem.prepared.signs
         self._shapes = [signs.shape] + [(len(signs), X.shape[1])] * len(self._penalties)
         self._stops = np.cumsum([c * width for c, width in self._shapes])
-        self._s, self._z, self._reflected, self._projected = (np.zeros(self._stops[-1]) for _ in range(4))
+        self._s, self._z, self._reflected, self._projected = (
+            np.zeros(self._stops[-1]) for _ in range(4)
+        )
         self._anderson = AndersonAccelerator(len(self._s))
         # Measured: rho ends near this, and tau between 1 and 10, in the units that X was given.
         self.rho = float(np.clip(4.0 * problem.fractions.sum(), 1e-6, 0.5))
@@ -51,7 +53,10 @@ class ConsensusADMM:
         larger = ConsensusADMM(problem)
         larger.rho, larger.tau = self.rho, self.tau
         larger._factor()
-        (of_scores, *known), (new_of_scores, *parts) = self._parts(self._s), larger._parts(larger._s)
+        (of_scores, *known), (new_of_scores, *parts) = (
+            self._parts(self._s),
+            larger._parts(larger._s),
+        )
         new_of_scores[:] = of_scores
         for part, values in zip(parts, known, strict=True):
             part[:, old] = values
@@ -70,14 +75,18 @@ class ConsensusADMM:
             ahead = np.empty_like(self._z)
             self._proximal(self._s, ahead)
             self._certify(ahead)
-            if count & (count - 1) == 0:  # rounds 1, 2, 4, 8, ...: ever rarer, so that it still converges
+            if (
+                count & (count - 1) == 0
+            ):  # rounds 1, 2, 4, 8, ...: ever rarer, so that it still converges
                 self._balance(ahead)
             yield self.certificate
 
     def _parts(self, flat: FloatArray) -> list[FloatArray]:
         """Views of a flat vector as Z1 (c, n), Z2 and Z3 (c, d)."""
         starts = [0, *self._stops[:-1]]
-        return [flat[a:b].reshape(s) for a, b, s in zip(starts, self._stops, self._shapes, strict=True)]
+        return [
+            flat[a:b].reshape(s) for a, b, s in zip(starts, self._stops, self._shapes, strict=True)
+        ]
 
     def _factor(self) -> None:
         """Form (X'X + k tau I)^-1 or (XX' + k tau I)^-1, k norms, from the shared eigendecomposition."""

@@ -64,7 +64,9 @@ class DualBarrier:
         scale = 1.0 / max(1.0, 2.0 * ratio)
         self._alpha, self._total = scale * alpha, scale * total
         self._V = np.zeros_like(total) if len(self._penalties) == 1 else 0.5 * self._total
-        barriers = 2 * self._alpha.size + 2 * sum(penalty.ratios(total).size for penalty in self._penalties)
+        barriers = 2 * self._alpha.size + 2 * sum(
+            penalty.ratios(total).size for penalty in self._penalties
+        )
         # From the gap of W = 0, not of the certificate: with a mu too small for this start it takes longer.
         null = Certificate(self.problem)
         self._mu = max(null.objective - null.bound, 1e-300) / barriers
@@ -78,8 +80,13 @@ class DualBarrier:
         X, signs, alpha = self.problem.prepared.X, self._signs, self._alpha
         c, d = self._total.shape
         parts = self._parts()
-        rooms = [_rooms(penalty, part) for penalty, part in zip(self._penalties, parts, strict=True)]
-        slopes = [2.0 * p / g.spread(room) for g, p, room in zip(self._penalties, parts, rooms, strict=True)]
+        rooms = [
+            _rooms(penalty, part) for penalty, part in zip(self._penalties, parts, strict=True)
+        ]
+        slopes = [
+            2.0 * p / g.spread(room)
+            for g, p, room in zip(self._penalties, parts, rooms, strict=True)
+        ]
         gradient = 1.0 / (1.0 - alpha) - 1.0 / alpha - 1.0 / self._mu + signs * (slopes[0] @ X.T)
         weights = 1.0 / (alpha**-2 + (1.0 - alpha) ** -2)
         sums = weights.sum(axis=1, keepdims=True)
@@ -115,11 +122,17 @@ class DualBarrier:
         down, up = (-step / alpha).max(), (step / (1.0 - alpha)).max()
         size = min(1.0, _INSIDE / max(down, up, 1e-300))
         before, steps = self._parts(), [step_total - step_V, step_V]
-        rooms = [_rooms(penalty, part) for penalty, part in zip(self._penalties, before, strict=True)]
+        rooms = [
+            _rooms(penalty, part) for penalty, part in zip(self._penalties, before, strict=True)
+        ]
         while size > 1e-6:
             change = -size * float(step.sum()) / self._mu
-            change -= float(np.log1p(size * step / alpha).sum() + np.log1p(-size * step / (1.0 - alpha)).sum())
-            for penalty, part, room, towards in zip(self._penalties, before, rooms, steps, strict=False):
+            change -= float(
+                np.log1p(size * step / alpha).sum() + np.log1p(-size * step / (1.0 - alpha)).sum()
+            )
+            for penalty, part, room, towards in zip(
+                self._penalties, before, rooms, steps, strict=False
+            ):
                 ratios = _rooms(penalty, part + size * towards) / room
                 change = change - float(np.log(ratios).sum()) if ratios.min() > 0.0 else np.inf
             if change <= -_ARMIJO * size * decrement:
@@ -156,13 +169,17 @@ def _rooms(penalty: BlockNorm, part: FloatArray) -> FloatArray:
     return (penalty.weights - norms) * (penalty.weights + norms)
 
 
-def _apply_inverse(penalty: BlockNorm, part: FloatArray, room: FloatArray, right: FloatArray) -> FloatArray:
+def _apply_inverse(
+    penalty: BlockNorm, part: FloatArray, room: FloatArray, right: FloatArray
+) -> FloatArray:
     """Multiply by the inverse Hessian of -sum log(slack): slack / 2 (I - 2 v v' / (weight^2 + norm^2)) a block."""
     overlaps = penalty.sums(part * right) / (penalty.weights**2 + penalty.norms(part) ** 2)
     return 0.5 * penalty.spread(room) * right - penalty.spread(room * overlaps) * part
 
 
-def _add_inverse(matrix: FloatArray, penalty: BlockNorm, part: FloatArray, room: FloatArray) -> None:
+def _add_inverse(
+    matrix: FloatArray, penalty: BlockNorm, part: FloatArray, room: FloatArray
+) -> None:
     """Add the inverse Hessian of -sum log(slack) to a matrix of shape (c, d, c, d)."""
     factors = penalty.spread(room / (penalty.weights**2 + penalty.norms(part) ** 2))
     half = np.broadcast_to(0.5 * penalty.spread(room), part.shape)

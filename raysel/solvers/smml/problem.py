@@ -81,7 +81,9 @@ def prepare_modalities(
     units *= np.sqrt(0.3 * max(varying, 1.0) * n / min(n, d))
     centred /= np.repeat(units, widths)
     gram = centred @ centred.T if n < d else centred.T @ centred
-    eigenvalues, eigenvectors = scipy.linalg.eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
+    eigenvalues, eigenvectors = scipy.linalg.eigh(
+        gram, driver="evd", overwrite_a=True, check_finite=False
+    )
     gradient = product(balanced(np.ones_like(signs), signs) * signs, centred)
     return PreparedModalities(
         X=centred,
@@ -133,7 +135,9 @@ class DualPoint:
         """
         common = min(1.0, gamma2 / self.feature_ratio) if self.feature_ratio > 0 else 1.0
         scales = np.full(len(self.sums), common)
-        np.divide(gamma1, self.modality_ratios, out=scales, where=self.modality_ratios * common > gamma1)
+        np.divide(
+            gamma1, self.modality_ratios, out=scales, where=self.modality_ratios * common > gamma1
+        )
         return float(scales @ self.sums)
 
 
@@ -148,7 +152,11 @@ class MultimodalProblem:
     @cached_property
     def modality_penalty(self) -> ModalityNorm | None:
         """The modality norm times gamma1, of coefficients of the prepared X; None where gamma1 is 0."""
-        return ModalityNorm(self.gamma1 / self.prepared.units, self.prepared.widths) if self.gamma1 > 0 else None
+        return (
+            ModalityNorm(self.gamma1 / self.prepared.units, self.prepared.widths)
+            if self.gamma1 > 0
+            else None
+        )
 
     @cached_property
     def feature_penalty(self) -> FeatureNorm | None:
@@ -165,7 +173,9 @@ class MultimodalProblem:
         """The gammas over their maxima, shape (2,); infinite where no feature varies with the labels."""
         if self.prepared.gamma1_max == 0.0:
             return np.array([np.inf, np.inf])
-        return np.array([self.gamma1 / self.prepared.gamma1_max, self.gamma2 / self.prepared.gamma2_max])
+        return np.array(
+            [self.gamma1 / self.prepared.gamma1_max, self.gamma2 / self.prepared.gamma2_max]
+        )
 
     @property
     def is_zero_solution(self) -> bool:
@@ -190,13 +200,17 @@ class MultimodalProblem:
         """The feature norm ``sum_r ||w^r||`` in the original units of X."""
         return FeatureNorm(1.0 / self.prepared.column_units)
 
-    def dual_point(self, alpha: FloatArray, V: FloatArray | None = None, rounds: int = 2) -> DualPoint:
+    def dual_point(
+        self, alpha: FloatArray, V: FloatArray | None = None, rounds: int = 2
+    ) -> DualPoint:
         """Make any alpha feasible for the bias and split X'(alpha * Y) into U + V. `alpha` is (c, n), `V` (c, d)."""
         alpha = balanced(alpha, self.prepared.signs)
         total = (alpha * self.prepared.signs) @ self.prepared.X
         return self.split(alpha.sum(axis=1), total, V, rounds)
 
-    def split(self, sums: FloatArray, total: FloatArray, V: FloatArray | None = None, rounds: int = 2) -> DualPoint:
+    def split(
+        self, sums: FloatArray, total: FloatArray, V: FloatArray | None = None, rounds: int = 2
+    ) -> DualPoint:
         """Dual point of given sums of alpha (c,) and ``total`` = X'(alpha * Y), (c, d), split beginning at V."""
         if self.feature_penalty is None:
             V = np.zeros_like(total)

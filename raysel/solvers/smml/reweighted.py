@@ -61,7 +61,9 @@ class ReweightedSVM:
     def _original_norms(self, W: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Norms of W's blocks in the original units: (c, n_modalities) and (d,)."""
         penalties = self._modality_norm, self._feature_norm
-        modality_norms, feature_norms = (penalty.norms(W) * penalty.weights for penalty in penalties)
+        modality_norms, feature_norms = (
+            penalty.norms(W) * penalty.weights for penalty in penalties
+        )
         return modality_norms, feature_norms
 
     def _solve_machines(self) -> tuple[FloatArray, FloatArray]:
@@ -74,9 +76,13 @@ class ReweightedSVM:
             if np.all(sign == sign[0]):
                 continue  # a label without positives or negatives: w = 0, no machine to train
             kernel = (X * eta) @ X.T
-            machine = SVC(kernel="precomputed", tol=self._svm_tol, cache_size=1000, max_iter=_SVM_STEPS)
+            machine = SVC(
+                kernel="precomputed", tol=self._svm_tol, cache_size=1000, max_iter=_SVM_STEPS
+            )
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # the duality gap shows the error
+                warnings.simplefilter(
+                    "ignore", ConvergenceWarning
+                )  # the duality gap shows the error
                 machine.fit(kernel, sign)
             dual[machine.support_] = np.abs(machine.dual_coef_[0])
             self.n_subproblems += 1
@@ -87,7 +93,9 @@ class ReweightedSVM:
         _, of_features = self._weights()
         modality_floor, feature_floor = 10.0 * np.where(np.isfinite(self._eps), self._eps, 0.0)
         modality_norms, feature_norms = self._original_norms(W)
-        kept = self._modality_norm.spread(modality_norms > modality_floor) & (feature_norms > feature_floor)
+        kept = self._modality_norm.spread(modality_norms > modality_floor) & (
+            feature_norms > feature_floor
+        )
         self.certificate.offer(self.problem.solution(np.where(kept, W, 0.0)))
         self.certificate.offer(self.problem.solution(W))
         self.certificate.offer_dual(self.problem.dual_point(alpha, of_features * W))

@@ -14,7 +14,12 @@ from raysel.base.estimator import NOT_NEGATIVE, Capabilities, IterativeEstimator
 from raysel.core.arrays import FloatArray, LabelArray, StrOptions
 from raysel.core.errors import ConfigError
 from raysel.data.scaling import modality_layout
-from raysel.solvers.smml.problem import Certificate, MultimodalProblem, PreparedModalities, prepare_modalities
+from raysel.solvers.smml.problem import (
+    Certificate,
+    MultimodalProblem,
+    PreparedModalities,
+    prepare_modalities,
+)
 from raysel.solvers.smml.reweighted import ReweightedSVM
 from raysel.solvers.smml.walk import Source, Walk, solving_rounds
 
@@ -137,7 +142,9 @@ class SMML(IterativeEstimator, OneAgainstRest):
         """Check the parameters, alone and against the number of features; raise ConfigError if one is wrong."""
         super().check(n_features)
         if self.gamma1 == 0 and self.gamma2 == 0:
-            raise ConfigError("gamma1=0 and gamma2=0 leave nothing to select by: set at least one of them above 0.")
+            raise ConfigError(
+                "gamma1=0 and gamma2=0 leave nothing to select by: set at least one of them above 0."
+            )
         modality_layout(self.modalities, n_features)
 
     def complexity_key(self) -> tuple[float, ...]:
@@ -149,7 +156,9 @@ class SMML(IterativeEstimator, OneAgainstRest):
         X = np.asarray(X, dtype=np.float64)
         widths = [X.shape[1]] if self.modalities is None else list(self.modalities.values())
         target = signed_target(y)
-        return prepare_modalities(X, target.signs, np.array(widths, dtype=np.int64), target.classes, target.multilabel)
+        return prepare_modalities(
+            X, target.signs, np.array(widths, dtype=np.int64), target.classes, target.multilabel
+        )
 
     def problem(self, prepared: PreparedModalities) -> MultimodalProblem:
         """Problem of this model's gammas on a prepared training set."""
@@ -183,7 +192,9 @@ class SMML(IterativeEstimator, OneAgainstRest):
             If they differ in ``tol`` or ``max_iter``, or use ``method="reweighted"``.
         """
         if len({(model.tol, model.max_iter) for model in models}) > 1:
-            raise ConfigError("search.method path: tol and max_iter cannot vary along a path; use grid.")
+            raise ConfigError(
+                "search.method path: tol and max_iter cannot vary along a path; use grid."
+            )
         if any(model.method != "admm" for model in models):
             raise ConfigError(
                 "search.method path: method=reweighted has no path, for it solves each point anew; use grid."
@@ -219,12 +230,16 @@ class SMML(IterativeEstimator, OneAgainstRest):
         cls.check_path(models)
         walk = Walk(prepared, models[0].tol, models[0].max_iter)
         problems = [model.problem(prepared) for model in models]
-        for position in sorted(range(len(models)), key=lambda i: (-float(problems[i].fractions.sum()), i)):
+        for position in sorted(
+            range(len(models)), key=lambda i: (-float(problems[i].fractions.sum()), i)
+        ):
             certificate, source = walk.find(problems[position])
             models[position].keep(X, certificate)
             yield position, source
 
-    def _updates(self, X: FloatArray, y: LabelArray, prepared: PreparedModalities) -> Iterator[float]:
+    def _updates(
+        self, X: FloatArray, y: LabelArray, prepared: PreparedModalities
+    ) -> Iterator[float]:
         problem = self.problem(prepared)
         if self.method == "admm":
             for certificate in solving_rounds(problem):
@@ -238,7 +253,11 @@ class SMML(IterativeEstimator, OneAgainstRest):
 
     def _keep(self, certificate: Certificate, n_subproblems: int) -> None:
         """Set the fitted attributes to the best model so far."""
-        problem, prepared, solution = certificate.problem, certificate.problem.prepared, certificate.solution
+        problem, prepared, solution = (
+            certificate.problem,
+            certificate.problem.prepared,
+            certificate.solution,
+        )
         self.coef_, self.intercept_ = prepared.coefficients(solution.W, solution.bias)
         self._keep_target(SignedTarget(prepared.signs, prepared.classes, prepared.multilabel))
         self.gamma1_, self.gamma2_ = problem.gamma1, problem.gamma2
@@ -362,9 +381,14 @@ def smml_path(
         certificate, source = walk.find(problems[cell])
         solution = certificate.solution
         if id(solution) not in coefficients:  # kept with it, so that its id stays its own
-            coefficients[id(solution)] = (solution, *prepared.coefficients(solution.W, solution.bias))
+            coefficients[id(solution)] = (
+                solution,
+                *prepared.coefficients(solution.W, solution.bias),
+            )
         _, coef, intercept = coefficients[id(solution)]
         gammas = problems[cell].gamma1, problems[cell].gamma2
-        by_cell[cell] = PathPoint(*gammas, coef, intercept, certificate.objective, certificate.gap, source)
+        by_cell[cell] = PathPoint(
+            *gammas, coef, intercept, certificate.objective, certificate.gap, source
+        )
     points = [[by_cell[i, j] for j in range(len(gammas2))] for i in range(len(gammas1))]
     return SMMLPath(points, walk.n_solves, walk.n_rounds)

@@ -107,7 +107,11 @@ class Walk:
             certificate = _certificate(problem, proved)
             if certificate.gap <= self._tol:
                 return certificate, "diagonal"
-        solved = self._limit(problem)[0] if min(first, second) == 0 else self._solve(problem, self._tol)[0]
+        solved = (
+            self._limit(problem)[0]
+            if min(first, second) == 0
+            else self._solve(problem, self._tol)[0]
+        )
         return _certificate(problem, solved), "solved"
 
     def _lossless(self, problem: MultimodalProblem) -> ProvedSolution | None:
@@ -126,7 +130,9 @@ class Walk:
         """Model without hinge loss at these fractions, or None, and whether lower levels need no search."""
         if (first, second) not in self._levels:
             prepared, proved = self._prepared, None
-            problem = MultimodalProblem(prepared, first * prepared.gamma1_max, second * prepared.gamma2_max)
+            problem = MultimodalProblem(
+                prepared, first * prepared.gamma1_max, second * prepared.gamma2_max
+            )
             for certificate in self._rounds(problem, 0.5 * _STRICT * self._tol):
                 if certificate.gap <= self._tol:
                     proved = _without_hinge(certificate, _STRICT * self._tol)
@@ -149,7 +155,9 @@ class Walk:
         for certificate in self._rounds(problem, gaps[-1]):
             within = [gap for gap in gaps[len(solutions) :] if certificate.gap <= gap]
             solutions += [ProvedSolution(certificate.solution, certificate.dual)] * len(within)
-        return solutions + [ProvedSolution(certificate.solution, certificate.dual)] * (len(gaps) - len(solutions))
+        return solutions + [ProvedSolution(certificate.solution, certificate.dual)] * (
+            len(gaps) - len(solutions)
+        )
 
     def _rounds(self, problem: MultimodalProblem, gap: float) -> Iterator[Certificate]:
         """Yield the rounds of `SMML.fit` until the gap is reached, at most ``max_iter``."""
@@ -184,4 +192,8 @@ def _without_hinge(certificate: Certificate, gap: float) -> ProvedSolution | Non
     factors = np.where(np.isfinite(margins), 1.0 / np.minimum(margins, 1.0), 1.0)
     solution = problem.solution(W * factors[:, None] * (1.0 + 1e-14))
     objective = solution.objective(problem.gamma1, problem.gamma2)
-    return ProvedSolution(solution, certificate.dual) if relative_gap(objective, certificate.bound) <= gap else None
+    return (
+        ProvedSolution(solution, certificate.dual)
+        if relative_gap(objective, certificate.bound) <= gap
+        else None
+    )

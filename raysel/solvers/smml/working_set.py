@@ -88,7 +88,9 @@ class WorkingSetADMM:
         self.certificate.offer_dual(problem.split(alpha.sum(axis=1), total, V))
         ratios = problem.feature_norm.ratios(total) / problem.gamma2
         # At the optimum ||V^r + U_r|| <= gamma2 + sqrt(c) gamma1 inside; early on all are larger by a common factor.
-        common = max(1.0, ratios[kept].max() / (1.0 + np.sqrt(len(W)) * problem.gamma1 / problem.gamma2))
+        common = max(
+            1.0, ratios[kept].max() / (1.0 + np.sqrt(len(W)) * problem.gamma1 / problem.gamma2)
+        )
         if kept.all() or ratios[~kept].max() <= common:
             return False
         larger = kept | (ratios > _NEAR * common)
@@ -109,7 +111,9 @@ def restricted(problem: MultimodalProblem, kept: BoolArray) -> MultimodalProblem
     used, widths = np.unique(modality[kept], return_counts=True)
     X = np.ascontiguousarray(prepared.X[:, kept])
     gram = X @ X.T if len(X) < X.shape[1] else X.T @ X
-    eigenvalues, eigenvectors = scipy.linalg.eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
+    eigenvalues, eigenvectors = scipy.linalg.eigh(
+        gram, driver="evd", overwrite_a=True, check_finite=False
+    )
     part = replace(
         prepared,
         X=X,

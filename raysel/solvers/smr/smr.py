@@ -31,7 +31,13 @@ from raysel.core.errors import ConfigError
 from raysel.numerics.least_squares import LeastSquaresData, least_squares_data, orthonormal
 from raysel.numerics.reweighting import Penalty
 from raysel.numerics.tensor_factors import largest_rank, tensor_samples, unit_cells
-from raysel.solvers.smr.updates import iterations, multistart_steps, objective, unit_weight, with_objective
+from raysel.solvers.smr.updates import (
+    iterations,
+    multistart_steps,
+    objective,
+    unit_weight,
+    with_objective,
+)
 
 
 class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
@@ -101,16 +107,24 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
         if self.rank <= (most := largest_rank(shape)):
             return
         if most == 1:
-            raise ConfigError(f"rank={self.rank}: the coefficients of vectors have no rank; leave it at 1.")
-        bound = "the smaller side" if len(shape) == 2 else "the product of all sides but the longest"
-        raise ConfigError(f"rank={self.rank} exceeds {bound} of {' x '.join(map(str, shape))}: take at most {most}.")
+            raise ConfigError(
+                f"rank={self.rank}: the coefficients of vectors have no rank; leave it at 1."
+            )
+        bound = (
+            "the smaller side" if len(shape) == 2 else "the product of all sides but the longest"
+        )
+        raise ConfigError(
+            f"rank={self.rank} exceeds {bound} of {' x '.join(map(str, shape))}: take at most {most}."
+        )
 
     def another_start(self) -> Self | None:
         """Return another start of "multistart", else a random one; None where the problem is convex."""
         other: Self = clone(self)
         if self.init != "multistart":
             seed = self.random_state if isinstance(self.random_state, Integral) else 0
-            return other.set_params(init="random", random_state=int(np.random.RandomState(seed).randint(2**31 - 1)))
+            return other.set_params(
+                init="random", random_state=int(np.random.RandomState(seed).randint(2**31 - 1))
+            )
         if self.p == 1 and self.rank == largest_rank(self._sides(self.n_features_in_)):
             return None
         other._place = 1
@@ -118,7 +132,9 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
 
     def is_zero_solution(self, prepared: LeastSquaresData) -> bool:
         """Return whether P = 0 is optimal: p = 1 and alpha >= alpha_max, or no cell correlates with the classes."""
-        alpha_max = prepared.alpha_max  # infinite or NaN where the data overflow, which proves nothing
+        alpha_max = (
+            prepared.alpha_max
+        )  # infinite or NaN where the data overflow, which proves nothing
         alpha = self.alpha * (alpha_max if self.alpha_scale == "max" else 1.0)
         return alpha_max == 0.0 or (self.p == 1 and np.isfinite(alpha_max) and alpha >= alpha_max)
 
@@ -143,7 +159,9 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
             zeta = self.zeta * prepared.coefficient_unit() ** 2
         return Penalty(alpha, self.p, max(zeta, np.finfo(np.float64).tiny))
 
-    def _steps(self, data: LeastSquaresData, penalty: Penalty) -> Iterator[tuple[FloatArray, float]]:
+    def _steps(
+        self, data: LeastSquaresData, penalty: Penalty
+    ) -> Iterator[tuple[FloatArray, float]]:
         """Yield the coefficients after each iteration and their objective."""
         c, shape, k = len(data.Y), self._sides(data.X.shape[0]), self.rank
         if self.init == "multistart":
@@ -155,7 +173,11 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
             start = [rng.standard_normal((c, side, k)) for side in shape[1:]]
             start = [orthonormal(A) if k <= A.shape[1] else A for A in start]
         # D = 1 in the units of the features as given, or of the data.
-        weight = data.scale ** (self.p - 2.0) if self.alpha_scale == "absolute" else unit_weight(data, self.p)
+        weight = (
+            data.scale ** (self.p - 2.0)
+            if self.alpha_scale == "absolute"
+            else unit_weight(data, self.p)
+        )
         samples = tensor_samples(data, shape, self._inside())
         D = samples.cells(np.full(len(data.X), weight))
         steps = iterations(samples, start, D, repeat(penalty))
@@ -169,7 +191,9 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
     def _keep(self, P: FloatArray, prepared: LeastSquaresData) -> None:
         """Set the fitted attributes to these coefficients of the stored features."""
         stored = P.reshape(len(P), -1)
-        self.scores_ = np.where(prepared.constant, 0.0, np.sqrt((stored**2).sum(axis=0)) / prepared.scale)
+        self.scores_ = np.where(
+            prepared.constant, 0.0, np.sqrt((stored**2).sum(axis=0)) / prepared.scale
+        )
         coef = stored / prepared.scale
         intercept = prepared.Y_mean - coef @ prepared.X_mean
         self._keep_linear(coef, intercept, prepared.classes)
@@ -284,7 +308,9 @@ class SMR(_SparseMatrixRegression, TensorSelector):
     (1797, 20)
     """
 
-    capabilities: ClassVar[Capabilities] = replace(TensorSelector.capabilities, local_optimum=True, in_blocks=True)
+    capabilities: ClassVar[Capabilities] = replace(
+        TensorSelector.capabilities, local_optimum=True, in_blocks=True
+    )
 
 
 class SMRRegressor(_SparseMatrixRegression, TensorRegressor):
@@ -322,4 +348,6 @@ class SMRRegressor(_SparseMatrixRegression, TensorRegressor):
     ((442, 3), 0.5)
     """
 
-    capabilities: ClassVar[Capabilities] = replace(TensorRegressor.capabilities, local_optimum=True, in_blocks=True)
+    capabilities: ClassVar[Capabilities] = replace(
+        TensorRegressor.capabilities, local_optimum=True, in_blocks=True
+    )

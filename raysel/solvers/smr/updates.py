@@ -42,7 +42,11 @@ def objective(P: FloatArray, data: LeastSquaresData, alpha: float, p: float, zet
     """Objective J of given coefficients. `P` is (n_classes, n_features) or (n_classes, m_1, .., m_N)."""
     flat = P.reshape(len(P), -1)
     error = flat @ data.X - data.Y
-    return float((error**2).sum()) + data.residual + alpha * l2p_penalty((flat**2).sum(axis=0), p, zeta)
+    return (
+        float((error**2).sum())
+        + data.residual
+        + alpha * l2p_penalty((flat**2).sum(axis=0), p, zeta)
+    )
 
 
 def alternating_steps(
@@ -87,10 +91,15 @@ def accelerated_steps(
         step = None
         if t > 0:
             factors = _extrapolated(now.factors, before.factors, t / (t + 3.0))
-            step = _iteration(samples, factors, _weights(samples, composed(factors), penalty), penalty)
+            step = _iteration(
+                samples, factors, _weights(samples, composed(factors), penalty), penalty
+            )
         if step is None or step.J > now.J:
             J = objective(samples.features(now.P), samples.data, *penalty) if changed else now.J
-            step, t = _iteration(samples, now.factors, _weights(samples, now.P, penalty), penalty, J), 0
+            step, t = (
+                _iteration(samples, now.factors, _weights(samples, now.P, penalty), penalty, J),
+                0,
+            )
             if len(now.factors) > 2 and not changed and step.J > now.J:
                 step = now  # nearly dependent factors, whose product is no more exact than this
         before, now, t = now, step, t + 1
@@ -98,7 +107,11 @@ def accelerated_steps(
 
 
 def _iteration(
-    samples: TensorSamples, factors: list[FloatArray], D: FloatArray, penalty: Penalty, J: float = np.inf
+    samples: TensorSamples,
+    factors: list[FloatArray],
+    D: FloatArray,
+    penalty: Penalty,
+    J: float = np.inf,
 ) -> _Iterate:
     """One step of each mode from factors of objective J, if it is known."""
     for mode in range(len(factors)):
@@ -108,7 +121,12 @@ def _iteration(
 
 
 def _mode_step(
-    samples: TensorSamples, factors: list[FloatArray], mode: int, D: FloatArray, penalty: Penalty, J: float
+    samples: TensorSamples,
+    factors: list[FloatArray],
+    mode: int,
+    D: FloatArray,
+    penalty: Penalty,
+    J: float,
 ) -> tuple[list[FloatArray], FloatArray, float]:
     """Return the factors after a step of one mode, their product, and with a mask its objective, else J.
 
@@ -123,7 +141,9 @@ def _mode_step(
     return (stepped, P, reached) if reached <= J else (factors, composed(factors), J)
 
 
-def _extrapolated(now: list[FloatArray], before: list[FloatArray], share: float) -> list[FloatArray]:
+def _extrapolated(
+    now: list[FloatArray], before: list[FloatArray], share: float
+) -> list[FloatArray]:
     """Add a share of their last change to the factors of all modes but the first.
 
     Of a matrix U V', with U_t orthonormal and ``R = U_t' U_{t-1}``, ``V_{t-1} R'`` is the right factor of P_{t-1}
@@ -140,7 +160,11 @@ def _extrapolated(now: list[FloatArray], before: list[FloatArray], share: float)
 def _weights(samples: TensorSamples, P: FloatArray, penalty: Penalty) -> FloatArray:
     """Weights of the penalty's tangent at P, one a cell and 0 outside the mask, shape (m_1, .., m_N)."""
     weights = l2p_weights((P**2).sum(axis=0), penalty.p, penalty.zeta)
-    return weights if samples.inside is None else np.where(samples.inside.reshape(weights.shape), weights, 0.0)
+    return (
+        weights
+        if samples.inside is None
+        else np.where(samples.inside.reshape(weights.shape), weights, 0.0)
+    )
 
 
 # LS21 steps before the factors start. On ORL 8 serve best for ranks 2 to 10 and alpha from 0.01 to 0.3
@@ -166,7 +190,9 @@ def continuation(data: LeastSquaresData, penalty: Penalty) -> list[Penalty]:
     alpha, p, zeta = penalty
     unit = data.penalty_unit(p)
     exponents = np.linspace(1.0, p, _CONTINUATION_STEPS, endpoint=False).tolist()
-    smoothing = (data.coefficient_unit() ** 2 * np.geomspace(*_SMOOTHING, _CONTINUATION_STEPS)).tolist()
+    smoothing = (
+        data.coefficient_unit() ** 2 * np.geomspace(*_SMOOTHING, _CONTINUATION_STEPS)
+    ).tolist()
     return [
         Penalty(alpha * data.penalty_unit(q) / unit if unit > 0.0 else alpha, q, max(z, zeta))
         for q, z in zip(exponents, smoothing, strict=True)
@@ -221,14 +247,20 @@ def multistart_steps(
     ]
     leading = leading_factors(ls21, rank)
     if penalty.p < 1.0:
-        return _best([accelerated_steps(samples, leading, flat, chain(smooth, endless)), *others], _SECOND_ROUND, place)
+        return _best(
+            [accelerated_steps(samples, leading, flat, chain(smooth, endless)), *others],
+            _SECOND_ROUND,
+            place,
+        )
     if place:
         return _best(others[1:], _SECOND_ROUND, 0)
     first = accelerated_steps(samples, leading, _weights(samples, ls21, penalty), endless)
     return _opened_by(first, others[0])
 
 
-def _unbounded(data: LeastSquaresData, weights: FloatArray, penalty: Penalty) -> tuple[FloatArray, FloatArray]:
+def _unbounded(
+    data: LeastSquaresData, weights: FloatArray, penalty: Penalty
+) -> tuple[FloatArray, FloatArray]:
     """The first and the last of the LS21 steps, which do not depend on the rank: kept until another penalty asks."""
     depends, steps = data.kept.get("ls21", (None, None))
     if depends != penalty:
@@ -243,7 +275,10 @@ def iterations(
 ) -> Iterator[FloatArray]:
     """Coefficients of the features after each whole iteration of `alternating_steps`, of every N-th step."""
     n_modes = len(samples.shape)
-    return map(samples.features, islice(alternating_steps(samples, start, D, penalties), n_modes - 1, None, n_modes))
+    return map(
+        samples.features,
+        islice(alternating_steps(samples, start, D, penalties), n_modes - 1, None, n_modes),
+    )
 
 
 def with_objective(
@@ -288,6 +323,8 @@ def _lowest(values: list[float], n: int) -> list[int]:
     lowest: list[int] = []
     for _ in range(n):
         bound = (1.0 + 1e-6) * min(values[i] for i in left)
-        lowest.append(next((i for i in left if values[i] <= bound), left[0]))  # none where an objective is NaN
+        lowest.append(
+            next((i for i in left if values[i] <= bound), left[0])
+        )  # none where an objective is NaN
         left.remove(lowest[-1])
     return lowest

@@ -72,7 +72,11 @@ def fold_counts(y: LabelArray, groups: LabelArray | None = None, effort: int = S
     smallest = min(counts, key=lambda name: counts[name])
     most = counts[smallest]
     what = "samples" if groups is None else "groups"
-    why = f"class {smallest} has {most} {what}" if most < outer or most - -(-most // outer) < inner else ""
+    why = (
+        f"class {smallest} has {most} {what}"
+        if most < outer or most - -(-most // outer) < inner
+        else ""
+    )
     outer = max(2, min(outer, most))
     return Folds(outer, max(2, min(inner, most - -(-most // outer))), why)
 
@@ -85,10 +89,16 @@ def drawn_folds(dataset: Dataset, effort: int = SMALL) -> Folds:
     for outer in range(wanted.outer, 1, -1):
         for inner in range(wanted.inner, 1, -1):
             try:
-                NestedPlan.make(dataset.y, outer=outer, inner=inner, repeats=1, groups=dataset.groups, seed=0)
+                NestedPlan.make(
+                    dataset.y, outer=outer, inner=inner, repeats=1, groups=dataset.groups, seed=0
+                )
             except DataError:
                 continue
-            why = wanted.why if (outer, inner) == (wanted.outer, wanted.inner) else "the groups allow no more"
+            why = (
+                wanted.why
+                if (outer, inner) == (wanted.outer, wanted.inner)
+                else "the groups allow no more"
+            )
             return Folds(outer, inner, why)
     return wanted
 
@@ -114,7 +124,9 @@ def rare_labels(y: LabelArray, names: Collection[str]) -> list[str]:
     """Return the labels that too few samples have, or lack, for nested folds, unless fewer than two would be left."""
     present = y.sum(axis=0)
     fewest = np.minimum(present, len(y) - present)
-    rare = [name for name, count in zip(names, fewest.tolist(), strict=True) if count < _FEWEST_OF_LABEL]
+    rare = [
+        name for name, count in zip(names, fewest.tolist(), strict=True) if count < _FEWEST_OF_LABEL
+    ]
     return rare if y.shape[1] - len(rare) > 1 else []
 
 
@@ -123,8 +135,16 @@ def fold_entries(dataset: Dataset, groups: str | None) -> list[Entry]:
     folds = drawn_folds(dataset, effort_of(dataset))
     limit = f"; no more, because {folds.why}" if folds.why else ""
     entries = [
-        Entry("cv.outer", folds.outer, f"folds whose test samples, which nothing else sees, give the score{limit}"),
-        Entry("cv.inner", folds.inner, "folds within each training set, which choose configuration and n_features"),
+        Entry(
+            "cv.outer",
+            folds.outer,
+            f"folds whose test samples, which nothing else sees, give the score{limit}",
+        ),
+        Entry(
+            "cv.inner",
+            folds.inner,
+            "folds within each training set, which choose configuration and n_features",
+        ),
     ]
     if groups is not None:
         comment = "the samples of one value stay in one fold; the column is no feature"
@@ -161,21 +181,32 @@ def method_entries(dataset: Dataset) -> list[Entry]:
     if dataset.is_regression:
         return _regression_entries(dataset)
     layout, effort = dataset.layout, effort_of(dataset)
-    name = "smml" if dataset.is_multilabel else _OF_TABLES if layout.noun == "table" else layout.default_solver
+    name = (
+        "smml"
+        if dataset.is_multilabel
+        else _OF_TABLES
+        if layout.noun == "table"
+        else layout.default_solver
+    )
     why = _OF_LABELS if dataset.is_multilabel else _REASONS[name]
     size = min(dataset.n_samples, dataset.n_features)
-    if (effort == HUGE and name != "smml") or (name in ("rfs", _OF_TABLES) and size > _LARGEST_SYSTEM):
-        why = (
-            f"ratio of the scatter between and within classes, a feature at a time: the fits of {name} would take long"
-        )
-        return [Entry("solver.name", FOR_LARGE, why), Entry("search.method", "grid", "one configuration")]
+    if (effort == HUGE and name != "smml") or (
+        name in ("rfs", _OF_TABLES) and size > _LARGEST_SYSTEM
+    ):
+        why = f"ratio of the scatter between and within classes, a feature at a time: the fits of {name} would take long"
+        return [
+            Entry("solver.name", FOR_LARGE, why),
+            Entry("search.method", "grid", "one configuration"),
+        ]
     solver = Entry("solver.name", name, f"{why}; others: python -m raysel.tune --list-solvers")
     grid = Entry("search.method", "grid", "every combination of the space")
     n_values = 3 if effort >= LARGE else 5 if name == "smr" and effort == SMALL else 4
     space: dict[str, Any] = {"alpha": {"logspace": [0.003, 0.3, n_values]}}
     unit = f"what is searched: alpha is the sparsity, as a fraction of {_FRACTION}"
     if name == _OF_TABLES:
-        loss = "the weight of the loss, smaller is sparser; the smallest select a few columns or none"
+        loss = (
+            "the weight of the loss, smaller is sparser; the smallest select a few columns or none"
+        )
         space = {"C": {"logspace": [0.003, 0.3, n_values + 1]}, "penalty": ["l1", "l2"]}
         return [solver, Entry("solver.space", space, f"{loss}; {_PENALTIES}"), grid]
     if name == "rfs":
@@ -185,13 +216,25 @@ def method_entries(dataset: Dataset) -> list[Entry]:
         space["rank"] = _ranks(layout, effort)
         unit += _of_ranks(space["rank"])
     else:
-        params, comment = {"max_iter": _MOST_ITERATIONS, "tol": 0.001}, "iterations at most, and the duality gap at "
+        params, comment = (
+            {"max_iter": _MOST_ITERATIONS, "tol": 0.001},
+            "iterations at most, and the duality gap at ",
+        )
         comment += "which a fit ends"
         steps = [0.01, 0.1] if effort >= MEDIUM else [0.01, 0.03, 0.1, 0.3]
         space = {"gamma1": [0, *steps], "gamma2": [0.001, *steps]}
-        unit = f"what is searched: gamma1 weighs modalities, gamma2 features; fractions of {_FRACTION}"
-        grid = Entry("search.method", "path", "all values of the space in one pass over each training set")
-    return [solver, Entry("solver.params", params, comment), Entry("solver.space", space, unit), grid]
+        unit = (
+            f"what is searched: gamma1 weighs modalities, gamma2 features; fractions of {_FRACTION}"
+        )
+        grid = Entry(
+            "search.method", "path", "all values of the space in one pass over each training set"
+        )
+    return [
+        solver,
+        Entry("solver.params", params, comment),
+        Entry("solver.space", space, unit),
+        grid,
+    ]
 
 
 def _ranks(layout: Layout, effort: int) -> list[int]:
@@ -211,7 +254,10 @@ def _regression_entries(dataset: Dataset) -> list[Entry]:
     size = min(dataset.n_samples, dataset.n_features)
     if effort == HUGE or size > _LARGEST_SYSTEM:
         why = "F-test of the regression on each feature alone: a fit of rfs would take minutes"
-        return [Entry("solver.name", "f_test", why), Entry("search.method", "grid", "one configuration")]
+        return [
+            Entry("solver.name", "f_test", why),
+            Entry("search.method", "grid", "one configuration"),
+        ]
     name = "smr" if layout.default_solver == "smr" else "rfs"
     why = "robust regression: one weight a column, no structure among them"
     if name == "smr":
@@ -220,7 +266,13 @@ def _regression_entries(dataset: Dataset) -> list[Entry]:
     unit = f"what is searched: alpha is the sparsity, as a fraction of {_FRACTION}"
     entries = [Entry("solver.name", name, f"{why}; others: python -m raysel.tune --list-solvers")]
     if name == "smr":
-        entries.append(Entry("solver.params", {"max_iter": 30, "tol": 0.0001}, "iterations at most, and when to stop"))
+        entries.append(
+            Entry(
+                "solver.params",
+                {"max_iter": 30, "tol": 0.0001},
+                "iterations at most, and when to stop",
+            )
+        )
         space["rank"] = _ranks(layout, effort)
         unit += _of_ranks(space["rank"])
     return [
@@ -234,9 +286,14 @@ def _regression_entries(dataset: Dataset) -> list[Entry]:
 MOST_FEATURES = 1000
 _NUMBERS = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 200, 300, 500, MOST_FEATURES)
 #: A draft's score is compared with others', which are not of the fewest features within one standard error.
-_BEST = "the number with the best inner score; one_se takes the fewest within one standard error of it"
+_BEST = (
+    "the number with the best inner score; one_se takes the fewest within one standard error of it"
+)
 #: n standardised features give samples of squared length n, so that C has to be the smaller the more there are.
-_C, _OF_C = (0.001, 0.01, 0.1, 1.0), "of linear_svm, smaller where many features are selected; inner folds choose one"
+_C, _OF_C = (
+    (0.001, 0.01, 0.1, 1.0),
+    "of linear_svm, smaller where many features are selected; inner folds choose one",
+)
 #: The most numbers of features that are scored.
 _MOST_NUMBERS = 7
 #: Classes whose numbers of samples differ by this factor are unbalanced.
@@ -260,12 +317,13 @@ def scaling_entry(dataset: Dataset) -> Entry:
     X, layout = np.asarray(dataset.filled), dataset.layout
     low, high = X.min(axis=0), X.max(axis=0)
     shown = f"the values lie in {low.min():.4g} to {high.max():.4g}"
-    value, why = "zscore", "mean 0 and variance 1 a column, learned on each training set: columns differ in unit"
+    value, why = (
+        "zscore",
+        "mean 0 and variance 1 a column, learned on each training set: columns differ in unit",
+    )
     if layout.is_multimodal:
         value = "zscore_sqrt_width"
-        why = (
-            "mean 0 and variance 1 a feature, then divided by the root of its modality's width, so that none dominates"
-        )
+        why = "mean 0 and variance 1 a feature, then divided by the root of its modality's width, so that none dominates"
     elif not dataset.is_multilabel and layout.noun != "table":
         if _of_one_unit(low, high):
             value, why = "unit", f"all cells by one range, as fits pixels: {shown}"
@@ -285,7 +343,12 @@ def _of_one_unit(low: FloatArray, high: FloatArray) -> bool:
 
 def _like_pixels(X: FloatArray, low: FloatArray, high: FloatArray) -> bool:
     """Return whether many columns of whole numbers from 0 on share their minimum, and mostly their maximum."""
-    if X.shape[1] < _FEWEST_CELLS or low.min() != 0 or high.max() < 2 or not np.array_equal(X, np.floor(X)):
+    if (
+        X.shape[1] < _FEWEST_CELLS
+        or low.min() != 0
+        or high.max() < 2
+        or not np.array_equal(X, np.floor(X))
+    ):
         return False
     return bool(np.mean(low == 0) > 0.5 and np.median(high) >= 0.5 * high.max())
 
@@ -295,7 +358,11 @@ def evaluation_entries(dataset: Dataset) -> list[Entry]:
     if dataset.is_regression:
         which = f"numbers of best features that are scored, of {dataset.n_features}; inner folds choose one"
         return [
-            Entry("evaluation.estimator", "ridge", "fitted to the best n_features, its alpha by inner folds; or knn"),
+            Entry(
+                "evaluation.estimator",
+                "ridge",
+                "fitted to the best n_features, its alpha by inner folds; or knn",
+            ),
             Entry("evaluation.n_features", feature_numbers(dataset.n_features), which),
             Entry(
                 "evaluation.metric",
@@ -306,11 +373,16 @@ def evaluation_entries(dataset: Dataset) -> list[Entry]:
     if dataset.is_multilabel or dataset.layout.is_multimodal:
         why = "the model's own prediction from all features; knn and linear_svm are fitted to the best n_features"
         return [Entry("evaluation.estimator", "native", why), _metric(dataset)]
-    value, why = "knn", "the nearest training sample in the best n_features cells; or linear_svm, native"
+    value, why = (
+        "knn",
+        "the nearest training sample in the best n_features cells; or linear_svm, native",
+    )
     if dataset.layout.noun == "table":
         value, why = "linear_svm", "fitted to the best n_features columns; or knn, native"
     numbers = feature_numbers(dataset.n_features)
-    which = f"numbers of best features that are scored, of {dataset.n_features}; inner folds choose one"
+    which = (
+        f"numbers of best features that are scored, of {dataset.n_features}; inner folds choose one"
+    )
     strengths = [Entry("evaluation.C", list(_C), _OF_C)] if value == "linear_svm" else []
     return [
         Entry("evaluation.estimator", value, why),
@@ -324,8 +396,15 @@ def evaluation_entries(dataset: Dataset) -> list[Entry]:
 def _metric(dataset: Dataset) -> Entry:
     counts = [] if dataset.is_multilabel else class_counts(dataset.y).values()
     if dataset.is_multilabel:
-        value, why = "macro_f1", "mean over the labels of each label's F1, so that rare labels count as much"
-    elif max(counts) >= _UNBALANCED * min(counts) and len(counts) == 2 and dataset.layout.noun == "table":
+        value, why = (
+            "macro_f1",
+            "mean over the labels of each label's F1, so that rare labels count as much",
+        )
+    elif (
+        max(counts) >= _UNBALANCED * min(counts)
+        and len(counts) == 2
+        and dataset.layout.noun == "table"
+    ):
         # A linear SVM without class weights may predict the larger class only, and yet rank the samples well.
         value = "roc_auc"
         why = (
@@ -336,5 +415,8 @@ def _metric(dataset: Dataset) -> Entry:
         value = "balanced_accuracy"
         why = f"mean recall of the classes, for they have {min(counts)} to {max(counts)} samples; or accuracy"
     else:
-        value, why = "accuracy", "share of test samples that are classified correctly; the classes are balanced enough"
+        value, why = (
+            "accuracy",
+            "share of test samples that are classified correctly; the classes are balanced enough",
+        )
     return Entry("evaluation.metric", value, why)

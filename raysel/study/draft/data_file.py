@@ -87,7 +87,9 @@ class Recognised:
         if numbers := np.flatnonzero((empty > 0) & ~np.array(texts)).tolist():
             steps.append({"impute": "median"})
             worst = sorted(numbers, key=lambda column: -empty[column])[:_NAMED]
-            shown = ", ".join(f"{dataset.feature_names[i]} ({empty[i]} of {dataset.n_samples})" for i in worst)
+            shown = ", ".join(
+                f"{dataset.feature_names[i]} ({empty[i]} of {dataset.n_samples})" for i in worst
+            )
             n_empty = int(empty[numbers].sum())
             cells = f"{n_empty} {'cell' if n_empty == 1 else 'cells'} ({100 * n_empty / X.size:.2g} % of all)"
             columns = f"{len(numbers)} {'column' if len(numbers) == 1 else 'columns'}"
@@ -107,7 +109,10 @@ def with_reasons(columns: Mapping[str, str]) -> str:
 
 
 def recognise(
-    path: str | Path, label: str | None = None, labels: str | Path | None = None, mask: str | Path | None = None
+    path: str | Path,
+    label: str | None = None,
+    labels: str | Path | None = None,
+    mask: str | Path | None = None,
 ) -> Recognised:
     """Recognise what a data file holds."""
     result = Recognised(str(shown_place(path)), local_data(path))
@@ -122,7 +127,9 @@ def recognise(
         options["labels"] = shown_place(labels)
     elif label is None and (array := _only_label_array(result)):
         options["label"], result.comments["label"] = array, "array of the labels"
-        doubts.append(f"label: {array} was taken, the only array with values that repeat; none is called y or label.")
+        doubts.append(
+            f"label: {array} was taken, the only array with values that repeat; none is called y or label."
+        )
     table = _columns(result)
     if table is not None and (mask is not None or volume_columns(table)):
         _recognise_volumes(result, table, label, mask)
@@ -159,12 +166,16 @@ def labels_beside(path: str | Path) -> Path | None:
         stems.insert(0, f"{path.stem[:-1]}y")
     there = {file.name for file in find_data_file(path).parent.iterdir() if is_file(file)}
     names = (stem + suffix for stem in stems for suffix in _LABEL_SUFFIXES)
-    return next((path.with_name(name) for name in names if name in there and name != path.name), None)
+    return next(
+        (path.with_name(name) for name in names if name in there and name != path.name), None
+    )
 
 
 def _mask_beside(path: str | Path) -> Path:
     """The one NIfTI file in the folder of a table that is called a mask."""
-    files = sorted(p for p in find_data_file(path).parent.iterdir() if "mask" in p.name.lower() and is_nifti(p))
+    files = sorted(
+        p for p in find_data_file(path).parent.iterdir() if "mask" in p.name.lower() and is_nifti(p)
+    )
     if len(files) != 1:
         there = f"{len(files)} files called so are" if files else "none is"
         raise DataError(
@@ -191,10 +202,14 @@ def _columns(result: Recognised) -> Any:
     if METADATA_KEY in (table.schema.metadata or {}):
         return None
     index = (table.schema.pandas_metadata or {}).get("index_columns", [])
-    return table.drop_columns([name for name in index if isinstance(name, str) and name in table.column_names])
+    return table.drop_columns(
+        [name for name in index if isinstance(name, str) and name in table.column_names]
+    )
 
 
-def _recognise_volumes(result: Recognised, table: Any, label: str | None, mask: str | Path | None) -> None:
+def _recognise_volumes(
+    result: Recognised, table: Any, label: str | None, mask: str | Path | None
+) -> None:
     """Recognise the mask, the labels and the groups of a table of NIfTI files; other columns are not read."""
     roles = table_roles(table, label)
     place = shown_place(mask or Path(result.path).with_name(_mask_beside(result.file).name))
@@ -206,7 +221,10 @@ def _recognise_volumes(result: Recognised, table: Any, label: str | None, mask: 
         result.doubts.append(f"drop_unlabelled: {'; '.join(unlabelled)}.")
     result.options.clear()
     result.options |= {name: value for name, value in options.items() if value}
-    result.comments |= {"mask": "NIfTI file whose voxels above 0 are the features", "label": "column of the labels"}
+    result.comments |= {
+        "mask": "NIfTI file whose voxels above 0 are the features",
+        "label": "column of the labels",
+    }
     result.doubts += [doubt for doubt in roles.doubts if not doubt.startswith("drop: ")]
 
 
@@ -238,12 +256,16 @@ def _leave_out_columns(result: Recognised) -> None:
     if not leaking:
         return
     if len(leaking) == dataset.n_features:
-        raise DataError(f"{result.path}: no feature is left: each column numbers the rows or holds the label.")
+        raise DataError(
+            f"{result.path}: no feature is left: each column numbers the rows or holds the label."
+        )
     for column, words in leaking.items():
         name = dataset.feature_names[column]
         result.reasons[name] = f"it {words}"
         if column in inspected.by_label:
-            result.doubts.append(f"drop: {name} {words}; if it is a measurement, list it in dataset.keep instead.")
+            result.doubts.append(
+                f"drop: {name} {words}; if it is a measurement, list it in dataset.keep instead."
+            )
     result.choose("", drop=list(result.reasons))
 
 
@@ -272,8 +294,12 @@ def _leave_out_small(result: Recognised) -> None:
             result.choose("too few samples have or lack them for the folds", exclude_labels=rare)
     elif small := too_small_classes(dataset.y, dataset.groups):
         what = "samples" if dataset.groups is None else "groups"
-        result.choose(f"fewer than {FEWEST} {what}, too few for nested folds", exclude_classes=small)
-        result.doubts.append(f"exclude_classes: {listed(small)} left out, with fewer than {FEWEST} {what} each.")
+        result.choose(
+            f"fewer than {FEWEST} {what}, too few for nested folds", exclude_classes=small
+        )
+        result.doubts.append(
+            f"exclude_classes: {listed(small)} left out, with fewer than {FEWEST} {what} each."
+        )
 
 
 def _arrange(result: Recognised) -> None:
@@ -283,7 +309,9 @@ def _arrange(result: Recognised) -> None:
         # R writes points for blanks, e.g. Sepal.Length and Sepal.Width.
         names = list(layout.slices())
         if layout.n_features < _NARROW * len(names):
-            result.choose("one table, though the names of its columns have points", shape=[layout.n_features])
+            result.choose(
+                "one table, though the names of its columns have points", shape=[layout.n_features]
+            )
             result.doubts.append(
                 f"shape: the columns are one table; leave shape out if {listed(names)}, before the points in their "
                 "names, are modalities."

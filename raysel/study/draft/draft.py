@@ -20,7 +20,14 @@ from raysel.core.printing import listed
 from raysel.core.storage.location import as_uri, parse_location
 from raysel.data.dataset import Dataset
 from raysel.study.definition import Study
-from raysel.study.draft.choices import FOR_LARGE, Entry, evaluation_entries, fold_entries, method_entries, scaling_entry
+from raysel.study.draft.choices import (
+    FOR_LARGE,
+    Entry,
+    evaluation_entries,
+    fold_entries,
+    method_entries,
+    scaling_entry,
+)
 from raysel.study.draft.data_file import Recognised, recognise, with_reasons
 
 #: Suffixes of the files of studies.
@@ -123,10 +130,20 @@ def _entries(data: Recognised, target: Path | None) -> list[Entry]:
     dataset = data.dataset
     method = method_entries(dataset)
     if method[0].value == FOR_LARGE:
-        data.doubts.append(f"solver: {FOR_LARGE} was chosen for the size of the data; others rank features jointly.")
+        data.doubts.append(
+            f"solver: {FOR_LARGE} was chosen for the size of the data; others rank features jointly."
+        )
     entries = [
-        Entry("name", f"{plain_name(data.path)}-{method[0].value}", "of the study's folder, and in MLflow"),
-        Entry("seed", 0, "folds and random numbers are drawn from it; the same seed gives the same numbers"),
+        Entry(
+            "name",
+            f"{plain_name(data.path)}-{method[0].value}",
+            "of the study's folder, and in MLflow",
+        ),
+        Entry(
+            "seed",
+            0,
+            "folds and random numbers are drawn from it; the same seed gives the same numbers",
+        ),
         *_dataset_entries(data, target),
         scaling_entry(dataset),
         *method,
@@ -143,19 +160,27 @@ def _dataset_entries(data: Recognised, target: Path | None) -> list[Entry]:
         entries = [Entry("dataset.source", data.path, "data set that scikit-learn includes")]
     else:
         looked_up = "looked up from the working directory, then from $RAYSEL_DATA"
-        entries = [Entry("dataset.path", path, "data file" if Path(path).is_absolute() else looked_up)]
+        entries = [
+            Entry("dataset.path", path, "data file" if Path(path).is_absolute() else looked_up)
+        ]
     if "mask" in data.options:
         entries.insert(0, Entry("dataset.source", NIFTI, "the data file names volumes"))
     for name, value in data.options.items():
         if name == "drop" and value:
-            entries.append(Entry("dataset.drop", value, f"no features: {with_reasons(data.reasons)}"))
+            entries.append(
+                Entry("dataset.drop", value, f"no features: {with_reasons(data.reasons)}")
+            )
         elif name in ("labels", "mask"):
-            entries.append(Entry(f"dataset.{name}", _stated_path(value, target), data.comments.get(name, "")))
+            entries.append(
+                Entry(f"dataset.{name}", _stated_path(value, target), data.comments.get(name, ""))
+            )
         elif name not in ("drop", "groups"):
             entries.append(Entry(f"dataset.{name}", value, data.comments.get(name, "")))
     steps, why = data.preparation
     if steps:
-        entries.append(Entry("dataset.prepare", steps, f"fitted on the training samples of each fold: {why}"))
+        entries.append(
+            Entry("dataset.prepare", steps, f"fitted on the training samples of each fold: {why}")
+        )
     if data.dataset.is_regression:
         comment = "the label is a quantity; classification would take each value as a class"
         entries.append(Entry("dataset.task", "regression", comment))
@@ -173,7 +198,9 @@ def _stated_path(given: str, target: Path | None) -> str:
 
 def _text(data: Recognised, entries: Sequence[Entry], target: Path | None) -> str:
     dataset, file = data.dataset, "STUDY.yaml" if target is None else shlex.quote(str(target))
-    size = f"{dataset.n_samples} samples x {dataset.n_features} features, {dataset.describe_target()}"
+    size = (
+        f"{dataset.n_samples} samples x {dataset.n_features} features, {dataset.describe_target()}"
+    )
     headline = [
         f"Study of {data.path} ({size}), drafted by python -m raysel.init.",
         f"To check it: python -m raysel.tune {file} --dry-run",
@@ -228,7 +255,9 @@ def _findings(data: Recognised) -> dict[str, str]:
     if dataset.feature_names != tuple(layout.default_names()):
         findings["features"] = listed(dataset.feature_names)
     if layout.is_multimodal:
-        parts = (f"{name}: {columns.stop - columns.start}" for name, columns in layout.slices().items())
+        parts = (
+            f"{name}: {columns.stop - columns.start}" for name, columns in layout.slices().items()
+        )
         findings["modalities"] = ", ".join(parts)
     elif len(layout.grid) > 1:
         order = options.get("order", "C")
@@ -239,7 +268,9 @@ def _findings(data: Recognised) -> dict[str, str]:
     else:
         findings["shape"] = "none: columns without an order"
     n_groups = 0 if dataset.groups is None else len(np.unique(dataset.groups))
-    findings["groups"] = f"{options.get('groups')}, {n_groups} kept whole in the folds" if n_groups else "none"
+    findings["groups"] = (
+        f"{options.get('groups')}, {n_groups} kept whole in the folds" if n_groups else "none"
+    )
     if data.reasons:
         findings["left out"] = with_reasons(data.reasons)
     for name in ("exclude_classes", "exclude_labels"):
@@ -257,7 +288,11 @@ def _of_target(dataset: Dataset) -> str:
         shown = [f"{y.min():.4g} to {y.max():.4g}, mean {y.mean():.4g}" for y in columns]
         names = [f"{name}: " for name in dataset.label_names] or [""]
         return listed(name + text for name, text in zip(names, shown, strict=True))
-    counts = dataset.y.sum(axis=0) if dataset.is_multilabel else np.unique(dataset.y, return_counts=True)[1]
+    counts = (
+        dataset.y.sum(axis=0)
+        if dataset.is_multilabel
+        else np.unique(dataset.y, return_counts=True)[1]
+    )
     pairs = zip(dataset.classes.tolist(), counts.tolist(), strict=True)
     return listed(f"{name}: {count}" for name, count in pairs)
 
@@ -274,13 +309,21 @@ def check_output(output: str | Path, path: str | Path) -> Path:
     """Return the path that a drafted study is written to, after a check that it can be."""
     target = Path(output).expanduser()
     if target.is_dir():
-        raise ConfigError(f"{target} is a folder; name a file in it, e.g. {target / default_output(path)}.")
+        raise ConfigError(
+            f"{target} is a folder; name a file in it, e.g. {target / default_output(path)}."
+        )
     if target.suffix.lower() not in SUFFIXES:
-        raise ConfigError(f"{target} does not end in .yaml, as the file of a study does; name it {target}.yaml.")
+        raise ConfigError(
+            f"{target} does not end in .yaml, as the file of a study does; name it {target}.yaml."
+        )
     if target.exists() or target.is_symlink():
-        raise ConfigError(f"{target} exists and is not overwritten; remove it, or choose another name.")
+        raise ConfigError(
+            f"{target} exists and is not overwritten; remove it, or choose another name."
+        )
     if not target.parent.is_dir():
-        raise ConfigError(f"{target} cannot be written: there is no folder {target.parent}; create it first.")
+        raise ConfigError(
+            f"{target} cannot be written: there is no folder {target.parent}; create it first."
+        )
     return target
 
 

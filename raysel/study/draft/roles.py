@@ -56,11 +56,11 @@ _TIME = (
     "by time and set cv.blocks, or forward folds (cv.blocks.forward)"
 )
 _LABEL = "the label in other words, which is no feature and not to be encoded"
-_ODD = "a column of numbers with cells that are none is no feature; correct or empty these to use it"
-_BARE = "text that begins with a number is not a feature; leave numbers only in the cells to use it"
-_FILL = (
-    "too many cells are empty to be filled; take the column out of drop to have dataset.prepare fill them all the same"
+_ODD = (
+    "a column of numbers with cells that are none is no feature; correct or empty these to use it"
 )
+_BARE = "text that begins with a number is not a feature; leave numbers only in the cells to use it"
+_FILL = "too many cells are empty to be filled; take the column out of drop to have dataset.prepare fill them all the same"
 #: More different numbers than these, stored as text, are no categories.
 _FEW_NUMBERS = 10
 #: Largest share of empty cells of a feature, and most different texts of one, each in two rows on average.
@@ -119,7 +119,9 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
     doubts += [f"drop: {listed(columns)}: {mend}." for mend, columns in mends.items()]
     if circumstances:
         which = "is taken for a feature" if len(circumstances) == 1 else "are taken for features"
-        doubts.append(f"drop: {listed(circumstances)} {which}; list in drop what only numbers the measurements.")
+        doubts.append(
+            f"drop: {listed(circumstances)} {which}; list in drop what only numbers the measurements."
+        )
         if batches := [name for name in circumstances if names_batch(name)]:
             doubts.append(
                 f"groups or confounds: {listed(batches)} may tell which samples were measured together: {_WHICH}."
@@ -151,14 +153,18 @@ def _label(table: Any, label: str | None) -> tuple[str, list[str]]:
     if label is not None:
         if label in names:
             return label, []
-        raise DataError(f"label={label!r}: the file has no column of this name; {suggestion(label, names)}")
+        raise DataError(
+            f"label={label!r}: the file has no column of this name; {suggestion(label, names)}"
+        )
     usual, likely = taken_names(names), likely_labels(table)
     if len(usual) == 1:
         return usual[0], []
     quantity = _quantity(table)
     if quantity is not None and not usual and (not likely or rank_of_label_name(likely[0]) is None):
         if rank_of_label_name(quantity) is not None:
-            return quantity, [f"label: {listed([quantity])} was taken, a quantity, by its name; name another by label."]
+            return quantity, [
+                f"label: {listed([quantity])} was taken, a quantity, by its name; name another by label."
+            ]
         if not likely:
             doubt = f"label: {listed([quantity])} was taken, the last column of numbers; name another by label."
             return quantity, [doubt]
@@ -170,11 +176,17 @@ def _label(table: Any, label: str | None) -> tuple[str, list[str]]:
         )
     why = "one of several columns that are" if usual else "as no column is"
     doubt = f"label: {listed(likely[:1])} was taken, {why} called y, label, target or class."
-    others = [name for name in likely[1:] if not (names_origin(name) or names_circumstance(name))][:_MOST_OTHERS]
+    others = [name for name in likely[1:] if not (names_origin(name) or names_circumstance(name))][
+        :_MOST_OTHERS
+    ]
     if others:
         doubt += f" If it is another, such as {listed(others)}, name it by label."
     last = names[-1]
-    if last not in likely and rank_of_label_name(likely[0]) is None and is_number(table.column(last).type):
+    if (
+        last not in likely
+        and rank_of_label_name(likely[0]) is None
+        and is_number(table.column(last).type)
+    ):
         doubt += f" The last column, {listed([last])}, is a quantity: name it by label if that is what to predict."
     return likely[0], [doubt]
 
@@ -189,8 +201,18 @@ def _quantity(table: Any) -> str | None:
     """Column that may hold a quantity to predict: the one of a usual name for labels, else the last one of numbers."""
     names = []
     for name, column in zip(table.column_names, table.columns, strict=True):
-        aside = names_identifier(name) or names_origin(name) or names_circumstance(name) or names_time(name)
-        if is_number(column.type) and not pa.types.is_boolean(column.type) and not aside and not is_unnamed(name):
+        aside = (
+            names_identifier(name)
+            or names_origin(name)
+            or names_circumstance(name)
+            or names_time(name)
+        )
+        if (
+            is_number(column.type)
+            and not pa.types.is_boolean(column.type)
+            and not aside
+            and not is_unnamed(name)
+        ):
             values = column.drop_null().cast(pa.float64(), safe=False).to_numpy()
             if looks_like_quantity(values[np.isfinite(values)]):
                 names.append(name)
@@ -198,7 +220,9 @@ def _quantity(table: Any) -> str | None:
     return (named if len(named) == 1 else names)[-1] if names else None
 
 
-def _why_no_feature(name: str, column: Any, values: LabelArray | None, y: LabelArray | None) -> tuple[str, str]:
+def _why_no_feature(
+    name: str, column: Any, values: LabelArray | None, y: LabelArray | None
+) -> tuple[str, str]:
     """Reason why a column is no feature, and what would make it one; empty for a feature, and if nothing would."""
     kind = column.type
     n_missing = int(pc.sum(pc.is_null(column, nan_is_null=pa.types.is_floating(kind))).as_py() or 0)
@@ -209,16 +233,24 @@ def _why_no_feature(name: str, column: Any, values: LabelArray | None, y: LabelA
     if is_text(kind):
         return _why_no_category(name, column, n_missing, y)
     if not is_number(kind):
-        return "several values a cell" if pa.types.is_nested(kind) else f"values of type {kind}", _TURN
+        return "several values a cell" if pa.types.is_nested(
+            kind
+        ) else f"values of type {kind}", _TURN
     if n_missing:
         identifier = names_identifier(name) or names_origin(name)
         many = n_missing > _MOST_EMPTY * len(column)
-        return ("an identifier", "") if identifier else (_empty_cells(n_missing, len(column)) * many, _FILL * many)
+        return (
+            ("an identifier", "")
+            if identifier
+            else (_empty_cells(n_missing, len(column)) * many, _FILL * many)
+        )
     unique = values is not None and len(np.unique(values)) == len(values)
     return _unique_column(name, column, values) if unique and values is not None else ("", "")
 
 
-def _why_no_category(name: str, column: Any, n_missing: int, y: LabelArray | None) -> tuple[str, str]:
+def _why_no_category(
+    name: str, column: Any, n_missing: int, y: LabelArray | None
+) -> tuple[str, str]:
     """The same for a column of text, which is a feature if it has few values."""
     present = pc.is_valid(column)
     values = codes(column.filter(present))
@@ -227,7 +259,11 @@ def _why_no_category(name: str, column: Any, n_missing: int, y: LabelArray | Non
     if y is not None and n_texts < n_present and is_in_other_words(values, y[present.to_numpy()]):
         return "the label in other words", _LABEL
     few = 1 < n_texts <= min(_MOST_TEXTS, n_present // 2)
-    counted = {cell["values"]: cell["counts"] for cell in decoded(column).value_counts().to_pylist() if cell["values"]}
+    counted = {
+        cell["values"]: cell["counts"]
+        for cell in decoded(column).value_counts().to_pylist()
+        if cell["values"]
+    }
     if odd := odd_cells(counted, len(column), _FEW_NUMBERS):
         return f"numbers, but {odd}", _ODD
     found = f"text, {n_texts} different values"
@@ -261,7 +297,11 @@ def _unique_column(name: str, column: Any, values: LabelArray) -> tuple[str, str
     """The same for a column with another value in each row."""
     text = is_text(column.type)
     first, last = int(values.min()), int(values.max())
-    if not text and last - first == len(values) - 1 and (first in (0, 1) or bool(np.all(np.diff(values) == 1))):
+    if (
+        not text
+        and last - first == len(values) - 1
+        and (first in (0, 1) or bool(np.all(np.diff(values) == 1)))
+    ):
         return f"an index, {first} to {last}", ""
     if is_unnamed(name) or _INDEX.fullmatch(name.strip()):
         return "an index: unique in each row", ""
@@ -272,7 +312,9 @@ def _unique_column(name: str, column: Any, values: LabelArray) -> tuple[str, str
     return ("text, unique in each row", "") if text else ("", "")
 
 
-def usable_groups(related: Mapping[str, LabelArray], y: LabelArray | None, doubts: list[str]) -> str | None:
+def usable_groups(
+    related: Mapping[str, LabelArray], y: LabelArray | None, doubts: list[str]
+) -> str | None:
     """Choose the column of the groups, by which each class can still be split."""
     usable = []
     for name, values in related.items():
@@ -289,5 +331,7 @@ def usable_groups(related: Mapping[str, LabelArray], y: LabelArray | None, doubt
     coarsest = sorted(usable, key=lambda name: len(np.unique(related[name])))
     if len(coarsest) > 1:
         both = " and ".join(listed([name]) for name in coarsest)
-        doubts.append(f"groups: {both} repeat; the folds keep the samples of one {coarsest[0]} together.")
+        doubts.append(
+            f"groups: {both} repeat; the folds keep the samples of one {coarsest[0]} together."
+        )
     return coarsest[0]

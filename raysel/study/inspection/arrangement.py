@@ -52,7 +52,9 @@ def symmetry(samples: FloatArray, shape: tuple[int, int]) -> float:
     return _ratio(even + odd)
 
 
-def is_known(ratio: float, samples: FloatArray, y: LabelArray | None, shape: tuple[int, int]) -> bool:
+def is_known(
+    ratio: float, samples: FloatArray, y: LabelArray | None, shape: tuple[int, int]
+) -> bool:
     """Tell whether the mean images of nearly all classes agree on which side of the images is up.
 
     One mean image is no evidence: that of the digits 0 and 3, or of the letters B to E, is symmetric top to bottom.
@@ -64,7 +66,9 @@ def is_known(ratio: float, samples: FloatArray, y: LabelArray | None, shape: tup
     classes = classes[sizes >= _PER_CLASS]
     if len(classes) < _FEWEST_CLASSES:
         return False
-    looked_at = np.unique(np.linspace(0, len(classes) - 1, min(_MOST_CLASSES, len(classes))).astype(np.int64))
+    looked_at = np.unique(
+        np.linspace(0, len(classes) - 1, min(_MOST_CLASSES, len(classes))).astype(np.int64)
+    )
     ratios = np.array([_ratio(_detail(samples[y == label], shape)) for label in classes[looked_at]])
     agree = ratios > 1 if ratio > 1 else ratios < 1
     return bool(agree.mean() >= _AGREE)
@@ -129,7 +133,9 @@ class Arrangement:
         )
 
 
-def find_arrangement(X: NDArray[Any], y: LabelArray | None = None, *, column_major: bool = False) -> Arrangement | None:
+def find_arrangement(
+    X: NDArray[Any], y: LabelArray | None = None, *, column_major: bool = False
+) -> Arrangement | None:
     r"""Find the shape and order of images from the correlations of neighbouring cells.
 
     Cells side by side are one column of X apart, and cells below each other are a row's length w apart. The
@@ -184,7 +190,9 @@ def _remark(samples: FloatArray, y: LabelArray | None, height: int, width: int) 
     stored = samples.reshape(-1, height, width).transpose(0, 2, 1).reshape(len(samples), -1)
     before = _find(stored, y, widths, column_major=False)
     # An image read in the wrong order can look like one whose rows are shifted, so the better of the two counts.
-    if before is not None and (arrangement is None or before.correlation > arrangement.correlation + _SAME):
+    if before is not None and (
+        arrangement is None or before.correlation > arrangement.correlation + _SAME
+    ):
         if before.row_length != height and before.correlation > correlation:
             return f"{start}, but, if order is F now, by {before.correlation:.2f} with {_choices(before)}."
     elif arrangement is not None and arrangement.row_length == width:
@@ -219,7 +227,9 @@ def _choices(arrangement: Arrangement) -> str:
     )
 
 
-def _find(samples: FloatArray, y: LabelArray | None, widths: list[int], column_major: bool) -> Arrangement | None:
+def _find(
+    samples: FloatArray, y: LabelArray | None, widths: list[int], column_major: bool
+) -> Arrangement | None:
     """Find the arrangement among factorisations of the given widths."""
     n_features = samples.shape[1]
     correlations = neighbours(samples.copy())
@@ -232,7 +242,9 @@ def _find(samples: FloatArray, y: LabelArray | None, widths: list[int], column_m
     ratio = symmetry(samples, (height, width))
     known = is_known(ratio, samples, y, (height, width))
     row_by_row = ratio > 1 if known else not column_major
-    others = [scores[other][0] for other in widths if other != width and not math.isnan(scores[other][0])]
+    others = [
+        scores[other][0] for other in widths if other != width and not math.isnan(scores[other][0])
+    ]
     return Arrangement(
         shape=(height, width) if row_by_row else (width, height),
         order="C" if row_by_row else "F",

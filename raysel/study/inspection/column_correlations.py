@@ -63,7 +63,9 @@ class Neighbours:
         horizontal, n_horizontal = self.within_rows(width)
         vertical, n_vertical = float(self.at_lag[width]), int(self.pairs_at_lag[width])
         n_pairs = n_horizontal + n_vertical
-        total = (horizontal * n_horizontal if n_horizontal else 0.0) + (vertical * n_vertical if n_vertical else 0.0)
+        total = (horizontal * n_horizontal if n_horizontal else 0.0) + (
+            vertical * n_vertical if n_vertical else 0.0
+        )
         return (total / n_pairs if n_pairs else math.nan), n_pairs
 
 
@@ -124,7 +126,9 @@ def partners(samples: FloatArray, n_columns: int = 200) -> float:
     columns = np.flatnonzero(varies & also)
     if len(columns) < 2:
         return math.nan
-    sought = np.unique(np.linspace(0, len(columns) - 1, min(n_columns, len(columns))).astype(np.int64))
+    sought = np.unique(
+        np.linspace(0, len(columns) - 1, min(n_columns, len(columns))).astype(np.int64)
+    )
     correlations = chosen[:, columns[sought]].T @ chosen[:, columns]
     correlations[np.arange(len(sought)), sought] = -np.inf
     best = columns[correlations.argmax(axis=1)]
@@ -149,9 +153,14 @@ _PEAK = 0.05
 
 def is_image(correlations: Neighbours, width: int) -> bool:
     """Tell whether the correlations by distance are those of an image whose rows have the given length."""
-    below, lags = float(correlations.at_lag[width]), np.arange(math.ceil(width / 2), len(correlations.at_lag))
+    below, lags = (
+        float(correlations.at_lag[width]),
+        np.arange(math.ceil(width / 2), len(correlations.at_lag)),
+    )
     beside = correlations.within_rows(width)[0]
-    around = correlations.at_lag[[width - 1, width + 1]]  # cells below each other but for one column
+    around = correlations.at_lag[
+        [width - 1, width + 1]
+    ]  # cells below each other but for one column
     if np.isnan([below, beside, *around]).any() or correlations.any_two >= 1:
         return False
     rows_apart = correlations.excess(correlations.at_lag[2 * width :: width])
@@ -163,7 +172,10 @@ def is_image(correlations: Neighbours, width: int) -> bool:
         and below > around.max()
         and below - around.mean() >= _PEAK * (1 - below)
         and not (rows_apart[1:] > max(rows_apart[:1].max(initial=-1.0), NO_MORE)).any()
-        and (math.isnan(across) or correlations.excess(beside) - correlations.excess(across) >= _ROW_END)
+        and (
+            math.isnan(across)
+            or correlations.excess(beside) - correlations.excess(across) >= _ROW_END
+        )
         and not _has_channels(correlations, width)
     )
 
@@ -173,12 +185,24 @@ def _has_channels(correlations: Neighbours, width: int) -> bool:
     n_features = len(correlations.with_next)
     if width % 3 == 0 and width >= 3 * SHORTEST_SIDE:
         inside = np.arange(n_features) % width < width - 1
-        values = np.where(inside & ~np.isnan(correlations.with_next), correlations.with_next, correlations.any_two)
-        red_green, green_blue, next_pixel = (values[phase::3][inside[phase::3]].mean() for phase in range(3))
-        if correlations.excess(min(red_green, green_blue)) - correlations.excess(next_pixel) >= _CHANNELS_LAST:
+        values = np.where(
+            inside & ~np.isnan(correlations.with_next), correlations.with_next, correlations.any_two
+        )
+        red_green, green_blue, next_pixel = (
+            values[phase::3][inside[phase::3]].mean() for phase in range(3)
+        )
+        if (
+            correlations.excess(min(red_green, green_blue)) - correlations.excess(next_pixel)
+            >= _CHANNELS_LAST
+        ):
             return True
     channel, rest = divmod(n_features, 3)
     if rest or channel % width or channel < SHORTEST_SIDE * width:
         return False
-    same_pixel, nearby = correlations.at_lag[channel], correlations.at_lag[[channel - width, channel + width]]
-    return bool(correlations.excess(same_pixel) - correlations.excess(nearby.max()) >= _CHANNELS_FIRST)
+    same_pixel, nearby = (
+        correlations.at_lag[channel],
+        correlations.at_lag[[channel - width, channel + width]],
+    )
+    return bool(
+        correlations.excess(same_pixel) - correlations.excess(nearby.max()) >= _CHANNELS_FIRST
+    )

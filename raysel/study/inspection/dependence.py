@@ -22,12 +22,16 @@ from raysel.study.inspection.row_columns import follows_file, in_runs, runs
 _NAMED = 3
 #: What keeps samples together.
 _NEAR = "give them the same value in a column or array that cv.groups names"
-_EQUAL = "set cv.groups to `equal samples`, or to a column or array in which they have the same value"
+_EQUAL = (
+    "set cv.groups to `equal samples`, or to a column or array in which they have the same value"
+)
 #: Columns can tell at most this many times as many samples apart as there are, if equal samples are no wonder.
 _ROOM = 10
 
 
-def copy_remarks(findings: Findings, dataset: Dataset, plan: NestedPlan | None = None) -> Iterator[str]:
+def copy_remarks(
+    findings: Findings, dataset: Dataset, plan: NestedPlan | None = None
+) -> Iterator[str]:
     """Remark on equal samples, and on pairs of samples that are nearly equal.
 
     Equal samples of a table whose few columns have few values are no copies, and are not remarked on.
@@ -37,7 +41,9 @@ def copy_remarks(findings: Findings, dataset: Dataset, plan: NestedPlan | None =
     sizes = np.bincount(ids)
     if sizes.max() > 1 and not _few_possible(findings):
         equal = np.flatnonzero(sizes[ids] > 1)
-        other = "" if not _differ(part.y[equal], ids[equal]) else ", some of them with different labels"
+        other = (
+            "" if not _differ(part.y[equal], ids[equal]) else ", some of them with different labels"
+        )
         first = np.flatnonzero(ids == ids[equal[0]])
         yield (
             f"{len(equal)} of {len(ids)} samples are equal to another in all features{other}, e.g. "
@@ -45,7 +51,11 @@ def copy_remarks(findings: Findings, dataset: Dataset, plan: NestedPlan | None =
         )
     near = findings.near
     if near is not None and len(near.pairs):
-        sample = "" if near.n_searched >= len(sizes) else f" among {near.n_searched} samples that were searched"
+        sample = (
+            ""
+            if near.n_searched >= len(sizes)
+            else f" among {near.n_searched} samples that were searched"
+        )
         n_pairs = f"{len(near.pairs)} pair{'s' if len(near.pairs) > 1 else ''}"
         joined = _joined(ids, near.pairs)
         yield (
@@ -78,10 +88,20 @@ def _joined(ids: IntArray, pairs: IntArray) -> IntArray:
     return np.where(np.isin(ids, [a, b]), components[ids], -1)
 
 
-def _across(ids: IntArray, findings: Findings, dataset: Dataset, plan: NestedPlan | None, remedy: str = _NEAR) -> str:
+def _across(
+    ids: IntArray,
+    findings: Findings,
+    dataset: Dataset,
+    plan: NestedPlan | None,
+    remedy: str = _NEAR,
+) -> str:
     """Return how many test samples have a sample of their number in the training set, and what keeps them together."""
     if plan is None:
-        together = "" if dataset.groups is not None else f" To keep them on one side of every split, {remedy}."
+        together = (
+            ""
+            if dataset.groups is not None
+            else f" To keep them on one side of every split, {remedy}."
+        )
         return f".{together}"
     part = findings.part
     number = np.full(dataset.n_samples, -1)
@@ -100,7 +120,11 @@ def _across(ids: IntArray, findings: Findings, dataset: Dataset, plan: NestedPla
         return "; no test sample has one in its training set."
     of = f"{len(otherwise)} of them " if len(leaked) > 1 else ""
     label = f", {of}with another label" if otherwise else ""
-    how_many = "1 test sample has one in its" if len(leaked) == 1 else f"{len(leaked)} test samples have one in their"
+    how_many = (
+        "1 test sample has one in its"
+        if len(leaked) == 1
+        else f"{len(leaked)} test samples have one in their"
+    )
     return f"; {how_many} training set{label}. To keep them together, {remedy}."
 
 
@@ -142,7 +166,9 @@ def order_remark(part: Part, plan: NestedPlan | None = None) -> str | None:
             break
         near, expected = apart[known] <= distance, chance[known, index]
         excess = (near.mean() - expected.mean()) / (1 - expected.mean())
-        score = (near.sum() - expected.sum()) / math.sqrt(float((expected * (1 - expected)).sum()) or 1.0)
+        score = (near.sum() - expected.sum()) / math.sqrt(
+            float((expected * (1 - expected)).sum()) or 1.0
+        )
         if excess >= least and score >= _SCORE and (best is None or excess > best[0]):
             best = (excess, distance, near.mean(), expected.mean())
     if best is None:
@@ -175,7 +201,12 @@ def _own_course(part: Part) -> FloatArray | None:
     kept = ~part.scan(lambda block: follows_file(block, part.codes))
     if not kept.any() or n < _FEWEST:
         return None
-    return projected(part.X if kept.all() else part.X[:, kept], np.arange(n), not part.image, np.random.default_rng(0))
+    return projected(
+        part.X if kept.all() else part.X[:, kept],
+        np.arange(n),
+        not part.image,
+        np.random.default_rng(0),
+    )
 
 
 def _nearest(codes: IntArray, Z: FloatArray) -> tuple[IntArray, IntArray, IntArray, np.ndarray]:
@@ -189,16 +220,32 @@ def _nearest(codes: IntArray, Z: FloatArray) -> tuple[IntArray, IntArray, IntArr
         place = np.arange(m)
         if n > MOST_QUERIES:
             place = np.sort(rng.choice(m, max(1, m * MOST_QUERIES // n), replace=False))
-        neighbours = NearestNeighbors(n_neighbors=2, algorithm="brute").fit(Z[rows]).kneighbors(Z[rows[place]])[1]
+        neighbours = (
+            NearestNeighbors(n_neighbors=2, algorithm="brute")
+            .fit(Z[rows])
+            .kneighbors(Z[rows[place]])[1]
+        )
         nearest = np.where(neighbours[:, 0] == place, neighbours[:, 1], neighbours[:, 0])
         samples.append(rows[place])
         others.append(rows[nearest])
         apart.append(np.abs(nearest - place))
-        within = [(np.minimum(place, k) + np.minimum(m - 1 - place, k)) / (m - 1) for k in _DISTANCES]
-        chances.append(np.stack([p if 8 * k <= m else 0 * p for k, p in zip(_DISTANCES, within, strict=True)], axis=1))
+        within = [
+            (np.minimum(place, k) + np.minimum(m - 1 - place, k)) / (m - 1) for k in _DISTANCES
+        ]
+        chances.append(
+            np.stack(
+                [p if 8 * k <= m else 0 * p for k, p in zip(_DISTANCES, within, strict=True)],
+                axis=1,
+            )
+        )
     if not samples:
         return empty, empty, empty, np.empty((0, len(_DISTANCES)))
-    return np.concatenate(samples), np.concatenate(others), np.concatenate(apart), np.concatenate(chances)
+    return (
+        np.concatenate(samples),
+        np.concatenate(others),
+        np.concatenate(apart),
+        np.concatenate(chances),
+    )
 
 
 def _tested(samples: IntArray, nearest: IntArray, plan: NestedPlan) -> float:
@@ -217,7 +264,9 @@ def _left(part: Part, Z: FloatArray, plan: NestedPlan) -> float:
     place[part.rows] = np.arange(len(part.rows))
     W, products = _deviations(part, Z), []
     for fold in plan.outer:
-        test, train = (np.sort(places[places >= 0]) for places in (place[fold.test], place[fold.train]))
+        test, train = (
+            np.sort(places[places >= 0]) for places in (place[fold.test], place[fold.train])
+        )
         if len(test) and len(train):
             after = np.searchsorted(train, test).clip(1, len(train) - 1)
             before = train[after - 1]
@@ -236,5 +285,10 @@ def _about(part: Part, Z: FloatArray) -> str:
 
 def _deviations(part: Part, Z: FloatArray) -> FloatArray:
     """Deviations of the samples from the mean of their class, of mean square length 1."""
-    W = Z - np.stack([Z[part.codes == code].mean(axis=0) for code in range(part.codes.max() + 1)])[part.codes]
+    W = (
+        Z
+        - np.stack([Z[part.codes == code].mean(axis=0) for code in range(part.codes.max() + 1)])[
+            part.codes
+        ]
+    )
     return W / math.sqrt(max(float((W**2).sum(axis=1).mean()), np.finfo(np.float64).tiny))

@@ -151,20 +151,34 @@ def label_columns(part: Part) -> dict[int, LabelColumn]:
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     drawn = drawn_rows(n_samples)
     remarkable = math.log(BY_CHANCE) - math.log(n_features) + log_arrangements(counts)
-    possible = part.scan(lambda block: _may_determine(block[drawn], part.codes[drawn], len(counts), remarkable))
+    possible = part.scan(
+        lambda block: _may_determine(block[drawn], part.codes[drawn], len(counts), remarkable)
+    )
     possible |= part.scan(lambda block: _is_constant_in_class(block, by_class, starts))
-    related = {c: _relation(part, c, math.log(n_features)) for c in np.flatnonzero(possible).tolist()}
+    related = {
+        c: _relation(part, c, math.log(n_features)) for c in np.flatnonzero(possible).tolist()
+    }
     relations = {column: relation for column, relation in related.items() if relation is not None}
     if part.y.ndim == 1:
         relations = _with_one_hot(relations, len(counts))
-    suspects = {column for column, relation in relations.items() if relation.kind in ("copy", "recoding", "one_hot")}
+    suspects = {
+        column
+        for column, relation in relations.items()
+        if relation.kind in ("copy", "recoding", "one_hot")
+    }
     if not suspects:
         return relations
     few = FewValues.of(part, suspects)
-    separable = any(r.kind == "separates" and r.n_values > _IN_ORDER * len(counts) for r in relations.values())
+    separable = any(
+        r.kind == "separates" and r.n_values > _IN_ORDER * len(counts) for r in relations.values()
+    )
     # The label is recoded once or twice; three or more such columns are features of classes that are far apart.
-    separable |= sum(r.kind == "recoding" and r.n_values > len(counts) for r in relations.values()) > 2
-    judged = {c: _judged(r, part, few, separable) if c in suspects else r for c, r in relations.items()}
+    separable |= (
+        sum(r.kind == "recoding" and r.n_values > len(counts) for r in relations.values()) > 2
+    )
+    judged = {
+        c: _judged(r, part, few, separable) if c in suspects else r for c, r in relations.items()
+    }
     return {column: relation for column, relation in judged.items() if relation is not None}
 
 
@@ -201,7 +215,9 @@ def _is_equal(block: FloatArray, y: FloatArray) -> BoolArray:
 
 def _is_linear(block: FloatArray, y: FloatArray) -> BoolArray:
     """Mask of the columns that are a linear function of a quantity, up to the rounding of what is written."""
-    largest = np.maximum(np.abs(block).max(axis=0), np.finfo(np.float64).tiny)  # so that no square overflows
+    largest = np.maximum(
+        np.abs(block).max(axis=0), np.finfo(np.float64).tiny
+    )  # so that no square overflows
     values = block / largest
     values -= values.mean(axis=0)
     target = y / max(float(np.abs(y).max()), np.finfo(np.float64).tiny)
@@ -220,7 +236,9 @@ def _is_in_order(block: FloatArray, y: FloatArray) -> BoolArray:
     return in_order | reverse
 
 
-def _judged(relation: LabelColumn, part: Part, few: FewValues, separable: bool) -> LabelColumn | None:
+def _judged(
+    relation: LabelColumn, part: Part, few: FewValues, separable: bool
+) -> LabelColumn | None:
     """Return what a column is that looks like the label, if it may be a feature like the others; None if by chance."""
     codes = part.codes if relation.label is None else part.y[:, relation.label].astype(np.int64)
     if relation.owner is not None:
@@ -234,7 +252,9 @@ def _judged(relation: LabelColumn, part: Part, few: FewValues, separable: bool) 
     return replace(relation, kind="separates" if relation.in_order else "determines")
 
 
-def _may_determine(block: FloatArray, codes: IntArray, n_classes: int, remarkable: float) -> BoolArray:
+def _may_determine(
+    block: FloatArray, codes: IntArray, n_classes: int, remarkable: float
+) -> BoolArray:
     """Mask of the columns of which every value has one class in these rows, if they separate the classes or have few.
 
     Few are those of which the logarithm of the number of ways to give each a class is below ``remarkable``.
@@ -243,14 +263,19 @@ def _may_determine(block: FloatArray, codes: IntArray, n_classes: int, remarkabl
     values, classes = np.take_along_axis(block, order, axis=0), codes[order]
     same, change = values[1:] == values[:-1], classes[1:] != classes[:-1]
     pure, n_values = ~(same & change).any(axis=0), 1 + (~same).sum(axis=0)
-    possible: BoolArray = pure & ((n_values * math.log(n_classes) < remarkable) | (change.sum(axis=0) < n_classes))
+    possible: BoolArray = pure & (
+        (n_values * math.log(n_classes) < remarkable) | (change.sum(axis=0) < n_classes)
+    )
     return possible
 
 
 def _is_constant_in_class(block: FloatArray, by_class: IntArray, starts: IntArray) -> BoolArray:
     """Mask of the columns with one value in each class, but not in all."""
     ordered = block[by_class]
-    low, high = np.minimum.reduceat(ordered, starts, axis=0), np.maximum.reduceat(ordered, starts, axis=0)
+    low, high = (
+        np.minimum.reduceat(ordered, starts, axis=0),
+        np.maximum.reduceat(ordered, starts, axis=0),
+    )
     constant: BoolArray = (low == high).all(axis=0) & (low.min(axis=0) < high.max(axis=0))
     return constant
 
@@ -273,7 +298,10 @@ def _relation(part: Part, column: int, log_columns: float) -> LabelColumn | None
         n_runs = 1 + int(np.count_nonzero(np.diff(codes[np.argsort(inverse)])))
         kind = _of_determining(part, n_values, n_runs, limit)
         return None if kind is None else LabelColumn(kind, n_values, in_order=n_runs == n_classes)
-    if n_pairs == n_classes and n_classes * math.log(n_values) - log_arrangements(np.bincount(inverse)) < limit:
+    if (
+        n_pairs == n_classes
+        and n_classes * math.log(n_values) - log_arrangements(np.bincount(inverse)) < limit
+    ):
         return LabelColumn("constant_in_class", n_values, owner=_owner(inverse, codes))
     return None
 
@@ -283,7 +311,10 @@ def _of_determining(part: Part, n_values: int, n_runs: int, limit: float) -> Kin
     sizes = np.bincount(part.codes)
     n_classes, arrangements = len(sizes), log_arrangements(sizes)
     remarkable = n_values * math.log(n_classes) - arrangements < limit
-    coded = n_runs > 2 * n_classes or n_values <= (_IN_ORDER if n_runs == n_classes else _MIXED) * n_classes
+    coded = (
+        n_runs > 2 * n_classes
+        or n_values <= (_IN_ORDER if n_runs == n_classes else _MIXED) * n_classes
+    )
     # Repeated samples repeat the values of every column.
     if remarkable and coded and n_values * _PER_VALUE_LABEL <= len(np.unique(part.row_ids)):
         return "recoding"
@@ -301,10 +332,15 @@ def _owner(inverse: IntArray, codes: IntArray) -> int | None:
 
 def _with_one_hot(relations: Mapping[int, LabelColumn], n_classes: int) -> dict[int, LabelColumn]:
     """Mark the indicators of single classes as the label if they tell all classes apart."""
-    owners = {column: relation for column, relation in relations.items() if relation.owner is not None}
+    owners = {
+        column: relation for column, relation in relations.items() if relation.owner is not None
+    }
     if len({relation.owner for relation in owners.values()}) < n_classes - 1:
         return dict(relations)
-    one_hot = {c: LabelColumn("one_hot", relation.n_values, owner=relation.owner) for c, relation in owners.items()}
+    one_hot = {
+        c: LabelColumn("one_hot", relation.n_values, owner=relation.owner)
+        for c, relation in owners.items()
+    }
     return {**relations, **one_hot}
 
 
@@ -375,13 +411,17 @@ def _near_quantity(part: Part, known: set[int]) -> list[NearLabel]:
     def error(block: FloatArray) -> FloatArray:
         ranks = _centred_ranks(block[rows])
         energies = (ranks**2).sum(axis=0) * (target**2).sum()
-        return 1.0 - np.divide((target * ranks).sum(axis=0) ** 2, energies, out=energies * 0.0, where=energies > 0)
+        return 1.0 - np.divide(
+            (target * ranks).sum(axis=0) ** 2, energies, out=energies * 0.0, where=energies > 0
+        )
 
     errors = part.scan(error)
     errors[list(known)] = np.inf
     best, *others = np.argsort(errors, kind="stable")[:2].tolist()
     following = float(errors[others[0]]) if others else np.inf
-    if errors[best] > _NEARLY_QUANTITY or following < max(_TIMES * errors[best], errors[best] + _MORE):
+    if errors[best] > _NEARLY_QUANTITY or following < max(
+        _TIMES * errors[best], errors[best] + _MORE
+    ):
         return []
     return [NearLabel((best,), float(errors[best]), following if np.isfinite(following) else None)]
 
@@ -399,7 +439,9 @@ def _columns(part: Part, rows: IntArray, codes: IntArray) -> list[NearLabel]:
     glimpse = _drawn(len(part.X), _GLIMPSE)
     seen = part.codes[glimpse]
     changes = part.scan(
-        lambda block: np.count_nonzero(np.diff(seen[np.argsort(block[glimpse], axis=0, kind="stable")], axis=0), axis=0)
+        lambda block: np.count_nonzero(
+            np.diff(seen[np.argsort(block[glimpse], axis=0, kind="stable")], axis=0), axis=0
+        )
     ).astype(float)
     shares = np.bincount(seen) / len(seen)
     if changes.min() > _CHANGES * len(seen) * (1 - (shares**2).sum()):
@@ -408,7 +450,9 @@ def _columns(part: Part, rows: IntArray, codes: IntArray) -> list[NearLabel]:
     errors = {int(c): _held_out_error(part.X[rows, c], codes) for c in candidates}
     order = sorted(errors, key=lambda c: errors[c])
     near = [c for c in order if errors[c] <= _NEARLY]
-    coarse = [c for c in near if len(np.unique(part.X[:, c])) <= _VALUES_A_CLASS * len(np.unique(codes))]
+    coarse = [
+        c for c in near if len(np.unique(part.X[:, c])) <= _VALUES_A_CLASS * len(np.unique(codes))
+    ]
     deciding = set()
     if coarse:
         others = FewValues.of(part, coarse).n_values
@@ -426,7 +470,9 @@ def _held_out_error(values: FloatArray, codes: IntArray) -> float:
     """Mean error of the classes on held-out samples, told by one column."""
     tree = DecisionTreeClassifier(min_samples_leaf=2, class_weight="balanced", random_state=0)
     folds = StratifiedKFold(4, shuffle=True, random_state=0)
-    return 1.0 - float(balanced_accuracy_score(codes, cross_val_predict(tree, values[:, None], codes, cv=folds)))
+    return 1.0 - float(
+        balanced_accuracy_score(codes, cross_val_predict(tree, values[:, None], codes, cv=folds))
+    )
 
 
 def _pair(part: Part, rows: IntArray, codes: IntArray, known: set[int]) -> NearLabel | None:

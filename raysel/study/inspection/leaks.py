@@ -48,7 +48,9 @@ _KNOWN: WeakKeyDictionary[Dataset, tuple[Findings, ...]] = WeakKeyDictionary()
 def inspect(dataset: Dataset) -> tuple[Findings, ...]:
     """Inspect a data set, each task alone."""
     if dataset not in _KNOWN:
-        _KNOWN[dataset] = tuple(Findings(part, row_columns(part), label_columns(part)) for part in parts(dataset))
+        _KNOWN[dataset] = tuple(
+            Findings(part, row_columns(part), label_columns(part)) for part in parts(dataset)
+        )
     return _KNOWN[dataset]
 
 
@@ -71,7 +73,9 @@ def refuse_leaks(dataset: Dataset, keep: Collection[str] = ()) -> None:
     for findings in inspect(dataset):
         names = findings.part.names
         leaks = {
-            column: words for column, words in leaking_columns(findings, dataset).items() if names[column] not in keep
+            column: words
+            for column, words in leaking_columns(findings, dataset).items()
+            if names[column] not in keep
         }
         if leaks:
             raise DataError(_message(findings, dataset, leaks))
@@ -86,7 +90,9 @@ def leaking_columns(findings: Findings, dataset: Dataset) -> dict[int, str]:
             leaks[column] = "has no name of its own, like an index that was saved with its table"
         elif kind == "index":
             values = part.X[:, column]
-            leaks[column] = f"numbers the samples, from {values.min():g} to {values.max():g}, as an index does"
+            leaks[column] = (
+                f"numbers the samples, from {values.min():g} to {values.max():g}, as an index does"
+            )
     for column, relation in findings.by_label.items():
         if words := _of_label(relation, part, dataset):
             leaks[column] = words
@@ -97,10 +103,14 @@ def _of_label(relation: LabelColumn, part: Part, dataset: Dataset) -> str | None
     """Return what a column that holds the label is; None for any other."""
     named = "the label" if dataset.label is None else f"the label '{dataset.label}'"
     if dataset.is_regression:
-        return _of_quantity(relation, named if relation.label is None else dataset.label_names[relation.label])
+        return _of_quantity(
+            relation, named if relation.label is None else dataset.label_names[relation.label]
+        )
     if relation.kind == "copy":
         return (
-            f"equals {named}" if relation.label is None else f"tells the label '{dataset.label_names[relation.label]}'"
+            f"equals {named}"
+            if relation.label is None
+            else f"tells the label '{dataset.label_names[relation.label]}'"
         )
     if relation.kind == "one_hot":
         rows = np.flatnonzero(part.codes == relation.owner)
@@ -125,7 +135,9 @@ def _message(findings: Findings, dataset: Dataset, leaks: dict[int, str]) -> str
     """Describe the first columns, and name all of them with both remedies."""
     part = findings.part
     names = [part.own_name(column) for column in leaks]
-    words = [f"column '{name}' {words}" for name, words in zip(names, leaks.values(), strict=True)][:_DESCRIBED]
+    words = [f"column '{name}' {words}" for name, words in zip(names, leaks.values(), strict=True)][
+        :_DESCRIBED
+    ]
     more = f"; {len(leaks) - _DESCRIBED} further columns too" if len(leaks) > _DESCRIBED else ""
     where, key = dataset.name, "dataset"
     if part.task is not None:

@@ -44,7 +44,12 @@ def equal_rows(X: FloatArray) -> IntArray:
     """Number the distinct rows of an array."""
     known: dict[bytes, int] = {}
     return np.array(
-        [known.setdefault(hashlib.blake2b((row + 0.0).tobytes(), digest_size=16).digest(), len(known)) for row in X],
+        [
+            known.setdefault(
+                hashlib.blake2b((row + 0.0).tobytes(), digest_size=16).digest(), len(known)
+            )
+            for row in X
+        ],
         dtype=np.int64,
     )
 
@@ -78,7 +83,9 @@ def near_rows(X: FloatArray, row_ids: IntArray, *, scale: bool) -> NearPairs | N
     if len(Z) > MOST_QUERIES:
         queries = np.sort(rng.choice(len(Z), MOST_QUERIES, replace=False))
     farther = min(_FARTHER, len(Z) - 2)
-    distances, neighbors = NearestNeighbors(n_neighbors=farther + 1, algorithm="brute").fit(Z).kneighbors(Z[queries])
+    distances, neighbors = (
+        NearestNeighbors(n_neighbors=farther + 1, algorithm="brute").fit(Z).kneighbors(Z[queries])
+    )
     itself = neighbors[:, 0] == queries
     near = np.where(itself, neighbors[:, 1], neighbors[:, 0])
     r1, beyond = distances[:, 1], distances[:, _NEIGHBORS]
@@ -87,7 +94,9 @@ def near_rows(X: FloatArray, row_ids: IntArray, *, scale: bool) -> NearPairs | N
         return NearPairs(np.empty((0, 2), dtype=np.int64), 0.0, len(queries))
     spread = max(float(np.median(np.log(distances[positive, farther] / beyond[positive]))), 1e-9)
     exponent = float(digamma(farther) - digamma(_NEIGHBORS)) / spread
-    typical = float(np.median(beyond[positive])) * math.exp(float(digamma(1) - digamma(_NEIGHBORS)) / exponent)
+    typical = float(np.median(beyond[positive])) * math.exp(
+        float(digamma(1) - digamma(_NEIGHBORS)) / exponent
+    )
     limit = min(_NEAR, (_BY_CHANCE / (_NEIGHBORS * len(r1))) ** (1 / exponent))
     near_place = np.minimum(typical, beyond)  # the density may vary
     chosen, many = r1 <= limit * near_place, r1 <= _NEAR_OF_MANY * near_place
@@ -154,7 +163,9 @@ class Part:
     @cached_property
     def named(self) -> bool:
         """Whether the columns have names of their own, as those of a table."""
-        return not self.image and not all(re.fullmatch(r"x\d+|.*\[\d+\]", name) for name in self.names)
+        return not self.image and not all(
+            re.fullmatch(r"x\d+|.*\[\d+\]", name) for name in self.names
+        )
 
     def own_name(self, column: int) -> str:
         """Return the name of a column without that of its task."""
@@ -164,7 +175,9 @@ class Part:
     def scan(self, function: Callable[[FloatArray], NDArray[Any]]) -> NDArray[Any]:
         """Return what a function of some columns returns for each, of a bounded number of columns at once."""
         width = max(1, _BLOCK // len(self.X))
-        return np.concatenate([function(self.X[:, i : i + width]) for i in range(0, self.X.shape[1], width)])
+        return np.concatenate(
+            [function(self.X[:, i : i + width]) for i in range(0, self.X.shape[1], width)]
+        )
 
     def n_values(self, rows: IntArray | slice = slice(None)) -> IntArray:
         """Count the distinct values of each column in some rows."""
@@ -180,6 +193,8 @@ class Part:
 def parts(dataset: Dataset) -> Iterator[Part]:
     """Yield the tasks of a data set, or the data set as the only part."""
     blocks = dataset.layout.blocks().items()
-    for (task, (_, layout)), (rows, columns, block) in zip(blocks, parts_of(dataset.filled), strict=True):
+    for (task, (_, layout)), (rows, columns, block) in zip(
+        blocks, parts_of(dataset.filled), strict=True
+    ):
         names = dataset.feature_names[columns]
         yield Part(block, dataset.y[rows], names, rows, len(layout.grid) > 1, task or None)

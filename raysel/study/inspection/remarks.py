@@ -74,7 +74,9 @@ def scale_remarks(dataset: Dataset, scaling: str | None) -> Iterator[str]:
     for part in parts(dataset) if scaling in ("unit", "none") else ():
         if part.image or dataset.layout.is_image:
             continue
-        with np.errstate(over="ignore", invalid="ignore"):  # squares of values near the end of the range
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # squares of values near the end of the range
             spreads = part.scan(lambda block: block.std(axis=0, dtype=np.float64))
         moving = ~_constant(part, dataset)
         widest, narrowest = np.argmax(spreads), np.argmin(np.where(moving, spreads, np.inf))
@@ -95,16 +97,26 @@ def _column_remarks(findings: Findings, dataset: Dataset) -> Iterator[str]:
     for column, words in list(leaking.items())[:_NAMED]:
         yield f"Column '{part.own_name(column)}' {words}; a study refuses it unless dataset.keep names it."
     label = "one label" if part.y.ndim == 2 else "the classes"
-    for kind, columns in _columns_by_kind(findings, leaking, grouped=dataset.groups is not None).items():
+    for kind, columns in _columns_by_kind(
+        findings, leaking, grouped=dataset.groups is not None
+    ).items():
         if columns:
             verb, rest = _OF_COLUMNS[kind].format(label=label).split(" ", 1)
             yield f"{_named(findings, columns)} {_SEVERAL[verb] if len(columns) > 1 else verb} {rest}"
     for near in findings.near_label[:_NAMED]:
         names = "' and '".join(part.own_name(column) for column in near.columns)
         alone = len(near.columns) == 1
-        others = f", of the next column alone {near.next_error:.1%}" if near.next_error is not None else ""
+        others = (
+            f", of the next column alone {near.next_error:.1%}"
+            if near.next_error is not None
+            else ""
+        )
         if is_quantity(part.y):
-            beside = "" if near.next_error is None else f", of the next column {max(0.0, 1 - near.next_error):.2f}"
+            beside = (
+                ""
+                if near.next_error is None
+                else f", of the next column {max(0.0, 1 - near.next_error):.2f}"
+            )
             yield (
                 f"Column '{names}' has nearly the order of the quantity (squared rank correlation "
                 f"{1 - near.error:.4f}{beside}): {_KNOWN_BEFORE}; if not, list it in dataset.drop."
@@ -117,8 +129,14 @@ def _column_remarks(findings: Findings, dataset: Dataset) -> Iterator[str]:
         )
     for column, name in enumerate(part.names):
         texts = dataset.categories.get(name, ())
-        n_cells = np.bincount(part.X[:, column].astype(np.int64), minlength=len(texts)).tolist() if texts else []
-        counts = dict(zip(texts, n_cells, strict=False))  # behind those of the texts the number of empty cells
+        n_cells = (
+            np.bincount(part.X[:, column].astype(np.int64), minlength=len(texts)).tolist()
+            if texts
+            else []
+        )
+        counts = dict(
+            zip(texts, n_cells, strict=False)
+        )  # behind those of the texts the number of empty cells
         if odd := odd_cells(counts, len(part.X)):
             yield (
                 f"Column '{part.own_name(column)}' is read as text of {len(texts)} values because of {odd}, where all "
@@ -127,20 +145,34 @@ def _column_remarks(findings: Findings, dataset: Dataset) -> Iterator[str]:
     constant = np.flatnonzero(_constant(part, dataset)).tolist()
     if constant:
         some = ", e.g. " if len(constant) > _NAMED else ": "
-        are = f"{len(constant)} of {len(part.names)} columns {'is' if len(constant) == 1 else 'are'}"
+        are = (
+            f"{len(constant)} of {len(part.names)} columns {'is' if len(constant) == 1 else 'are'}"
+        )
         yield f"{are} {_CONSTANT}{some}{_names(findings, constant)}."
 
 
-def _columns_by_kind(findings: Findings, leaking: Collection[int], *, grouped: bool) -> dict[str, list[int]]:
+def _columns_by_kind(
+    findings: Findings, leaking: Collection[int], *, grouped: bool
+) -> dict[str, list[int]]:
     """Columns of each kind that is remarked on, without those that leak; each column once."""
     by_row = {column: kind for column, kind in findings.by_row.items() if column not in leaking}
-    by_label = {column: relation.kind for column, relation in findings.by_label.items() if column not in leaking}
+    by_label = {
+        column: relation.kind
+        for column, relation in findings.by_label.items()
+        if column not in leaking
+    }
     kinds: dict[str, list[int]] = {kind: [] for kind in _OF_COLUMNS}
     for column, kind in by_row.items():
-        if kind in kinds and not (kind == "in_file_order" and by_label.get(column) == "constant_in_class"):
+        if kind in kinds and not (
+            kind == "in_file_order" and by_label.get(column) == "constant_in_class"
+        ):
             kinds[kind].append(column)
     for column, related in by_label.items():
-        if related == "owned" and by_row.get(column) != "group" and _may_name_groups(findings, column):
+        if (
+            related == "owned"
+            and by_row.get(column) != "group"
+            and _may_name_groups(findings, column)
+        ):
             kinds["group"].append(column)
         elif (related == "constant_in_class" and by_row.get(column) != "group") or (
             related in ("separates", "determines") and column not in by_row
@@ -174,4 +206,6 @@ def _names(findings: Findings, columns: Sequence[int]) -> str:
 def _named(findings: Findings, columns: Sequence[int]) -> str:
     names = _names(findings, columns)
     example = "e.g. " if len(columns) > _NAMED else ""
-    return f"Column '{names}'" if len(columns) == 1 else f"{len(columns)} columns ({example}{names})"
+    return (
+        f"Column '{names}'" if len(columns) == 1 else f"{len(columns)} columns ({example}{names})"
+    )

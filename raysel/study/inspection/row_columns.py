@@ -47,12 +47,17 @@ def row_columns(part: Part) -> dict[int, Kind]:
     distinct = part.scan(lambda block: _is_distinct(block[:_GLIMPSE]))
     numbered = [c for c in _where(whole & distinct) if _is_whole(X[:, c]) and _is_distinct(X[:, c])]
     grouped = [c for c in _where(whole & part.scan(_may_be_grouped)) if _is_whole(X[:, c])]
-    kinds: dict[int, Kind] = {c: "group" for c in grouped if len(np.unique(X[:, c])) == np.ptp(X[:, c]) + 1}
+    kinds: dict[int, Kind] = {
+        c: "group" for c in grouped if len(np.unique(X[:, c])) == np.ptp(X[:, c]) + 1
+    }
     if len(X) >= FEWEST and in_runs(codes):
         monotone = part.scan(_is_monotone)
         noisy = _where(~monotone & part.scan(lambda block: follows_file(block, codes, _SURELY)))
         if sorted_by_class := _n_runs(codes) == codes.max() + 1:
-            kinds = {**{c: "in_file_order" for c in _where(monotone) if _is_ordered_within(part, c)}, **kinds}
+            kinds = {
+                **{c: "in_file_order" for c in _where(monotone) if _is_ordered_within(part, c)},
+                **kinds,
+            }
         # Else the table may have been sorted by a feature that these resemble.
         if sorted_by_class or not monotone.any():
             kinds = {**dict.fromkeys(noisy, "in_file_order"), **kinds}
@@ -85,7 +90,9 @@ def _may_be_grouped(block: FloatArray) -> BoolArray:
 
 def runs(codes: IntArray) -> tuple[int, float]:
     """Return the number of runs of equal labels, and how many are expected in a random order."""
-    return _n_runs(codes), 1 + len(codes) * float(1 - ((np.bincount(codes) / len(codes)) ** 2).sum())
+    return _n_runs(codes), 1 + len(codes) * float(
+        1 - ((np.bincount(codes) / len(codes)) ** 2).sum()
+    )
 
 
 def in_runs(codes: IntArray) -> bool:
@@ -94,7 +101,9 @@ def in_runs(codes: IntArray) -> bool:
     squares, cubes = (counts**2).sum(), (counts**3).sum()
     variance = (squares * (squares + n * (n + 1)) - 2 * n * cubes - n**3) / (n**2 * max(n - 1, 1))
     n_runs, expected = runs(codes)
-    return n_runs <= expected + _RUNS * math.sqrt(max(variance, 0.0)) and n_runs < _FEW_RUNS * expected
+    return (
+        n_runs <= expected + _RUNS * math.sqrt(max(variance, 0.0)) and n_runs < _FEW_RUNS * expected
+    )
 
 
 def follows_file(block: FloatArray, codes: IntArray, least: float = _FOLLOWS) -> BoolArray:
@@ -104,7 +113,9 @@ def follows_file(block: FloatArray, codes: IntArray, least: float = _FOLLOWS) ->
         values = block[codes == code]
         if len(values) > 2:
             largest = np.abs(values).max(axis=0)
-            values = values / np.maximum(largest, np.finfo(np.float64).tiny)  # so that no square overflows
+            values = values / np.maximum(
+                largest, np.finfo(np.float64).tiny
+            )  # so that no square overflows
             values -= values.mean(axis=0)
             order = np.arange(len(values)) - (len(values) - 1) / 2
             scale = np.sqrt((order**2).sum() * (values**2).sum(axis=0))
@@ -133,7 +144,9 @@ def _n_runs(codes: IntArray) -> int:
 def _numbered_columns(part: Part, numbered: Sequence[int]) -> dict[int, Kind]:
     """Tell indices and identifiers from other columns with a whole number of its own in each row."""
     n_samples, n_features = part.X.shape
-    ranks = len(numbered) > max(2, n_features // 2)  # of measurements: such data number the rows in every column
+    ranks = len(numbered) > max(
+        2, n_features // 2
+    )  # of measurements: such data number the rows in every column
     kinds: dict[int, Kind] = {}
     for column in numbered:
         values = part.X[:, column]
@@ -143,7 +156,9 @@ def _numbered_columns(part: Part, numbered: Sequence[int]) -> dict[int, Kind]:
             kinds[column] = "index"
         elif n_samples >= FEWEST and not ranks:
             order = np.argsort(values)
-            dense = np.mean(np.diff(values[order]) == 1) >= 0.5  # some rows of the file may have been left out
+            dense = (
+                np.mean(np.diff(values[order]) == 1) >= 0.5
+            )  # some rows of the file may have been left out
             if dense and _is_by_class(part, order):
                 kinds[column] = "index"
             elif dense or (len(numbered) == 1 and n_samples >= _FEWEST_NUMBERED):
@@ -166,7 +181,11 @@ def _by_name(part: Part, column: int, kind: Kind | None) -> Kind | None:
     if is_unnamed(name):
         return "unnamed"
     of_origin = names_origin(name)
-    if kind == "index" or not (of_origin or names_identifier(name)) or not _is_whole(part.X[:, column]):
+    if (
+        kind == "index"
+        or not (of_origin or names_identifier(name))
+        or not _is_whole(part.X[:, column])
+    ):
         return None
     n_values = len(np.unique(part.X[:, column]))
     if n_values == len(part.X) >= _FEWEST_COUNTED:

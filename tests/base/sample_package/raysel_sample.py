@@ -29,7 +29,9 @@ class ClassSpread(OneShotEstimator, Selector):
         self.n_features_to_select = n_features_to_select
 
     def prepare(self, X, y):
-        return Means(np.array([X[y == label].mean(axis=0) for label in np.unique(y)]), X.std(axis=0))
+        return Means(
+            np.array([X[y == label].mean(axis=0) for label in np.unique(y)]), X.std(axis=0)
+        )
 
     def _updates(self, X, y, prepared):
         self.scores_ = prepared.means.std(axis=0) / (prepared.deviations + self.floor)
@@ -50,7 +52,9 @@ class NearestMean(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         check_is_fitted(self)
-        distances = np.linalg.norm(validate_data(self, X, reset=False)[:, None] - self.means_, ord=self.order, axis=2)
+        distances = np.linalg.norm(
+            validate_data(self, X, reset=False)[:, None] - self.means_, ord=self.order, axis=2
+        )
         return self.classes_[distances.argmin(axis=1)]
 
 

@@ -23,7 +23,9 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     }
     files = {"raysel_sample.py": (HERE / "raysel_sample.py").read_text(encoding="utf-8")}
     files |= {f"{stem}.dist-info/{name}": text for name, text in info.items()}
-    files[f"{stem}.dist-info/RECORD"] = "".join(f"{name},,\n" for name in [*files, f"{stem}.dist-info/RECORD"])
+    files[f"{stem}.dist-info/RECORD"] = "".join(
+        f"{name},,\n" for name in [*files, f"{stem}.dist-info/RECORD"]
+    )
     wheel = f"{stem}-py3-none-any.whl"
     with zipfile.ZipFile(Path(wheel_directory) / wheel, "w") as archive:
         for name, text in files.items():

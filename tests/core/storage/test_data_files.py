@@ -79,14 +79,18 @@ def test_a_draft_of_a_file_at_a_uri_is_that_of_the_file(store, tmp_path, monkeyp
     here, there = init_study(store / "table.csv"), init_study((store / "table.csv").as_uri())
     assert there.config.dataset.path == (store / "table.csv").as_uri()
     assert there.config.name == here.config.name
-    without_path = {"dataset": {**here.config.to_dict()["dataset"], "path": there.config.dataset.path}}
+    without_path = {
+        "dataset": {**here.config.to_dict()["dataset"], "path": there.config.dataset.path}
+    }
     assert here.config.to_dict() | without_path == there.config.to_dict()
 
 
 def test_errors_name_the_uri_and_not_the_copy(store):
     (store / "bad.npz").write_bytes(b"PK no archive")
     (store / "folder.npz").mkdir()
-    (store / "link.npz").symlink_to("/etc/hostname")  # a file of the user's choosing, read as any other
+    (store / "link.npz").symlink_to(
+        "/etc/hostname"
+    )  # a file of the user's choosing, read as any other
     messages = {
         "bad.npz": "truncated",
         "none.npz": "there is no data file file://.*none.npz",

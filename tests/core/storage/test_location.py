@@ -14,13 +14,19 @@ from raysel.core.errors import ConfigError
 from raysel.core.storage.location import Location, as_uri, parse_location, set_credentials_aside
 from raysel.core.storage.transfer import reason
 
-PRINTABLE = st.text(st.characters(min_codepoint=33, max_codepoint=0x2FF), min_size=1, max_size=12).filter(
-    str.isprintable
-)
+PRINTABLE = st.text(
+    st.characters(min_codepoint=33, max_codepoint=0x2FF), min_size=1, max_size=12
+).filter(str.isprintable)
 
 
 @settings(max_examples=25)  # the client of S3 starts with the first
-@given(st.lists(PRINTABLE.filter(lambda part: part not in (".", "..") and "/" not in part), min_size=1, max_size=3))
+@given(
+    st.lists(
+        PRINTABLE.filter(lambda part: part not in (".", "..") and "/" not in part),
+        min_size=1,
+        max_size=3,
+    )
+)
 def test_a_key_is_read_as_pyarrow_reads_it(parts):
     uri = f"s3://bucket/{'/'.join(map(quote, parts))}?region=eu-central-1"
     location = parse_location(uri)
@@ -41,7 +47,9 @@ def test_credentials_are_no_part_of_what_is_shown(key, secret):
 
 def test_credentials_in_a_configuration_are_in_none_that_is_written():
     secret = "s3://NAME:SECRET@bucket"
-    study = load_config("digits-smr", {"output": f"{secret}/out", "dataset.path": f"{secret}/a.npz"})
+    study = load_config(
+        "digits-smr", {"output": f"{secret}/out", "dataset.path": f"{secret}/a.npz"}
+    )
     raw = {"name": "two", "dataset": {"path": f"{secret}/a.npz"}, "output": f"{secret}/out"}
     members = {"one": {"solver": {"name": "smr"}}, "other": {"solver": {"name": "rfs"}}}
     comparison = load_comparison({**raw, "compare": members})
@@ -85,11 +93,23 @@ def test_a_path_is_no_uri_and_a_uri_made_a_path_is_one():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("AWS Error NO_SUCH_BUCKET during CreateMultipartUpload operation", "there is no bucket faces"),
-        ("AWS Error ACCESS_DENIED during HeadObject operation: No response body.", "AWS_ACCESS_KEY_ID"),
-        ("AWS Error NETWORK_CONNECTION during HeadObject operation: curlCode: 6", "does not answer"),
+        (
+            "AWS Error NO_SUCH_BUCKET during CreateMultipartUpload operation",
+            "there is no bucket faces",
+        ),
+        (
+            "AWS Error ACCESS_DENIED during HeadObject operation: No response body.",
+            "AWS_ACCESS_KEY_ID",
+        ),
+        (
+            "AWS Error NETWORK_CONNECTION during HeadObject operation: curlCode: 6",
+            "does not answer",
+        ),
         ("Permanent error: PERMISSION_DENIED", "access is denied"),
-        ("Could not create a OAuth2 access token to authenticate the request.", "no credentials were found"),
+        (
+            "Could not create a OAuth2 access token to authenticate the request.",
+            "no credentials were found",
+        ),
     ],
 )
 def test_reasons_say_what_to_do(text, said):

@@ -54,9 +54,14 @@ class S3:
 
     def start(self) -> None:
         command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         store = pyarrow.fs.S3FileSystem(
-            endpoint_override=f"127.0.0.1:{self.port}", scheme="http", region="us-east-1", allow_bucket_creation=True
+            endpoint_override=f"127.0.0.1:{self.port}",
+            scheme="http",
+            region="us-east-1",
+            allow_bucket_creation=True,
         )
         wait_for(lambda: answers(lambda: store.create_dir("bucket")), self.process)
 
@@ -123,17 +128,27 @@ def trials(journal: bytes) -> list[dict]:
     return [timeless(record) for record in records if record["kind"] == "trial"]
 
 
-def test_a_study_that_is_killed_resumes_from_s3_in_a_clean_folder(s3, tmp_path, monkeypatch, capsys):  # noqa: ARG001
+def test_a_study_that_is_killed_resumes_from_s3_in_a_clean_folder(
+    s3,  # noqa: ARG001
+    tmp_path,
+    monkeypatch,
+    capsys,
+):
     write_digits(tmp_path / "few.npz")
     put("s3://bucket/data/few.npz", (tmp_path / "few.npz").read_bytes())
     raw = raw_config("s3://bucket/data/few.npz", output="s3://bucket/studies/one")
     (tmp_path / "first").mkdir()
     (tmp_path / "first" / "one.yaml").write_text(yaml.safe_dump(raw))
     log = (tmp_path / "first.log").open("w")
-    driver = subprocess.Popen([sys.executable, "-c", SLOW_STUDY], cwd=tmp_path / "first", stdout=log, stderr=log)
+    driver = subprocess.Popen(
+        [sys.executable, "-c", SLOW_STUDY], cwd=tmp_path / "first", stdout=log, stderr=log
+    )
     journal = "s3://bucket/studies/one/journal.jsonl"
     wait_for(lambda: bool(trials(get(journal))), driver)
-    with pytest.raises(DirectoryError, match=f"a study is running in s3://bucket/studies/one .process {driver.pid} "):
+    with pytest.raises(
+        DirectoryError,
+        match=f"a study is running in s3://bucket/studies/one .process {driver.pid} ",
+    ):
         working_folder("s3://bucket/studies/one", new=False).__enter__()
     driver.send_signal(signal.SIGKILL)
     driver.wait()
@@ -151,15 +166,21 @@ def test_a_study_that_is_killed_resumes_from_s3_in_a_clean_folder(s3, tmp_path, 
         trials(reference.directory.journal.read_bytes()), key=lambda trial: trial["id"]
     )
     assert (
-        get("s3://bucket/studies/one/ranking/ranking.csv") == (reference.directory.ranking / "ranking.csv").read_bytes()
+        get("s3://bucket/studies/one/ranking/ranking.csv")
+        == (reference.directory.ranking / "ranking.csv").read_bytes()
     )
     assert {name for name in names("s3://bucket/studies/one") if name != "tracking.json"} == {
         path.relative_to(reference.path).as_posix()
         for path in reference.path.rglob("*")
         if path.is_file() and not path.name.startswith(".")
     }
-    assert open_study("s3://bucket/studies/one").stored.study.data_hash == reference.stored.study.data_hash
-    assert [name for name in names("s3://bucket") if SECRET.encode() in get(f"s3://bucket/{name}")] == []
+    assert (
+        open_study("s3://bucket/studies/one").stored.study.data_hash
+        == reference.stored.study.data_hash
+    )
+    assert [
+        name for name in names("s3://bucket") if SECRET.encode() in get(f"s3://bucket/{name}")
+    ] == []
     assert select.main(["s3://bucket/studies/one", "--top", "2", "--format", "csv"]) == 0
     assert get("s3://bucket/studies/one/selection-top2/ranking.csv").count(b"\n") > 2
 
@@ -203,7 +224,9 @@ def test_credentials_in_uris_reach_nothing(s3, tmp_path, monkeypatch, caplog):  
     assert SECRET not in caplog.text + str(caught.value)
     objects = names("s3://bucket/studies/three")
     assert "journal.jsonl" in objects
-    assert [name for name in objects if SECRET.encode() in get(f"s3://bucket/studies/three/{name}")] == []
+    assert [
+        name for name in objects if SECRET.encode() in get(f"s3://bucket/studies/three/{name}")
+    ] == []
 
 
 def test_a_store_in_trouble_is_named_soon_and_with_its_mend(s3, monkeypatch):  # noqa: ARG001
@@ -216,7 +239,10 @@ def test_a_store_in_trouble_is_named_soon_and_with_its_mend(s3, monkeypatch):  #
     for uri, said in rows.items():
         with pytest.raises(DataError, match=said):
             load_dataset(uri)
-    with pytest.raises(DirectoryError, match="there is no bucket none"), running_at("s3://none/study", refused=()):
+    with (
+        pytest.raises(DirectoryError, match="there is no bucket none"),
+        running_at("s3://none/study", refused=()),
+    ):
         pytest.fail("entered")
     put("s3://bucket/public/few.csv", b"a,b,y\n1,2,u\n2,4,v\n1,5,u\n2,3,v\n")
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
@@ -235,7 +261,9 @@ def test_google_cloud_storage_holds_data_and_study(tmp_path, monkeypatch):
         options = f"?anonymous=true&endpoint_override=127.0.0.1:{port}&scheme=http"
         put(f"gs://bucket/data/few.npz{options}", (tmp_path / "few.npz").read_bytes())
         uri = f"gs://bucket/studies/one{options}"
-        study = Study.prepare(config_from_dict(raw_config(f"gs://bucket/data/few.npz{options}", output=uri)))
+        study = Study.prepare(
+            config_from_dict(raw_config(f"gs://bucket/data/few.npz{options}", output=uri))
+        )
         with working_folder(output_directory(study), new=True) as path:
             course.run(study, path, SerialExecutor(study), start_upload=NoUpload)
         reference = run_offline(raw_config(tmp_path / "few.npz"), tmp_path / "reference")

@@ -58,8 +58,12 @@ def test_a_study_written_to_a_uri_is_that_of_a_directory(finished, tmp_path):
     run_at(uri, raw_config(finished / "few.npz"))
     there, here = tmp_path / "store" / "there", finished / "study"
     assert states(there).keys() == states(here).keys()
-    assert (there / "ranking" / "ranking.csv").read_bytes() == (here / "ranking" / "ranking.csv").read_bytes()
-    assert [path.name for path in there.iterdir() if path.name.startswith(".")] == []  # no lock, no marker
+    assert (there / "ranking" / "ranking.csv").read_bytes() == (
+        here / "ranking" / "ranking.csv"
+    ).read_bytes()
+    assert [
+        path.name for path in there.iterdir() if path.name.startswith(".")
+    ] == []  # no lock, no marker
     result = open_study(uri)
     assert result.status == "finished"
     assert shown_place(result.path) == uri
@@ -73,11 +77,15 @@ def test_a_resumed_study_is_that_of_an_undisturbed_one(finished, tmp_path):
     shutil.copytree(finished / "study", there)
     lines = (there / "journal.jsonl").read_text().splitlines(keepends=True)
     trials = [i for i, line in enumerate(lines) if json.loads(line)["kind"] == "trial"]
-    (there / "journal.jsonl").write_text("".join(lines[: trials[2]]) + '{"kind": "tri')  # killed within the third
+    (there / "journal.jsonl").write_text(
+        "".join(lines[: trials[2]]) + '{"kind": "tri'
+    )  # killed within the third
     (there / "model.skops").unlink()
     with working_folder(there.as_uri(), new=False) as path:
         stored = StoredStudy.read(StudyDirectory(path))
-        study = Study.prepare(config_from_dict(raw_config(finished / "few.npz")), StudyDirectory(path).plan)
+        study = Study.prepare(
+            config_from_dict(raw_config(finished / "few.npz")), StudyDirectory(path).plan
+        )
         course.resume(study, stored.directory, SerialExecutor(study), start_upload=NoUpload)
     ids = [record.id for record in open_study(there).stored.trials]
     assert len(ids) == len(set(ids)) == len(trials)
@@ -112,7 +120,10 @@ def test_a_new_study_replaces_none(finished, tmp_path):
 
 @pytest.mark.parametrize("uri", ["s3://bucket", "abfss://a/b", "file:///proc/no-such-folder/study"])
 def test_a_place_that_cannot_be_used_is_refused_at_once(uri):
-    with pytest.raises(DirectoryError, match=r"whole bucket|no reader|cannot be written"), running_at(uri, refused=()):
+    with (
+        pytest.raises(DirectoryError, match=r"whole bucket|no reader|cannot be written"),
+        running_at(uri, refused=()),
+    ):
         pytest.fail("entered")
 
 
@@ -141,7 +152,9 @@ def test_two_drivers_do_not_write_to_one_uri(tmp_path, monkeypatch):
     with running_at(uri, refused=()) as path:
         (path / "journal.jsonl").write_text("{}\n")
         wait_for((tmp_path / "there" / "journal.jsonl").exists)
-        with pytest.raises(DirectoryError, match=f"a study is running in {uri} .process {os.getpid()} on "):
+        with pytest.raises(
+            DirectoryError, match=f"a study is running in {uri} .process {os.getpid()} on "
+        ):
             running_at(uri).__enter__()
         with pytest.raises(DirectoryError, match="a study is running"):
             running_at(uri, refused=()).__enter__()
@@ -158,7 +171,9 @@ def claimed_by(folder: Path, **changes: object) -> Path:
     return marker
 
 
-def test_a_dead_driver_is_known_on_this_machine_at_once_and_on_another_by_the_clock_of_the_store(tmp_path):
+def test_a_dead_driver_is_known_on_this_machine_at_once_and_on_another_by_the_clock_of_the_store(
+    tmp_path,
+):
     with subprocess.Popen([sys.executable, "-c", ""]) as dead:
         dead.wait()
     marker = claimed_by(tmp_path / "here", pid=dead.pid, start="1")
@@ -174,7 +189,8 @@ def test_a_dead_driver_is_known_on_this_machine_at_once_and_on_another_by_the_cl
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", '{"pid": "x", "host": ["\\u001b[31m"]}', "\x1b]0;title\x07" * 9, "[" * 4096]
+    "content",
+    ["", "[]", '{"pid": "x", "host": ["\\u001b[31m"]}', "\x1b]0;title\x07" * 9, "[" * 4096],
 )
 def test_a_marker_of_a_stranger_is_read_safely(tmp_path, content):
     marker = claimed_by(tmp_path / "there", machine="another")
@@ -243,7 +259,9 @@ def test_a_store_that_fails_and_comes_back_is_said_once_each(tmp_path, monkeypat
     assert contents(there) == {"a.json": b"{}"}
 
 
-def test_what_a_store_that_failed_lacks_is_named_with_the_command_that_copies_it(tmp_path, monkeypatch, capsys):
+def test_what_a_store_that_failed_lacks_is_named_with_the_command_that_copies_it(
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.setattr(mirrors, "PATIENCE", 0.0)
     monkeypatch.setattr(mirrors, "_AGAIN", 0.0)
     there = tmp_path / "there"

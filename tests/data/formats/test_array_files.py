@@ -64,7 +64,11 @@ def test_a_table_of_labels_names_its_columns(sign):
     rows = [f"s{i},{WORDS[i]},{PEOPLE[i]}" for i in range(N)]
     Path("t.csv").write_text(lines("id,kind,person", *rows).replace(",", sign), encoding="utf-8")
     data = load_dataset("X.npz", labels="t.csv", label="kind", groups="person")
-    assert (data.y.tolist(), data.groups.tolist(), data.label) == (WORDS.tolist(), PEOPLE.tolist(), "kind")
+    assert (data.y.tolist(), data.groups.tolist(), data.label) == (
+        WORDS.tolist(),
+        PEOPLE.tolist(),
+        "kind",
+    )
     refused("X.npz", "t.csv", "id, kind, person", "dataset.label", labels="t.csv")
     refused("X.npz", "no column sort", "id, kind, person", labels="t.csv", label="sort")
 
@@ -145,30 +149,51 @@ def test_pickled_objects_are_never_loaded():
 
 EEG, MEG = RNG.standard_normal((N, 4)), RNG.standard_normal((N, 2))
 CODES = np.eye(3)[LABELS]
-NO_LABELS = {"X": FLAT, "weight": RNG.random(N), "who": PEOPLE, "kind": WORDS, "row": np.arange(N), "short": LABELS[:5]}
+NO_LABELS = {
+    "X": FLAT,
+    "weight": RNG.random(N),
+    "who": PEOPLE,
+    "kind": WORDS,
+    "row": np.arange(N),
+    "short": LABELS[:5],
+}
 
 
 @pytest.mark.parametrize(
     ("arrays", "label", "layout", "note"),
     [
-        ({"meg": MEG, "eeg": EEG, "age": PEOPLE, "y": LABELS}, "y", Modalities({"meg": 2, "eeg": 4}), "not used: age"),
+        (
+            {"meg": MEG, "eeg": EEG, "age": PEOPLE, "y": LABELS},
+            "y",
+            Modalities({"meg": 2, "eeg": 4}),
+            "not used: age",
+        ),
         (
             {"a": FLAT, "b": MEG, "codes": CODES[:, [2, 0, 1]], "target": LABELS, "Y": CODES},
             "target",
             Modalities({"a": 6, "b": 2}),
             "repeat the labels are left out: codes, Y",
         ),
-        ({"images": IMAGES, "target": WORDS.astype("S")}, None, Matrix(3, 2), "images (10, 3, 2) is taken as X"),
+        (
+            {"images": IMAGES, "target": WORDS.astype("S")},
+            None,
+            Matrix(3, 2),
+            "images (10, 3, 2) is taken as X",
+        ),
     ],
 )
 @pytest.mark.parametrize("suffix", ["npz", "mat"])
-def test_arrays_of_any_names_are_samples_or_modalities_in_the_files_order(arrays, label, layout, note, suffix):
+def test_arrays_of_any_names_are_samples_or_modalities_in_the_files_order(
+    arrays, label, layout, note, suffix
+):
     np.savez("a.npz", **arrays)
     scipy.io.savemat("a.mat", arrays | {"target": WORDS} if label is None else arrays)
     data = load_dataset(f"a.{suffix}", label=label)
     assert data.layout == layout
     names = layout.slices() or ["images"]
-    np.testing.assert_array_equal(data.X, np.hstack([arrays[name].reshape(N, -1) for name in names]))
+    np.testing.assert_array_equal(
+        data.X, np.hstack([arrays[name].reshape(N, -1) for name in names])
+    )
     assert data.y.tolist() == (WORDS if label is None else LABELS).tolist()
     assert any(note in one for one in data.notes)
 
@@ -181,7 +206,11 @@ def test_a_descriptor_that_lacks_a_row_is_refused_and_not_left_out():
 @pytest.mark.parametrize(
     ("arrays", "culprits", "options"),
     [
-        ({"images": IMAGES, "others": IMAGES, "y": LABELS}, ["images (10, 3, 2), others (10, 3, 2)", "X"], {}),
+        (
+            {"images": IMAGES, "others": IMAGES, "y": LABELS},
+            ["images (10, 3, 2), others (10, 3, 2)", "X"],
+            {},
+        ),
         (NO_LABELS, ["no array y", "dataset.label; it may be who or kind."], {}),
         ({"X": FLAT, "label": LABELS, "target": LABELS}, ["label and target", "dataset.label"], {}),
         ({"X": FLAT, "label": LABELS}, ["no array kind for the labels"], {"label": "kind"}),
@@ -195,7 +224,11 @@ def test_arrays_of_which_the_samples_or_labels_are_open(arrays, culprits, option
 def test_labels_and_groups_of_unusual_names_are_given():
     np.savez("a.npz", **NO_LABELS)
     data = load_dataset("a.npz", label="kind", groups="who")
-    assert (data.label, data.y.tolist(), data.groups.tolist()) == ("kind", WORDS.tolist(), PEOPLE.tolist())
+    assert (data.label, data.y.tolist(), data.groups.tolist()) == (
+        "kind",
+        WORDS.tolist(),
+        PEOPLE.tolist(),
+    )
 
 
 # Samples on the last axis
@@ -212,7 +245,11 @@ def test_samples_on_the_last_axis_are_turned(shape):
 
 
 def test_an_axis_that_is_not_plain_is_refused_or_noted():
-    for shape, *culprits in (((3, N, N), "(n, h, w)"), ((3, N, 2), "(n, h, w)"), ((3, 4), "3 rows", "10")):
+    for shape, *culprits in (
+        ((3, N, N), "(n, h, w)"),
+        ((3, N, 2), "(n, h, w)"),
+        ((3, 4), "3 rows", "10"),
+    ):
         np.savez("a.npz", X=RNG.random(shape), y=LABELS)
         refused("a.npz", *culprits)
     cube = RNG.random((N, 3, N))
@@ -274,14 +311,29 @@ def test_data_in_other_files_are_not_read():
     layout = h5py.VirtualLayout(FLAT.shape, FLAT.dtype)
     layout[:] = h5py.VirtualSource("other.h5", "secret", FLAT.shape)
     with h5py.File("a.h5", "w") as file:
-        file["y"], file["plain"], file["refs"] = LABELS, FLAT, np.array([file.ref] * N, h5py.ref_dtype)
-        file["linked"], file["soft"] = h5py.ExternalLink("other.h5", "/secret"), h5py.SoftLink("/linked")
+        file["y"], file["plain"], file["refs"] = (
+            LABELS,
+            FLAT,
+            np.array([file.ref] * N, h5py.ref_dtype),
+        )
+        file["linked"], file["soft"] = (
+            h5py.ExternalLink("other.h5", "/secret"),
+            h5py.SoftLink("/linked"),
+        )
         file["away"] = h5py.ExternalLink("other.h5", "/")
         file.create_dataset("outside", FLAT.shape, FLAT.dtype, external=[("raw", 0, FLAT.nbytes)])
         file.create_virtual_dataset("virtual", layout)
         file["loop"] = file["/"]
     with h5py.File("a.h5") as file:
-        assert set(hdf5_names(file)) >= {"y", "plain", "linked", "soft", "outside", "virtual", "away"}
+        assert set(hdf5_names(file)) >= {
+            "y",
+            "plain",
+            "linked",
+            "soft",
+            "outside",
+            "virtual",
+            "away",
+        }
         np.testing.assert_array_equal(hdf5_array(file, "plain", 10**9), FLAT)
         for name in ("linked", "soft", "away", "outside", "virtual", "refs"):
             with pytest.raises(RefusedError, match=name):
@@ -321,7 +373,9 @@ def test_a_label_in_each_row_is_taken_for_classes():
 @given(st.lists(st.lists(st.integers(0, 1), min_size=3, max_size=3), min_size=4, max_size=8))
 @settings(max_examples=30, derandomize=True)
 def test_only_rows_of_one_label_are_classes(tmp_path_factory, rows):
-    Y = np.array([*rows, [1, 0, 0], [0, 1, 0], [0, 0, 1]])  # no label is constant unless all rows have it
+    Y = np.array(
+        [*rows, [1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    )  # no label is constant unless all rows have it
     path = tmp_path_factory.mktemp("rows") / "a.npz"
     np.savez(path, X=np.arange(2.0 * len(Y)).reshape(-1, 2), Y=Y)
     data = load_dataset(path)
@@ -348,7 +402,9 @@ def test_columns_in_order_f_are_those_of_reshape(shape):
     np.savez("b.npz", X=images, y=LABELS)
     turned = load_dataset("b.npz", order="F")
     assert turned.layout == Tensor(shape[::-1])
-    np.testing.assert_array_equal(turned.X.reshape(N, *shape[::-1]), images.transpose(0, *range(len(shape), 0, -1)))
+    np.testing.assert_array_equal(
+        turned.X.reshape(N, *shape[::-1]), images.transpose(0, *range(len(shape), 0, -1))
+    )
 
 
 @pytest.mark.parametrize(

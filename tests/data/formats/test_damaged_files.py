@@ -36,7 +36,11 @@ def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("damaged")
 
 
-@given(kind=st.sampled_from(KINDS[:-1]), options=st.sampled_from(OPTIONS), draw=st.randoms(use_true_random=False))
+@given(
+    kind=st.sampled_from(KINDS[:-1]),
+    options=st.sampled_from(OPTIONS),
+    draw=st.randoms(use_true_random=False),
+)
 @settings(max_examples=400, derandomize=True)
 def test_a_damaged_file_is_taken_or_refused(folder, kind, options, draw):
     path = folder / f"case.{kind}"
@@ -64,7 +68,9 @@ def test_a_strange_type_code_does_not_crash_scipys_reader(tmp_path, code, comple
     path = tmp_path / "code.mat"
     scipy.io.savemat(path, {"X": X + 1j if complex_ else X, "y": Y})
     raw = bytearray(path.read_bytes())
-    first = raw.index((9).to_bytes(4, "little") + X.nbytes.to_bytes(4, "little"))  # 9: double precision
+    first = raw.index(
+        (9).to_bytes(4, "little") + X.nbytes.to_bytes(4, "little")
+    )  # 9: double precision
     assert raw.count(raw[first : first + 8]) == 1 + complex_
     raw[first : first + 4] = code.to_bytes(4, "little")
     path.write_bytes(raw)
@@ -84,7 +90,9 @@ def test_text_without_its_two_dimensions_does_not_crash(tmp_path, code, size):
 
 
 @pytest.mark.parametrize("part", ["indices", "indptr"])
-@pytest.mark.parametrize(("place", "index"), [*((1, i) for i in (-1, 12, 59, 2**31 - 1)), (-1, -1), (-1, 59)])
+@pytest.mark.parametrize(
+    ("place", "index"), [*((1, i) for i in (-1, 12, 59, 2**31 - 1)), (-1, -1), (-1, 59)]
+)
 def test_a_sparse_matrix_whose_indices_lead_out_of_it_does_not_crash(tmp_path, part, place, index):
     path = tmp_path / "sparse.mat"
     matrix = scipy.sparse.csc_matrix(X)
@@ -98,7 +106,10 @@ def test_a_sparse_matrix_whose_indices_lead_out_of_it_does_not_crash(tmp_path, p
 
 
 def test_a_sparse_matrix_that_claims_to_be_empty_at_its_end_does_not_crash(tmp_path):
-    path, matrix = tmp_path / "sparse.mat", scipy.sparse.csc_matrix(np.arange(1.0, 61.0).reshape(10, 6))
+    path, matrix = (
+        tmp_path / "sparse.mat",
+        scipy.sparse.csc_matrix(np.arange(1.0, 61.0).reshape(10, 6)),
+    )
     scipy.io.savemat(path, {"X": matrix, "y": np.arange(10) % 2})
     raw, stored = path.read_bytes(), matrix.indptr.astype("<i4")
     path.write_bytes(raw.replace(stored.tobytes(), np.array([*stored[:-1], 0], "<i4").tobytes()))
@@ -126,7 +137,9 @@ def test_a_header_that_claims_a_terabyte_is_no_traceback(tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("X.npy", header[:start] + claimed + header[start + len(claimed) :])
         archive.writestr("y.npy", y)
-    refused(path, path.name, "damaged")  # where memory is promised without being there, the data end too early
+    refused(
+        path, path.name, "damaged"
+    )  # where memory is promised without being there, the data end too early
 
 
 def test_labels_without_names_of_their_own_are_refused_where_some_are_left_out(tmp_path):
@@ -175,7 +188,9 @@ def test_an_image_that_claims_more_pixels_than_its_file_can_hold_is_refused(tmp_
     assert raw.count(height) == 1
     for name in ("cat", "dog"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "1.tif").write_bytes(raw.replace(height, struct.pack("<HHII", 257, 4, 1, 2**24 + 3)))
+        (tmp_path / name / "1.tif").write_bytes(
+            raw.replace(height, struct.pack("<HHII", 257, 4, 1, 2**24 + 3))
+        )
     refused(tmp_path, "1.tif claims 16777219 x 2 pixels")
 
 
@@ -205,7 +220,9 @@ OF_SCIPY = Path(scipy.io.__file__).parent / "matlab" / "tests" / "data"
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not OF_SCIPY.is_dir(), reason="SciPy is installed without the files of its tests")
+@pytest.mark.skipif(
+    not OF_SCIPY.is_dir(), reason="SciPy is installed without the files of its tests"
+)
 def test_every_matrix_that_scipy_reads_is_read():
     n_read = 0
     for path in sorted(OF_SCIPY.glob("*.mat")):
@@ -214,15 +231,21 @@ def test_every_matrix_that_scipy_reads_is_read():
                 continue
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                variables = {k: v for k, v in scipy.io.loadmat(path).items() if not k.startswith("__")}
+                variables = {
+                    k: v for k, v in scipy.io.loadmat(path).items() if not k.startswith("__")
+                }
         except Exception:  # damaged on purpose  # noqa: BLE001
             continue
         with open_arrays(path) as file:
             assert set(file.names) == set(variables), path.name
             for name, value in variables.items():
-                if scipy.sparse.issparse(value) or (isinstance(value, np.ndarray) and not value.dtype.hasobject):
+                if scipy.sparse.issparse(value) or (
+                    isinstance(value, np.ndarray) and not value.dtype.hasobject
+                ):
                     expected = value.toarray() if scipy.sparse.issparse(value) else value
-                    np.testing.assert_array_equal(file.get(name), expected, err_msg=f"{path.name} {name}")
+                    np.testing.assert_array_equal(
+                        file.get(name), expected, err_msg=f"{path.name} {name}"
+                    )
                     n_read += 1
                 else:
                     with pytest.raises(DataError, match="is a cell array or a struct"):

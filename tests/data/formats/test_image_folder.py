@@ -36,7 +36,10 @@ def refused(*culprits, source="faces", **options):
     return refusals.refused(source, *culprits, **options)
 
 
-DEEP, FRACTIONS = (RNG.random((6, 4, 3)) * 65535).astype(np.uint16), RNG.random((6, 4, 3)).astype(np.float32)
+DEEP, FRACTIONS = (
+    (RNG.random((6, 4, 3)) * 65535).astype(np.uint16),
+    RNG.random((6, 4, 3)).astype(np.float32),
+)
 
 
 @pytest.mark.parametrize(
@@ -54,13 +57,19 @@ def test_images_keep_their_values(suffix, images):
     assert (data.layout, data.name) == (Tensor(images.shape[1:]), "faces")
     np.testing.assert_array_equal(data.X, expected.reshape(6, -1))
     assert data.y.tolist() == ["cat"] * 3 + ["dog"] * 3
-    assert [note[:24] for note in data.notes] == (["the images are in colour"] if images is COLOURS else [])
+    assert [note[:24] for note in data.notes] == (
+        ["the images are in colour"] if images is COLOURS else []
+    )
 
 
-def test_jpeg_images_are_those_of_pillow_and_a_folder_is_found_in_raysel_data(tmp_path, monkeypatch):
+def test_jpeg_images_are_those_of_pillow_and_a_folder_is_found_in_raysel_data(
+    tmp_path, monkeypatch
+):
     write(IMAGES, "jpg", folder="store/v1.5")
     monkeypatch.setenv("RAYSEL_DATA", str(tmp_path / "store"))
-    expected = [np.asarray(Image.open(path)).ravel() for path in sorted(Path("store").rglob("*.jpg"))]
+    expected = [
+        np.asarray(Image.open(path)).ravel() for path in sorted(Path("store").rglob("*.jpg"))
+    ]
     np.testing.assert_array_equal(load_dataset("v1.5").X, expected)
 
 
@@ -75,8 +84,14 @@ def test_grey_images_stored_in_colour_are_grey():
 
 @pytest.mark.parametrize("mode", ["1", "P", "LA", "RGBA", "CMYK"])
 def test_other_modes_are_converted(mode):
-    images = [Image.fromarray(image).convert(mode) for image in (COLOURS if mode in {"P", "RGBA", "CMYK"} else IMAGES)]
-    expected = [np.asarray(image.convert("L" if mode in {"1", "LA"} else "RGB")) for image in write(images, "tif")]
+    images = [
+        Image.fromarray(image).convert(mode)
+        for image in (COLOURS if mode in {"P", "RGBA", "CMYK"} else IMAGES)
+    ]
+    expected = [
+        np.asarray(image.convert("L" if mode in {"1", "LA"} else "RGB"))
+        for image in write(images, "tif")
+    ]
     np.testing.assert_array_equal(load_dataset("faces").X, np.stack(expected).reshape(6, -1))
 
 
@@ -141,7 +156,9 @@ def several_pages():
 
 def many_claimed_pixels():
     chunk = b"IHDR" + struct.pack(">II5B", 30000, 30000, 8, 0, 0, 0, 0)
-    head = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    head = (
+        b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    )
     Path("faces/cat/0.png").write_bytes(head + Path("faces/cat/0.png").read_bytes()[33:])
 
 

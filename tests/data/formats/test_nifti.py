@@ -69,7 +69,10 @@ def test_other_tables_give_the_same(written, folder, kind):
 
 
 def test_slope_and_intercept_a_fourth_axis_nifti_2_and_plain_files(folder, written):
-    scans, values = folder / "scans", (np.arange(np.prod(SHAPE)) % 100).astype(np.int16).reshape(SHAPE)
+    scans, values = (
+        folder / "scans",
+        (np.arange(np.prod(SHAPE)) % 100).astype(np.int16).reshape(SHAPE),
+    )
     save(written.values[1][..., None], scans / "1.nii.gz", written.affine)
     save(written.values[2], scans / "2.nii.gz", written.affine, nibabel.Nifti2Image)
     save(written.values[3], scans / "3.nii", written.affine)
@@ -87,7 +90,9 @@ def test_volumes_that_do_not_fit_are_refused(folder, written):
     scan, volume, affine = folder / "scans" / "4.nii.gz", written.values[4], written.affine
     moved, broken = affine.copy(), volume.copy()
     moved[0, 3] += 1
-    broken[tuple(np.argwhere(written.mask)[:3].T)] = broken[tuple(np.argwhere(~written.mask)[:5].T)] = np.nan
+    broken[tuple(np.argwhere(written.mask)[:3].T)] = broken[
+        tuple(np.argwhere(~written.mask)[:5].T)
+    ] = np.nan
     for values, place, *culprits in (
         (volume[:-1], affine, "mask.nii.gz", "(7, 9, 7)", "(8, 9, 7)"),
         (volume, moved, "mask.nii.gz", f"{moved[0, 3]:.6g}", f"{affine[0, 3]:.6g}", "resample"),
@@ -105,7 +110,10 @@ def test_masks_that_cannot_be_used_are_refused(folder, written):
     mask = folder / "mask.nii.gz"
     for values, culprit in (
         (np.zeros(SHAPE, np.uint8), "no voxel above 0"),
-        (np.where(written.mask, 1.0, np.nan).astype(np.float32), f"NaN in {(~written.mask).sum()} voxels"),
+        (
+            np.where(written.mask, 1.0, np.nan).astype(np.float32),
+            f"NaN in {(~written.mask).sum()} voxels",
+        ),
         (np.ones((8, 9), np.uint8), "8 x 9"),
     ):
         save(values, mask, written.affine)
@@ -122,7 +130,12 @@ def test_tables_that_do_not_name_files_and_labels_are_refused(folder):
 
     refused(folder, "column group", groups="group")
     refused(folder, "column sex", label="sex")
-    refused(folder, "label", "no column diagnoses for the labels; did you mean `diagnosis`?", label="diagnoses")
+    refused(
+        folder,
+        "label",
+        "no column diagnoses for the labels; did you mean `diagnosis`?",
+        label="diagnoses",
+    )
     refused(folder, "drop names the column 'diagnosis' of the labels", drop=["diagnosis"])
     refused(folder, "holds the labels", "diagnosis, site", label=None)
     assert load(folder, label=None, drop=["age", "site"]).label == "diagnosis"

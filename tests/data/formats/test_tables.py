@@ -25,7 +25,9 @@ X = [[1.5, 1], [2, 2], [3, 3], [4, 4]]
 KINDS = {
     "pandas": lambda frame: frame,
     "polars": pl.from_pandas,
-    "polars text": lambda frame: pl.from_pandas(frame).with_columns(pl.col("diagnosis").cast(pl.String)),
+    "polars text": lambda frame: pl.from_pandas(frame).with_columns(
+        pl.col("diagnosis").cast(pl.String)
+    ),
     "arrow": pa.Table.from_pandas,
     "stream": lambda frame: Stream(pl.from_pandas(frame)),
 }
@@ -92,7 +94,11 @@ def test_labels_and_groups_apart():
     assert Dataset.from_frame(features, y=several).label_names == ("sky", "cow")
     refused(features, "different indices", "y.to_numpy()", y=FRAME.diagnosis[::-1])
     refused(features, "no value in row 1", y=["ad", None, "ad", "cn"])
-    assert Dataset.from_frame(features, y=pd.array([1, 2, None, 1], dtype="Int64")).y.tolist() == [1, 2, 1]
+    assert Dataset.from_frame(features, y=pd.array([1, 2, None, 1], dtype="Int64")).y.tolist() == [
+        1,
+        2,
+        1,
+    ]
     refused(features, "4 rows but y has 3", y=[0, 1, 0])
     refused(FRAME, "both given", y=[0, 1, 0, 1], label="diagnosis")
     refused(features, "label is the name of a column, not Series", label=FRAME.diagnosis)
@@ -134,16 +140,25 @@ def column(values):
         (np.eye(3), ["ndarray", "Dataset(X, y, layout)"]),
         (pl.from_pandas(FRAME).lazy(), ["LazyFrame"]),
         (pl.Series([1.0, 2.0]), ["cannot be used"]),
-        (pd.DataFrame({"a": [1.0, 2], "y": pd.array([0, None], dtype="Int64")}), ["'y' has no value in row 1"]),
+        (
+            pd.DataFrame({"a": [1.0, 2], "y": pd.array([0, None], dtype="Int64")}),
+            ["'y' has no value in row 1"],
+        ),
     ],
 )
 def test_frames_and_columns_that_cannot_be_used(frame, culprits):
     refused(frame, *culprits)
 
 
-@pytest.mark.parametrize("frame", [FRAME, pl.from_pandas(FRAME), pa.Table.from_pandas(FRAME), np.eye(3)])
+@pytest.mark.parametrize(
+    "frame", [FRAME, pl.from_pandas(FRAME), pa.Table.from_pandas(FRAME), np.eye(3)]
+)
 def test_load_dataset_names_what_to_call(frame):
-    call = "not ndarray; call Dataset(X, y, " if isinstance(frame, np.ndarray) else "call Dataset.from_frame(frame, "
+    call = (
+        "not ndarray; call Dataset(X, y, "
+        if isinstance(frame, np.ndarray)
+        else "call Dataset.from_frame(frame, "
+    )
     refusals.refused(frame, call)
 
 

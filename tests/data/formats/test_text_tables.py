@@ -37,10 +37,14 @@ def refused(text, *culprits, **options):
 
 def iris(label="target"):
     table = load_iris(as_frame=True).frame.iloc[::5]
-    return table.assign(target=load_iris().target_names[table.target]).rename(columns={"target": label})
+    return table.assign(target=load_iris().target_names[table.target]).rename(
+        columns={"target": label}
+    )
 
 
-NAMES = st.text(alphabet='abQ é,;"_5', min_size=1, max_size=5).filter(lambda name: name.strip(' ",;5é_')[:1].isalpha())
+NAMES = st.text(alphabet='abQ é,;"_5', min_size=1, max_size=5).filter(
+    lambda name: name.strip(' ",;5é_')[:1].isalpha()
+)
 CLASSES = ["ant", "bee hive", "c;d", "e,f", 'g"h', "é", "two\nlines"]
 WRITING = {
     "sep": st.sampled_from([",", ";", "\t", " "]),
@@ -60,7 +64,9 @@ def test_what_pandas_writes_is_read_as_pandas_reads_it_with_options(folder, data
     names = data.draw(st.lists(NAMES, min_size=1, max_size=4, unique_by=str.strip))
     rows = data.draw(st.integers(3, 8))
     values = st.one_of(st.floats(-1e6, 1e6), st.integers(-9, 9).map(float), st.integers(-999, 999))
-    columns = {name.strip(): data.draw(st.lists(values, min_size=rows, max_size=rows)) for name in names}
+    columns = {
+        name.strip(): data.draw(st.lists(values, min_size=rows, max_size=rows)) for name in names
+    }
     known = data.draw(st.permutations(CLASSES))
     table = pd.DataFrame(columns).assign(Label=[known[i % 3] for i in range(rows)])
     path = folder / "case.txt"
@@ -68,7 +74,11 @@ def test_what_pandas_writes_is_read_as_pandas_reads_it_with_options(folder, data
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pandas 3 reads floats exactly in any case, and says so
         expected = pd.read_csv(
-            path, sep=how["sep"], decimal=how["decimal"], encoding=how["encoding"], float_precision="round_trip"
+            path,
+            sep=how["sep"],
+            decimal=how["decimal"],
+            encoding=how["encoding"],
+            float_precision="round_trip",
         )
     result = load_dataset(path)
     assert list(result.feature_names) == list(expected.columns[:-1])
@@ -86,7 +96,10 @@ def test_a_table_without_header_is_read_as_pandas_does(sep):
     wine = load_wine(as_frame=True).frame.iloc[::4]
     wine = wine[["target", *wine.columns[:-1]]].assign(target=wine.target + 1)  # as at UCI
     wine.to_csv("wine.data", header=False, index=False, sep=sep)
-    result, expected = load_dataset("wine.data", label="column0"), pd.read_csv("wine.data", header=None, sep=sep)
+    result, expected = (
+        load_dataset("wine.data", label="column0"),
+        pd.read_csv("wine.data", header=None, sep=sep),
+    )
     np.testing.assert_array_equal(result.X, expected.iloc[:, 1:])
     np.testing.assert_array_equal(result.y, expected[0])
     assert result.feature_names == tuple(f"column{i}" for i in range(1, 14))
@@ -98,17 +111,22 @@ def test_a_table_without_header_is_read_as_pandas_does(sep):
 def test_another_delimiter_is_given(delimiter):
     text = iris().to_csv(index=False, sep=delimiter)
     refused(text, "one column only", "set delimiter")
-    np.testing.assert_array_equal(load_dataset(put(text), delimiter=delimiter).X, iris().iloc[:, :-1])
+    np.testing.assert_array_equal(
+        load_dataset(put(text), delimiter=delimiter).X, iris().iloc[:, :-1]
+    )
     refused(iris().to_csv(index=False), "delimiter='|' does not occur", delimiter="|")
 
 
 @pytest.mark.parametrize(
-    ("thousands", "decimal", "sep"), [(".", ",", ";"), (",", ".", ","), ("'", ".", ","), (" ", ",", "\t")]
+    ("thousands", "decimal", "sep"),
+    [(".", ",", ";"), (",", ".", ","), ("'", ".", ","), (" ", ",", "\t")],
 )
 def test_marks_between_thousands_are_left_out_of_numbers(thousands, decimal, sep):
     marks = str.maketrans(",.", thousands + decimal)
     values = np.random.default_rng(0).lognormal(7, 3, 40).round(2)
-    table = pd.DataFrame({"price": [f"{value:,.2f}".translate(marks) for value in values], "y": ["a", "b"] * 20})
+    table = pd.DataFrame(
+        {"price": [f"{value:,.2f}".translate(marks) for value in values], "y": ["a", "b"] * 20}
+    )
     table.loc[40] = [f"-1{thousands}000", "b"]
     put(table.to_csv(index=False, sep=sep))
     expected = pd.read_csv("t.csv", sep=sep, thousands=thousands, decimal=decimal)
@@ -120,7 +138,9 @@ def test_marks_between_thousands_are_left_out_of_numbers(thousands, decimal, sep
 @pytest.mark.parametrize("cells", [["1.234.5", "2.345"], ["12,34,567", "1,234"], ["1,234", "1'2"]])
 def test_other_texts_of_digits_are_no_numbers(cells):
     refused(
-        pd.DataFrame({"code": cells * 3, "width": 1, "y": ["a", "b"] * 3}).to_csv(index=False), "'code'", "not a number"
+        pd.DataFrame({"code": cells * 3, "width": 1, "y": ["a", "b"] * 3}).to_csv(index=False),
+        "'code'",
+        "not a number",
     )
 
 
@@ -131,9 +151,21 @@ OF_R = iris().to_csv(sep=" ", quoting=csv.QUOTE_NONNUMERIC).replace('"" ', "", 1
 @pytest.mark.parametrize(
     ("text", "drop", "names", "X", "note"),
     [
-        (iris().to_csv(index=False) + ",,,,\n,,,,\n", [], None, IRIS, "2 empty rows at its end left out"),
+        (
+            iris().to_csv(index=False) + ",,,,\n,,,,\n",
+            [],
+            None,
+            IRIS,
+            "2 empty rows at its end left out",
+        ),
         (OF_R, [""], None, IRIS, "blanks"),
-        ('a,b,y\n"1,25",2,u\n"0,123",3,v\n7,4,u\n', [], "a b", [[1.25, 2], [0.123, 3], [7, 4]], "decimal comma"),
+        (
+            'a,b,y\n"1,25",2,u\n"0,123",3,v\n7,4,u\n',
+            [],
+            "a b",
+            [[1.25, 2], [0.123, 3], [7, 4]],
+            "decimal comma",
+        ),
         ("a;b;y;\n1;2;0;\n3;4;1;\n", [], "a b", [[1, 2], [3, 4]], "its last column is empty"),
         ("a;b;y\n1;2;0;\n3;4;1;\n", [], "a b", [[1, 2], [3, 4]], "its last column is empty"),
         ("sep=;\r\na;b;y\r\n1;2;0\r\n3;4;1\r\n", [], "a b", [[1, 2], [3, 4]], "semicolons"),
@@ -168,17 +200,37 @@ SPECTRUM = ",".join(str(400 + 0.5 * i) for i in range(9))
     ("first", "rows", "label", "names"),
     [
         ("a,b,y", ["1,2,0", "2,2,1"], None, "a b"),
-        ("0,1,2,species", ["5.5,3,2,ant", "5,4,3,bee"], "species", "0 1 2"),  # as pandas names an array's columns
+        (
+            "0,1,2,species",
+            ["5.5,3,2,ant", "5,4,3,bee"],
+            "species",
+            "0 1 2",
+        ),  # as pandas names an array's columns
         ("0,1,2,3", ["5.5,3,2,0", "5,4,3,1"], "3", "0 1 2"),
         ("0,1,kind", ["5,3,2", "5,3,1"], "kind", "0 1"),  # a text above numbers
         ("2019,2020,y", ["5,3,ant", "5,4,bee"], None, "2019 2020"),  # a usual name
         ("2019,2020,kind", ["5,3,ant", "5,4,bee"], "kind", "2019 2020"),  # a name that is asked for
-        (f"{SPECTRUM},kind", ["1,0,2,7,3,9,4,8,5,ant", "1,0,2,7,3,9,4,8,6,bee"], "kind", SPECTRUM.replace(",", " ")),
+        (
+            f"{SPECTRUM},kind",
+            ["1,0,2,7,3,9,4,8,5,ant", "1,0,2,7,3,9,4,8,6,bee"],
+            "kind",
+            SPECTRUM.replace(",", " "),
+        ),
         ("1,2,ant", ["3,1,bee", "3,2,ant"], "column2", "column0 column1"),
         ("ant,1,2", ["bee,3,4", "bee,3,5"], "column0", "column1 column2"),
-        ("1,2,y", ["1,3,n", "2,3,y"], "column2", "column0 column1"),  # y is a class, as it comes again
+        (
+            "1,2,y",
+            ["1,3,n", "2,3,y"],
+            "column2",
+            "column0 column1",
+        ),  # y is a class, as it comes again
         # Below numbers that increase are numbers that do.
-        ("0,1,3,5,6,7,8,9,11", ["1,2,3,4,5,6,7,8,10"] * 2, "column0", " ".join(f"column{i}" for i in range(1, 9))),
+        (
+            "0,1,3,5,6,7,8,9,11",
+            ["1,2,3,4,5,6,7,8,10"] * 2,
+            "column0",
+            " ".join(f"column{i}" for i in range(1, 9)),
+        ),
     ],
 )
 def test_header_or_sample(first, rows, label, names):
@@ -188,7 +240,14 @@ def test_header_or_sample(first, rows, label, names):
 
 @pytest.mark.parametrize("missing", ["", "?", "NA", "nan", " ?", "NULL", "<NA>"])
 def test_a_missing_value_names_column_row_and_mend(missing):
-    refused(f"a,b,y\n1,2,u\n1,{missing},v\n", "1 value is missing", "row 1", "'b' (1 of 2)", "drop", "fill")
+    refused(
+        f"a,b,y\n1,2,u\n1,{missing},v\n",
+        "1 value is missing",
+        "row 1",
+        "'b' (1 of 2)",
+        "drop",
+        "fill",
+    )
     refused(f"a,b,y\n1,2,u\n1,2,{missing}\n", "'y' has no value in row 1")
 
 
@@ -206,7 +265,12 @@ def test_labels_by_usual_names_and_by_name():
 
 @pytest.mark.parametrize(
     ("column", "classes"),
-    [("1.0 2.0 1.0", [1, 2, 1]), ("True False True", [1, 0, 1]), ("1e0 2 1", [1, 2, 1]), ("1 b 1", ["1", "b", "1"])],
+    [
+        ("1.0 2.0 1.0", [1, 2, 1]),
+        ("True False True", [1, 0, 1]),
+        ("1e0 2 1", [1, 2, 1]),
+        ("1 b 1", ["1", "b", "1"]),
+    ],
 )
 def test_kinds_of_labels(column, classes):
     rows = "".join(f"{i},{2 * i},{value}\n" for i, value in enumerate(column.split()))
@@ -216,7 +280,11 @@ def test_kinds_of_labels(column, classes):
 @pytest.mark.parametrize(
     ("text", "options", "culprits"),
     [
-        ("a,site,y\n1,m,0\n2,n,1\n", {}, ["column 'site'", "'m'", "row 0", "is not a number", "label", "drop"]),
+        (
+            "a,site,y\n1,m,0\n2,n,1\n",
+            {},
+            ["column 'site'", "'m'", "row 0", "is not a number", "label", "drop"],
+        ),
         ("a,site,y\n,2,0\nx,4,1\n", {}, ["column 'a'", "'x'", "row 1"]),
         ("a,day,y\n1,2024-01-31,0\n2,2024-02-01,1\n", {}, ["column 'day'", "2024-01-31", "row 0"]),
         ("a,b,y\n1,,0\n3,,1\n", {}, ["NaN", "2 values"]),
@@ -227,15 +295,43 @@ def test_kinds_of_labels(column, classes):
         ("a,a,y\n1,2,0\n3,4,1\n", {}, ["2 features are called 'a'"]),
         ("a,site,sex,y\n1,m,f,0\n2,n,m,1\n", {}, ["column 'site'", "So do others: sex"]),
         ("a,site,y\n1,m,0\n2,n,1\n", {"groups": "Site"}, ["groups: ", "did you mean `site`?"]),
-        ("a,site,y\n1,m,0\n2,n,1\n", {"drop": ["sites"]}, ["drop: ", "no column sites", "did you mean `site`?"]),
-        ("a,site,y\n1,m,0\n2,n,1\n", {"drop": ["y"], "label": "y"}, ["drop names the column 'y' of the labels"]),
-        ("a,site,y\n1,m,0\n2,n,1\n", {"drop": ["site"], "groups": "site"}, ["drop names", "'site' of the groups"]),
-        ("a,b,y\n1,2,0\n2,3,1\n", {"drop": [""]}, ["drop: ", "no column without a name", "it has a, b, y"]),
-        ("x,y,z\n1,2.5,0\n2,3,1\n", {"label": "z", "groups": "y"}, ["column 'y' holds 2.5 in row 0", "groups takes"]),
-        ("x,y,z\n1,2.5,0\n2,3,1\n", {"task": "classification"}, ["the label y holds 2.5", "no class", "dataset.task"]),
+        (
+            "a,site,y\n1,m,0\n2,n,1\n",
+            {"drop": ["sites"]},
+            ["drop: ", "no column sites", "did you mean `site`?"],
+        ),
+        (
+            "a,site,y\n1,m,0\n2,n,1\n",
+            {"drop": ["y"], "label": "y"},
+            ["drop names the column 'y' of the labels"],
+        ),
+        (
+            "a,site,y\n1,m,0\n2,n,1\n",
+            {"drop": ["site"], "groups": "site"},
+            ["drop names", "'site' of the groups"],
+        ),
+        (
+            "a,b,y\n1,2,0\n2,3,1\n",
+            {"drop": [""]},
+            ["drop: ", "no column without a name", "it has a, b, y"],
+        ),
+        (
+            "x,y,z\n1,2.5,0\n2,3,1\n",
+            {"label": "z", "groups": "y"},
+            ["column 'y' holds 2.5 in row 0", "groups takes"],
+        ),
+        (
+            "x,y,z\n1,2.5,0\n2,3,1\n",
+            {"task": "classification"},
+            ["the label y holds 2.5", "no class", "dataset.task"],
+        ),
         ("x,y,z\n1,a,0\n2,b,1\n", {"task": "regression"}, ["y holds a", "no number"]),
         ("x,y,z\n1,2,0\n2,3,0\n", {"label": "z"}, ["the label z holds one class only"]),
-        ("x,y,z\n1,2,0\n2,3,1\n", {"task": "guess"}, ["task='guess'", "regression or classification"]),
+        (
+            "x,y,z\n1,2,0\n2,3,1\n",
+            {"task": "guess"},
+            ["task='guess'", "regression or classification"],
+        ),
         ("x,b,y\n1,2,2024-01-31\n2,3,2024-02-01\n", {}, ["column 'y'", "date", "2024-01-31"]),
         ("a,b,y,y\n1,2,0,0\n2,3,1,1\n", {"label": "y"}, ["two columns are called 'y'"]),
         ("a;b;y\n1,5;1.5;0\n2,5;2.5;1\n", {}, ["column 'a'", "'1,5'", "not a number"]),
@@ -255,13 +351,20 @@ def test_names_of_modalities_and_names_with_a_stray_point():
     result = load_dataset(put("hog.0,hog.1,lbp.0,lbp.1,y" + rows))
     assert result.layout == Modalities({"hog": 2, "lbp": 2})
     assert any("2 modalities: hog (2), lbp (2)" in note for note in result.notes)
-    for header in ("hog.0,hog,lbp,age,y", "hog.0,hog.1,lbp.0,age,y", "a.x,b.x,c.x,d.x,y", "40.5,40.7,41.5,41.7,y"):
+    for header in (
+        "hog.0,hog,lbp,age,y",
+        "hog.0,hog.1,lbp.0,age,y",
+        "a.x,b.x,c.x,d.x,y",
+        "40.5,40.7,41.5,41.7,y",
+    ):
         assert load_dataset(put(header + rows)).layout == Tensor((4,))
 
 
 def test_a_header_longer_than_the_part_that_is_looked_at_first(tmp_path):
     X = np.arange(3 * 1200.0).reshape(3, -1) / 7
-    table = pd.DataFrame(X, columns=[f"{'g' * 1000}{i}" for i in range(1200)]).assign(y=["a", "b", "a"])
+    table = pd.DataFrame(X, columns=[f"{'g' * 1000}{i}" for i in range(1200)]).assign(
+        y=["a", "b", "a"]
+    )
     table.to_csv(tmp_path / "wide.csv", index=False)
     assert len(",".join(table.columns)) > 2**20
     np.testing.assert_array_equal(load_dataset(tmp_path / "wide.csv").X, X)

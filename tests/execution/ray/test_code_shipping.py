@@ -131,7 +131,9 @@ class Cluster:
         with tempfile.NamedTemporaryFile(dir=self.folder, suffix=".log", delete=False) as file:
             log = Path(file.name)
         environment = {"RAY_AUTH_MODE": "token", "PYTHONPATH": self.driver_path, **environment}
-        return self.head.start(f"env --chdir={self.work} {sys.executable} -u {command}", log, **environment), log
+        return self.head.start(
+            f"env --chdir={self.work} {sys.executable} -u {command}", log, **environment
+        ), log
 
     def drive(self, name, solver, *words, environment=(), **changes):
         """Start a driver."""
@@ -150,11 +152,19 @@ class Cluster:
 def cluster(tmp_path_factory):
     """A cluster whose worker lacks a package that pip has installed for the driver, on the head."""
     source = Path(__file__).parent.parent.parent / "base/sample_package"
-    options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
+    options = [
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        "--no-build-isolation",
+        "--disable-pip-version-check",
+    ]
     with Network(tmp_path_factory.mktemp("cluster")) as network:
         site = network.folder / "site"
         site.mkdir()
-        pip = subprocess.Popen([sys.executable, "-m", "pip", "install", *options, "--target", str(site), str(source)])
+        pip = subprocess.Popen(
+            [sys.executable, "-m", "pip", "install", *options, "--target", str(site), str(source)]
+        )
         built = Cluster(network, network.folder, site)
         assert pip.wait() == 0
         yield built
@@ -167,7 +177,9 @@ def driver(cluster):
     kernels = {name: os.environ[name] for name in ("OPENBLAS_CORETYPE",) if name in os.environ}
     environment = {"OPENBLAS_NUM_THREADS": "1", "MKL_CBWR": "COMPATIBLE", **kernels}
     # Trials wait for another node.
-    started = cluster.drive("held", HELD, "same", environment=environment, search={"max_concurrent": 6})
+    started = cluster.drive(
+        "held", HELD, "same", environment=environment, search={"max_concurrent": 6}
+    )
     deadline = time.monotonic() + 240
     while len(by_id(cluster.journal("held/same"))) < 2:
         assert started[0].poll() is None, started[1].read_text()
@@ -181,7 +193,9 @@ def by_id(records):
 
 
 def without_times(folds):
-    return {name: {k: v for k, v in fold.items() if "seconds" not in k} for name, fold in folds.items()}
+    return {
+        name: {k: v for k, v in fold.items() if "seconds" not in k} for name, fold in folds.items()
+    }
 
 
 def ended(driver):
@@ -191,10 +205,14 @@ def ended(driver):
     return log.read_text()
 
 
-def test_code_plugins_and_threads_reach_nodes_that_lack_them(cluster, driver, tmp_path, monkeypatch):
+def test_code_plugins_and_threads_reach_nodes_that_lack_them(
+    cluster, driver, tmp_path, monkeypatch
+):
     monkeypatch.syspath_prepend(cluster.work)
     monkeypatch.syspath_prepend(cluster.folder / "site")
-    expected, _, _ = run_serially(make_study(cluster.work / "few.npz", solver=HELD), tmp_path / "here")
+    expected, _, _ = run_serially(
+        make_study(cluster.work / "few.npz", solver=HELD), tmp_path / "here"
+    )
     for name in ("mine.methods", "mine", "helpers", "raysel_sample"):
         sys.modules.pop(name, None)
     found = by_id(cluster.journal("held/same"))
@@ -209,7 +227,9 @@ def test_code_plugins_and_threads_reach_nodes_that_lack_them(cluster, driver, tm
 
 def test_a_driver_without_the_token_is_told_so(cluster):
     without = {"RAY_AUTH_MODE": "disabled"}, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}
-    for refused in [cluster.run(f"join.py {cluster.address}", **environment) for environment in without]:
+    for refused in [
+        cluster.run(f"join.py {cluster.address}", **environment) for environment in without
+    ]:
         message = ended(refused)
         assert message.startswith("ConfigError address"), message
         assert "asks for a token, and this process has none, or another (401" in message
@@ -231,13 +251,23 @@ def test_a_node_with_other_versions_is_not_used_unless_allowed(cluster, driver):
     other.run("mkdir -p -m 700 ~/.ray && umask 077 && printf %064d 7 > ~/.ray/auth_token")
     cluster.start_node(other, cluster.folder / "other")
     message = ended(driver)
-    assert f"MixedVersionsError the node {other.address} computes with other versions" in message, message
+    assert f"MixedVersionsError the node {other.address} computes with other versions" in message, (
+        message
+    )
     assert f"scipy 1.0.0 instead of {scipy.__version__}" in message
     assert len(by_id(cluster.journal("held/same"))) == 2
 
-    cluster.worker.run("pkill raylet; while pgrep raylet; do sleep 0.2; done")  # each node's workers take seconds
-    message = ended(cluster.drive("own", MINE, "same", "mixed", search={}, cv={"outer": 2, "inner": 2, "final": False}))
-    assert message.startswith("MixedVersionsError the nodes of the cluster would not compute the same numbers"), message
+    cluster.worker.run(
+        "pkill raylet; while pgrep raylet; do sleep 0.2; done"
+    )  # each node's workers take seconds
+    message = ended(
+        cluster.drive(
+            "own", MINE, "same", "mixed", search={}, cv={"outer": 2, "inner": 2, "final": False}
+        )
+    )
+    assert message.startswith(
+        "MixedVersionsError the nodes of the cluster would not compute the same numbers"
+    ), message
     assert f"the node {other.address} has scipy 1.0.0 instead of" in message
     assert not (cluster.folder / "found/own/same").exists()
     (record,) = [record for record in cluster.journal("own/mixed") if record["kind"] == "node"]

@@ -70,7 +70,9 @@ def n_cpus():
 
 
 def winners(study):
-    return [(fold, SimpleNamespace(name="c0", started=0.0, ended=60.0)) for fold in study.plan.folds]
+    return [
+        (fold, SimpleNamespace(name="c0", started=0.0, ended=60.0)) for fold in study.plan.folds
+    ]
 
 
 @pytest.mark.slow
@@ -85,7 +87,10 @@ def test_an_interrupt_ends_the_refits(study, n_cpus, monkeypatch):
 @pytest.mark.slow
 def test_a_failed_refit_ends_the_others(study, n_cpus, monkeypatch):
     monkeypatch.setattr(ray_executor, "_refit", endless(raises_first=True))
-    with pytest.raises(StudyError, match=r"could not be refitted: .*no refit"), RayExecutor(study, None) as executor:
+    with (
+        pytest.raises(StudyError, match=r"could not be refitted: .*no refit"),
+        RayExecutor(study, None) as executor,
+    ):
         list(executor.run_refits(winners(study)))
     wait_until_free(n_cpus)
 

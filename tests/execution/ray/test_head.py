@@ -66,7 +66,9 @@ def test_a_new_token_is_made_before_ray_makes_it_readable(home):
     assert file.read_text() == before
 
 
-@pytest.mark.parametrize(("name", "value"), [("RAY_AUTH_MODE", "disabled"), ("RAY_AUTH_TOKEN", "a" * 64)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("RAY_AUTH_MODE", "disabled"), ("RAY_AUTH_TOKEN", "a" * 64)]
+)
 def test_none_is_made_where_none_is_read(home, monkeypatch, name, value):
     monkeypatch.setenv(name, value)
     protect_token(make=True)
@@ -133,8 +135,12 @@ with last_words(lambda: "resume with: python -m raysel.tune --resume study"):
 def test_a_study_that_cannot_be_interrupted_ends_with_the_command_that_resumes_it():
     with socket.create_server(("127.0.0.1", 0)) as gone:
         address = f"127.0.0.1:{gone.getsockname()[1]}"
-    done = subprocess.run([sys.executable, "-c", STUCK, address], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", STUCK, address], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
     error, command = done.stderr.splitlines()
-    assert error.startswith(f"error: the head node of the Ray cluster, {address}, does not answer since ")
+    assert error.startswith(
+        f"error: the head node of the Ray cluster, {address}, does not answer since "
+    )
     assert command == "resume with: python -m raysel.tune --resume study"

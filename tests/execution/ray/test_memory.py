@@ -53,19 +53,28 @@ LIMITS = [Path("/sys/fs/cgroup", name) for name in ("memory.max", "memory/memory
 def need_own_file() -> None:
     """Skip the test, and say what is missing, where a file cannot be put in place of another for one process."""
     if os.geteuid() != 0 or shutil.which("unshare") is None:
-        pytest.skip("needs root and unshare, to give Ray a file of its own in place of /proc/meminfo")
+        pytest.skip(
+            "needs root and unshare, to give Ray a file of its own in place of /proc/meminfo"
+        )
     if subprocess.run(["unshare", "--mount", "true"], check=False, capture_output=True).returncode:
         pytest.skip("needs permission to make a mount namespace, to give Ray its own /proc/meminfo")
     total = int(READ.read_text(encoding="ascii").split()[1]) * 1024
     for limit in filter(Path.exists, LIMITS):
-        if (number := limit.read_text(encoding="ascii").strip()).isdecimal() and int(number) < total:
-            pytest.skip(f"needs a machine without a limit of memory in {limit}, which Ray would read instead")
+        if (number := limit.read_text(encoding="ascii").strip()).isdecimal() and int(
+            number
+        ) < total:
+            pytest.skip(
+                f"needs a machine without a limit of memory in {limit}, which Ray would read instead"
+            )
 
 
 def memory_text(available: int) -> bytes:
     """The machine's memory, of which so many kB are left; as long for any number."""
     lines = READ.read_text(encoding="ascii").splitlines()
-    kept = [f"MemAvailable: {available:>12} kB" if line.startswith("MemAvailable") else line for line in lines]
+    kept = [
+        f"MemAvailable: {available:>12} kB" if line.startswith("MemAvailable") else line
+        for line in lines
+    ]
     return "\n".join(kept).encode("ascii") + b"\n"
 
 
@@ -77,14 +86,19 @@ def serve_memory(path: Path, asked: Path, process: subprocess.Popen[str]) -> Non
         while process.poll() is None:
             waiting = any(Path("/proc", asks.stem).exists() for asks in asked.glob("*.pid"))
             if waiting != short:
-                os.pwrite(file.fileno(), little if waiting else much, 0)  # whole: Ray reads it at any time
+                os.pwrite(
+                    file.fileno(), little if waiting else much, 0
+                )  # whole: Ray reads it at any time
                 short = waiting
             time.sleep(0.1)
 
 
 def records(folder: Path) -> tuple[dict, dict]:
     """Trials by their C and refits by their fold, without times and the trials' numbers."""
-    lines = [json.loads(line) for line in (folder / "journal.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = [
+        json.loads(line)
+        for line in (folder / "journal.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     free = ("id", "name", "trial", "started", "ended", "cpu_seconds")
     trials = {line["params"]["C"]: line for line in lines if line["kind"] == "trial"}
     refits = {line["fold"]: line for line in lines if line["kind"] == "refit"}
@@ -112,7 +126,15 @@ def test_trials_for_which_memory_ran_short_run_again_with_fewer_at_once(tmp_path
     tune = [sys.executable, "-m", "raysel.tune", "few.yaml", "--output", "study"]
     with (tmp_path / "terminal.txt").open("w", encoding="utf-8") as terminal:
         process = subprocess.Popen(
-            ["unshare", "--mount", "sh", "-c", f'mount --bind "{memory}" {READ} && exec "$@"', "sh", *tune],
+            [
+                "unshare",
+                "--mount",
+                "sh",
+                "-c",
+                f'mount --bind "{memory}" {READ} && exec "$@"',
+                "sh",
+                *tune,
+            ],
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": bare_commands(tmp_path), "ASKED": str(asked)},
             stdout=terminal,
@@ -138,5 +160,8 @@ def test_trials_for_which_memory_ran_short_run_again_with_fewer_at_once(tmp_path
         sys.path.remove(str(tmp_path))
     trials, refits = records(tmp_path / "study")
     failed = trials.pop(3.0)
-    assert (failed["status"], failed["error"]) == ("failed", "the worker process died 3 times (memory ran short)")
+    assert (failed["status"], failed["error"]) == (
+        "failed",
+        "the worker process died 3 times (memory ran short)",
+    )
     assert (trials, refits) == records(tmp_path / "calm")

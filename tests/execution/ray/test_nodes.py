@@ -69,12 +69,16 @@ def test_nodes_that_come_and_go_are_reported_once():
     nodes.alive.remove(SMALL)
     for _ in range(2):
         cluster.refresh(now=True)
-    assert nodes.messages[1:] == ["node 10.0.0.2 left the cluster; its 2 running trials run again: 8 slots now"]
+    assert nodes.messages[1:] == [
+        "node 10.0.0.2 left the cluster; its 2 running trials run again: 8 slots now"
+    ]
     cluster.started("task 0", "a", "refit")
     cluster.ended("c4")
     nodes.alive.clear()
     cluster.refresh(now=True)
-    assert nodes.messages[2:] == ["node 10.0.0.1 left the cluster; its 1 running refit runs again: 0 slots now"]
+    assert nodes.messages[2:] == [
+        "node 10.0.0.1 left the cluster; its 1 running refit runs again: 0 slots now"
+    ]
     nodes.alive.append(BIG)
     assert set(cluster.lost) == {"a", "b"}
     cluster.refresh(now=True)
@@ -83,7 +87,8 @@ def test_nodes_that_come_and_go_are_reported_once():
 
 def test_a_need_that_no_node_meets_is_refused_with_what_the_nodes_have():
     with pytest.raises(
-        ConfigError, match=r"needs CPU 1, GPU 4, which no .*10\.0\.0\.1: CPU 8, GPU 2, memory 8\.0 GiB;"
+        ConfigError,
+        match=r"needs CPU 1, GPU 4, which no .*10\.0\.0\.1: CPU 8, GPU 2, memory 8\.0 GiB;",
     ):
         Nodes(BIG, SMALL).cluster({"CPU": 1.0, "GPU": 4.0}).check()
     Nodes(BIG, SMALL).cluster({"CPU": 1.0, "GPU": 2.0}).check()
@@ -130,17 +135,27 @@ def test_places_are_requested_for_what_is_left_once_all_places_are_taken(most, m
     cluster.run_fewer("c3", "b")
     cluster.ended("c3")
     cluster.want(7)
-    assert demand.asked[2:] == [(missing, False)]  # the place that stays free would meet the request
+    assert demand.asked[2:] == [
+        (missing, False)
+    ]  # the place that stays free would meet the request
 
 
-_WORKER = {"resources": {"CPU": 1, "object_store_memory": 100_000_000}, "node_config": {}, "max_workers": 1}
+_WORKER = {
+    "resources": {"CPU": 1, "object_store_memory": 100_000_000},
+    "node_config": {},
+    "max_workers": 1,
+}
 #: Ray's own provider of nodes that are processes of the head's machine.
 _CLUSTER = {
     "cluster_name": "few",
     "max_workers": 3,
     "upscaling_speed": 1.0,
     "idle_timeout_minutes": 0.05,
-    "provider": {"type": "fake_multinode", "disable_node_updaters": True, "disable_launch_config_check": True},
+    "provider": {
+        "type": "fake_multinode",
+        "disable_node_updaters": True,
+        "disable_launch_config_check": True,
+    },
     "available_node_types": {
         "ray.head.default": {"resources": {"CPU": 1}, "node_config": {}, "max_workers": 0},
         "worker": _WORKER,
@@ -149,7 +164,15 @@ _CLUSTER = {
     "auth": {},
     "file_mounts": {},
     "file_mounts_sync_continuously": False,
-    **{key: [] for key in ("cluster_synced_files", "rsync_exclude", "rsync_filter", "initialization_commands")},
+    **{
+        key: []
+        for key in (
+            "cluster_synced_files",
+            "rsync_exclude",
+            "rsync_filter",
+            "initialization_commands",
+        )
+    },
     **{f"{which}setup_commands": [] for which in ("", "head_", "worker_")},
     **{f"{which}_start_ray_commands": [] for which in ("head", "worker")},
 }
@@ -169,7 +192,11 @@ def test_an_autoscaler_starts_the_node_that_trials_have_no_place_without(tmp_pat
     }
     with Network(tmp_path) as network:
         head = network.add("head")
-        options = ("--head", "--include-dashboard=false", f"--autoscaling-config={tmp_path}/cluster.json")
+        options = (
+            "--head",
+            "--include-dashboard=false",
+            f"--autoscaling-config={tmp_path}/cluster.json",
+        )
         head.start_ray(*options, **environment)
         study = head.start(
             f"env -C {tmp_path} python -m raysel.tune study.yaml --output study --address {head.address}:6379",

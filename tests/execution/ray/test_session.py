@@ -21,9 +21,13 @@ from raysel.run.launch import make_executor
 
 
 def run(folder, script):
-    environment = {name: value for name, value in os.environ.items() if name != "RAY_AUTH_MODE"} | {"HOME": str(folder)}
+    environment = {name: value for name, value in os.environ.items() if name != "RAY_AUTH_MODE"} | {
+        "HOME": str(folder)
+    }
     command = [sys.executable, "-c", script]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
@@ -39,13 +43,17 @@ def slow_servers(monkeypatch):
 
     monkeypatch.setattr(session.ray, "is_initialized", lambda: False)
     monkeypatch.setattr(session.ray, "init", too_slow)
-    monkeypatch.setattr(session.ray, "shutdown", lambda: None)  # it would end the Ray of the other tests
+    monkeypatch.setattr(
+        session.ray, "shutdown", lambda: None
+    )  # it would end the Ray of the other tests
     return attempts
 
 
 def test_servers_that_take_too_long_to_start_are_started_again_then_an_error(slow_servers):
     with (
-        pytest.raises(RayStartError, match="Ray cannot be started on this machine: The current node timed out"),
+        pytest.raises(
+            RayStartError, match="Ray cannot be started on this machine: The current node timed out"
+        ),
         session.ray_session(None),
     ):
         pass
@@ -54,17 +62,28 @@ def test_servers_that_take_too_long_to_start_are_started_again_then_an_error(slo
 
 def test_where_ray_does_not_start_a_study_is_computed_in_this_process(tmp_path, slow_servers):
     write_digits(tmp_path / "few.npz")
-    studies = [make_study(tmp_path / "few.npz", search__executor=name) for name in ("ray", "serial")]
+    studies = [
+        make_study(tmp_path / "few.npz", search__executor=name) for name in ("ray", "serial")
+    ]
     actual, output = [], []
     for study, name in zip(studies, ("ray", "serial"), strict=True):
         listener = MagicMock()
-        result = course.run(study, tmp_path / name, make_executor(study, None), [listener], NoUpload)
+        result = course.run(
+            study, tmp_path / name, make_executor(study, None), [listener], NoUpload
+        )
         output += [call.args[0] for call in listener.message.call_args_list]
-        actual.append([(r.fold, r.params, r.inner_score, r.test_score, r.feature_scores) for r in result.refits])
+        actual.append(
+            [
+                (r.fold, r.params, r.inner_score, r.test_score, r.feature_scores)
+                for r in result.refits
+            ]
+        )
     assert actual[0] == actual[1]
     assert len(slow_servers) == 2
     (message,) = [text for text in output if "Ray cannot be started" in text]
-    assert message.endswith("The study is computed in this process, one fit after the other, with the same numbers")
+    assert message.endswith(
+        "The study is computed in this process, one fit after the other, with the same numbers"
+    )
     with pytest.warns(UserWarning, match="computed in this process"):
         ends = list(make_executor(studies[0], None).run_tasks(lambda _, number: number**2, [2, 3]))
     assert [end.value for end in ends] == [4, 9]
@@ -135,12 +154,18 @@ def test_actors_on_a_cluster_get_no_key_of_aws(monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("RAY_CHDIR_TO_TRIAL_DIR", "0")
     spec = importlib.util.find_spec("ray.tune.execution.class_cache")
-    as_it_comes = importlib.util.module_from_spec(spec)  # not as the Ray of the other tests has changed it
+    as_it_comes = importlib.util.module_from_spec(
+        spec
+    )  # not as the Ray of the other tests has changed it
     spec.loader.exec_module(as_it_comes)
     monkeypatch.setattr("ray.tune.execution.class_cache", as_it_comes)
 
     def variables():
-        return as_it_comes._ActorClassCache().get(type("Actor", (), {}))._default_options["runtime_env"]["env_vars"]
+        return (
+            as_it_comes._ActorClassCache()
+            .get(type("Actor", (), {}))
+            ._default_options["runtime_env"]["env_vars"]
+        )
 
     assert variables()["AWS_SECRET_ACCESS_KEY"] == "secret"
     with session.keys_kept_here():

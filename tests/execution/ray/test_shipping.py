@@ -14,7 +14,12 @@ from small_studies import make_study, write_digits
 from raysel.core.errors import ConfigError
 from raysel.execution.ray import shipping
 from raysel.execution.ray.shipping import ShippedCode, environment, runtime_env, shipped_code
-from raysel.execution.ray.versions import MixedVersionsError, NodeCheck, other_versions, versions_here
+from raysel.execution.ray.versions import (
+    MixedVersionsError,
+    NodeCheck,
+    other_versions,
+    versions_here,
+)
 from raysel.study.identity import machine_versions
 
 
@@ -36,14 +41,18 @@ def own_code(tmp_path, monkeypatch):
         (code / name).write_text(text)
     monkeypatch.syspath_prepend(code)
     yield code
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("mine", "beside", "deeper")]:
+    for name in [
+        name for name in sys.modules if name.partition(".")[0] in ("mine", "beside", "deeper")
+    ]:
         del sys.modules[name]
 
 
 @pytest.fixture
 def study(own_code, tmp_path):  # noqa: ARG001 - the solver is found there
     write_digits(tmp_path / "few.npz")
-    return make_study(tmp_path / "few.npz", solver={"name": "mine.methods.Mine", "space": {"C": [0.1]}})
+    return make_study(
+        tmp_path / "few.npz", solver={"name": "mine.methods.Mine", "space": {"C": [0.1]}}
+    )
 
 
 def files(folder: Path) -> set[str]:
@@ -74,7 +83,10 @@ def test_the_module_of_an_installed_package_is_not_shipped(study):
 def test_a_folder_of_more_than_code_is_refused_with_its_size(study, own_code):
     with (own_code / "mine/data.bin").open("wb") as file:
         file.truncate(150 * 2**20)
-    with pytest.raises(ConfigError, match=r"the module mine is the folder .* of 150 MiB, and at most 100 MiB of code"):
+    with pytest.raises(
+        ConfigError,
+        match=r"the module mine is the folder .* of 150 MiB, and at most 100 MiB of code",
+    ):
         shipped_code([study]).stage(own_code)
 
 
@@ -87,7 +99,9 @@ def test_entry_points_are_found_where_only_the_shipped_files_are(tmp_path):
     (path,) = ShippedCode({}, [PathDistribution(info)]).stage(tmp_path / "staged")
     actual = PathDistribution(Path(path))
     assert (actual.name, actual.version) == ("some-plugin", "2.0")
-    assert [(point.name, point.value) for point in actual.entry_points] == [("new", "some_plugin.deep:New")]
+    assert [(point.name, point.value) for point in actual.entry_points] == [
+        ("new", "some_plugin.deep:New")
+    ]
 
 
 def test_workers_get_threads_and_no_secrets(study):
@@ -110,8 +124,14 @@ def test_workers_get_threads_and_no_secrets(study):
 
 
 def test_a_job_s_modules_and_variables_are_kept(study, tmp_path, monkeypatch):
-    job = {"working_dir": "gcs://a.zip", "py_modules": ["gcs://b.zip"], "env_vars": {"OMP_NUM_THREADS": "2"}}
-    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", json.dumps({"runtime_env": job, "metadata": {}}))
+    job = {
+        "working_dir": "gcs://a.zip",
+        "py_modules": ["gcs://b.zip"],
+        "env_vars": {"OMP_NUM_THREADS": "2"},
+    }
+    monkeypatch.setenv(
+        "RAY_JOB_CONFIG_JSON_ENV_VAR", json.dumps({"runtime_env": job, "metadata": {}})
+    )
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     (tmp_path / "staged").mkdir()
     actual = runtime_env(shipped_code([study]), tmp_path / "staged", [study])
@@ -135,7 +155,9 @@ def test_elsewhere_it_is_not_and_both_versions_are_named():
     check.expected = {**check.expected, "numpy": "1.0", "simd": "x86_64 X86_V9"}
     stored = pickle.dumps(check.guard(STUDY))
     here = machine_versions()
-    with pytest.raises(MixedVersionsError, match=f"numpy {here['numpy']} instead of 1.0, simd .*NPY_DISABLE") as caught:
+    with pytest.raises(
+        MixedVersionsError, match=f"numpy {here['numpy']} instead of 1.0, simd .*NPY_DISABLE"
+    ) as caught:
         pickle.loads(stored)
     text = (
         "ray.exceptions.RaySystemError: System error\n"

@@ -23,7 +23,14 @@ def losses(gone=()):
 @given(st.lists(st.sampled_from(NODES), max_size=12), st.sets(st.sampled_from(NODES[:3])))
 def test_a_trial_runs_once_and_for_each_lost_node_and_retry_once_more(nodes, gone):
     lost, _ = losses(gone)
-    ended = next((n for n, node in enumerate(nodes, start=1) if not lost.runs_again("c1", node, WORKER_DIED)), None)
+    ended = next(
+        (
+            n
+            for n, node in enumerate(nodes, start=1)
+            if not lost.runs_again("c1", node, WORKER_DIED)
+        ),
+        None,
+    )
     runs = ended or len(nodes) + 1
     excused = len(set(nodes[:runs]) & gone)
     assert runs == min(1 + MAX_RETRIES + excused, len(nodes) + 1)

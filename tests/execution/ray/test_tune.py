@@ -57,10 +57,14 @@ def test_the_error_of_a_lost_trial(phase, kind, expected, digits, tmp_path):
     with quiet_log(tmp_path / "run", study) as log:
         batches = Batches(plan)
         proposed = {"name": "lost", "batch": batches.next(slots=1)}
-        callback = RecorderCallback(plan, Recorder(plan, log), Cluster({"CPU": 1.0}, None, log.message), batches)
+        callback = RecorderCallback(
+            plan, Recorder(plan, log), Cluster({"CPU": 1.0}, None, log.message), batches
+        )
         for _ in range(MAX_RETRIES):
             callback.losses.runs_again("lost", "", None)
-        config = tune.RunConfig(storage_path=str(tmp_path / "tune"), verbose=0, callbacks=[callback])
+        config = tune.RunConfig(
+            storage_path=str(tmp_path / "tune"), verbose=0, callbacks=[callback]
+        )
         tune.Tuner(broken(phase, kind), param_space=proposed, run_config=config).fit()
     (record,) = read_journal(tmp_path / "run" / "journal.jsonl")
     assert (record["status"], record["error"]) == ("failed", expected)
@@ -72,8 +76,12 @@ def test_parts_of_a_lost_piece_are_not_recorded_and_run_alone(digits, tmp_path):
     parts = [{**config, **part} for config in iter(plan.propose, None) for part in plan.parts]
     batches = Batches(plan)
     with quiet_log(tmp_path / "run", study) as log:
-        callback = RecorderCallback(plan, Recorder(plan, log), Cluster({"CPU": 1.0}, None, log.message), batches)
-        config = tune.RunConfig(storage_path=str(tmp_path / "tune"), verbose=0, callbacks=[callback])
+        callback = RecorderCallback(
+            plan, Recorder(plan, log), Cluster({"CPU": 1.0}, None, log.message), batches
+        )
+        config = tune.RunConfig(
+            storage_path=str(tmp_path / "tune"), verbose=0, callbacks=[callback]
+        )
         lost = {"name": "lost", "batch": Batch(parts)}
         tune.Tuner(broken("step", "raises"), param_space=lost, run_config=config).fit()
     assert not list(read_journal(tmp_path / "run" / "journal.jsonl"))
@@ -127,7 +135,9 @@ class Killer(threading.Thread):
 
 
 def test_a_trial_whose_worker_is_killed_starts_again(tmp_path, digits, capfd):
-    study = make_study(digits, solver__params={"max_iter": 150, "tol": 0.0}, solver__space={"alpha": [0.01, 0.02]})
+    study = make_study(
+        digits, solver__params={"max_iter": 150, "tol": 0.0}, solver__space={"alpha": [0.01, 0.02]}
+    )
     calm, _, _ = run_serially(study, tmp_path / "calm")
     with Killer(1) as killer:
         records, _, _ = run_on_ray(study, tmp_path / "run")
@@ -137,7 +147,9 @@ def test_a_trial_whose_worker_is_killed_starts_again(tmp_path, digits, capfd):
 
 
 def test_a_trial_whose_workers_die_again_and_again_is_recorded_as_failed(tmp_path, digits):
-    study = make_study(digits, solver__params={"max_iter": 3000, "tol": 0.0}, solver__space={"alpha": [0.01]})
+    study = make_study(
+        digits, solver__params={"max_iter": 3000, "tol": 0.0}, solver__space={"alpha": [0.01]}
+    )
     with (
         Killer(3) as killer,
         pytest.raises(
@@ -150,4 +162,7 @@ def test_a_trial_whose_workers_die_again_and_again_is_recorded_as_failed(tmp_pat
     (record,) = read_journal(tmp_path / "run" / "journal.jsonl")
     assert record["status"] == "failed"
     assert record["error"] == "the worker process died 3 times (killed, or out of memory)"
-    assert '"finished": 0, "running": 0, "failed": 1, "total": 1' in (tmp_path / "run" / "progress.json").read_text()
+    assert (
+        '"finished": 0, "running": 0, "failed": 1, "total": 1'
+        in (tmp_path / "run" / "progress.json").read_text()
+    )

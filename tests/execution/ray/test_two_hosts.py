@@ -97,7 +97,9 @@ def numbers(journal: Path) -> dict:
         if record["kind"] in ("trial", "refit"):
             key = record["kind"], record.get("id") or record["fold"]
             assert key not in actual
-            actual[key] = {k: v for k, v in record.items() if k not in ("started", "ended", "cpu_seconds")}
+            actual[key] = {
+                k: v for k, v in record.items() if k not in ("started", "ended", "cpu_seconds")
+            }
     return actual
 
 
@@ -123,7 +125,9 @@ def test_hosts_that_come_go_and_die_change_no_number(tmp_path, capsys, monkeypat
             head.start_ray("--head", "--include-dashboard=false", "--no-monitor", **gated)
 
         def start_study(what: str) -> None:
-            course.process = head.start(f"python -m raysel.tune {what} --address {address}", course.log, **environment)
+            course.process = head.start(
+                f"python -m raysel.tune {what} --address {address}", course.log, **environment
+            )
 
         def joins(host: Host) -> float:
             """Seconds from the end of ``ray start`` until a trial runs on the host."""
@@ -133,7 +137,10 @@ def test_hosts_that_come_go_and_die_change_no_number(tmp_path, capsys, monkeypat
             return seconds  # shown: how long it takes depends on what else the machine does
 
         def left(host: Host) -> bool:
-            return f"node {host.address} left the cluster; its 1 running trial runs again: 1 slot now" in course.seen
+            return (
+                f"node {host.address} left the cluster; its 1 running trial runs again: 1 slot now"
+                in course.seen
+            )
 
         start_head()
         for host in network.hosts:
@@ -165,7 +172,9 @@ def test_hosts_that_come_go_and_die_change_no_number(tmp_path, capsys, monkeypat
         start_study(f"{tmp_path}/few.yaml --resume {tmp_path}/study")
         assert course.process.wait(240) == 0, course.seen
     with capsys.disabled():
-        print(f"\nused {', '.join(f'{seconds:.1f}' for seconds in used_after)} s after they joined, {n_before} kept")
+        print(
+            f"\nused {', '.join(f'{seconds:.1f}' for seconds in used_after)} s after they joined, {n_before} kept"
+        )
     assert 3 <= n_before < len(SPACE)
     monkeypatch.syspath_prepend(tmp_path)
     run_offline({**raw, "search": {"executor": "serial"}}, tmp_path / "alone")

@@ -39,13 +39,22 @@ from raysel.results.comparison.rows import Pair
 from raysel.results.comparison.texts import comparison_text
 from raysel.tracking.journal import read_journal
 
-FILES = {"comparison.csv", "comparison.md", "comparison.svg", "comparison.png", "tests.csv", "manifest.json"}
+FILES = {
+    "comparison.csv",
+    "comparison.md",
+    "comparison.svg",
+    "comparison.png",
+    "tests.csv",
+    "manifest.json",
+}
 
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory) -> Path:
     """Three members on three folds."""
-    folder = write_comparison(tmp_path_factory.mktemp("comparison") / "few", cv={"outer": 3, "inner": 2})
+    folder = write_comparison(
+        tmp_path_factory.mktemp("comparison") / "few", cv={"outer": 3, "inner": 2}
+    )
     fill_in(folder)
     return folder
 
@@ -104,7 +113,9 @@ def rename_reference(folder: Path, label: str, **further: dict) -> ComparisonRes
     """Rename the first member, which is the reference, and add members."""
     raw = read_members(folder)
     raw["reference"] = raw["members"][0]["label"] = label
-    raw["members"] += [{**raw["members"][0], "label": name, **entry} for name, entry in further.items()]
+    raw["members"] += [
+        {**raw["members"][0], "label": name, **entry} for name, entry in further.items()
+    ]
     write_members(folder, raw)
     return ComparisonResult.open(folder)
 
@@ -139,7 +150,9 @@ def test_the_table_has_the_figures_of_the_journals(original):
             assert (row["least_features"], row["most_features"]) == (min(chosen), max(chosen))
     # The second of two numbers of features is the default number.
     assert table.loc["SMR", "top"] == 8
-    assert table.loc["SMR", "redundancy"] == pytest.approx(np.mean([r["redundancy"][1] for r in refits(original, 0)]))
+    assert table.loc["SMR", "redundancy"] == pytest.approx(
+        np.mean([r["redundancy"][1] for r in refits(original, 0)])
+    )
     assert table.loc["all pixels", "top"] == 6  # a tenth of all
     red = [refit["redundancy"][0] for refit in refits(original, 2)]
     assert table.loc["all pixels", "redundancy"] == pytest.approx(np.mean(red))
@@ -153,7 +166,10 @@ def test_the_table_has_the_figures_of_the_journals(original):
 
 
 def test_folds_have_the_corrected_test_and_draws_the_plain_one(original, drawn):
-    for folder, n_members, main, ratio, n_runs in ((original, 3, "corrected", 0.5, 3), (drawn, 2, "plain", 4.0, 4)):
+    for folder, n_members, main, ratio, n_runs in (
+        (original, 3, "corrected", 0.5, 3),
+        (drawn, 2, "plain", 4.0, 4),
+    ):
         found = ComparisonResult.open(folder)
         table, shown = pair_table(found).set_index("member"), found.table().set_index("member")
         raw = []
@@ -164,14 +180,21 @@ def test_folds_have_the_corrected_test_and_draws_the_plain_one(original, drawn):
             assert (row["main_test"], row["n_runs"]) == (main, n_runs)
             assert row["test_train_ratio"] == pytest.approx(ratio, rel=0.05)
             assert (row["won"], row["lost"]) == ((d > 1e-12).sum(), (d < -1e-12).sum())
-            error = math.sqrt((1 / n_runs + (row["test_train_ratio"] if main == "corrected" else 0)) * d.var(ddof=1))
+            error = math.sqrt(
+                (1 / n_runs + (row["test_train_ratio"] if main == "corrected" else 0))
+                * d.var(ddof=1)
+            )
             raw.append(2 * stats.t.sf(abs(d.mean()) / error, n_runs - 1))
             assert row[f"{main}_p"] == pytest.approx(raw[-1])
             margin = stats.t.ppf(0.975, n_runs - 1) * error
             bounds = shown.loc[label, ["difference", "lower", "upper"]].tolist()
             assert bounds == pytest.approx([d.mean(), d.mean() - margin, d.mean() + margin])
         # Holm's correction of one or two p values.
-        expected = [min(1, 2 * p) if p == min(raw) else max(2 * min(raw), p) for p in raw] if len(raw) == 2 else raw
+        expected = (
+            [min(1, 2 * p) if p == min(raw) else max(2 * min(raw), p) for p in raw]
+            if len(raw) == 2
+            else raw
+        )
         assert table[f"{main}_p_holm"].tolist() == pytest.approx(expected)
         said = text_of(folder)
         assert f"n_test/n_train = {ratio:g}" in said
@@ -180,9 +203,13 @@ def test_folds_have_the_corrected_test_and_draws_the_plain_one(original, drawn):
         for label, p in zip((member.label for member in found.members[1:]), expected, strict=True):
             low, high = shown.loc[label, ["lower", "upper"]]
             (end,) = re.findall(
-                f"{re.escape(label)} is not distinguishable from {found.reference}: difference(.*)", said
+                f"{re.escape(label)} is not distinguishable from {found.reference}: difference(.*)",
+                said,
             )
-            assert f"[{low:+.3f}, {high:+.3f}] (95 % interval), p = {p:.3f} after Holm's correction." in end
+            assert (
+                f"[{low:+.3f}, {high:+.3f}] (95 % interval), p = {p:.3f} after Holm's correction."
+                in end
+            )
 
 
 def test_a_difference_is_judged_by_its_p_after_holms_correction():
@@ -222,11 +249,17 @@ def test_every_score_is_in_the_long_table(original):
         for refit in refits(original, i):
             own = table[(table["member"] == label) & (table["outer_fold"] == refit["fold"])]
             numbers = [4, 8] if i < 2 else [None]
-            expected = [("accuracy", n, s) for n, s in zip(numbers, refit["test_scores"], strict=True)]
+            expected = [
+                ("accuracy", n, s) for n, s in zip(numbers, refit["test_scores"], strict=True)
+            ]
             reported = refit["report"]["mean_average_precision"]
-            expected += [("mean_average_precision", n, s) for n, s in zip(numbers, reported, strict=True)]
+            expected += [
+                ("mean_average_precision", n, s) for n, s in zip(numbers, reported, strict=True)
+            ]
             sizes = [4, 8] if i < 2 else [6]
-            expected += [("redundancy", n, s) for n, s in zip(sizes, refit["redundancy"], strict=True)]
+            expected += [
+                ("redundancy", n, s) for n, s in zip(sizes, refit["redundancy"], strict=True)
+            ]
             filled = own["n_features"].astype(object).where(own["n_features"].notna(), None)
             assert list(zip(own["metric"], filled, own["score"], strict=True)) == expected
     assert table["task"].isna().all()
@@ -234,7 +267,11 @@ def test_every_score_is_in_the_long_table(original):
 
 def test_scores_by_task_are_listed_by_task(folder):
     def of_tasks(refit, number):
-        refit["test_scores"], refit["report"], refit["redundancy"] = [0.5, 0.75 + number / 8], {}, []
+        refit["test_scores"], refit["report"], refit["redundancy"] = (
+            [0.5, 0.75 + number / 8],
+            {},
+            [],
+        )
 
     change_refits(folder / "member2", of_tasks)
     lines = list(read_journal(folder / "member2" / "journal.jsonl"))
@@ -251,7 +288,9 @@ def test_scores_by_task_are_listed_by_task(folder):
     assert own["task"].tolist() == ["drawings", "photos"] * 3
     assert own["score"].tolist() == [0.5, 0.75, 0.5, 0.875, 0.5, 1.0]
     assert own["n_features"].isna().all()
-    assert found.table().set_index("member").loc["all pixels", "test_accuracy"] == pytest.approx(0.6875)
+    assert found.table().set_index("member").loc["all pixels", "test_accuracy"] == pytest.approx(
+        0.6875
+    )
     said = text_of(folder)
     assert "all pixels: The model's own predictions are scored" in said
     assert "The score is the mean over 2 tasks." in said
@@ -283,21 +322,32 @@ def test_limitations_stand_where_the_figures_do(folder):
         "1 of 3 winners did not reach tol in max_iter iterations",
         "1 of 3 winners select no feature",
     ]
-    assert rows["SMR, rank 1"].notes["test"][-1] == "the fits of 1 of 3 winners warned: S_w is singular"
+    assert (
+        rows["SMR, rank 1"].notes["test"][-1]
+        == "the fits of 1 of 3 winners warned: S_w is singular"
+    )
     assert rows["SMR, rank 1"].facts.report["mean_average_precision"].values.index(None) == 2
     assert rows["SMR, rank 1"].redundancy == pytest.approx(
         np.mean([refit["redundancy"][1] for refit in refits(folder, 1)[:2]])
     )
-    assert rows["SMR"].notes["tried"] == ["search.time_budget ended the search: 6 of 9 trials were made"]
+    assert rows["SMR"].notes["tried"] == [
+        "search.time_budget ended the search: 6 of 9 trials were made"
+    ]
     said = text_of(folder)
     numbered = {
-        line.split("] ", 1)[1].strip(): line.split("]")[0] + "]" for line in said.splitlines() if line[:1] == "["
+        line.split("] ", 1)[1].strip(): line.split("]")[0] + "]"
+        for line in said.splitlines()
+        if line[:1] == "["
     }
-    of_method = ", ".join(numbered[f"{note}."].strip("[]") for note in (RECONSTRUCTED, TRANSDUCTIVE))
+    of_method = ", ".join(
+        numbered[f"{note}."].strip("[]") for note in (RECONSTRUCTED, TRANSDUCTIVE)
+    )
     assert f"| all pixels [{of_method}] |" in said
     tried = numbered["search.time_budget ended the search: 6 of 9 trials were made."]
     assert f"| 6 {tried} |" in said
-    undefined = "mean_average_precision is undefined on 1 of 3 outer folds, which are left out of its mean."
+    undefined = (
+        "mean_average_precision is undefined on 1 of 3 outer folds, which are left out of its mean."
+    )
     assert undefined in numbered
 
 
@@ -315,7 +365,9 @@ def test_a_native_member_has_its_redundancy_where_numbers_of_features_are_common
 @pytest.mark.parametrize("width", [60, 80, 140])
 def test_every_cell_is_printed_whole_on_a_narrow_terminal(folder, width):
     comparison = rename_reference(folder, "MKL (least squares, inf)", GP={"folder": "gp"})
-    console = Console(width=width, file=io.StringIO(), force_terminal=True, no_color=True, color_system=None)
+    console = Console(
+        width=width, file=io.StringIO(), force_terminal=True, no_color=True, color_system=None
+    )
     print_comparison(comparison, console)
     printed = console.file.getvalue()
     for table in comparison_text(comparison).tables[:2]:
@@ -323,7 +375,11 @@ def test_every_cell_is_printed_whole_on_a_narrow_terminal(folder, width):
         assert not {word for cell in cells for word in cell.split()} - set(printed.split()), width
         for row in table.rows:
             assert f"\n{row[0]} " in printed
-            assert all(cell in printed for i, cell in enumerate(row) if table.is_number(i) and "(" not in cell)
+            assert all(
+                cell in printed
+                for i, cell in enumerate(row)
+                if table.is_number(i) and "(" not in cell
+            )
     assert max(len(line.rstrip()) for line in printed.splitlines()) <= width
     # Where columns follow below, a member without a result has no empty row there.
     scores = printed.split("Test scores at")[0].splitlines()
@@ -352,7 +408,9 @@ def test_the_plain_test_is_cautioned_against_only_where_folds_are_repeated(origi
 def test_settings_name_the_modalities_that_a_member_uses(folder):
     assert "| solver | fixed parameters | most frequent winner" in text_of(folder)
     assert "Settings; scaling of all methods: unit" in text_of(folder)
-    change_study(folder, 2, lambda study: study["config"]["dataset"].update(only=["HOG"], scaling="zscore"))
+    change_study(
+        folder, 2, lambda study: study["config"]["dataset"].update(only=["HOG"], scaling="zscore")
+    )
     said = text_of(folder)
     assert "| all pixels | linear_svm | - | HOG | zscore |" in said
     assert "| smr | max_iter=6 | all | unit |" in said
@@ -360,7 +418,9 @@ def test_settings_name_the_modalities_that_a_member_uses(folder):
 
 def test_failed_and_unfinished_members_have_a_row_that_says_why(folder):
     lines = list(read_journal(folder / "member1" / "journal.jsonl"))
-    write_lines(folder / "member1", [line for line in lines if line["kind"] not in ("refit", "end")])
+    write_lines(
+        folder / "member1", [line for line in lines if line["kind"] not in ("refit", "end")]
+    )
     failed = {"folder": "lpb", "error": "Traceback:\nValueError: class 3 is too small\n"}
     found = rename_reference(folder, "SMR", **{"LP-B": failed, "GP": {"folder": "gp"}})
     assert [member.failure for member in found.members] == [
@@ -380,7 +440,9 @@ def test_failed_and_unfinished_members_have_a_row_that_says_why(folder):
     shutil.rmtree(folder / "member0")
     found = ComparisonResult.open(folder)
     assert pair_table(found).empty
-    assert "There are no differences and no tests: the reference, SMR, has no result." in text_of(folder)
+    assert "There are no differences and no tests: the reference, SMR, has no result." in text_of(
+        folder
+    )
     assert {path.name for path in export_comparison(found, folder / "out")} == FILES
 
     # Without any member that has a result the table still has its rows.
@@ -413,7 +475,10 @@ def test_a_damaged_list_of_members_is_refused(folder):
         ({**raw, "members": []}, "no members"),
         ({**raw, "reference": "MKL"}, "its reference is not one of the members"),
         ({**raw, "members": [first, first]}, "two members have the same label"),
-        ({**raw, "members": [{**first, "folder": "../elsewhere"}]}, "not the name of a member's folder"),
+        (
+            {**raw, "members": [{**first, "folder": "../elsewhere"}]},
+            "not the name of a member's folder",
+        ),
         ({**raw, "members": [{**first, "error": 3}]}, "'members.0.error': Input should be"),
         ([], "its schema is not 1"),
     ):
@@ -445,6 +510,8 @@ def test_the_files_say_what_the_tables_say_and_are_the_same_each_time(original, 
 
 def test_a_label_has_no_meaning_in_markdown(folder):
     found = rename_reference(folder, "a|b *c* <i> $x$")
-    row = next(line for line in comparison_text(found).markdown().splitlines() if line.startswith("| a"))
+    row = next(
+        line for line in comparison_text(found).markdown().splitlines() if line.startswith("| a")
+    )
     assert row.startswith(r"| a\|b \*c\* \<i\> $x$ ")
     assert {path.name for path in export_comparison(found, folder / "out")} == FILES

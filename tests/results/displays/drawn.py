@@ -7,7 +7,15 @@ import warnings
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 #: Names that a formula, a table, a page or a terminal could take for something else.
-HOSTILE = ["$x^2_$ $\\frac{1", "a_b_c" * 30, "\u6570\u5b57", "<script>&amp;\"'", "\x00\x07bell", "", "\u202egnp.txt"]
+HOSTILE = [
+    "$x^2_$ $\\frac{1",
+    "a_b_c" * 30,
+    "\u6570\u5b57",
+    "<script>&amp;\"'",
+    "\x00\x07bell",
+    "",
+    "\u202egnp.txt",
+]
 
 
 def line(ax, label):
@@ -25,7 +33,9 @@ def draw(figure):
     """Draw a figure and return its renderer."""
     canvas = FigureCanvasAgg(figure)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # the writer looks for a font that has the letter
+        warnings.filterwarnings(
+            "ignore", "Glyph"
+        )  # the writer looks for a font that has the letter
         canvas.draw()
     return canvas.get_renderer()
 
@@ -33,4 +43,7 @@ def draw(figure):
 def is_on_page(figure):
     """Whether nothing leaves the page."""
     inked, (width, height) = figure.get_tightbbox(draw(figure)), figure.get_size_inches()
-    return -0.02 <= inked.x0 < inked.x1 <= width + 0.02 and -0.02 <= inked.y0 < inked.y1 <= height + 0.02
+    return (
+        -0.02 <= inked.x0 < inked.x1 <= width + 0.02
+        and -0.02 <= inked.y0 < inked.y1 <= height + 0.02
+    )

@@ -37,11 +37,18 @@ def texts(figure):
     renderer = draw(figure)
     (ax,) = figure.axes
     panels = [ax, *ax.child_axes]
-    boxes = {text.get_text(): text.get_window_extent(renderer) for panel in panels for text in panel.texts}
+    boxes = {
+        text.get_text(): text.get_window_extent(renderer)
+        for panel in panels
+        for text in panel.texts
+    }
     ticks = [
         tick.label1.get_window_extent(renderer)
         for panel in panels[1:]
-        for axis, (low, high) in ((panel.xaxis, sorted(panel.get_xlim())), (panel.yaxis, sorted(panel.get_ylim())))
+        for axis, (low, high) in (
+            (panel.xaxis, sorted(panel.get_xlim())),
+            (panel.yaxis, sorted(panel.get_ylim())),
+        )
         for tick in axis.get_major_ticks()
         if low <= tick.get_loc() <= high  # the others are not drawn
     ]
@@ -49,7 +56,8 @@ def texts(figure):
 
 
 @pytest.mark.parametrize(
-    ("n_curves", "n_native"), [*(pytest.param(*n, marks=pytest.mark.slow) for n in ((12, 2), (3, 0))), (0, 4), (1, 0)]
+    ("n_curves", "n_native"),
+    [*(pytest.param(*n, marks=pytest.mark.slow) for n in ((12, 2), (3, 0))), (0, 4), (1, 0)],
 )
 def test_texts_are_inside_the_figure_and_do_not_overlap(n_curves, n_native):
     shown = of(members_of(n_curves, n_native), missing=["x"])
@@ -91,8 +99,12 @@ def test_curves_and_rows_show_the_given_scores():
         expected = [values.mean() for values in member.by_n.values()] or [member.scores.mean()] * 2
         assert drawn == pytest.approx(expected)
     order = sorted(members, key=lambda member: -member.scores.mean())
-    assert [tick.get_text() for tick in scores.get_yticklabels()] == [member.label for member in order]
-    assert [c.lines[0].get_xdata()[0] for c in scores.containers] == [m.scores.mean() for m in order]
+    assert [tick.get_text() for tick in scores.get_yticklabels()] == [
+        member.label for member in order
+    ]
+    assert [c.lines[0].get_xdata()[0] for c in scores.containers] == [
+        m.scores.mean() for m in order
+    ]
     assert len([line for line in differences.lines if line.get_marker() == "D"]) == 3
 
 
@@ -114,7 +126,14 @@ def test_the_critical_difference_diagram_places_every_method(k):
     rng = np.random.default_rng(k)
     result = compare_over_data_sets(rng.normal(size=(9, k)) + np.linspace(2, 0, k))
     names = [f"method {i} of {k}" for i in range(k)]
-    shown = RankDiagram("few", names, result.mean_ranks, result.critical_difference, result.groups, "Friedman's test")
+    shown = RankDiagram(
+        "few",
+        names,
+        result.mean_ranks,
+        result.critical_difference,
+        result.groups,
+        "Friedman's test",
+    )
     figure = shown.headed_figure()
     renderer = draw(figure)
     boxes = [text.get_window_extent(renderer) for text in figure.axes[0].texts]

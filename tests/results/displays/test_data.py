@@ -25,7 +25,9 @@ from raysel.results.displays.preview_data import (
 
 def test_the_images_are_drawn_as_they_are_in_the_same_greys():
     images = np.random.default_rng(0).uniform(5, 9, (11, 6, 4))
-    part = Images("6 x 4 (rows x columns)", [f"class {i}" for i in range(11)], images, ("axis0", "axis2"))
+    part = Images(
+        "6 x 4 (rows x columns)", [f"class {i}" for i in range(11)], images, ("axis0", "axis2")
+    )
     ax = part.plot()
     for drawn, image in zip(ax.images, images, strict=True):
         np.testing.assert_array_equal(drawn.get_array(), image)
@@ -39,7 +41,11 @@ def test_the_images_are_drawn_as_they_are_in_the_same_greys():
 
 
 def test_a_caption_wider_than_its_image_stands_in_two_lines():
-    part = Images("2 x 2", ["mean of patient", "no. 3 (grey)", "mean of a_name_of_forty_letters"], np.ones((3, 2, 2)))
+    part = Images(
+        "2 x 2",
+        ["mean of patient", "no. 3 (grey)", "mean of a_name_of_forty_letters"],
+        np.ones((3, 2, 2)),
+    )
     captions = [text.get_text() for text in part.plot().texts][:3]
     assert captions == ["mean of\npatient", "no. 3 (grey)", "mean of\na_name_of_fo…"]
 
@@ -60,7 +66,9 @@ def test_a_range_is_drawn_from_its_smallest_to_its_largest_value():
 
 def test_the_ends_of_ranges_touch_no_name():
     quantiles = np.array([[-1.234e-05, 0.1, 0.2, 0.3, 1.234e-05], [-2.711, 0.0, 0.1, 0.2, 1828.0]])
-    part = Ranges("2 columns", ["a name of a column, long", "b"], np.sort(quantiles, axis=1), np.empty((2, 0)))
+    part = Ranges(
+        "2 columns", ["a name of a column, long", "b"], np.sort(quantiles, axis=1), np.empty((2, 0))
+    )
     for figure in (part.figure(), DataPreview("demo", [part]).headed_figure()):
         renderer = draw(figure)
         (ax,) = figure.axes
@@ -101,8 +109,14 @@ def test_slices_go_through_the_middle_and_channels_are_shown_one_by_one():
     assert [part.about.rpartition("slice ")[2] for part in parts] == list(expected)
     for part, image in zip(parts, expected.values(), strict=True):
         np.testing.assert_allclose(part.images[0], image)
-    assert [part.axes for part in parts] == [("axis1", "axis2"), ("axis0", "axis2"), ("axis0", "axis1")]
-    named = preview_parts(Dataset(X.reshape(len(X), -1), y, Tensor(X.shape[1:], ("band", "hour", "place"))))
+    assert [part.axes for part in parts] == [
+        ("axis1", "axis2"),
+        ("axis0", "axis2"),
+        ("axis0", "axis1"),
+    ]
+    named = preview_parts(
+        Dataset(X.reshape(len(X), -1), y, Tensor(X.shape[1:], ("band", "hour", "place")))
+    )
     assert [part.axes for part in named] == [("hour", "place"), ("band", "place"), ("band", "hour")]
     assert named[0].about.endswith("; slice band = 2")
     channels = preview_parts(Dataset(X[..., :3].reshape(12, -1), y, Tensor((5, 6, 3))))
@@ -117,7 +131,11 @@ def test_a_volume_lies_as_in_the_maps_of_its_ranking():
     X = np.random.default_rng(0).uniform(3, 4, (8, int(mask.sum())))
     layout = MaskedVolume(mask)
     parts = preview_parts(Dataset(X, np.arange(8) % 2, layout), {"": "C"})
-    assert [part.axes for part in parts] == [("axis2", "axis1"), ("axis2", "axis0"), ("axis1", "axis0")]
+    assert [part.axes for part in parts] == [
+        ("axis2", "axis1"),
+        ("axis2", "axis0"),
+        ("axis1", "axis0"),
+    ]
     assert not any("order" in part.about for part in parts)
     last = parts[2]
     assert (make_plane(layout).axes, last.upwards) == (last.axes, True)
@@ -125,8 +143,12 @@ def test_a_volume_lies_as_in_the_maps_of_its_ranking():
     volume[mask] = X[::2].mean(axis=0)
     np.testing.assert_allclose(last.images[0], volume[:, :, 4].T)
     assert last.plot().images[0].origin == "lower"
-    thin = preview_parts(Dataset(X[:, :6], np.arange(8) % 2, MaskedVolume(np.ones((2, 3, 1), dtype=bool))))
-    assert [part.about.rpartition("; ")[2] for part in thin] == ["slice axis2 = 0"]  # and no channel
+    thin = preview_parts(
+        Dataset(X[:, :6], np.arange(8) % 2, MaskedVolume(np.ones((2, 3, 1), dtype=bool)))
+    )
+    assert [part.about.rpartition("; ")[2] for part in thin] == [
+        "slice axis2 = 0"
+    ]  # and no channel
 
 
 def test_ticks_of_a_thinned_image_count_the_cells_of_the_sample():
@@ -154,7 +176,9 @@ def test_columns_and_modalities_have_their_quantiles():
 
 
 def test_text_is_not_drawn_as_a_quantity():
-    frame = pd.DataFrame({"ward": ["a", None, "b", "a", "b"], "age": [1.0, 2, 3, 4, 5], "y": [0, 1, 0, 1, 0]})
+    frame = pd.DataFrame(
+        {"ward": ["a", None, "b", "a", "b"], "age": [1.0, 2, 3, 4, 5], "y": [0, 1, 0, 1, 0]}
+    )
     data = Dataset.from_frame(frame, "y", unprepared=True)
     (part,) = preview_parts(data)
     assert list(part.names) == ["age"]
@@ -177,7 +201,10 @@ def test_each_task_is_shown_in_its_kind_and_order_and_read_again_from_its_file(t
     np.testing.assert_allclose(means.images[3], X[y == 3].mean(axis=0).reshape(8, 8))
     assert means.captions[3] == "3"
     assert "F order" in singles.about
-    assert preview_orders({"tasks": [{"name": "a", "order": "F"}, {"name": "b"}]}) == {"a": "F", "b": "C"}
+    assert preview_orders({"tasks": [{"name": "a", "order": "F"}, {"name": "b"}]}) == {
+        "a": "F",
+        "b": "C",
+    }
     assert preview_orders({"path": "a.npz"}) == {"": "C"}
     path = tmp_path / "preview.npz"
     write_preview_parts(parts, path)

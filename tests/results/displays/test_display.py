@@ -50,13 +50,17 @@ def test_the_same_figure_has_the_same_bytes_and_its_text_is_text(tmp_path):
     for kind in KINDS:
         assert (tmp_path / f"one.{kind}").read_bytes() == (tmp_path / f"two.{kind}").read_bytes()
     root = ET.parse(tmp_path / "one.svg").getroot()
-    words = " ".join("".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text"))
+    words = " ".join(
+        "".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text")
+    )
     assert "predicted class" in words  # text, not outlines
     assert "study: confusion of the classes" in words
 
 
 def test_a_long_title_is_whole_on_several_lines_above_the_caption():
-    shown = Confusion("breast-cancer-wisconsin-linear_svm", np.array([[9, 1], [2, 8]]), ["one", "two"], 3)
+    shown = Confusion(
+        "breast-cancer-wisconsin-linear_svm", np.array([[9, 1], [2, 8]]), ["one", "two"], 3
+    )
     figure = shown.headed_figure()
     assert is_on_page(figure)
     head = figure.subfigs[0].texts
@@ -70,7 +74,10 @@ def test_letters_that_no_font_has_give_no_warning_and_valid_svg(tmp_path):
     figure = Figure(figsize=(2, 1))
     figure.text(0.1, 0.5, "特徴 \U0001f9ec <&> \ue123", parse_math=False)
     paths = [write_figure(figure, tmp_path / f"letters.{kind}") for kind in KINDS]
-    texts = ["".join(text.itertext()) for text in ET.parse(paths[1]).getroot().iter("{http://www.w3.org/2000/svg}text")]
+    texts = [
+        "".join(text.itertext())
+        for text in ET.parse(paths[1]).getroot().iter("{http://www.w3.org/2000/svg}text")
+    ]
     assert "特徴 \U0001f9ec <&> \ue123" in "".join(texts)
 
 

@@ -20,14 +20,19 @@ def test_confusion_is_normalised_by_row_with_counts_as_text(n_classes):
     counts = confusion_matrix(true, predicted)
     shown = Confusion("study", counts, [f"person {i}" for i in range(n_classes)], 3)
     ax = shown.plot()
-    np.testing.assert_allclose(ax.images[0].get_array(), confusion_matrix(true, predicted, normalize="true"))
+    np.testing.assert_allclose(
+        ax.images[0].get_array(), confusion_matrix(true, predicted, normalize="true")
+    )
     assert f"{(true == predicted).sum()} of {5 * n_classes} are right" in shown.caption
     if n_classes <= 60:
         at = {tuple(map(round, text.get_position())): int(text.get_text()) for text in ax.texts}
         assert at == {(c, r): counts[r, c] for r, c in zip(*np.nonzero(counts), strict=True)}
     wrong = counts - np.diag(np.diag(counts))
     row, column = np.unravel_index(wrong.argmax(), wrong.shape)
-    assert f"Most often confused: person {row} as person {column} ({wrong.max()} of 5)" in shown.caption
+    assert (
+        f"Most often confused: person {row} as person {column} ({wrong.max()} of 5)"
+        in shown.caption
+    )
     np.testing.assert_array_equal(shown.frame().iloc[:, 1:], counts)
     figure = shown.headed_figure()
     assert max(figure.get_size_inches()) < 13
@@ -35,7 +40,10 @@ def test_confusion_is_normalised_by_row_with_counts_as_text(n_classes):
 
 
 def test_a_class_without_samples_has_no_shares():
-    assert Confusion("study", np.array([[0, 0], [1, 3]]), ["a", "b"], 1).shares.tolist() == [[0, 0], [0.25, 0.75]]
+    assert Confusion("study", np.array([[0, 0], [1, 3]]), ["a", "b"], 1).shares.tolist() == [
+        [0, 0],
+        [0.25, 0.75],
+    ]
 
 
 def test_labels_show_found_missed_and_false_alarms():
@@ -59,7 +67,9 @@ def test_the_profile_is_centred_at_zero_with_signs():
     signs = {tuple(map(int, text.get_position())): text.get_text() for text in ax.texts}
     assert signs == {(0, 0): "+", (0, 1): "\u2212", (1, 0): "+", (1, 1): "+", (1, 2): "\u2212"}
     assert "3 best features, of 9 in all" in shown.caption
-    expected = pd.DataFrame({"feature": ["a", "b", "c"], "no": coefficients[0], "yes": coefficients[1]})
+    expected = pd.DataFrame(
+        {"feature": ["a", "b", "c"], "no": coefficients[0], "yes": coefficients[1]}
+    )
     pd.testing.assert_frame_equal(shown.frame(), expected)
 
 

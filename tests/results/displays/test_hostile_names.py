@@ -25,19 +25,30 @@ VALUES = list(itertools.product(HOSTILE, ([1], [2, 3])))
 def surface(*scores):
     params = [{HOSTILE[0]: a, HOSTILE[1]: b} for a, b in VALUES]
     return SearchSurface(
-        "s", "accuracy", [TriedConfiguration(p, scores[i % len(scores)]) for i, p in enumerate(params)]
+        "s",
+        "accuracy",
+        [TriedConfiguration(p, scores[i % len(scores)]) for i, p in enumerate(params)],
     )
 
 
 PARTS = [
     Images(HOSTILE[0] * 20, HOSTILE, np.zeros((N, 2, 40))),
-    Ranges(HOSTILE[1], HOSTILE, np.tile([0.0, 1e-9, 1.0, 1e9, 1e12], (N, 1)), np.zeros((N, 6)), HOSTILE[:6]),
+    Ranges(
+        HOSTILE[1],
+        HOSTILE,
+        np.tile([0.0, 1e-9, 1.0, 1e9, 1e12], (N, 1)),
+        np.zeros((N, 6)),
+        HOSTILE[:6],
+    ),
 ]
 CURVE = pd.DataFrame(
-    [[1, 0.0, 0.0, -0.1, 0.1]], columns=["n_features", "stability", "noise", "noise_lowest", "noise_highest"]
+    [[1, 0.0, 0.0, -0.1, 0.1]],
+    columns=["n_features", "stability", "noise", "noise_lowest", "noise_highest"],
 )
 BOTH = [
-    ScoreCurve(HOSTILE[0] * 9, "accuracy", (1, 2), *np.ones((2, 1, 2)), {HOSTILE[1]: np.array([[0.7]])}, []),
+    ScoreCurve(
+        HOSTILE[0] * 9, "accuracy", (1, 2), *np.ones((2, 1, 2)), {HOSTILE[1]: np.array([[0.7]])}, []
+    ),
     ScoreRows(HOSTILE[0], "accuracy", {name: [0.5, 0.4] for name in HOSTILE}, ["a", "b"]),
     StabilityCurve(HOSTILE[2], CURVE, 3, chosen=1),
     FoldRanks(HOSTILE[0], HOSTILE, np.ones((N, N)), HOSTILE, 2, N, "of the final model"),

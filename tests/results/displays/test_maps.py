@@ -69,13 +69,23 @@ def test_the_channels_of_colour_images_are_shown_as_matrices(shape, along):
     x, y, _ = plane.titles[1]
     matrix = np.take(values, 1, axis=along)
     top, left = round(y + 0.5), round(x - (matrix.shape[1] - 1) / 2)
-    np.testing.assert_array_equal(drawn[top : top + matrix.shape[0], left : left + matrix.shape[1]], matrix)
+    np.testing.assert_array_equal(
+        drawn[top : top + matrix.shape[0], left : left + matrix.shape[1]], matrix
+    )
 
 
 def test_matrices_are_shown_as_they_are_and_others_not_at_all():
     values = np.random.default_rng(0).random(12)
-    np.testing.assert_array_equal(make_plane(Matrix(3, 4)).of_features(values), values.reshape(3, 4))
-    for layout in (Tensor((12,)), Tensor((12, 1)), Tensor((12, 1, 1)), Tensor((2, 3, 2, 2)), Modalities({"a": 12})):
+    np.testing.assert_array_equal(
+        make_plane(Matrix(3, 4)).of_features(values), values.reshape(3, 4)
+    )
+    for layout in (
+        Tensor((12,)),
+        Tensor((12, 1)),
+        Tensor((12, 1, 1)),
+        Tensor((2, 3, 2, 2)),
+        Modalities({"a": 12}),
+    ):
         assert make_plane(layout) is None
 
 
@@ -92,16 +102,26 @@ def test_maxima_show_each_two_axes_with_the_highest_score_over_the_others(shape)
     layout = Tensor(shape)
     names = layout.default_names()
     ranking = FeatureRanking.from_folds(
-        scores, [scores] * 2, feature_names=names, fold_names=["a", "b"], n_selected=3, coordinates=layout.coordinates()
+        scores,
+        [scores] * 2,
+        feature_names=names,
+        fold_names=["a", "b"],
+        n_selected=3,
+        coordinates=layout.coordinates(),
     )
     shown = ScoreMaxima(ranking, layout)
     plane, highest, best = shown._tiles
     pairs = [(i, j) for i in range(len(shape)) for j in range(i + 1, len(shape))]
     assert slices(plane) == [f"axis{i} x axis{j}" for i, j in pairs]
     expected = [
-        scores.reshape(shape).max(axis=tuple(axis for axis in range(len(shape)) if axis not in pair)) for pair in pairs
+        scores.reshape(shape).max(
+            axis=tuple(axis for axis in range(len(shape)) if axis not in pair)
+        )
+        for pair in pairs
     ]
-    assert sorted(highest.compressed()) == sorted(np.concatenate([tile.ravel() for tile in expected]))
+    assert sorted(highest.compressed()) == sorted(
+        np.concatenate([tile.ravel() for tile in expected])
+    )
     assert highest.max() == scores.max()
     assert best[highest.filled(0) == scores.max()].all()
     assert (best <= plane.inside).all()

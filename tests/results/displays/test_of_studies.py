@@ -50,14 +50,20 @@ def confused(finished):
     def change(refit):
         counts = rng.integers(0, 6, (4, 4))
         references = {"all features": [0.9], "f_test": [0.5, 0.6], "chance": [0.25]}
-        of_folds = {"n_test": int(counts.sum()), "references": references} if refit.test_scores else {}
+        of_folds = (
+            {"n_test": int(counts.sum()), "references": references} if refit.test_scores else {}
+        )
         return dataclasses.replace(refit, confusion=counts.tolist(), **of_folds)
 
     return with_refits(finished, change)
 
 
 def test_a_study_that_asks_for_no_pictures_has_none(finished):
-    assert not [path for path in (finished.path / "ranking").iterdir() if path.suffix in {".png", ".svg", ".pdf"}]
+    assert not [
+        path
+        for path in (finished.path / "ranking").iterdir()
+        if path.suffix in {".png", ".svg", ".pdf"}
+    ]
 
 
 @pytest.mark.slow
@@ -73,13 +79,19 @@ def test_every_picture_is_written_in_every_format(confused, tmp_path):
         "calibration",
         "profile",
     ]
-    paths = write_displays(confused, tmp_path, confused.ranking(), ("png", "svg", "pdf"), only_ranking=False)
-    assert [path.name for path in paths] == [f"{name}.{kind}" for name in names for kind in ("png", "svg", "pdf")]
+    paths = write_displays(
+        confused, tmp_path, confused.ranking(), ("png", "svg", "pdf"), only_ranking=False
+    )
+    assert [path.name for path in paths] == [
+        f"{name}.{kind}" for name in names for kind in ("png", "svg", "pdf")
+    ]
     for name in names:
         assert ET.parse(tmp_path / f"{name}.svg").getroot().tag.endswith("svg")
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert (tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF")
-    (only,) = write_displays(confused, tmp_path, confused.ranking(by="outer0"), ["png"], only_ranking=True)
+    (only,) = write_displays(
+        confused, tmp_path, confused.ranking(by="outer0"), ["png"], only_ranking=True
+    )
     assert only.name == "ranking.png"
 
 
@@ -91,7 +103,9 @@ def test_every_display_has_a_table_a_caption_a_title_and_a_place_in_the_report(c
     assert len(shown) >= 9
     assert len(set(keys)) == len(keys)
     svg = " ".join(re.findall(r"<svg.*?</svg>", render_page(page_of(confused)), re.DOTALL))
-    assert {kind.section for kind in DISPLAYS} == {display.section for display in shown}  # this study has all sections
+    assert {kind.section for kind in DISPLAYS} == {
+        display.section for display in shown
+    }  # this study has all sections
     for display in shown:
         assert display.title.startswith("few: ")
         assert display.title != "few: "
@@ -123,9 +137,13 @@ def test_the_curve_is_the_journals(confused):
 
 def test_scores_of_the_models_own_predictions_are_rows(finished):
     evaluation = dict(finished.config["evaluation"], estimator="native", n_features=[4, 8])
-    study = dataclasses.replace(finished.stored.study, config=dict(finished.config, evaluation=evaluation))
+    study = dataclasses.replace(
+        finished.stored.study, config=dict(finished.config, evaluation=evaluation)
+    )
     native = {"test_scores": [0.5], "inner_curve": [0.6], "references": {}, "position": None}
-    refits = {name: dataclasses.replace(refit, **native) for name, refit in finished.stored.refits.items()}
+    refits = {
+        name: dataclasses.replace(refit, **native) for name, refit in finished.stored.refits.items()
+    }
     result = StudyResult(dataclasses.replace(finished.stored, study=study, refits=refits))
     assert ScoreCurve.from_result(result) is None
     assert ScoreRows.from_result(result).rows["test (unseen samples)"] == [0.5, 0.5]
@@ -147,15 +165,26 @@ def test_the_profile_is_the_models_coefficients(finished):
     solver = getattr(solver, "estimator_", solver)
     assert list(shown.features) == ranking.to_frame().feature[:5].tolist()
     np.testing.assert_array_equal(shown.coefficients, solver.coef_[:, ranking.top()])
-    np.testing.assert_allclose(np.linalg.norm(shown.coefficients, axis=0), ranking.scores[ranking.top()])
+    np.testing.assert_allclose(
+        np.linalg.norm(shown.coefficients, axis=0), ranking.scores[ranking.top()]
+    )
 
 
 def test_confusions_are_summed_over_the_folds(confused):
     counts = Confusion.from_result(confused).counts
-    np.testing.assert_array_equal(counts, np.sum([refit.confusion for refit in confused.outer], axis=0))
+    np.testing.assert_array_equal(
+        counts, np.sum([refit.confusion for refit in confused.outer], axis=0)
+    )
     assert LabelErrors.from_result(confused) is None
-    of_labels = [[5, 1, 2, 2], [9, 0, 0, 1], [4, 2, 2, 2], [0, 0, 5, 5]]  # each row counts all test samples
-    labelled = with_refits(confused, lambda refit: dataclasses.replace(refit, confusion=of_labels, n_test=10))
+    of_labels = [
+        [5, 1, 2, 2],
+        [9, 0, 0, 1],
+        [4, 2, 2, 2],
+        [0, 0, 5, 5],
+    ]  # each row counts all test samples
+    labelled = with_refits(
+        confused, lambda refit: dataclasses.replace(refit, confusion=of_labels, n_test=10)
+    )
     assert Confusion.from_result(labelled) is None
     assert LabelErrors.from_result(labelled).counts.tolist() == (2 * np.array(of_labels)).tolist()
 

@@ -19,7 +19,11 @@ from raysel.results.displays.ranking import RankingFigure, shares
 def make(layout, n_selected, n_folds=3, scores=None, **settings):
     rng = np.random.default_rng(0)
     base = rng.random(layout.n_features) + 0.1
-    rows = [base, *(base + 0.3 * rng.random(layout.n_features) for _ in range(n_folds))] if scores is None else scores
+    rows = (
+        [base, *(base + 0.3 * rng.random(layout.n_features) for _ in range(n_folds))]
+        if scores is None
+        else scores
+    )
     rows = np.where(settings.get("constant", False), 0.0, rows)  # as a study records them
     return FeatureRanking.from_folds(
         rows[0],
@@ -33,7 +37,9 @@ def make(layout, n_selected, n_folds=3, scores=None, **settings):
 
 
 def figure_of(layout, n_selected, background=None, **settings):
-    return RankingFigure("study", make(layout, n_selected, **settings), layout, background=background, image="a mean")
+    return RankingFigure(
+        "study", make(layout, n_selected, **settings), layout, background=background, image="a mean"
+    )
 
 
 def points_of(ax):
@@ -73,7 +79,9 @@ def test_the_maps_show_scores_and_counts_cell_by_cell(shape):
     (path,) = only(PolyCollection, ax.collections).get_paths()  # hatched
     np.testing.assert_allclose(path.vertices[:4].mean(axis=0), [5 % shape[1], 5 // shape[1]])
     drawn = counts.plot().images[0].get_array()
-    np.testing.assert_array_equal(drawn.filled(0), (ranking.fold_ranks <= 4).sum(axis=0).reshape(shape))
+    np.testing.assert_array_equal(
+        drawn.filled(0), (ranking.fold_ranks <= 4).sum(axis=0).reshape(shape)
+    )
     table = scores.frame()
     assert table["score"].tolist() == ranking.usable_scores.tolist()
     assert (table["row"] * shape[1] + table["column"]).tolist() == list(range(layout.n_features))
@@ -92,12 +100,17 @@ def test_the_outline_is_the_border_of_the_top_cells():
                 expected.append(((x - half_x, y - half_y), (x + half_x, y + half_y)))
     for panel in shown.panels:
         segments = only(LineCollection, panel.plot().collections).get_segments()
-        assert sorted(tuple(sorted(map(tuple, segment.tolist()))) for segment in segments) == sorted(expected)
+        assert sorted(
+            tuple(sorted(map(tuple, segment.tolist()))) for segment in segments
+        ) == sorted(expected)
 
 
 def test_colours_tell_the_best_cell_from_the_worst_and_from_a_constant_one():
     shown = figure_of(
-        Matrix(2, 2), 1, scores=[[1.0, 0.0, 0.2, 0.5]] * 3, constant=np.array([False, False, False, True])
+        Matrix(2, 2),
+        1,
+        scores=[[1.0, 0.0, 0.2, 0.5]] * 3,
+        constant=np.array([False, False, False, True]),
     )
     scores, counts = (panel.plot() for panel in shown.panels)
     best, zero, low, constant = scores.images[0].to_rgba(scores.images[0].get_array()).reshape(4, 4)
@@ -105,7 +118,9 @@ def test_colours_tell_the_best_cell_from_the_worst_and_from_a_constant_one():
     assert low[2] > low[1]  # and begins in violet
     assert zero[3] == constant[3] == 0
     assert scores.get_facecolor()[:3] == (0.9, 0.9, 0.9)
-    assert counts.images[0].to_rgba(counts.images[0].get_array())[0, 0, 0] < 0.2  # dark blue: both folds
+    assert (
+        counts.images[0].to_rgba(counts.images[0].get_array())[0, 0, 0] < 0.2
+    )  # dark blue: both folds
     assert counts.images[0].get_array().mask.ravel().tolist() == [False, True, True, True]
 
 
@@ -127,7 +142,10 @@ def test_the_maps_lie_over_the_mean_image():
 
 def test_the_head_states_name_top_stability_and_what_limits_the_result():
     layout = Matrix(4, 4)
-    remarks = ["2 of 5 winners did not reach tol.", "The final model selects no feature: " + "word " * 60]
+    remarks = [
+        "2 of 5 winners did not reach tol.",
+        "The final model selects no feature: " + "word " * 60,
+    ]
     shown = RankingFigure("pixels", make(layout, 4), layout, ["Test accuracy 0.9."], remarks)
     assert shown.title == "pixels: top 4 of 16 features"
     assert str(shown.ranking.stability) in shown.caption
@@ -145,18 +163,25 @@ def test_features_without_a_score_are_neither_drawn_nor_outlined(layout):
     scores = np.zeros((4, 9))
     scores[:, 4] = [2.0, 1.0, 1.0, 0.0]
     shown = figure_of(layout, 5, scores=scores)
-    assert "Features with a score: 1 in the final model, 0 to 1 in the outer folds." in shown.caption
+    assert (
+        "Features with a score: 1 in the final model, 0 to 1 in the outer folds." in shown.caption
+    )
     first, second = shown.panels[:2]
     if isinstance(first, ScoreMap):
         ax = second.plot()
         assert ax.images[0].get_array().filled(0).ravel().tolist() == [0, 0, 0, 0, 2, 0, 0, 0, 0]
         assert len(only(LineCollection, ax.collections).get_segments()) == 4
-        assert "outlined: its 1 best features, of the 5 that count as selected at most" in first.caption
+        assert (
+            "outlined: its 1 best features, of the 5 that count as selected at most"
+            in first.caption
+        )
     else:
         assert [bar.get_width() for bar in first.plot().patches] == [2.0]
 
 
-@pytest.mark.parametrize("layout", [Tensor((12, 1)), Tensor((1, 12)), Tensor((12,)), Tensor((2, 2, 1, 3))])
+@pytest.mark.parametrize(
+    "layout", [Tensor((12, 1)), Tensor((1, 12)), Tensor((12,)), Tensor((2, 2, 1, 3))]
+)
 def test_other_layouts_get_bars_of_the_best_features_by_name(layout):
     names = [f"gene {i}" for i in range(12)]
     shown = figure_of(layout, 9, names=names)
@@ -167,8 +192,12 @@ def test_other_layouts_get_bars_of_the_best_features_by_name(layout):
     assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the best on top
     darkness = [1 - np.mean(bar.get_facecolor()[:3]) for bar in ax.patches]
     counts = shown.ranking.selection_count[best]
-    np.testing.assert_array_equal(np.greater.outer(darkness, darkness), np.greater.outer(counts, counts))
-    expected = pd.DataFrame({"feature": [names[i] for i in best], "score": shown.ranking.scores[best]})
+    np.testing.assert_array_equal(
+        np.greater.outer(darkness, darkness), np.greater.outer(counts, counts)
+    )
+    expected = pd.DataFrame(
+        {"feature": [names[i] for i in best], "score": shown.ranking.scores[best]}
+    )
     pd.testing.assert_frame_equal(bars.frame()[["feature", "score"]], expected)
     assert_ranks_are_drawn(ranks, shown.ranking, best)
 
@@ -179,26 +208,41 @@ def test_each_task_ranks_its_own_features():
     names = [f"{task}/x{i}" for task, width in layout.widths().items() for i in range(width)]
     shown = figure_of(layout, 7, names=names)
     ranking, (scores, counts, bars, ranks) = shown.ranking, shown.panels
-    np.testing.assert_array_equal(scores.plot().images[0].get_array().data, ranking.scores[:12].reshape(4, 3))
+    np.testing.assert_array_equal(
+        scores.plot().images[0].get_array().data, ranking.scores[:12].reshape(4, 3)
+    )
     # 7 of 21 are selected, so 4 of the faces' 12 and 3 of the wine's 9: whichever those are within the task.
     best = [np.argsort(np.argsort(row[:12])) < 4 for row in ranking.fold_ranks]
-    np.testing.assert_array_equal(counts.plot().images[0].get_array().filled(0), np.sum(best, axis=0).reshape(4, 3))
+    np.testing.assert_array_equal(
+        counts.plot().images[0].get_array().filled(0), np.sum(best, axis=0).reshape(4, 3)
+    )
     order = np.argsort(-ranking.scores[12:])
     assert labels(bars.plot().yaxis) == [f"x{i}" for i in order][:8]
     assert max(x for x, _ in points_of(ranks.plot())) <= 9
-    assert [panel.title.partition(":")[0] for panel in shown.panels[:3]] == ["faces", "faces", "wine"]
+    assert [panel.title.partition(":")[0] for panel in shown.panels[:3]] == [
+        "faces",
+        "faces",
+        "wine",
+    ]
     assert "among their best 4" in counts.caption
 
 
 def test_modalities_show_what_each_has_of_the_whole():
     shown = figure_of(Modalities({"hog": 10, "lbp": 30}), 8)
-    assert [type(panel) for panel in shown.panels] == [ScoreBars, FoldRankBars, PartScores, PartCounts]
+    assert [type(panel) for panel in shown.panels] == [
+        ScoreBars,
+        FoldRankBars,
+        PartScores,
+        PartCounts,
+    ]
     scores, counts = shown.panels[2:]
     ax, ranking = counts.plot(), shown.ranking
     assert labels(ax.yaxis) == ["hog (10)", "lbp (30)"]
     chosen = np.argsort(-ranking.scores)[:8]
     assert [bar.get_width() for bar in ax.patches] == [(chosen < 10).sum(), (chosen >= 10).sum()]
-    assert {(float((np.argsort(row)[:8] < 10).sum()), 0.0) for row in ranking.fold_ranks} <= points_of(ax)
+    assert {
+        (float((np.argsort(row)[:8] < 10).sum()), 0.0) for row in ranking.fold_ranks
+    } <= points_of(ax)
     sums = [ranking.scores[:10].sum(), ranking.scores[10:].sum()]
     np.testing.assert_allclose(counts.frame()["summed_score"], sums)
     ax = scores.plot()
@@ -219,13 +263,18 @@ def test_the_shares_of_the_tasks_add_up():
     for n in range(3, 300):
         divided = shares(n, {"a": 1024, "b": 644, "c": 700})
         assert sum(divided.values()) == n
-        assert all(abs(divided[name] - n * width / 2368) <= 1 for name, width in (("a", 1024), ("b", 644), ("c", 700)))
+        assert all(
+            abs(divided[name] - n * width / 2368) <= 1
+            for name, width in (("a", 1024), ("b", 644), ("c", 700))
+        )
 
 
 def test_the_tasks_that_are_not_shown_are_named():
     shown = figure_of(Tasks({f"task {i}": (4, 4) for i in range(8)}), 21)
     assert sum(isinstance(panel, SelectionMap) for panel in shown.panels) == 6
-    assert shown.remarks == ["6 of 8 tasks are shown; ranking.csv has all. Left out: task 6, task 7."]
+    assert shown.remarks == [
+        "6 of 8 tasks are shown; ranking.csv has all. Left out: task 6, task 7."
+    ]
 
 
 @no_warnings
@@ -234,14 +283,19 @@ def test_the_tasks_that_are_not_shown_are_named():
 def test_extremes_are_drawn_without_a_warning(layout, n_folds):
     draw(figure_of(layout, 9, n_folds=n_folds).headed_figure())
     names = [f"${i}_$ {'long ' * 30}" for i in range(9)]
-    nothing = figure_of(layout, 1, scores=np.zeros((n_folds + 1, 9)), names=names, constant=np.ones(9, dtype=bool))
+    nothing = figure_of(
+        layout, 1, scores=np.zeros((n_folds + 1, 9)), names=names, constant=np.ones(9, dtype=bool)
+    )
     draw(nothing.headed_figure())
 
 
 @pytest.mark.parametrize(
     ("layout", "n_selected"),
     [
-        *(pytest.param(Matrix(*shape), n, marks=pytest.mark.slow) for shape, n in (((8, 8), 64), ((90, 3), 20))),
+        *(
+            pytest.param(Matrix(*shape), n, marks=pytest.mark.slow)
+            for shape, n in (((8, 8), 64), ((90, 3), 20))
+        ),
         (Matrix(128, 85), 20),
         (Matrix(3, 90), 270),
         pytest.param(Tensor((30, 1)), 20, marks=pytest.mark.slow),

@@ -15,12 +15,18 @@ from raysel.results.displays.scores import ScoreCurve, ScoreRows
 
 def curve(n_features=(4, 8, 16, 32), n_folds=5, **changes):
     test, inner = np.random.default_rng(0).uniform(0.6, 0.9, (2, n_folds, len(n_features)))
-    return dataclasses.replace(ScoreCurve("study", "balanced accuracy", n_features, test, inner, {}, []), **changes)
+    return dataclasses.replace(
+        ScoreCurve("study", "balanced accuracy", n_features, test, inner, {}, []), **changes
+    )
 
 
 def test_the_curve_shows_means_references_and_each_folds_choice():
     shown = curve(chosen=[8, 4, 8, 16, 8])
-    references = {"all features": np.full((5, 1), 0.95), "f_test": shown.test - 0.02, "chance": np.full((5, 1), 0.1)}
+    references = {
+        "all features": np.full((5, 1), 0.95),
+        "f_test": shown.test - 0.02,
+        "chance": np.full((5, 1), 0.1),
+    }
     shown = dataclasses.replace(shown, references=references)
     ax, means = shown.plot(), shown.test.mean(axis=0)
     np.testing.assert_array_equal(line(ax, "test"), np.column_stack([[4, 8, 16, 32], means]))
@@ -33,7 +39,9 @@ def test_the_curve_shows_means_references_and_each_folds_choice():
     assert [0.95, 0.95] in levels
     assert references["f_test"].mean(axis=0).tolist() in levels
     # Chance would flatten the curves.
-    assert {"all features", "F-test", "below the axis: chance 0.100"} <= {text.get_text() for text in ax.texts}
+    assert {"all features", "F-test", "below the axis: chance 0.100"} <= {
+        text.get_text() for text in ax.texts
+    }
     assert f"{np.mean(own):.3f} ± {np.std(own, ddof=1):.3f}" in shown.caption
     assert "N = 4, 8 (3 folds), 16" in shown.caption
     table = shown.frame()
@@ -44,7 +52,10 @@ def test_the_curve_shows_means_references_and_each_folds_choice():
 def test_without_a_chosen_number_the_score_is_the_mean_over_all():
     shown = curve()
     own = shown.test.mean(axis=1)
-    assert f"Mean over all these N: test balanced accuracy {own.mean():.3f} ± {own.std(ddof=1):.3f}" in shown.caption
+    assert (
+        f"Mean over all these N: test balanced accuracy {own.mean():.3f} ± {own.std(ddof=1):.3f}"
+        in shown.caption
+    )
 
 
 def test_rows_show_the_mean_and_each_fold():
@@ -52,9 +63,11 @@ def test_rows_show_the_mean_and_each_fold():
     shown = ScoreRows("study", "accuracy", rows, ["outer0", "outer1"])
     ax = shown.plot()
     assert [float(bar.get_width()) for bar in ax.patches] == pytest.approx([0.8, 0.2])
-    assert [one.get_offsets().data[:, 0].tolist() for one in ax.collections if len(one.get_offsets()) == 2] == [
-        *rows.values()
-    ]
+    assert [
+        one.get_offsets().data[:, 0].tolist()
+        for one in ax.collections
+        if len(one.get_offsets()) == 2
+    ] == [*rows.values()]
     assert shown.frame().to_numpy().tolist() == [[name, *values] for name, values in rows.items()]
 
 
@@ -69,9 +82,14 @@ def test_stability_shows_value_noise_and_the_models_number():
     shown = stability([4, 8, 16], [0.3, np.nan, 0.8], noise, chosen=8)
     ax = shown.plot()
     np.testing.assert_array_equal(line(ax, "stability"), [[4, 0.3], [8, np.nan], [16, 0.8]])
-    np.testing.assert_array_equal(line(ax, "F-test of permuted labels: mean, range")[:, 1], [0.1, 0.2, 0.4])
+    np.testing.assert_array_equal(
+        line(ax, "F-test of permuted labels: mean, range")[:, 1], [0.1, 0.2, 0.4]
+    )
     (band,) = ax.collections
-    assert (band.get_paths()[0].vertices[:, 1].min(), band.get_paths()[0].vertices[:, 1].max()) == (-0.1, 0.6)
+    assert (band.get_paths()[0].vertices[:, 1].min(), band.get_paths()[0].vertices[:, 1].max()) == (
+        -0.1,
+        0.6,
+    )
     assert line(ax, "top 8 of the final model")[0, 0] == 8
     assert "3 overlapping outer folds" in shown.caption
 
@@ -95,12 +113,24 @@ def test_ticks_do_not_overlap_and_the_chosen_number_has_one():
 
 def test_fold_ranks_are_written_where_they_belong():
     ranks = np.array([[1.0, 2.0, np.nan], [3.0, 1.0, 2.0]])
-    shown = FoldRanks("study", ["a", "b", "c"], ranks, ["outer0", "outer1"], 2, 3, "of the final model")
+    shown = FoldRanks(
+        "study", ["a", "b", "c"], ranks, ["outer0", "outer1"], 2, 3, "of the final model"
+    )
     ax = shown.plot()
     texts = {text.get_position(): text.get_text() for text in ax.texts}
-    assert texts == {(0, 0): "1", (1, 0): "3", (0, 1): "2", (1, 1): "1", (0, 2): "\u2013", (1, 2): "2"}
-    np.testing.assert_array_equal(ax.collections[0].get_array().mask, [[False, True], [False, False], [True, False]])
+    assert texts == {
+        (0, 0): "1",
+        (1, 0): "3",
+        (0, 1): "2",
+        (1, 1): "1",
+        (0, 2): "\u2013",
+        (1, 2): "2",
+    }
+    np.testing.assert_array_equal(
+        ax.collections[0].get_array().mask, [[False, True], [False, False], [True, False]]
+    )
     assert labels(ax.yaxis) == ["a", "b", "c"]
     pd.testing.assert_frame_equal(
-        shown.frame(), pd.DataFrame({"feature": ["a", "b", "c"], "outer0": ranks[0], "outer1": ranks[1]})
+        shown.frame(),
+        pd.DataFrame({"feature": ["a", "b", "c"], "outer0": ranks[0], "outer1": ranks[1]}),
     )

@@ -42,11 +42,18 @@ def test_a_grid_is_a_heat_map_of_the_best_over_the_others():
 
 def test_other_searches_are_points_and_failures_are_crosses():
     rng = np.random.default_rng(0)
-    params = [{"C": float(10 ** rng.uniform(-3, 3)), "gamma": float(rng.random())} for _ in range(12)]
-    tried = [TriedConfiguration(p, None if i < 2 else i / 12, stopped=i in (3, 4)) for i, p in enumerate(params)]
+    params = [
+        {"C": float(10 ** rng.uniform(-3, 3)), "gamma": float(rng.random())} for _ in range(12)
+    ]
+    tried = [
+        TriedConfiguration(p, None if i < 2 else i / 12, stopped=i in (3, 4))
+        for i, p in enumerate(params)
+    ]
     ax = surface(tried).plot()
     clouds = [one for one in ax.collections if isinstance(one, PathCollection)]
-    places = sorted(map(tuple, np.concatenate([np.asarray(one.get_offsets()) for one in clouds]).tolist()))
+    places = sorted(
+        map(tuple, np.concatenate([np.asarray(one.get_offsets()) for one in clouds]).tolist())
+    )
     assert places == sorted((p["C"], p["gamma"]) for p in params)
     assert [len(one.get_offsets()) for one in clouds] == [8, 2, 2]
     assert ax.get_xscale() == "log"
@@ -54,7 +61,9 @@ def test_other_searches_are_points_and_failures_are_crosses():
 
 
 def test_one_parameter_is_a_line_and_categories_keep_their_names():
-    shown = surface([TriedConfiguration({"alpha": a}, s) for a, s in ((0.2, 0.8), (0.1, 0.7), (0.3, None))])
+    shown = surface(
+        [TriedConfiguration({"alpha": a}, s) for a, s in ((0.2, 0.8), (0.1, 0.7), (0.3, None))]
+    )
     assert shown.plot().lines[0].get_xydata().tolist() == [[0.1, 0.7], [0.2, 0.8]]
     assert "2 of 3 configurations" in shown.caption
     ax = surface([TriedConfiguration({"kernel": k}, 0.5) for k in ("rbf", "linear", None)]).plot()
@@ -63,9 +72,15 @@ def test_one_parameter_is_a_line_and_categories_keep_their_names():
 
 def test_configurations_of_different_folds_are_not_joined():
     points = {"outer0": [(0.1, 0.7), (0.3, 0.8)], "outer1": [(0.2, 0.4), (0.4, 0.5)]}
-    tried = [TriedConfiguration({"alpha": a}, s, fold=fold) for fold, own in points.items() for a, s in own]
+    tried = [
+        TriedConfiguration({"alpha": a}, s, fold=fold)
+        for fold, own in points.items()
+        for a, s in own
+    ]
     shown = surface(tried[::-1])
-    assert sorted(list(map(tuple, one.get_xydata().tolist())) for one in shown.plot().lines) == sorted(points.values())
+    assert sorted(
+        list(map(tuple, one.get_xydata().tolist())) for one in shown.plot().lines
+    ) == sorted(points.values())
     assert "one line a fold" in shown.caption
 
 
@@ -78,7 +93,9 @@ def test_the_two_parameters_that_explain_the_score_are_shown():
 
 @no_warnings
 def test_an_axis_over_all_magnitudes_shows_every_value():
-    ax = surface([TriedConfiguration({"zeta": zeta}, score) for zeta, score in ((1e-10, 0.5), (1e300, None))]).plot()
+    ax = surface(
+        [TriedConfiguration({"zeta": zeta}, score) for zeta, score in ((1e-10, 0.5), (1e300, None))]
+    ).plot()
     draw(ax.figure)
     low, high = ax.get_xlim()
     assert 0 < low < 1e-10

@@ -16,8 +16,20 @@ import pytest
 pytestmark = pytest.mark.slow
 
 _QUIET = [
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-default-apps"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--enable-logging=stderr"),
+    *(
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-default-apps",
+    ),
+    *(
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--enable-logging=stderr",
+    ),
 ]
 
 #: Requests that the browser makes for itself, whatever the page.
@@ -77,7 +89,9 @@ def test_it_makes_no_request_and_reports_no_error(report, tmp_path):
 
 def test_a_page_that_asks_and_fails_is_noticed(tmp_path):
     page = tmp_path / "bad.html"
-    page.write_text('<!DOCTYPE html><img src="http://raysel.test/a.png"><script>undefined_function()</script>')
+    page.write_text(
+        '<!DOCTYPE html><img src="http://raysel.test/a.png"><script>undefined_function()</script>'
+    )
     _, log, asked = browse(page, tmp_path / "profile")
     assert "CONSOLE" in log
     assert [line for line in asked if "raysel.test" in line]
@@ -85,7 +99,9 @@ def test_a_page_that_asks_and_fails_is_noticed(tmp_path):
 
 def test_a_script_in_it_would_not_run(report, tmp_path):
     page = tmp_path / "injected.html"
-    page.write_text(report.read_text().replace("</footer>", "</footer><script>document.title = 'ran'</script>"))
+    page.write_text(
+        report.read_text().replace("</footer>", "</footer><script>document.title = 'ran'</script>")
+    )
     document, log, asked = browse(page, tmp_path / "profile")
     assert "<title>ran</title>" not in document
     assert "Content Security Policy" in log
@@ -115,7 +131,12 @@ def test_no_column_is_cut_off_on_a_phone(kind, study_of, tmp_path):
 
 
 def test_it_prints_without_empty_pages(report, tmp_path):
-    browse(report, tmp_path / "profile", "--no-pdf-header-footer", f"--print-to-pdf={tmp_path / 'report.pdf'}")
+    browse(
+        report,
+        tmp_path / "profile",
+        "--no-pdf-header-footer",
+        f"--print-to-pdf={tmp_path / 'report.pdf'}",
+    )
     pages = drawn_pages((tmp_path / "report.pdf").read_bytes())
     assert len(pages) > 2
     assert all(pages)

@@ -19,10 +19,14 @@ def test_a_table_reads_back_without_loss(rows):
     file = csv_download("t.csv", ["name", "value", "none"], rows, largest=10**9)
     head, *read = csv.reader(io.StringIO(file.content.decode(), newline=""))
     assert head == ["name", "value", "none"]
-    names = [name.removeprefix("'") for name, _, _ in read]  # which a formula and an apostrophe have in front
+    names = [
+        name.removeprefix("'") for name, _, _ in read
+    ]  # which a formula and an apostrophe have in front
     assert all(name[:1] not in tuple("=+-@\t\r\n") for name, _, _ in read if name)
     assert names == [name for name, _, _ in rows]
-    assert [(float(value), empty) for _, value, empty in read] == [(value, "") for _, value, _ in rows]
+    assert [(float(value), empty) for _, value, empty in read] == [
+        (value, "") for _, value, _ in rows
+    ]
     assert not file.note
 
 

@@ -34,7 +34,10 @@ def test_the_same_figure_gives_the_same_element_with_ids_of_its_own():
     assert ids[0]
     assert not ids[0] & ids[1]
     for svg, own in zip((first, other), ids, strict=True):
-        assert {*re.findall(r'href="#([^"]*)"', svg), *re.findall(r'"url\(#([^")]*)\)"', svg)} <= own
+        assert {
+            *re.findall(r'href="#([^"]*)"', svg),
+            *re.findall(r'"url\(#([^")]*)\)"', svg),
+        } <= own
         assert "xlink" not in svg
         assert "metadata" not in svg
 
@@ -75,7 +78,9 @@ def test_the_named_colours_can_be_read_on_the_dark_page():
 def luminance(colour):
     """Relative luminance of a colour, as the Web Content Accessibility Guidelines define it."""
     c = np.array(to_rgb(colour))
-    return float(np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722])
+    return float(
+        np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+    )
 
 
 def test_the_colours_of_hatches_follow_the_page():
@@ -83,5 +88,7 @@ def test_the_colours_of_hatches_follow_the_page():
     figure.subplots().barh([0], [1], color="#ffffff", edgecolor="#d95f02", hatch="//")
     svg = inline_svg(figure, "a", "what")
     (pattern,) = ET.fromstring(svg).iter("pattern")
-    assert [part.attrib["style"].count("var(--paper") for part in pattern if part.tag == "rect"] == [1]
+    assert [
+        part.attrib["style"].count("var(--paper") for part in pattern if part.tag == "rect"
+    ] == [1]
     assert not re.search(r'(fill|stroke)="#', svg)

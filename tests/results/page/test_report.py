@@ -34,7 +34,8 @@ TITLES = {
     "How to cite and run it again",
 }
 HOSTILE = (
-    '</script></svg></style><img src=x onerror="alert(1)">{{ 7*7 }}\n\u202e\x00$\\frac$ \u05d0\u05d1 ' + "x" * 10_000
+    '</script></svg></style><img src=x onerror="alert(1)">{{ 7*7 }}\n\u202e\x00$\\frac$ \u05d0\u05d1 '
+    + "x" * 10_000
 )
 
 
@@ -52,17 +53,25 @@ def test_a_study_of_any_kind_writes_a_whole_report(kind, study_of):
     titles = {title for level, title in page.headings if level == 2}
     assert titles >= TITLES
     assert page.headings[0][1] == result.name
-    assert ("Where the folds disagree" in titles) == result.ranks_features == ("How stable the selection is" in titles)
+    assert (
+        ("Where the folds disagree" in titles)
+        == result.ranks_features
+        == ("How stable the selection is" in titles)
+    )
     assert ("ranking.csv" in page.downloads) == (result.is_ranked and result.n_scored["final"] > 0)
     for sentence in [*texts.verdict_sentences(result.facts), *result.remarks()]:
         assert " ".join(sentence.split()) in page.text
     if kind in ("modalities", "tasks", "multilabel"):  # the reference is of another classifier
         assert b"(1-nearest neighbour)" in page.downloads["scores.csv"]
     # A mean over several numbers of features is not the score of one of them.
-    assert ("best of 64 features" in page.text) == (bool(result.n_features) and kind != "mean over N")
+    assert ("best of 64 features" in page.text) == (
+        bool(result.n_features) and kind != "mean over N"
+    )
     assert ("a mean over several N" in page.text) == (kind == "mean over N")
     assert ("python -m raysel.stability" in page.text) == result.is_ranked
-    assert str(result.path.parent) not in content.decode(), "a mailed report names no folder of the machine"
+    assert str(result.path.parent) not in content.decode(), (
+        "a mailed report names no folder of the machine"
+    )
     assert page.headings[1][1] == "The answer"
     headline = texts.headline(result.facts)
     assert f"{headline[0].upper()}{headline[1:]}." in page.text
@@ -81,10 +90,16 @@ def test_its_figures_data_are_the_journals(matrix):
     ranking = rows(page.downloads["ranking.csv"])
     with (matrix.directory.ranking / "ranking.csv").open(newline="") as file:
         assert ranking == list(csv.DictReader(file))
-    cells = {(int(row["row"]), int(row["column"])): float(row["score"]) for row in rows(page.downloads["map.csv"])}
+    cells = {
+        (int(row["row"]), int(row["column"])): float(row["score"])
+        for row in rows(page.downloads["map.csv"])
+    }
     scores = np.where(matrix.constant, 0.0, matrix.final.feature_scores).reshape(8, 8)
     assert cells == dict(np.ndenumerate(scores))
-    mean = {(int(row["row"]), int(row["column"])): float(row["mean"]) for row in rows(page.downloads["mean.csv"])}
+    mean = {
+        (int(row["row"]), int(row["column"])): float(row["mean"])
+        for row in rows(page.downloads["mean.csv"])
+    }
     expected = load_dataset(matrix.path.parent / "data.parquet").X.mean(axis=0)
     np.testing.assert_allclose([mean[place] for place in np.ndindex(8, 8)], expected, rtol=1e-12)
     tried = rows(page.downloads["tried.csv"])
@@ -104,17 +119,26 @@ def test_its_objective_and_that_of_the_plot_are_the_mean_over_the_outer_folds(ma
     """By plain loops over the inner fits; the final fold, whose training set is another, does not count."""
     wanted, with_final = {}, {}
     for record in matrix.records:
-        for means, folds in ((wanted, ("outer0", "outer1")), (with_final, ("outer0", "outer1", "final"))):
+        for means, folds in (
+            (wanted, ("outer0", "outer1")),
+            (with_final, ("outer0", "outer1", "final")),
+        ):
             curves = [[inner.objective for inner in record.folds[fold].inner] for fold in folds]
             n = max(len(curve) for own in curves for curve in own)
-            held = [[np.mean([curve[min(i, len(curve) - 1)] for curve in own]) for own in curves] for i in range(n)]
+            held = [
+                [np.mean([curve[min(i, len(curve) - 1)] for curve in own]) for own in curves]
+                for i in range(n)
+            ]
             means[record.name] = np.mean(held, axis=1)
     assert not any(np.allclose(wanted[name][-1], with_final[name][-1]) for name in wanted)
     drawn = {}
     for row in rows(Page(matrix.directory.report.read_text()).downloads["objective.csv"]):
         drawn.setdefault(row["configuration"], []).append(float(row["objective"]))
     assert drawn.keys() == wanted.keys()
-    plotted = sorted(line.get_ydata().tolist() for line in matrix.plot_convergence(Figure().add_subplot()).get_lines())
+    plotted = sorted(
+        line.get_ydata().tolist()
+        for line in matrix.plot_convergence(Figure().add_subplot()).get_lines()
+    )
     for curves in (sorted(drawn.values()), plotted):
         for one, other in zip(curves, sorted(map(list, wanted.values())), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-12)
@@ -127,9 +151,16 @@ def test_an_adaptive_search_over_one_parameter_is_a_line_a_fold(matrix):
         if record.params["rank"] == 1
         for fold, trace in record.folds.items()
     ]
-    lines = StudyResult(dataclasses.replace(matrix.stored, trials=trials)).plot_search(Figure().add_subplot()).lines
+    lines = (
+        StudyResult(dataclasses.replace(matrix.stored, trials=trials))
+        .plot_search(Figure().add_subplot())
+        .lines
+    )
     in_order = sorted(trials, key=lambda trial: trial.params["alpha"])
-    scores = {f: [t.folds[f].score("one_se") for t in in_order if t.fold == f] for f in matrix.stored.refits}
+    scores = {
+        f: [t.folds[f].score("one_se") for t in in_order if t.fold == f]
+        for f in matrix.stored.refits
+    }
     drawn = sorted(line.get_ydata().tolist() for line in lines if line.get_linestyle() == "-")
     assert drawn == sorted(scores.values())
 
@@ -138,17 +169,24 @@ def test_its_sentences_are_of_the_selected_features_and_of_the_test_score(matrix
     page = Page(matrix.directory.report.read_text())
     n, ranking = matrix.default_top, matrix.ranking()
     always = int((ranking.fold_selected[:, ranking.top(n)].sum(axis=0) == len(matrix.outer)).sum())
-    assert f"Of the {n} best features of the final model, {always} are among the best {n} of each" in page.text
+    assert (
+        f"Of the {n} best features of the final model, {always} are among the best {n} of each"
+        in page.text
+    )
     outer = sorted({refit.n_features for refit in matrix.outer})
     numbers = " to ".join(map(str, outer))
-    assert f"{numbers} best of 64 features chosen on the outer folds by inner scores; final model: {n}" in page.text
+    assert (
+        f"{numbers} best of 64 features chosen on the outer folds by inner scores; final model: {n}"
+        in page.text
+    )
     winners = len(matrix.refits)
     met = f"{matrix.winner_convergence.n_converged} of {winners} winners (outer folds and final model)"
     assert f"{met} converged to a local optimum." in page.text
     assert format_remarks([Remark("local_optimum", matrix.final.other_start)])[0] in page.text
     stability = rows(page.downloads["stability.csv"])
     np.testing.assert_array_equal(
-        [float(row["noise_highest"] or "nan") for row in stability], matrix.stability_curve()["noise_highest"]
+        [float(row["noise_highest"] or "nan") for row in stability],
+        matrix.stability_curve()["noise_highest"],
     )
 
 
@@ -167,9 +205,16 @@ def test_hostile_text_remains_text(kind, study_of):
         name: dataclasses.replace(refit, name=HOSTILE, warnings=[HOSTILE])
         for name, refit in result.stored.refits.items()
     }
-    trials = [dataclasses.replace(t, name=HOSTILE, status="failed", error=HOSTILE) for t in result.records[:1]]
+    trials = [
+        dataclasses.replace(t, name=HOSTILE, status="failed", error=HOSTILE)
+        for t in result.records[:1]
+    ]
     stored = dataclasses.replace(
-        result.stored, study=record, refits=refits, trials=[*trials, *result.records[1:]], status="finished"
+        result.stored,
+        study=record,
+        refits=refits,
+        trials=[*trials, *result.records[1:]],
+        status="finished",
     )
     html = render_page(page_of(StudyResult(stored)))
     assert len(html) < 3_000_000
@@ -183,7 +228,9 @@ def test_hostile_text_remains_text(kind, study_of):
 def test_a_preview_that_is_missing_or_damaged_is_done_without(matrix, tmp_path):
     first = Page(write_report(matrix, tmp_path / "first.html").read_text())
     assert "Classes" in first.text
-    kept = {path: path.read_bytes() for path in (matrix.directory.preview, matrix.directory.mean_sample)}
+    kept = {
+        path: path.read_bytes() for path in (matrix.directory.preview, matrix.directory.mean_sample)
+    }
     try:
         for damage in (lambda path: path.write_bytes(b"[1, 2"), lambda path: path.unlink()):
             for path in kept:
@@ -199,13 +246,17 @@ def test_a_preview_that_is_missing_or_damaged_is_done_without(matrix, tmp_path):
 @pytest.mark.slow
 def test_fewer_features_with_a_score_than_the_usual_number_are_all_that_count(matrix):
     few = dataclasses.replace(matrix.final, feature_scores=[1.0, 0.5, *[0.0] * 62])
-    result = StudyResult(dataclasses.replace(matrix.stored, refits={**matrix.stored.refits, "final": few}))
+    result = StudyResult(
+        dataclasses.replace(matrix.stored, refits={**matrix.stored.refits, "final": few})
+    )
     fewer = f"these count as selected, fewer than {result.default_top} ("
     text = Page(render_page(page_of(result))).text
     assert f"2 of 64 features have one above 0 in the final model; {fewer}" in text
 
 
-def test_its_commands_run_where_it_was_made_and_it_names_the_paper_and_the_verdict(matrix, monkeypatch):
+def test_its_commands_run_where_it_was_made_and_it_names_the_paper_and_the_verdict(
+    matrix, monkeypatch
+):
     monkeypatch.chdir(matrix.path.parent)
     text = Page(render_page(page_of(matrix))).text
     assert f"python -m raysel.stability {matrix.path.name} " in text
@@ -213,7 +264,11 @@ def test_its_commands_run_where_it_was_made_and_it_names_the_paper_and_the_verdi
     arguments = [*shlex.split(again)[2:], "--dry-run"]
     assert tune.main(arguments) == 0
     cite = text.rpartition("How to cite and run it again")[2]
-    for sentence in (texts.headline(matrix.facts), texts.short_verdict(matrix.facts), "doi:10.1109/TIP.2017.2713948"):
+    for sentence in (
+        texts.headline(matrix.facts),
+        texts.short_verdict(matrix.facts),
+        "doi:10.1109/TIP.2017.2713948",
+    ):
         assert sentence in cite
 
 

@@ -49,23 +49,31 @@ def test_a_file_of_one_map_needs_no_name(path):
     np.savez("one.npz", W=MAPS["faces"])
     (found,) = read_maps("one.npz", [""])
     np.testing.assert_array_equal(found, MAPS["faces"])
-    with pytest.raises(ConfigError, match=r"has 2 maps for one task without a name; it holds faces, digits"):
+    with pytest.raises(
+        ConfigError, match=r"has 2 maps for one task without a name; it holds faces, digits"
+    ):
         read_maps(path, [""])
 
 
 @pytest.mark.usefixtures("path")
 def test_invalid_files_of_maps_are_refused():
-    with pytest.raises(ConfigError, match=r"aligned='maps\.npz' has no map of task 'wine'; it holds faces, digits\. A"):
+    with pytest.raises(
+        ConfigError,
+        match=r"aligned='maps\.npz' has no map of task 'wine'; it holds faces, digits\. A",
+    ):
         read_maps("maps.npz", ["faces", "wine"])
     with pytest.raises(
-        ConfigError, match=r"aligned='gone\.npz': there is no data file .* A file of maps is \.npz with"
+        ConfigError,
+        match=r"aligned='gone\.npz': there is no data file .* A file of maps is \.npz with",
     ):
         read_maps("gone.npz", ["faces"])
     Path("broken.npz").write_bytes(b"PK no maps")
     with pytest.raises(ConfigError, match=r"broken\.npz is not a complete \.npz archive"):
         read_maps("broken.npz", ["faces"])
     np.savez("pickled.npz", faces=np.array([{"code": "that would run"}], dtype=object))
-    with pytest.raises(ConfigError, match=r"pickled\.npz: the array faces holds pickled Python objects"):
+    with pytest.raises(
+        ConfigError, match=r"pickled\.npz: the array faces holds pickled Python objects"
+    ):
         read_maps("pickled.npz", ["faces"])
     np.savez("words.npz", faces=np.array([["a"]]))
     with pytest.raises(ConfigError, match=r"words\.npz cannot be read as a file of maps"):
@@ -79,17 +87,28 @@ def test_invalid_files_of_maps_are_refused():
     ("maps", "message"),
     [
         ([np.eye(5)], "aligned has 1 maps for 2 tasks"),
-        ([np.eye(5), np.eye(4)], r"aligned maps b by an array of shape \(4, 4\); give one of shape \(4, 5\)"),
-        ([np.eye(4), np.eye(4)], r"aligned maps a by an array of shape \(4, 4\); give one of shape \(5, 4\)"),
+        (
+            [np.eye(5), np.eye(4)],
+            r"aligned maps b by an array of shape \(4, 4\); give one of shape \(4, 5\)",
+        ),
+        (
+            [np.eye(4), np.eye(4)],
+            r"aligned maps a by an array of shape \(4, 4\); give one of shape \(5, 4\)",
+        ),
         ([np.ones(5), np.eye(4, 5)], r"aligned maps a by an array of shape \(5,\)"),
         ([np.ones((5, 0)), np.ones((4, 0))], r"aligned maps a by an array of shape \(5, 0\)"),
-        ([np.eye(5), np.full((4, 5), np.inf)], "aligned maps b by an array that holds NaN or infinity"),
+        (
+            [np.eye(5), np.full((4, 5), np.inf)],
+            "aligned maps b by an array that holds NaN or infinity",
+        ),
     ],
 )
 def test_maps_that_do_not_fit_are_refused(maps, message):
     with pytest.raises(ConfigError, match=message):
         check_maps(maps, ["a", "b"], [5, 4])
-    assert [W.shape for W in check_maps([np.eye(5).tolist(), np.eye(4, 5)], ["a", "b"], [5, 4])] == [(5, 5), (4, 5)]
+    assert [
+        W.shape for W in check_maps([np.eye(5).tolist(), np.eye(4, 5)], ["a", "b"], [5, 4])
+    ] == [(5, 5), (4, 5)]
 
 
 def aligned_tasks():
@@ -114,9 +133,15 @@ def test_a_shared_projection_is_one_trace_ratio_of_the_weighted_sums():
     assert model.objective_path_[-1] == pytest.approx(ratio, abs=1e-10)
     for W, U in zip(maps, model.projections_, strict=True):
         np.testing.assert_allclose(U @ U.T, W @ P @ P.T @ W.T, atol=1e-8)
-    np.testing.assert_allclose(model.denominators_, [np.trace(P.T @ T @ P) for _, _, T in parts], atol=1e-9)
-    np.testing.assert_allclose(model.numerators_, [np.trace(P.T @ B @ P) for B, _, _ in parts], atol=1e-9)
-    np.testing.assert_allclose(model.embeddings_[0], model.transform_task(0, tasks[0][0]), atol=1e-9)
+    np.testing.assert_allclose(
+        model.denominators_, [np.trace(P.T @ T @ P) for _, _, T in parts], atol=1e-9
+    )
+    np.testing.assert_allclose(
+        model.numerators_, [np.trace(P.T @ B @ P) for B, _, _ in parts], atol=1e-9
+    )
+    np.testing.assert_allclose(
+        model.embeddings_[0], model.transform_task(0, tasks[0][0]), atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("shrinkage", [0.0, 0.2])
@@ -140,7 +165,9 @@ def test_without_maps_the_tasks_have_the_same_features(share):
     given = AlignedMTDA(aligned=[np.eye(10)] * 2, share=share).fit_tasks(tasks)
     assert_same_spaces(plain.projections_, given.projections_)
     one = AlignedMTDA(share=share).fit(*tasks[0])
-    assert one.objective_path_[-1] == pytest.approx(MTDA().fit(*tasks[0]).objective_path_[-1], abs=1e-10)
+    assert one.objective_path_[-1] == pytest.approx(
+        MTDA().fit(*tasks[0]).objective_path_[-1], abs=1e-10
+    )
     message = r"aligned=None is for tasks with the same features, but these have \[10, 8\]"
     with pytest.raises(ConfigError, match=message):
         AlignedMTDA(tasks={"a": 10, "b": 8}).check(18)
@@ -153,7 +180,9 @@ def test_without_maps_the_tasks_have_the_same_features(share):
 def test_a_telling_feature_of_small_scale_is_found(share, scale):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = AlignedMTDA(share=share).fit_tasks([small_but_telling(seed, scale) for seed in (0, 1)])
+        model = AlignedMTDA(share=share).fit_tasks(
+            [small_but_telling(seed, scale) for seed in (0, 1)]
+        )
     assert model.ranks_.tolist() == [4, 4]
     for i in (0, 1):
         X, y = small_but_telling(i + 2, scale)
@@ -176,7 +205,9 @@ def test_maps_of_a_file_are_those_given(tmp_path, monkeypatch):
     np.savez(tmp_path / "one.npz", W=maps[0])
     one = AlignedMTDA(aligned="one.npz")
     one.check(10)
-    assert_same_spaces(one.fit(*tasks[0]).projections_, AlignedMTDA(aligned=maps[:1]).fit(*tasks[0]).projections_)
+    assert_same_spaces(
+        one.fit(*tasks[0]).projections_, AlignedMTDA(aligned=maps[:1]).fit(*tasks[0]).projections_
+    )
 
 
 def test_a_study_from_yaml_reads_its_maps_and_refuses_others_unrun(tmp_path):
@@ -201,7 +232,8 @@ def test_a_study_from_yaml_reads_its_maps_and_refuses_others_unrun(tmp_path):
     np.testing.assert_array_equal(model[-1].scores_, alone.scores_)
     np.savez(tmp_path / "maps.npz", t0=maps[0].T, t1=maps[1])
     with pytest.raises(
-        ConfigError, match=r"aligned maps task 't0' by an array of shape \(6, 10\); give one of shape \(10, 10\)"
+        ConfigError,
+        match=r"aligned maps task 't0' by an array of shape \(6, 10\); give one of shape \(10, 10\)",
     ):
         make_study(tmp_path, **settings)
 
@@ -209,9 +241,18 @@ def test_a_study_from_yaml_reads_its_maps_and_refuses_others_unrun(tmp_path):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"aligned": [np.eye(10), np.eye(8)]}, r"maps task 't1' by .* shape \(8, 8\); give one of shape \(8, 10\)"),
-        ({"aligned": [np.eye(10), np.eye(8, 10)], "n_components": [2, 3]}, "'n_components' parameter of AlignedMTDA"),
-        ({"aligned": [np.eye(10), np.eye(8, 10)], "n_components": 11}, "n_components=11 exceeds the 10 features"),
+        (
+            {"aligned": [np.eye(10), np.eye(8)]},
+            r"maps task 't1' by .* shape \(8, 8\); give one of shape \(8, 10\)",
+        ),
+        (
+            {"aligned": [np.eye(10), np.eye(8, 10)], "n_components": [2, 3]},
+            "'n_components' parameter of AlignedMTDA",
+        ),
+        (
+            {"aligned": [np.eye(10), np.eye(8, 10)], "n_components": 11},
+            "n_components=11 exceeds the 10 features",
+        ),
         ({"aligned": "no-such-maps.npz"}, "aligned='no-such-maps.npz': there is no data file"),
     ],
 )

@@ -28,7 +28,9 @@ from raysel.solvers.mtda.mtda import MTDA
 @pytest.fixture(scope="module")
 def reduced():
     tasks, shapes = matrix_tasks(0)
-    return tasks, [array_task(t, s) for t, s in zip(task_samples_of(tasks), shapes.values(), strict=True)]
+    return tasks, [
+        array_task(t, s) for t, s in zip(task_samples_of(tasks), shapes.values(), strict=True)
+    ]
 
 
 def orthonormal(rows, columns, seed=0):
@@ -40,11 +42,17 @@ def test_traces_and_embeddings_are_those_of_the_kronecker_product(reduced):
     for (X, y), matrix, (a, b) in zip(tasks, matrices, ((6, 5), (7, 4)), strict=True):
         factors = [orthonormal(a, 3), orthonormal(b, 2, 1)]
         U = matrix.lift(factors)
-        np.testing.assert_allclose(U, np.kron(matrix.bases[0] @ factors[0], matrix.bases[1] @ factors[1]))
+        np.testing.assert_allclose(
+            U, np.kron(matrix.bases[0] @ factors[0], matrix.bases[1] @ factors[1])
+        )
         B, T = dense_scatters(X, y)
-        np.testing.assert_allclose(matrix.traces(factors), [np.trace(U.T @ B @ U), np.trace(U.T @ T @ U)])
+        np.testing.assert_allclose(
+            matrix.traces(factors), [np.trace(U.T @ B @ U), np.trace(U.T @ T @ U)]
+        )
         np.testing.assert_allclose(matrix.embed(factors), (X - X.mean(axis=0)) @ U, atol=1e-10)
-        np.testing.assert_allclose(matrix.column_ratios(factors), np.diag(U.T @ B @ U) / np.diag(U.T @ T @ U))
+        np.testing.assert_allclose(
+            matrix.column_ratios(factors), np.diag(U.T @ B @ U) / np.diag(U.T @ T @ U)
+        )
 
 
 def test_constant_rows_and_columns_are_left_out():
@@ -66,7 +74,9 @@ def test_the_best_of_many_climbs_is_that_of_a_direct_ascent(reduced):
 
     def loss(flat):
         L, R = np.linalg.qr(flat[:12].reshape(6, 2))[0], np.linalg.qr(flat[12:].reshape(5, 2))[0]
-        between, total = (((L.T @ part @ R) ** 2).sum() / n for part in (matrix.classes, matrix.samples))
+        between, total = (
+            ((L.T @ part @ R) ** 2).sum() / n for part in (matrix.classes, matrix.samples)
+        )
         return ratio * total - between
 
     rng = np.random.default_rng(0)
@@ -82,10 +92,14 @@ def test_the_best_of_many_climbs_is_that_of_a_direct_ascent(reduced):
 def test_the_shared_ratio_never_falls(reduced):
     _, matrices = reduced
     weights = np.array([0.3, 1.0])
-    steps = islice(alternate_modes(matrices, [(2, 2)] * 2, weights, 3, np.random.RandomState(0)), 15)
+    steps = islice(
+        alternate_modes(matrices, [(2, 2)] * 2, weights, 3, np.random.RandomState(0)), 15
+    )
     ratios = []
     for ratio, factors in steps:
-        between, total = weights @ np.array([m.traces(f) for m, f in zip(matrices, factors, strict=True)])
+        between, total = weights @ np.array(
+            [m.traces(f) for m, f in zip(matrices, factors, strict=True)]
+        )
         assert ratio == pytest.approx(between / total)
         ratios.append(ratio)
     assert (np.diff(ratios) >= -1e-12).all()
@@ -102,13 +116,17 @@ def test_the_projection_is_a_kronecker_product_at_a_stationary_point():
     for (X, y), U, (a, b) in zip(tasks, model.projections_, shapes.values(), strict=True):
         np.testing.assert_allclose(U.T @ U, np.eye(6), atol=1e-10)
         # U[(i, j), (p, q)] = L[i, p] R[j, q]: of rank one once i, p and j, q are put together
-        values = np.linalg.svd(U.reshape(a, b, 2, 3).transpose(0, 2, 1, 3).reshape(a * 2, b * 3), compute_uv=False)
+        values = np.linalg.svd(
+            U.reshape(a, b, 2, 3).transpose(0, 2, 1, 3).reshape(a * 2, b * 3), compute_uv=False
+        )
         np.testing.assert_allclose(values[1:], 0, atol=1e-10)
         B, T = dense_scatters(X, y)
         numerators.append(np.trace(U.T @ B @ U))
         denominators.append(np.trace(U.T @ T @ U))
         blocks = U.reshape(a, b, 2, 3)
-        R = np.linalg.svd(blocks[:, :, 0, :].transpose(1, 0, 2).reshape(b, -1), full_matrices=False)[0][:, :3]
+        R = np.linalg.svd(
+            blocks[:, :, 0, :].transpose(1, 0, 2).reshape(b, -1), full_matrices=False
+        )[0][:, :3]
         fixed = np.kron(np.eye(a), R)
         difference = fixed.T @ (B - model.objective_path_[-1] * T) @ fixed
         summed = np.einsum("iqjq->ij", difference.reshape(a, 3, a, 3))
@@ -118,12 +136,16 @@ def test_the_projection_is_a_kronecker_product_at_a_stationary_point():
     np.testing.assert_allclose(model.denominators_, denominators)
     ratio = (weights @ np.array(numerators)) / (weights @ np.array(denominators))
     assert model.objective_path_[-1] == pytest.approx(ratio, abs=1e-12)
-    np.testing.assert_allclose(model.embeddings_[1], model.transform_task(1, tasks[1][0]), atol=1e-10)
+    np.testing.assert_allclose(
+        model.embeddings_[1], model.transform_task(1, tasks[1][0]), atol=1e-10
+    )
 
 
 def test_matrices_of_one_column_are_vectors():
     tasks = [make_task(9), make_task(10, D=8)]
-    model = BilinearMTDA({"a": (10, 1), "b": (8, 1)}, bilinear=(2, 1), random_state=0).fit_tasks(tasks)
+    model = BilinearMTDA({"a": (10, 1), "b": (8, 1)}, bilinear=(2, 1), random_state=0).fit_tasks(
+        tasks
+    )
     exact = MTDA(n_components=2).fit_tasks(tasks)
     assert model.objective_path_[-1] == pytest.approx(exact.objective_path_[-1], abs=1e-10)
     assert_same_spaces(model.projections_, exact.projections_, atol=1e-7)
@@ -143,13 +165,19 @@ def test_the_default_size_is_what_tells_the_classes_of_the_least_task():
     model = BilinearMTDA(shapes, random_state=0).fit_tasks(tasks)
     assert [U.shape for U in model.projections_] == [(30, 4), (28, 4)]
     alone = BilinearMTDA({"first": (6, 5), "second": (28, 1)}, random_state=0).fit_tasks(tasks)
-    assert [U.shape[1] for U in alone.projections_] == [2, 2]  # one column leaves one direction there
+    assert [U.shape[1] for U in alone.projections_] == [
+        2,
+        2,
+    ]  # one column leaves one direction there
 
 
 def test_the_data_supply_the_shapes():
     assert BilinearMTDA.from_layout(Matrix(6, 5), bilinear=(2, 2)).shape == (6, 5)
     assert BilinearMTDA.from_layout(Tensor((30,))).shape is None
-    assert BilinearMTDA.from_layout(Tasks({"a": (6, 5), "b": (7, 4)})).tasks == {"a": (6, 5), "b": (7, 4)}
+    assert BilinearMTDA.from_layout(Tasks({"a": (6, 5), "b": (7, 4)})).tasks == {
+        "a": (6, 5),
+        "b": (7, 4),
+    }
     tasks, _ = matrix_tasks(3)
     by_shape = BilinearMTDA(shape=(6, 5), bilinear=(2, 2), random_state=0).fit(*tasks[0])
     assert by_shape.ranks_.tolist() == [[6, 5]]
@@ -160,13 +188,17 @@ def test_a_telling_feature_of_small_scale_is_found(scale):
     shapes = {"a": (4, 1), "b": (1, 4)}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = BilinearMTDA(shapes, bilinear=(1, 1)).fit_tasks([small_but_telling(seed, scale) for seed in (0, 1)])
+        model = BilinearMTDA(shapes, bilinear=(1, 1)).fit_tasks(
+            [small_but_telling(seed, scale) for seed in (0, 1)]
+        )
     assert model.ranks_.tolist() == [[4, 1], [1, 4]]
     for i in (0, 1):
         X, y = small_but_telling(i + 2, scale)
         assert (model.predict_task(i, X) == y).mean() > 0.9
     with pytest.warns(LinAlgWarning, match="task 'b', columns: rank 3 of 4 directions that vary"):
-        BilinearMTDA(shapes, bilinear=(1, 1)).fit_tasks([small_but_telling(seed, 1e-17) for seed in (0, 1)])
+        BilinearMTDA(shapes, bilinear=(1, 1)).fit_tasks(
+            [small_but_telling(seed, 1e-17) for seed in (0, 1)]
+        )
 
 
 @pytest.mark.parametrize(
@@ -176,11 +208,17 @@ def test_a_telling_feature_of_small_scale_is_found(scale):
         ({"bilinear": (1.5, 2)}, "must be two positive whole numbers"),
         ({"bilinear": (2, 3)}, r"bilinear=\(2, 3\) does not fit task 'a' of shape \(5, 2\)"),
         ({"components": (2, 2), "bilinear": (2, 2)}, "former name of components"),
-        ({"tasks": {"a": (5, 2), "b": (2, 2, 2)}, "components": (2, 2)}, "must be 3 positive whole numbers"),
+        (
+            {"tasks": {"a": (5, 2), "b": (2, 2, 2)}, "components": (2, 2)},
+            "must be 3 positive whole numbers",
+        ),
         ({"tasks": {"a": (5, 2), "b": 8}, "components": (9, 2)}, r"\(9, 2\) does not fit task 'a'"),
         ({"shape": (5, 2)}, "is for one task; give shape=None, and the shapes in tasks"),
         ({"tasks": None, "shape": (5, 2)}, r"shape=\(5, 2\) does not fit the 18 columns"),
-        ({"tasks": None, "shape": (9, 2), "bilinear": (2, 3)}, r"does not fit samples of shape \(9, 2\)"),
+        (
+            {"tasks": None, "shape": (9, 2), "bilinear": (2, 3)},
+            r"does not fit samples of shape \(9, 2\)",
+        ),
     ],
 )
 def test_parameters_that_do_not_fit_the_layout_are_refused_before_the_fit(params, message):
@@ -206,21 +244,28 @@ def test_the_factors_of_tensors_are_stationary_and_tasks_may_differ_in_order():
         unfolded = np.moveaxis(cells, (q, q + 3), (0, 1)).reshape(cells.shape[q], -1)
         spans.append(np.linalg.svd(unfolded)[0][:, : cells.shape[q + 3]])
     np.testing.assert_allclose(
-        np.kron(np.kron(spans[0], spans[1]), spans[2]) @ np.kron(np.kron(spans[0], spans[1]), spans[2]).T,
+        np.kron(np.kron(spans[0], spans[1]), spans[2])
+        @ np.kron(np.kron(spans[0], spans[1]), spans[2]).T,
         U @ U.T,
         atol=1e-9,
     )
     for q in range(3):  # no better factor of one axis for those of the others
         fixed = [
-            np.eye(side) if axis == q else span for axis, (side, span) in enumerate(zip((4, 3, 2), spans, strict=True))
+            np.eye(side) if axis == q else span
+            for axis, (side, span) in enumerate(zip((4, 3, 2), spans, strict=True))
         ]
         K = np.kron(np.kron(fixed[0], fixed[1]), fixed[2])
         shape = [A.shape[1] for A in fixed]
-        difference = np.moveaxis((K.T @ (B - ratio * T) @ K).reshape(*shape, *shape), (q, q + 3), (0, 1))
+        difference = np.moveaxis(
+            (K.T @ (B - ratio * T) @ K).reshape(*shape, *shape), (q, q + 3), (0, 1)
+        )
         summed = np.einsum(
             "ijaabb->ij",
             difference.reshape(
-                shape[q], shape[q], *(shape[a] for a in range(3) if a != q), *(shape[a] for a in range(3) if a != q)
+                shape[q],
+                shape[q],
+                *(shape[a] for a in range(3) if a != q),
+                *(shape[a] for a in range(3) if a != q),
             ).transpose(0, 1, 2, 4, 3, 5),
         )
         assert leading(summed, cells.shape[q + 3])[0] == pytest.approx(reached, abs=1e-5)

@@ -60,7 +60,10 @@ def reference(tasks, sizes, weights):
     scatters = [dense_scatters(X, y) for X, y in tasks]
 
     def root(ratio):
-        parts = (w * leading(B - ratio * T, d)[0] for w, (B, T), d in zip(weights, scatters, sizes, strict=True))
+        parts = (
+            w * leading(B - ratio * T, d)[0]
+            for w, (B, T), d in zip(weights, scatters, sizes, strict=True)
+        )
         return sum(parts)
 
     ratio = brentq(root, 0.0, 1.0, xtol=1e-15, rtol=1e-14)
@@ -94,7 +97,9 @@ def test_weights_enter_the_ratio(weights):
     tasks = make_tasks(0)
     numbers = [1.0] * 3 if weights == "uniform" else weights
     mtda = MTDA(task_weights=weights).fit_tasks(tasks)
-    assert mtda.objective_path_[-1] == pytest.approx(reference(tasks, [3, 2, 4], numbers)[0], abs=1e-10)
+    assert mtda.objective_path_[-1] == pytest.approx(
+        reference(tasks, [3, 2, 4], numbers)[0], abs=1e-10
+    )
     expected = (numbers @ mtda.numerators_) / (numbers @ mtda.denominators_)
     assert mtda.objective_path_[-1] == pytest.approx(expected, abs=1e-12)
 
@@ -108,15 +113,22 @@ def test_no_start_of_gradient_ascent_exceeds_the_optimum():
     U = [np.linalg.qr(rng.standard_normal((starts, len(B), 2)))[0] for B, _ in scatters]
 
     def traces(bases):
-        N = sum(np.einsum("sik,ij,sjk->s", V, B, V) for V, (B, _) in zip(bases, scatters, strict=True))
-        D = sum(np.einsum("sik,ij,sjk->s", V, T, V) for V, (_, T) in zip(bases, scatters, strict=True))
+        N = sum(
+            np.einsum("sik,ij,sjk->s", V, B, V) for V, (B, _) in zip(bases, scatters, strict=True)
+        )
+        D = sum(
+            np.einsum("sik,ij,sjk->s", V, T, V) for V, (_, T) in zip(bases, scatters, strict=True)
+        )
         return N, D
 
     reached = np.zeros(starts)
     for _ in range(400):
         N, D = traces(U)
         reached = np.maximum(reached, N / D)
-        gradients = [(B @ V - (N / D)[:, None, None] * (T @ V)) for V, (B, T) in zip(U, scatters, strict=True)]
+        gradients = [
+            (B @ V - (N / D)[:, None, None] * (T @ V))
+            for V, (B, T) in zip(U, scatters, strict=True)
+        ]
         U = [np.linalg.qr(V + 0.3 * G)[0] for V, G in zip(U, gradients, strict=True)]
     assert reached.max() <= best + 1e-12
     assert np.median(reached) > best - 1e-3  # the ascent does climb
@@ -224,7 +236,9 @@ def test_scores_are_weighted_row_norms():
 def test_alternating_rises_to_the_optimum(seed, n_components):
     tasks = make_tasks(seed)
     exact = MTDA(n_components=n_components).fit_tasks(tasks)
-    mended = MTDA(n_components=n_components, method="alternating", random_state=seed).fit_tasks(tasks)
+    mended = MTDA(n_components=n_components, method="alternating", random_state=seed).fit_tasks(
+        tasks
+    )
     steps = np.diff(mended.objective_path_)
     assert (steps >= -1e-14).all()
     assert (steps > 1e-9).sum() >= 3
@@ -242,7 +256,13 @@ def test_printed_descends_and_ends_below_the_optimum():
         exact = MTDA(n_components=2).fit_tasks(tasks).objective_path_[-1]
         with pytest.warns(UserWarning, match="printed"):
             path = (
-                MTDA(n_components=2, method="printed", intermediate_dim=5, max_iter=30, random_state=seed)
+                MTDA(
+                    n_components=2,
+                    method="printed",
+                    intermediate_dim=5,
+                    max_iter=30,
+                    random_state=seed,
+                )
                 .fit_tasks(tasks)
                 .objective_path_
             )
@@ -268,7 +288,10 @@ def test_printed_descends_and_ends_below_the_optimum():
             {"method": "printed", "intermediate_dim": 2, "n_components": 3},
             r"intermediate_dim=2 must lie between n_components \(3\)",
         ),
-        ({"task_weights": [1, 2]}, r"task_weights=\[1, 2\] must be 3 non-negative numbers, one for each task"),
+        (
+            {"task_weights": [1, 2]},
+            r"task_weights=\[1, 2\] must be 3 non-negative numbers, one for each task",
+        ),
         ({"method": "newton"}, "'method' parameter of MTDA must be"),
     ],
 )

@@ -47,7 +47,11 @@ def test_unlabelled_samples_enter_the_denominator(eta, mu):
         A = np.zeros((n, n))
         np.put_along_axis(A, near, 1.0, axis=1)
         A = (A + A.T) / 2
-        T = labelled + eta * dense_scatters(X, y)[1] + mu * X.T @ (np.diag(A.sum(axis=1)) - A) @ X / n**2
+        T = (
+            labelled
+            + eta * dense_scatters(X, y)[1]
+            + mu * X.T @ (np.diag(A.sum(axis=1)) - A) @ X / n**2
+        )
         problems.append((B, T))
         weights.append(1 / np.trace(T))
         tasks.append((X, np.where(known, y, -1)))
@@ -59,7 +63,9 @@ def test_unlabelled_samples_enter_the_denominator(eta, mu):
     assert list(model.classes_) == [0, 1, 2, 3]
     assert [len(Z) for Z in model.embeddings_] == [30, 30]
     for i, (X, y) in enumerate(tasks):
-        np.testing.assert_allclose(model.embeddings_[i], model.transform_task(i, X[y >= 0]), atol=1e-9)
+        np.testing.assert_allclose(
+            model.embeddings_[i], model.transform_task(i, X[y >= 0]), atol=1e-9
+        )
         np.testing.assert_array_equal(model.predict_task(i, X[y >= 0]), y[y >= 0])
 
 
@@ -74,7 +80,9 @@ def test_with_every_sample_labelled_only_the_ratio_is_scaled(unlabelled):
 
 def test_unlabelled_samples_keep_the_ratio_below_1_in_high_dimensions():
     X, y = make_task(4, n=40, D=80)
-    model = SemiSupervisedMTDA(unlabelled="?").fit(X, np.where(np.arange(40) < 16, y.astype(str), "?"))
+    model = SemiSupervisedMTDA(unlabelled="?").fit(
+        X, np.where(np.arange(40) < 16, y.astype(str), "?")
+    )
     assert 0 < model.objective_path_[-1] < 1 - 1e-3
     assert (np.diff(model.objective_path_) >= -1e-13).all()
     with pytest.raises(DataError, match="all unlabelled"):
@@ -85,7 +93,9 @@ def test_what_is_prepared_serves_every_graph():
     """A study prepares once for all configurations: a neighbourhood that is searched must not be that of the first."""
     X, y = make_task(5)
     y = np.where(np.arange(60) < 30, y, -1)
-    first, other = (SemiSupervisedMTDA(unlabelled=-1, graph_weight=50.0, n_neighbors=k) for k in (2, 20))
+    first, other = (
+        SemiSupervisedMTDA(unlabelled=-1, graph_weight=50.0, n_neighbors=k) for k in (2, 20)
+    )
     list(other.iterate(X, y, first.prepare(X, y)))
     alone = SemiSupervisedMTDA(unlabelled=-1, graph_weight=50.0, n_neighbors=20).fit(X, y)
     np.testing.assert_array_equal(other.scores_, alone.scores_)
@@ -94,26 +104,39 @@ def test_what_is_prepared_serves_every_graph():
 
 def test_a_label_of_joined_data_may_mean_unlabelled():
     """``task/-1``, as join_tasks writes a label -1 of a task."""
-    tasks = [(X, np.where(np.arange(len(y)) < 30, y, -1)) for X, y in (make_task(6), make_task(7, n=50, D=7))]
+    tasks = [
+        (X, np.where(np.arange(len(y)) < 30, y, -1))
+        for X, y in (make_task(6), make_task(7, n=50, D=7))
+    ]
     X = np.full((110, 17), np.nan)
     X[:60, :10], X[60:, 10:] = tasks[0][0], tasks[1][0]
-    y = np.concatenate([np.char.add("a/", tasks[0][1].astype(str)), np.char.add("b/", tasks[1][1].astype(str))])
+    y = np.concatenate(
+        [np.char.add("a/", tasks[0][1].astype(str)), np.char.add("b/", tasks[1][1].astype(str))]
+    )
     face = SemiSupervisedMTDA({"a": 10, "b": 7}, unlabelled=-1).fit(X, y)
     native = SemiSupervisedMTDA(unlabelled=-1).fit_tasks(tasks)
     np.testing.assert_array_equal(face.scores_, native.scores_)
     np.testing.assert_array_equal(face.labelled(y), np.arange(110) % 60 < 30)
     assert face.classes_.tolist() == [f"{name}/{c}" for name in "ab" for c in range(4)]
     words = [(X, np.where(labels < 0, "none", labels.astype(str))) for X, labels in tasks]
-    np.testing.assert_array_equal(SemiSupervisedMTDA(unlabelled="none").fit_tasks(words).scores_, native.scores_)
+    np.testing.assert_array_equal(
+        SemiSupervisedMTDA(unlabelled="none").fit_tasks(words).scores_, native.scores_
+    )
     assert SemiSupervisedMTDA().labelled(y).all()
 
 
 def test_a_study_from_yaml_scores_the_labelled_samples(tmp_path):
-    tasks = [(X, np.where(np.arange(60) % 3 > 0, y, -1)) for X, y in (make_task(8), make_task(9, D=7))]
+    tasks = [
+        (X, np.where(np.arange(60) % 3 > 0, y, -1)) for X, y in (make_task(8), make_task(9, D=7))
+    ]
     study = make_study(
         tmp_path,
         dataset=write_tasks(tmp_path, tasks),
-        solver={"name": "semisupervised_mtda", "params": {"unlabelled": -1}, "space": {"graph_weight": [0.0, 5.0]}},
+        solver={
+            "name": "semisupervised_mtda",
+            "params": {"unlabelled": -1},
+            "space": {"graph_weight": [0.0, 5.0]},
+        },
         evaluation={"classifier": "native"},
     )
     trials, refits, _ = run_serially(study, tmp_path / "run")

@@ -36,19 +36,35 @@ def test_a_task_of_single_samples_weighs_nothing_unless_all_are_such():
     with pytest.warns(UserWarning, match="its weight is set to 0"):
         assert resolve_weights("uniform", task_samples_of([alone]), TRACES[:1]).tolist() == [1.0]
     some = task_samples_of([(tasks[0][0], np.concatenate([tasks[0][1][:-1], [9]]))])
-    with pytest.warns(UserWarning, match=r"1 of 5 classes with a single sample \(e.g. 9\): they do not contribute to"):
+    with pytest.warns(
+        UserWarning,
+        match=r"1 of 5 classes with a single sample \(e.g. 9\): they do not contribute to",
+    ):
         assert resolve_weights("uniform", some, TRACES[:1]).tolist() == [1.0]
 
 
 def test_invalid_weights_of_tasks_are_refused():
-    invalid = [[1, 2], [1, -1, 1], [0, 0, 0], [np.nan, 1, 1], [np.inf, 1, 1], ["a", "b", "c"], [[1, 1, 1]], None]
+    invalid = [
+        [1, 2],
+        [1, -1, 1],
+        [0, 0, 0],
+        [np.nan, 1, 1],
+        [np.inf, 1, 1],
+        ["a", "b", "c"],
+        [[1, 1, 1]],
+        None,
+    ]
     for weights in invalid:
-        with pytest.raises(ConfigError, match="must be 3 non-negative numbers, one for each task, not all zero"):
+        with pytest.raises(
+            ConfigError, match="must be 3 non-negative numbers, one for each task, not all zero"
+        ):
             given_weights(weights, 3)
 
 
 def test_only_a_dropped_task_of_low_ratio_is_warned_of():
-    with pytest.warns(UserWarning, match="lost was dropped by the joint ratio: its projection retains 1.0e-07") as told:
+    with pytest.warns(
+        UserWarning, match="lost was dropped by the joint ratio: its projection retains 1.0e-07"
+    ) as told:
         warn_of_dropped_tasks(["lost", "fine"], np.array([1e-7, 0.3]), np.array([0.1, 0.2]), 0.5)
     assert len(told) == 1
     with warnings.catch_warnings():
@@ -74,7 +90,9 @@ def variant(request):
 
 def test_the_objective_is_the_weighted_ratio_of_the_traces(variant):
     variant.set_params(task_weights=[0.3, 2.0]).fit_tasks(TASKS)
-    numerator, denominator = variant.task_weights_ @ np.stack([variant.numerators_, variant.denominators_], axis=1)
+    numerator, denominator = variant.task_weights_ @ np.stack(
+        [variant.numerators_, variant.denominators_], axis=1
+    )
     if isinstance(variant, AlignedMTDA) and variant.share == "within":
         assert numerator > 0  # its denominator pools the scatter within classes over the tasks
     else:

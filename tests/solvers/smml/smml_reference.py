@@ -25,7 +25,9 @@ def objective(X, y, widths, gamma1, gamma2, coef, intercept):
     total += gamma2 * sum(np.linalg.norm(coef[:, r]) for r in range(X.shape[1]))
     start = 0
     for width in widths:
-        total += gamma1 * sum(np.linalg.norm(coef[j, start : start + width]) for j in range(len(coef)))
+        total += gamma1 * sum(
+            np.linalg.norm(coef[j, start : start + width]) for j in range(len(coef))
+        )
         start += width
     return total
 
@@ -41,7 +43,10 @@ def conic_optimum(X, y, widths, gamma1, gamma2):
         terms.append(gamma2 * cp.sum(cp.norm(W, 2, axis=1)))
     if gamma1:
         starts = np.cumsum(widths) - widths
-        terms += [gamma1 * cp.sum(cp.norm(W[s : s + w, :], 2, axis=0)) for s, w in zip(starts, widths, strict=True)]
+        terms += [
+            gamma1 * cp.sum(cp.norm(W[s : s + w, :], 2, axis=0))
+            for s, w in zip(starts, widths, strict=True)
+        ]
     problem = cp.Problem(cp.Minimize(sum(terms)))
     try:
         problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
@@ -65,7 +70,11 @@ def optimality_residual(X, y, widths, smml, tolerance=1e-3):
 
     def gradient(variable, group, gamma):
         norm = np.linalg.norm(group)
-        return variable == gamma * group / norm if norm > 1e-3 * largest else cp.norm(variable) <= gamma
+        return (
+            variable == gamma * group / norm
+            if norm > 1e-3 * largest
+            else cp.norm(variable) <= gamma
+        )
 
     starts = np.cumsum(widths) - widths
     for j in range(len(coef)):
@@ -100,9 +109,13 @@ def random_problem(seed, smallest=1e-5, largest=1.0):
             X = X @ rng.standard_normal((d, d))
         case "discrete":
             X = np.round(X)
-    signal = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9) @ rng.standard_normal((d, labels))
+    signal = (
+        (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9) @ rng.standard_normal((d, labels))
+    )
     noise = rng.choice([0.0, 0.3, 1.0, 10.0])
-    scores = signal / np.maximum(signal.std(axis=0), 1e-9) + noise * rng.standard_normal((n, labels))
+    scores = signal / np.maximum(signal.std(axis=0), 1e-9) + noise * rng.standard_normal(
+        (n, labels)
+    )
     positive = scores > np.quantile(scores, rng.choice([0.5, 0.8, 0.95]), axis=0)
     if labels == 1:
         y = positive[:, 0].astype(int)
@@ -112,17 +125,27 @@ def random_problem(seed, smallest=1e-5, largest=1.0):
     else:
         y = scores.argmax(axis=1)
         y[:labels] = np.arange(labels)
-    cuts = np.sort(rng.choice(np.arange(1, d), min(d, int(rng.integers(1, 4))) - 1, replace=False)) if d > 1 else []
+    cuts = (
+        np.sort(rng.choice(np.arange(1, d), min(d, int(rng.integers(1, 4))) - 1, replace=False))
+        if d > 1
+        else []
+    )
     widths = np.diff([0, *cuts, d]).astype(int).tolist()
     gammas = smallest * (largest / smallest) ** rng.random(2)
     gammas[rng.choice(2)] *= rng.random() > 0.3
     return X, y, {f"m{k}": width for k, width in enumerate(widths)}, *gammas.tolist()
 
 
-def posed_problem(seed, gamma1=0.1, gamma2=0.1, *, n=30, widths=(6, 1, 5), classes=3, multilabel=False):
+def posed_problem(
+    seed, gamma1=0.1, gamma2=0.1, *, n=30, widths=(6, 1, 5), classes=3, multilabel=False
+):
     """X, y and the problem that fractions of the gammas' maxima pose on them."""
     rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, sum(widths))) * np.repeat(rng.uniform(0.3, 3.0, len(widths)), widths) + 2.0
+    X = (
+        rng.standard_normal((n, sum(widths)))
+        * np.repeat(rng.uniform(0.3, 3.0, len(widths)), widths)
+        + 2.0
+    )
     truth = rng.standard_normal((X.shape[1], classes)) * (rng.random((X.shape[1], 1)) < 0.5)
     scores = (X - 2.0) @ truth + 0.5 * rng.standard_normal((n, classes))
     if multilabel:
@@ -136,5 +159,7 @@ def posed_problem(seed, gamma1=0.1, gamma2=0.1, *, n=30, widths=(6, 1, 5), class
 def posed(X, y, widths, gamma1, gamma2):
     """The problem that fractions of the gammas' maxima pose on X and y."""
     signs = np.ascontiguousarray(indicator(y).T)
-    prepared = prepare_modalities(X, signs, np.array(widths), np.arange(len(signs)), np.ndim(y) == 2)
+    prepared = prepare_modalities(
+        X, signs, np.array(widths), np.arange(len(signs)), np.ndim(y) == 2
+    )
     return MultimodalProblem(prepared, gamma1 * prepared.gamma1_max, gamma2 * prepared.gamma2_max)

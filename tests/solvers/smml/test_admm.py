@@ -48,7 +48,8 @@ def test_the_projection_is_the_nearest_consensus(gammas, n):
     # min ||W X' + b - target||^2 + tau sum ||W - copy||^2 as one least-squares problem for [W, b].
     root = np.sqrt(0.7)
     design = np.vstack(
-        [np.hstack([X, np.ones((n, 1))])] + [np.hstack([root * np.eye(12), np.zeros((12, 1))])] * len(copies)
+        [np.hstack([X, np.ones((n, 1))])]
+        + [np.hstack([root * np.eye(12), np.zeros((12, 1))])] * len(copies)
     )
     right = np.vstack([target.T] + [root * copy.T for copy in copies])
     found = np.linalg.lstsq(design, right)[0].T
@@ -72,7 +73,9 @@ def test_rebalancing_changes_neither_the_proximal_point_nor_its_multipliers(gamm
         return ahead, np.concatenate(
             [
                 (scale * part).ravel()
-                for scale, part in zip([admm.rho] + [admm.rho * admm.tau] * (len(dual) - 1), dual, strict=True)
+                for scale, part in zip(
+                    [admm.rho] + [admm.rho * admm.tau] * (len(dual) - 1), dual, strict=True
+                )
             ]
         )
 
@@ -81,5 +84,7 @@ def test_rebalancing_changes_neither_the_proximal_point_nor_its_multipliers(gamm
     assert admm.rho != rho
     for one, other in zip(before, point_and_multipliers(), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-9)
-    inverse = np.linalg.inv(problem.prepared.X.T @ problem.prepared.X + len(problem.penalties) * admm.tau * np.eye(12))
+    inverse = np.linalg.inv(
+        problem.prepared.X.T @ problem.prepared.X + len(problem.penalties) * admm.tau * np.eye(12)
+    )
     np.testing.assert_allclose(admm._inverse, inverse, atol=1e-9)

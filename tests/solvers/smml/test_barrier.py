@@ -53,7 +53,8 @@ def test_every_point_is_inside(gammas):
 
 
 @pytest.mark.parametrize(
-    "penalty", [FeatureNorm(np.linspace(1, 2, 6)), ModalityNorm(np.array([2.0, 1.5]), np.array([4, 2]))]
+    "penalty",
+    [FeatureNorm(np.linspace(1, 2, 6)), ModalityNorm(np.array([2.0, 1.5]), np.array([4, 2]))],
 )
 def test_the_inverse_hessian_is_that_of_the_logarithms(penalty):
     rng = np.random.default_rng(0)
@@ -65,7 +66,10 @@ def test_the_inverse_hessian_is_that_of_the_logarithms(penalty):
 
     step = 1e-6
     hessian = np.array(
-        [(gradient(part.ravel() + step * e) - gradient(part.ravel() - step * e)) / (2 * step) for e in np.eye(12)]
+        [
+            (gradient(part.ravel() + step * e) - gradient(part.ravel() - step * e)) / (2 * step)
+            for e in np.eye(12)
+        ]
     )
     room = _rooms(penalty, part)
     norms = penalty.norms(part)
@@ -87,14 +91,23 @@ def test_the_gradient_vanishes_at_the_centre():
 
     def value(alpha, V):
         parts = (alpha * barrier._signs) @ X - V, V
-        logs = sum(np.log(_rooms(penalty, part)).sum() for penalty, part in zip(problem.penalties, parts, strict=True))
+        logs = sum(
+            np.log(_rooms(penalty, part)).sum()
+            for penalty, part in zip(problem.penalties, parts, strict=True)
+        )
         return alpha.sum() + barrier._mu * (np.log(alpha).sum() + np.log(1 - alpha).sum() + logs)
 
     rng, best = np.random.default_rng(0), value(barrier._alpha, barrier._V)
     for _ in range(20):
-        direction, along = rng.standard_normal(barrier._alpha.shape), rng.standard_normal(barrier._V.shape)
+        direction, along = (
+            rng.standard_normal(barrier._alpha.shape),
+            rng.standard_normal(barrier._V.shape),
+        )
         direction -= barrier._signs * (direction * barrier._signs).mean(axis=1, keepdims=True)
         direction, along = (1e-4 * part / np.abs(part).max() for part in (direction, along))
         direction *= np.minimum(barrier._alpha, 1 - barrier._alpha).min()
-        along *= min(np.sqrt(_rooms(p, q)).min() for p, q in zip(problem.penalties, barrier._parts(), strict=True))
+        along *= min(
+            np.sqrt(_rooms(p, q)).min()
+            for p, q in zip(problem.penalties, barrier._parts(), strict=True)
+        )
         assert value(barrier._alpha + direction, barrier._V + along) <= best + 1e-10 * abs(best)

@@ -23,7 +23,9 @@ def test_the_maxima_are_the_norms_of_the_mean_differences(multilabel):
         G.append(fewer * (X[sign > 0].mean(axis=0) - X[sign < 0].mean(axis=0)))
     G = np.array(G)
     blocks = np.split(G, np.cumsum(WIDTHS)[:-1], axis=1)
-    assert problem.prepared.gamma1_max == pytest.approx(max(np.linalg.norm(b, axis=1).max() for b in blocks))
+    assert problem.prepared.gamma1_max == pytest.approx(
+        max(np.linalg.norm(b, axis=1).max() for b in blocks)
+    )
     assert problem.prepared.gamma2_max == pytest.approx(np.linalg.norm(G, axis=0).max())
     np.testing.assert_allclose(problem.fractions, 0.1)
     assert not problem.is_zero_solution
@@ -38,8 +40,12 @@ def test_a_solution_costs_what_the_paper_says_and_no_bias_is_better(seed, gammas
     solution = problem.solution(W)
     coef, intercept = problem.prepared.coefficients(W, solution.bias)
     own = solution.objective(problem.gamma1, problem.gamma2)
-    assert own == pytest.approx(objective(X, y, WIDTHS, problem.gamma1, problem.gamma2, coef, intercept), rel=1e-9)
-    assert solution.objective(1.0, 2.0) == pytest.approx(objective(X, y, WIDTHS, 1.0, 2.0, coef, intercept))
+    assert own == pytest.approx(
+        objective(X, y, WIDTHS, problem.gamma1, problem.gamma2, coef, intercept), rel=1e-9
+    )
+    assert solution.objective(1.0, 2.0) == pytest.approx(
+        objective(X, y, WIDTHS, 1.0, 2.0, coef, intercept)
+    )
     for shift in (-0.1, -1e-3, 1e-3, 0.1):
         moved = objective(X, y, WIDTHS, problem.gamma1, problem.gamma2, coef, intercept + shift)
         assert own <= moved * (1 + 1e-12)
@@ -52,7 +58,9 @@ def dual_optimum(X, y, widths, gamma1, gamma2):
     U = cp.multiply(alpha, Y) @ X - V
     starts = np.cumsum(widths) - widths
     conditions = [alpha >= 0, alpha <= 1, cp.sum(cp.multiply(alpha, Y), axis=1) == 0]
-    conditions += [cp.norm(U[:, s : s + w], 2, axis=1) <= gamma1 for s, w in zip(starts, widths, strict=True)]
+    conditions += [
+        cp.norm(U[:, s : s + w], 2, axis=1) <= gamma1 for s, w in zip(starts, widths, strict=True)
+    ]
     conditions.append(cp.norm(V, 2, axis=0) <= gamma2)
     value = cp.Problem(cp.Maximize(cp.sum(alpha)), conditions).solve(cp.CLARABEL)
     return value, alpha.value, V.value
@@ -66,7 +74,9 @@ def test_the_best_dual_point_is_worth_the_optimum(gammas, multilabel):
     value, alpha, V = dual_optimum(X, y, WIDTHS, problem.gamma1, problem.gamma2)
     assert value == pytest.approx(optimum, rel=1e-5)
     V = V / problem.prepared.column_units
-    assert problem.dual_point(alpha, V).bound(problem.gamma1, problem.gamma2) == pytest.approx(optimum, rel=1e-3)
+    assert problem.dual_point(alpha, V).bound(problem.gamma1, problem.gamma2) == pytest.approx(
+        optimum, rel=1e-3
+    )
     # Without a guess of the split the alternating projections find one.
     found = problem.dual_point(alpha, rounds=3000).bound(problem.gamma1, problem.gamma2)
     assert found == pytest.approx(optimum, rel=1e-3)
@@ -98,7 +108,9 @@ def test_where_zero_is_the_solution_its_dual_point_proves_it(gammas):
     zero = problem.solution(np.zeros((3, 12)))
     smaller_sides = sum(min((sign > 0).sum(), (sign < 0).sum()) for sign in indicator(y).T)
     assert zero.objective(problem.gamma1, problem.gamma2) == 2 * smaller_sides
-    assert problem.null_dual_point().bound(problem.gamma1, problem.gamma2) == pytest.approx(2 * smaller_sides)
+    assert problem.null_dual_point().bound(problem.gamma1, problem.gamma2) == pytest.approx(
+        2 * smaller_sides
+    )
 
 
 def test_constant_features_are_zero_and_pose_no_problem():
@@ -133,7 +145,11 @@ def test_a_certificate_keeps_the_best_points_and_a_valid_gap(seed, gammas):
     optimum, W = conic_optimum(X, y, WIDTHS, problem.gamma1, problem.gamma2)
     values, bounds = [certificate.objective], [certificate.bound]
     for _ in range(12):
-        near = W * problem.prepared.column_units * (1 + rng.choice([1e-3, 0.3, 1.0]) * rng.standard_normal(W.shape))
+        near = (
+            W
+            * problem.prepared.column_units
+            * (1 + rng.choice([1e-3, 0.3, 1.0]) * rng.standard_normal(W.shape))
+        )
         solution, dual = problem.solution(near), problem.dual_point(rng.random((3, 15)))
         values.append(solution.objective(problem.gamma1, problem.gamma2))
         bounds.append(dual.bound(problem.gamma1, problem.gamma2))

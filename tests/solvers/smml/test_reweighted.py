@@ -27,7 +27,9 @@ def test_the_machines_solve_the_svm_of_the_metric(gammas):
         eta = columns[j] * r / (gamma1 * r + gamma2 * columns[j])
         w, b = cp.Variable(12), cp.Variable()
         hinge = cp.sum(cp.pos(1 - cp.multiply(sign, (X - X.mean(axis=0)) @ w + b)))
-        optimum = cp.Problem(cp.Minimize(hinge + cp.sum(cp.multiply(1 / eta, cp.square(w))) / 2)).solve(cp.CLARABEL)
+        optimum = cp.Problem(
+            cp.Minimize(hinge + cp.sum(cp.multiply(1 / eta, cp.square(w))) / 2)
+        ).solve(cp.CLARABEL)
         np.testing.assert_allclose(coef[j], w.value, atol=1e-4 * np.abs(w.value).max())
         dual = alpha[j].sum() - ((alpha[j] * sign) @ (X - X.mean(axis=0))) ** 2 @ eta / 2
         assert dual == pytest.approx(optimum, rel=1e-5)
@@ -58,7 +60,9 @@ def test_what_it_descends_is_the_objective_with_smoothed_norms():
     machines, W = ReweightedSVM(problem), np.random.default_rng(0).standard_normal((3, 12))
     machines._reweigh(W, 0.1)
     coef, _ = problem.prepared.coefficients(W, np.zeros(3))
-    blocks = np.array([np.linalg.norm(part, axis=1) for part in np.split(coef, np.cumsum(WIDTHS)[:-1], axis=1)])
+    blocks = np.array(
+        [np.linalg.norm(part, axis=1) for part in np.split(coef, np.cumsum(WIDTHS)[:-1], axis=1)]
+    )
     rows = np.linalg.norm(coef, axis=0)
     penalty = problem.gamma1 * np.sqrt(blocks**2 + (0.1 * blocks.max()) ** 2).sum()
     penalty += problem.gamma2 * np.sqrt(rows**2 + (0.1 * rows.max()) ** 2).sum()

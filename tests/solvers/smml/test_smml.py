@@ -62,7 +62,9 @@ def problems():
 def _cases():
     for name, X, y, widths, gamma1, gamma2 in problems():
         if X.shape[1] != sum(widths.values()):
-            extra = np.random.default_rng(9).standard_normal((len(X), sum(widths.values()) - X.shape[1]))
+            extra = np.random.default_rng(9).standard_normal(
+                (len(X), sum(widths.values()) - X.shape[1])
+            )
             X = np.hstack([X, extra])  # noqa: PLW2901
         yield pytest.param(X, y, widths, gamma1, gamma2, id=name)
 
@@ -130,7 +132,9 @@ def test_the_solution_is_zero_where_the_fractions_sum_to_one():
 def test_gammas_are_absolute_when_asked():
     X, y = make()
     fractions = SMML(WIDTHS, 0.1, 0.2, tol=1e-6).fit(X, y)
-    absolute = SMML(WIDTHS, fractions.gamma1_, fractions.gamma2_, gamma_scale="absolute", tol=1e-6).fit(X, y)
+    absolute = SMML(
+        WIDTHS, fractions.gamma1_, fractions.gamma2_, gamma_scale="absolute", tol=1e-6
+    ).fit(X, y)
     np.testing.assert_array_equal(fractions.coef_, absolute.coef_)
 
 
@@ -147,7 +151,9 @@ def test_planted_modalities_and_features_are_found(multilabel):
         assert smml.modality_scores_[:2].all()  # for every class
         assert not smml.modality_scores_[2:].any()
         found.append(planted[smml.ranking_ <= top].mean())
-        rivals.append(planted[LinearSVM(penalty="l1", random_state=0).fit(X, data.y).ranking_ <= top].mean())
+        rivals.append(
+            planted[LinearSVM(penalty="l1", random_state=0).fit(X, data.y).ranking_ <= top].mean()
+        )
     assert np.mean(found) >= max(0.95, np.mean(rivals))
 
 
@@ -205,7 +211,9 @@ def separable():
 
 @pytest.fixture(name="path", scope="module")
 def path_of(data):
-    return smml_path(*data, GRID[1:], GRID, modalities=WIDTHS_PATH, gamma_scale="absolute", tol=1e-3)
+    return smml_path(
+        *data, GRID[1:], GRID, modalities=WIDTHS_PATH, gamma_scale="absolute", tol=1e-3
+    )
 
 
 def test_every_point_is_optimal_within_its_gap(data, path):
@@ -232,13 +240,19 @@ def test_points_have_the_property_that_their_source_names(data, path):
         if point.source == "diagonal":
             hinges = np.maximum(0, 1 - indicator(y) * (X @ point.coef.T + point.intercept))
             assert hinges.sum() <= 1e-6 * point.objective
-            below = [p for p in points if p.source == "diagonal" and p.gamma1 * point.gamma2 == p.gamma2 * point.gamma1]
+            below = [
+                p
+                for p in points
+                if p.source == "diagonal" and p.gamma1 * point.gamma2 == p.gamma2 * point.gamma1
+            ]
             assert all(np.array_equal(p.coef, point.coef) for p in below)
 
 
 def test_solved_and_zero_points_are_the_estimators_fit(data, path):
     X, y = data
-    for point in (point for row in path.points for point in row if point.source in ("solved", "zero")):
+    for point in (
+        point for row in path.points for point in row if point.source in ("solved", "zero")
+    ):
         smml = SMML(WIDTHS_PATH, point.gamma1, point.gamma2, "absolute", tol=1e-3).fit(X, y)
         np.testing.assert_array_equal(point.coef, smml.coef_)
         np.testing.assert_array_equal(point.intercept, smml.intercept_)
@@ -258,7 +272,12 @@ def fitted(X, prepared, pairs, widths=WIDTHS_PATH, tol=1e-3):
     found = {}
     for position, source in SMML.fit_path(models, X, prepared):
         model = models[position]
-        found[pairs[position]] = (model.coef_.tobytes(), model.intercept_.tobytes(), source, model.dual_gap_)
+        found[pairs[position]] = (
+            model.coef_.tobytes(),
+            model.intercept_.tobytes(),
+            source,
+            model.dual_gap_,
+        )
     return found
 
 
@@ -266,7 +285,9 @@ def fitted(X, prepared, pairs, widths=WIDTHS_PATH, tol=1e-3):
 def not_separable():
     rng = np.random.default_rng(3)
     X = rng.standard_normal((40, 28))
-    return X, (X[:, [0, 20]] @ rng.standard_normal((2, 3)) + 2 * rng.standard_normal((40, 3)) > 0.5).astype(int)
+    return X, (
+        X[:, [0, 20]] @ rng.standard_normal((2, 3)) + 2 * rng.standard_normal((40, 3)) > 0.5
+    ).astype(int)
 
 
 @pytest.fixture(name="wholes", scope="module")
@@ -279,7 +300,10 @@ def whole_grids(data, overlapping):
 
 
 @settings(max_examples=15)
-@given(pairs=st.lists(st.sampled_from(PAIRS), min_size=1, max_size=8, unique=True), which=st.integers(0, 1))
+@given(
+    pairs=st.lists(st.sampled_from(PAIRS), min_size=1, max_size=8, unique=True),
+    which=st.integers(0, 1),
+)
 def test_a_point_does_not_depend_on_the_others(wholes, pairs, which):
     X, prepared, whole = wholes[which]
     assert fitted(X, prepared, pairs) == {pair: whole[pair] for pair in pairs}
@@ -289,7 +313,11 @@ def test_multilabel_targets_have_a_path_too(data):
     X, y = data
     Y = np.column_stack([y == 0, y != 2, np.zeros_like(y)]).astype(int)
     path = smml_path(X, Y, [0.01, 0.3], [0.01, 0.3], modalities=WIDTHS_PATH, tol=1e-3)
-    assert all(point.coef.shape == (3, 28) and not point.coef[2].any() for row in path.points for point in row)
+    assert all(
+        point.coef.shape == (3, 28) and not point.coef[2].any()
+        for row in path.points
+        for point in row
+    )
     assert max(point.dual_gap for row in path.points for point in row) <= 1e-3
 
 

@@ -47,7 +47,9 @@ def test_the_barrier_method_takes_over_where_admm_stalls():
 
 def test_admm_continues_where_rounding_ends_the_barrier_method():
     *_, problem = stalling()
-    assert len(list(islice(solving_rounds(problem), _switch(problem) + 400))) == _switch(problem) + 400
+    assert (
+        len(list(islice(solving_rounds(problem), _switch(problem) + 400))) == _switch(problem) + 400
+    )
 
 
 def test_without_memory_for_the_barrier_method_admm_has_no_end():
@@ -70,7 +72,9 @@ def separable():
 def overlapping():
     rng = np.random.default_rng(3)
     X = rng.standard_normal((40, 28))
-    return X, (X[:, [0, 20]] @ rng.standard_normal((2, 3)) + 2 * rng.standard_normal((40, 3)) > 0.5).astype(int)
+    return X, (
+        X[:, [0, 20]] @ rng.standard_normal((2, 3)) + 2 * rng.standard_normal((40, 3)) > 0.5
+    ).astype(int)
 
 
 def at(prepared, first, second):
@@ -97,7 +101,9 @@ def test_each_model_is_optimal_within_its_gap_and_named_after_its_proof(pair, so
     assert (found, walk.n_solves) == (source, n_solves)
     assert certificate.problem is problem
     assert certificate.gap <= TOL
-    coef, intercept = problem.prepared.coefficients(certificate.solution.W, certificate.solution.bias)
+    coef, intercept = problem.prepared.coefficients(
+        certificate.solution.W, certificate.solution.bias
+    )
     own = objective(X, y, WIDTHS, problem.gamma1, problem.gamma2, coef, intercept)
     optimum, _ = conic_optimum(X, y, WIDTHS, problem.gamma1, problem.gamma2)
     assert own == pytest.approx(certificate.objective, rel=1e-8)
@@ -132,7 +138,9 @@ def test_a_model_without_hinge_loss_has_every_margin_and_holds_along_its_ray():
     assert (indicator(y) * (X @ coef.T + intercept)).min() >= 1 - 1e-9
     # It is the solver's, class by class, enlarged by no more than it takes.
     factors = found.solution.W.sum(axis=1) / certificate.solution.W.sum(axis=1)
-    np.testing.assert_allclose(found.solution.W, factors[:, None] * certificate.solution.W, rtol=1e-9)
+    np.testing.assert_allclose(
+        found.solution.W, factors[:, None] * certificate.solution.W, rtol=1e-9
+    )
     assert (factors >= 1 - 1e-12).all()
     roomy = Certificate(problem)
     roomy.solution = problem.solution(3.0 * found.solution.W)
@@ -150,7 +158,10 @@ def test_a_model_without_hinge_loss_has_every_margin_and_holds_along_its_ray():
 
 def test_classes_that_overlap_have_no_model_without_hinge_loss():
     X, y = overlapping()
-    X, y = np.vstack([X, X[:1]]), np.vstack([y, 1 - y[:1]])  # the same sample with and without every label
+    X, y = (
+        np.vstack([X, X[:1]]),
+        np.vstack([y, 1 - y[:1]]),
+    )  # the same sample with and without every label
     problem = posed(X, y, WIDTHS, 1e-4, 1e-4)
     for certificate in solving_rounds(problem):
         if certificate.gap <= TOL:

@@ -21,8 +21,12 @@ def correlated(n=50, scale=1.0, widths=WIDTHS, seed=0):
     """Features that follow a few directions, the more the narrower their modality, and the classes that these tell."""
     rng = np.random.default_rng(seed)
     directions = rng.standard_normal((n, 4))
-    X = directions @ rng.standard_normal((4, sum(widths))) + 0.5 * rng.standard_normal((n, sum(widths)))
-    y = (directions @ rng.standard_normal((4, 3)) + 0.3 * rng.standard_normal((n, 3))).argmax(axis=1)
+    X = directions @ rng.standard_normal((4, sum(widths))) + 0.5 * rng.standard_normal(
+        (n, sum(widths))
+    )
+    y = (directions @ rng.standard_normal((4, 3)) + 0.3 * rng.standard_normal((n, 3))).argmax(
+        axis=1
+    )
     return scale * X / np.sqrt(np.repeat(widths, widths)), y
 
 
@@ -56,7 +60,9 @@ def test_it_ends_at_the_conic_optimum_and_is_certified_on_all_features(gammas, n
     assert (np.diff(values) <= 0).all()
     assert certificate.solution.W.shape == W.shape
     whole = problem.solution(certificate.solution.W)
-    assert whole.objective(problem.gamma1, problem.gamma2) == pytest.approx(certificate.objective, rel=1e-12)
+    assert whole.objective(problem.gamma1, problem.gamma2) == pytest.approx(
+        certificate.objective, rel=1e-12
+    )
     coef, _ = problem.prepared.coefficients(certificate.solution.W, certificate.solution.bias)
     np.testing.assert_allclose(coef, W, atol=2e-2 * np.abs(W).max())
 
@@ -68,7 +74,9 @@ def test_it_finds_what_admm_finds_on_all_features_and_leaves_most_of_them_out(ga
     plain, solver = solved(ConsensusADMM(problem)), WorkingSetADMM(problem)
     found = solved(solver)
     assert found.objective == pytest.approx(plain.objective, rel=2e-6)
-    supports = [np.abs(c.solution.W).max(axis=0) > 1e-3 * np.abs(c.solution.W).max() for c in (found, plain)]
+    supports = [
+        np.abs(c.solution.W).max(axis=0) > 1e-3 * np.abs(c.solution.W).max() for c in (found, plain)
+    ]
     np.testing.assert_array_equal(*supports)
     assert solver.kept[supports[1]].all()
     assert solver.kept.mean() < 0.5
@@ -78,7 +86,9 @@ def test_the_order_of_features_does_not_matter():
     X, y = correlated(60)
     rng = np.random.default_rng(1)
     starts = np.cumsum([0, *WIDTHS[:-1]])
-    order = np.concatenate([a + rng.permutation(width) for a, width in zip(starts, WIDTHS, strict=True)])
+    order = np.concatenate(
+        [a + rng.permutation(width) for a, width in zip(starts, WIDTHS, strict=True)]
+    )
     one, other = posed(X, y, WIDTHS, 0.02, 0.1), posed(X[:, order], y, WIDTHS, 0.02, 0.1)
     solvers = WorkingSetADMM(one), WorkingSetADMM(other)
     np.testing.assert_array_equal(solvers[0].kept[order], solvers[1].kept)
@@ -142,7 +152,9 @@ def test_the_rule_asks_for_size_sparse_rows_and_few_directions(large):
         assert saves_time(posed(factor * X[:, order], y, LARGE, 0.01, 0.1))
     noise = np.random.default_rng(0).standard_normal(X.shape)
     assert not saves_time(posed(noise, y, LARGE, 0.01, 0.1))
-    assert saves_time(posed(np.hstack([X[:, :100], 1e-3 * noise[:, 100:]]), y, LARGE, 0.0, 0.1))  # few can matter
+    assert saves_time(
+        posed(np.hstack([X[:, :100], 1e-3 * noise[:, 100:]]), y, LARGE, 0.0, 0.1)
+    )  # few can matter
     assert not saves_time(posed(np.zeros_like(X), y, LARGE, 0.01, 0.1))
 
 
@@ -151,5 +163,7 @@ def test_the_rule_decides_and_where_it_says_no_nothing_changes(large, monkeypatc
     used = [next(solving_rounds(problem)).objective]
     monkeypatch.setattr(walk, "saves_time", lambda _: False)
     used.append(next(solving_rounds(problem)).objective)
-    assert used == [next(solver(problem).rounds()).objective for solver in (WorkingSetADMM, ConsensusADMM)]
+    assert used == [
+        next(solver(problem).rounds()).objective for solver in (WorkingSetADMM, ConsensusADMM)
+    ]
     assert used[0] != used[1]

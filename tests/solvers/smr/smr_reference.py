@@ -19,7 +19,9 @@ def objective(P, images, y, alpha, p, zeta):
         products = np.array([np.trace(P_r.T @ image) for image in images])
         b = Y[:, r].mean() - products.mean()
         loss += sum((products[i] + b - Y[i, r]) ** 2 for i in range(len(images)))
-    return loss + alpha * sum((sum(P_r[cell] ** 2 for P_r in P) + zeta) ** (p / 2) for cell in np.ndindex(P[0].shape))
+    return loss + alpha * sum(
+        (sum(P_r[cell] ** 2 for P_r in P) + zeta) ** (p / 2) for cell in np.ndindex(P[0].shape)
+    )
 
 
 def weights(P, p, zeta):

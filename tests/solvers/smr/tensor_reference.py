@@ -14,7 +14,9 @@ from smr_reference import one_hot
 def khatri_rao(others):
     """One row for each combination of the factors' rows, in C order; a single row of ones without factors."""
     k = others[0].shape[1] if others else 1
-    rows = [np.prod([A[i] for A, i in zip(others, cell, strict=True)], axis=0) for cell in cells(others)]
+    rows = [
+        np.prod([A[i] for A, i in zip(others, cell, strict=True)], axis=0) for cell in cells(others)
+    ]
     return np.array(rows).reshape(-1, k)
 
 
@@ -34,7 +36,11 @@ def best_factor(arrays, y, factors, q, D, alpha):
     Lc = np.eye(n) - 1 / n
     penalty = lift.T @ np.diag(np.moveaxis(D, q, 0).ravel()) @ lift
     system, right = F @ Lc @ F.T + alpha * penalty, F @ Lc @ y
-    solution = np.linalg.solve(system, right) if D.all() else np.linalg.lstsq(system, right, rcond=1e-12)[0]
+    solution = (
+        np.linalg.solve(system, right)
+        if D.all()
+        else np.linalg.lstsq(system, right, rcond=1e-12)[0]
+    )
     return solution.reshape(side, -1)
 
 
@@ -58,7 +64,9 @@ def mode_steps(arrays, y, start, D, alpha, p, zeta, n_steps):
         for r, factors in enumerate(classes):
             factors[q] = best_factor(arrays, one_hot(y)[:, r], factors, q, D, alpha)
         P = np.array([tensor(factors) for factors in classes])
-        for factors in classes:  # P does not depend on the scale of the columns of the other factors
+        for (
+            factors
+        ) in classes:  # P does not depend on the scale of the columns of the other factors
             factors[q] = factors[q] / np.linalg.norm(factors[q], axis=0)
         D = p / 2 * ((P**2).sum(axis=0) + zeta) ** (p / 2 - 1)
         trajectory.append(P)
@@ -68,5 +76,7 @@ def mode_steps(arrays, y, start, D, alpha, p, zeta, n_steps):
 def tensors_with_signal(rng, shape, n_samples, c):
     """Noise with a different rank-1 pattern in each class, and every class present."""
     y = np.concatenate([np.arange(c), rng.integers(0, c, n_samples - c)])
-    patterns = np.array([tensor([rng.standard_normal((side, 1)) for side in shape]) for _ in range(c)])
+    patterns = np.array(
+        [tensor([rng.standard_normal((side, 1)) for side in shape]) for _ in range(c)]
+    )
     return rng.standard_normal((n_samples, *shape)) + patterns[y], y

@@ -33,8 +33,12 @@ def digits():
 def test_the_identity_start_is_the_papers_at_every_rank(rank):
     images, y = images_with_signal(np.random.default_rng(3), 5, 6, 40, 2)
     alpha, zeta = 0.5, 1e-8
-    steps = reference.half_steps(images, y, np.tile(np.eye(6, rank), (2, 1, 1)), np.ones((5, 6)), alpha, 1.0, zeta, 8)
-    smr = SMR((5, 6), alpha, rank, zeta=zeta, init="identity", alpha_scale="absolute", max_iter=4, tol=0)
+    steps = reference.half_steps(
+        images, y, np.tile(np.eye(6, rank), (2, 1, 1)), np.ones((5, 6)), alpha, 1.0, zeta, 8
+    )
+    smr = SMR(
+        (5, 6), alpha, rank, zeta=zeta, init="identity", alpha_scale="absolute", max_iter=4, tol=0
+    )
     smr.fit(flat(images), y)
     expected = [reference.objective(P, images, y, alpha, 1.0, zeta) for P in steps[1::2]]
     assert_allclose(smr.objective_path_, expected, rtol=1e-10)
@@ -79,7 +83,9 @@ def test_no_iteration_raises_the_objective(problem):
     alpha = problem["alpha"] * (data.penalty_unit(p) * data.scale**p or 1.0)
     zeta = smr.zeta * (data.coefficient_unit() / data.scale) ** 2
     J = reference.objective(P, X.reshape(-1, m, n), y, alpha, p, zeta)
-    if problem["c"] > 2 or problem["init"] != "random":  # two classes from random starts are not mirror images
+    if (
+        problem["c"] > 2 or problem["init"] != "random"
+    ):  # two classes from random starts are not mirror images
         assert path[-1] == pytest.approx(J, rel=1e-9)
 
 
@@ -98,17 +104,24 @@ def test_ls21_reaches_the_optimum_that_a_dual_certificate_proves():
         assert bound <= smr.objective_path_[-1] <= bound * (1 + 1e-4)
         assert (smr.scores_ < 1e-4 * smr.scores_.max()).any()  # an optimum with zeros, found
         # No start of the alternation at full rank goes below it.
-        other = SMR((4, 6), alpha=0.3, rank=4, zeta=1e-14, init="random", max_iter=200, random_state=1)
+        other = SMR(
+            (4, 6), alpha=0.3, rank=4, zeta=1e-14, init="random", max_iter=200, random_state=1
+        )
         assert other.fit(flat(images), y).objective_path_[-1] >= bound
 
 
 def test_below_alpha_max_something_is_selected_and_above_zero_is_optimal():
     images, y = images_with_signal(np.random.default_rng(2), 5, 6, 30, 3)
-    X, Y = flat(images) - flat(images).mean(axis=0), reference.one_hot(y) - reference.one_hot(y).mean(axis=0)
+    X, Y = (
+        flat(images) - flat(images).mean(axis=0),
+        reference.one_hot(y) - reference.one_hot(y).mean(axis=0),
+    )
     J_zero = (Y**2).sum()
 
     def solution(alpha, init):
-        return SMR((5, 6), alpha=alpha, rank=5, zeta=1e-14, init=init, max_iter=2000, tol=1e-9).fit(flat(images), y)
+        return SMR((5, 6), alpha=alpha, rank=5, zeta=1e-14, init=init, max_iter=2000, tol=1e-9).fit(
+            flat(images), y
+        )
 
     prepared = SMR().prepare(flat(images), y)
     # At zero the subgradient condition of every cell, ||2 X_f' Y|| <= alpha, holds from alpha_max on and not before.
@@ -137,22 +150,30 @@ def test_scale_law(p, n_samples):
     # Of the features as stored and as given: X times s is alpha times s^p and zeta over s^2.
     stored = Penalty(alpha / data.scale**p, p, zeta * data.scale**2)
     J = objective(P * data.scale, data, *stored)
-    assert reference.objective(P.reshape(3, 5, 4), images, y, alpha, p, zeta) == pytest.approx(J, rel=1e-12)
+    assert reference.objective(P.reshape(3, 5, 4), images, y, alpha, p, zeta) == pytest.approx(
+        J, rel=1e-12
+    )
     by = factor * data.scale / scaled.scale
     other = objective(P * data.scale / by, scaled, stored.alpha * by**p, p, stored.zeta / by**2)
     assert other == pytest.approx(J, rel=1e-12)
     # From the default start the whole trajectory obeys it; 16 and its root round nothing.
     one = SMR((5, 4), alpha, 2, p, zeta, alpha_scale="absolute", tol=0, max_iter=5).fit(X, y)
-    other = SMR((5, 4), alpha * 16**p, 2, p, zeta / 16**2, alpha_scale="absolute", tol=0, max_iter=5)
+    other = SMR(
+        (5, 4), alpha * 16**p, 2, p, zeta / 16**2, alpha_scale="absolute", tol=0, max_iter=5
+    )
     assert_allclose(other.fit(16 * X, y).objective_path_, one.objective_path_, rtol=1e-12)
 
 
 def spearman(one, other):
-    return 1 - 6 * ((ranks(one) - ranks(other)).astype(float) ** 2).sum() / (len(one) * (len(one) ** 2 - 1))
+    return 1 - 6 * ((ranks(one) - ranks(other)).astype(float) ** 2).sum() / (
+        len(one) * (len(one) ** 2 - 1)
+    )
 
 
 @pytest.mark.parametrize("p", [1.0, pytest.param(0.5, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("init", "rank"), [("multistart", 2), ("multistart", 8), ("identity", 2), ("random", 2)])
+@pytest.mark.parametrize(
+    ("init", "rank"), [("multistart", 2), ("multistart", 8), ("identity", 2), ("random", 2)]
+)
 @settings(max_examples=15)
 @given(power=st.integers(-40, 40), decimal=st.floats(-12, 12))
 def test_no_factor_of_the_data_changes_the_ranking(init, rank, p, power, decimal, digits):
@@ -232,8 +253,13 @@ def planted():
 def test_the_default_start_ends_within_few_percent_of_the_others(name, p, alpha, rank, request):
     X, y, shape = request.getfixturevalue(name)
     smr = SMR(shape, alpha, rank, p, tol=0, max_iter=50, random_state=0)
-    J = {init: clone(smr).set_params(init=init).fit(X, y).objective_path_[-1] for init in ("identity", "random")}
-    most = 1.02 if p < 1.0 else 1.03  # of p = 1 neither of these starts is among those that are tried
+    J = {
+        init: clone(smr).set_params(init=init).fit(X, y).objective_path_[-1]
+        for init in ("identity", "random")
+    }
+    most = (
+        1.02 if p < 1.0 else 1.03
+    )  # of p = 1 neither of these starts is among those that are tried
     assert smr.fit(X, y).objective_path_[-1] <= most * min(J.values())
 
 
@@ -266,7 +292,8 @@ def test_the_intercept_makes_predictions_average_to_the_targets(digits):
 def test_random_start_follows_random_state(digits):
     X, y = digits
     paths = [
-        SMR((8, 8), rank=2, init="random", random_state=s, max_iter=3).fit(X, y).objective_path_ for s in (0, 0, 1)
+        SMR((8, 8), rank=2, init="random", random_state=s, max_iter=3).fit(X, y).objective_path_
+        for s in (0, 0, 1)
     ]
     assert_array_equal(paths[0], paths[1])
     assert paths[0][-1] != paths[2][-1]
@@ -316,7 +343,10 @@ def test_callbacks_see_each_iteration_and_can_stop_it(digits, capsys):
         ({"rank": 9}, "rank=9 .* 8 x 8.* at most 8"),
         ({"shape": (8, 9)}, r"8 x 9 = 72 cells.* 64 features"),
         ({"shape": (4, 4, 5)}, r"4 x 4 x 5 = 80 cells.* 64 features"),
-        ({"shape": (4, 4, 4), "rank": 17}, "rank=17 .*all sides but the longest of 4 x 4 x 4: take at most 16"),
+        (
+            {"shape": (4, 4, 4), "rank": 17},
+            "rank=17 .*all sides but the longest of 4 x 4 x 4: take at most 16",
+        ),
         ({"shape": (-8, -8)}, "list of sides"),
         ({"shape": None, "rank": 2}, "rank=2.* vectors have no rank"),
         ({"n_features_to_select": 65}, "65 exceeds the 64"),
@@ -335,7 +365,12 @@ def test_one_class_is_refused_and_constant_samples_have_zero_scores(digits):
     with pytest.raises(DataError, match="one class"):
         SMR((8, 8)).fit(X, np.zeros(len(X)))
     y = np.arange(10) % 2
-    for parameters in ({"rank": 1}, {"rank": 2}, {"rank": 1, "init": "identity"}, {"rank": 1, "p": 0.5}):
+    for parameters in (
+        {"rank": 1},
+        {"rank": 2},
+        {"rank": 1, "init": "identity"},
+        {"rank": 1, "p": 0.5},
+    ):
         smr = SMR((2, 2), **parameters).fit(np.full((10, 4), 0.1), y)
         assert smr.is_zero_solution(smr.prepare(np.full((10, 4), 0.1), y))
         assert_array_equal(smr.scores_, 0)

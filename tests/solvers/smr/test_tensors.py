@@ -16,7 +16,13 @@ from raysel.core.errors import ConfigError
 from raysel.data.layouts import MaskedVolume, Tensor
 from raysel.numerics.least_squares import least_squares_data, ls21_steps
 from raysel.numerics.reweighting import Penalty
-from raysel.numerics.tensor_factors import composed, leading_factors, mode_step, tensor_samples, unit_cells
+from raysel.numerics.tensor_factors import (
+    composed,
+    leading_factors,
+    mode_step,
+    tensor_samples,
+    unit_cells,
+)
 from raysel.solvers.smr.smr import SMR
 from raysel.solvers.smr.updates import alternating_steps, objective
 
@@ -46,7 +52,9 @@ def test_every_mode_step_has_the_objective_of_the_matrices_written_out(shape, n_
     expected = reference.mode_steps(
         arrays, y, [[A[r] for A in start] for r in range(3)], D, alpha, p, zeta, 3 * len(shape)
     )
-    steps = alternating_steps(tensor_samples(data, shape), start, D, repeat(Penalty(alpha, p, zeta)))
+    steps = alternating_steps(
+        tensor_samples(data, shape), start, D, repeat(Penalty(alpha, p, zeta))
+    )
     for P_expected, P in zip(expected, steps, strict=False):
         J = reference.objective(P_expected, arrays, y, alpha, p, zeta)
         assert objective(P, data, alpha, p, zeta) == pytest.approx(J, rel=1e-10)
@@ -60,7 +68,9 @@ def test_samples_of_one_axis_are_the_vector_problem(p, n_samples):
     data = least_squares_data(vectors, y)
     vectors, penalty = vectors / data.scale, Penalty(0.5, p, 1e-6)
     expected = reference.mode_steps(vectors, y, [[]] * 3, np.ones(11), *penalty, 10)
-    for P_expected, P in zip(expected, ls21_steps(data, np.ones(11), repeat(penalty)), strict=False):
+    for P_expected, P in zip(
+        expected, ls21_steps(data, np.ones(11), repeat(penalty)), strict=False
+    ):
         J = reference.objective(P_expected, vectors, y, *penalty)
         assert objective(P, data, *penalty) == pytest.approx(J, rel=1e-10)
     fits = [SMR(shape, max_iter=20, tol=0).fit(vectors, y) for shape in ((11,), None, (1, 11, 1))]
@@ -81,8 +91,15 @@ def problems(draw):
 
 
 @settings(max_examples=25)
-@given(problem=problems(), n_samples=st.integers(3, 60), constant=st.floats(0, 1), seed=st.integers(0, 10**6))
-def test_no_iteration_raises_the_objective_and_sides_of_one_change_nothing(problem, n_samples, constant, seed):
+@given(
+    problem=problems(),
+    n_samples=st.integers(3, 60),
+    constant=st.floats(0, 1),
+    seed=st.integers(0, 10**6),
+)
+def test_no_iteration_raises_the_objective_and_sides_of_one_change_nothing(
+    problem, n_samples, constant, seed
+):
     rng, arrays, y = drawn(problem["shape"], n_samples, 3, seed)
     X = flat(arrays)
     X[:, rng.random(X.shape[1]) < constant] = 3.0
@@ -107,7 +124,9 @@ def test_cells_outside_a_mask_have_neither_data_nor_penalty(n_samples):
         P = composed(mode_step(samples, factors, mode, D, alpha))
         for r in range(3):
             given = [A[r] for A in factors]
-            given[mode] = reference.best_factor(arrays / data.scale, one_hot(y)[:, r], given, mode, D, alpha)
+            given[mode] = reference.best_factor(
+                arrays / data.scale, one_hot(y)[:, r], given, mode, D, alpha
+            )
             assert_allclose(P[r][inside], reference.tensor(given)[inside], atol=1e-9)
 
 
@@ -134,16 +153,26 @@ def test_no_iteration_raises_the_objective_within_a_mask(model, params):
 
 def test_permuted_axes_permute_the_coefficients_of_the_same_start():
     rng, arrays, y = drawn((4, 3, 5), 20, 3)
-    order, penalty = (0, 2, 1), Penalty(0.1, 1.0, 1e-8)  # the first axis is the first to be solved for
+    order, penalty = (
+        (0, 2, 1),
+        Penalty(0.1, 1.0, 1e-8),
+    )  # the first axis is the first to be solved for
     start = [rng.standard_normal((3, side, 2)) for side in (3, 5)]
     turned = arrays.transpose(0, *(axis + 1 for axis in order))
     data, other = least_squares_data(flat(arrays), y), least_squares_data(flat(turned), y)
-    one = next(alternating_steps(tensor_samples(data, (4, 3, 5)), start, np.ones((4, 3, 5)), [penalty]))
-    two = next(alternating_steps(tensor_samples(other, (4, 5, 3)), start[::-1], np.ones((4, 5, 3)), [penalty]))
+    one = next(
+        alternating_steps(tensor_samples(data, (4, 3, 5)), start, np.ones((4, 3, 5)), [penalty])
+    )
+    two = next(
+        alternating_steps(
+            tensor_samples(other, (4, 5, 3)), start[::-1], np.ones((4, 5, 3)), [penalty]
+        )
+    )
     assert_allclose(two, one.transpose(0, *(axis + 1 for axis in order)), atol=1e-10)
     # At the limit only the local optimum may differ; that of an exact signal of rank 1 does not.
     ends = [
-        SMR(a.shape[1:], 0.05, max_iter=300, tol=1e-10).fit(flat(a), y).objective_path_[-1] for a in (arrays, turned)
+        SMR(a.shape[1:], 0.05, max_iter=300, tol=1e-10).fit(flat(a), y).objective_path_[-1]
+        for a in (arrays, turned)
     ]
     assert ends[0] == pytest.approx(ends[1], rel=0.02)
 
@@ -154,7 +183,8 @@ def test_the_start_of_an_exact_low_rank_tensor_has_its_factors():
     for found, true in zip(leading_factors(composed(factors), 2), factors[1:], strict=True):
         for r in range(2):  # the same columns but for order, sign and length
             cosines = np.abs(
-                (found[r] / np.linalg.norm(found[r], axis=0)).T @ (true[r] / np.linalg.norm(true[r], axis=0))
+                (found[r] / np.linalg.norm(found[r], axis=0)).T
+                @ (true[r] / np.linalg.norm(true[r], axis=0))
             )
             assert_allclose(np.sort(cosines.max(axis=0)), 1.0, atol=1e-2)
     cells = composed([np.ones((1, 1, 7)), *unit_cells(1, (9, 3, 3), 7)])[0, 0]
@@ -171,7 +201,9 @@ def test_a_planted_block_is_found_by_fewer_samples_than_as_a_matrix():
         X = rng.standard_normal((45, 8, 8, 6))
         for r in range(3):
             pattern = reference.tensor([rng.standard_normal((side, 1)) for side in (3, 3, 2)])
-            X[np.ix_(y == r, range(2, 5), range(3, 6), range(1, 3))] += 0.8 * pattern / np.sqrt((pattern**2).mean())
+            X[np.ix_(y == r, range(2, 5), range(3, 6), range(1, 3))] += (
+                0.8 * pattern / np.sqrt((pattern**2).mean())
+            )
         for shape, precisions in found.items():
             best = SMR(shape, 0.1, max_iter=30).fit(flat(X), y).ranking_ <= block.sum()
             precisions.append((best & block.ravel()).sum() / block.sum())
@@ -190,7 +222,10 @@ def test_the_layout_supplies_the_shape_of_any_order():
     [
         ({"mask": np.ones((2, 3)), "shape": None}, "array of float64: give an array of bool"),
         ({"mask": np.ones((2, 3), bool), "shape": (2, 3)}, "give shape or mask, not both"),
-        ({"mask": np.ones((2, 2), bool)}, "mask has 4 cells that are True, but there are 6 features"),
+        (
+            {"mask": np.ones((2, 2), bool)},
+            "mask has 4 cells that are True, but there are 6 features",
+        ),
     ],
 )
 def test_masks_that_do_not_fit_are_refused(params, message):

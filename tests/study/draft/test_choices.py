@@ -29,7 +29,9 @@ from raysel.study.draft.choices import (
 from raysel.study.draft.draft import study_text
 
 
-def data(X: np.ndarray, y: np.ndarray, layout: Tensor | Modalities | None = None, **other: object) -> Dataset:
+def data(
+    X: np.ndarray, y: np.ndarray, layout: Tensor | Modalities | None = None, **other: object
+) -> Dataset:
     return Dataset(X, y, layout or Tensor((X.shape[1],)), **other)
 
 
@@ -38,7 +40,9 @@ def data(X: np.ndarray, y: np.ndarray, layout: Tensor | Modalities | None = None
 def test_folds_can_be_drawn_for_any_classes_of_three_samples_and_more(sizes, seed):
     y = np.repeat(np.arange(len(sizes)), sizes)
     folds = fold_counts(y)
-    plan = NestedPlan.make(y, outer=folds.outer, inner=folds.inner, repeats=1, groups=None, seed=seed)
+    plan = NestedPlan.make(
+        y, outer=folds.outer, inner=folds.inner, repeats=1, groups=None, seed=seed
+    )
     assert len(plan.outer) == folds.outer <= min(*sizes, 5)
 
 
@@ -86,7 +90,9 @@ def test_the_method_follows_layout_and_labels():
         entries = {entry.key: entry.value for entry in method_entries(data(X, y, layout))}
         assert entries["solver.name"] == solver
         if solver == "smr":  # the largest rank bounds nothing
-            assert entries["solver.space"]["rank"] == ([2, 3] if layout == Tensor((3, 4)) else [1, 2, 4])
+            assert entries["solver.space"]["rank"] == (
+                [2, 3] if layout == Tensor((3, 4)) else [1, 2, 4]
+            )
     assert method_entries(data(X, np.stack([y, y[::-1]], 1), Tensor((3, 4))))[0].value == "smml"
 
 
@@ -98,7 +104,9 @@ def test_scaling_follows_the_ranges():
     assert scaling_entry(data(pixels, y, Tensor((8, 8)))).value == "unit"
     assert scaling_entry(data(pixels, y)).value == "unit"
     assert scaling_entry(data(pixels * np.logspace(0, 5, 64), y, Tensor((8, 8)))).value == "zscore"
-    assert scaling_entry(data(pixels, y, Modalities({"a": 60, "b": 4}))).value == "zscore_sqrt_width"
+    assert (
+        scaling_entry(data(pixels, y, Modalities({"a": 60, "b": 4}))).value == "zscore_sqrt_width"
+    )
     assert scaling_entry(load_dataset("breast_cancer")).value == "zscore"
 
 
@@ -111,7 +119,9 @@ def test_scaling_follows_the_ranges():
         ((22, 12, 6), None, "balanced_accuracy"),
     ],
 )
-def test_the_metric_of_unbalanced_classes_is_no_better_for_predicting_the_largest(sizes, layout, metric):
+def test_the_metric_of_unbalanced_classes_is_no_better_for_predicting_the_largest(
+    sizes, layout, metric
+):
     X, y = np.random.default_rng(0).random((40, 6)), np.repeat(np.arange(len(sizes)), sizes)
     entry = evaluation_entries(data(X, y, layout) if layout else data(X, y))[-1]
     assert (entry.key, entry.value) == ("evaluation.metric", metric)
@@ -130,10 +140,17 @@ def test_the_text_reads_back_whatever_the_names(drop, label, comment):
         Entry("cv.outer", 5, "x" * 200),
     ]
     text = study_text([comment], [comment, f"line\nbreak {comment}"], entries)
-    assert parse_yaml(text, "text") == {"seed": 0, "dataset": {"label": label, "drop": drop}, "cv": {"outer": 5}}
+    assert parse_yaml(text, "text") == {
+        "seed": 0,
+        "dataset": {"label": label, "drop": drop},
+        "cv": {"outer": 5},
+    }
 
 
 def test_large_data_get_a_method_of_one_pass():
     X = np.random.default_rng(0).random((1600, 1600), dtype=np.float32)
     entries = method_entries(data(X, np.arange(1600) % 2))
-    assert {entry.key: entry.value for entry in entries} == {"solver.name": "fisher_score", "search.method": "grid"}
+    assert {entry.key: entry.value for entry in entries} == {
+        "solver.name": "fisher_score",
+        "search.method": "grid",
+    }

@@ -39,7 +39,9 @@ def test_what_is_written_is_the_text_and_its_configuration(here):
     assert sorted(path.name for path in here.iterdir()) == ["iris.csv", "study.yaml"]
     assert load_config("study.yaml") == draft.config
     assert "#" in draft.text
-    keys = [line for line in draft.text.splitlines() if ":" in line and not line.strip().startswith("#")]
+    keys = [
+        line for line in draft.text.splitlines() if ":" in line and not line.strip().startswith("#")
+    ]
     lines = draft.text.splitlines()
     for line in keys:
         explained = "   # " in line or lines[lines.index(line) - 1].strip().startswith("#")
@@ -54,15 +56,24 @@ def test_a_table_of_volumes_is_drafted_as_volumes_not_as_the_columns_beside_them
     assert Study.prepare(load_config("study.yaml")).dataset.n_features == planted.mask.sum()
     assert draft.findings["data"].endswith("features, volumes")
     lines = planted.table.read_text(encoding="utf-8").splitlines()
-    lines[3], lines[5] = f",{lines[3].split(',', 1)[1]}", lines[5].replace("control", "").replace("patient", "")
+    lines[3], lines[5] = (
+        f",{lines[3].split(',', 1)[1]}",
+        lines[5].replace("control", "").replace("patient", ""),
+    )
     (here / "data/some.csv").write_text("\n".join(lines), encoding="utf-8")
     draft = init_study("data/some.csv", output="some.yaml")
-    assert "drop_unlabelled: 2 rows have no label or no volume and are left out (rows 2, 4" in " ".join(draft.doubts)
+    assert (
+        "drop_unlabelled: 2 rows have no label or no volume and are left out (rows 2, 4"
+        in " ".join(draft.doubts)
+    )
     assert Study.prepare(load_config("some.yaml")).dataset.n_samples == len(lines) - 3
     planted.mask_file.rename(here / "data/cortex.nii.gz")
     with pytest.raises(DataError, match="name the mask by --mask"):
         init_study("data/scans.csv")
-    assert init_study("data/scans.csv", mask="data/cortex.nii.gz").config.dataset.mask == "data/cortex.nii.gz"
+    assert (
+        init_study("data/scans.csv", mask="data/cortex.nii.gz").config.dataset.mask
+        == "data/cortex.nii.gz"
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,7 +111,9 @@ def test_a_class_of_one_sample_is_left_out_with_a_doubt():
 
 @pytest.mark.parametrize("values", [load_iris().target, (load_iris().target + 3) % 5])
 def test_the_label_in_a_second_column_is_left_out_with_a_doubt_and_groups_bound_the_folds(values):
-    subject = np.concatenate([50 * c + np.arange(50) // 13 for c in range(3)])  # four subjects a class
+    subject = np.concatenate(
+        [50 * c + np.arange(50) // 13 for c in range(3)]
+    )  # four subjects a class
     write_iris(grade=values, subject=subject)
     draft = init_study("iris.csv")
     assert draft.config.dataset.drop == ("grade",)
@@ -113,7 +126,11 @@ def test_wide_tables_colour_images_and_indicators_get_methods_that_take_them():
     y = np.arange(40) % 2
     np.savez("genes.npz", X=rng.normal(size=(40, 900)) + y[:, None] * (np.arange(900) < 5), y=y)
     config = init_study("genes.npz").config
-    assert (config.solver.name, config.dataset.shape, config.evaluation.n_features[-1]) == ("linear_svm", None, 900)
+    assert (config.solver.name, config.dataset.shape, config.evaluation.n_features[-1]) == (
+        "linear_svm",
+        None,
+        900,
+    )
     np.savez("colour.npz", X=rng.random((30, 6, 6, 3)), y=np.arange(30) % 3)
     np.savez("labels.npz", X=rng.random((30, 6)), Y=rng.integers(0, 2, (30, 3)))
     assert init_study("colour.npz").config.solver.name == "smr"
@@ -151,7 +168,9 @@ def test_points_in_names_as_r_writes_them_make_no_modalities():
 
 
 def test_a_table_without_features_is_refused_and_so_are_several_tasks(here):
-    pd.DataFrame({"site": ["red", "blue"] * 10, "y": [0, 0, 1, 1] * 5}).to_csv(here / "words.csv", index=False)
+    pd.DataFrame({"site": ["red", "blue"] * 10, "y": [0, 0, 1, 1] * 5}).to_csv(
+        here / "words.csv", index=False
+    )
     with pytest.raises(DataError, match=r"site \(text"):
         init_study("words.csv")
     tasks = {name: raysel.load_dataset(name) for name in ("iris", "wine")}

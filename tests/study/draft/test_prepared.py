@@ -30,13 +30,18 @@ def expression(n: int = 200, d: int = 5000, planted: int = 20) -> tuple[pd.DataF
     frame.insert(0, "sample_id", [f"GSM{100000 + i}" for i in range(n)])
     frame.insert(1, "batch", np.array(["b1", "b2", "b3", "b4"])[batch])
     frame.insert(2, "sex", rng.choice(["male", "female"], n))
-    return frame.assign(subtype=np.array(["basal", "luminal", "her2"])[subtype]), [names[i] for i in genes]
+    return frame.assign(subtype=np.array(["basal", "luminal", "her2"])[subtype]), [
+        names[i] for i in genes
+    ]
 
 
 def passengers(n: int = 400) -> pd.DataFrame:
     """A passenger list: the sex, the class and the age tell who survived; two columns hold it in other words."""
     rng = np.random.default_rng(0)
-    sex, pclass = rng.choice(["male", "female"], n, p=[0.65, 0.35]), rng.choice([1, 2, 3], n, p=[0.25, 0.2, 0.55])
+    sex, pclass = (
+        rng.choice(["male", "female"], n, p=[0.65, 0.35]),
+        rng.choice([1, 2, 3], n, p=[0.25, 0.2, 0.55]),
+    )
     age = rng.normal(30, 14, n).clip(0.4, 80).round(1)
     told = 2.5 * (sex == "female") - 0.9 * (pclass - 2) - 0.02 * (age - 30) - 1.2
     survived = (rng.random(n) < 1 / (1 + np.exp(-told))).astype(float)
@@ -44,7 +49,8 @@ def passengers(n: int = 400) -> pd.DataFrame:
     embarked[[5, 77]] = None
     survived[9] = np.nan
     cabins = [
-        f"{deck}{number}" for deck, number in zip(rng.choice(list("ABC"), n), rng.integers(1, 99, n), strict=True)
+        f"{deck}{number}"
+        for deck, number in zip(rng.choice(list("ABC"), n), rng.integers(1, 99, n), strict=True)
     ]
     return pd.DataFrame(
         {
@@ -78,7 +84,15 @@ def test_a_passenger_list_is_drafted_and_run_without_an_edit(here):
     draft = init_study("titanic.csv", output="study.yaml")
     section = draft.config.dataset
     assert (section.label, section.drop_unlabelled) == ("Survived", True)
-    assert set(section.drop) == {"PassengerId", "Name", "Ticket", "Cabin", "Boarded", "alive", "code"}
+    assert set(section.drop) == {
+        "PassengerId",
+        "Name",
+        "Ticket",
+        "Cabin",
+        "Boarded",
+        "alive",
+        "code",
+    }
     assert section.prepare == ({"impute": {}}, {"encode": {}})
     doubts = "\n".join(draft.doubts)
     for words in (
@@ -98,7 +112,14 @@ def test_a_passenger_list_is_drafted_and_run_without_an_edit(here):
     raw["search"]["executor"] = "serial"
     raw["solver"]["space"] = {"C": [0.1]}
     result = run_offline(raw | {"pictures": []}, here / "study")
-    assert Study.prepare(draft.config).dataset.feature_names == ("Pclass", "Sex", "Age", "SibSp", "Fare", "Embarked")
+    assert Study.prepare(draft.config).dataset.feature_names == (
+        "Pclass",
+        "Sex",
+        "Age",
+        "SibSp",
+        "Fare",
+        "Embarked",
+    )
     assert result.ranking().to_frame()["feature"].iloc[0] == "Sex"
     assert np.mean(result.test_scores) > np.mean(result.references["chance"].scores) + 0.1
     row = passengers().drop(columns=["Survived", *section.drop]).iloc[[5]]
@@ -112,7 +133,9 @@ def test_an_expression_table_loses_no_gene_and_finds_those_that_are_planted(here
     draft = init_study("genes.csv", output="study.yaml")
     section = draft.config.dataset
     assert (section.label, section.drop) == ("subtype", ("sample_id", "batch"))
-    assert any("batch" in doubt and "cv.groups" in doubt and "confounds" in doubt for doubt in draft.doubts)
+    assert any(
+        "batch" in doubt and "cv.groups" in doubt and "confounds" in doubt for doubt in draft.doubts
+    )
     text = " ".join(draft.text.replace("#", "").split())
     assert "fills 5 cells (0.0005 % of all) of 5 columns, most in" in text
     raw = load_config("study.yaml").to_dict()

@@ -40,18 +40,35 @@ SHUFFLED = np.random.default_rng(1)
         ("town", ["here"] * N, "one text in all rows", False),
         ("patient_no", [np.nan, *range(20, 19 + N)], "an identifier", False),
         # What could be a feature
-        ("ticket", [f"a{i // 2}" for i in range(N - 4)] + list("bcde"), "text, 32 different values", True),
+        (
+            "ticket",
+            [f"a{i // 2}" for i in range(N - 4)] + list("bcde"),
+            "text, 32 different values",
+            True,
+        ),
         ("age", [np.nan] * 25 + [*range(20, N - 5)], "25 of 60 cells are empty", True),
         ("cabin", [None] * 25 + ["a", "b", "c", "d", "e"] * 7, "25 of 60 cells are empty", True),
-        ("batch", SHUFFLED.permutation(["b1", "b2", "b3"] * (N // 3)), "text, 3 different values", True),
+        (
+            "batch",
+            SHUFFLED.permutation(["b1", "b2", "b3"] * (N // 3)),
+            "text, 3 different values",
+            True,
+        ),
         ("Plate", ["p1", "p2", None, "p2", "p1"] * (N // 5), "text, 2 different values", True),
         ("day", pd.date_range("2024-01-01", periods=N), "dates or times", True),
         ("position", [[1.0, 2.0]] * N, "several values a cell", True),
         ("share", [f"{i} %" for i in range(N)], "text, e.g. '0 %'", True),
-        ("weight", [*map(str, range(40, 38 + N)), "?kg", "<5"], "numbers, but '?kg', '<5' in 2 of 60 cells", True),
+        (
+            "weight",
+            [*map(str, range(40, 38 + N)), "?kg", "<5"],
+            "numbers, but '?kg', '<5' in 2 of 60 cells",
+            True,
+        ),
     ],
 )
-def test_a_column_that_is_no_feature_is_left_out_with_a_doubt_if_it_could_be_one(column, values, reason, is_doubtful):
+def test_a_column_that_is_no_feature_is_left_out_with_a_doubt_if_it_could_be_one(
+    column, values, reason, is_doubtful
+):
     result = roles(**{column: values})
     assert dict(result.drop) == {column: reason}
     assert [column in doubt for doubt in result.doubts] == [True] * is_doubtful
@@ -59,8 +76,14 @@ def test_a_column_that_is_no_feature_is_left_out_with_a_doubt_if_it_could_be_one
 
 def test_columns_of_one_defect_share_a_doubt():
     empty = {f"m{i}": [np.nan] * 30 + [*range(30, N)] for i in range(3)}
-    result = roles(**empty, site=["m", "f"] * (N // 2), crp=SHUFFLED.permutation(["<0.5", "0.71", "2.3 mg"] * (N // 3)))
-    columns, mends = zip(*(doubt.removeprefix("drop: ").split(": ", 1) for doubt in result.doubts), strict=True)
+    result = roles(
+        **empty,
+        site=["m", "f"] * (N // 2),
+        crp=SHUFFLED.permutation(["<0.5", "0.71", "2.3 mg"] * (N // 3)),
+    )
+    columns, mends = zip(
+        *(doubt.removeprefix("drop: ").split(": ", 1) for doubt in result.doubts), strict=True
+    )
     assert columns == ("m0, m1, m2", "site", "crp")
     assert all(word in mends[1] for word in ("cv.groups", "dataset.confounds", "harmonise"))
     assert mends[2].startswith("text that begins with a number")
@@ -92,14 +115,18 @@ def test_the_doubt_on_the_label_names_what_there_is():
     rng = np.random.default_rng(0)
     (doubt,) = roles(target=[0, 1] * (N // 2), y=[0, 0, 1] * (N // 3)).doubts
     assert "one of several" in doubt
-    table = pa.table({"Gruppe": [1, 2] * (N // 2), "V1": rng.integers(0, 3, N), "V2": rng.integers(0, 2, N)})
+    table = pa.table(
+        {"Gruppe": [1, 2] * (N // 2), "V1": rng.integers(0, 3, N), "V2": rng.integers(0, 2, N)}
+    )
     assert table_roles(table).label == "Gruppe"
     assert "as no column is called y" in table_roles(table).doubts[0]
 
 
 def test_a_quantity_is_named_beside_classes_and_taken_where_there_are_none():
     rng = np.random.default_rng(0)
-    table = pa.table({"street": ["a", "b"] * (N // 2), "area": rng.normal(size=N), "price": rng.normal(size=N)})
+    table = pa.table(
+        {"street": ["a", "b"] * (N // 2), "area": rng.normal(size=N), "price": rng.normal(size=N)}
+    )
     assert any("price, is a quantity" in doubt for doubt in table_roles(table).doubts)
     alone = table_roles(table.drop_columns("street"))
     assert (alone.label, alone.doubts[0]) == (
@@ -109,12 +136,18 @@ def test_a_quantity_is_named_beside_classes_and_taken_where_there_are_none():
     named = table.rename_columns(["street", "response", "price"])
     assert table_roles(named).label == "response"
     with pytest.raises(DataError, match="exchange rows and columns"):
-        table_roles(table.select(["street"]).append_column("id", pa.array(range(N))).drop_columns("street"))
+        table_roles(
+            table.select(["street"]).append_column("id", pa.array(range(N))).drop_columns("street")
+        )
 
 
 def test_measurements_remain_features_without_a_doubt():
     rng = np.random.default_rng(2)
-    columns = {"cells": rng.integers(0, 50, N), "weight": rng.permutation(9 * N)[:N], "mass": rng.normal(size=N)}
+    columns = {
+        "cells": rng.integers(0, 50, N),
+        "weight": rng.permutation(9 * N)[:N],
+        "mass": rng.normal(size=N),
+    }
     columns |= {name: rng.integers(20, 40, N) for name in ("patient_age", "family_size")}
     assert roles(**columns) == Roles("y")
 
@@ -127,7 +160,10 @@ def test_a_subject_with_several_rows_is_the_group(name):
 
 @pytest.mark.parametrize("empty", [1, 20])
 def test_a_subject_with_empty_cells_is_the_group_which_a_study_then_refuses(empty):
-    for subject in (np.repeat(np.arange(N // 4), 4).astype(float), np.repeat([f"s{i}" for i in range(N // 4)], 4)):
+    for subject in (
+        np.repeat(np.arange(N // 4), 4).astype(float),
+        np.repeat([f"s{i}" for i in range(N // 4)], 4),
+    ):
         result = roles(subject=[*[None] * empty, *subject[empty:].tolist()])
         assert (result.groups, dict(result.drop)) == ("subject", {})
 
@@ -146,13 +182,21 @@ def test_the_named_column_is_the_label_and_an_unknown_one_is_refused_with_a_prop
 
 
 def test_columns_of_an_indicator_are_no_features_and_no_label():
-    result = roles(**{"y.sky": [0, 1] * (N // 2), "y.sea": [1, 1, 0] * (N // 3), "y": [0.5] * N} | {})
+    result = roles(
+        **{"y.sky": [0, 1] * (N // 2), "y.sea": [1, 1, 0] * (N // 3), "y": [0.5] * N} | {}
+    )
     assert result.label == "y"  # a column called y comes first
-    columns = {"a": np.random.default_rng(0).normal(size=N), "y.sky": [0, 1] * (N // 2), "y.sea": [1, 1, 0] * (N // 3)}
+    columns = {
+        "a": np.random.default_rng(0).normal(size=N),
+        "y.sky": [0, 1] * (N // 2),
+        "y.sea": [1, 1, 0] * (N // 3),
+    }
     assert table_roles(pa.table(columns)) == Roles(None)
 
 
-@pytest.mark.parametrize("values", [pd.date_range("2024-01-01", periods=N), np.arange(N) * 60, ["2024-01-01"] * N])
+@pytest.mark.parametrize(
+    "values", [pd.date_range("2024-01-01", periods=N), np.arange(N) * 60, ["2024-01-01"] * N]
+)
 def test_a_time_is_no_feature_and_leads_to_blocks_not_to_encoding(values):
     result = roles(timestamp=values)
     assert "timestamp" in result.drop

@@ -73,7 +73,9 @@ def semicolons(_: RealData) -> Content:
     table.insert(0, "id", np.random.default_rng(0).permutation(10**6)[: len(table)])
     table.insert(1, "diagnosis", y)
     table.to_csv("breast;cancer.csv", sep=";", decimal=",", index=False)
-    return Content("breast;cancer.csv", CANCER.data, y, {"label": "diagnosis", "drop": ["id"]}, "diagnosis")
+    return Content(
+        "breast;cancer.csv", CANCER.data, y, {"label": "diagnosis", "drop": ["id"]}, "diagnosis"
+    )
 
 
 def participants(_: RealData) -> Content:
@@ -85,7 +87,15 @@ def participants(_: RealData) -> Content:
     table = pd.DataFrame(X, columns=WINE.feature_names).assign(condition=y)
     table.insert(0, "participant_id", groups)
     table.to_csv("visits.csv", index=False)
-    return Content("visits.csv", X, y, {"label": "condition"}, "condition", groups=groups, cv_groups="participant_id")
+    return Content(
+        "visits.csv",
+        X,
+        y,
+        {"label": "condition"},
+        "condition",
+        groups=groups,
+        cv_groups="participant_id",
+    )
 
 
 def pandas_parquet(_: RealData) -> Content:
@@ -115,7 +125,9 @@ def scikit_feature(real_data: RealData) -> Content:
     """A .mat file of images as rows, column by column, and labels from 1 on as one column of doubles."""
     X, y = images(real_data("ORL.npz"), 20, 10)
     columns = X.transpose(0, 2, 1).reshape(len(X), -1)
-    scipy.io.savemat("orlraws.mat", {"X": columns.astype(float), "Y": (y[:, None] + 1).astype(float)})
+    scipy.io.savemat(
+        "orlraws.mat", {"X": columns.astype(float), "Y": (y[:, None] + 1).astype(float)}
+    )
     return Content("orlraws.mat", X, y + 1, {"shape": [32, 32], "order": "F"}, "Y", "smr")
 
 
@@ -123,7 +135,9 @@ def matlab_73(real_data: RealData) -> Content:
     """A .mat file of version 7.3: HDF5, in which every array stands transposed."""
     X, y = images(real_data("USPS.npz"), 6, 60)
     columns = X.transpose(0, 2, 1).reshape(len(X), -1)
-    savemat73(Path("usps.mat"), {"fea": columns.astype(float), "gnd": (y[:, None] + 1).astype(float)})
+    savemat73(
+        Path("usps.mat"), {"fea": columns.astype(float), "gnd": (y[:, None] + 1).astype(float)}
+    )
     return Content("usps.mat", X, y + 1, {"shape": [16, 16], "order": "F"}, "gnd", "smr")
 
 
@@ -169,7 +183,10 @@ def test_the_draft_reads_the_file_as_it_is_meant(make, tmp_path, monkeypatch, re
     data = Study.prepare(config).dataset
     keys = config.to_dict()["dataset"]
     del keys["scaling"]
-    assert {key: value for key, value in keys.items() if value} == {"path": str(path), **content.dataset}
+    assert {key: value for key, value in keys.items() if value} == {
+        "path": str(path),
+        **content.dataset,
+    }
     assert (config.solver.name, config.cv.groups) == (content.solver, content.cv_groups)
     np.testing.assert_array_equal(data.X, content.X.reshape(len(content.X), -1).astype(float))
     np.testing.assert_array_equal(data.y, content.y)
@@ -179,7 +196,9 @@ def test_the_draft_reads_the_file_as_it_is_meant(make, tmp_path, monkeypatch, re
     assert (data.groups is None) == (content.groups is None)
 
 
-def reference_scores(X: np.ndarray, y: np.ndarray, groups: np.ndarray | None, config: StudyConfig) -> np.ndarray:
+def reference_scores(
+    X: np.ndarray, y: np.ndarray, groups: np.ndarray | None, config: StudyConfig
+) -> np.ndarray:
     """Score of each outer fold by scikit-learn: F-test and classifier on tables and images, SVM on modalities."""
     name, grid = config.evaluation.estimator, {"select__k": list(config.evaluation.n_features)}
     steps: list[tuple[str, Any]] = [] if name == "knn" else [("scale", StandardScaler())]
@@ -189,7 +208,11 @@ def reference_scores(X: np.ndarray, y: np.ndarray, groups: np.ndarray | None, co
             {"classify__C": [1e-4, 1e-3, 1e-2, 0.1]},
         )
     else:
-        classify = KNeighborsClassifier(config.evaluation.n_neighbors) if name == "knn" else LinearSVC(dual=False)
+        classify = (
+            KNeighborsClassifier(config.evaluation.n_neighbors)
+            if name == "knn"
+            else LinearSVC(dual=False)
+        )
         steps += [("select", SelectKBest(f_classif)), ("classify", classify)]
     splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
     scores = []
@@ -203,7 +226,9 @@ def reference_scores(X: np.ndarray, y: np.ndarray, groups: np.ndarray | None, co
 
 @pytest.mark.slow
 @every_file
-def test_the_study_scores_as_nested_cross_validation_of_the_clean_arrays_does(make, tmp_path, monkeypatch, real_data):
+def test_the_study_scores_as_nested_cross_validation_of_the_clean_arrays_does(
+    make, tmp_path, monkeypatch, real_data
+):
     monkeypatch.chdir(tmp_path)
     content = make(real_data)
     config = init_study(tmp_path / content.name).config
@@ -211,10 +236,14 @@ def test_the_study_scores_as_nested_cross_validation_of_the_clean_arrays_does(ma
     raw["solver"]["space"] = SPACES[content.solver]
     raw |= {"search": {**raw["search"], "executor": "serial"}, "pictures": []}
     raw["cv"] |= {"outer": 3, "inner": 2, "final": False}
-    changed = config.model_copy(update={"cv": config.cv.model_copy(update={"outer": 3, "inner": 2})})
+    changed = config.model_copy(
+        update={"cv": config.cv.model_copy(update={"outer": 3, "inner": 2})}
+    )
     with warnings.catch_warnings(action="ignore"):
         result = run_offline(raw, tmp_path / "study")
-        expected = reference_scores(content.X.reshape(len(content.X), -1), content.y, content.groups, changed)
+        expected = reference_scores(
+            content.X.reshape(len(content.X), -1), content.y, content.groups, changed
+        )
     scores = result.summary()[f"test_{config.evaluation.metric}"]
     # The folds differ: both means have an error, and so have the methods of ranking.
     error = np.hypot(scores.std(), expected.std(ddof=1)) / np.sqrt(3)

@@ -12,7 +12,12 @@ from sklearn.feature_extraction.image import extract_patches_2d
 
 from raysel import Dataset
 from raysel.data.layouts import Matrix, Modalities, Tensor
-from raysel.study.inspection.arrangement import arrangement_remark, find_arrangement, is_known, symmetry
+from raysel.study.inspection.arrangement import (
+    arrangement_remark,
+    find_arrangement,
+    is_known,
+    symmetry,
+)
 
 SHAPE = (20, 16)
 
@@ -47,7 +52,12 @@ def test_side_is_known_where_five_classes_of_four_samples_agree():
     for images in (draw(), on_side(draw())):
         assert known(images, np.arange(40) % 5)
         assert known(images, np.arange(40) % 10)
-        for y in (None, np.arange(40) % 4, np.arange(40) % 11 * (np.arange(40) % 11 > 6), np.arange(40)):
+        for y in (
+            None,
+            np.arange(40) % 4,
+            np.arange(40) % 11 * (np.arange(40) % 11 > 6),
+            np.arange(40),
+        ):
             assert not known(images, y)
         assert not known(images[:, 2:-2, 2:-2], np.arange(40) % 5)  # 12 cells
 
@@ -66,7 +76,9 @@ def smooth_fields(height, width, seed, n=60):
     """Draw independent smooth random fields of one shape, with unit variance on average."""
     noise = np.random.default_rng(seed).standard_normal((n, height, width))
     fields = gaussian_filter(noise, (0, 1, 1))
-    return fields / fields.std() + 0.3 * np.random.default_rng(seed + 1).standard_normal(fields.shape)
+    return fields / fields.std() + 0.3 * np.random.default_rng(seed + 1).standard_normal(
+        fields.shape
+    )
 
 
 def remark(X, layout, order="C", y=None):
@@ -74,7 +86,9 @@ def remark(X, layout, order="C", y=None):
     columns = np.arange(X.shape[1])
     if order == "F":
         columns = columns.reshape(layout.shape, order="F").ravel()
-    return arrangement_remark(Dataset(X[:, columns], np.arange(len(X)) % 2 if y is None else y, layout))
+    return arrangement_remark(
+        Dataset(X[:, columns], np.arange(len(X)) % 2 if y is None else y, layout)
+    )
 
 
 SIDES, SEEDS = st.integers(6, 24), st.integers(0, 2**20)
@@ -109,7 +123,9 @@ def test_right_shape_is_not_remarked_and_the_other_way_round_is(height, width, s
     if height != width:
         wrong = f"[{width}, {height}]"
         for text in (remark(X, Matrix(width, height)), remark(X, Matrix(height, width), "F")):
-            assert f"shape [{height}, {width}] and order C, or with shape {wrong} and order F" in text
+            assert (
+                f"shape [{height}, {width}] and order C, or with shape {wrong} and order F" in text
+            )
 
 
 @settings(max_examples=10)
@@ -127,7 +143,10 @@ def test_figures_are_those_of_the_correlation_matrix():
     cells = np.arange(64).reshape(8, 8)
     with np.errstate(divide="ignore", invalid="ignore"):
         correlations = np.corrcoef(X.T)
-    pairs = [correlations[cells[:, :-1], cells[:, 1:]].ravel(), correlations[cells[:-1], cells[1:]].ravel()]
+    pairs = [
+        correlations[cells[:, :-1], cells[:, 1:]].ravel(),
+        correlations[cells[:-1], cells[1:]].ravel(),
+    ]
     assert found.correlation == pytest.approx(np.nanmean(np.concatenate(pairs)))
     assert found.n_pairs == (~np.isnan(np.concatenate(pairs))).sum()
     assert found.n_samples == 400
@@ -176,7 +195,12 @@ def test_tables_and_layouts_that_are_not_of_order_two_have_no_shape():
         assert find_arrangement(X) is None
         assert arrangement_remark(Dataset(X, y, Tensor((X.shape[1],)))) is None
     X = smooth_fields(8, 12, 0).reshape(60, -1)
-    for layout in (Tensor((96,)), Tensor((4, 8, 3)), Tensor((2, 48)), Modalities({"a": 90, "b": 6})):
+    for layout in (
+        Tensor((96,)),
+        Tensor((4, 8, 3)),
+        Tensor((2, 48)),
+        Modalities({"a": 90, "b": 6}),
+    ):
         assert remark(X, layout) is None
     assert remark(X[:9], Matrix(12, 8)) is None
 
@@ -185,7 +209,9 @@ def test_tables_and_layouts_that_are_not_of_order_two_have_no_shape():
 def test_gray_patches_of_photographs_are_found_and_coloured_ones_are_not(name):
     photograph = datasets.load_sample_image(name)[::2, ::2]
     for size in ((16, 15), (20, 20)):
-        patches = extract_patches_2d(photograph, size, max_patches=200, random_state=0).astype(np.float64)
+        patches = extract_patches_2d(photograph, size, max_patches=200, random_state=0).astype(
+            np.float64
+        )
         assert find_arrangement(patches.mean(axis=-1).reshape(200, -1)).shape == size
         assert find_arrangement(patches.reshape(200, -1)) is None
         assert find_arrangement(np.moveaxis(patches, -1, 1).reshape(200, -1)) is None
@@ -255,7 +281,12 @@ def test_no_few_digits_lie_on_their_side(real_data):
 
 @pytest.mark.slow
 def test_real_tables_have_no_shape(real_data):
-    for name in ("Handwritten_mfeat.npz", "MSRCv1_6v.npz", "MSRCv2_6v_multilabel.npz", "Scene_multilabel.npz"):
+    for name in (
+        "Handwritten_mfeat.npz",
+        "MSRCv1_6v.npz",
+        "MSRCv2_6v_multilabel.npz",
+        "Scene_multilabel.npz",
+    ):
         with np.load(real_data(name)) as file:
             views = {str(view): file[f"view_{i}"] for i, view in enumerate(file["view_names"])}
         assert find_arrangement(np.hstack(list(views.values()))) is None
@@ -263,7 +294,9 @@ def test_real_tables_have_no_shape(real_data):
             found = find_arrangement(X)
             # The only ones that are pictures: pixels, and Scene's moments of 7 x 7 blocks.
             picture = (16, 15) if view == "pix" else (7, 7)
-            assert found is None or (found.shape == picture and X.shape[1] == np.prod(picture)), view
+            assert found is None or (found.shape == picture and X.shape[1] == np.prod(picture)), (
+                view
+            )
     lsp = np.load(real_data("LSP_sift_128x85.npz"))["X"].reshape(-1, 128 * 85)
     assert find_arrangement(lsp) is None
     assert remark(lsp[::9].astype(np.float64), Matrix(128, 85)) is None

@@ -36,14 +36,19 @@ def test_lags_are_the_diagonals_of_the_correlation_matrix(X, correlations):
 
 def test_score_and_row_ends_match_the_pairs_listed_one_by_one(X, correlations):
     cells = np.arange(24).reshape(6, 4)
-    beside, below = (cells[:, :-1].ravel(), cells[:, 1:].ravel()), (cells[:-1].ravel(), cells[1:].ravel())
+    beside, below = (
+        (cells[:, :-1].ravel(), cells[:, 1:].ravel()),
+        (cells[:-1].ravel(), cells[1:].ravel()),
+    )
     pairs = np.concatenate([correlations[beside], correlations[below]])
     found = neighbours(X.copy())
     score, n_pairs = found.score(4)
     assert_allclose(score, np.nanmean(pairs))
     assert n_pairs == (~np.isnan(pairs)).sum()
     assert_allclose(found.within_rows(4)[0], np.nanmean(correlations[beside]))
-    assert_allclose(found.across_row_ends(4), np.nanmean(correlations[cells[:-1, -1], cells[1:, 0]]))
+    assert_allclose(
+        found.across_row_ends(4), np.nanmean(correlations[cells[:-1, -1], cells[1:, 0]])
+    )
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200])

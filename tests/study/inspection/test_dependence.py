@@ -42,14 +42,18 @@ def test_dependent_rows_are_remarked_on_until_blocks_keep_them_together(make, ar
     data = arranged(make(np.random.default_rng(0)))
     settings = {"outer": 4, "inner": 2, "repeats": 1, "groups": None, "seed": 0}
     assert "cv.blocks" in remark(data)
-    assert "are tested with it in the training set" in remark(data, NestedPlan.make(data.y, **settings))
+    assert "are tested with it in the training set" in remark(
+        data, NestedPlan.make(data.y, **settings)
+    )
     assert remark(data, NestedPlan.make(data.y, blocks=Blocks(4), **settings)) is not None
     assert remark(data, NestedPlan.make(data.y, blocks=Blocks(30), **settings)) is None
     shuffled = np.random.default_rng(1).permutation(data.n_samples)
     assert remark(table(data.X[shuffled], data.y[shuffled])) is None
 
 
-@pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer", pytest.param("digits", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["iris", "wine", "breast_cancer", pytest.param("digits", marks=pytest.mark.slow)]
+)
 def test_independent_rows_sorted_by_class_or_by_a_column_are_not_remarked_on(name):
     data = load_dataset(name)
     assert remark(sorted_by_class(data)) is None
@@ -59,7 +63,9 @@ def test_independent_rows_sorted_by_class_or_by_a_column_are_not_remarked_on(nam
 
 
 @settings(max_examples=10, deadline=None, derandomize=True)
-@given(st.integers(0, 10**6), st.sampled_from([2, 5]), st.sampled_from([2, 20]), st.integers(20, 120))
+@given(
+    st.integers(0, 10**6), st.sampled_from([2, 5]), st.sampled_from([2, 20]), st.integers(20, 120)
+)
 def test_noise_in_any_order_is_not_remarked_on(seed, classes, width, n):
     rng = np.random.default_rng(seed)
     y = rng.integers(classes, size=n)
@@ -83,5 +89,7 @@ def test_blocks_longer_than_a_run_of_labels_are_asked_for_where_samples_stay_ali
     told = remark(data)
     assert 30 < int(re.search(r"stay alike \(about (\d+) here\)", told)[1]) < 70  # 0.95^45 is 0.1
     settings = {"outer": 3, "inner": 2, "repeats": 1, "groups": None, "seed": 0}
-    assert "nearest in the file by 0." in remark(data, NestedPlan.make(data.y, blocks=Blocks(11), **settings))
+    assert "nearest in the file by 0." in remark(
+        data, NestedPlan.make(data.y, blocks=Blocks(11), **settings)
+    )
     assert remark(data, NestedPlan.make(data.y, blocks=Blocks(100), **settings)) is None

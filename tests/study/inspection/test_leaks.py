@@ -46,7 +46,9 @@ def test_what_tells_the_label_is_refused_with_its_name_and_both_remedies(what):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["wine", "breast_cancer", "digits", "Handwritten_mfeat.npz", "MSRCv1_6v.npz"])
+@pytest.mark.parametrize(
+    "name", ["wine", "breast_cancer", "digits", "Handwritten_mfeat.npz", "MSRCv1_6v.npz"]
+)
 def test_planted_leaks_of_real_data_are_refused_or_remarked_on(name, real_data):
     data = load_dataset(real_data(name) if name.endswith(".npz") else name)
     for what, (plant, words) in REFUSED.items():
@@ -97,7 +99,11 @@ def generated(seed: int, sizes: tuple[int, ...]):
 
 
 @pytest.mark.parametrize(
-    ("seed", "sizes"), [(0, (25,)), *(pytest.param(seed, (25, 80, 300), marks=pytest.mark.slow) for seed in (1, 2, 3))]
+    ("seed", "sizes"),
+    [
+        (0, (25,)),
+        *(pytest.param(seed, (25, 80, 300), marks=pytest.mark.slow) for seed in (1, 2, 3)),
+    ],
 )
 def test_no_false_alarm_on_generated_data(seed, sizes):
     for X, y in generated(seed, sizes):
@@ -117,9 +123,14 @@ def test_a_measurement_or_pixel_that_separates_two_classes_is_accepted_and_remar
     iris = load_dataset("iris")
     setosa = table(iris.X, (iris.y == 0).astype(int), iris.feature_names)
     refuse_leaks(setosa)
-    assert "petal length (cm), petal width (cm)) separate the classes" in " ".join(data_remarks(setosa))
+    assert "petal length (cm), petal width (cm)) separate the classes" in " ".join(
+        data_remarks(setosa)
+    )
     X, y = some_digits((0, 2), 20)
-    assert any("x36" in remark and "separate" in remark for remark in data_remarks(Dataset(X, y, Tensor((64,)))))
+    assert any(
+        "x36" in remark and "separate" in remark
+        for remark in data_remarks(Dataset(X, y, Tensor((64,))))
+    )
     for grey in (X, X // 4, X > 7):
         refuse_leaks(table(np.asarray(grey, dtype=float), y))
 
@@ -141,12 +152,16 @@ def test_a_gene_that_defines_two_classes_is_accepted_and_a_copy_of_many_samples_
     for n in (60, 300):
         data = table(genotypes[:n], y[:n])
         refuse_leaks(data)
-        assert any(re.search("'c7' separates the classes alone", remark) for remark in data_remarks(data))
+        assert any(
+            re.search("'c7' separates the classes alone", remark) for remark in data_remarks(data)
+        )
     present = table((genotypes > 0).astype(float), y)
     assert "equals the label" in refusal(present)
     refuse_leaks(table(present.X[:60], y[:60]))
     # One measurement of few values among others of many is no feature like them.
-    assert "equals the label" in refusal(table(np.column_stack([y[:60], rng.normal(size=(60, 40))]), y[:60]))
+    assert "equals the label" in refusal(
+        table(np.column_stack([y[:60], rng.normal(size=(60, 40))]), y[:60])
+    )
 
 
 def test_a_word_of_one_text_is_no_copy_of_a_label_of_one_text():
@@ -203,7 +218,9 @@ def test_a_column_that_equals_one_of_several_labels_is_refused():
     Y = rng.integers(2, size=(60, 3))
     for copy in (Y[:, 1], 1 - Y[:, 1], 5 * Y[:, 1]):
         X = np.column_stack([rng.normal(size=(60, 2)), copy])
-        data = Dataset(X, Y, Tensor((3,)), feature_names=("a", "b", "c"), label_names=("sky", "sea", "sand"))
+        data = Dataset(
+            X, Y, Tensor((3,)), feature_names=("a", "b", "c"), label_names=("sky", "sea", "sand")
+        )
         assert "'c' tells the label 'sea'" in refusal(data)
     refuse_leaks(Dataset(rng.normal(size=(60, 2)), Y, Tensor((2,))))
 
@@ -219,7 +236,9 @@ def test_a_study_refuses_a_leak_unless_it_is_kept_and_resumes_whatever_it_holds(
     }
     with pytest.raises(DataError, match="column 'row' numbers the samples"):
         make_study(tmp_path / "t.csv", **changes)
-    result = run_offline(raw_config(tmp_path / "t.csv", dataset__keep=["row"], **changes), tmp_path / "study")
+    result = run_offline(
+        raw_config(tmp_path / "t.csv", dataset__keep=["row"], **changes), tmp_path / "study"
+    )
     assert any("'row' numbers the samples" in remark for remark in result.remarks())
     # As a study of a version that knew no such check: its configuration names no column to keep.
     prepared = prepare_study(raw_config(tmp_path / "t.csv", **changes), resumed=result.directory)
@@ -231,7 +250,9 @@ def labelled(draw):
     n = draw(st.integers(22, 60))
     n_classes = draw(st.integers(2, 4))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    y = np.concatenate([np.repeat(np.arange(n_classes), 2), rng.integers(n_classes, size=n - 2 * n_classes)])
+    y = np.concatenate(
+        [np.repeat(np.arange(n_classes), 2), rng.integers(n_classes, size=n - 2 * n_classes)]
+    )
     X = rng.normal(size=(n, draw(st.integers(1, 4))))
     if draw(st.booleans()):
         X[:, 0] = np.round(X[:, 0])
@@ -265,7 +286,9 @@ def test_the_order_of_the_samples_and_the_names_of_the_classes_change_nothing(sa
     expected = outcome(table(X, y))
     assert outcome(table(X[order], y[order])) == expected
     names = np.array(["d", "a", "c", "b"])
-    assert outcome(table(X, names[y])) == expected.replace("equals the label", "is the label in other values")
+    assert outcome(table(X, names[y])) == expected.replace(
+        "equals the label", "is the label in other values"
+    )
 
 
 @settings(max_examples=15)
@@ -273,7 +296,9 @@ def test_the_order_of_the_samples_and_the_names_of_the_classes_change_nothing(sa
 def test_measurements_are_never_refused(sample):
     _, y, rng = sample
     refuse_leaks(table(rng.normal(size=(len(y), 30)), y))
-    refuse_leaks(table(rng.normal(size=(len(y), 5)) + 20 * y[:, None], y))  # each separates the classes
+    refuse_leaks(
+        table(rng.normal(size=(len(y), 5)) + 20 * y[:, None], y)
+    )  # each separates the classes
 
 
 def test_subjects_of_many_samples_each_are_refused_with_groups_as_a_remedy():
@@ -287,7 +312,9 @@ def test_nothing_warns_on_columns_of_any_size():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         y = np.arange(30) % 2
-        extremes = np.stack([np.full(30, 1e308), np.arange(30) * 1e300, np.where(y, -0.0, 1e-320)], axis=1)
+        extremes = np.stack(
+            [np.full(30, 1e308), np.arange(30) * 1e300, np.where(y, -0.0, 1e-320)], axis=1
+        )
         data = table(np.column_stack([extremes, np.random.default_rng(0).normal(size=30)]), y)
         refusal(data)
         data_remarks(data)

@@ -37,7 +37,14 @@ def test_what_may_leak_is_remarked_on_one_line():
 
 
 @pytest.mark.parametrize(
-    "name", ["wine", *(pytest.param(name, marks=pytest.mark.slow) for name in ("iris", "breast_cancer", "digits"))]
+    "name",
+    [
+        "wine",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("iris", "breast_cancer", "digits")
+        ),
+    ],
 )
 @pytest.mark.parametrize("what", NEARLY)
 def test_what_nearly_tells_the_label_is_remarked_on_and_nothing_else_is(name, what):
@@ -46,9 +53,9 @@ def test_what_nearly_tells_the_label_is_remarked_on_and_nothing_else_is(name, wh
     before = data_remarks(table(data.X, data.y))
     remarks = data_remarks(plant(table(data.X, data.y), np.random.default_rng(0)))
     the(remarks, words)
-    assert len([remark for remark in remarks if "tell" in remark or "rise or fall" in remark]) == 1 + sum(
-        "tells nothing of the label" in remark for remark in before
-    )
+    assert len(
+        [remark for remark in remarks if "tell" in remark or "rise or fall" in remark]
+    ) == 1 + sum("tells nothing of the label" in remark for remark in before)
 
 
 @pytest.mark.parametrize(("noise", "told"), [(0.01, True), (0.05, True), (0.3, False)])
@@ -64,11 +71,17 @@ def test_a_second_reading_of_a_quantity_is_remarked_on(noise, told):
 def test_samples_that_are_left_out_because_their_label_is_missing_are_counted(tmp_path):
     y = np.where(np.arange(90) % 3 == 0, np.nan, np.arange(90) % 2)
     np.savez(tmp_path / "some.npz", X=np.random.default_rng(0).normal(size=(90, 5)), y=y)
-    assert data_remarks(load_dataset(tmp_path / "some.npz"))[0].startswith("30 of 90 samples are left out")
+    assert data_remarks(load_dataset(tmp_path / "some.npz"))[0].startswith(
+        "30 of 90 samples are left out"
+    )
 
 
 @settings(max_examples=25)
-@given(st.lists(st.tuples(st.sampled_from([-0.0, 0.0, 1.0]), st.integers(0, 2)), min_size=1, max_size=12))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([-0.0, 0.0, 1.0]), st.integers(0, 2)), min_size=1, max_size=12
+    )
+)
 def test_equal_rows_are_those_that_compare_equal(rows):
     X = np.array(rows, dtype=float)
     ids = equal_rows(X)
@@ -90,13 +103,17 @@ def test_test_samples_with_a_copy_in_training_are_counted():
                 with_copy.add(i)
                 otherwise |= {i} if all(y[j] != y[i] for j in copies) else set()
     said = the(data_remarks(data, plan), "equal to another")
-    assert said.startswith("20 of 60 samples are equal to another in all features, some of them with different labels")
+    assert said.startswith(
+        "20 of 60 samples are equal to another in all features, some of them with different labels"
+    )
     assert f"{len(with_copy)} test samples have one in their training set" in said
     assert f"{len(otherwise)} of them with another label" in said
     groups = np.concatenate([np.arange(50), np.arange(10)])
     whole = NestedPlan.make(y, outer=3, inner=2, repeats=1, groups=groups, seed=0)
     grouped = Dataset(X, y, Tensor((4,)), groups=groups)
-    assert the(data_remarks(grouped, whole), "equal").endswith("; no test sample has one in its training set.")
+    assert the(data_remarks(grouped, whole), "equal").endswith(
+        "; no test sample has one in its training set."
+    )
 
 
 def test_equal_rows_of_few_columns_with_few_values_are_no_copies():
@@ -105,11 +122,15 @@ def test_equal_rows_of_few_columns_with_few_values_are_no_copies():
     assert data_remarks(data) == []
 
 
-@pytest.mark.parametrize(("share", "noise"), [(0.02, 0.01), (0.5, 0.01), (1.0, 0.01), (0.5, 0.1), (1.0, 0.1)])
+@pytest.mark.parametrize(
+    ("share", "noise"), [(0.02, 0.01), (0.5, 0.01), (1.0, 0.01), (0.5, 0.1), (1.0, 0.1)]
+)
 def test_twins_are_found_however_many_they_are(share, noise):
     rng = np.random.default_rng(0)
     rows = rng.choice(WINE.n_samples, round(share * WINE.n_samples), replace=False)
-    twins = WINE.X[rows] + noise * WINE.X.std(axis=0) * rng.normal(size=(len(rows), WINE.n_features))
+    twins = WINE.X[rows] + noise * WINE.X.std(axis=0) * rng.normal(
+        size=(len(rows), WINE.n_features)
+    )
     X = np.vstack([WINE.X, twins])
     found = set(map(tuple, near_rows(X, equal_rows(X), scale=True).pairs.tolist()))
     true = {(row, WINE.n_samples + i) for i, row in enumerate(rows.tolist())}
@@ -161,10 +182,17 @@ def test_columns_are_named_with_their_remedies():
     assert "dataset.drop" in the(remarks, "Column 'ID' has another whole number in each row")
     assert "dataset.drop" in the(remarks, "Column 'time' has values that rise or fall")
     assert len(remarks) == 2
-    groups = {name: rng.integers(20, size=n) for name in ("patient", "patient_age", "SubjectNr", "person_w")}
+    groups = {
+        name: rng.integers(20, size=n)
+        for name in ("patient", "patient_age", "SubjectNr", "person_w")
+    }
     data = with_columns(wine, groups)
-    assert "2 columns (patient, SubjectNr) have a few samples a value" in the(data_remarks(data), "cv.groups")
-    own = Dataset(data.X, data.y, data.layout, groups=groups["patient"], feature_names=data.feature_names)
+    assert "2 columns (patient, SubjectNr) have a few samples a value" in the(
+        data_remarks(data), "cv.groups"
+    )
+    own = Dataset(
+        data.X, data.y, data.layout, groups=groups["patient"], feature_names=data.feature_names
+    )
     assert data_remarks(own) == []
     alone = Dataset(WINE.X, WINE.y, WINE.layout, groups=np.arange(n))
     assert "cv.groups" in the(data_remarks(alone), "Each sample is a group of its own")
@@ -178,9 +206,13 @@ def test_a_column_of_numbers_that_a_few_cells_make_text_is_named_with_them():
     weights = [*map(str, range(19))] * 3 + ["?kg", "<5", None]
     frame = pd.DataFrame({"weight": weights, "town": [*"abcd"] * 15, "y": np.arange(60) % 2})
     remark = the(data_remarks(Dataset.from_frame(frame, "y", unprepared=True)), "is read as text")
-    assert remark.startswith("Column 'weight' is read as text of 21 values because of '<5', '?kg' in 2 of 60 cells")
+    assert remark.startswith(
+        "Column 'weight' is read as text of 21 values because of '<5', '?kg' in 2 of 60 cells"
+    )
     frame["weight"] = [*map(str, range(58)), "?kg", "<5"]
-    with pytest.raises(DataError, match=r"'weight' holds numbers, but '\?kg', '<5' in 2 of 60 cells: correct"):
+    with pytest.raises(
+        DataError, match=r"'weight' holds numbers, but '\?kg', '<5' in 2 of 60 cells: correct"
+    ):
         Dataset.from_frame(frame, "y", unprepared=True)
 
 
@@ -191,4 +223,6 @@ def test_pixels_of_two_digits_are_neither_subjects_nor_in_the_order_of_the_file(
         for grey in (X[rows], X[rows] > 7):
             for layout in (Tensor((64,)), Matrix(8, 8)):
                 remarks = data_remarks(Dataset(grey.astype(float), y[rows], layout))
-                assert all(re.search("separate|constant|in each class", remark) for remark in remarks)
+                assert all(
+                    re.search("separate|constant|in each class", remark) for remark in remarks
+                )

@@ -10,8 +10,12 @@ from task import VALUES, inner_score, refit, tell, training_sets
 def nested(train, test):
     """Search one training set, and score what was chosen."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.GridSampler({"C": VALUES}, seed=0))
-    study.optimize(lambda trial: inner_score(train, trial.suggest_float("C", min(VALUES), max(VALUES))))
+    study = optuna.create_study(
+        direction="maximize", sampler=optuna.samplers.GridSampler({"C": VALUES}, seed=0)
+    )
+    study.optimize(
+        lambda trial: inner_score(train, trial.suggest_float("C", min(VALUES), max(VALUES)))
+    )
     found = {trial.params["C"]: trial.value for trial in study.trials}
     return refit(train, test, [found[C] for C in VALUES])
 

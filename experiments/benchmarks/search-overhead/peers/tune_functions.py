@@ -21,11 +21,19 @@ if __name__ == "__main__":
     sets = training_sets()
     here = str(Path(__file__).parent)
     path = os.pathsep.join([here, *sys.path])
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env={"env_vars": {"PYTHONPATH": path}})
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        runtime_env={"env_vars": {"PYTHONPATH": path}},
+    )
     with tempfile.TemporaryDirectory() as folder:
         found = tune.Tuner(
             tune.with_parameters(trial, trains=[train for train, _ in sets]),
-            param_space={"set": tune.grid_search(list(range(len(sets)))), "C": tune.grid_search(VALUES)},
+            param_space={
+                "set": tune.grid_search(list(range(len(sets)))),
+                "C": tune.grid_search(VALUES),
+            },
             run_config=tune.RunConfig(storage_path=folder, verbose=0),
         ).fit()
     scores = {(one.config["set"], one.config["C"]): one.metrics["score"] for one in found}
