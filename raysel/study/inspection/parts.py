@@ -128,6 +128,14 @@ def projected(X: FloatArray, rows: IntArray, scale: bool, rng: np.random.Generat
     return Z
 
 
+def deviations(Z: FloatArray, codes: IntArray) -> FloatArray:
+    """Deviations of the samples from the mean of their class, of mean square length 1."""
+    means = np.stack([Z[codes == code].mean(axis=0) for code in range(codes.max() + 1)])
+    W = Z - means[codes]
+    length = math.sqrt(max(float((W**2).sum(axis=1).mean()), np.finfo(np.float64).tiny))
+    return np.asarray(W / length)
+
+
 #: Number of float64 values that are copied at once: 32 MiB.
 _BLOCK = 2**22
 

@@ -11,7 +11,8 @@ from raysel.data.dataset import Dataset
 from raysel.data.formats.recognition import odd_cells
 from raysel.evaluation.plan import NestedPlan
 from raysel.study.inspection.arrangement import arrangement_remark
-from raysel.study.inspection.dependence import copy_remarks, order_remark
+from raysel.study.inspection.copies import copy_remarks
+from raysel.study.inspection.dependence import order_remark
 from raysel.study.inspection.leaks import Findings, inspect, leaking_columns
 from raysel.study.inspection.parts import Part, parts
 

@@ -1,0 +1,129 @@
+"""Remarks on equal and nearly equal samples, and on those that stand on both sides of a split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import accumulate
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from raysel.core.arrays import IntArray
+from raysel.data.dataset import Dataset
+from raysel.evaluation.plan import NestedPlan
+from raysel.study.inspection.leaks import Findings
+
+#: Number of rows that a remark names.
+_NAMED = 3
+#: What keeps samples together.
+_NEAR = "give them the same value in a column or array that cv.groups names"
+_EQUAL = (
+    "set cv.groups to `equal samples`, or to a column or array in which they have the same value"
+)
+#: Columns can tell at most this many times as many samples apart as there are, if equal samples are no wonder.
+_ROOM = 10
+
+
+def copy_remarks(
+    findings: Findings, dataset: Dataset, plan: NestedPlan | None = None
+) -> Iterator[str]:
+    """Remark on equal samples, and on pairs of samples that are nearly equal.
+
+    Equal samples of a table whose few columns have few values are no copies, and are not remarked on.
+    """
+    part = findings.part
+    ids = part.row_ids
+    sizes = np.bincount(ids)
+    if sizes.max() > 1 and not _few_possible(findings):
+        equal = np.flatnonzero(sizes[ids] > 1)
+        other = (
+            "" if not _differ(part.y[equal], ids[equal]) else ", some of them with different labels"
+        )
+        first = np.flatnonzero(ids == ids[equal[0]])
+        yield (
+            f"{len(equal)} of {len(ids)} samples are equal to another in all features{other}, e.g. "
+            f"{_rows(part.rows[first])}{_across(ids, findings, dataset, plan, _EQUAL)}"
+        )
+    near = findings.near
+    if near is not None and len(near.pairs):
+        sample = (
+            ""
+            if near.n_searched >= len(sizes)
+            else f" among {near.n_searched} samples that were searched"
+        )
+        n_pairs = f"{len(near.pairs)} pair{'s' if len(near.pairs) > 1 else ''}"
+        joined = _joined(ids, near.pairs)
+        yield (
+            f"{n_pairs} of samples{sample} {'are' if len(near.pairs) > 1 else 'is'} nearly equal, at {near.share:.1%} "
+            f"or less of the usual distance to the nearest sample, e.g. {_rows(part.rows[near.pairs[0]])}"
+            f"{_across(joined, findings, dataset, plan)}"
+        )
+
+
+def _few_possible(findings: Findings) -> bool:
+    """Return whether the columns have so few values that equal samples are to be expected."""
+    X = findings.part.X
+    room = accumulate(np.log(len(np.unique(X[:, column]))) for column in range(X.shape[1]))
+    return all(so_far <= np.log(_ROOM * len(X)) for so_far in room)
+
+
+def _differ(y: np.ndarray, ids: IntArray) -> bool:
+    """Return whether samples of one number have different labels."""
+    first = np.unique(ids, return_index=True)[1]
+    position = np.searchsorted(ids[first], ids, sorter=np.argsort(ids[first]))
+    return bool(np.any(y != y[first][position]))
+
+
+def _joined(ids: IntArray, pairs: IntArray) -> IntArray:
+    """Number the samples of pairs so that both of each have one number; -1 for all others."""
+    n = int(ids.max()) + 1
+    a, b = ids[pairs[:, 0]], ids[pairs[:, 1]]
+    graph = coo_array((np.ones(len(a)), (a, b)), shape=(n, n))
+    components = connected_components(graph, directed=False)[1].astype(np.int64)
+    return np.where(np.isin(ids, [a, b]), components[ids], -1)
+
+
+def _across(
+    ids: IntArray,
+    findings: Findings,
+    dataset: Dataset,
+    plan: NestedPlan | None,
+    remedy: str = _NEAR,
+) -> str:
+    """Return how many test samples have a sample of their number in the training set, and what keeps them together."""
+    if plan is None:
+        together = (
+            ""
+            if dataset.groups is not None
+            else f" To keep them on one side of every split, {remedy}."
+        )
+        return f".{together}"
+    part = findings.part
+    number = np.full(dataset.n_samples, -1)
+    number[part.rows] = ids
+    codes = np.full(dataset.n_samples, -1)
+    codes[part.rows] = part.codes
+    leaked: set[int] = set()
+    otherwise: set[int] = set()
+    for fold in plan.outer:
+        test = fold.test[np.isin(number[fold.test], number[fold.train]) & (number[fold.test] >= 0)]
+        pairs = number * (part.codes.max() + 2) + codes
+        alike = np.isin(pairs[test], pairs[fold.train])
+        leaked.update(test.tolist())
+        otherwise.update(test[~alike].tolist())
+    if not leaked:
+        return "; no test sample has one in its training set."
+    of = f"{len(otherwise)} of them " if len(leaked) > 1 else ""
+    label = f", {of}with another label" if otherwise else ""
+    how_many = (
+        "1 test sample has one in its"
+        if len(leaked) == 1
+        else f"{len(leaked)} test samples have one in their"
+    )
+    return f"; {how_many} training set{label}. To keep them together, {remedy}."
+
+
+def _rows(rows: IntArray) -> str:
+    shown = ", ".join(map(str, rows[:_NAMED].tolist()))
+    return f"rows {shown}{', ...' if len(rows) > _NAMED else ''}, counted from 0"
