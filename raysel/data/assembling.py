@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from raysel.core.arrays import IntArray, LabelArray
+from raysel.core.arrays import BoolArray, IntArray, LabelArray
 from raysel.core.errors import DataError, suggestion
 from raysel.core.printing import listed
 from raysel.data.formats.files import RawData, without_label
@@ -129,13 +129,9 @@ def _without_missing_labels(raw: RawData, source: str) -> RawData:
             f"{source}: no sample has a label; name the column or array of the labels by label."
         )
     kept = ~missing
-    groups = None if raw.groups is None else raw.groups[kept]
     note = without_label(np.flatnonzero(missing).tolist(), len(y))
     return replace(
-        raw,
-        X=raw.X[kept],
-        y=y[kept],
-        groups=groups,
+        _rows(replace(raw, y=y), kept),
         notes=(*raw.notes, note),
         n_unlabelled=int(missing.sum()),
     )
@@ -214,8 +210,14 @@ def _choose_classes(
             f"leave two or more of {listed(known)}."
         )
     kept = np.array([name in chosen for name in known])[codes]
+    return _rows(raw, kept)
+
+
+def _rows(raw: RawData, kept: BoolArray) -> RawData:
+    """Restrict the samples to some."""
     groups = None if raw.groups is None else raw.groups[kept]
-    return replace(raw, X=raw.X[kept], y=raw.y[kept], groups=groups)
+    places = {name: values[kept] for name, values in raw.places.items()}
+    return replace(raw, X=raw.X[kept], y=raw.y[kept], groups=groups, places=places)
 
 
 def _class_name(value: Any) -> str:

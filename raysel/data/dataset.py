@@ -72,6 +72,9 @@ class Dataset:
         from the values, see `raysel.data.targets`.
     n_unlabelled : int, default=0
         Number of samples that were left out unasked because their label is NaN; not part of ``content_hash``.
+    places : mapping of str to array of shape (n_samples,), default={}
+        Columns that are no features and tell where each sample was measured; looked at by remarks only, and not part
+        of ``content_hash``.
 
     Raises
     ------
@@ -103,6 +106,7 @@ class Dataset:
     unprepared: bool = False
     target: str | None = None
     n_unlabelled: int = 0
+    places: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, value in validated_parts(**vars(self)).items():
@@ -303,7 +307,8 @@ drop_unlabelled
         of_classes = [np.unique(column, return_index=True)[1] for column in columns]
         rows = np.unique(np.concatenate([even, *of_classes]))
         groups = None if self.groups is None else self.groups[rows]
-        return replace(self, X=self.X[rows].array(), y=self.y[rows], groups=groups)
+        places = {name: values[rows] for name, values in self.places.items()}
+        return replace(self, X=self.X[rows].array(), y=self.y[rows], groups=groups, places=places)
 
     def parts(self) -> dict[str, FloatArray]:
         """Columns of numbers of each modality, of each task on its samples, or of all by the name "", `filled`."""

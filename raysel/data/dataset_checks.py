@@ -31,6 +31,7 @@ def validated_parts(
     label: str | None = None,
     notes: Sequence[str] = (),
     target: str | None = None,
+    places: Mapping[str, ArrayLike] | None = None,
     **_: Any,
 ) -> dict[str, Any]:
     """Check the parts of a data set against each other, and convert them."""
@@ -44,7 +45,8 @@ def validated_parts(
             f"{where}: X has {X.shape[1]} columns, but the layout {layout!r} has {layout.n_features} features."
         )
     _check_names(names, X.shape[1], where)
-    for part, values in (("y", y), ("groups", groups)):
+    where_measured = {name: np.asarray(at, dtype=np.float64) for name, at in (places or {}).items()}
+    for part, values in (("y", y), ("groups", groups), *where_measured.items()):
         if values is not None and len(values) != len(X):
             raise DataError(
                 f"{where}: X has {len(X)} rows but {part} has {len(values)}; "
@@ -77,6 +79,7 @@ def validated_parts(
         "categories": texts,
         "unprepared": incomplete or bool(texts),
         "target": kind,
+        "places": where_measured,
     }
 
 

@@ -177,7 +177,7 @@ def raw_data(dataset: Dataset) -> RawData:
     """Return the content of a data set, as a reader returns that of a file."""
     names = ("X", "y", "groups", "layout", "feature_names", "name", "label_names", "label", "notes")
     return RawData(
-        **{name: getattr(dataset, name) for name in (*names, "categories", "target")},
+        **{name: getattr(dataset, name) for name in (*names, "categories", "target", "places")},
         unprepared=dataset.unprepared,
     )
 

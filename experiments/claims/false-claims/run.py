@@ -12,12 +12,13 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import nulls
+import places
 from trap import COLUMNS, StudyTrap, Trap
 
 #: Number of attempts at each trap.
 SEEDS = 5
 
-TRAPS: dict[str, Trap | StudyTrap] = {**nulls.TRAPS}
+TRAPS: dict[str, Trap | StudyTrap] = {**nulls.TRAPS, **places.TRAPS}
 
 
 def claims(seeds: int = SEEDS, names: Collection[str] = ()) -> Iterator[dict[str, str]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from raysel.core.arrays import LabelArray
+from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.core.printing import listed
 from raysel.core.storage.location import as_uri
@@ -124,6 +124,8 @@ class RawData:
         Whether X may hold NaN and categories, as for `load_dataset`, which sets it.
     target : {"classes", "labels", "quantities"}, default=None
         Kind of y as of `Dataset`; None: found from its values.
+    places : mapping of str to ndarray of shape (n_samples,), default={}
+        Columns that are no features and tell where each sample was measured, by their names.
     """
 
     X: LabelArray | StoredSamples | TaskBlocks
@@ -139,6 +141,7 @@ class RawData:
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unprepared: bool = False
     target: str | None = None
+    places: Mapping[str, FloatArray] = field(default_factory=dict)
 
 
 def find_data_file(path: str | Path, expected: str = _FORMATS, *, folder: bool = False) -> Path:

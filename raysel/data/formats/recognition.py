@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -252,6 +252,49 @@ def _words(name: str) -> tuple[frozenset[str], ...]:
 def _singular(word: str) -> str:
     known = word in _ORIGIN | _IDENTIFIER | _NUMBER
     return word if known else word.removesuffix("s")
+
+
+#: Words of the axes of one place, and words that may stand beside them in the name of a column.
+_AXES = (
+    (("row",), ("col", "column")),
+    (("x",), ("y",), ("z",)),
+    (("i",), ("j",), ("k",)),
+    (("lat", "latitude"), ("lon", "long", "lng", "longitude")),
+    (("northing", "north", "n"), ("easting", "east", "e")),
+)
+_AXIS_OF = {
+    word: (kind, number)
+    for kind, axes in enumerate(_AXES)
+    for number, words in enumerate(axes)
+    for word in words
+}
+_OF_PLACE = frozenset(
+    map(
+        _singular,
+        (
+            *("coord", "coordinate", "position", "pos", "location", "loc", "place", "spatial"),
+            *("pixel", "px", "pxl", "voxel", "image", "img", "map", "grid", "cell", "array"),
+            *("in", "fullres", "centroid", "center", "centre", "geo", "utm", "gps", "wgs"),
+            *("deg", "degree", "km", "m", "mm", "um", "micron", "index", "idx", "nr", "no"),
+        ),
+    )
+)
+
+
+def places(names: Iterable[str]) -> list[tuple[str, ...]]:
+    """Return the columns that together tell by their names where a sample was measured, e.g. ``row`` and ``col``.
+
+    Each name has a word of another axis; further words are the same, and words of places.
+    """
+    found: dict[tuple[int, frozenset[str]], dict[int, str]] = {}
+    for name in names:
+        words = _words(name)[0]
+        along = words & _AXIS_OF.keys()
+        if len(along) == 1 and words - along <= _OF_PLACE:
+            kind, number = _AXIS_OF[next(iter(along))]
+            found.setdefault((kind, words - along), {}).setdefault(number, name)
+    several = (sorted(axes.items()) for axes in found.values() if len(axes) > 1)
+    return [tuple(name for _, name in axes) for axes in several]
 
 
 #: More distinct numbers than this are a measurement, not classes, unless the column's name says so.

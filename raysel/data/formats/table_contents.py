@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -13,13 +13,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from raysel.core.arrays import LabelArray
+from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError, suggestion
 from raysel.core.files import parse_json
 from raysel.core.printing import listed
 from raysel.data.formats.columns import UNNAMED, features, labels, tensor
 from raysel.data.formats.files import RawData, ReadOptions
-from raysel.data.formats.recognition import INDICATOR, PANDAS_INDEX, likely_labels, taken_names
+from raysel.data.formats.recognition import (
+    INDICATOR,
+    PANDAS_INDEX,
+    is_number,
+    likely_labels,
+    places,
+    taken_names,
+)
 from raysel.data.layouts import Layout, Modalities, layout_from_json
 from raysel.data.targets import QUANTITIES
 from raysel.data.task_blocks import TaskBlocks
@@ -65,7 +72,14 @@ def raw_data(
         else:
             y = np.stack([labels(table, name, source) for name in indicator], axis=1)
     groups = None if options.groups is None else labels(table, options.groups, source, "groups")
-    raw = RawData(X=np.empty(0), y=y, groups=groups, label=label, notes=notes)
+    raw = RawData(
+        X=np.empty(0),
+        y=y,
+        groups=groups,
+        label=label,
+        notes=notes,
+        places=place_columns(table, drop),
+    )
     try:
         layout = layout_from_json(stored["layout"]) if stored else None
     except DataError as error:
@@ -117,6 +131,18 @@ def raw_data(
         target=QUANTITIES if several else None,
         notes=notes,
     )
+
+
+def place_columns(table: Any, names: Collection[str]) -> dict[str, FloatArray]:
+    """Columns among some that tell by their names where each sample was measured, if no cell is empty."""
+    found = {}
+    for name in dict.fromkeys(name for together in places(names) for name in together):
+        column = table.column(name)
+        if is_number(column.type) and not column.null_count:
+            values = column.cast(pa.float64(), safe=False).to_numpy()
+            if np.isfinite(values).all():
+                found[name] = values
+    return found
 
 
 def labelled_rows(table: Any, *columns: str, of: str = "label") -> tuple[Any, tuple[str, ...]]:

@@ -132,8 +132,15 @@ def read_stored_table(path: Path, options: ReadOptions) -> RawData:
             else np.concatenate([np.asarray(part.groups) for part in parts])
         )
         source = TableRows(path.absolute(), options, (len(y), width), _written(path))
+        places = {
+            name: np.concatenate([part.places[name] for part in parts if name in part.places])
+            for name in first.places
+        }
+        whole = {name: values for name, values in places.items() if len(values) == len(y)}
         layout = first.layout or (Tensor(sides) if len(sides) > 1 else None)
-        return replace(first, X=StoredSamples(source), y=y, groups=groups, layout=layout)
+        return replace(
+            first, X=StoredSamples(source), y=y, groups=groups, layout=layout, places=whole
+        )
 
 
 def _written(path: Path) -> tuple[int, int]:

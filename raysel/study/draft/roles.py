@@ -29,6 +29,7 @@ from raysel.data.formats.recognition import (
     names_origin,
     names_time,
     odd_cells,
+    places,
     rank_of_label_name,
     taken_names,
 )
@@ -54,6 +55,10 @@ _TURN = "no numbers, and no features; turn them into numbers to use them"
 _TIME = (
     "tells when a sample was measured, and is no feature; if samples near each other in time are alike, sort the rows "
     "by time and set cv.blocks, or forward folds (cv.blocks.forward)"
+)
+_PLACE = (
+    "may tell where a sample was measured, and are taken for features; for the score of new places list them in drop, "
+    "and name blocks of the map in cv.groups"
 )
 _LABEL = "the label in other words, which is no feature and not to be encoded"
 _ODD = (
@@ -99,7 +104,6 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
     drop: dict[str, str] = {}
     mends: dict[str, list[str]] = {}
     related: dict[str, LabelArray] = {}
-    circumstances = []
     for name, column in zip(names, table.columns, strict=True):
         if name == label or name in indicator or name in drop:
             continue
@@ -114,22 +118,36 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
             drop[name] = reason
             if mend:
                 mends.setdefault(mend, []).append(name)
-        elif values is not None and names_circumstance(name):
-            circumstances.append(name)
     doubts += [f"drop: {listed(columns)}: {mend}." for mend, columns in mends.items()]
+    aside = {label, *indicator, *drop}
+    doubts += _of_features(table.select([name for name in names if name not in aside]))
+    groups = usable_groups(related, y, doubts)
+    if groups is not None:
+        del drop[groups]
+    return Roles(label, groups, drop, tuple(doubts), "; ".join(unlabelled))
+
+
+def _of_features(table: Any) -> list[str]:
+    """Doubts about columns taken for features that may tell where, or in which order, samples were measured."""
+    columns = dict(zip(table.column_names, table.columns, strict=True))
+    located = places(name for name, column in columns.items() if is_number(column.type))
+    doubts = [f"drop: {' and '.join(together)} {_PLACE}." for together in located]
+    of_places = {name for together in located for name in together}
+    circumstances = [
+        name
+        for name, column in columns.items()
+        if names_circumstance(name) and name not in of_places and codes(column) is not None
+    ]
     if circumstances:
         which = "is taken for a feature" if len(circumstances) == 1 else "are taken for features"
         doubts.append(
             f"drop: {listed(circumstances)} {which}; list in drop what only numbers the measurements."
         )
-        if batches := [name for name in circumstances if names_batch(name)]:
-            doubts.append(
-                f"groups or confounds: {listed(batches)} may tell which samples were measured together: {_WHICH}."
-            )
-    groups = usable_groups(related, y, doubts)
-    if groups is not None:
-        del drop[groups]
-    return Roles(label, groups, drop, tuple(doubts), "; ".join(unlabelled))
+    if batches := [name for name in circumstances if names_batch(name)]:
+        doubts.append(
+            f"groups or confounds: {listed(batches)} may tell which samples were measured together: {_WHICH}."
+        )
+    return doubts
 
 
 def _origins(column: Any) -> LabelArray | None:

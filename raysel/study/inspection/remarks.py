@@ -15,6 +15,7 @@ from raysel.study.inspection.copies import copy_remarks
 from raysel.study.inspection.dependence import order_remark
 from raysel.study.inspection.leaks import Findings, inspect, leaking_columns
 from raysel.study.inspection.parts import Part, parts
+from raysel.study.inspection.places import place_remark
 
 #: Columns whose standard deviations differ by more than this factor probably have different units.
 _SPREADS = 10.0
@@ -56,7 +57,8 @@ def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
         )
     for findings in inspect(dataset):
         of_part = [*_column_remarks(findings, dataset), *copy_remarks(findings, dataset, plan)]
-        of_part += filter(None, [order_remark(findings.part, plan)])
+        near = place_remark(findings.part, plan, dataset.places)
+        of_part += filter(None, [near or order_remark(findings.part, plan)])
         remarks += [f"{_where(findings.part)}{remark}" for remark in of_part]
     return [*remarks, *filter(None, [arrangement_remark(dataset)])]
 

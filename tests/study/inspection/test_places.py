@@ -1,0 +1,130 @@
+"""Samples that resemble those near them in place are said, whatever their order in the file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from planted_leaks import table
+from scipy.ndimage import gaussian_filter
+from scipy.spatial.distance import cdist
+
+from raysel.data.formats.recognition import places
+from raysel.data.loading import load_dataset
+from raysel.evaluation.plan import NestedPlan
+from raysel.study.inspection.parts import deviations, parts
+from raysel.study.inspection.places import _left
+from raysel.study.inspection.remarks import data_remarks
+
+SIDE, WIDTH = 60, 3.0
+BANDS = tuple(f"b{i}" for i in range(8))
+
+
+def field(rng):
+    """A smooth random field, whose correlation at distance d is exp(-d^2 / 4 WIDTH^2)."""
+    smooth = gaussian_filter(rng.standard_normal((SIDE, SIDE)), WIDTH, mode="wrap")
+    return smooth / smooth.std()
+
+
+def pixels(seed, n=500):
+    """Pixels of a scene in any order: bands that tell nothing of the class but where it is; with their places."""
+    rng = np.random.default_rng(seed)
+    bands = np.stack([field(rng) for _ in BANDS], axis=-1).reshape(-1, len(BANDS))
+    y = (field(rng).ravel() > 0).astype(int)
+    rows = rng.permutation(SIDE * SIDE)[:n]
+    return bands[rows], y[rows], np.stack(np.unravel_index(rows, (SIDE, SIDE)), axis=1)
+
+
+def scene(seed, names=("row", "col")):
+    X, y, P = pixels(seed)
+    return table(np.hstack([P, X]), y, (*names, *BANDS))
+
+
+def folds(data, groups=None):
+    return NestedPlan.make(data.y, outer=3, inner=2, repeats=1, groups=groups, seed=0)
+
+
+def blocks(data, width):
+    row, col = data.X[:, :2].astype(int).T // width
+    return row * SIDE + col
+
+
+def of_places(data, plan=None):
+    return [
+        remark for remark in data_remarks(data, plan) if "of the map" in remark or "wide" in remark
+    ]
+
+
+@pytest.mark.parametrize("names", [("row", "col"), ("lat", "lon"), ("x", "y"), ("a", "b")])
+def test_pixels_in_any_order_are_remarked_on_by_the_names_or_the_values_of_their_places(names):
+    data = scene(0, names)
+    (said,) = of_places(data)
+    assert " and ".join(names) in said
+    assert WIDTH < float(re.search(r"about (\S+) apart", said)[1]) < 5 * WIDTH  # .1 at 3 WIDTH
+    assert "cv.groups" in of_places(data, folds(data))[0]
+
+
+def test_larger_blocks_are_asked_for_until_no_test_sample_is_like_a_training_sample_near_it():
+    data = scene(1)
+    for width, told in ((1, True), (6, True), (SIDE // 2, False)):
+        groups = blocks(data, width)
+        grouped = replace(data, groups=groups)
+        assert bool(of_places(grouped, folds(data, groups))) is told, width
+
+
+def test_the_correlation_left_is_that_of_all_pairs_looked_through():
+    data = scene(2)
+    (part,) = parts(data)
+    plan, P = (
+        folds(data, blocks(data, 6)),
+        data.X[:, :2] + np.random.default_rng(0).normal(scale=1e-6, size=(data.n_samples, 2)),
+    )
+    W = deviations(data.X[:, 2:], part.codes)
+    products = []
+    for fold in plan.outer:
+        nearest = fold.train[cdist(P[fold.test], P[fold.train]).argmin(axis=1)]
+        products += [W[i] @ W[j] for i, j in zip(fold.test, nearest, strict=True)]
+    assert _left(P, W, part.rows, plan) == pytest.approx(np.mean(products))
+
+
+@pytest.mark.parametrize("what", ["samples", "labels", "places"])
+def test_no_remark_where_samples_labels_or_places_are_in_another_order(what):
+    X, y, P = pixels(3)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y, P = (
+        values[order] if what == name else values
+        for name, values in (("samples", X), ("labels", y), ("places", P))
+    )
+    assert of_places(table(np.hstack([P, X]), y, ("row", "col", *BANDS))) == []
+
+
+def test_places_that_a_study_drops_are_looked_at(tmp_path):
+    X, y, P = pixels(4)
+    path = tmp_path / "pixels.csv"
+    names = "row,col,label," + ",".join(BANDS)
+    np.savetxt(path, np.column_stack([P, y, X]), delimiter=",", header=names, comments="")
+    data = load_dataset(path, label="label", drop=["row", "col"])
+    assert data.feature_names == BANDS
+    assert "row and col" in of_places(data)[0]
+    assert "row and col" in of_places(data, folds(data))[0]
+
+
+def test_names_of_places_stand_beside_each_other():
+    names = [
+        "x",
+        "age",
+        "pxl_row_in_fullres",
+        "y",
+        "Latitude",
+        "colour",
+        "pxl_col_in_fullres",
+        "lon",
+    ]
+    assert places(names) == [
+        ("x", "y"),
+        ("pxl_row_in_fullres", "pxl_col_in_fullres"),
+        ("Latitude", "lon"),
+    ]
+    assert places(["x", "row", "x_tall", "y_wide", "lat"]) == []
