@@ -10,7 +10,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.feature_selection import f_classif
 
 from raysel.core.arrays import (
@@ -25,29 +24,16 @@ from raysel.data.preparation.outputs import Outputs
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.stored_samples import StoredSamples
 from raysel.data.task_blocks import Samples, TaskBlocks, constant_features, parts_of
+from raysel.evaluation.guesses import guess_score, guesses_for
 from raysel.evaluation.judges import ALPHAS, KNN, RIDGE, Judge
 from raysel.evaluation.records import Setting, choose_n, choose_setting
 from raysel.evaluation.scoring import Evaluation
 from raysel.evaluation.selectors import usable_scores
-from raysel.numerics.metrics import METRICS, Metric, known_of, metric
+from raysel.numerics.metrics import Metric, metric
 from raysel.numerics.rankings import selection_ranks, stability_at_every_n
 
-#: Guesses that read no feature, by their name in a record: the better of the constant one that fits the metric and the
-#: stratified one is chance.
-MOST_FREQUENT, CONSTANT, SHARES, STRATIFIED = GUESSES = (
-    "most frequent class",
-    "best constant class",
-    "class shares",
-    "stratified guess",
-)
-#: The guess of quantities, their mean over the training samples: chance.
-MEAN: Final = "mean"
 #: Names of the references, in the order in which they are shown.
 ALL_FEATURES, VARIANCE, F_TEST = RANKINGS = ("all features", "variance", "f_test")
-REFERENCES = (*RANKINGS, *GUESSES)
-
-#: Number of random labellings whose mean score is that of the stratified guess.
-CHANCE_DRAWS: Final = 100
 
 #: Variances that differ by less, relatively, are equal: only rounding would order the features.
 _EQUAL = 1e-9
@@ -134,13 +120,9 @@ def reference_scores(
         result.scores[ALL_FEATURES] = _scored(
             lambda: [_ranked(ALL_FEATURES, part, nearest)[0] for part in parts]
         )
-    names = [MEAN]
-    if not is_quantity(outer.y_train):
-        names = [_constant_guess(metric(evaluation.metric), outer.y_train), STRATIFIED]
-    for name in names:
-        result.scores[name] = _scored(
-            lambda: [_guess(name, part, evaluation.metric) for part in parts]  # noqa: B023
-        )
+    measure = metric(evaluation.metric)
+    for name in guesses_for(measure, outer.y_train):
+        result.scores[name] = _scored(lambda: [_guess(name, part, measure) for part in parts])  # noqa: B023
     result.scores = {name: values for name, values in result.scores.items() if values}
     return result
 
@@ -248,61 +230,9 @@ def _f_values(X: FloatArray, y: LabelArray) -> FloatArray:
     return np.mean([np.nan_to_num(value, nan=0.0, posinf=np.inf) for value in values], axis=0)
 
 
-def _constant_guess(measure: Metric, y: LabelArray) -> str:
-    """Name of the guess that is the same for all samples, of those that fit a metric."""
-    if measure.response in ("decision_function", "predict_proba"):
-        return SHARES
-    # Of raysel's own metrics of classes no constant class is better than the most frequent one.
-    same = measure.response == "class_scores" if y.ndim == 2 else measure.name in METRICS
-    return MOST_FREQUENT if same else CONSTANT
-
-
-def _best_constant(measure: Metric, y: LabelArray) -> Any:
-    """Constant prediction with the best score of the training labels; of equal ones the most frequent.
-
-    Of several labels a sample the most frequent ones are predicted, as many of them as score best.
-    """
-    if y.ndim == 2:
-        places = np.argsort(np.argsort(-y.mean(axis=0), kind="stable"), kind="stable")
-        sets = [(places < n).astype(y.dtype) for n in range(y.shape[1] + 1)]
-        return max(
-            sets,
-            key=lambda labels: np.nan_to_num(measure(y, np.tile(labels, (len(y), 1))), nan=-np.inf),
-        )
-    classes, counts = np.unique(y, return_counts=True)
-    scores = {
-        c: measure(y, np.full(len(y), c), classes)
-        for c in classes[np.argsort(-counts, kind="stable")]
-    }
-    return max(scores, key=lambda c: -np.inf if np.isnan(scores[c]) else scores[c])
-
-
-def _guess(name: str, sets: Sets, metric_name: str) -> float:
-    X_train, y_train, X_test, y_test = sets[:4]
-    measure = metric(metric_name)
-    # It reads no feature, so it needs no copy of the samples.
-    nothing, tested = np.zeros((len(X_train), 1)), np.zeros((len(X_test), 1))
-    if name == MEAN:
-        mean = DummyRegressor().fit(nothing, y_train)
-        return measure(y_test, measure.output(mean, tested, y_test), known_of(y_train))
-    strategies = {
-        STRATIFIED: "stratified",
-        MOST_FREQUENT: "most_frequent",
-        SHARES: "prior",
-        CONSTANT: "constant",
-    }
-    constant = _best_constant(measure, y_train) if name == CONSTANT else None
-    dummy = DummyClassifier(strategy=strategies[name], constant=constant).fit(nothing, y_train)
-    seeds = (
-        np.random.SeedSequence(sets.random_state).generate_state(CHANCE_DRAWS)
-        if name == STRATIFIED
-        else [0]
-    )
-    values = []
-    for seed in seeds:
-        dummy.set_params(random_state=int(seed))
-        values.append(measure(y_test, measure.output(dummy, tested, y_test), dummy.classes_))
-    return float(np.mean(values))
+def _guess(name: str, sets: Sets, measure: Metric) -> float:
+    seed = sets.random_state
+    return guess_score(name, sets.y_train, sets.y_test, measure=measure, random_state=seed)
 
 
 def _by_task(sets: Sets) -> list[Sets]:

@@ -50,6 +50,13 @@ class Metric:
     #: Arguments by which the function gets the positive class (``pos_label``), all classes (``labels``), or the mean of
     #: the training samples (``mean``).
     takes: frozenset[str] = frozenset()
+    #: Whether scores that order the samples at random may have another value than equal scores.
+    by_order: bool = False
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the function is one of raysel's or scikit-learn's, whose properties are known."""
+        return self.function.__module__.startswith(("raysel.", "sklearn."))
 
     def output(self, model: Any, X: Any, y: LabelArray) -> LabelArray:
         """Return what the metric takes of a fitted model.
@@ -205,7 +212,12 @@ METRICS: dict[str, Metric] = {
         ),
         # A loss with scikit-learn's sign and name, so that larger is better here too.
         _own("neg_hamming_loss", _neg_hamming_loss, range=(-1.0, 0.0)),
-        _own("mean_average_precision", mean_average_precision, response="class_scores"),
+        _own(
+            "mean_average_precision",
+            mean_average_precision,
+            response="class_scores",
+            by_order=True,
+        ),
         _of_quantities(
             OUT_OF_SAMPLE_R2,
             regression.out_of_sample_r2,
@@ -335,7 +347,7 @@ def _of_others(name: str, given: Any, key: str) -> Metric:
         required = []
     if len(required) > 2:
         raise ConfigError(f"{key}: {name} takes {', '.join(p.name for p in required)}; {_EXAMPLE}")
-    return Metric(name, given, targets=_ALL)
+    return Metric(name, given, targets=_ALL, by_order=True)
 
 
 def _of_scorer(name: str, scorer: Any) -> Metric:
@@ -352,7 +364,14 @@ def _of_scorer(name: str, scorer: Any) -> Metric:
             else {"pos_label"} & set(arguments)
         )
         return Metric(
-            name, function, response, _ALL, sign=sign, options=options, takes=frozenset(takes)
+            name,
+            function,
+            response,
+            _ALL,
+            sign=sign,
+            options=options,
+            takes=frozenset(takes),
+            by_order=True,
         )
     if "zero_division" in arguments:  # the same value as by default, without a warning at each call
         options = {"zero_division": 0, **options}
@@ -367,7 +386,18 @@ def _of_scorer(name: str, scorer: Any) -> Metric:
         bounds = (-math.inf, 0.0)
     targets = _targets(word, module, options)
     every = word in _OF_EVERY_CLASS
-    return Metric(name, function, response, targets, bounds, every, sign, options, frozenset(takes))
+    return Metric(
+        name,
+        function,
+        response,
+        targets,
+        bounds,
+        every,
+        sign,
+        options,
+        frozenset(takes),
+        word == "average_precision_score",
+    )
 
 
 def _targets(word: str, module: str, options: Mapping[str, Any]) -> frozenset[Target]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from raysel.evaluation.guesses import GUESSES
 from raysel.evaluation.records import RefitRecord
 from raysel.numerics.inference import (
     MeanInterval,
@@ -19,15 +20,8 @@ from raysel.numerics.inference import (
 )
 from raysel.numerics.metrics import metric_range
 
-#: Names in the records of the guesses of classes, of which the better one is chance.
-BETTER_OF: Final = (
-    "most frequent class",
-    "best constant class",
-    "class shares",
-    "stratified guess",
-)
-#: Names of all guesses that read no feature; up to raysel 0.6 the stratified one is called ``chance``.
-GUESSES: Final = (*BETTER_OF, "chance", "mean")
+#: Name of the stratified guess in records up to raysel 0.6.
+_FORMER_GUESS: Final = "chance"
 
 
 @dataclass(frozen=True)
@@ -165,7 +159,7 @@ def references(
     low, high = metric_range(metric)
     kept: dict[str, Reference] = {}
     for recorded in outer[0].references if outer else ():
-        name = "chance" if recorded in GUESSES else recorded
+        name = "chance" if recorded in (*GUESSES, _FORMER_GUESS) else recorded
         scores = _known(refit.reference(recorded) for refit in outer)
         if len(scores) == len(method) == len(outer) and not np.isnan(ratio):
             positions = [refit.reference_positions.get(recorded, refit.position) for refit in outer]
@@ -187,13 +181,17 @@ def references(
 
 
 def guesses(outer: Sequence[RefitRecord]) -> dict[str, float]:
-    """Return the mean scores of the guesses that read no feature, of which `references` names the better chance."""
-    scores = {name: _known(refit.reference(name) for refit in outer) for name in BETTER_OF}
-    return {
+    """Return the mean scores of the guesses that read no feature, of which `references` names the best chance.
+
+    It is empty where there is one guess.
+    """
+    scores = {name: _known(refit.reference(name) for refit in outer) for name in GUESSES}
+    means = {
         name: float(np.mean(values))
         for name, values in scores.items()
         if outer and len(values) == len(outer)
     }
+    return means if len(means) > 1 else {}
 
 
 def optimism(outer: Sequence[RefitRecord]) -> dict[str, float]:

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+import chance
 import nulls
 import places
 from trap import COLUMNS, StudyTrap, Trap
@@ -18,7 +19,11 @@ from trap import COLUMNS, StudyTrap, Trap
 #: Number of attempts at each trap.
 SEEDS = 5
 
-TRAPS: dict[str, Trap | StudyTrap] = {**nulls.TRAPS, **places.TRAPS}
+TRAPS: dict[str, Trap | StudyTrap] = {
+    **nulls.TRAPS,
+    **places.TRAPS,
+    **chance.TRAPS,
+}
 
 
 def claims(seeds: int = SEEDS, names: Collection[str] = ()) -> Iterator[dict[str, str]]:

@@ -1,0 +1,59 @@
+"""Chance: noise whose metric is won by a constant or an order, not by what a feature tells."""
+
+from __future__ import annotations
+
+import numpy as np
+from trap import Data, StudyTrap, verdict
+
+from raysel.results.result import StudyResult
+
+
+def skewed_quantity(rng: np.random.Generator) -> Data:
+    """A skewed quantity that no feature tells, of which a regression with absolute error predicts the median."""
+    boosting = {"loss": "absolute_error", "n_estimators": 20}
+    keys = {
+        "solver": {"name": "sklearn.ensemble.GradientBoostingRegressor", "params": boosting},
+        "evaluation": {"estimator": "native", "metric": "neg_mae"},
+    }
+    return rng.standard_normal((200, 20)), rng.lognormal(sigma=1.0, size=200), keys
+
+
+def percentage_errors(rng: np.random.Generator) -> Data:
+    """The same noise, scored in per cent of the quantity, predicted by a support vector regression."""
+    X, y, _ = skewed_quantity(rng)
+    metric = "neg_mean_absolute_percentage_error"
+    evaluation = {"estimator": "native", "metric": metric}
+    return X, y, {"solver": {"name": "sklearn.svm.SVR"}, "evaluation": evaluation}
+
+
+def rare_positives(rng: np.random.Generator) -> Data:
+    """Ten positives of 100 samples that no feature tells, one in each of ten test sets, scored by average precision."""
+    keys = {
+        "evaluation": {
+            "estimator": "knn",
+            "n_neighbors": 15,
+            "n_features": [2, 5, 10],
+            "metric": "average_precision",
+        },
+        "cv": {"outer": 10, "inner": 3},
+    }
+    return rng.standard_normal((100, 40)), rng.permutation(np.arange(100) < 10).astype(int), keys
+
+
+def _of_random_order(result: StudyResult) -> bool:
+    """Whether chance is the mean over the places of one positive among ten, sum(1 / place) / 10."""
+    expected = (1 / np.arange(1, 11)).mean()
+    return abs(result.references["chance"].mean - expected) < 0.03 and verdict(result) != "better"
+
+
+TRAPS = {
+    "skewed quantity": StudyTrap(
+        skewed_quantity, "not better than the best constant", lambda r: verdict(r) != "better"
+    ),
+    "percentage errors": StudyTrap(
+        percentage_errors, "not better than the best constant", lambda r: verdict(r) != "better"
+    ),
+    "rare positives": StudyTrap(
+        rare_positives, "chance is that of a random order of ten samples, 0.293", _of_random_order
+    ),
+}
