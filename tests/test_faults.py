@@ -375,8 +375,8 @@ tasks.yaml:
 as typed:
     no-such.yaml  ->  no configuration at no-such.yaml. Built-in studies: ...digits-smr
     digit-smr  ->  no configuration at digit-smr. Did you mean `digits-smr`?
-    .  ->  no configuration at ., which is a directory
-    few.npz  ->  few.npz cannot be read: it is not UTF-8 text; give the YAML
+    .  ->  . is no study's YAML file; to write a study for data: raysel init .
+    few.npz  ->  few.npz is no study's YAML file; to write a study for data: raysel init few.npz
 """),
     Fault(few(f"seed={'9' * 30}"), "override seed=...whole numbers must lie between"),
     Fault(few(f"seed={'9' * 5000}"), "override seed=99..., line 1: ...cannot be read"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import json
+import os
 import zipfile
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -331,7 +332,7 @@ def load_model(path: str | Path) -> Any:
     Parameters
     ----------
     path : str or Path
-        Path of the file.
+        Path of the file, or the directory of a finished study, whose ``model.skops`` is read.
 
     Returns
     -------
@@ -341,7 +342,7 @@ def load_model(path: str | Path) -> Any:
     Raises
     ------
     DataError
-        If the file does not exist, is damaged or does not hold a model, would take too much memory, contains anything
+        If there is no such file, or it is damaged or does not hold a model, would take too much memory, contains anything
         but arrays, plain containers and the classes of `trusted_types`, or its compiled code
         would leave its arrays.
 
@@ -353,6 +354,8 @@ def load_model(path: str | Path) -> Any:
     ...     load_model(save_model(UnitScaler().fit([[0], [4]]), Path(folder, "scaler.skops"))).range_
     4.0
     """
+    if os.path.isdir(path):  # noqa: PTH112 - Path's raises an error of a name that is too long
+        path = _model_of_study(Path(path))
     try:
         check_data_bytes(path, Path(path).stat().st_size)
         content = Path(path).read_bytes()
@@ -369,6 +372,15 @@ def load_model(path: str | Path) -> Any:
         raise DataError(
             f"{path} is not a skops file, truncated or damaged ({type(error).__name__}); export the model again."
         ) from error
+
+
+def _model_of_study(folder: Path) -> Path:
+    """Return the path of the final model in the directory of a study."""
+    if not (folder / "model.skops").exists():
+        raise DataError(
+            f"{folder} has no model.skops; give the directory of a finished study with a final model, or a model's file."
+        )
+    return folder / "model.skops"
 
 
 def _loaded(content: bytes, what: str) -> BaseEstimator:

@@ -9,7 +9,8 @@ from contextlib import ExitStack
 from rich.console import Console
 
 from raysel.cli.commands import JOINED
-from raysel.cli.summary import print_line, print_table, print_upload
+from raysel.cli.summary import print_line, print_no_upload, print_table, print_upload
+from raysel.config import load_comparison
 from raysel.core.credentials import bare_uri
 from raysel.core.printing import Terminal
 from raysel.core.storage.working_copy import opened_at, shown_place
@@ -77,6 +78,9 @@ def print_comparison_files(directory: StudyDirectory, out: Console) -> None:
     print_line(
         out, "comparison", f"{shown_place(directory.results)}/ (comparison.md, comparison.csv, ...)"
     )
+    if not next(iter(load_comparison(directory.config).members.values())).tracking.mlflow:
+        print_no_upload(directory.path, out)
+        return
     print_line(out, "MLflow", f"{bare_uri(record.uri)}, experiment {record.experiment}")
     print_upload(
         directory.path, map(tracking_status, (directory, *started_members(directory))), out

@@ -122,6 +122,9 @@ def print_files(result: StudyResult, out: Console) -> None:
     print_line(out, "study", place)
     for _, command in texts.open_checks(facts, shlex.quote(place))[:1]:
         print_line(out, "next", command)
+    if not result.config.get("tracking", {}).get("mlflow", True):
+        print_no_upload(result.path, out)
+        return
     for label, line in zip(("MLflow", ""), _mlflow_lines(result), strict=False):
         print_line(out, label, line)
     print_upload(result.path, [result.tracking], out)
@@ -162,6 +165,12 @@ def _say(out: Console, text: str, label: str = "", style: str | None = None) -> 
 def print_line(out: Console, label: str, text: str) -> None:
     """Print a path, an address or a command, which is not broken, behind its label."""
     out.print(f"{label:<{_LABEL}}{text}", markup=False, soft_wrap=True)
+
+
+def print_no_upload(place: Path, out: Console) -> None:
+    """Print that nothing was uploaded to MLflow, as asked, and the command that does it later."""
+    print_line(out, "MLflow", "off by tracking.mlflow: false; to upload later:")
+    print_line(out, "", f"python -m raysel.tune --replay {shlex.quote(shown_place(place))}")
 
 
 def print_upload(place: Path, states: Iterable[Mapping[str, Any]], out: Console) -> None:

@@ -45,7 +45,6 @@ from raysel.tracking.places import (
     absolute_uri,
     check_names,
     check_place,
-    check_store,
     names_in_mlflow,
     note_names,
     note_place,
@@ -118,7 +117,7 @@ def _course(arguments: Namespace, places: ExitStack, console: Console, out: Cons
 
 def _describe(arguments: Namespace, comparison: Comparison, out: Console) -> int:
     """Print the plan, draw the data, and compute nothing."""
-    check_store(mlflow_uri(comparison.first.config))
+    course.check_upload(comparison.first.config, mlflow_uri(comparison.first.config))
     studies, mixed = list(comparison.studies.values()), arguments.allow_mixed_versions
     with joined(studies, arguments.address, allow_mixed_versions=mixed) as nodes:
         for line in describe(comparison, out.width if out.is_terminal else None, nodes):
@@ -262,13 +261,15 @@ def _replay(path: Path, arguments: Namespace, out: Console) -> int:
             f"{arguments.config or f'--set {next(iter(settings))}'}; only --set of tracking.uri, "
             "tracking.experiment and tracking.register is allowed."
         )
-    if uri is None:
-        check_place("tracking.uri", uri := stored.uri, path)
     sections = (
         [vars(member.tracking) for member in load_comparison(directory.config).members.values()]
         if isinstance(stored, ComparisonRecord)
         else [stored.config.get("tracking", {})]
     )
+    if uri is None and sections[0].get("uri") is None:  # the configuration leaves it to the user
+        uri = os.environ.get("MLFLOW_TRACKING_URI") or None
+    if uri is None:
+        check_place("tracking.uri", uri := stored.uri, path)
     for section in sections:
         stored_names = names_in_mlflow({**section, "experiment": stored.experiment}, stored.name)
         check_names(stored_names, stored.id, path, given)

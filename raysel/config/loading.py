@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -90,7 +92,7 @@ def read_raw(
     if isinstance(source, Mapping):
         raw, origin = plain(source), "configuration"
     elif isinstance(source, str | Path):
-        raw, origin = parse_yaml(_read(Path(source)), str(source)), str(source)
+        raw, origin = _parsed(Path(source)), str(source)
     else:
         raise ConfigError(
             f"{source!r} is not a configuration; give a path, the name of a built-in study or a mapping."
@@ -175,6 +177,30 @@ def dump_config(config: StudyConfig | ComparisonConfig) -> str:
 def _is_builtin(source: object) -> bool:
     """Return whether a source of a configuration is the name of a built-in one."""
     return isinstance(source, str | Path) and not Path(source).is_file()
+
+
+def _parsed(path: Path) -> Any:
+    """Return the content of a YAML file; of a file or folder of data, say which command takes it."""
+    # Unlike Path's, this `exists` is False of a name that is too long.
+    if not os.path.exists(path) or path.suffix.lower() in (".yaml", ".yml"):  # noqa: PTH110
+        return parse_yaml(_read(path), str(path))
+    try:
+        raw = parse_yaml(_read(path), str(path))
+    except ConfigError as error:
+        if isinstance(error.__cause__, OSError) and not path.is_dir():
+            raise
+        raise ConfigError(_of_data(path)) from error
+    if not isinstance(raw, dict):
+        raise ConfigError(_of_data(path))
+    return raw
+
+
+def _of_data(path: Path) -> str:
+    """Say what to do with a file or folder that is no configuration."""
+    name = shlex.quote(str(path))
+    if (path / "config.yaml").exists():
+        return f"{path} is the directory of a study; to resume it: raysel tune --resume {name}"
+    return f"{path} is no study's YAML file; to write a study for data: raysel init {name}"
 
 
 def _read(path: Path) -> str:

@@ -500,6 +500,8 @@ with warnings.catch_warnings():
     class TrackingConfig(_Section):
         """MLflow's store and experiment."""
 
+        mlflow: bool = True
+        """Whether the study is uploaded to MLflow while it runs; raysel tune --replay DIR uploads it later."""
         uri: str | None = None
         """Address of MLflow's store; $MLFLOW_TRACKING_URI, else sqlite:///mlflow.db, by default. Credentials in it are
         used, but not stored: a study that is resumed needs them again, here or in MLFLOW_TRACKING_URI,
@@ -519,10 +521,12 @@ _LEFT_OUT = (
     ("cv", "blocks"),
     ("evaluation", "report"),
     ("evaluation", "references"),
+    ("tracking", "mlflow"),
 )
 _DEFAULTS = {
     "cv": CVConfig().model_dump(mode="json"),
     "evaluation": EvaluationConfig(estimator="native").model_dump(mode="json"),
+    "tracking": TrackingConfig().model_dump(mode="json"),
 }
 
 

@@ -338,7 +338,7 @@ drop_unlabelled
         digest = hashlib.sha256()
         described: dict[str, Any] = {
             "layout": self.layout.to_json(),
-            "feature_names": self.feature_names,
+            "feature_names": self.layout.hashed_names(self.feature_names),
             "label_names": self.label_names,
             "shapes": [self.X.shape, self.y.shape],
             "y": self.y.tolist(),

@@ -90,7 +90,7 @@ class PermutationTest:
     shares: bool
     #: Error of each permutation that failed, by its number.
     errors: Mapping[int, str] = field(default_factory=dict)
-    #: Sentence on each node of a cluster that computed with other versions, which was allowed.
+    #: Sentences on other versions: those of a later raysel, and of nodes of a cluster, which were allowed.
     mixed: tuple[str, ...] = ()
 
     @property

@@ -62,7 +62,7 @@ class StabilitySelection:
     n_unconverged: int
     #: Winner's parameters and hash of the data, by which a result that no longer holds is known.
     identity: Mapping[str, Any] = field(default_factory=dict)
-    #: Sentence on each node of a cluster that computed with other versions, which was allowed.
+    #: Sentences on other versions: those of a later raysel, and of nodes of a cluster, which were allowed.
     mixed: tuple[str, ...] = ()
 
     @property

@@ -62,10 +62,16 @@ def check_directory(study: Study, path: Path, stored: StoredStudy | None) -> Non
         stored.directory.open(_needed_bytes(study)).close()
         record = resumed_record(study, stored.study, stored.directory.path)
         stored.check(study, record)
-        check_store(record.uri)
+        check_upload(study.config, record.uri)
     else:
-        check_store(mlflow_uri(study.config))
+        check_upload(study.config, mlflow_uri(study.config))
         StudyDirectory.create(path, _needed_bytes(study))[1].close()
+
+
+def check_upload(config: StudyConfig, uri: str) -> None:
+    """Check that MLflow's store can be written, unless the study is not uploaded."""
+    if config.tracking.mlflow:
+        check_store(uri)
 
 
 def run(
@@ -80,11 +86,11 @@ def run(
 ) -> StudyResult:
     """Run a study in a new directory; the result holds the models in memory as well if they are to be kept.
 
-    Nothing is uploaded if ``start_upload`` is None.
+    Nothing is uploaded if ``start_upload`` is None, or ``tracking.mlflow`` is false.
     """
     own, uri = study.own, mlflow_uri(study.config)
     if start_upload is not None:
-        check_store(uri)
+        check_upload(study.config, uri)
     directory, lock = StudyDirectory.create(path, _needed_bytes(study), data=own is not None)
     study = study.with_data_at(directory.data)
     record = study_record(study, id_=uuid.uuid4().hex, uri=uri, started=now())
@@ -99,7 +105,7 @@ def resume(
     directory: StudyDirectory,
     executor: Executor,
     listeners: Sequence[Listener] = (),
-    start_upload: StartUpload = MLflowUploader,
+    start_upload: StartUpload | None = MLflowUploader,
     show: ShowResult | None = None,
 ) -> StudyResult:
     """Resume a study that was interrupted, or extend one that has more configurations now."""
@@ -107,7 +113,7 @@ def resume(
         stored = StoredStudy.read(directory)
         record = resumed_record(study, stored.study, directory.path)
         stored.check(study, record)
-        check_store(record.uri)
+        check_upload(study.config, record.uri)
         note_places(study.config, record.uri, record.id)
         write_config(directory, study.config)
         with Journal(directory.journal, lock) as journal:
@@ -151,6 +157,8 @@ class _Course:
         show: ShowResult | None,
     ) -> StudyResult:
         """Compute trials, refits and result, and record the end of the run."""
+        if not self.study.config.tracking.mlflow:
+            start_upload = None
         progress = Progress(self.study.n_trials, self.study.config.evaluation.metric)
         with (
             sigterm_as_interrupt(),

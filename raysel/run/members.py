@@ -32,7 +32,7 @@ from raysel.run import course
 from raysel.run.course import ShowResult
 from raysel.run.definition import Comparison, naming
 from raysel.run.launch import check_resources, cluster_address, make_executor, with_known_executor
-from raysel.run.recording import mlflow_uri, resumed_record
+from raysel.run.recording import mlflow_uri, resumed_record, started_uri
 from raysel.study.definition import Study
 from raysel.study.stored import StoredStudy
 from raysel.tracking.directory import ComparisonRecord, MemberEntry, StudyDirectory
@@ -41,7 +41,6 @@ from raysel.tracking.locks import FileLock
 from raysel.tracking.log import Listener
 from raysel.tracking.places import (
     check_place,
-    check_store,
     is_same_place,
     names_in_mlflow,
     note_names,
@@ -70,7 +69,7 @@ def run(
         return course.run(study, path, executor, listeners, show=show)
     own, uri = comparison.first.own, mlflow_uri(comparison.first.config)
     comparison = comparison.with_data_at(StudyDirectory(path).data)
-    check_store(uri)
+    course.check_upload(comparison.first.config, uri)
     record = comparison.record(id_=uuid.uuid4().hex, uri=uri, started=now())
     _note_places(comparison, record)
     with create(path, comparison.folders.values(), own) as lock:
@@ -110,14 +109,12 @@ def resume(
                 if stored is not None:
                     study = comparison.studies[label]
                     stored.check(study, resumed_record(study, stored.study))
-        same = (
-            comparison.first.config.tracking.uri
-            == next(iter(load_comparison(directory.config).members.values())).tracking.uri
-        )
-        uri = before.uri if same else mlflow_uri(comparison.first.config)
-        if not is_same_place(uri, mlflow_uri(comparison.first.config)):
+        config = comparison.first.config
+        named = next(iter(load_comparison(directory.config).members.values())).tracking.uri
+        uri = started_uri(config, named, before.uri)
+        if not is_same_place(uri, mlflow_uri(config)):
             check_place("tracking.uri", uri, directory.path)
-        check_store(uri)
+        course.check_upload(config, uri)
         record = comparison.record(id_=before.id, uri=uri, started=before.started)
         _note_places(comparison, record)
         course.write_config(directory, comparison.config)
@@ -167,24 +164,30 @@ class _Course:
 
     def run(self, record: ComparisonRecord) -> ComparisonResult:
         """Run the members that have not finished, write tables and figures, and upload all."""
-        with (
-            sigterm_as_interrupt(),
-            course.uploading(MLflowUploader(self.directory), self._say) as uploader,
-        ):
+        uploads = self.comparison.first.config.tracking.mlflow
+        with sigterm_as_interrupt(), ExitStack() as stack:
+            uploader = None
+            if uploads:
+                started = course.uploading(MLflowUploader(self.directory), self._say)
+                uploader = stack.enter_context(started)
             with self.session:
                 for number, entry in enumerate(record.members):
                     record = self._run_member(number, entry, record, uploader)
             return self._export(record)
 
     def _run_member(
-        self, number: int, entry: MemberEntry, record: ComparisonRecord, uploader: MLflowUploader
+        self,
+        number: int,
+        entry: MemberEntry,
+        record: ComparisonRecord,
+        uploader: MLflowUploader | None,
     ) -> ComparisonRecord:
         """Run or resume a member unless it has finished, and return the record with its error, if it failed."""
         study, member = self.comparison.studies[entry.label], self.directory.member(entry.folder)
         head = f"{entry.label} ({number + 1} of {len(record.members)})"
         stored, error = state_of(member), None
         if stored is not None and stored.status == "finished" and stored.is_of(study):
-            if not tracking_status(member)["complete"]:
+            if uploader is not None and not tracking_status(member)["complete"]:
                 uploader.follow(member)
             return record
         with suppress(ConfigError):  # every pilot fit fails, and so will every trial
@@ -201,10 +204,11 @@ class _Course:
                 executor = make_executor(
                     study, self.address, allow_mixed_versions=self.allow_mixed_versions
                 )
+            follow = None if uploader is None else uploader.follow
             if stored is None:
-                result = course.run(study, member.path, executor, self.listeners, uploader.follow)
+                result = course.run(study, member.path, executor, self.listeners, follow)
             else:
-                result = course.resume(study, member, executor, self.listeners, uploader.follow)
+                result = course.resume(study, member, executor, self.listeners, follow)
             self._say(
                 f"{head}: test {result.metric} {result.test_mean:.3f} ± {result.test_sd:.3f} (SD)"
             )

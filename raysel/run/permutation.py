@@ -370,11 +370,17 @@ def _evaluated(
         None if value is None else float(np.mean(list(value["scores"].values())))
         for value in values
     ]
-    scores = finished.result.final.feature_scores
+    result, observed_mean = finished.result, finished.result.test_mean
+    scores = result.final.feature_scores
     by_share, features = _by_share(finished), {}
+    # What is compared must be of one version: else the true labels' figures are those that are computed now.
+    now = values[0] if finished.other_versions else None
+    if now is not None and means[0] is not None:
+        observed_mean = means[0]
     if scores is not None:
         # Rounded as the permuted scores are.
-        observed = unpacked(packed(np.array(scores)))
+        text = packed(np.array(scores)) if now is None else now["feature_scores"]
+        observed = unpacked(text)
         permuted = [
             None if value is None else unpacked(value["feature_scores"]) for value in values[1:]
         ]
@@ -384,13 +390,12 @@ def _evaluated(
             "p_value_fwer": p.single_step,
             "p_value_fwer_step_down": p.step_down,
         }
-    result = finished.result
     return PermutationTest(
         result.metric,
-        result.test_mean,
+        observed_mean,
         tuple(means[1:]),
         permutation_p_value(
-            result.test_mean, [np.nan if mean is None else mean for mean in means[1:]]
+            observed_mean, [np.nan if mean is None else mean for mean in means[1:]]
         ),
         retune,
         seed,

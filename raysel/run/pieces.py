@@ -23,7 +23,7 @@ from raysel.run.api import open_study, prepare_study
 from raysel.run.launch import check_resources, make_executor, working_folder
 from raysel.run.recording import resumed_record
 from raysel.study.definition import Study
-from raysel.study.identity import changed_versions, numbers_hash
+from raysel.study.identity import changed_versions, numbers_hash, other_versions
 from raysel.tracking.journal import LineWriter, read_journal
 from raysel.tracking.locks import FileLock, LockHeldError
 from raysel.tracking.log import Listener, Progress
@@ -46,6 +46,11 @@ class FinishedStudy:
     address: str | None
     allow_mixed_versions: bool
     lock: FileLock
+
+    @property
+    def other_versions(self) -> str:
+        """Sentence on the versions that compute now, where the study's own numbers are of others."""
+        return other_versions(self.result.stored.study.versions, self.record.versions)
 
     @property
     def winner(self) -> RefitRecord:
@@ -100,7 +105,7 @@ def finished_study(
             study = prepare_study(config, overrides, resumed=directory, tracked=False)
             study = _with_executor(study, executor, address)
             record = resumed_record(study, result.stored.study)
-            result.stored.check(study, record)
+            result.stored.check_finished(study, record)
             check_resources(study, address)
             yield FinishedStudy(result, study, record, address, allow_mixed_versions, lock)
 
@@ -160,7 +165,8 @@ def run_pieces(
         missing = [number for number in numbers if number not in done]
         if missing:
             _compute(finished, work, missing, len(numbers), writer, listeners)
-    return read_pieces(work.folder, numbers)
+    pieces = read_pieces(work.folder, numbers)
+    return replace(pieces, mixed=(*filter(None, [finished.other_versions]), *pieces.mixed))
 
 
 def read_pieces(folder: Path, numbers: Sequence[int]) -> Pieces:

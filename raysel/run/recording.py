@@ -108,16 +108,14 @@ def _data_files(config: DatasetConfig) -> dict[str, str]:
 
 
 def resumed_record(study: Study, before: StudyRecord, directory: Path | None = None) -> StudyRecord:
-    """Return the record of a resumed study: the id and start, and the tracking URI unless the configuration
-    changed it.
-    """
-    same = study.config.tracking.uri == before.config.get("tracking", {}).get("uri")
-    if directory is not None and same and not is_same_place(before.uri, mlflow_uri(study.config)):
-        check_place("tracking.uri", before.uri, directory)
+    """Return the record of a resumed study, with the id and start of before."""
+    uri = started_uri(study.config, before.config.get("tracking", {}).get("uri"), before.uri)
+    if directory is not None and not is_same_place(uri, mlflow_uri(study.config)):
+        check_place("tracking.uri", uri, directory)
     return study_record(
         study,
         id_=before.id,
-        uri=before.uri if same else mlflow_uri(study.config),
+        uri=uri,
         started=before.started,
         data_remarks=before.data_remarks,
     )
@@ -131,6 +129,16 @@ def mlflow_uri(config: StudyConfig) -> str:
     """
     named = config.tracking.uri or keep_credentials(os.environ.get("MLFLOW_TRACKING_URI", ""))
     return absolute_uri(named or "sqlite:///mlflow.db")
+
+
+def started_uri(config: StudyConfig, named_before: str | None, before: str) -> str:
+    """Return the tracking URI of a study or comparison that was started before.
+
+    It stays as it was, unless the configuration names another one, or names none and ``MLFLOW_TRACKING_URI`` is set.
+    """
+    named = config.tracking.uri
+    is_set = named is None and bool(os.environ.get("MLFLOW_TRACKING_URI"))
+    return mlflow_uri(config) if named != named_before or is_set else before
 
 
 def end_record(status: str, started: float, result: StudyResult | None = None) -> EndRecord:

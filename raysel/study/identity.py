@@ -17,6 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from raysel.core import __version__
+from raysel.core.printing import listed
 
 #: Folders in which the wheels of numpy and scipy keep their BLAS. Other packages may load further ones.
 _WHEELS = ("numpy.libs", "scipy.libs", ".dylibs")
@@ -136,17 +137,40 @@ def versions(code: Sequence[Callable[..., Any]], *, uses_optuna: bool) -> dict[s
 
 def changed_versions(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
     """List the versions that differ and can change a study's numbers."""
-    for name in ("python", *_NUMERICAL.values(), "optuna"):
-        if name in now and before.get(name) != now[name]:
-            yield f"{name}: {before.get(name)} -> {now[name]}"
+    for name in _changed_libraries(before, now):
+        yield f"{name}: {before.get(name)} -> {now[name]}"
     had, has = before.get("numbers"), now.get("numbers")
     if had != has:
         written, runs = before.get("raysel"), now.get("raysel")
-        remedy = "" if written == runs else f"; to finish the study, install raysel {written}"
+        remedy = "" if written == runs else f"; to continue, install raysel {written}"
         yield (
             "numbers: the source code of the solver, or of the validation, search or data modules, has changed "
             f"({had} by raysel {written} -> {has} by raysel {runs}){remedy}"
         )
+
+
+def other_versions(before: Mapping[str, str], now: Mapping[str, str]) -> str:
+    """Return a sentence on what is computed now of a study whose own numbers are of other versions; else nothing."""
+    names = [*_changed_libraries(before, now)]
+    if before.get("numbers") != now.get("numbers"):
+        names.insert(0, "raysel")
+    if not names:
+        return ""
+    here = listed(f"{name} {now[name]}" for name in names)
+    there = listed(f"{name} {before.get(name)}" for name in names)
+    if here == there:
+        here, there = f"other source code of {here}", "the former"
+    return (
+        f"Computed by {here}; the study's own scores are by {there} and may differ: run it again for "
+        "both by one version."
+    )
+
+
+def _changed_libraries(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    """Yield the names of Python and the libraries whose versions differ."""
+    for name in ("python", *_NUMERICAL.values(), "optuna"):
+        if name in now and before.get(name) != now[name]:
+            yield name
 
 
 def numbers_hash(code: Sequence[Callable[..., Any]]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -126,10 +126,21 @@ class StoredStudy:
 
         A larger grid or more random samples are allowed, and so is a change of code that cannot change a number.
         """
-        changes = [*self._changed_config(study.config), *self._changed_trials(study)]
+        self._refuse(
+            [*self._changes(study, now), *changed_versions(self.study.versions, now.versions)]
+        )
+
+    def check_finished(self, study: Study, now: StudyRecord) -> None:
+        """Check that something can be computed of the finished study; by other versions it may be."""
+        self._refuse([*self._changes(study, now)])
+
+    def _changes(self, study: Study, now: StudyRecord) -> Iterator[str]:
+        yield from self._changed_config(study.config)
+        yield from self._changed_trials(study)
         if self.study.data_hash != now.data_hash:
-            changes.append(f"the data of {study.dataset.name}: their content has changed")
-        changes += changed_versions(self.study.versions, now.versions)
+            yield f"the data of {study.dataset.name}: their content has changed"
+
+    def _refuse(self, changes: Sequence[str]) -> None:
         if changes:
             raise DirectoryError(
                 f"{self.directory.path} cannot be resumed, because these changes invalidate its results:\n"

@@ -53,6 +53,15 @@ class Stranger(BaseEstimator):
     """A user's own estimator."""
 
 
+def test_the_directory_of_a_study_stands_for_its_model(tmp_path):
+    save_model(UnitScaler().fit([[0], [4]]), tmp_path / "model.skops")
+    assert load_model(tmp_path).range_ == 4.0
+    assert load_model(str(tmp_path)).range_ == 4.0
+    (tmp_path / "model.skops").unlink()
+    with pytest.raises(DataError, match=r"has no model\.skops; give the directory of a finished"):
+        load_model(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("name", "scaling"), zip(OWN, cycle(["unit", "zscore", "none"]), strict=False)
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -245,6 +246,27 @@ def test_an_override_that_cannot_be_read_is_named(tmp_path):
         assert f"override {override.split('=')[0]}" in refusal(tmp_path, STUDY, override)
 
 
+@pytest.mark.parametrize("name", ["some data.csv", "X.npz", "images", "notes.txt", "study"])
+def test_what_holds_data_is_sent_to_the_command_that_takes_it(tmp_path, name):
+    path = tmp_path / name
+    if "." in name:
+        path.write_bytes(b"a,b,label\n1,2,x\n" if name.endswith("csv") else b"\xff\xfe\x00")
+    else:
+        path.mkdir()
+    command = f"raysel init {shlex.quote(str(path))}"
+    if name == "study":
+        (path / "config.yaml").write_text("name: a")
+        command = f"raysel tune --resume {path}"
+    with pytest.raises(ConfigError, match=re.escape(command) + "$"):
+        load_config(path)
+
+
+def test_a_study_in_a_file_of_another_name_is_read(tmp_path):
+    (tmp_path / "study.txt").write_text(STUDY)
+    (tmp_path / "study.yaml").write_text(STUDY)
+    assert load_config(tmp_path / "study.txt") == load_config(tmp_path / "study.yaml")
+
+
 NO_CONFIGURATION = [
     ("", "holds no configuration"),
     ("# nothing\n", "holds no configuration"),
@@ -354,6 +376,7 @@ SAME = re.split(
     r"\s{2,}",
     """\
 name=other  output=null  pictures=[]  dataset.background=brain.png  dataset.keep=[time]  tracking=null  tracking.uri=x
+tracking.mlflow=false
 tracking.register=digits model  search.max_concurrent=null  search.resources={GPU: 1}  search.executor=serial
 search.executor=auto  evaluation.C=[1.0]  evaluation.classifier=knn  evaluation.estimator=knn
 search.time_budget=61  search.trial_timeout=null  search.max_failures=0""".replace("\n", "  "),

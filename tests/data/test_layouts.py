@@ -97,9 +97,11 @@ def test_cells_are_those_of_a_reshaped_row_and_voxels_those_that_lie_in_the_mask
         cells[tuple(layout.coordinates().values())], np.arange(layout.n_features)
     )
     volume, box, inside = MaskedVolume(mask), Tensor(mask.shape), np.flatnonzero(mask)
-    assert volume.default_names() == [box.default_names()[i] for i in inside]
-    for axis, index in box.coordinates().items():
-        np.testing.assert_array_equal(volume.coordinates()[axis], index[inside])
+    indices = [values[inside].tolist() for values in box.coordinates().values()]
+    cells = zip(*indices, strict=True)
+    assert volume.default_names() == [f"i{i}j{j}k{k}" for i, j, k in cells]
+    for index, values in zip(indices, volume.coordinates().values(), strict=True):
+        assert values.tolist() == index
 
 
 def test_large_masks_have_short_descriptions_and_affines_single_precision():

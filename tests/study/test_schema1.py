@@ -172,7 +172,7 @@ def test_an_interrupted_study_is_refused_because_numbers_have_changed(here, caps
     (change,) = (line.strip() for line in said.splitlines() if line.startswith("  "))
     assert change.startswith("numbers: the source code of the solver")
     assert "(0.1.0+bde55731 by raysel 0.1.0 -> " in change
-    assert change.endswith("to finish the study, install raysel 0.1.0")
+    assert change.endswith("to continue, install raysel 0.1.0")
     assert {path: path.read_bytes() for path in before} == before
 
 

@@ -40,6 +40,8 @@ class Volume:
     values: LabelArray
     #: Map from the indices of a voxel to its position in space; shape (4, 4).
     affine: FloatArray
+    #: Unit of the positions; None where the header does not tell where the volume lies.
+    unit: str | None = "mm"
 
 
 def is_nifti(name: str | Path) -> bool:
@@ -79,7 +81,14 @@ def read_volume(path: Path) -> Volume:
             raise DataError(
                 f"{path} has an affine that holds NaN or infinity; write it again with a valid one."
             )
-        return Volume(values, affine)
+        return Volume(values, affine, _unit(image.header))
+
+
+def _unit(header: Any) -> str | None:
+    """Unit of the positions; None where both codes of the header are 0. NIfTI's usual unit is mm, also unnamed."""
+    if not (int(header["sform_code"]) or int(header["qform_code"])):
+        return None
+    return {"meter": "m", "micron": "um"}.get(header.get_xyzt_units()[0], "mm")
 
 
 def _content(
@@ -214,7 +223,7 @@ def read_mask(path: Path) -> MaskedVolume:
         raise DataError(
             f"the mask {path} has no voxel above 0; set the voxels that are features to 1."
         )
-    return MaskedVolume(inside, volume.affine)
+    return MaskedVolume(inside, volume.affine, volume.unit)
 
 
 def check_grid(path: Path, volume: Volume, layout: Layout, of: str) -> None:

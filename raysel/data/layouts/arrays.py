@@ -209,6 +209,15 @@ def Matrix(height: int, width: int) -> Tensor:  # noqa: N802 - reads as the layo
     return Tensor((height, width))
 
 
+#: Letters of the directions in which the coordinates of a position fall and rise, as in NIfTI.
+_DIRECTIONS = (("L", "R"), ("P", "A"), ("I", "S"))
+_WORDS = {
+    word[0].upper(): word
+    for word in ("left", "right", "posterior", "anterior", "inferior", "superior")
+}
+#: Largest share of a voxel's step that may point along another coordinate, of an axis that has one coordinate.
+_OBLIQUE = 1e-3
+
 #: Most voxels of a volume, as of the files that are read: a few numbers could claim any amount of memory.
 _MOST_VOXELS = 2**28
 
@@ -225,12 +234,15 @@ class MaskedVolume(Layout):
         Map from the indices of a voxel to a position in space, usually in mm, as in the header of a NIfTI file: the
         position is ``affine @ [i, j, k, 1]``. None: the identity. Stored in single precision, as NIfTI stores it, so
         that a layout is equal to the one read from its file.
+    unit : str, default="mm"
+        Unit of the positions. None: the affine does not tell where the volume lies, as of a NIfTI file whose sform and
+        qform codes are 0; then, and with the identity, no feature's name has a position.
 
     Raises
     ------
     DataError
-        If ``mask`` is not a boolean array of three axes with at least one True, or ``affine`` is not a finite matrix
-        of shape (4, 4).
+        If ``mask`` is not a boolean array of three axes with at least one True, ``affine`` is not a finite matrix of
+        shape (4, 4), or ``unit`` is none of "mm", "m", "um" and None.
 
     Examples
     --------
@@ -239,7 +251,9 @@ class MaskedVolume(Layout):
     >>> mask[1, 2, :2] = True
     >>> layout = MaskedVolume(mask)
     >>> layout, layout.default_names()
-    (MaskedVolume(2 voxels of 2 x 3 x 4), ['a0_1a1_2a2_0', 'a0_1a1_2a2_1'])
+    (MaskedVolume(2 voxels of 2 x 3 x 4), ['i1j2k0', 'i1j2k1'])
+    >>> MaskedVolume(mask, np.diag([-2, 2, 2, 1])).default_names()[0]
+    'i1j2k0 (-2 4 0 mm L)'
     """
 
     kind: ClassVar[str] = "volume"
@@ -247,6 +261,7 @@ class MaskedVolume(Layout):
 
     mask: BoolArray
     affine: FloatArray | None = None
+    unit: str | None = "mm"
 
     def __post_init__(self) -> None:
         mask = np.array(self.mask)
@@ -264,6 +279,8 @@ class MaskedVolume(Layout):
             or not np.isfinite(affine).all()
         ):
             raise DataError("the affine of the mask is not a finite matrix of shape (4, 4).")
+        if self.unit not in (None, "mm", "m", "um"):
+            raise DataError(f"unit {self.unit!r} of the mask's affine is not mm, m, um or None.")
         affine = (
             affine.astype(np.float32).astype(np.float64) + 0.0
         )  # no -0.0, which is written differently
@@ -307,8 +324,39 @@ class MaskedVolume(Layout):
         return {"mask": self.mask}
 
     def axes(self) -> list[str]:
-        """Names of the axes: axis0, axis1 and axis2, as those of a tensor of three axes."""
-        return Tensor(self.shape).axes()
+        """Names of the axes: i, j and k, as NIfTI has them."""
+        return ["i", "j", "k"]
+
+    @property
+    def in_space(self) -> bool:
+        """Whether the affine tells where the voxels lie."""
+        return self.unit is not None and not np.array_equal(np.asarray(self.affine), np.eye(4))
+
+    @property
+    def directions(self) -> list[str]:
+        """Letter of the direction in which each index rises, of L, R, P, A, I and S; empty outside space."""
+        if not self.in_space:
+            return []
+        steps = np.asarray(self.affine)[:3, :3]
+        main = np.abs(steps).argmax(axis=0)
+        return [_DIRECTIONS[main[axis]][int(steps[main[axis], axis] > 0)] for axis in range(3)]
+
+    def axis_labels(self) -> list[str]:
+        """Names of the axes, in space with the direction in which the index rises, e.g. ``"i (to R)"``."""
+        if not self.in_space:
+            return self.axes()
+        return [f"{a} (to {to})" for a, to in zip(self.axes(), self.directions, strict=True)]
+
+    def slice_label(self, axis: int, index: int) -> str:
+        """Index of a slice, with its place in space where all its voxels have one, e.g. ``"k = 3, z = 12 mm"``."""
+        label, affine = super().slice_label(axis, index), np.asarray(self.affine)
+        main = int(np.abs(affine[:3, axis]).argmax())
+        across = np.delete(affine[main, :3], axis)
+        if not self.in_space or np.abs(across).max() > _OBLIQUE * abs(affine[main, axis]):
+            return label
+        place = affine[main, axis] * index + affine[main, 3]
+        side = _side(place) if main == 0 else ""
+        return f"{label}, {'xyz'[main]} = {_rounded(place)} {self.unit}{side}"
 
     def coordinates(self) -> dict[str, LabelArray]:
         """Index along each axis of the volume, for each voxel."""
@@ -318,7 +366,22 @@ class MaskedVolume(Layout):
         }
 
     def default_names(self) -> list[str]:
-        """Name the voxels ``a0_<i>a1_<j>a2_<k>`` by their indices, as the cells of a tensor of three axes."""
+        """Name the voxels ``i<i>j<j>k<k>`` by their indices, in space with their position, and L or R of its origin."""
+        indices = np.argwhere(self.mask)
+        names = [f"i{i}j{j}k{k}" for i, j, k in indices.tolist()]
+        if not self.in_space:
+            return names
+        affine = np.asarray(self.affine)
+        positions = indices @ affine[:3, :3].T + affine[:3, 3]
+        return [
+            f"{name} ({' '.join(map(_rounded, place))} {self.unit}{_side(place[0])})"
+            for name, place in zip(names, positions.tolist(), strict=True)
+        ]
+
+    def hashed_names(self, names: Sequence[str]) -> Sequence[str]:
+        """The default names of raysel 0.8 and before in place of those of today."""
+        if list(names) != self.default_names():
+            return names
         return [f"a0_{i}a1_{j}a2_{k}" for i, j, k in np.argwhere(self.mask).tolist()]
 
     def arranged(self, values: ArrayLike, outside: float | bool = 0) -> LabelArray:
@@ -331,7 +394,11 @@ class MaskedVolume(Layout):
     def describe(self, order: str | None = None, n_samples: Sequence[int] = ()) -> str:
         """Describe the shape of the volume and the size of the mask."""
         size = " x ".join(map(str, self.shape))
-        return f"each sample is a volume of {size}, of which {self.n_features} cells are features"
+        text = f"each sample is a volume of {size}, of which {self.n_features} cells are features"
+        if not self.in_space:
+            return text
+        ways = [f"{a} to {_WORDS[to]}" for a, to in zip(self.axes(), self.directions, strict=True)]
+        return f"{text}; the affine says that {', '.join(ways)}"
 
     def to_json(self) -> dict[str, Any]:
         """Describe kind, shape, affine, and the lengths of the runs outside and inside the mask, by turns."""
@@ -344,6 +411,7 @@ class MaskedVolume(Layout):
             "shape": list(self.shape),
             "runs": [0, *runs] if flat[0] else runs,
             "affine": affine,
+            **({} if self.unit == "mm" else {"unit": self.unit}),
         }
 
     @classmethod
@@ -360,4 +428,15 @@ class MaskedVolume(Layout):
                 f"the runs of the mask do not fill its shape {list(shape)}; write the file again."
             )
         mask = np.repeat(np.arange(len(runs)) % 2 == 1, runs).reshape(shape)
-        return cls(mask, np.array(description["affine"], dtype=np.float64))
+        affine = np.array(description["affine"], dtype=np.float64)
+        return cls(mask, affine, description.get("unit", "mm"))
+
+
+def _rounded(place: float) -> str:
+    """Coordinate of a position to a tenth, without the zeros behind it."""
+    return f"{round(place, 1) + 0.0:g}"
+
+
+def _side(x: float) -> str:
+    """Side of the origin that the first coordinate of a position lies on, with a blank before it; empty on neither."""
+    return "" if not round(x, 1) else f" {_DIRECTIONS[0][int(x > 0)]}"

@@ -116,6 +116,18 @@ class Layout(ABC):
         """Names of the coordinates."""
         return list(self.coordinates())
 
+    def axis_labels(self) -> list[str]:
+        """Names of the axes in pictures."""
+        return self.axes()
+
+    def slice_label(self, axis: int, index: int) -> str:
+        """Name in pictures of the slice at an index of an axis."""
+        return f"{self.axes()[axis]} = {index}"
+
+    def hashed_names(self, names: Sequence[str]) -> Sequence[str]:
+        """Names of the columns as they stand in the hash of data, which other default names must not change."""
+        return names
+
     def slices(self) -> dict[str, slice]:
         """Columns of each part; empty if the columns form no parts."""
         return {}

@@ -137,6 +137,7 @@ def _slices(
     # In space the first other axis runs to the right and the second upwards; else the first runs down and the second to
     # the right, as in a matrix.
     in_space, along, axes = layout.affine is not None, layout.slice_axis, layout.axes()
+    labels = layout.axis_labels()
     others = [axis for axis in range(3) if axis != along]
     down, right = others[::-1] if in_space else others
     cells = np.arange(features.size).reshape(features.shape)
@@ -168,9 +169,9 @@ def _slices(
     return Plane(
         plane[0],
         plane[1],
-        (axes[down], axes[right]),
+        (labels[down], labels[right]),
         tuple(
-            (left + (width - 1) / 2, top - 0.5, f"{axes[along]} = {i}")
+            (left + (width - 1) / 2, top - 0.5, layout.slice_label(along, i))
             for (top, left), i in zip(corners, chosen, strict=True)
         ),
         (_ends(sorted({top for top, _ in corners}), rows), _ends([0], columns)),

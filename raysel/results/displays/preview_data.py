@@ -241,6 +241,7 @@ class _View(NamedTuple):
 def _views(layout: Layout) -> list[_View]:
     """Ways to look at an array: the image itself, its channels, or the middle slices along each axis."""
     shape, axes, every = layout.shape, layout.axes(), slice(None)
+    labels = layout.axis_labels()
     if len(shape) == 2:
         return [_View((every, every), (axes[0], axes[1]), "")] if min(shape) > 1 else []
     in_space = layout.affine is not None
@@ -257,8 +258,8 @@ def _views(layout: Layout) -> list[_View]:
     for first, second in reversed(list(combinations(wide, 2))):
         cut = {axis: i for axis, i in enumerate(middle) if axis not in (first, second)}
         cells = tuple(cut.get(axis, every) for axis in range(len(shape)))
-        cut_at = ", ".join(f"{axes[axis]} = {i}" for axis, i in cut.items())
-        views.append(_View(cells, (axes[first], axes[second]), f"; slice {cut_at}"))
+        cut_at = ", ".join(layout.slice_label(axis, i) for axis, i in cut.items())
+        views.append(_View(cells, (labels[first], labels[second]), f"; slice {cut_at}"))
     return views
 
 

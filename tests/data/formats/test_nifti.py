@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ import pytest
 import refusals
 from small_volumes import SHAPE, write_volumes
 
+from raysel.core.errors import DataError
+from raysel.data.layouts import MaskedVolume, layout_from_json
 from raysel.data.loading import load_dataset
 
 nibabel = pytest.importorskip("nibabel")
@@ -52,6 +55,67 @@ def test_the_features_are_the_voxels_of_the_mask(written):
     np.testing.assert_allclose(data.layout.affine, written.affine, rtol=1e-6)
     assert (data.name, data.label) == ("scans", "diagnosis")
     assert any("age" in note and "site" not in note for note in data.notes)
+
+
+def test_voxels_are_named_by_indices_and_positions_as_nibabel_computes_them(written):
+    data = load(written.table.parent)
+    indices = np.argwhere(written.mask)
+    places = nibabel.affines.apply_affine(written.affine, indices)
+    for name, index, place in zip(data.feature_names, indices, places, strict=True):
+        cell, _, position = name.partition(" (")
+        assert cell == "i{}j{}k{}".format(*index)
+        x, y, z, unit, *side = position.removesuffix(")").split()
+        np.testing.assert_allclose([float(x), float(y), float(z)], place, atol=0.0501)
+        assert (unit, side) == ("mm", {-1: ["L"], 0: [], 1: ["R"]}[int(np.sign(float(x)))])
+
+
+@pytest.mark.parametrize("codes", ["RAS", "LAS", "PSR", "IRP"])
+def test_pictures_name_the_directions_of_nibabel(codes):
+    ornt = nibabel.orientations.axcodes2ornt(codes)
+    affine = nibabel.orientations.inv_ornt_aff(ornt, (8, 9, 7)) @ np.diag([2.0, 3.0, 4.0, 1.0])
+    layout = MaskedVolume(np.ones((8, 9, 7), bool), affine)
+    named = zip("ijk", nibabel.aff2axcodes(affine), strict=True)
+    assert layout.axis_labels() == [f"{axis} (to {to})" for axis, to in named]
+    for axis in range(3):
+        index = np.zeros(3)
+        index[axis] = 5
+        place = nibabel.affines.apply_affine(affine, index)
+        world = "LRPAIS".index(nibabel.aff2axcodes(affine)[axis]) // 2
+        said = layout.slice_label(axis, 5).removesuffix(" L").removesuffix(" R")
+        assert said == f"{'ijk'[axis]} = 5, {'xyz'[world]} = {place[world]:g} mm"
+    slanted = affine.copy()
+    slanted[:3, :3] = (
+        slanted[:3, :3] @ np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    )
+    assert MaskedVolume(layout.mask, slanted).slice_label(2, 5) == "k = 5"  # no single position
+
+
+def test_a_header_that_knows_no_place_gives_no_position_and_other_units_are_named(folder):
+    for name in ("mask", *(f"scans/{i}" for i in range(6))):
+        image = nibabel.load(folder / f"{name}.nii.gz")
+        image.header.set_xyzt_units("micron")
+        nibabel.save(image, folder / f"{name}.nii.gz")
+    assert " um" in load(folder).feature_names[0]
+    for name in ("mask", *(f"scans/{i}" for i in range(6))):
+        image = nibabel.load(folder / f"{name}.nii.gz")
+        nowhere = nibabel.Nifti1Image(np.asarray(image.dataobj), None, image.header)
+        nowhere.set_sform(None, 0)
+        nowhere.set_qform(None, 0)
+        nibabel.save(nowhere, folder / f"{name}.nii.gz")
+    data = load(folder)
+    assert all(name.isalnum() for name in data.feature_names)
+    assert data.layout.axis_labels() == ["i", "j", "k"]
+    assert layout_from_json(data.layout.to_json()) == data.layout
+    with pytest.raises(DataError, match="unit 'mile'"):
+        MaskedVolume(data.layout.mask, None, "mile")
+
+
+def test_the_hash_of_data_is_that_of_the_names_before_0_9(written):
+    data = load(written.table.parent)
+    former = tuple(f"a0_{i}a1_{j}a2_{k}" for i, j, k in np.argwhere(written.mask))
+    assert replace(data, feature_names=former).content_hash == data.content_hash
+    other = tuple(f"v{name}" for name in former)
+    assert replace(data, feature_names=other).content_hash != data.content_hash
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather", "semicolons", "tabs", "absolute paths"])
