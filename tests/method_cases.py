@@ -40,6 +40,8 @@ FIRST_COLUMNS = dict.fromkeys(
     ["feature_order[[]matrices*", "feature_order[[]tensors*"],
     "starts at the first columns of the samples",
 )
+#: Smoothing is over the cells that lie beside each other.
+NEIGHBOURS = {"feature_order*": "a cell has other neighbours"}
 #: MCGF predicts on a graph of all samples that are given to predict.
 TRANSDUCTIVE = dict.fromkeys(
     ["scikit-learn[[]check_methods_subset_invariance]"], "predictions depend on those beside"
@@ -122,6 +124,7 @@ CASES = [
     ),
     MethodCase("t_test", {}, [{"aggregate": "mean"}]),
     MethodCase("mrmr", {}, [{"criterion": "MIQ"}, {"bins": 3}, {"n_ranked": 2}]),
+    MethodCase("smoothed_f_test", {}, [{"width": 0}, {"width": 0.7}], expected_failures=NEIGHBOURS),
     MethodCase(
         "aggregate",
         {"shrinkage": 0.1},
@@ -175,6 +178,12 @@ CASES = [
     MethodCase("mutual_information", {}, [{"n_neighbors": 5}]),
     MethodCase("mrmr_quantities", {}, [{"criterion": "MIQ"}, {"bins": 3}, {"n_ranked": 2}]),
     MethodCase("rrelieff", {}, [{"n_neighbors": 3}, {"sigma": 2.0}]),
+    MethodCase(
+        "smoothed_f_test_quantities",
+        {},
+        [{"width": 0}, {"width": 0.7}],
+        expected_failures=NEIGHBOURS,
+    ),
     MethodCase("sklearn.linear_model.Lasso", {"alpha": 0.1, "tol": 1e-9}, [{"alpha": 1.0}]),
     MethodCase(
         "sklearn.ensemble.RandomForestRegressor", {"n_estimators": 5}, expected_failures=BY_POSITION

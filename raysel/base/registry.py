@@ -84,6 +84,7 @@ OWN: dict[str, str] = {
     "fisher_score": "raysel.baselines.univariate_filters:FisherScore",
     "t_test": "raysel.baselines.univariate_filters:TTest",
     "mrmr": "raysel.baselines.multivariate_filters:MRMR",
+    "smoothed_f_test": "raysel.baselines.smoothed_filters:SmoothedFTest",
     "multilinear_lda": "raysel.baselines.two_dimensional_lda:MultilinearLDA",
     "two_dimensional_lda": "raysel.baselines.two_dimensional_lda:TwoDimensionalLDA",
     "nearest_neighbor": "raysel.baselines.nearest_neighbours:NearestNeighbor",
@@ -99,6 +100,7 @@ OWN: dict[str, str] = {
     "mutual_information": "raysel.baselines.quantity_filters:MutualInformation",
     "mrmr_quantities": "raysel.baselines.quantity_filters:MRMRQuantities",
     "rrelieff": "raysel.baselines.quantity_filters:RReliefF",
+    "smoothed_f_test_quantities": "raysel.baselines.smoothed_filters:SmoothedFTestQuantities",
 }
 
 #: Methods of quantities that stand in for those of classes: ``solver.name: smr`` is smr_regressor for a quantity.
@@ -106,6 +108,7 @@ OF_QUANTITIES = {
     **{name: f"{name}_regressor" for name in ("smr", "rfs", "glspfs", "gbr", "mlls")},
     "mrmr": "mrmr_quantities",
     "relieff": "rrelieff",
+    "smoothed_f_test": "smoothed_f_test_quantities",
 }
 
 _EXAMPLE = "write a dotted name such as sklearn.svm.LinearSVC."

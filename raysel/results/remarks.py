@@ -159,6 +159,8 @@ def _unstructured(result: StudyRecords) -> dict[str, float]:
     name, sides = result.config["solver"]["name"], result.layout.grid
     if name == "smr" and sides:
         return {"rank": min(sides) if len(sides) > 1 else 1}
+    if name in ("smoothed_f_test", "smoothed_f_test_quantities"):
+        return {"width": 0}
     return {"gamma1": 0} if name == "smml" else {}
 
 

@@ -169,6 +169,7 @@ FAMILIES = {
         "lp_boost",
         "mcgf",
         "multivariate_filters",
+        "quantity_filters",
         "univariate_filters",
     )
 }

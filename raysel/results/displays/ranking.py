@@ -232,6 +232,7 @@ _MEANINGS = {
     "fisher_score": "Fisher's ratio of scatter between and within classes, or place in the set",
     "t_test": "t statistic between classes",
     "mrmr": "order of selection, the first selected the highest",
+    "smoothed_f_test": "F statistic between the classes, of smoothed samples",
     "smr_regressor": _COEFFICIENTS,
     "rfs_regressor": _COEFFICIENTS,
     "glspfs_regressor": f"{_COEFFICIENTS}, of z-scores",
@@ -241,6 +242,7 @@ _MEANINGS = {
     "mutual_information": "mutual information with the quantity in nats",
     "mrmr_quantities": "order of selection, the first selected the highest",
     "rrelieff": "(1 + W) / 2 with RReliefF's weight W",
+    "smoothed_f_test_quantities": "F statistic of the regression on the feature alone, of smoothed samples",
 }
 
 
