@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sklearn.base import clone
+from sklearn.feature_selection import SelectorMixin
+from sklearn.pipeline import Pipeline
 
 from raysel.base.adapter import ScikitLearnMethod, capabilities_of
 from raysel.base.cells import Cells
@@ -37,6 +39,16 @@ class Template:
         parts = [self.estimator, *self.estimator.get_params(deep=True).values()]
         parts += [value for values in self.objects.values() for value in values.values()]
         return list(dict.fromkeys(type(part) for part in parts if hasattr(part, "get_params")))
+
+    @property
+    def transforms(self) -> bool:
+        """Whether a Pipeline in the estimator changes the values of columns before it predicts."""
+        parts = [self.estimator, *self.estimator.get_params(deep=True).values()]
+        pipelines = [part for part in parts if isinstance(part, Pipeline)]
+        steps = [step for pipeline in pipelines for _, step in pipeline.steps[:-1]]
+        return any(
+            hasattr(step, "transform") and not isinstance(step, SelectorMixin) for step in steps
+        )
 
     def values(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters of a configuration with the objects that their texts stand for."""

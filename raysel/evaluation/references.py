@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from sklearn.base import clone
 from sklearn.feature_selection import f_classif
+from sklearn.preprocessing import StandardScaler
 
 from raysel.core.arrays import (
     BoolArray,
@@ -34,6 +35,9 @@ from raysel.numerics.rankings import selection_ranks, stability_at_every_n
 
 #: Names of the references, in the order in which they are shown.
 ALL_FEATURES, VARIANCE, F_TEST = RANKINGS = ("all features", "variance", "f_test")
+
+#: Setting of all features beside a method's own predictions: whether the reference standardises the samples.
+_SCALING: Final = "scaling"
 
 #: Variances that differ by less, relatively, are equal: only rounding would order the features.
 _EQUAL = 1e-9
@@ -81,8 +85,11 @@ def reference_scores(
     several labels or quantities.
 
     For ``native`` there is no number of features: ``all features`` is judged by the 1-nearest neighbour, for quantities
-    by ridge regression whose alpha the inner folds choose, and ``variance`` and ``f_test`` are left out. Several tasks
-    are scored separately. Guesses are scored always, others unless ``evaluation.references`` is ``chance``.
+    by ridge regression whose alpha the inner folds choose, and ``variance`` and ``f_test`` are left out. Where the study
+    does not scale the samples, the method may do so itself; the inner folds then choose whether ``all features`` are
+    standardised. Several tasks are scored separately.
+
+    Guesses are scored always, others unless ``evaluation.references`` is ``chance``.
     """
     result = ReferenceScores()
     parts = _by_task(outer) if evaluation.is_native and not is_quantity(outer.y_train) else [outer]
@@ -90,41 +97,36 @@ def reference_scores(
         pass
     elif not evaluation.is_native:
         _score_rankings(outer, inner, evaluation, result)
-    elif is_quantity(outer.y_train):
-        ridge = Judge.of(RIDGE, {}, {"alpha": ALPHAS})
-        plain = replace(
-            evaluation,
-            estimator=RIDGE,
-            params=(),
-            settings=ridge.settings,
-            tasks=(),
-            choose_n="mean",
-        )
-        _score_rankings(
-            outer,
-            inner,
-            replace(plain, n_features=(outer.X_train.shape[1],)),
-            result,
-            [ALL_FEATURES],
+    elif len(parts) > 1:
+        plain = _reference_of_native(evaluation, outer.y_train)
+        result.scores[ALL_FEATURES] = _scored(
+            lambda: [_ranked(ALL_FEATURES, part, plain)[0] for part in parts]
         )
     else:
-        nearest = replace(
-            evaluation,
-            estimator=KNN,
-            n_neighbors=1,
-            params=(),
-            settings=((),),
-            tasks=(),
-            choose_n="mean",
-        )
-        result.scores[ALL_FEATURES] = _scored(
-            lambda: [_ranked(ALL_FEATURES, part, nearest)[0] for part in parts]
-        )
+        plain = _reference_of_native(evaluation, outer.y_train)
+        _score_rankings(outer, inner, plain, result, [ALL_FEATURES])
     measure = metric(evaluation.metric)
     for name in guesses_for(measure, outer.y_train):
         result.scores[name] = _scored(lambda: [_guess(name, part, measure) for part in parts])  # noqa: B023
     result.scores = {name: values for name, values in result.scores.items() if values}
     return result
+
+
+def _reference_of_native(evaluation: Evaluation, y: LabelArray) -> Evaluation:
+    """Return the evaluation of all features that stands beside a method's own predictions."""
+    judge = Judge.of(RIDGE, {}, {"alpha": ALPHAS}) if is_quantity(y) else Judge(KNN)
+    scalings: list[Setting] = [((_SCALING, "none"),), ((_SCALING, "zscore"),)]
+    if not evaluation.unscaled or evaluation.tasks:
+        scalings = [()]
+    return replace(
+        evaluation,
+        estimator=judge.name,
+        n_neighbors=1,
+        params=(),
+        settings=tuple((*own, *scaling) for own in judge.settings for scaling in scalings),
+        tasks=(),
+        choose_n="mean",
+    )
 
 
 def _score_rankings(
@@ -159,7 +161,7 @@ def _score_rankings(
             if chooses_n and name != ALL_FEATURES:
                 result.positions[name] = choose_n(scores, evaluation.choose_n).position
         result.scores[name] = _scored(lambda: _ranked(name, outer, evaluation, settings))  # noqa: B023
-        if not evaluation.every_iteration and (n := len(result.scores[name])):
+        if settings[0] and (n := len(result.scores[name])):
             each = settings if len(settings) == n else [*settings] * n
             result.settings[name] = [dict(setting) for setting in each]
 
@@ -191,6 +193,7 @@ def _ranked(
     name: str, sets: Sets, evaluation: Evaluation, settings: Sequence[Setting] = ()
 ) -> list[float]:
     """Scores of a ranking, for each number of features."""
+    sets, settings = _scaled(sets, settings)
     d, constant = sets.X_train.shape[1], sets.constant
     if name == ALL_FEATURES:
         n = d if sets.outputs is None else sets.outputs.n_features
@@ -205,6 +208,16 @@ def _ranked(
     return evaluation.scorer(*sets[:5], constant, settings, prepared=sets.outputs)(
         selector
     ).tolist()
+
+
+def _scaled(sets: Sets, settings: Sequence[Setting]) -> tuple[Sets, Sequence[Setting]]:
+    """Standardise the samples where a setting says so, and return the settings of the estimator alone."""
+    own = [tuple(pair for pair in setting if pair[0] != _SCALING) for setting in settings]
+    if not any((_SCALING, "zscore") in setting for setting in settings):
+        return sets, own
+    scaler = StandardScaler().fit(sets.X_train)
+    X_train, X_test = scaler.transform(sets.X_train), scaler.transform(sets.X_test)
+    return sets._replace(X_train=X_train, X_test=X_test), own
 
 
 def _variances(X: FloatArray) -> FloatArray:

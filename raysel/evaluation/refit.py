@@ -245,13 +245,10 @@ def refit_winner(
         outputs = {} if is_quantity(y) else models.outputs(X_test[known], y_test[known], n_features)
         if evaluation.references:
             sets = Sets(X_train, y_train, X_test, y_test, random_state, constant, prepared)
-            labelled = solver.labelled(y_train)
-            # The solver's own score is of the samples with a label; nothing is copied where all have one.
-            if n_features is None and not (labelled.all() and known.all()):
-                sets = Sets(
-                    X_train[labelled], y_train[labelled], X_test[known], y_test[known], random_state
-                )
             inner_sets = _inner_sets(X, y, fold, scaler, unfitted, inner_states)
+            if n_features is None:  # the solver's own score is of the samples with a label
+                sets = _labelled(sets, solver)
+                inner_sets = (_labelled(each, solver) for each in inner_sets)
             references = reference_scores(sets, inner_sets, evaluation=evaluation)
         # Features of several tasks are of different samples, so they have no correlation.
         if redundancy_sizes and scores is not None and isinstance(X, np.ndarray):
@@ -335,6 +332,20 @@ def _inner_sets(
             training.outputs,
         )
         del training, X_test  # not held beside the next
+
+
+def _labelled(sets: Sets, solver: Estimator) -> Sets:
+    """Return the samples that have a label; nothing is copied where all have one."""
+    train, test = solver.labelled(sets.y_train), solver.labelled(sets.y_test)
+    if train.all() and test.all():
+        return sets
+    return Sets(
+        sets.X_train[train],
+        sets.y_train[train],
+        sets.X_test[test],
+        sets.y_test[test],
+        sets.random_state,
+    )
 
 
 def _with_none(values: FloatArray) -> list[float | None]:

@@ -47,6 +47,8 @@ class Evaluation:
     settings: tuple[Setting, ...] = ((),)
     #: Whether the samples stay in their file, all of which is read for a score: the last iteration alone is scored.
     stored: bool = False
+    #: Whether the study leaves the scale of the features to the method.
+    unscaled: bool = False
 
     @property
     def judge(self) -> Judge:

@@ -18,6 +18,7 @@ from raysel.data.dataset import Dataset
 from raysel.data.layouts import SEPARATOR, Layout
 from raysel.data.stored_samples import StoredSamples, Summary
 from raysel.data.task_blocks import blocks_of
+from raysel.numerics.metrics import is_of_quantities
 from raysel.results.progress import counted
 from raysel.results.texts import number_range, rule_sentence, spaced
 
@@ -252,6 +253,8 @@ def method_facts(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         "" if scaling in ("none", "row_unit") else "; fitted on the training samples of each fold"
     )
     yield "scaling", f"{scaling} ({_SCALINGS.get(scaling, scaling)}){fitted}"
+    of_quantities = config["dataset"].get("task") == "regression"
+    of_quantities = of_quantities or is_of_quantities(evaluation["metric"])
     rule = rule_sentence(evaluation, evaluation.get("choose_n", "mean"))
     yield "score", f"{spaced(evaluation['metric'])}. {rule}"
     if evaluation["estimator"] != "native":
@@ -261,7 +264,11 @@ def method_facts(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             "reported",
             f"{', '.join(map(spaced, report))} on the test samples; they choose nothing",
         )
-    references = "all features by the 1-nearest neighbour, and chance"
+    rival = "ridge regression" if of_quantities else "the 1-nearest neighbour"
+    references = f"all features by {rival}"
+    if scaling == "none" and not config["dataset"].get("tasks"):
+        references += ", standardised where the inner scores are better so"
+    references += ", and chance"
     if evaluation["estimator"] != "native":
         references = "all features, the rankings by variance and by F-test, and chance"
     wanted = evaluation.get("references", True)

@@ -274,7 +274,7 @@ _RIVALS = {
 def reference_name(facts: Facts, name: str) -> str:
     """Return the name of a reference, with the classifier where it is not that of the method."""
     if name == "all features":
-        by = f" ({classifier_name(facts.evaluation)})" if facts.is_native else ""
+        by = f" ({_rival_of_native(facts)})" if facts.is_native else ""
         return (
             "all of a task's features" if facts.by_task else f"all {facts.n_features} features"
         ) + by
@@ -284,6 +284,18 @@ def reference_name(facts: Facts, name: str) -> str:
             f"chance ({'stratified guess' if guess == 'chance' else guess})" if guess else "chance"
         )
     return {"variance": "largest variance", "f_test": "F-test"}.get(name, name)
+
+
+def _rival_of_native(facts: Facts) -> str:
+    """Return what predicts from all features, and whether it standardises them on all outer folds."""
+    settings = (
+        facts.references["all features"].settings if "all features" in facts.references else ()
+    )
+    chosen = [setting for fold in settings for setting in fold]
+    by_ridge = any("alpha" in setting for setting in chosen)
+    name = "ridge regression" if by_ridge else classifier_name(facts.evaluation)
+    scaled = chosen and all(setting.get("scaling") == "zscore" for setting in chosen)
+    return f"{name}, standardised" if scaled else name
 
 
 def reference_sentences(facts: Facts) -> list[str]:

@@ -205,8 +205,11 @@ class Study:
     @property
     def scale_remarks(self) -> list[str]:
         """Remarks on features whose different scales the study's scaling leaves."""
-        if self.template is not None and self.template.cells is not None:
+        template = self.template
+        if template is not None and template.cells is not None:
             return []  # numbers that stand for cells, which the estimator itself prepares
+        if template is not None and template.transforms and self.evaluation.is_native:
+            return []  # nothing but the estimator reads the columns as they are
         return list(scale_remarks(self.dataset.excerpt, self.config.dataset.scaling))
 
     @cached_property
@@ -313,6 +316,7 @@ class Study:
             judge.params,
             judge.settings,
             not self.config.dataset.in_memory,
+            self.config.dataset.scaling == "none",
         )
 
     @property

@@ -283,6 +283,31 @@ def test_frames_names_and_set_output():
     assert again.predict(frame).tolist() == search.predict(frame).tolist()
 
 
+@pytest.mark.parametrize("scaled", [True, False])
+def test_a_nearest_neighbour_of_all_features_is_no_better_than_that_reference(scaled):
+    """Whether it standardises the columns by itself, which the reference has to do too, or had better not."""
+    nearest = KNeighborsClassifier(1)
+    samples = X if scaled else np.hstack([50 * SCALED, np.random.default_rng(0).random((178, 40))])
+    search = NestedSearch(make_pipeline(StandardScaler(), nearest) if scaled else nearest)
+    study = search.set_params(outer=OUTER, inner=INNER).fit(samples, Y).study_
+    rival = study.references["all features"]
+    assert rival.verdict == "equal"
+    assert rival.scores == search.scores_.tolist()
+    assert {fold[0]["scaling"] for fold in rival.settings} == {"zscore" if scaled else "none"}
+    assert any("standard deviations differ" in remark for remark in study.remarks()) != scaled
+
+
+def test_a_ridge_regression_that_scales_is_no_better_than_that_reference():
+    samples, y = load_diabetes(return_X_y=True)
+    samples = samples * np.logspace(-3, 3, 10)
+    model = make_pipeline(StandardScaler(), Ridge(10.0))
+    search = NestedSearch(model, outer=3, inner=2, metric="out_of_sample_r2").fit(samples, y)
+    rival = search.study_.references["all features"]
+    assert rival.mean == pytest.approx(search.score_, abs=0.01)
+    assert {fold[0]["scaling"] for fold in rival.settings} == {"zscore"}
+    assert not any("standard deviations differ" in remark for remark in search.study_.remarks())
+
+
 def test_the_study_is_whole_and_has_no_files():
     search = NestedSearch(LinearSVC(random_state=0), {"C": [0.01, 1.0]}, outer=3, inner=2).fit(
         SCALED, Y

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
-from trap import Data, StudyTrap, verdict
+from pathlib import Path
 
+import numpy as np
+from sklearn.datasets import load_wine
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from trap import Data, Outcome, StudyTrap, Trap, says, verdict, words_of_study
+
+from raysel import NestedSearch
+from raysel.results import texts
 from raysel.results.result import StudyResult
 
 
@@ -46,7 +54,17 @@ def _of_random_order(result: StudyResult) -> bool:
     return abs(result.references["chance"].mean - expected) < 0.03 and verdict(result) != "better"
 
 
-TRAPS = {
+def scaled_by_the_estimator(seed: int, _: Path) -> Outcome:
+    """A Pipeline that standardises the columns of wine and takes the nearest neighbour of all features."""
+    X, y = load_wine(return_X_y=True)
+    nearest = make_pipeline(StandardScaler(), KNeighborsClassifier(1))
+    result = NestedSearch(nearest, random_state=seed).fit(X, y).study_
+    holds = result.references["all features"].verdict == "equal" and not says("zscore")(result)
+    said = texts.short_verdict(result.facts)
+    return Outcome(holds, {**words_of_study(result), "said": said})
+
+
+TRAPS: dict[str, Trap | StudyTrap] = {
     "skewed quantity": StudyTrap(
         skewed_quantity, "not better than the best constant", lambda r: verdict(r) != "better"
     ),
@@ -55,5 +73,9 @@ TRAPS = {
     ),
     "rare positives": StudyTrap(
         rare_positives, "chance is that of a random order of ten samples, 0.293", _of_random_order
+    ),
+    "scaled by the estimator": Trap(
+        "equal to all features, as it is their nearest neighbour; no advice to scale",
+        scaled_by_the_estimator,
     ),
 }
