@@ -389,6 +389,10 @@ class RefitRecord:
     #: Comparison of the final model with a fit from another start, by `refit.other_start`; None for the outer folds,
     #: where the optimum does not depend on the start, or if it was not recorded.
     other_start: dict[str, int | float] | None = None
+    #: Jackknife pseudo-values of `test_score` over the test samples, or over their groups or blocks, at most
+    #: `jackknife.MOST_UNITS`; one value where the score is undefined without one of them; empty for the final fold or
+    #: if they were not recorded.
+    pseudo_values: list[float] = field(default_factory=list)
 
     @property
     def test_score(self) -> float | None:

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import confusion_matrix, multilabel_confusion_matrix
 
 from raysel.base.estimator import Estimator, convergence_of
-from raysel.core.arrays import FloatArray, LabelArray, is_quantity
+from raysel.core.arrays import FloatArray, IntArray, LabelArray, is_quantity
 from raysel.core.machine import now
 from raysel.data.preparation.outputs import Outputs
 from raysel.data.preparation.preparation import Preparation
@@ -27,6 +28,7 @@ from raysel.evaluation.references import ReferenceScores, Sets, reference_scores
 from raysel.evaluation.scoring import Evaluation, Outcome, best_guess
 from raysel.evaluation.selectors import RankedClassifier, RankedSelector, usable_scores
 from raysel.evaluation.training import TrainingSet, set_parameters
+from raysel.numerics.jackknife import pseudo_values
 from raysel.numerics.rankings import descending_order, redundancy
 
 
@@ -126,6 +128,23 @@ def joined_scores(outcomes: Sequence[Outcome], name: str | None = None) -> Float
     )
 
 
+def _pseudo_values(
+    outcomes: Sequence[Outcome],
+    position: int | None,
+    test: IntArray,
+    kept_whole: LabelArray | None,
+) -> list[float]:
+    """Pseudo-values of the score at a position, or of the mean, over the test samples or their groups."""
+    scored = outcomes if position is None else [outcomes[position]]
+    members = test if kept_whole is None else kept_whole[test]
+    return pseudo_values(partial(_mean_score, scored), members).tolist()
+
+
+def _mean_score(outcomes: Sequence[Outcome], rows: IntArray) -> float:
+    """Mean of the metric over models, or tasks, of some test samples."""
+    return float(np.mean(np.concatenate([outcome.measured.values(rows) for outcome in outcomes])))
+
+
 def confusion(y: LabelArray, predicted: LabelArray, classes: LabelArray) -> list[list[int]]:
     """Count samples by their true and their predicted class; nothing is counted of quantities.
 
@@ -194,13 +213,15 @@ def refit_winner(
     n_shown: int | None = None,
     inner_states: Sequence[int] = (),
     preparation: Preparation | None = None,
+    kept_whole: LabelArray | None = None,
 ) -> tuple[RefitRecord, FeaturePipeline]:
     """Fit preparation, scaler, solver and classifier on an outer training set and score them once on its test set.
 
     The recorded scores are those of the model itself: its predictions of the test samples, and for the other numbers
     of features those of the same pipeline with another selection.
 
-    `X` is (n_samples, d), `y` (n_samples,) or (n_samples, n_labels), `classes` (n_classes,).
+    `X` is (n_samples, d), `y` (n_samples,) or (n_samples, n_labels), `classes` (n_classes,), `kept_whole` (n_samples,)
+    the group or block of each sample.
     """
     started = now()
     y_train = y[fold.train]
@@ -231,12 +252,15 @@ def refit_winner(
     redundant: list[float | None] = []
     counts: list[list[int]] = []
     outputs: dict[str, Any] = {}
+    values: list[float] = []
     references, predicted = ReferenceScores(), None
+    position = None if evaluation.choose_n == "mean" else chosen.position
     if len(fold.test):
         X_test, y_test = fitted_set.transform(X[fold.test]), y[fold.test]
         outcomes = models.outcomes(X_test, y_test)
         test_scores = evaluation.finite(joined_scores(outcomes), y_test).tolist()
         report = {name: _with_none(joined_scores(outcomes, name)) for name in evaluation.report}
+        values = _pseudo_values(outcomes, position, fold.test, kept_whole)
         predicted = outcomes[0 if n_features is None else chosen.position].predicted
         known = solver.labelled(y_test)
         counts = confusion(
@@ -277,7 +301,7 @@ def refit_winner(
         if hasattr(solver, "modality_scores_")
         else None,
         n_features=n_features,
-        position=None if evaluation.choose_n == "mean" else chosen.position,
+        position=position,
         inner_curve=inner_scores.mean(axis=0).tolist(),
         references=references.scores,
         training_scores=training.tolist() if np.isfinite(training).all() else [],
@@ -293,6 +317,7 @@ def refit_winner(
         other_start=None
         if len(fold.test)
         else other_start(solver, X_train, y_train, scores, n_features or n_shown, prepared),
+        pseudo_values=values,
     )
     return record, models.pipeline(n_features, scaler, feature_names, preparation)
 

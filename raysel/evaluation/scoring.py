@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -193,13 +194,20 @@ class Evaluation:
         """
         predicted: LabelArray = model.predict(X)
         mean = known_of(y_train) if y_train is not None and is_quantity(y_train) else None
-        values = self._of_model(metric(self.metric), model, X, y, mean, predicted)
+        measured = self._measured(metric(self.metric), model, X, y, mean, predicted)
         report = {
-            name: self._of_model(metric(name), model, X, y, mean, predicted) for name in self.report
+            name: self._measured(metric(name), model, X, y, mean, predicted).values()
+            for name in self.report
         }
-        return Outcome(predicted, values, report)
+        return Outcome(predicted, measured, report)
 
     def _of_model(
+        self, measure: Metric, model: Any, X: Samples, y: LabelArray, mean: FloatArray | None
+    ) -> FloatArray:
+        """Compute a metric of a fitted model for each task."""
+        return self._measured(measure, model, X, y, mean).values()
+
+    def _measured(
         self,
         measure: Metric,
         model: Any,
@@ -207,20 +215,18 @@ class Evaluation:
         y: LabelArray,
         mean: FloatArray | None,
         predicted: LabelArray | None = None,
-    ) -> FloatArray:
-        """Compute a metric of a fitted model for each task; its predictions, and means of quantities, may be known."""
+    ) -> Measured:
+        """Compute what a metric takes of a fitted model; its predictions, and means of quantities, may be known."""
         known = measure.response == "predict" and predicted is not None
         output: Any = predicted if known else measure.output(model, X, y)
         classes = getattr(model, "classes_", None) if mean is None else mean
         if not self.is_native:
-            return np.array([measure(y, output, classes)])
+            return Measured(measure, y, output, classes)
         labelled = model.labelled(y)
         if not isinstance(X, TaskBlocks):
-            return np.array([measure(y[labelled], output[labelled], classes)])
-        parts = [(name, (X.tasks == task) & labelled) for task, name in enumerate(self.tasks)]
-        return np.array(
-            [_of_task(measure, name, y[part], output[part], classes) for name, part in parts]
-        )
+            return Measured(measure, y, output, classes, {"": labelled})
+        parts = {name: (X.tasks == task) & labelled for task, name in enumerate(self.tasks)}
+        return Measured(measure, y, output, classes, parts)
 
     def finite(self, values: FloatArray, y: LabelArray) -> FloatArray:
         """Check that values of the metric are finite. `y` is (n_samples,) or (n_samples, n_labels)."""
@@ -230,6 +236,39 @@ class Evaluation:
                     f"the metric {self.metric} gave {value} for {len(y)} samples"
                 )
         return values
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Samples with what a metric takes of a model for them, so that it can be computed of some of them."""
+
+    metric: Metric
+    #: Labels; shape (n_samples,) or (n_samples, n_labels).
+    y: LabelArray
+    #: What the metric takes of the model; its first axis is of the samples.
+    output: Any
+    #: Classes of the model, or means of quantities over its training samples.
+    classes: Any
+    #: Mask of the samples with a label by task, of one task by an empty name; None where all samples are scored.
+    parts: Mapping[str, BoolArray] | None = None
+
+    def values(self, rows: IntArray | None = None) -> FloatArray:
+        """Compute the metric of all samples or of some rows, one value for each task; returns (n_tasks,)."""
+        y, output = (self.y, self.output) if rows is None else (self.y[rows], self.output[rows])
+        if self.parts is None:
+            return np.array([self.metric(y, output, self.classes)])
+        masks = [mask if rows is None else mask[rows] for mask in self.parts.values()]
+        return np.array(
+            [
+                self._of_part(name, y[mask], output[mask])
+                for name, mask in zip(self.parts, masks, strict=True)
+            ]
+        )
+
+    def _of_part(self, task: str, y: LabelArray, output: Any) -> float:
+        if task:
+            return _of_task(self.metric, task, y, output, self.classes)
+        return self.metric(y, output, self.classes)
 
 
 def _of_task(measure: Metric, name: str, y: LabelArray, output: Any, classes: Any) -> float:
@@ -260,6 +299,11 @@ class Outcome:
 
     #: Predicted labels; shape (n_samples,) or (n_samples, n_labels).
     predicted: LabelArray
-    #: Value of the metric; shape (1,) or (n_tasks,).
-    scores: FloatArray
+    #: What the metric is computed of.
+    measured: Measured
     report: dict[str, FloatArray]
+
+    @cached_property
+    def scores(self) -> FloatArray:
+        """Value of the metric; shape (1,) or (n_tasks,)."""
+        return self.measured.values()

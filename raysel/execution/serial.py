@@ -81,6 +81,7 @@ def refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitReco
             n_shown=study.default_top,
             inner_states=[fold.random_state(study.config.seed, i) for i in range(len(fold.inner))],
             preparation=study.preparation(),
+            kept_whole=study.kept_whole,
         )
 
 

@@ -285,7 +285,7 @@ class Facts:
                 "confidence": interval.confidence,
                 "kind": "plain, over draws of the training set"
                 if interval.of_draws
-                else "corrected",
+                else "over the test samples of the outer folds",
                 "test_train_ratio": finite(interval.ratio),
                 "undefined_because": interval.reason or None,
             },

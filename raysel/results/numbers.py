@@ -59,8 +59,9 @@ class StudyNumbers(StudyRecords):
     def interval(self) -> MeanInterval:
         """Mean and SD of the test scores with their 95 % interval, or the ``reason`` why there is none.
 
-        It is corrected for the training sets that the outer folds share; over draws of the training set
-        (``cv.train_per_class``) it is the plain one, of the mean over all draws from this pool of samples.
+        It is for the mean score of the outer folds' models on new samples, by the spread over the test samples, or their
+        groups or blocks (`raysel.numerics.inference.sample_interval`). Over draws of the training set
+        (``cv.train_per_class``) it is Student's, of the mean over all draws from this pool of samples.
         """
         return self.facts.interval
 

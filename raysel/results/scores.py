@@ -15,8 +15,9 @@ from raysel.numerics.inference import (
     MeanInterval,
     PairedComparison,
     TTest,
-    corrected_interval,
+    draws_interval,
     paired_comparison,
+    sample_interval,
 )
 from raysel.numerics.metrics import metric_range
 
@@ -136,19 +137,25 @@ def are_draws(outer: Sequence[RefitRecord]) -> bool:
     return bool(outer) and all(re.fullmatch(r"repeat\d+_outer0", refit.fold) for refit in outer)
 
 
+def n_repeats(outer: Sequence[RefitRecord]) -> int:
+    """Return the number of repeats of the cross-validation, by the names of the outer folds."""
+    return len({refit.fold.rpartition("outer")[0] for refit in outer})
+
+
 def score_interval(outer: Sequence[RefitRecord], metric: str) -> MeanInterval:
     """Return mean, SD and 95 % interval of the test score over the outer folds."""
     ratio, known = fold_ratio(outer), not np.isnan(fold_ratio(outer))
-    interval = corrected_interval(
-        _known(refit.test_score for refit in outer),
-        ratio if known else 0.0,
-        limits=metric_range(metric),
-        of_draws=are_draws(outer),
-    )
-    if known:
-        return interval
-    reason = "the sizes of the folds were not recorded"
-    return MeanInterval(interval.mean, interval.sd, ratio, interval.confidence, None, None, reason)
+    scores, limits = _known(refit.test_score for refit in outer), metric_range(metric)
+    if known and are_draws(outer):
+        return draws_interval(scores, ratio, limits=limits)
+    if known and all(refit.pseudo_values for refit in outer):
+        values = [refit.pseudo_values for refit in outer]
+        return sample_interval(scores, ratio, values, n_repeats=n_repeats(outer), limits=limits)
+    reason = "the scores of single test samples were not recorded"
+    if not known:
+        reason = "the sizes of the folds were not recorded"
+    test = FoldValues.of(scores)
+    return MeanInterval(test.mean, test.sd, ratio, 0.95, None, None, reason)
 
 
 def references(

@@ -39,14 +39,14 @@ def format_each(values: Mapping[str, FoldValues], what: str = "") -> str:
     )
 
 
-def interval_name(*, of_draws: bool) -> str:
-    """Return the name of an interval: corrected over folds, plain over draws of the training set."""
+def difference_interval_name(*, of_draws: bool) -> str:
+    """Return the name of the interval of a difference: corrected over folds, plain over draws of the training set."""
     return "95 % interval" if of_draws else "corrected 95 % interval"
 
 
 def _format_interval(lower: float, upper: float, form: str, *, of_draws: bool) -> str:
     pool = ", for this pool of samples" if of_draws else ""
-    return f"{interval_name(of_draws=of_draws)} {lower:{form}} to {upper:{form}}{pool}"
+    return f"95 % interval {lower:{form}} to {upper:{form}}{pool}"
 
 
 def format_difference(reference: Reference) -> str:
@@ -54,7 +54,10 @@ def format_difference(reference: Reference) -> str:
     test, paired = reference.test, reference.paired
     interval = f"no interval: {paired.reason}"
     if test is not None:
-        interval = _format_interval(test.lower, test.upper, "+z.3f", of_draws=reference.of_draws)
+        corrected = "" if reference.of_draws else "corrected "
+        interval = corrected + _format_interval(
+            test.lower, test.upper, "+z.3f", of_draws=reference.of_draws
+        )
     return f"{paired.mean:+z.3f} ({interval})"
 
 
@@ -207,21 +210,39 @@ def _estimator_name(judge: Mapping[str, Any]) -> str:
 
 
 def interval_footnote(facts: Facts) -> str:
-    """Return what the interval means, as one footnote."""
+    """Return what the intervals of the score and of the differences mean, as one footnote."""
+    return " ".join(_interval_sentences(facts))
+
+
+def _interval_sentences(facts: Facts) -> Iterator[str]:
     score, n = facts.interval, len(facts.outer)
-    if score.lower is None:
-        return ""
+    tests = [reference.test for reference in facts.references.values()]
     if score.of_draws:
-        return (
-            f"95 % interval: mean ± t SD / sqrt(J) over J = {n} draws of the training set. It holds "
-            "for this pool of samples, which it takes as the whole population, and for the method trained on that many "
-            "of them; it ends at the metric's bounds."
+        if score.lower is not None:
+            yield f"95 % interval: mean ± t SD / sqrt(J) over J = {n} draws of the training set."
+            yield (
+                "It holds for this pool of samples, which it takes as the whole population, and for the method "
+                "trained on that many of them; it ends at the metric's bounds."
+            )
+        return
+    if score.lower is not None:
+        yield (
+            f"95 % interval: mean ± t sqrt((1/J + n_test/n_train) v) over J = {n} outer folds, n_test/n_train = "
+            f"{score.ratio:.3g}; it ends at the metric's bounds."
         )
-    return (
-        "Corrected 95 % interval (Nadeau & Bengio 2003): mean ± t SD sqrt(1/J + n_test/n_train) over J = "
-        f"{n} outer folds, n_test/n_train = {score.ratio:.3g}, because their training sets overlap; "
-        "approximate, for the method trained on that many samples; it ends at the metric's bounds."
-    )
+        yield (
+            "v is the variance of a fold's score, by the jackknife over its test samples, or over their groups or "
+            "blocks."
+        )
+        yield (
+            "The interval is for the mean score of the outer folds' models on new samples; outliers that no test "
+            "sample shows are not in it."
+        )
+    if any(tests):
+        yield (
+            "Corrected 95 % interval of a difference (Nadeau & Bengio 2003): mean ± t SD sqrt(1/J + n_test/n_train), "
+            "because the training sets of the folds overlap; approximate."
+        )
 
 
 def curve_table(facts: Facts) -> TextTable:
@@ -396,7 +417,7 @@ def score_table(facts: Facts) -> TextTable:
         ]
         score = mean_and_sd(reference.mean, reference.sd)
         rows.append([*cells, score, difference_cell(reference.paired, reference.test)])
-    interval = interval_name(of_draws=facts.interval.of_draws)
+    interval = difference_interval_name(of_draws=facts.interval.of_draws)
     return TextTable(
         ["reference", "features", f"test {facts.metric}", f"method minus it [{interval}]"], rows
     )

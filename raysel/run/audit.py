@@ -26,7 +26,7 @@ from raysel.evaluation.plan import derived_seed
 from raysel.evaluation.records import Setting
 from raysel.evaluation.splitters import split
 from raysel.execution.executor import TaskEnd
-from raysel.numerics.inference import corrected_interval
+from raysel.numerics.inference import sample_interval
 from raysel.numerics.permutation import LabelPermutations
 from raysel.results.audit import Audit
 from raysel.results.scores import fold_ratio
@@ -183,7 +183,11 @@ def _audited(study: Study, n_permutations: int, n_jobs: int, verbose: bool) -> A
         careless=careless,
         n_careless=n_careless,
         study=result,
-        honest=corrected_interval(result.test_scores, fold_ratio(result.outer)),
+        honest=sample_interval(
+            result.test_scores,
+            fold_ratio(result.outer),
+            [refit.pseudo_values for refit in result.outer],
+        ),
         careless_permuted=tuple(careless_ends),
         honest_permuted=tuple(
             float(np.mean(list(values["scores"].values()))) for values in honest_ends

@@ -114,8 +114,8 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     scores_ : ndarray of shape (n_outer,)
         Test score of each outer fold.
     interval_ : tuple of float
-        95 % interval of the mean test score, corrected for the training samples that the folds share (Nadeau and
-        Bengio); NaN if there is none. ``study_.interval`` says why.
+        95 % interval of the mean test score, for the outer folds' models on new samples; NaN if there is none.
+        ``study_.interval`` says why.
     best_estimator_ : estimator
         Model with the parameters that the whole search chooses, fitted to all samples: a clone of ``estimator``; the
         pipeline of scaler, selector and judge with ``n_features``, or of the scaler and the estimator with ``scaling``.

@@ -80,7 +80,9 @@ def test_a_study_says_what_it_found_and_where(finished_study):
     )
     assert "test accuracy" in out
     if interval["lower"] is not None:
-        assert f"corrected 95 % interval {interval['lower']:.3f} to {interval['upper']:.3f}" in out
+        assert (
+            f"outer folds; 95 % interval {interval['lower']:.3f} to {interval['upper']:.3f}" in out
+        )
     guess = scores["references"]["chance"]["guess"]
     for name, words in (
         ("variance", "largest variance"),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import partial
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_digits
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, f1_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from small_studies import run_serially
@@ -43,7 +44,7 @@ def solver() -> SMR:
     return SMR(shape=(8, 8), rank=2, alpha=0.1, max_iter=6, init="random", random_state=5)
 
 
-def refitted(X, y, fold, evaluation=KNN, scaling="unit", method=None):
+def refitted(X, y, fold, evaluation=KNN, scaling="unit", method=None, kept_whole=None):
     traces = {fold.name: FoldTrace(inner=[InnerTrace([1.0], [[0.25, 0.5]])])}
     winner = TrialRecord("id", "rank=2", {"rank": 2}, "finished", traces)
     return refit_winner(
@@ -55,7 +56,35 @@ def refitted(X, y, fold, evaluation=KNN, scaling="unit", method=None):
         scaler=make_scaler(scaling),
         evaluation=evaluation,
         random_state=0,
+        kept_whole=kept_whole,
     )
+
+
+def test_the_pseudo_values_are_of_each_test_sample_or_group(digits, plan):
+    """Of the accuracy they are whether a sample is predicted right, at the number of features of the score."""
+    X, y = digits
+    fold = plan.folds[1]
+    n = len(fold.test)
+    at_one = dataclasses.replace(KNN, choose_n="best")
+    record, model = refitted(X, y, fold, at_one)
+    right = model.predict(X[fold.test]) == y[fold.test]
+    assert record.pseudo_values == pytest.approx(right.astype(float), abs=1e-9)
+    both, _ = refitted(X, y, fold)
+    assert np.mean(both.pseudo_values) == pytest.approx(both.test_score)
+    assert len({round(value, 9) for value in both.pseudo_values}) <= 3  # right with each number
+    groups = np.arange(len(y)) // 10
+    of_groups, _ = refitted(X, y, fold, at_one, kept_whole=groups)
+    assert len(of_groups.pseudo_values) == len(np.unique(groups[fold.test]))
+    own = Evaluation("native", metric="macro_f1")
+    record, model = refitted(X, y, fold, own)
+    predicted, true = model.predict(X[fold.test]), y[fold.test]
+    without = [
+        f1_score(np.delete(true, i), np.delete(predicted, i), average="macro") for i in range(n)
+    ]
+    assert record.pseudo_values == pytest.approx(
+        n * record.test_score - (n - 1) * np.array(without)
+    )
+    assert refitted(X, y, plan.final)[0].pseudo_values == []
 
 
 @pytest.mark.parametrize("scaling", ["unit", "zscore", "none"])

@@ -12,68 +12,123 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from raysel.core.errors import ConfigError, DataError
+from raysel.evaluation.splitters import split
 from raysel.numerics.inference import (
     compare_over_data_sets,
-    corrected_interval,
     critical_difference,
+    draws_interval,
     friedman,
     holm,
     paired_comparison,
+    sample_interval,
 )
 
 SCORES = st.lists(st.floats(0, 1), min_size=2, max_size=20).filter(lambda s: np.ptp(s) > 1e-6)
 
 
 @given(SCORES, st.floats(0.5, 0.99))
-def test_without_correction_it_is_students_interval(scores, confidence):
-    found = corrected_interval(scores, 0.0, confidence)
+def test_over_draws_it_is_students_interval(scores, confidence):
+    found = draws_interval(scores, 9.0, confidence)
     expected = stats.t.interval(confidence, len(scores) - 1, np.mean(scores), stats.sem(scores))
     assert (found.lower, found.upper) == pytest.approx(expected, abs=1e-9)
     assert (found.mean, found.sd) == pytest.approx((np.mean(scores), np.std(scores, ddof=1)))
+    assert found.of_draws
 
 
-@given(SCORES, st.floats(0, 2))
-def test_it_is_the_interval_of_the_difference_to_zero(scores, ratio):
-    found, test = (
-        corrected_interval(scores, ratio),
-        paired_comparison(scores, [0.0] * len(scores), ratio).corrected,
+@given(SCORES.filter(lambda s: len(s) > 2), st.floats(0, 2))
+def test_one_unit_a_fold_leaves_the_spread_of_the_folds(scores, ratio):
+    """As with one group or one sample in each fold: the error is Nadeau and Bengio's."""
+    found = sample_interval(scores, ratio, [[score] for score in scores])
+    test = paired_comparison(scores, [0.0] * len(scores), ratio).corrected
+    kurtosis = stats.kurtosis(scores, fisher=False)
+    freedom = len(scores) - 1
+    if kurtosis > 1 + 1e-9:
+        freedom = min(freedom, 2 * len(scores) / (kurtosis - 1))
+    margin = (test.upper - test.lower) / 2
+    margin *= stats.t.ppf(0.975, freedom) / stats.t.ppf(0.975, len(scores) - 1)
+    assert found.upper - found.mean == pytest.approx(margin, rel=1e-6, abs=1e-9)
+
+
+def test_of_a_mean_loss_it_is_that_of_its_samples():
+    """The standard error is that of the mean of all samples, made wider for the training sets."""
+    losses = np.random.default_rng(0).lognormal(size=(5, 24))
+    found = sample_interval(losses.mean(axis=1), 0.25, losses)
+    every = losses.ravel()
+    freedom = 2 * 120 / (stats.kurtosis(every, fisher=False) - 1)
+    error = stats.sem(every) * np.sqrt(1 + 5 / 4)
+    expected = stats.t.interval(0.95, freedom, every.mean(), error)
+    assert (found.lower, found.upper) == pytest.approx(expected)
+    # A repeat tells nothing of other samples.
+    twice = sample_interval(
+        [*losses.mean(axis=1)] * 2, 0.25, [*losses, *losses[:, ::-1]], n_repeats=2
     )
-    assert (found.lower, found.upper) == pytest.approx((test.lower, test.upper), abs=1e-9)
+    narrower = np.sqrt((1 / 10 + 0.25) / (1 / 5 + 0.25))
+    assert twice.upper - twice.mean == pytest.approx(narrower * (found.upper - found.mean))
 
 
-def test_it_covers_the_mean_of_runs_with_the_correlation_that_it_assumes():
-    """Nadeau and Bengio take the correlation of two runs as n_test / (n_test + n_train)."""
-    rng, n_runs, ratio, n_draws = np.random.default_rng(0), 5, 0.25, 4000
-    rho = ratio / (1 + ratio)
-    shared, own = rng.normal(size=(n_draws, 1)), rng.normal(size=(n_draws, n_runs))
-    draws = np.sqrt(rho) * shared + np.sqrt(1 - rho) * own
-    found = [corrected_interval(scores, ratio) for scores in draws]
-    covered = np.mean([interval.lower <= 0 <= interval.upper for interval in found])
-    assert covered == pytest.approx(0.95, abs=4 * np.sqrt(0.95 * 0.05 / n_draws))
+def stratified_mean_errors(rng, n):
+    """Absolute errors of the mean of a quantity, in folds that are stratified by it."""
+    y = rng.lognormal(sigma=0.5, size=n)
+    folds = split(y, 5, groups=None, random_state=int(rng.integers(2**31)), where="cv.outer")
+    return [-np.abs(y[test] - y[train].mean()) for train, test in folds]
+
+
+def test_it_covers_where_folds_are_stratified_by_the_quantity():
+    """Folds with the same quantiles have nearly one score, whatever their samples are."""
+    rng = np.random.default_rng(0)
+    # E|Y - E Y| = 2 exp(s^2/2) (2 Phi(s/2) - 1)
+    truth = -2 * np.exp(0.125) * (2 * stats.norm.cdf(0.25) - 1)
+    drawn = [stratified_mean_errors(rng, 200) for _ in range(150)]
+    found = [sample_interval([fold.mean() for fold in folds], 0.25, folds) for folds in drawn]
+    assert np.mean([one.lower <= truth <= one.upper for one in found]) >= 0.93
+    between = [paired_comparison([f.mean() for f in folds], [0] * 5, 0.25) for folds in drawn]
+    tests = [one.corrected for one in between]
+    assert np.mean([test.lower <= truth <= test.upper for test in tests]) < 0.8
 
 
 @pytest.mark.parametrize(
     ("scores", "reason"), [([0.5], "one run"), ([0.7, 0.7, 0.7], "equal in all runs")]
 )
-def test_there_is_none_without_a_spread(scores, reason):
-    found = corrected_interval(scores, 0.5)
+def test_there_is_none_over_draws_without_a_spread(scores, reason):
+    found = draws_interval(scores, 0.5)
     assert (found.lower, found.upper) == (None, None)
     assert reason in found.reason
     assert found.mean == pytest.approx(scores[0])
 
 
+def test_there_is_one_where_folds_are_equal_and_samples_are_not():
+    losses = [[0.0, 1.0, 1.0, 1.0]] * 3
+    found = sample_interval([0.75] * 3, 0.5, losses)
+    assert found.lower < 0.75 < found.upper
+    for scores, values, reason in (
+        ([1.0, 1.0], [[1.0, 1.0]] * 2, "equal for all samples"),
+        ([0.5], [[0.0, 1.0]], "one run"),
+    ):
+        found = sample_interval(scores, 0.5, values)
+        assert (found.lower, found.upper) == (None, None)
+        assert reason in found.reason
+
+
+def test_it_ends_at_the_limits():
+    found = sample_interval([0.9, 1.0], 0.5, [[0.7, 1.1], [1.0, 1.0]], limits=(0.0, 1.0))
+    assert found.upper == 1.0
+    assert found.lower > 0.0
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (([], 0.5), DataError, "one number a run"),
-        (([0.5, float("nan")], 0.5), DataError, "NaN or infinity"),
-        (([0.5, 0.6], -1.0), DataError, "n_test / n_train"),
-        (([0.5, 0.6], 0.5, 1.0), ConfigError, "between 0 and 1"),
+        (([], 0.5, []), DataError, "one number a run"),
+        (([0.5, float("nan")], 0.5, [[0.5]] * 2), DataError, "NaN or infinity"),
+        (([0.5, 0.6], -1.0, [[0.5]] * 2), DataError, "n_test / n_train"),
+        (([0.5, 0.6], 0.5, [[0.5]] * 2, 1.0), ConfigError, "between 0 and 1"),
+        (([0.5, 0.6], 0.5, [[0.5]]), DataError, "each of the 2 scores"),
+        (([0.5, 0.6], 0.5, [[0.5], []]), DataError, "each of the 2 scores"),
     ],
 )
 def test_bad_input_is_refused(arguments, error, message):
     with pytest.raises(error, match=message):
-        corrected_interval(*arguments)
+        sample_interval(*arguments)
 
 
 SCORES_PAIRED = st.lists(st.tuples(*[st.integers(0, 40)] * 2), min_size=3, max_size=25)

@@ -83,8 +83,7 @@ def test_all_places_tell_the_same_figures(tmp_path, rule):
     headline = texts.headline(result.facts)
     ends = f"{interval.lower:.3f} to {interval.upper:.3f}"
     assert (
-        f"{mean:.3f} ± {interval.sd:.3f} (SD over 3 outer folds; corrected 95 % interval {ends})"
-        in headline
+        f"{mean:.3f} ± {interval.sd:.3f} (SD over 3 outer folds; 95 % interval {ends})" in headline
     )
     for name, text in pages.items():
         assert headline[1:] in text, name

@@ -67,7 +67,7 @@ def at_eight(finished):
 
 
 def test_the_headline_says_of_what_over_what_and_at_which_number(finished, at_eight):
-    start = "test accuracy 0.920 ± 0.020 (SD over 3 outer folds; corrected 95 % "
+    start = "test accuracy 0.920 ± 0.020 (SD over 3 outer folds; 95 % interval "
     assert texts.headline(at_eight.facts).startswith(start)
     assert texts.headline(at_eight.facts) in repr(at_eight)
     differ = changed(at_eight, n_features=[4, 8, 8], position=[0, 1, 1])
@@ -98,12 +98,16 @@ def test_the_headline_says_of_what_over_what_and_at_which_number(finished, at_ei
     ):
         assert texts.headline(result.facts).endswith(end)
         assert texts.score_table(result.facts).rows[0][1] == cell
-    equal = changed(at_eight, test_scores=[[0.5, 0.5]] * 3)
+    equal = changed(at_eight, test_scores=[[0.5, 0.5]] * 3, pseudo_values=[[0.5] * 3] * 3)
     assert (
-        "0.500 ± 0.000 (SD over 3 outer folds; no interval: the score is equal in all runs)"
+        "0.500 ± 0.000 (SD over 3 outer folds; no interval: the score is equal for all samples)"
         in repr(equal)
     )
-    assert texts.interval_footnote(equal.facts) == ""
+    assert texts.interval_footnote(equal.facts).startswith("Corrected 95 % interval of a diff")
+    alone = changed(equal, references=[{}] * 3)
+    assert texts.interval_footnote(alone.facts) == ""
+    old = changed(at_eight, pseudo_values=[[]] * 3)
+    assert "no interval: the scores of single test samples were not recorded" in repr(old)
     evaluation = at_eight.facts.evaluation
     assert "mean over all 2 numbers" in texts.rule_sentence(evaluation, "mean")
     assert "with the best inner mean" in texts.rule_sentence(evaluation, "best")
@@ -398,7 +402,8 @@ def test_over_draws_the_interval_is_the_plain_one_and_of_this_pool(at_eight):
 
 
 def test_intervals_end_at_the_bounds_of_the_metric(at_eight):
-    wide = changed(at_eight, test_scores=[[0.1, 0.1], [0.9, 0.9], [1.0, 1.0]])
+    scores, values = [[0.1, 0.1], [0.9, 0.9], [1.0, 1.0]], [[0.1], [0.9], [1.0]]
+    wide = changed(at_eight, test_scores=scores, pseudo_values=values)
     assert (wide.interval.lower, wide.interval.upper) == (0.0, 1.0)
     tests = [found.test for found in wide.references.values()]
     assert all(test.lower >= -1 and test.upper <= 1 for test in tests)

@@ -21,7 +21,7 @@ from raysel.config import load_config
 from raysel.evaluation.neighbours import knn_path
 from raysel.evaluation.splitters import draw_per_class
 from raysel.execution.serial import SerialExecutor
-from raysel.numerics.inference import corrected_interval, paired_comparison
+from raysel.numerics.inference import paired_comparison
 from raysel.results.scores import Reference, references
 from raysel.study.definition import Study
 from raysel.testing.checks import run_by
@@ -88,10 +88,10 @@ def draws(n: int) -> Iterator[dict[str, Any]]:
             sizes.append(len(test) / len(train))
         for kind in ("corrected", "plain"):
             found = [
-                corrected_interval(own, sizes[0], limits=(0.0, 1.0), of_draws=kind == "plain")
+                getattr(paired_comparison(own, np.zeros(EACH), sizes[0]), kind)
                 for own in np.reshape(scores, (-1, EACH))
             ]
-            ends = np.array([(interval.lower, interval.upper) for interval in found])
+            ends = np.array([(test.lower, test.upper) for test in found]).clip(0.0, 1.0)
             truth = np.mean(scores)
             yield {
                 "training samples a class": train_per_class,

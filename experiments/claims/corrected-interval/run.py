@@ -1,8 +1,6 @@
-"""Coverage of the corrected and the plain interval of a mean score, and of the difference of two, by simulation.
+"""Coverage of the 95 % interval of a score and of a difference, by simulation, for every kind of metric.
 
-Data sets are drawn from a known population, so the expectation that an interval is to cover is known: the mean over
-all data sets. Run: python experiments/claims/corrected-interval/run.py; it writes coverage.csv beside itself (2
-minutes of CPU time).
+Run: python experiments/claims/corrected-interval/run.py; it writes coverage.csv beside itself.
 """
 
 from __future__ import annotations
@@ -11,93 +9,189 @@ import csv
 import sys
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-from sklearn.feature_selection import f_classif
-from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedShuffleSplit
+from populations import Population, classes, guess, known, labels, quantity
+from sklearn.model_selection import StratifiedShuffleSplit
 
-from raysel.evaluation.neighbours import knn_path
-from raysel.numerics.inference import corrected_interval, paired_comparison
-from raysel.numerics.rankings import descending_order
+from raysel.evaluation.splitters import split
+from raysel.numerics.inference import (
+    MeanInterval,
+    draws_interval,
+    paired_comparison,
+    sample_interval,
+)
+from raysel.numerics.jackknife import pseudo_values
 
-N_SETS, N_FEATURES, N_BEST = 1000, 30, 5
-#: Number of samples, and distance of the two classes' means in each of the six features that differ.
-POPULATIONS = {"n=60": (60, 0.9), "n=150": (150, 0.7), "null, n=100": (100, 0.0)}
-PLANS = {
-    "3 folds": lambda seed: RepeatedStratifiedKFold(n_splits=3, n_repeats=1, random_state=seed),
-    "5 folds": lambda seed: RepeatedStratifiedKFold(n_splits=5, n_repeats=1, random_state=seed),
-    "10 folds": lambda seed: RepeatedStratifiedKFold(n_splits=10, n_repeats=1, random_state=seed),
-    "5 x 5 folds": lambda seed: RepeatedStratifiedKFold(n_splits=5, n_repeats=5, random_state=seed),
-    "10 draws, half for training": lambda seed: StratifiedShuffleSplit(
-        10, test_size=0.5, random_state=seed
-    ),
-}
-
-
-def draw(n: int, distance: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Two classes of normal samples whose means differ in six features."""
-    y = np.arange(n) % 2
-    X = rng.standard_normal((n, N_FEATURES))
-    X[:, :6] += distance * y[:, None]
-    return X, y
+#: Data sets of each population, and new test sets of a fold's size that give the truth of its model.
+N_SETS, N_NEW = 100, 10
+#: Number of folds, and whether they are stratified.
+FIVE, PLAIN, REPEATED = "5 folds", "5 plain folds", "5 x 5 folds"
+#: Ten draws of the training set from the data set, as by ``cv.train_per_class``.
+DRAWS = "10 draws, half for training"
 
 
-def scores(
-    X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray
-) -> tuple[float, float]:
-    """Accuracy of the 1-nearest neighbour on the best features by F-test, and on all."""
-    orders = descending_order(f_classif(X[train], y[train])[0]), np.arange(N_FEATURES)
-    found = [
-        np.mean(knn_path(X[train], y[train], X[test], order, [n])[0] == y[test])
-        for order, n in zip(orders, (N_BEST, N_FEATURES), strict=True)
+class Case(NamedTuple):
+    """A population, a number of samples and a plan."""
+
+    name: str
+    population: Population
+    n: int
+    plan: str = FIVE
+
+
+def cases() -> Iterator[Case]:
+    """Yield what is measured."""
+    for kind in ("normal", "lognormal", "t, 3 df", "2 % outliers"):
+        alone, told = quantity(kind, 0.0), quantity(kind, 0.6)
+        for n in (60, 200):
+            yield Case(f"{kind}, no signal", alone, n)
+            yield Case(f"{kind}, signal", told, n)
+        yield Case(f"{kind}, no signal", alone, 200, PLAIN)
+    for share in (0.5, 0.3, 0.1):
+        for told, shift in (("no signal", 0.0), ("weak", 0.3), ("strong", 1.0)):
+            if shift == 0.3 and share != 0.3:
+                continue
+            for n in (150 if share == 0.1 else 60, 200):
+                name = f"classes {1 - share:.1f} / {share:.1f}, {told}"
+                yield Case(name, classes(share, shift), n)
+    for n, size in ((100, 5), (200, 5)):
+        yield Case("normal, groups of 5", quantity("normal", 0.6, size), n)
+        yield Case("lognormal, groups of 5", quantity("lognormal", 0.6, size), n)
+    yield Case("classes, groups of 5", classes(0.5, 1.0, size=5), 200)
+    for told, shift in (("no signal", 0.0), ("signal", 1.0)):
+        yield Case(f"four labels, {told}", labels(shift), 150)
+    nearest = classes(0.5, 0.9, nearest=True)
+    yield Case("classes, nearest neighbour on 5 of 30", nearest, 60)
+    yield Case("classes, nearest neighbour on 5 of 30", nearest, 60, REPEATED)
+    yield Case("classes 0.7 / 0.3, no signal", classes(0.3, 0.0), 60, REPEATED)
+    for kind in ("normal", "lognormal"):
+        yield Case(f"{kind}, no signal", quantity(kind, 0.0), 60, REPEATED)
+    yield Case("classes, nearest neighbour on 5 of 30", nearest, 60, DRAWS)
+    yield Case("classes 0.5 / 0.5, strong", classes(0.5, 1.0), 200, DRAWS)
+
+
+def folds(y: np.ndarray, groups: np.ndarray | None, plan: str, seed: int) -> list[tuple]:
+    """Training and test samples of each fold."""
+    if plan == PLAIN:
+        parts = np.array_split(np.random.default_rng(seed).permutation(len(y)), 5)
+        return [(np.setdiff1d(np.arange(len(y)), part), np.sort(part)) for part in parts]
+    if plan == DRAWS:
+        drawn = StratifiedShuffleSplit(10, test_size=0.5, random_state=seed)
+        return list(drawn.split(y, y))
+    states = range(5 * seed, 5 * seed + (5 if plan == REPEATED else 1))
+    return [
+        fold
+        for state in states
+        for fold in split(y, 5, groups=groups, random_state=state, where="cv.outer")
     ]
-    return found[0], found[1]
 
 
-def coverage() -> Iterator[dict[str, object]]:
-    """Yield a row of figures for each population and plan."""
-    for population, (n, distance) in POPULATIONS.items():
-        for plan, make in PLANS.items():
-            runs, ratios = [], []
-            for seed in range(N_SETS):
-                X, y = draw(n, distance, np.random.default_rng([seed, n]))
-                folds = list(make(seed).split(X, y))
-                runs.append([scores(X, y, *fold) for fold in folds])
-                ratios.append(np.mean([len(test) / len(train) for train, test in folds]))
-            values = np.array(runs)  # (n_sets, n_runs, 2)
-            truth = values[..., 0].mean(), (values[..., 0] - values[..., 1]).mean()
-            row: dict[str, object] = {"population": population, "plan": plan, "data_sets": N_SETS}
-            row["mean_score"], row["mean_difference"] = (f"{value:.4f}" for value in truth)
-            for name, ratio in (("corrected", ratios), ("plain", [0.0] * N_SETS)):
-                own = [corrected_interval(v[:, 0], r) for v, r in zip(values, ratio, strict=True)]
-                row[f"score_{name}"] = covered([(i.lower, i.upper) for i in own], truth[0])
-                row[f"width_{name}"] = (
-                    f"{np.mean([i.upper - i.lower for i in own if i.lower is not None]):.3f}"
-                )
-                pairs = [
-                    paired_comparison(v[:, 0], v[:, 1], r).corrected
-                    for v, r in zip(values, ratio, strict=True)
-                ]
-                row[f"difference_{name}"] = covered(
-                    [(p.lower, p.upper) if p else (None, None) for p in pairs], truth[1]
-                )
-            yield row
+class Scores(NamedTuple):
+    """Of a metric on each fold: score, that of the guess, their truths, and the pseudo-values."""
+
+    score: list[float]
+    guess: list[float]
+    truth: list[float]
+    guess_truth: list[float]
+    values: list[np.ndarray]
 
 
-def covered(bounds: list[tuple[float | None, float | None]], truth: float) -> str:
-    """Share of the intervals that hold the true value; there is none where all runs are equal."""
-    known = [low <= truth <= high for low, high in bounds if low is not None and high is not None]
-    return f"{np.mean(known):.3f}"
+def scores(case: Case, seed: int) -> dict[str, Scores]:
+    """Score a model and the guess in each fold of one data set, and on new samples."""
+    population = case.population
+    X, y, groups = population.draw(np.random.default_rng([seed, case.n]), case.n)
+    found = {name: Scores([], [], [], [], []) for name in population.metrics}
+    for number, (train, test) in enumerate(folds(y, groups, case.plan, seed)):
+        new = np.random.default_rng([seed, case.n, number])
+        X_new, y_new, _ = population.draw(new, N_NEW * len(test))
+        parts = np.arange(len(y_new)).reshape(N_NEW, -1)
+        output = population.model(X[train], y[train], np.vstack([X[test], X_new]))
+        guessed, told = guess(y[train], len(test)), known(y[train])
+        for name, score in population.metrics.items():
+            own = output[: len(test)]
+            new_ones = [score(y_new[p], output[len(test) :][p], told) for p in parts]
+            new_guesses = [score(y_new[p], guessed, told) for p in parts]
+            one = found[name]
+            one.score.append(score(y[test], own, told))
+            one.guess.append(score(y[test], guessed, told))
+            one.truth.append(float(np.nanmean(new_ones)))
+            one.guess_truth.append(float(np.nanmean(new_guesses)))
+            of_rows = partial(_of_rows, score, y[test], own, told)
+            members = test if groups is None else groups[test]
+            one.values.append(pseudo_values(of_rows, members))
+    return found
 
 
-if __name__ == "__main__":
-    warnings.simplefilter("ignore")
+def _of_rows(score, y, output, told, rows) -> float:
+    return score(y[rows], output[rows], told)
+
+
+def interval(case: Case, found: Scores) -> MeanInterval:
+    """Interval of the score as a study shows it."""
+    if case.plan == DRAWS:
+        return draws_interval(found.score, 1.0)
+    n_repeats = 5 if case.plan == REPEATED else 1
+    return sample_interval(found.score, 0.25, found.values, n_repeats=n_repeats)
+
+
+def coverage(case: Case) -> Iterator[dict[str, object]]:
+    """Yield a row of figures for each metric."""
+    sets = [scores(case, seed) for seed in range(N_SETS)]
+    ratio = 1.0 if case.plan == DRAWS else 0.25
+    for name in case.population.metrics:
+        drawn = [one[name] for one in sets]
+        own = [interval(case, one) for one in drawn]
+        ends = [(one.lower, one.upper) for one in own]
+        truths = [float(np.mean(s.truth)) for s in drawn]
+        guesses = [float(np.mean(s.guess_truth)) for s in drawn]
+        pairs = [paired_comparison(s.score, s.guess, ratio).corrected for s in drawn]
+        alone = [paired_comparison(s.score, [0.0] * len(s.score), ratio).corrected for s in drawn]
+        of_method = [float(np.mean(truths))] * N_SETS
+        of_difference = [of_method[0] - float(np.mean(guesses))] * N_SETS
+        widths = [high - low for low, high in ends if low is not None]
+        row: dict[str, object] = {"population": case.name, "n": case.n, "plan": case.plan}
+        row |= {"metric": name, "data_sets": N_SETS}
+        row["mean_score"] = f"{of_method[0]:.3f}"
+        row["sd_of_score"] = f"{np.std([one.mean for one in own]):.4f}"
+        row["with_interval"] = f"{len(widths) / N_SETS:.3f}"
+        row["width"] = f"{np.mean(widths):.3f}" if widths else ""
+        row["models"] = covered(ends, truths)
+        row["method"] = covered(ends, of_method)
+        row["between_folds"] = covered(ends_of(alone), of_method)
+        row["difference"] = covered(ends_of(pairs), of_difference)
+        yield row
+
+
+def ends_of(tests) -> list[tuple[float | None, float | None]]:
+    """Ends of the intervals of tests, None where there is none."""
+    return [(test.lower, test.upper) if test else (None, None) for test in tests]
+
+
+def covered(ends, truths: list[float]) -> str:
+    """Share of the intervals that hold the true value, of the data sets with an interval."""
+    held = [
+        low <= t <= high for (low, high), t in zip(ends, truths, strict=True) if low is not None
+    ]
+    return f"{np.mean(held):.3f}" if held else ""
+
+
+def main() -> None:
+    """Measure all cases, print and write the rows."""
     rows = []
-    for row in coverage():
-        rows.append(row)
-        print(row, file=sys.stderr, flush=True)
+    for case in cases():
+        for row in coverage(case):
+            rows.append(row)
+            print(*row.values(), sep=" | ", file=sys.stderr, flush=True)
     with Path(__file__).with_name("coverage.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main()

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import chance
+import intervals
 import nulls
 import places
 from trap import COLUMNS, StudyTrap, Trap
@@ -23,6 +24,7 @@ TRAPS: dict[str, Trap | StudyTrap] = {
     **nulls.TRAPS,
     **places.TRAPS,
     **chance.TRAPS,
+    **intervals.TRAPS,
 }
 
 
