@@ -28,6 +28,11 @@ from raysel.run.api import prepare_study
 CHANCE = "chance"
 #: Level of the verdicts.
 LEVEL = 0.05
+#: What `verdict` and `joined_verdict` decide by, for the pages.
+RULE = (
+    "Holds on a data set if the method's honest score is above every rival's, and its difference to the rival with the "
+    "best inner score has P < .05 by Holm; holds if it does on every set."
+)
 
 
 @dataclass(frozen=True)

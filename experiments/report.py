@@ -39,6 +39,8 @@ class Report:
     optimistic: str
     honest: str
     verdict: str
+    #: What the verdict follows from, as the code decides it.
+    rule: str
     #: Text of the README below the claim, in Markdown, and the whole table.
     text: str
     table: str
@@ -68,6 +70,7 @@ def write_report(folder: Path, report: Report) -> None:
     lines = [
         f"# {report.title}",
         f"**Claim.** {report.claim}",
+        f"**Rule.** {report.rule}",
         f"**Verdict: {report.verdict}.** {report.text}",
     ]
     if report.other_data:

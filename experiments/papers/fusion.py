@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.experiment import Experiment, Row
-from experiments.protocol import Verdict, joined_verdict
+from experiments.protocol import RULE, Verdict, joined_verdict
 from experiments.report import (
     compared,
     conclusion,
@@ -121,6 +121,7 @@ def common(
         "honest": ", ".join(
             f"{data} {honest_score(row['honest'], row['optimistic'])}" for data, row in own.items()
         ),
+        "rule": RULE,
         "verdict": joined_verdict([one.holds for one in verdicts.values()]),
         "conclusion": conclusion(METHOD, verdicts, f"With {labels} a sample ({metric})"),
         "compared": compared(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.testing import assert_allclose
 from experiments import run as command
 from experiments.experiment import HERE, Experiment, unit_key
 from experiments.page import SCORED, write_page
+from experiments.papers.literal_mtda import iterate, task_of
 from experiments.protocol import Scores, Verdict, joined_verdict, verdict
 from experiments.report import read_results, write_report
 
@@ -77,6 +79,51 @@ def test_tables_follow_from_results_and_published_figures(name, tmp_path):
     write_report(tmp_path, report_of(name))
     for file in ("README.md", "table.md"):
         assert (tmp_path / file).read_text() == (folder / file).read_text()
+
+
+def widths(means: list[float], sd: float) -> pd.DataFrame:
+    """Errors at d' = 200 to 500, whose draws of training images differ by sd."""
+    rows = [
+        {"data": data, "per_person": p, "size": size, "width": width, "seed": seed, "runs": 5}
+        | {"mean": mean + 0.1 * p, "sd": sd, "ratio": 1.0}
+        for data in ("AR", "ORL")
+        for p in (2, 3)
+        for size in (39, 99)
+        for seed in range(2)
+        for width, mean in zip((200, 300, 400, 500), means, strict=True)
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(
+    ("means", "sd", "verdict"),
+    [
+        ([0.20, 0.20, 0.20, 0.19], 0.02, "holds"),
+        ([0.20, 0.20, 0.20, 0.17], 0.02, "does not hold"),  # d' moves it more than a draw does
+        ([0.19, 0.20, 0.20, 0.20], 0.02, "does not hold"),  # best at 200
+    ],
+)
+def test_the_width_is_judged_by_the_rule_that_its_page_prints(means, sd, verdict):
+    report = command.module_of("mtda-width").report(widths(means, sd), pd.DataFrame())
+    assert report.verdict == verdict
+    assert "400 or 500" in report.rule
+    assert "draw of the training images" in report.rule
+
+
+def test_the_ratio_falls_below_1_where_a_task_has_fewer_directions_without_scatter_within_persons():
+    rng = np.random.default_rng(0)
+    n_pixels, n_persons, p = 30, 5, 4
+    within = n_persons * p - n_persons
+    y = np.repeat(np.arange(n_persons), p)
+    X = rng.normal(size=(n_persons, n_pixels))[y] + rng.normal(size=(len(y), n_pixels))
+    ratios = []
+    for width in (n_pixels - within, n_pixels - within + 1):
+        tasks = [task_of(X, y, n_pixels, np.random.default_rng(1))]
+        ratios.append(
+            list(islice(iterate(tasks, width, n_persons - 1, np.random.default_rng(2)), 25))[-1][0]
+        )
+    assert ratios[0] == pytest.approx(1, abs=1e-9)
+    assert ratios[1] < 1 - 1e-6
 
 
 @pytest.mark.slow

@@ -91,6 +91,7 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
         optimistic=f"{100 * min(printed):.0f} % of the printed iterations descend at the best p",
         honest=f"{100 * float(np.mean(printed)):.0f} % of the printed iterations descend",
         verdict="holds" if max(printed) == 0 else "does not hold",
+        rule="Holds if no iteration of the printed updates lowers the objective, at any p and from any start.",
         text=text,
         table=markdown(pd.DataFrame(lines)),
         figure=lambda: draw(results),

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from experiments.experiment import Experiment, Row, read, short_grids
 from experiments.papers import faces
 from experiments.papers.literal_mtda import error, iterate, task_of
-from experiments.protocol import joined_verdict, summary, triple, verdict
+from experiments.protocol import RULE, joined_verdict, summary, triple, verdict
 from experiments.report import (
     Report,
     compared,
@@ -144,6 +144,7 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
             f"{digits(1 - row['honest'])} (p = {row['data'][4:]})" for _, row in means.items()
         ),
         other_data="AR of 33 x 24 pixels, PIE of 49 images a person",
+        rule=f"{RULE} A data set is here one p, with the mean over its tasks.",
         verdict=joined_verdict([one.holds for one in verdicts.values()]),
         conclusion=conclusion(
             METHOD, verdicts, "With p training images a person (mean accuracy of the tasks)"

@@ -19,7 +19,16 @@ from experiments.papers.selection import (
     sizes_of,
     table,
 )
-from experiments.protocol import CHANCE, Scores, at_each, joined_verdict, scores_of, triple, verdict
+from experiments.protocol import (
+    CHANCE,
+    RULE,
+    Scores,
+    at_each,
+    joined_verdict,
+    scores_of,
+    triple,
+    verdict,
+)
 from experiments.report import Report, compared, conclusion, digits, markdown
 
 #: Training images a class, draws, numbers of pixels.
@@ -137,6 +146,7 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
             f"{data} {digits(value)}" for data, value in own["optimistic"].items()
         ),
         honest=", ".join(f"{data} {digits(value)}" for data, value in own["honest"].items()),
+        rule=RULE,
         verdict=joined_verdict([one.holds for one in verdicts.values()]),
         other_data="PIE in five poses",
         conclusion=conclusion(METHOD, verdicts, "On faces and digits (accuracy)"),

@@ -123,6 +123,10 @@ def report(results: pd.DataFrame, _: pd.DataFrame) -> Report:
         honest=f"k moves the inner score by {digits(float(np.median(large)) if large else np.nan)} at alpha >= 10, "
         f"by {digits(float(np.median(small)) if small else np.nan)} below",
         verdict="holds" if flat and falling and not_always else "does not hold",
+        rule=(
+            "Holds if k moves the inner score less at alpha of 10 and more than below (medians), if the training error "
+            "falls with k wherever it varies, and if the best k is not always the largest."
+        ),
         text=text,
         table=markdown(pd.DataFrame(lines)),
         figure=lambda: draw(results),

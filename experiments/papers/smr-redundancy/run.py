@@ -101,6 +101,10 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         honest=f"SMR {digits(own['mean'].mean())}, rivals {digits(best['mean'].mean())}",
         other_data="PIE in five poses",
         verdict=joined_verdict(list(least.values())),
+        rule=(
+            "Holds in a cell of the table if SMR has the least redundancy of the selectors there; holds if it does in "
+            "every cell."
+        ),
         text=text,
         table=markdown(pd.DataFrame(lines)) + "\n\n" + markdown(places.reset_index()),
     )

@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from experiments.experiment import Experiment, Row, read, unit_scaled
 from experiments.papers.selection import METHOD, RIVALS, draw_curves, few, sentence, sizes_of, table
-from experiments.protocol import joined_verdict, triple, verdict
+from experiments.protocol import RULE, joined_verdict, triple, verdict
 from experiments.report import Report, compared, conclusion, digits, markdown
 from raysel.evaluation.splitters import draw_per_class
 
@@ -112,6 +112,7 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         published=published["where"].iloc[0].partition(": ")[2].partition(";")[0],
         optimistic=", ".join(f"{row.data} {digits(row.optimistic)}" for row in chosen.itertuples()),
         honest=", ".join(f"{row.data} {digits(row.honest)}" for row in chosen.itertuples()),
+        rule=RULE,
         verdict=joined_verdict([one.holds for one in verdicts.values()]),
         conclusion=(
             f"{conclusion(METHOD, verdicts, 'On scenes (accuracy)')} Without any selection the nearest neighbour on "
