@@ -265,7 +265,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """
 
     def another_start(self) -> Self | None:
-        """Return an unfitted copy of this fitted estimator that starts elsewhere.
+        """Return an unfitted copy of this fitted estimator that starts elsewhere; of the copy, a further one.
 
         Returns
         -------

@@ -216,10 +216,21 @@ def _unsafe(untrusted: Sequence[str]) -> str:
     return f"a model file must not name {_names(untrusted)}; {storage_remedy(untrusted)}"
 
 
-def _other_end(excess: float) -> str:
-    """Where the objective ends from another start, by its relative excess over the model's."""
-    side = "above" if excess > 0 else "below"
-    return f"{abs(excess):.1%} {side} the model's" if abs(excess) >= 5e-4 else "the model's"
+#: Relative difference of two objectives from which on they differ in what is printed.
+_APART = 5e-4
+
+
+def _local_optimum(n: float, shared: float, excess: float, n_starts: float = 1, **_: float) -> str:
+    """What other starts find; those of earlier versions were one."""
+    starts = "another start" if n_starts == 1 else f"of {n_starts} other starts the best"
+    found = f"{abs(excess):.1%} {'higher' if excess > 0 else 'lower'}"
+    if abs(excess) < _APART:
+        found = "at the same objective"
+    better = " Better optima exist: take the ranking as one of several."
+    return (
+        f"The final model is a local optimum: {starts} ends {found} and shares {int(shared)} of its {int(n)} best "
+        f"features.{better if excess <= -_APART else ''}"
+    )
 
 
 #: Sentence of each key of a remark, or two, as a function of the remark's values.
@@ -254,10 +265,7 @@ SENTENCES: Final[dict[str, Callable[..., str]]] = {
     "inner_fits_not_converged": lambda n, n_fits, gap: (
         f"{n} of {n_fits} inner fits did not reach tol{_largest_gap(gap, '; ')}."
     ),
-    "local_optimum": lambda n, shared, excess, n_iter: (
-        f"The final model is a local optimum: from another start the objective ends at {_other_end(excess)}, and "
-        f"{int(shared)} of the {int(n)} best features are the same (a second fit of {n_iter} iterations)."
-    ),
+    "local_optimum": _local_optimum,
     "mixed_versions": "{text}".format,
     "model_without_method": lambda untrusted: (
         f"model.skops selects features and predicts, but lacks the fitted method: {_unsafe(untrusted)}."
