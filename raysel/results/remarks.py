@@ -165,15 +165,17 @@ def _unstructured(result: StudyRecords) -> dict[str, float]:
 
 
 def few_folds_remarks(
-    tests: Iterable[TTest | None], n_folds: int, *, of_draws: bool
+    tests: Iterable[TTest | None], n_folds: int, *, of_draws: bool, level: float = 0.05
 ) -> Iterator[Remark]:
     """Remark on so few outer folds, or draws, that they leave differences open, which more of them would tell."""
-    left_open = [test for test in tests if test is not None and test.lower < 0 < test.upper]
+    left_open = [
+        (abs(test.statistic) * test.error, test.detectable(level))
+        for test in tests
+        if test is not None and test.p_value > level
+    ]
     if left_open and n_folds < _FEW_FOLDS:
-        low, high = max(
-            ((test.lower, test.upper) for test in left_open), key=lambda ends: abs(sum(ends))
-        )
-        values = {"difference": abs(low + high) / 2, "least": (high - low) / 2}
+        difference, least = max(left_open)
+        values = {"difference": difference, "least": least}
         yield Remark("few_folds", {"n_folds": n_folds, "of_draws": of_draws, **values})
 
 

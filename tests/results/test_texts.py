@@ -184,6 +184,9 @@ def test_few_folds_that_can_tell_little_are_remarked():
         )
         == []
     )
+    (of_three,) = few_folds_remarks([test], 3, of_draws=False, level=0.05 / 3)
+    expected = stats.t.ppf(1 - 0.05 / 6, 2) * stats.sem(scores - other) * np.sqrt(1 + 3 * 0.5)
+    assert of_three.values["least"] == pytest.approx(expected)
     assert list(few_folds_remarks([test], 12, of_draws=False)) == []
     assert "cv.repeats to 20" in format_remarks(few_folds_remarks([test], 3, of_draws=True))[0]
 
