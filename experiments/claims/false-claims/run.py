@@ -13,6 +13,7 @@ from pathlib import Path
 
 import chance
 import intervals
+import leaks
 import nulls
 import places
 from trap import COLUMNS, StudyTrap, Trap
@@ -25,6 +26,7 @@ TRAPS: dict[str, Trap | StudyTrap] = {
     **places.TRAPS,
     **chance.TRAPS,
     **intervals.TRAPS,
+    **leaks.TRAPS,
 }
 
 
