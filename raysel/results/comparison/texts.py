@@ -243,8 +243,8 @@ def _test_remarks(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -> It
         )
         if folds.are_repeated:
             yield (
-                "Over repeated folds that test can reject somewhat too often: at .05 in .05 to .09 of comparisons of "
-                "equal methods on 40 samples whose errors have heavy tails."
+                "Over repeated folds that test can reject somewhat too often: up to .09 at .05 have been seen, with "
+                "40 samples and heavy tails."
             )
         caution = (
             "; its p is far too small, because the folds are repeated" if folds.are_repeated else ""
