@@ -290,10 +290,11 @@ class EvaluationConfig(_Section):
 
     estimator: JudgeChoice = AUTO
     """What gives the score: native is the model's own prediction; others are fitted to the best n_features features:
-    knn, linear_svm, ridge (of quantities), or a classifier or regressor in scikit-learn's style by its dotted name, or
-    as {name: dotted name, params: {name: value}, space: {name: [values]}}, of whose space the inner scores choose for
-    each number of features, for the method and for each reference. auto: native without n_features; else ridge of
-    quantities, linear_svm of tables and modalities, knn of images and other arrays. The key was called classifier."""
+    knn, linear_svm, ridge (of quantities, alpha of 0.001 to 1e6 by the inner scores), or a classifier or regressor in
+    scikit-learn's style by its dotted name, or as {name: dotted name, params: {name: value}, space: {name: [values]}}, of
+    whose space the inner scores choose for each number of features, for the method and for each reference. auto: native
+    without n_features; else ridge of quantities, linear_svm of tables of classes, knn of images, other arrays and
+    modalities. The key was called classifier."""
     n_neighbors: Count = 1
     """Number of neighbours of estimator knn."""
     C: Annotated[tuple[Positive, ...], BeforeValidator(several), Field(min_length=1)] = (

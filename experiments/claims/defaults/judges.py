@@ -1,6 +1,6 @@
 """The nearest neighbour and a linear SVM as what scores a ranking by the F-test, on the same folds of each data set.
 
-Run: RAYSEL_DATA=<folder> OPENBLAS_NUM_THREADS=1 python experiments/claims/defaults/judges.py; it writes judges.csv.
+Run: RAYSEL_DATA=<folder> OPENBLAS_NUM_THREADS=1 python experiments/claims/defaults/judges.py; it adds to judges.csv.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -31,9 +31,9 @@ NAMES = (
 )
 
 
-def rows() -> Iterator[dict[str, object]]:
+def rows(names: Iterable[str]) -> Iterator[dict[str, object]]:
     """Yield a row for each data set: its layout, and the mean accuracy over five outer folds by each judge."""
-    for name in NAMES:
+    for name in names:
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             samples = DATA_SETS[name].write(Path(folder))
             n_columns = samples.X.shape[1]
@@ -71,14 +71,16 @@ def rows() -> Iterator[dict[str, object]]:
 
 
 def main() -> None:
-    """Write each row as soon as it is known."""
-    with Path(__file__).with_name("judges.csv").open("w", newline="", encoding="utf-8") as file:
-        for number, row in enumerate(rows()):
+    """Add the row of each data set that judges.csv lacks, as soon as it is known."""
+    path = Path(__file__).with_name("judges.csv").absolute()
+    known = path.read_text(encoding="utf-8") if path.exists() else ""
+    done = [row["data"] for row in csv.DictReader(known.splitlines())]
+    for row in rows([name for name in NAMES if name not in done]):
+        with path.open("a", newline="", encoding="utf-8") as file:
             table = csv.DictWriter(file, list(row), lineterminator="\n")
-            if number == 0:
+            if not path.stat().st_size:
                 table.writeheader()
             table.writerow(row)
-            file.flush()
 
 
 if __name__ == "__main__":
