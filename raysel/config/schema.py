@@ -101,17 +101,18 @@ class _SamplesConfig(_Section):
     drop_unlabelled: Annotated[bool, Field(strict=True)] = False
     """Whether rows of a table that have no label are left out, which are refused otherwise."""
     prepare: tuple[Step, ...] = ()
-    """Steps that prepare the columns, in this order and before `scaling`, each fitted on the training samples of each
-    fold and stored in the model file: `{impute: median}` fills empty cells (median, mean, most_frequent, or knn with
-    n_neighbors; indicator: true adds whether a cell was empty); `encode` makes text of few values an indicator a
-    value (values of less than min_frequency, 0.01 of the samples, are joined); `log1p`; `standardise` gives its columns
-    mean 0 and variance 1 over all their values together, e.g. those of one band of an image; `{clip: [0.01, 0.99]}`
-    cuts at quantiles; `{drop_near_constant: 0.95}` leaves out what has one value in so many samples; `residualise`
-    takes out the least-squares fit on `confounds`; `{harmonise: SITE}` gives the columns one location and scale at all
-    sites (ComBat without covariates: where sites differ in their classes, a part of the difference between the classes
-    is taken out too). Or a scikit-learn transformer, {DOTTED.NAME: {parameter: value}}. `columns` beside the name
-    chooses by names or patterns, numbers, categories, or {modality: NAME}; by default those of the kind that the step
-    is for."""
+    """Steps that prepare the columns, in this order and before `scaling`, each fitted on the training samples of
+    each fold and stored in the model file: `{impute: median}` fills empty cells (median, mean, most_frequent, or
+    knn with n_neighbors; indicator: true adds whether a cell was empty); `encode` makes text of few values an
+    indicator a value (values of less than min_frequency, 0.01 of the samples, are joined), and the score of such a
+    text does not grow with the number of its values; `log1p`; `standardise` gives its columns mean 0 and variance 1
+    over all their values together, e.g. those of one band of an image; `{clip: [0.01, 0.99]}` cuts at quantiles;
+    `{drop_near_constant: 0.95}` leaves out what has one value in so many samples; `residualise` takes out the
+    least-squares fit on `confounds`; `{harmonise: SITE}` gives the columns one location and scale at all sites
+    (ComBat without covariates: where sites differ in their classes, a part of the difference between the classes is
+    taken out too). Or a scikit-learn transformer, {DOTTED.NAME: {parameter: value}}. `columns` beside the name
+    chooses by names or patterns, numbers, categories, or {modality: NAME}; by default those of the kind that the
+    step is for."""
     confounds: tuple[str, ...] = ()
     """Columns whose linear effect the step `residualise` takes out of the others; they are no features."""
     classes: Annotated[tuple[ClassLabel, ...], Field(min_length=2)] | None = None

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import confusion_matrix, multilabel_confusion_matrix
 
 from raysel.base.estimator import Estimator, convergence_of
-from raysel.core.arrays import FloatArray, IntArray, LabelArray, is_quantity
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray, is_quantity
 from raysel.core.machine import now
 from raysel.data.preparation.outputs import Outputs
 from raysel.data.preparation.preparation import Preparation
@@ -193,7 +193,7 @@ def other_start(
     other = min(others, key=lambda one: float(one.objective_path_[-1]))
     shared = np.intersect1d(
         descending_order(scores)[:n],
-        descending_order(usable_scores(other.scores_, None, outputs))[:n],
+        descending_order(usable_scores(other.scores_, None, outputs, scale=other.score_scale))[:n],
     )
     reached = float(solver.objective_path_[-1])
     excess = (float(other.objective_path_[-1]) - reached) / abs(reached) if reached else 0.0
@@ -259,9 +259,7 @@ def refit_winner(
     chosen, inner_scores = trace.choice(evaluation.choose_n), trace.last_scores
     assert chosen is not None and inner_scores is not None  # noqa: PT018, S101 - a winner has a score
     n_features = evaluation.n_features[chosen.position] if not evaluation.is_native else None
-    scores = (
-        usable_scores(solver.scores_, constant, prepared) if hasattr(solver, "scores_") else None
-    )
+    scores = _feature_scores(solver, constant, prepared)
     n_shown = n_shown or X.shape[1]
     settings = [tuple(setting.items()) for setting in trace.settings]
     models = FoldModels(
@@ -341,6 +339,15 @@ def refit_winner(
         pseudo_values=values,
     )
     return record, models.pipeline(n_features, scaler, feature_names, preparation)
+
+
+def _feature_scores(
+    solver: Estimator, constant: BoolArray, prepared: Outputs | None
+) -> FloatArray | None:
+    """Usable scores of the features, None of a method that does not rank them."""
+    if not hasattr(solver, "scores_"):
+        return None
+    return usable_scores(solver.scores_, constant, prepared, scale=solver.score_scale)
 
 
 def _redundancy(

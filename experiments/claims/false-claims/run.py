@@ -16,6 +16,7 @@ import intervals
 import leaks
 import nulls
 import places
+import rankings
 from trap import COLUMNS, StudyTrap, Trap
 
 #: Number of attempts at each trap.
@@ -27,6 +28,7 @@ TRAPS: dict[str, Trap | StudyTrap] = {
     **chance.TRAPS,
     **intervals.TRAPS,
     **leaks.TRAPS,
+    **rankings.TRAPS,
 }
 
 
