@@ -23,9 +23,9 @@ _SELECT_EXAMPLES = """\
 examples:
   python -m raysel.select                            the newest study, with the number of features it chose
   python -m raysel.select STUDY_DIR --top 50         the best 50, in STUDY_DIR/selection-top50
-  python -m raysel.select STUDY_DIR --consensus      by the mean rank over the outer folds
+  python -m raysel.select STUDY_DIR --consensus      by the consensus of the outer folds
   python -m raysel.select STUDY_DIR --fold outer0    as the winner of an outer fold ranks them
-  python -m raysel.select STUDY_DIR --names | head   only the names of the selected features, best first
+  python -m raysel.select STUDY_DIR --names | head   only the names of the first features, one a line
   python -m raysel.select STUDY_DIR --mask mask.npy  a mask in the shape of a sample as well
   python -m raysel.select STUDY_DIR --format json,npz --output out
 """
@@ -138,7 +138,7 @@ def _select(parser: ArgumentParser) -> None:
     add(
         "--consensus",
         action="store_true",
-        help="rank by the mean rank over the outer folds, not by the final model",
+        help="rank by the consensus of the outer folds, not by the final model",
     )
     add(
         "--fold",
@@ -148,13 +148,13 @@ def _select(parser: ArgumentParser) -> None:
     add(
         "--names",
         action="store_true",
-        help="only print the names of the selected features, one a line",
+        help="only print the names of the first N features of the table, one a line",
     )
     add(
         "--mask",
         metavar="FILE",
-        help="also write a mask of the selected features in the shape of a sample, *.npy or *.nii.gz (needs nibabel); "
-        "a different file of that name is never replaced",
+        help="also write a mask of the features that the model selects in the shape of a sample, *.npy or *.nii.gz "
+        "(needs nibabel); a different file of that name is never replaced",
     )
     add(
         "--format",

@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
+from raysel.cli.summary import print_features
 from raysel.core.errors import ConfigError, StudyError
 from raysel.core.files import write_result
 from raysel.core.printing import Terminal, escaped
@@ -122,7 +123,9 @@ def _mask_content(
 
 
 def _names(ranking: FeatureRanking | None) -> list[str]:
-    names = [ranking.feature_names[i] for i in ranking.top()] if ranking else []
+    if ranking is None:
+        return []
+    names = [ranking.feature_names[i] for i in ranking.recommended_top(ranking.n_selected)]
     broken = [name for name in names if name.splitlines() != [name] or escaped(name) != name]
     if broken:
         raise ConfigError(
@@ -192,4 +195,4 @@ def _print_result(
         line(remark, "yellow")
     if ranking is not None:
         line(f"ranking of {ranking.source}, {choose_top(result, arguments.top, by)}")
-        line(texts.best_features(ranking))
+        print_features(result, ranking, out)

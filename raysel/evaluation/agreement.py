@@ -10,8 +10,15 @@ from itertools import combinations
 import numpy as np
 
 from raysel.core.arrays import FloatArray, IntArray
-from raysel.evaluation.feature_ranking import FeatureRanking, top_selected
-from raysel.numerics.rankings import Stability, nogueira_stability, persistence, rank_biased_overlap
+from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.numerics.rankings import (
+    Stability,
+    consensus_places,
+    nogueira_stability,
+    persistence,
+    rank_biased_overlap,
+    top_selected,
+)
 
 #: Share of the weight of the rank-biased overlap on the top N.
 TOP_SHARE = 0.9
@@ -128,14 +135,15 @@ def curve_sizes(wanted: Sequence[int], n_features: int) -> list[int]:
     return sorted({*(n for n in wanted if n <= n_features), *grid})
 
 
-def borda_scores(folds: FoldRanks) -> FloatArray:
-    """Return the score of each feature in the consensus of the outer folds. Returns (d,)."""
+def consensus_scores(folds: FoldRanks, n: int) -> FloatArray:
+    """Return the score of each feature in the consensus of the outer folds, which select n each. Returns (d,)."""
     scored = (folds.ranks <= folds.n_scored[:, None]).any(axis=0)
-    return np.where(scored, folds.n_features + 1 - folds.ranks.mean(axis=0), 0.0)
+    places = consensus_places(folds.ranks, folds.n_scored, n)
+    return np.where(scored, folds.n_features + 1.0 - places, 0.0)
 
 
 def consensus_sentence(ranking: FeatureRanking) -> str:
-    """Say how the final model's best features differ from the best ones by the mean rank over the outer folds."""
+    """Say how the final model's best features differ from the best ones of the outer folds' consensus."""
     chosen, folds = (
         ranking.top(),
         f"the {ranking.n_folds} outer folds" if ranking.n_folds > 1 else "one outer fold",
@@ -154,17 +162,17 @@ def consensus_sentence(ranking: FeatureRanking) -> str:
         if len(chosen) == ranking.n_selected
         else f"{len(chosen)} features with a score"
     )
-    other = f"top {ranking.n_selected} by mean rank over {folds}"
+    other = f"top {ranking.n_selected} of the consensus of {folds}"
     apart = [int(i) for i in chosen if i not in consensus]
     if not apart:
-        return f"All of the final model's {what} are in the consensus, the {other}."
+        return f"All of the final model's {what} are among the {other}."
     first = ", ".join(
-        f"{_short(ranking.feature_names[i])} (rank {ranking.ranks[i]:g}, mean rank {ranking.consensus_rank[i]:.1f})"
+        f"{_short(ranking.feature_names[i])} (selected by {ranking.selection_count[i]})"
         for i in apart[:_NAMED]
     )
     more = f" and {len(apart) - _NAMED} more" if len(apart) > _NAMED else ""
     verb = "is" if len(apart) == 1 else "are"
-    return f"{len(apart)} of the final model's {what} {verb} not in the consensus, the {other}: {first}{more}."
+    return f"{len(apart)} of the final model's {what} {verb} not among the {other}: {first}{more}."
 
 
 def _short(name: str) -> str:

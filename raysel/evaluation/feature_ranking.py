@@ -11,11 +11,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
-from raysel.numerics.rankings import Stability, nogueira_stability, selection_ranks
+from raysel.numerics.rankings import (
+    Stability,
+    consensus_places,
+    nogueira_stability,
+    selection_ranks,
+    top_selected,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,14 +34,6 @@ _SHOWN = 10
 def default_n_selected(scored: Sequence[int], n_features: int) -> int:
     """Number of features that count as selected by default."""
     return scored[len(scored) // 2] if scored else max(1, n_features // 10)
-
-
-def top_selected(ranks: FloatArray, n_scored: IntArray, n_selected: int) -> BoolArray:
-    """Mask of the features that have a score and a rank of at most ``n_selected``, for each ranking.
-
-    `ranks` is (n_rankings, d), `n_scored` (n_rankings,); returns (n_rankings, d).
-    """
-    return ranks <= np.minimum(n_selected, n_scored)[:, None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -218,17 +215,17 @@ class FeatureRanking:
 
     def _repr_html_(self) -> str:
         names = [
-            "rank",
-            "consensus_place",
             "feature",
             self.part_axis,
-            "score",
             "selection_frequency",
+            "consensus_place",
+            "rank",
+            "score",
             *self.added,
         ]
         best = (
             self.to_table()
-            .slice(0, min(_SHOWN, self.n_scored))
+            .slice(0, len(self.recommended_top(_SHOWN)))
             .select([name for name in names if name])
         )
         table = best.to_pandas().to_html(index=False, float_format="%.3g")
@@ -302,32 +299,31 @@ class FeatureRanking:
 
     @cached_property
     def consensus_rank(self) -> FloatArray:
-        """Mean rank over the outer folds (Borda's count).
-
-        Of all orders, the order by mean rank has the largest mean Spearman correlation with the folds' ranks
-        (Kendall 1962).
-        """
-        return self.fold_ranks.mean(axis=0)
+        """Median rank over the outer folds."""
+        return np.median(self.fold_ranks, axis=0)
 
     @cached_property
     def consensus_place(self) -> FloatArray:
-        """Place of each feature by the mean rank, from 1; the same for equal ones and for those that never score."""
-        scored = (self.fold_ranks <= self.fold_n_scored[:, None]).any(axis=0)
-        return rankdata(np.where(scored, self.consensus_rank, np.inf), method="min").astype(
-            np.float64
-        )
+        """Place of each feature in the consensus, from 1: by the folds that select it, then by its median rank.
+
+        Equal features share a place, as do those that never have a score.
+        """
+        places = consensus_places(self.fold_ranks, self.fold_n_scored, self.n_selected)
+        return places.astype(np.float64)
 
     @property
     def what_to_print(self) -> str:
-        """Which of the orders of the features is for a paper, in a sentence."""
-        if self.source == "the consensus" and SELECTION_PROBABILITY not in self.added:
-            return "This is the order for a claim about features; that of the final model says what that model uses."
-        claimed = (
-            "selection probabilities"
-            if SELECTION_PROBABILITY in self.added
-            else "consensus of the outer folds"
-        )
-        return f"For a claim about features print their {claimed}; the order of the final model says what that model uses."
+        """Which order the tables have, and which is for a paper, in a sentence."""
+        if self.source in self.fold_names:
+            return (
+                f"This is the order of {self.source}; for a claim about features print the consensus of the outer "
+                "folds."
+            )
+        order = "the consensus of the outer folds"
+        if SELECTION_PROBABILITY in self.added:
+            order = "that of the selection probabilities"
+        model = "" if self.source == "the consensus" else "; the final model's says what it uses"
+        return f"The order is {order}, the one for a claim about features{model}."
 
     @cached_property
     def rank_sd(self) -> FloatArray:
@@ -342,8 +338,39 @@ class FeatureRanking:
 
     @property
     def order(self) -> IntArray:
-        """Indices of all features sorted by the final model's rank, then by the folds' mean rank, then by index."""
-        return np.lexsort((self.consensus_rank, self.ranks)).astype(np.int64)
+        """Indices of all features sorted by the source's rank, then by place in the consensus, then by index."""
+        return np.lexsort((self.consensus_place, self.ranks)).astype(np.int64)
+
+    @property
+    def recommended_order(self) -> IntArray:
+        """Indices of all features in the order that tables have: the one for a claim about features.
+
+        It is that of the selection probability where it is known, then that of the consensus. The table of a single
+        outer fold keeps the order of that fold.
+        """
+        if self.source in self.fold_names:
+            return self.order
+        probability = self.added.get(SELECTION_PROBABILITY, np.zeros(self.n_features))
+        return np.lexsort((self.consensus_place, -probability)).astype(np.int64)
+
+    def recommended_top(self, n: int) -> IntArray:
+        """Return the indices of the first features in the `recommended_order` that have a score.
+
+        Parameters
+        ----------
+        n : int
+            Largest number of features.
+
+        Returns
+        -------
+        ndarray of int64
+            Indices of features with a score in the source or in an outer fold.
+        """
+        ranks = np.vstack([self.ranks, self.fold_ranks])
+        limits = np.array([self.n_scored, *self.fold_n_scored])[:, None]
+        order = self.recommended_order
+        scored: BoolArray = np.any(ranks <= limits, axis=0)
+        return order[scored[order]][:n]
 
     def top(self, n: int | None = None) -> IntArray:
         """Return the indices of the final model's best features that have a score, best first.
@@ -361,7 +388,7 @@ class FeatureRanking:
         return self.order[: min(self.n_selected if n is None else n, self.n_scored)]
 
     def consensus_top(self, n: int | None = None) -> IntArray:
-        """Return the indices of the best features by the mean rank over the outer folds, best first.
+        """Return the indices of the best features of the outer folds' consensus, best first.
 
         Parameters
         ----------
@@ -371,10 +398,10 @@ class FeatureRanking:
         Returns
         -------
         ndarray of int64
-            Indices of features that have a score in at least one fold; of equal mean ranks the lower index is first.
+            Indices of features that have a score in at least one fold; of equal places the lower index is first.
         """
         scored = (self.fold_ranks <= self.fold_n_scored[:, None]).any(axis=0)
-        order = np.argsort(np.where(scored, self.consensus_rank, np.inf), kind="stable")
+        order = np.argsort(self.consensus_place, kind="stable")
         return order[: min(self.n_selected if n is None else n, int(scored.sum()))].astype(np.int64)
 
     @property
@@ -431,7 +458,7 @@ class FeatureRanking:
         )
 
     def to_table(self) -> Any:
-        """Return the ranking as a table with one row a feature, best first.
+        """Return the ranking as a table with one row a feature, in the `recommended_order`.
 
         Returns
         -------
@@ -439,10 +466,10 @@ class FeatureRanking:
             Columns ``feature``, ``index``, the coordinates, ``score``, ``rank``, ``rank_in_task`` or
             ``rank_in_modality`` if there are tasks or modalities, ``rank_<fold>`` for each outer fold,
             ``selection_frequency`` (share of the outer folds that select the feature among ``n_selected``),
-            ``consensus_rank`` (mean rank), ``consensus_place`` (place by it) and ``rank_sd`` (over the outer folds),
-            then those of ``added``. Features without a score share the mean of the last ranks.
+            ``consensus_rank`` (median rank), ``consensus_place`` and ``rank_sd`` (over the outer folds), then those of
+            ``added``. Features without a score share the mean of the last ranks.
         """
-        order = self.order
+        order = self.recommended_order
         columns: dict[str, LabelArray] = {
             "feature": np.array(self.feature_names),
             "index": np.arange(self.n_features),
@@ -463,7 +490,7 @@ class FeatureRanking:
         return pa.table({name: pa.array(values[order]) for name, values in columns.items()})
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the ranking as a data frame with one row a feature, best first.
+        """Return the ranking as a data frame with one row a feature, in the `recommended_order`.
 
         Returns
         -------

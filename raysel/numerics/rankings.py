@@ -63,6 +63,35 @@ def selection_ranks(scores: FloatArray) -> FloatArray:
     return result
 
 
+def top_selected(ranks: FloatArray, n_scored: IntArray, n_selected: int) -> BoolArray:
+    """Mask of the features that have a score and a rank of at most ``n_selected``, for each ranking.
+
+    `ranks` is (n_rankings, d), `n_scored` (n_rankings,); returns (n_rankings, d).
+    """
+    return ranks <= np.minimum(n_selected, n_scored)[:, None]
+
+
+def consensus_places(ranks: FloatArray, n_scored: IntArray, n_selected: int) -> IntArray:
+    """Place of each feature in the consensus of several rankings, from 1; equal features share a place.
+
+    First come the features that most rankings have among their ``n_selected`` best with a score; then those with the
+    smaller median rank, then with the smaller mean rank. A feature without a score in a ranking has the rank that
+    `selection_ranks` gives it there; one without a score in all of them is last. The rule is chosen by simulation:
+    ``experiments/claims/consensus``.
+
+    `ranks` is (n_rankings, d), `n_scored` (n_rankings,); returns (d,).
+    """
+    never = ~(ranks <= n_scored[:, None]).any(axis=0)
+    counts = top_selected(ranks, n_scored, n_selected).sum(axis=0)
+    inner = (np.median(ranks, axis=0), ranks.mean(axis=0))
+    keys = np.array([never, -counts, *(np.where(never, 0.0, key) for key in inner)])
+    order = np.lexsort(keys[::-1])
+    differs = np.append(True, (np.diff(keys[:, order]) != 0).any(axis=0))
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.maximum.accumulate(np.where(differs, np.arange(1, len(order) + 1), 0))
+    return places
+
+
 _LEAST, _MOST = 1e-6, 1 - 1e-9  # range in which p is sought
 
 

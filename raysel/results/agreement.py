@@ -15,7 +15,7 @@ from raysel.evaluation.agreement import (
     TOP_SHARE,
     FoldRanks,
     RankOverlap,
-    borda_scores,
+    consensus_scores,
     consensus_sentence,
     curve_sizes,
 )
@@ -26,7 +26,7 @@ from raysel.results.records import StudyRecords
 from raysel.results.stability import StabilitySelection
 from raysel.tracking.records import NoiseRecord
 
-#: Source of a ranking that is the mean rank over the outer folds; others are names of folds.
+#: Source of a ranking that is the consensus of the outer folds; others are names of folds.
 CONSENSUS = "consensus"
 #: Choice of a number of features by the caller.
 GIVEN = "as given"
@@ -83,7 +83,7 @@ def source_ranking(
     n, chosen_by = choose_top(result, top, by)
     scores = {refit.fold: refit.feature_scores or () for refit in result.refits}
     ranking = FeatureRanking.from_folds(
-        borda_scores(result.fold_ranks) if by == CONSENSUS else scores[by],
+        consensus_scores(result.fold_ranks, n) if by == CONSENSUS else scores[by],
         [scores[fold] for fold in outer],
         feature_names=result.feature_names,
         fold_names=outer,

@@ -29,8 +29,8 @@ class StudyResult(StudyNumbers):
             Number of features that count as selected; by default that of the fold whose ranking it is, else
             `default_top`.
         by : str, default="final"
-            Whose ranking: ``"final"`` (the final model), ``"consensus"`` (mean rank over the outer folds) or the name
-            of an outer fold.
+            Whose ranking: ``"final"`` (the final model), ``"consensus"`` (of the outer folds) or the name of an outer
+            fold.
 
         Returns
         -------
@@ -60,7 +60,7 @@ class StudyResult(StudyNumbers):
         return added
 
     def consensus_sentence(self, top: int | None = None) -> str:
-        """Return how the final model's best features differ from those of the outer folds' consensus, the mean rank.
+        """Return how the final model's best features differ from those of the outer folds' consensus.
 
         Parameters
         ----------

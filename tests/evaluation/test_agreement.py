@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from statistics import median
 
 import numpy as np
 import pytest
@@ -10,7 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from raysel.evaluation.agreement import FoldRanks, borda_scores, consensus_sentence, curve_sizes
+from raysel.evaluation.agreement import (
+    FoldRanks,
+    consensus_scores,
+    consensus_sentence,
+    curve_sizes,
+)
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.numerics.rankings import (
     nogueira_stability,
@@ -109,18 +115,23 @@ def test_the_curve_holds_what_is_asked_for_and_few_others(d, wanted):
     assert len(set(sizes) - set(wanted)) <= 24
 
 
-@given(tied)
-def test_the_consensus_orders_by_the_mean_rank(scores):
-    folds = fold_ranks(scores)
-    given_scores, d = borda_scores(folds), scores.shape[1]
-    mean = folds.ranks.mean(axis=0)
-    scored = (scores > 0).any(axis=0)
-    np.testing.assert_array_equal(given_scores > 0, scored)
-    order = sorted(np.flatnonzero(scored), key=lambda i: (mean[i], i))
-    whole = ranking(np.zeros(d), list(scores), d)
-    assert whole.consensus_top().tolist() == order
+def plain_consensus(scores, n):
+    """Features with a score, by the folds that select them, then by median and mean rank, then by index."""
+    ranks = fold_ranks(scores).ranks
+    counts = [sum(i in best(row, n) for row in scores) for i in range(scores.shape[1])]
+    keys = [(-counts[i], median(ranks[:, i]), ranks[:, i].mean(), i) for i in range(len(counts))]
+    return [int(i) for i in sorted(np.flatnonzero((scores > 0).any(axis=0)), key=keys.__getitem__)]
+
+
+@given(tied, st.data())
+def test_the_consensus_orders_by_the_folds_that_select_and_then_by_the_median(scores, data):
+    n, d = data.draw(st.integers(1, scores.shape[1])), scores.shape[1]
+    given_scores, order = consensus_scores(fold_ranks(scores), n), plain_consensus(scores, n)
+    np.testing.assert_array_equal(given_scores > 0, (scores > 0).any(axis=0))
+    whole = ranking(np.zeros(d), list(scores), n)
+    assert whole.consensus_top(d).tolist() == order
     assert whole.consensus_top(2).tolist() == order[:2]
-    assert ranking(given_scores, list(scores), d).top().tolist() == order
+    assert ranking(given_scores, list(scores), n).top(d).tolist() == order
 
 
 @given(tied, st.integers(1, 8))
@@ -139,9 +150,7 @@ def test_the_sentence_counts_what_is_not_in_the_consensus(scores, data):
     n = data.draw(st.integers(1, scores.shape[1]))
     text = consensus_sentence(ranking(final, list(scores), n))
     chosen = best(final, n)
-    folds = fold_ranks(scores)
-    mean, scored = folds.ranks.mean(axis=0), (scores > 0).any(axis=0)
-    consensus = sorted(np.flatnonzero(scored), key=lambda i: (mean[i], i))[:n]
+    consensus = plain_consensus(scores, n)[:n]
     apart = [i for i in chosen if i not in consensus]
     if not chosen:
         assert "selects no feature" in text
@@ -151,7 +160,7 @@ def test_the_sentence_counts_what_is_not_in_the_consensus(scores, data):
         assert "no order is compared" in text
     elif apart:
         assert text.startswith(f"{len(apart)} of the final model's ")
-        first = [f"f{i} (rank" for i in apart[:3]]
+        first = [f"f{i} (selected" for i in apart[:3]]
         assert [text.index(name) for name in first] == sorted(text.index(name) for name in first)
         assert ("and " in text.rpartition(":")[2]) == (len(apart) > 3)
     else:
@@ -162,15 +171,15 @@ def test_the_sentence_names_those_that_disagree():
     folds = [[1.0, 2.0, 3.0, 4.0, 0.0], [1.0, 2.0, 4.0, 3.0, 0.0]]
     text = consensus_sentence(ranking([9.0, 1.0, 2.0, 8.0, 0.0], folds, 2))
     assert text == (
-        "1 of the final model's top 2 is not in the consensus, the top 2 by mean rank over the 2 outer folds: "
-        "f0 (rank 1, mean rank 4.0)."
+        "1 of the final model's top 2 is not among the top 2 of the consensus of the 2 outer folds: "
+        "f0 (selected by 0)."
     )
     text = consensus_sentence(ranking([9.0, 0.0, 0.0, 8.0, 0.0], folds, 3))
     assert text.startswith(
-        "1 of the final model's 2 features with a score is not in the consensus, the top 3"
+        "1 of the final model's 2 features with a score is not among the top 3 of the consensus"
     )
     names = ["a\nb" + "x" * 60, *"cdef"]
     text = consensus_sentence(ranking([9.0, 1.0, 2.0, 8.0, 0.0], folds[:1], 2, feature_names=names))
     assert "\n" not in text
-    assert "over one outer fold" in text
+    assert "of one outer fold" in text
     assert "x" * 50 not in text

@@ -36,6 +36,7 @@ ARGUMENTS = {
     "claims/arrangement/run.py": "--draws 1",
     "benchmarks/cluster-scaling/run.py": "--workers 1 --methods sleeping --trials 2 --seconds 0.05 --repeats 1 "
     "--megabytes 1",
+    "claims/consensus/run.py": "--seeds 1 --wide 1",
     "claims/defaults/run.py": "--data iris --methods draft l1-logistic --anew",
     "claims/dependent-samples/run.py": "--draws 1",
     "claims/fold-overlap/run.py": "--draws 2",
@@ -94,6 +95,11 @@ SHORTER = {
     "claims/comparison-tests/run.py": {
         "STUDIES = 2000": "STUDIES = 3",
         "DRAWS = 40, 50, 2000": "DRAWS = 1, 2, 5",
+    },
+    "claims/consensus/run.py": {
+        "SAMPLES, FEATURES = 120, 300": "SAMPLES, FEATURES = 40, 100",
+        "WIDTH, WIDE = 8000": "WIDTH, WIDE = 300",
+        "for what, draw in DRAWS.items()": "for what, draw in list(DRAWS.items())[-1:]",
     },
     "claims/corrected-interval/run.py": {"N_BEST = 1000": "N_BEST = 3"},
     "claims/dependent-samples/run.py": {

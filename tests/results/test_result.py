@@ -54,13 +54,13 @@ def test_its_summary_is_a_row_an_outer_fold(finished):
     assert table.inner_accuracy.tolist() == finished.inner_scores
     assert table.test_accuracy.mean() == pytest.approx(finished.test_mean)
     frame = finished.ranking(4).to_frame()
-    assert (len(frame), frame["rank"].is_monotonic_increasing) == (64, True)
-    assert frame.score.iloc[0] == max(finished.final.feature_scores)
+    assert (len(frame), frame["consensus_place"].is_monotonic_increasing) == (64, True)
+    assert frame.score[frame["rank"] == 1].item() == max(finished.final.feature_scores)
     assert table.features_with_score.tolist() == finished.ranking(4).fold_n_scored.tolist()
     assert f"{finished.test_mean:.3f}" in repr(finished)
     assert "<table" in finished._repr_html_()
     ranking = finished.ranking()
-    best = [ranking.feature_names[i] for i in ranking.top(10)]
+    best = [ranking.feature_names[i] for i in ranking.consensus_top(10)]
     for shown in (finished._repr_html_(), ranking._repr_html_()):
         cells = re.findall(r"<td>(.*?)</td>", shown.rpartition("<table")[2])
         assert [cell for cell in cells if cell in ranking.feature_names] == best

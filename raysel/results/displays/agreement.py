@@ -45,23 +45,19 @@ class FoldRanks(StudyDisplay):
     #: Number of best features that each fold selects.
     n_selected: int
     n_shown: int
-    #: Source of the order.
-    source: str
 
     @classmethod
     def from_result(
         cls, result: StudyNumbers, ranking: FeatureRanking | None = None
     ) -> Self | None:
-        """Show the fold ranks of the final model's best features, or of the consensus if there is no such model."""
+        """Show the fold ranks of the features that stand first in the consensus."""
         if not result.ranks_features:
             return None
         shown = source_ranking(result, by=FINAL if result.is_ranked else CONSENSUS)
-        order, n_shown, source = shown.order, shown.n_scored, f"of {shown.source}"
-        if not result.is_ranked:
-            order = np.argsort(shown.consensus_rank, kind="stable")
-            n_shown, source = result.default_top, "by mean rank over the outer folds"
-        if not n_shown:
+        first = shown.consensus_top(_MOST)
+        if not len(first):
             return None
+        order = shown.recommended_order
         ranks = np.where(
             shown.fold_ranks <= shown.fold_n_scored[:, None], shown.fold_ranks, np.nan
         )[:, order]
@@ -72,8 +68,7 @@ class FoldRanks(StudyDisplay):
             ranks,
             shown.fold_names,
             shown.n_selected,
-            min(n_shown, _MOST),
-            source,
+            len(first),
         )
 
     @property
@@ -89,7 +84,7 @@ class FoldRanks(StudyDisplay):
     def caption(self) -> str:
         dash = "; a dash: no score" if np.isnan(self._shown).any() else ""
         return (
-            f"Rank of the {self.n_shown} best features {self.source} in the winner of each outer fold; grey: not among "
+            f"Rank of the first {self.n_shown} features of the consensus in the winner of each outer fold; grey: not among "
             f"that fold's best {self.n_selected}{dash}."
         )
 

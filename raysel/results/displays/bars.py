@@ -87,7 +87,7 @@ class ScoreBars(RankingPanel):
 
 @dataclass(frozen=True, eq=False)
 class FoldRankBars(ScoreBars):
-    """Ranks of the best features over the outer folds: of each fold, their mean and standard deviation."""
+    """Ranks of the best features over the outer folds: of each fold, their median and range."""
 
     section = ""
     what = "rank over the outer folds"
@@ -104,16 +104,15 @@ class FoldRankBars(ScoreBars):
     def caption(self) -> str:
         n, ranking = len(self._shown), self.ranking
         return (
-            f"Ranks of the {n} best features{self._of} in the winners of the {ranking.n_folds} outer folds, with mean "
-            f"and standard deviation; the line is behind rank {ranking.n_selected}, the last that counts."
+            f"Ranks of the {n} best features{self._of} in the winners of the {ranking.n_folds} outer folds, with "
+            f"median and range; the line is behind rank {ranking.n_selected}, the last that counts."
         )
 
     def frame(self) -> pd.DataFrame:
         shown, ranking = self._shown, self.ranking
         table = {
             "feature": self._names,
-            "mean_rank": ranking.consensus_rank[shown],
-            "sd": ranking.rank_sd[shown],
+            "median_rank": ranking.consensus_rank[shown],
         }
         ranks = pd.DataFrame(ranking.fold_ranks[:, shown].T, columns=list(ranking.fold_names))
         return pd.concat([pd.DataFrame(table), ranks], axis=1)
@@ -121,13 +120,9 @@ class FoldRankBars(ScoreBars):
     def draw(self, ax: Axes) -> None:
         ranking, shown = self.ranking, self._shown
         rows, ranks = np.arange(len(shown)), ranking.fold_ranks[:, shown]
-        mean, spread = ranking.consensus_rank[shown], ranking.rank_sd[shown]
-        ax.hlines(
-            rows, np.maximum(mean - spread, 1.0), mean + spread, color=drawing.BLUE, linewidth=2.2
-        )
-        ax.plot(
-            mean, rows, "D", color=drawing.BLUE, markersize=5, label="mean \u00b1 SD over folds"
-        )
+        ax.hlines(rows, ranks.min(axis=0), ranks.max(axis=0), color=drawing.BLUE, linewidth=2.2)
+        median = ranking.consensus_rank[shown]
+        ax.plot(median, rows, "D", color=drawing.BLUE, markersize=5, label="median and range")
         drawing.mark_folds(ax, ranks.ravel(), np.tile(rows, ranking.n_folds))
         line: Any = {
             "color": drawing.OUTLINE,
@@ -178,8 +173,8 @@ class PartCounts(RankingPanel):
         table = pd.DataFrame({self.ranking.part_axis or "part": list(parts), "features": widths})
         table["selected_final"] = [ranking.selected[features].sum() for features in parts.values()]
         table["expected_at_random"] = ranking.n_selected * widths / ranking.n_features
-        table["mean_score"] = [
-            ranking.usable_scores[features].mean() for features in parts.values()
+        table["summed_score"] = [
+            ranking.usable_scores[features].sum() for features in parts.values()
         ]
         counts = [ranking.fold_selected[:, features].sum(axis=1) for features in parts.values()]
         return table.join(
@@ -211,21 +206,21 @@ class PartCounts(RankingPanel):
 
 @dataclass(frozen=True, eq=False)
 class PartScores(PartCounts):
-    """Mean score of each modality's features, which does not grow with its width."""
+    """Summed score of each modality's features."""
 
     key = "modality-scores"
     section = ""
 
     @property
     def what(self) -> str:  # type: ignore[override]
-        return f"{self.ranking.part_axis}: mean score of a feature"
+        return f"{self.ranking.part_axis}: summed score"
 
     @property
     def caption(self) -> str:
-        return f"Mean score of each {self.ranking.part_axis}'s features in {self.ranking.source}."
+        return f"Summed score of each {self.ranking.part_axis}'s features in {self.ranking.source}."
 
     def draw(self, ax: Axes) -> None:
         table = self.frame()
-        ax.barh(np.arange(len(table)), table["mean_score"], height=0.62, color=drawing.BLUE)
+        ax.barh(np.arange(len(table)), table["summed_score"], height=0.62, color=drawing.BLUE)
         self._name_parts(ax, table)
-        ax.set_xlabel(f"mean score of the {self.ranking.part_axis}'s features")
+        ax.set_xlabel(f"summed score of the {self.ranking.part_axis}'s features")

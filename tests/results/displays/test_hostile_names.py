@@ -51,7 +51,7 @@ BOTH = [
     ),
     ScoreRows(HOSTILE[0], "accuracy", {name: [0.5, 0.4] for name in HOSTILE}, ["a", "b"]),
     StabilityCurve(HOSTILE[2], CURVE, 3, chosen=1),
-    FoldRanks(HOSTILE[0], HOSTILE, np.ones((N, N)), HOSTILE, 2, N, "of the final model"),
+    FoldRanks(HOSTILE[0], HOSTILE, np.ones((N, N)), HOSTILE, 2, N),
     Confusion(HOSTILE[0] * 9, np.eye(N, dtype=int) + 1, HOSTILE, 1),
     LabelErrors(HOSTILE[1], np.ones((N, 4), dtype=int), HOSTILE, 1),
     Profile(HOSTILE[3], np.eye(N) - 0.5, HOSTILE, HOSTILE, N),

@@ -163,7 +163,7 @@ def test_the_profile_is_the_models_coefficients(finished):
     shown = Profile.from_result(finished, ranking)
     solver = finished.model.steps[1][1]
     solver = getattr(solver, "estimator_", solver)
-    assert list(shown.features) == ranking.to_frame().feature[:5].tolist()
+    assert list(shown.features) == [ranking.feature_names[i] for i in ranking.top()]
     np.testing.assert_array_equal(shown.coefficients, solver.coef_[:, ranking.top()])
     np.testing.assert_allclose(
         np.linalg.norm(shown.coefficients, axis=0), ranking.scores[ranking.top()]

@@ -48,17 +48,18 @@ def points_of(ax):
 
 
 def assert_ranks_are_drawn(panel, ranking, best):
-    """Check the rank in each fold, the mean and the standard deviation, which no rank below 1 shows."""
+    """Check the rank in each fold, the median and the range."""
     ax, folds = panel.plot(), ranking.fold_ranks[:, best]
     assert {(float(row[y]), float(y)) for y in range(len(best)) for row in folds} <= points_of(ax)
-    mean, sd = folds.mean(axis=0), folds.std(axis=0, ddof=1)
-    np.testing.assert_allclose(line(ax, "mean ± SD"), np.column_stack([mean, np.arange(len(best))]))
+    middle = np.median(folds, axis=0)
+    places = np.column_stack([middle, np.arange(len(best))])
+    np.testing.assert_allclose(line(ax, "median and range"), places)
     (spread,) = (c for c in ax.collections if isinstance(c, LineCollection))
     ends = np.array([segment[:, 0] for segment in spread.get_segments()])
-    np.testing.assert_allclose(ends, np.column_stack([np.maximum(mean - sd, 1), mean + sd]))
+    np.testing.assert_allclose(ends, np.column_stack([folds.min(axis=0), folds.max(axis=0)]))
     assert line(ax, "top")[:, 0].tolist() == [ranking.n_selected + 0.5] * 2
     assert labels(ax.yaxis) == list(panel.frame()["feature"])
-    np.testing.assert_allclose(panel.frame()["mean_rank"], mean)
+    np.testing.assert_allclose(panel.frame()["median_rank"], middle)
 
 
 def only(kind, artists):
@@ -243,10 +244,10 @@ def test_modalities_show_what_each_has_of_the_whole():
     assert {
         (float((np.argsort(row)[:8] < 10).sum()), 0.0) for row in ranking.fold_ranks
     } <= points_of(ax)
-    means = [ranking.scores[:10].mean(), ranking.scores[10:].mean()]
-    np.testing.assert_allclose(counts.frame()["mean_score"], means)
+    sums = [ranking.scores[:10].sum(), ranking.scores[10:].sum()]
+    np.testing.assert_allclose(counts.frame()["summed_score"], sums)
     ax = scores.plot()
-    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], means)
+    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], sums)
     assert labels(ax.yaxis) == ["hog (10)", "lbp (30)"]
 
 

@@ -113,9 +113,7 @@ def test_ticks_do_not_overlap_and_the_chosen_number_has_one():
 
 def test_fold_ranks_are_written_where_they_belong():
     ranks = np.array([[1.0, 2.0, np.nan], [3.0, 1.0, 2.0]])
-    shown = FoldRanks(
-        "study", ["a", "b", "c"], ranks, ["outer0", "outer1"], 2, 3, "of the final model"
-    )
+    shown = FoldRanks("study", ["a", "b", "c"], ranks, ["outer0", "outer1"], 2, 3)
     ax = shown.plot()
     texts = {text.get_position(): text.get_text() for text in ax.texts}
     assert texts == {
