@@ -15,6 +15,7 @@ from rich.text import Text
 
 from raysel.core.credentials import bare_uri
 from raysel.core.storage.working_copy import shown_place
+from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.records import FINAL
 from raysel.results import texts
 from raysel.results.agreement import CONSENSUS
@@ -51,6 +52,8 @@ def print_answer(result: StudyResult, out: Console, *, verbose: bool = False) ->
         _say(out, verdict, style="yellow")
     if facts.references:
         print_table(texts.score_table(facts), out)
+    if facts.agreement:
+        print_features(result, result.ranking(by=FINAL if facts.final else CONSENSUS), out)
     for label, text in _lines(result, verbose=verbose):
         _say(out, text, label)
     for remark in format_remarks(facts.remarks if verbose else facts.actions[:_MOST_ACTIONS]):
@@ -65,17 +68,23 @@ def print_answer(result: StudyResult, out: Console, *, verbose: bool = False) ->
             _say(out, text, style="dim")
 
 
+def print_features(result: StudyResult, ranking: FeatureRanking, out: Console) -> None:
+    """Print the first features of a ranking as a table, and which order it has."""
+    found = result.coefficients
+    out.print()
+    print_table(texts.feature_table(ranking, found.directions() if found else ()), out)
+    _say(out, ranking.what_to_print, style="dim")
+    out.print()
+
+
 def _lines(result: StudyResult, *, verbose: bool) -> Iterator[tuple[str, str]]:
-    """Yield label and text of the lines on further scores, the best features and their stability, and on all else."""
+    """Yield label and text of the lines on further scores, the stability of the best features, and on all else."""
     facts, agreement = result.facts, result.facts.agreement
     lines = {
         "by task": texts.format_each(facts.by_task),
         "reported": texts.format_each(facts.report, "test "),
     }
     if agreement:
-        lines["features"] = texts.best_features(
-            result.ranking(by=FINAL if facts.final else CONSENSUS)
-        )
         lines["stability"] = texts.short_stability(facts)
     if verbose:
         modalities = texts.modalities(facts)

@@ -13,6 +13,7 @@ from raysel.core.errors import headline
 from raysel.evaluation.agreement import RankOverlap
 from raysel.evaluation.records import FINAL, Convergence, TrialRecord
 from raysel.numerics.inference import MeanInterval
+from raysel.results.coefficients import Coefficients
 from raysel.results.facts import Facts
 from raysel.results.records import StudyRecords
 from raysel.results.scores import Reference
@@ -125,6 +126,11 @@ class StudyNumbers(StudyRecords):
     def winner_convergence(self) -> Convergence:
         """Counts of the winners' refits, including the final one, and of those that met their ``tol``."""
         return self.facts.fits
+
+    @cached_property
+    def coefficients(self) -> Coefficients | None:
+        """Coefficients of the final model, read from its file; None if it is not linear in the features."""
+        return Coefficients.of(self)
 
     # --- tables ------------------------------------------------------------------------------
 

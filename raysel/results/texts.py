@@ -10,15 +10,14 @@ import numpy as np
 
 from raysel.core.printing import listed, mean_and_sd, short
 from raysel.data.layouts import SEPARATOR
-from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
+from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.records import ChooseN
 from raysel.numerics.inference import PairedComparison, TTest
 from raysel.numerics.metrics import has_positive_class, is_of_quantities
 from raysel.results.agreement import GIVEN, Agreement
 from raysel.results.facts import Facts
-from raysel.results.progress import counted
 from raysel.results.scores import FoldValues, Reference
-from raysel.results.tables import TextTable
+from raysel.results.tables import NONE, TextTable
 
 # --- figures -----------------------------------------------------------------------------------
 
@@ -508,29 +507,49 @@ def trial_sentences(facts: Facts) -> Iterator[str]:
 # --- features ----------------------------------------------------------------------------------
 
 
-def best_features(ranking: FeatureRanking, most: int = 10) -> str:
-    """Return the best features as one line, each with the consensus of the outer folds, or its selection probability.
-
-    The last sentence says which of the two orders a paper should print.
-    """
-    shown = ranking.top(most)
+def feature_table(
+    ranking: FeatureRanking, directions: Sequence[str] = (), most: int = 10
+) -> TextTable:
+    """Return the first features in the recommended order: who selects them, their places and directions."""
+    shown = ranking.recommended_top(most)
     if not len(shown):
-        return f"none has a score above 0 in {ranking.source}"
-    folds, probability = (
-        counted(ranking.n_folds, "outer fold"),
-        ranking.added.get(SELECTION_PROBABILITY),
+        return TextTable(["feature"], [], f"no feature has a score above 0 in {ranking.source}")
+    part = ranking.part_axis
+    columns = {"feature": [short(ranking.feature_names[i], 40) for i in shown]}
+    if part:
+        columns[part] = [short(str(ranking.coordinates[part][i]), 30) for i in shown]
+    for name, values in ranking.added.items():
+        columns[spaced(name)] = [f"{values[i]:.3g}" for i in shown]
+    columns["folds"] = [f"{ranking.selection_count[i]}/{ranking.n_folds}" for i in shown]
+    columns["consensus"] = [f"{ranking.consensus_place[i]:.0f}" for i in shown]
+    if ranking.source != "the consensus":
+        source = ranking.source.removeprefix("the ")
+        columns[source] = [source_rank(ranking, int(i)) for i in shown]
+    if any(directions):
+        columns["direction"] = [directions[i] for i in shown]
+    title = (
+        f"First {len(shown)} of {ranking.n_features} features; folds: how many have it among their "
+        f"best {ranking.n_selected}"
     )
-    if probability is None:
-        what, beside = (
-            "place in their consensus",
-            [f"{place:.0f}" for place in ranking.consensus_place],
-        )
-    else:
-        what, beside = "selection probability", [f"{share:.2f}" for share in probability]
-    counts, names = ranking.selection_count, ranking.feature_names
-    named = ", ".join(f"{short(names[i], 40)} ({counts[i]}; {beside[i]})" for i in shown)
-    heads = f"in brackets how many of {folds} select each, and {what}"
-    return f"best {len(shown)} of {ranking.source}, {heads}: {named}. {ranking.what_to_print}"
+    return TextTable(list(columns), list(zip(*columns.values(), strict=True)), title)
+
+
+def first_features(ranking: FeatureRanking, most: int = 5) -> str:
+    """Return a sentence that names the first features in the recommended order, with the folds that select each."""
+    shown, n_folds = ranking.recommended_top(most), ranking.n_folds
+    if not len(shown):
+        return "No feature has a score above 0."
+    named = [
+        f"{short(ranking.feature_names[i], 40)} ({ranking.selection_count[i]} of {n_folds} folds)"
+        for i in shown
+    ]
+    return f"First features: {', '.join(named)}."
+
+
+def source_rank(ranking: FeatureRanking, feature: int) -> str:
+    """Return the rank of a feature in the source of a ranking, or a dash where it has no score there."""
+    rank = ranking.ranks[feature]
+    return f"{rank:.0f}" if rank <= ranking.n_scored else NONE
 
 
 def redundancy(facts: Facts) -> str:
@@ -610,11 +629,16 @@ def noise_level(facts: Facts) -> str:
 
 
 def _stability(agreement: Agreement) -> str:
-    """Stability over pairs of halves where stability selection has run, else over the outer folds."""
+    value, of = stability_figure(agreement)
+    return f"{of}: {value}"
+
+
+def stability_figure(agreement: Agreement) -> tuple[str, str]:
+    """Return the stability that is shown, and what it is of: over pairs of halves where they have run, else folds."""
     if halves := agreement.halves:
         over = f"{halves.n_pairs} pairs of disjoint halves of the samples"
-        return f"of the top {halves.top} over {over}: {halves.stability:.2f}"
-    return f"of the top {agreement.top.n} over {agreement.over}: {agreement.stability}"
+        return f"{halves.stability:.2f}", f"of the top {halves.top} over {over}"
+    return str(agreement.stability), f"of the top {agreement.top.n} over {agreement.over}"
 
 
 def open_checks(facts: Facts, place: str) -> list[tuple[str, str]]:

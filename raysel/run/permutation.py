@@ -130,9 +130,7 @@ def _refit(study: Study, fold: OuterFold, chosen: Chosen) -> tuple[float | None,
     set_parameters(solver, training.parameters)
     solver.fit(training.X, y[fold.train])
     if not len(fold.test):
-        return None, usable_scores(
-            solver.scores_, training.constant, training.outputs, scale=solver.score_scale
-        )
+        return None, usable_scores(solver.scores_, training.constant, training.outputs)
     evaluation, settings = study.evaluation, [tuple(setting.items()) for setting in chosen.settings]
     if chosen.position is not None:
         last = chosen.position + 1

@@ -172,42 +172,66 @@ def test_summary_manifest_and_markdown_agree(finished):
     )
 
 
-def test_the_consensus_stands_beside_the_final_order_in_every_table(
+def test_the_first_features_of_the_consensus_stand_first_in_every_table(
     finished, lists, tmp_path, capsys
 ):
-    ranks = [
-        [best.index(f) + 1 if f in best else (len(best) + 65) / 2 for f in range(64)]
-        for best in lists
+    ranks = np.array(
+        [
+            [best.index(f) + 1 if f in best else (len(best) + 65) / 2 for f in range(64)]
+            for best in lists
+        ]
+    )
+    n, final = finished.default_top, finished.final.feature_scores
+    counts = [sum(f in best[:n] for best in lists) for f in range(64)]
+    keys = [(-counts[f], np.median(ranks[:, f]), ranks[:, f].mean(), f) for f in range(64)]
+    order = sorted({f for best in lists for f in best}, key=keys.__getitem__)[:10]
+    assert order != np.argsort(-np.array(final), kind="stable")[:10].tolist()
+    names = [finished.feature_names[f] for f in order]
+    coefficients = np.abs(finished.coefficients.values)
+    rows = [
+        [
+            name,
+            f"{counts[f]}/3",
+            f"{1 + sum(other[:3] < keys[f][:3] for other in keys)}",
+            f"{1 + sum(score > final[f] for score in final)}",
+            f"for {finished.coefficients.classes[coefficients[:, f].argmax()]}",
+        ]
+        for name, f in zip(names, order, strict=True)
     ]
-    mean = np.mean(ranks, axis=0)
-    ranking = finished.ranking()
-    shown = [
-        (ranking.feature_names[i], ranking.selection_count[i], (mean < mean[i]).sum() + 1)
-        for i in ranking.top(10)
-    ]
-    assert any(place != rank for rank, (_, _, place) in enumerate(shown, start=1))
-    line = ", ".join(f"{name} ({count}; {place})" for name, count, place in shown)
+    table = texts.feature_table(finished.ranking(), finished.coefficients.directions())
+    assert table.header == ["feature", "folds", "consensus", "final model", "direction"]
+    shown = [[*row[:4], row[4].replace("against", "for")] for row in table.rows]
+    assert shown == rows
+    screen = io.StringIO()
+    print_answer(finished, Console(file=screen, width=80))
     assert main_select([str(finished.path), "--output", str(tmp_path / "out")]) == 0
-    assert line in " ".join(capsys.readouterr().out.split())
-    told, page = texts.best_features(ranking), ranking._repr_html_()
     report = write_report(finished, tmp_path / "report.html").read_text()
-    cells = re.findall(r"<td>(.*?)</td>", page)
-    beside = [
-        (name, int(float(place))) for place, name in zip(cells[1::5], cells[2::5], strict=True)
-    ]
-    assert beside[: len(shown)] == [(name, place) for name, _, place in shown]
-    for name, count, place in shown:
-        row = report.partition(f"<bdi>{name}</bdi></td>")[2].partition("</tr>")[0]
-        assert f"<bdi>{count} of 3 folds</bdi>" in row
-        assert f"<bdi>{place}</bdi>" in row
-    assert line in told
-    for text in (told, page, report):
-        assert "For a claim about features print their consensus of the outer folds;" in text
+    for lines in (screen.getvalue().splitlines(), capsys.readouterr().out.splitlines()):
+        words = [line.split() for line in lines]
+        first = words.index(rows[0][0].split() + rows[0][1:4] + table.rows[0][4].split())
+        assert [row[0] for row in words[first : first + 10]] == names
+    heads = re.findall(r'<th scope="row"><bdi>(.*?)</bdi>', report)
+    start = heads.index(names[0])
+    assert heads[start : start + 10] == names
+    cells = re.findall(r"<td>(.*?)</td>", finished.ranking()._repr_html_())
+    assert cells[::5][:10] == names
+    assert f"First features: {names[0]} ({counts[order[0]]} of 3 folds)" in report
+    for text in (screen.getvalue(), finished.ranking()._repr_html_(), report):
+        assert "consensus of the outer folds, the one for a claim about features" in text
+
+
+def test_a_table_of_features_says_what_is_known_beside_the_consensus(finished):
+    ranking = finished.ranking()
     probability = np.linspace(1, 0, 64)
     tested = dataclasses.replace(ranking, added={"selection_probability": probability})
-    best = ranking.top(1)[0]
-    assert f"{shown[0][0]} ({shown[0][1]}; {probability[best]:.2f})" in texts.best_features(tested)
-    assert "print their selection probabilities" in tested.what_to_print
+    table = texts.feature_table(tested, most=3)
+    assert table.header == ["feature", "selection probability", "folds", "consensus", "final model"]
+    vary = [
+        name for name, same in zip(ranking.feature_names, ranking.constant, strict=True) if not same
+    ]
+    assert [row[0] for row in table.rows] == vary[:3]
+    nothing = finished.ranking(by="consensus")
+    assert "final model" not in texts.feature_table(nothing).header
 
 
 def test_it_says_whose_number_of_features_it_is(finished):
@@ -255,7 +279,7 @@ def test_one_outer_fold_has_a_ranking_but_no_agreement(finished):
         "rank-biased overlap of the rankings of the outer folds undefined (one outer fold)"
     )
     assert single.stability_curve().stability.isna().all()
-    assert "over one outer fold" in single.consensus_sentence()
+    assert "of one outer fold" in single.consensus_sentence()
     assert manifest(single)["rank_biased_overlap"]["undefined_because"] == "one outer fold"
 
 

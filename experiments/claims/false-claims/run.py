@@ -13,10 +13,8 @@ from pathlib import Path
 
 import chance
 import intervals
-import leaks
 import nulls
 import places
-import rankings
 from trap import COLUMNS, StudyTrap, Trap
 
 #: Number of attempts at each trap.
@@ -27,8 +25,6 @@ TRAPS: dict[str, Trap | StudyTrap] = {
     **places.TRAPS,
     **chance.TRAPS,
     **intervals.TRAPS,
-    **leaks.TRAPS,
-    **rankings.TRAPS,
 }
 
 

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colorbar import Colorbar
 from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
@@ -28,12 +29,16 @@ GREEN, PINK, SKY = "#009e73", "#a0457e", "#56b4e9"
 WIDTH = 5.6  # inches, as all sizes here; on a phone the text remains readable
 SMALL = 8.5  # points: size of tick labels and legends
 _LEGEND_LETTERS = 15.5  # letters per inch
+_TICKS = 5  # most intervals between labels of an x axis, so that four digits do not run together
 _DIGIT = 0.018  # width of a digit of a tick label, as a share of the axis
 
 
 def clean_axes(ax: Axes, grid: Literal["x", "y"] | None = None) -> None:
     """Remove the frame's upper and right side and draw a light grid below the data."""
     ax.spines[["top", "right"]].set_visible(False)
+    locator = ax.xaxis.get_major_locator()
+    if isinstance(locator, MaxNLocator):
+        locator.set_params(nbins=_TICKS)
     if grid is not None:
         ax.grid(axis=grid, color="0.9", linewidth=0.7)
     ax.set_axisbelow(True)

@@ -11,10 +11,8 @@ import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from sklearn.base import BaseEstimator
 
 from raysel.core.arrays import FloatArray
-from raysel.core.errors import DataError
 from raysel.core.printing import short
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.results.agreement import source_ranking
@@ -55,30 +53,18 @@ class Profile(StudyDisplay):
         cls, result: StudyNumbers, ranking: FeatureRanking | None = None
     ) -> Self | None:
         """Show the coefficients of a study's final model, if it is linear in the features."""
-        if not result.is_ranked or result.layout.is_multitask or not result.has_model:
-            return None
-        try:
-            linear = linear_coefficients(result.model, len(result.feature_names))
-        except DataError:  # the model file is damaged, or names a class that is not trusted
+        if (found := result.coefficients) is None:
             return None
         shown = (ranking or source_ranking(result)).top()
-        if linear is None or not len(shown):
+        if not len(shown):
             return None
-        values, classes = linear
-        if result.predictions is not None:
-            classes = list(result.classes) or ["the quantity"]
-        if result.classes and len(result.classes) in (len(classes), len(values)):
-            classes = list(result.classes)
-        names = [result.feature_names[i] for i in shown]
-        of_quantities = result.predictions is not None
-        texts = list(map(str, classes))
         return cls(
             result.name,
-            values[:, shown],
-            names,
-            texts,
+            found.values[:, shown],
+            [result.feature_names[i] for i in shown],
+            found.classes,
             len(result.feature_names),
-            of_quantities=of_quantities,
+            of_quantities=found.of_quantities,
         )
 
     @property
@@ -164,23 +150,3 @@ class Profile(StudyDisplay):
         )
         ax.tick_params(axis="x", labelsize=8.5 if few else 7)
         ax.set_xlabel("class (+ in favour of it, \u2212 against it)")
-
-
-def linear_coefficients(model: Any, n_features: int) -> tuple[FloatArray, list[Any]] | None:
-    """Find the coefficients of the method, and their classes, in a fitted pipeline of a scaler, the method and more."""
-    waiting: list[Any] = [model.steps[:2][-1][1] if hasattr(model, "steps") else model]
-    while waiting:
-        estimator = waiting.pop(0)
-        values = getattr(estimator, "coef_", None)
-        if (
-            isinstance(values, np.ndarray)
-            and values.ndim <= 2
-            and values.shape[-1:] == (n_features,)
-        ):
-            rows = values.reshape(-1, n_features)
-            return rows, list(getattr(estimator, "classes_", range(len(rows))))
-        fitted = [
-            (name, part) for name, part in sorted(vars(estimator).items()) if name.endswith("_")
-        ]
-        waiting += [part for _, part in fitted if isinstance(part, BaseEstimator)]
-    return None

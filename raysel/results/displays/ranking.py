@@ -22,6 +22,7 @@ from raysel.results.displays.bars import FoldRankBars, PartCounts, PartScores, S
 from raysel.results.displays.display import Display, StudyDisplay
 from raysel.results.displays.drawing import WIDTH
 from raysel.results.displays.maps import ScoreMap, ScoreMaxima, SelectionMap, has_maxima, make_plane
+from raysel.results.facts import Facts
 from raysel.results.numbers import StudyNumbers
 from raysel.results.remarks import format_remarks, limitations
 from raysel.study.background import read_image
@@ -46,6 +47,8 @@ class RankingFigure(StudyDisplay):
     background: FloatArray | None = None
     #: What the background is.
     image: str = ""
+    #: Stability over pairs of halves, and what it is over; None if no stability selection has this top.
+    halves: tuple[str, str] | None = None
 
     @classmethod
     def from_result(
@@ -63,9 +66,17 @@ class RankingFigure(StudyDisplay):
         answer.append(f"the score is the {score_meaning(result.config)}")
         sentences = [f"{texts.capitalized(line)}." for line in answer if line]
         limits = format_remarks([*facts.actions, *limitations(result, ranking.n_selected)])
+        background, image = read_background_image(result)
+        halves = _stability_of_halves(ranking, facts)
         return cls(
-            result.name, ranking, result.layout, sentences, limits, *read_background_image(result)
+            result.name, ranking, result.layout, sentences, limits, background, image, halves
         )
+
+    @property
+    def _stability(self) -> tuple[str, str]:
+        """Stability in words, over pairs of halves where they have run, and what it is over."""
+        over = f"{self.ranking.n_folds} overlapping outer folds"
+        return self.halves or (self.ranking.stability_in_words, over)
 
     @property
     def what(self) -> str:  # type: ignore[override]
@@ -84,7 +95,7 @@ class RankingFigure(StudyDisplay):
         hatched = "; hatched: constant" if ranking.constant.any() else ""
         parts = [
             *self.answer,
-            f"Over {ranking.n_folds} overlapping outer folds: {ranking.stability_in_words}.",
+            "Over {1}: {0}.".format(*self._stability),
             f"Features with a score: {ranking.n_scored} in {ranking.source}, {folds} in the outer folds{chosen}.",
             f"Outlined: the best features of {ranking.source}{grey}{hatched}." if n_maps else "",
             *dict.fromkeys(
@@ -173,8 +184,15 @@ class RankingFigure(StudyDisplay):
         ranking = self.ranking
         chosen = f" ({ranking.chosen_by})" if ranking.chosen_by else ""
         ax.set_title(
-            f"top {ranking.n_selected} of {ranking.n_features}{chosen}\n{ranking.stability_in_words}"
+            f"top {ranking.n_selected} of {ranking.n_features}{chosen}\n{self._stability[0]}"
         )
+
+
+def _stability_of_halves(ranking: FeatureRanking, facts: Facts) -> tuple[str, str] | None:
+    halves = facts.agreement.halves if facts.agreement else None
+    if halves is None or halves.top != ranking.n_selected:
+        return None
+    return f"stability {halves.stability:.2f}", f"{halves.n_pairs} pairs of disjoint halves"
 
 
 def shares(n_selected: int, widths: Mapping[str, int]) -> dict[str, int]:

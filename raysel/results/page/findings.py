@@ -9,6 +9,7 @@ import numpy as np
 
 from raysel.core.printing import short
 from raysel.evaluation.feature_ranking import FeatureRanking
+from raysel.evaluation.records import FINAL
 from raysel.results import texts
 from raysel.results.agreement import CONSENSUS
 from raysel.results.displays.ranking import score_meaning
@@ -59,17 +60,24 @@ def answer(result: StudyResult) -> Section:
 
 
 def answer_sentences(result: StudyResult) -> list[str]:
-    """Return the answer in three sentences: the score, how it compares, and how far to trust the selection."""
+    """Return the answer: the score, how it compares, the first features, and how far to trust them."""
     sentences = [f"{texts.capitalized(texts.headline(result.facts))}."]
     if result.references:
         sentences.append(
             " ".join(texts.verdict_sentences(result.facts)) or texts.short_verdict(result.facts)
         )
-    trust = "The method gives no scores of the features, and so no ranking."
+    if not result.ranks_features:
+        return [*sentences, "The method gives no scores of the features, and so no ranking."]
     return [
         *sentences,
-        f"The stability {texts.short_stability(result.facts)}." if result.ranks_features else trust,
+        texts.first_features(_ranking(result)),
+        f"The stability {texts.short_stability(result.facts)}.",
     ]
+
+
+def _ranking(result: StudyResult) -> FeatureRanking:
+    """Ranking of the final model, or of the consensus where there is no such model."""
+    return result.ranking(by=FINAL if result.has_final else CONSENSUS)
 
 
 def scores(result: StudyResult) -> Section:
@@ -129,29 +137,22 @@ def error_control(result: StudyResult) -> Section:
 
 
 def features(result: StudyResult) -> Section:
-    """Return the section on the features that the final model selects."""
-    if not result.is_ranked:
+    """Return the section on the features that stand first, and on what the final model gives them."""
+    if not result.ranks_features:
         why = "There is no ranking of the features: a winner gives no feature scores."
-        if result.ranks_features:
-            why = "There is no final model, and so no ranking of the features by it: cv.final is false."
         return Section("features", "Which features", [Text([why])])
-    ranking = result.ranking()
-    empty = (
-        "" if ranking.n_scored else " The final model selects no feature: none has a score above 0."
-    )
-    meaning = score_meaning(result.config)
+    ranking = _ranking(result)
     how = f" ({ranking.chosen_by})" if ranking.chosen_by else ""
-    n_top = len(ranking.top())
-    selected = f"the {n_top} best count as selected{how}"
-    if 0 < n_top < result.default_top:
-        selected = f"these count as selected, fewer than {result.default_top}{how}"
+    meaning = score_meaning(result.config)
     lead = (
-        f"The score of a feature is the {meaning}. {ranking.n_scored} of {ranking.n_features} features have one "
-        f"above 0 in the final model; {selected}.{empty}"
+        f"The score of a feature is the {meaning}. A fold selects its best {ranking.n_selected}{how}. "
+        f"{ranking.what_to_print}"
     )
-    blocks: list[Block] = [Text([lead])]
-    if ranking.n_scored:
-        blocks += [contents.Pictures(pictures(result, "features")), _top_table(result, ranking)]
+    blocks: list[Block] = [Text([lead, _model_sentence(result, ranking)])]
+    if len(ranking.recommended_top(1)):
+        blocks.append(_top_table(result, ranking))
+    if result.has_final and ranking.n_scored:
+        blocks.append(contents.Pictures(pictures(result, "features")))
     if line := texts.modalities(result.facts):
         blocks.append(
             Text([f"Scores of the modalities, mean of the outer folds' winners: {line}."], "note")
@@ -163,45 +164,34 @@ def features(result: StudyResult) -> Section:
     return Section("features", "Which features", blocks)
 
 
+def _model_sentence(result: StudyResult, ranking: FeatureRanking) -> str:
+    """Return how many features have a score in the final model, or that there is none."""
+    if not result.has_final:
+        return "There is no final model: cv.final is false."
+    if not ranking.n_scored:
+        return "The final model selects no feature: none has a score above 0."
+    return f"{ranking.n_scored} of {ranking.n_features} features have a score in the final model."
+
+
 def _top_table(result: StudyResult, ranking: FeatureRanking) -> Table:
-    table = ranking.to_table()
-    further = {
-        name: np.asarray(values)[ranking.order] for name, values in result.added_columns.items()
-    }
-    added = {name: values for name, values in further.items() if name not in table.column_names}
-    columns = [*table.column_names, *added]
-    cells = zip(*table.to_pydict().values(), *added.values(), strict=True)
+    """Return the first features as a table, with the whole ranking to download."""
+    whole = ranking.to_table()
     data = contents.csv_download(
-        "ranking.csv", columns, cells, _RANKING_BYTES, "ranking/ranking.csv"
+        "ranking.csv",
+        whole.column_names,
+        zip(*whole.to_pydict().values(), strict=True),
+        _RANKING_BYTES,
+        "ranking/ranking.csv" if result.has_final else "",
     )
-    shown = ranking.top(_MOST_ROWS)
-    part = ranking.part_axis
-    heads = [
-        "rank",
-        "feature",
-        *([part] if part else []),
-        "score",
-        "selected by",
-        "place in the consensus",
-    ]
-    heads += ["mean rank ± SD over folds", *map(texts.spaced, further)]
-    rows = []
-    for place, i in enumerate(shown):
-        row = [f"{ranking.ranks[i]:g}", short(ranking.feature_names[i], 60)]
-        row += [short(str(ranking.coordinates[part][i]), 30)] if part else []
-        spread = "" if np.isnan(ranking.rank_sd[i]) else f" ± {ranking.rank_sd[i]:.1f}"
-        row += [
-            f"{ranking.scores[i]:.4g}",
-            f"{ranking.selection_count[i]} of {ranking.n_folds} folds",
-        ]
-        row += [f"{ranking.consensus_place[i]:.0f}", f"{ranking.consensus_rank[i]:.1f}{spread}"]
-        rows.append([*row, *(f"{values[place]:.3g}" for values in further.values())])
+    found = result.coefficients
+    shown = texts.feature_table(ranking, found.directions() if found else (), _MOST_ROWS)
     caption = (
-        f"The {len(shown)} best features of the final model. Selected by: outer folds that have the feature among "
-        f"their best {ranking.n_selected}. Consensus: order by the mean rank over the outer folds. "
-        f"{ranking.what_to_print}"
+        f"{shown.title}; consensus: place by the number of these folds, then by the median rank."
     )
-    return Table(caption, heads, rows, (1, 2) if part else (1,), download=data)
+    if "direction" in shown.header:
+        caption += " Direction: what larger values speak for in the final model."
+    as_text = [i for i in range(len(shown.header)) if not shown.is_number(i)]
+    return Table(caption, shown.header, shown.rows, as_text, download=data)
 
 
 def stability(result: StudyResult) -> Section | None:
@@ -240,16 +230,15 @@ def disagreement(result: StudyResult) -> Section | None:
 def _disagreements(result: StudyResult) -> Iterator[str]:
     """Yield sentences on the consensus, and on the features among the best whose ranks differ most."""
     n, n_folds = result.default_top, len(result.outer)
-    ranking = result.ranking() if result.is_ranked else result.ranking(by=CONSENSUS)
-    best = ranking.top(n) if result.is_ranked else ranking.consensus_top(n)
+    ranking = _ranking(result)
+    best = ranking.consensus_top(n)
     if consensus := result.consensus_sentence():
         yield consensus
     outside = (~ranking.fold_selected[:, best]).sum(axis=0)
     always = int((outside == 0).sum())
-    source = "of the final model" if result.is_ranked else "by mean rank over the outer folds"
     yield (
-        f"Of the {len(best)} best features {source}, {always} are among the best {n} of each of the {n_folds} outer "
-        "folds."
+        f"Of the first {len(best)} features of the consensus, {always} are among the best {n} of each of the {n_folds} "
+        "outer folds."
     )
     if always < len(best):
         order = [i for i in np.argsort(-outside, kind="stable")[:3] if outside[i]]

@@ -76,39 +76,28 @@ def page_of(result: StudyResult) -> Page:
 
 def tiles(result: StudyResult) -> list[tuple[str, str, str]]:
     """Return the figures at the top of the report: value, what it is, and a line below."""
-    n_folds, n_tried = len(result.outer), sum(result.n_trials.values())
+    n_folds = len(result.outer)
     spread = (
         f"± {result.test_sd:.3f} SD over {n_folds} outer folds"
         if n_folds > 1
         else "on one outer fold"
     )
     figures = [(f"{result.test_mean:.3f}", f"test {texts.spaced(result.metric)}", spread)]
+    if (chance := result.references.get("chance")) is not None:
+        guess = texts.reference_name(result.facts, "chance").removeprefix("chance").strip(" ()")
+        figures.append((f"{chance.mean:.3f}", "chance", guess))
     if result.n_features and result.facts.has_chosen_n:
-        outer = [
-            n
-            for fold, n in result.n_features.items()
-            if not result.has_final or fold != result.final.fold
-        ]
+        outer = [refit.n_features for refit in result.outer if refit.n_features is not None]
         whose = "chosen on the outer folds by inner scores"
         whose += (
             f"; final model: {result.n_features[result.final.fold]}" if result.has_final else ""
         )
-        figures.append(
-            (
-                texts.number_range(outer, " to "),
-                f"best of {len(result.feature_names)} features",
-                whose,
-            )
-        )
-    if result.ranks_features:
-        stability = result.stability()
-        value = "undefined" if stability.reason else f"{stability.value:.2f}"
-        figures.append((value, "stability", f"of the best {result.default_top} features"))
-    unit = "configuration" if result.stored.paths else "trial"
-    return [
-        *figures,
-        (str(n_tried), unit if n_tried == 1 else f"{unit}s", result.config["search"]["method"]),
-    ]
+        best = f"best of {len(result.feature_names)} features"
+        figures.append((texts.number_range(outer, " to "), best, whose))
+    if (agreement := result.facts.agreement) is not None:
+        value, of = texts.stability_figure(agreement)
+        figures.append((value.partition(" (")[0], "stability", of))
+    return figures
 
 
 def remarks(result: StudyResult) -> Section:

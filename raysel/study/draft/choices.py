@@ -12,10 +12,8 @@ from raysel.core.arrays import FloatArray, LabelArray, is_quantity
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Layout
-from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE, RIDGE
 from raysel.evaluation.plan import NestedPlan
 from raysel.numerics.tensor_factors import largest_rank
-from raysel.study.defaults import default_estimator, default_metric
 
 
 class Entry(NamedTuple):
@@ -355,37 +353,39 @@ def _like_pixels(X: FloatArray, low: FloatArray, high: FloatArray) -> bool:
     return bool(np.mean(low == 0) > 0.5 and np.median(high) >= 0.5 * high.max())
 
 
-#: What is said of the estimator that is fitted to the best features.
-_FITTED = {
-    RIDGE: "fitted to the best n_features, its alpha by inner folds; or knn",
-    LINEAR_SVM: "fitted to the best n_features columns; or knn, native",
-    KNN: "the nearest training sample in the best n_features cells; or linear_svm, native",
-}
-
-
 def evaluation_entries(dataset: Dataset) -> list[Entry]:
     """Choose the estimator, the numbers of features and the metric."""
-    which = (
-        f"numbers of best features that are scored, of {dataset.n_features}; inner folds choose one"
-    )
-    value = default_estimator(dataset)
     if dataset.is_regression:
+        which = f"numbers of best features that are scored, of {dataset.n_features}; inner folds choose one"
         return [
-            Entry("evaluation.estimator", value, _FITTED[value]),
+            Entry(
+                "evaluation.estimator",
+                "ridge",
+                "fitted to the best n_features, its alpha by inner folds; or knn",
+            ),
             Entry("evaluation.n_features", feature_numbers(dataset.n_features), which),
             Entry(
                 "evaluation.metric",
-                default_metric(dataset),
+                "out_of_sample_r2",
                 "1 less the squared error over that of the training mean; or neg_rmse, neg_mae, spearman",
             ),
         ]
     if dataset.is_multilabel or dataset.layout.is_multimodal:
         why = "the model's own prediction from all features; knn and linear_svm are fitted to the best n_features"
-        return [Entry("evaluation.estimator", NATIVE, why), _metric(dataset)]
+        return [Entry("evaluation.estimator", "native", why), _metric(dataset)]
+    value, why = (
+        "knn",
+        "the nearest training sample in the best n_features cells; or linear_svm, native",
+    )
+    if dataset.layout.noun == "table":
+        value, why = "linear_svm", "fitted to the best n_features columns; or knn, native"
     numbers = feature_numbers(dataset.n_features)
-    strengths = [Entry("evaluation.C", list(_C), _OF_C)] if value == LINEAR_SVM else []
+    which = (
+        f"numbers of best features that are scored, of {dataset.n_features}; inner folds choose one"
+    )
+    strengths = [Entry("evaluation.C", list(_C), _OF_C)] if value == "linear_svm" else []
     return [
-        Entry("evaluation.estimator", value, _FITTED[value]),
+        Entry("evaluation.estimator", value, why),
         *strengths,
         Entry("evaluation.n_features", numbers, which),
         Entry("evaluation.choose_n", "best", _BEST),
@@ -394,10 +394,12 @@ def evaluation_entries(dataset: Dataset) -> list[Entry]:
 
 
 def _metric(dataset: Dataset) -> Entry:
-    value = default_metric(dataset)
     counts = [] if dataset.is_multilabel else class_counts(dataset.y).values()
     if dataset.is_multilabel:
-        why = "mean over the labels of each label's F1, so that rare labels count as much"
+        value, why = (
+            "macro_f1",
+            "mean over the labels of each label's F1, so that rare labels count as much",
+        )
     elif (
         max(counts) >= _UNBALANCED * min(counts)
         and len(counts) == 2
@@ -413,5 +415,8 @@ def _metric(dataset: Dataset) -> Entry:
         value = "balanced_accuracy"
         why = f"mean recall of the classes, for they have {min(counts)} to {max(counts)} samples; or accuracy"
     else:
-        why = "share of test samples that are classified correctly; the classes are balanced enough"
+        value, why = (
+            "accuracy",
+            "share of test samples that are classified correctly; the classes are balanced enough",
+        )
     return Entry("evaluation.metric", value, why)

@@ -17,10 +17,13 @@ from raysel import tune
 from raysel.core.errors import UnfinishedStudyError
 from raysel.data.loading import load_dataset
 from raysel.results import texts
+from raysel.results.displays.ranking import RankingFigure
 from raysel.results.page.contents import render_page
-from raysel.results.page.report import page_of, write_report
+from raysel.results.page.findings import answer_sentences
+from raysel.results.page.report import page_of, tiles, write_report
 from raysel.results.remarks import Remark, format_remarks
 from raysel.results.result import StudyResult
+from raysel.results.stability import StabilitySelection
 
 TITLES = {
     "What was asked",
@@ -58,7 +61,7 @@ def test_a_study_of_any_kind_writes_a_whole_report(kind, study_of):
         == result.ranks_features
         == ("How stable the selection is" in titles)
     )
-    assert ("ranking.csv" in page.downloads) == (result.is_ranked and result.n_scored["final"] > 0)
+    assert ("ranking.csv" in page.downloads) == any(result.n_scored.values())
     for sentence in [*texts.verdict_sentences(result.facts), *result.remarks()]:
         assert " ".join(sentence.split()) in page.text
     if kind in ("modalities", "tasks", "multilabel"):  # the reference is of another classifier
@@ -165,12 +168,55 @@ def test_an_adaptive_search_over_one_parameter_is_a_line_a_fold(matrix):
     assert drawn == sorted(scores.values())
 
 
+def test_the_figures_at_its_top_are_score_chance_number_and_stability(matrix):
+    shown = {what: (value, below) for value, what, below in tiles(matrix)}
+    guesses = {
+        name: np.mean([refit.references[name][0] for refit in matrix.outer])
+        for name in matrix.outer[0].references
+        if name in ("most frequent class", "stratified guess")
+    }
+    assert shown["chance"] == (f"{max(guesses.values()):.3f}", max(guesses, key=guesses.get))
+    assert shown["test accuracy"][0] == f"{np.mean(matrix.test_scores):.3f}"
+    assert shown["stability"][0] == f"{matrix.stability().value:.2f}"
+    assert not [what for what in shown if "trial" in what or "configuration" in what]
+
+
+def test_one_stability_is_shown_in_all_places(matrix):
+    """That over pairs of disjoint halves where they have run: of 20 pairs 15 share their features."""
+    d, top = len(matrix.feature_names), matrix.default_top
+    counts, pair_counts = np.zeros((2, d), dtype=np.int64)
+    counts[:top], counts[top : 2 * top], pair_counts[:top] = 35, 5, 15
+    halves = StabilitySelection(
+        top=top,
+        threshold=0.9,
+        is_default=False,
+        counts=counts,
+        pair_counts=pair_counts,
+        n_selected=np.full(40, top),
+        constant=np.zeros(d, dtype=bool),
+        n_halves=40,
+        errors={},
+        n_unconverged=0,
+    )
+    result = StudyResult(matrix.stored)
+    vars(result)["stability_selection"] = halves
+    value = f"{1 - 0.25 / (1 - top / d):.2f}"
+    of_folds = str(result.stability())
+    assert value != of_folds
+    figure = RankingFigure.from_result(result)
+    places = [tiles(result)[-1][0], " ".join(answer_sentences(result)), figure.caption]
+    assert all(value in place for place in places)
+    assert not any(f"stability {of_folds}" in place for place in places)
+    assert places[0] == value
+
+
 def test_its_sentences_are_of_the_selected_features_and_of_the_test_score(matrix):
     page = Page(matrix.directory.report.read_text())
     n, ranking = matrix.default_top, matrix.ranking()
-    always = int((ranking.fold_selected[:, ranking.top(n)].sum(axis=0) == len(matrix.outer)).sum())
+    first = ranking.consensus_top(n)
+    always = int((ranking.fold_selected[:, first].sum(axis=0) == len(matrix.outer)).sum())
     assert (
-        f"Of the {n} best features of the final model, {always} are among the best {n} of each"
+        f"Of the first {n} features of the consensus, {always} are among the best {n} of each"
         in page.text
     )
     outer = sorted({refit.n_features for refit in matrix.outer})

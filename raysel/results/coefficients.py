@@ -1,0 +1,84 @@
+"""Coefficients of a final model that is linear in the features, and the directions of their effects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from raysel.core.arrays import FloatArray
+from raysel.core.errors import DataError
+from raysel.results.records import StudyRecords
+
+
+class Coefficients(NamedTuple):
+    """Coefficients of the scaled features in a final model."""
+
+    #: One row a class, label or quantity, one row for two classes; shape (n_rows, d).
+    values: FloatArray
+    #: Names of the classes, labels or quantities.
+    classes: Sequence[str]
+    of_quantities: bool
+
+    @classmethod
+    def of(cls, result: StudyRecords) -> Coefficients | None:
+        """Read the coefficients of a study's final model; None if it is not linear in the features."""
+        if not result.is_ranked or result.layout.is_multitask or not result.has_model:
+            return None
+        try:
+            linear = linear_coefficients(result.model, len(result.feature_names))
+        except DataError:  # the model file is damaged, or names a class that is not trusted
+            return None
+        if linear is None:
+            return None
+        values, classes = linear
+        of_quantities = result.predictions is not None
+        if of_quantities:
+            classes = list(result.classes) or ["the quantity"]
+        if result.classes and len(result.classes) in (len(classes), len(values)):
+            classes = list(result.classes)
+        return cls(values, list(map(str, classes)), of_quantities)
+
+    def directions(self) -> list[str]:
+        """Return what larger values of each feature speak for: a class, or a larger or smaller quantity.
+
+        Of several rows the one with the largest coefficient counts; empty where all coefficients are 0.
+        """
+        rows = np.abs(self.values).argmax(axis=0)
+        largest = self.values[rows, np.arange(self.values.shape[1])]
+        return [
+            self._direction(int(row), float(value))
+            for row, value in zip(rows, largest, strict=True)
+        ]
+
+    def _direction(self, row: int, value: float) -> str:
+        if not value:
+            return ""
+        if self.of_quantities:
+            name = f" {self.classes[row]}" if len(self.values) > 1 else ""
+            return f"{'larger' if value > 0 else 'smaller'}{name}"
+        if len(self.values) == 1 and len(self.classes) == 2:
+            return f"for {self.classes[int(value > 0)]}"
+        return f"{'for' if value > 0 else 'against'} {self.classes[row]}"
+
+
+def linear_coefficients(model: Any, n_features: int) -> tuple[FloatArray, list[Any]] | None:
+    """Find the coefficients of the method, and their classes, in a fitted pipeline of a scaler, the method and more."""
+    waiting: list[Any] = [model.steps[:2][-1][1] if hasattr(model, "steps") else model]
+    while waiting:
+        estimator = waiting.pop(0)
+        values = getattr(estimator, "coef_", None)
+        if (
+            isinstance(values, np.ndarray)
+            and values.ndim <= 2
+            and values.shape[-1:] == (n_features,)
+        ):
+            rows = values.reshape(-1, n_features)
+            return rows, list(getattr(estimator, "classes_", range(len(rows))))
+        fitted = [
+            (name, part) for name, part in sorted(vars(estimator).items()) if name.endswith("_")
+        ]
+        waiting += [part for _, part in fitted if isinstance(part, BaseEstimator)]
+    return None
