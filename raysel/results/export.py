@@ -133,6 +133,16 @@ def markdown(facts: Facts) -> str:
     return markdown_text("\n\n".join(part for part in parts if part))
 
 
+def told(facts: Facts) -> dict[str, Any]:
+    """Return what MLflow's pages of experiment and model say of a study beside its figures, as plain data."""
+    return {
+        "numbers": texts.format_numbers(facts),
+        "verdict": texts.short_verdict(facts),
+        "remarks": format_remarks(facts.remarks),
+        "doubted": any(remark.key == "data" for remark in facts.actions),
+    }
+
+
 def _table(table: TextTable, row: int = 0, bold: Sequence[str] = ()) -> str:
     """A table in Markdown, the cells of one of its rows in some columns in bold."""
     rows = [[cell.replace("|", "\\|") for cell in line] for line in table.rows]

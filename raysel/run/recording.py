@@ -22,7 +22,7 @@ from raysel.data.formats.files import find_data_file
 from raysel.data.preparation.making import step_class
 from raysel.evaluation.judges import judge_class
 from raysel.numerics.metrics import metric
-from raysel.results.export import markdown
+from raysel.results.export import markdown, told
 from raysel.results.result import StudyResult
 from raysel.study.definition import Study
 from raysel.study.identity import versions as versions_of
@@ -146,4 +146,5 @@ def end_record(status: str, started: float, result: StudyResult | None = None) -
     ended = max(now(), started)  # the clock of an earlier run may have been ahead
     if result is None:
         return EndRecord(status, started, ended)
-    return EndRecord(status, started, ended, result.facts.end_to_json(), markdown(result.facts))
+    figures = result.facts.end_to_json() | told(result.facts)
+    return EndRecord(status, started, ended, figures, markdown(result.facts))

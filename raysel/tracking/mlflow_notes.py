@@ -17,7 +17,14 @@ from raysel.config.plain_data import OWN_DATA
 from raysel.core.printing import markdown_text, mean_and_sd
 from raysel.evaluation.records import RefitRecord
 from raysel.tracking.directory import ComparisonRecord
-from raysel.tracking.mlflow_view import log_axes, run_page, runs_page
+from raysel.tracking.mlflow_view import (
+    DOUBT,
+    DOUBTED,
+    TEST_SCORE,
+    log_axes,
+    run_page,
+    runs_page,
+)
 from raysel.tracking.records import EndRecord, StudyRecord
 
 _PREFIX = "mlflow.sharedViewState."
@@ -36,10 +43,40 @@ def view_key(study: StudyRecord) -> str:
 
 def shared_view_tag(study: StudyRecord) -> tuple[str, str]:
     """Return the tag of the experiment that holds a study's shared view."""
-    text = json.dumps(shared_view(study), separators=(",", ":"), sort_keys=True)
-    return f"{_PREFIX}{view_key(study)}", _COMPRESSED + base64.b64encode(
-        zlib.compress(text.encode(), 9)
-    ).decode()
+    return _view_tag(view_key(study), shared_view(study))
+
+
+def _view_tag(key: str, view: Mapping[str, Any]) -> tuple[str, str]:
+    text = json.dumps(view, separators=(",", ":"), sort_keys=True)
+    packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+    return f"{_PREFIX}{key}", _COMPRESSED + packed
+
+
+#: Key of the shared view of all studies of an experiment.
+ALL_STUDIES = "studies"
+
+
+def all_studies_tag() -> tuple[str, str]:
+    """Return the tag of an experiment that holds the shared view of all its studies, one a row, best first."""
+    score = _column("metrics", TEST_SCORE)
+    columns = [
+        score,
+        _column("metrics", f"{TEST_SCORE}_std"),
+        _column("params", "evaluation.metric"),
+        _column("metrics", "reference_chance"),
+        _column("params", "solver.name"),
+        _column("tags", DOUBT),
+        _column("attributes", "Dataset"),
+    ]
+    view = {
+        "searchFilter": "tags.`raysel.kind` = 'study'",
+        "orderByKey": score,
+        "orderByAsc": False,
+        "selectedColumns": columns,
+        "columnOrder": columns,
+        "columnWidths": dict.fromkeys(columns[:-1], _WIDTH),
+    }
+    return _view_tag(ALL_STUDIES, view)
 
 
 def shared_view(study: StudyRecord) -> dict[str, Any]:
@@ -191,11 +228,15 @@ def experiment_note(
     if final_run:
         links.append(f"[its model]({_here(run_page(experiment_id, final_run))})")
     links += [f"[table of its runs]({_here(table)})", f"[charts]({_here(charts)})"]
+    studies = runs_page(experiment_id, ALL_STUDIES)
+    links.append(f"[all studies of this experiment]({_here(studies)})")
     searched = ", ".join(f"`{key}`" for key in searched_keys(study)) or "no parameter"
     # The only paragraph that is shown until a reader opens the description. MLflow's list of experiments shows its
     # beginning as plain text, so links come last.
     score = _format_score(study, end) if end else ""
-    of = f"{study.config.get('solver', {}).get('name', 'the method')} on {len(study.feature_names)} features"
+    method = study.config.get("solver", {}).get("name", "the method")
+    numbers = end.result.get("numbers") if end else None
+    of = f"{method} {numbers or f'on data of {len(study.feature_names)} features'}"
     head = [score[:1].upper() + score[1:], markdown_text(of), f"last study: {study.name}"]
     last = " · ".join([", ".join(filter(None, head)), *links])
     asks = f"**What it asks.** {_question(study)}"
@@ -212,7 +253,8 @@ def experiment_note(
         f"best `{val}` is no estimate for new samples, being the best of many, and of smaller training sets: for these "
         f"read `{test}` of the run of kind `study`."
     )
-    return f"{last}\n\n{asks}\n\n{nested}\n\n{order}"
+    found = f"**What it found.** {answer}" if end and (answer := _answer(end)) else ""
+    return "\n\n".join(filter(None, [last, found, asks, nested, order]))
 
 
 def _question(study: StudyRecord) -> str:
@@ -257,10 +299,17 @@ def final_note(
     parts = []
     size = f" with {final.n_features} features" if final.n_features is not None else ""
     if score := _format_score(study, end):
-        parts.append(
-            f"This model is fitted on all samples, so that none is left to test it. It may be expected to score as the "
-            f"study's {len(outer)} outer folds did on test samples that no choice has seen: {score}."
+        expected = (
+            "The study's remarks say why it may score lower than"
+            if end.result.get("doubted")
+            else "It may be expected to score as"
         )
+        parts.append(
+            f"This model is fitted on all samples, so that none is left to test it. {expected} the study's "
+            f"{len(outer)} outer folds did on test samples that no choice has seen: {score}."
+        )
+    if answer := _answer(end):
+        parts.append(answer)
     parts.append(
         f"Model: {markdown_text(final.name)}{size}, fitted on all {study.n_samples} samples."
     )
@@ -269,14 +318,26 @@ def final_note(
     if report:
         parts.append(f"Report: [report.html]({_here(report)})")
     if model:
-        parts.append(f'To load the model: `mlflow.sklearn.load_model("{model}")`')
+        parts.append(
+            "To load the model: `raysel.load_model(STUDY_DIR)`, or with `MLFLOW_TRACKING_URI` set "
+            f'`mlflow.sklearn.load_model("{model}")`'
+        )
     return "\n\n".join(parts)
 
 
 def _format_score(study: StudyRecord, end: EndRecord) -> str:
     """Mean and standard deviation over the outer folds; empty if the study has not finished."""
     mean, sd = end.result.get("test_mean"), end.result.get("test_std")
-    return "" if mean is None or sd is None else f"test {study.metric} {mean_and_sd(mean, sd)} (SD)"
+    doubt = f"; {DOUBTED}" if end.result.get("doubted") else ""
+    if mean is None or sd is None:
+        return ""
+    return f"test {study.metric} {mean_and_sd(mean, sd)} (SD{doubt})"
+
+
+def _answer(end: EndRecord) -> str:
+    """Verdict and remarks of a finished study; empty for one of an earlier version, which did not record them."""
+    remarks = "\n".join(f"- {remark}" for remark in end.result.get("remarks", ()))
+    return markdown_text("\n\n".join(filter(None, [end.result.get("verdict", ""), remarks])))
 
 
 def _fold_row(record: RefitRecord, page: str) -> str:

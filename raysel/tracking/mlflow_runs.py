@@ -20,6 +20,7 @@ from raysel.tracking.mlflow_experiment import (
 from raysel.tracking.mlflow_model import log_model, register_model
 from raysel.tracking.mlflow_notes import (
     NOTE,
+    all_studies_tag,
     comparison_note,
     dataset_name,
     experiment_note,
@@ -164,7 +165,7 @@ class StudyRuns:
         )
         self._experiment.log(self.study_run_id, view)
         self._link_data(self.study_run_id)
-        self._experiment.set_tags(dict([shared_view_tag(study)]))
+        self._experiment.set_tags(dict([shared_view_tag(study), all_studies_tag()]))
         self._describe()
 
     def _describe(self, end: EndRecord | None = None) -> None:

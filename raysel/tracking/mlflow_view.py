@@ -31,6 +31,11 @@ def run_page(experiment_id: str, run_id: str, artifact: str = "") -> str:
     return f"/#/experiments/{experiment_id}/runs/{run_id}{shown}?{_PAGES}"
 
 
+#: Metric of the mean test score, whatever it is: studies that are compared have it in one column.
+TEST_SCORE = "test_score"
+#: Tag of a study whose remarks question its score, and what it says.
+DOUBT, DOUBTED = "raysel.doubt", "may be too high: see the remarks"
+
 #: Ratio of the largest to the smallest value of a searched parameter from which its logarithm is logged too.
 _WIDE = 100.0
 
@@ -150,6 +155,7 @@ def refit_view(study: StudyRecord, directory: StudyDirectory, record: RefitRecor
 def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -> RunView:
     """Return the content that is added to the study's own run when the study ends, from the facts in its record."""
     metric, result, finished = study.metric, record.result, record.status == "finished"
+    metrics = {TEST_SCORE: result.get("test_mean"), f"{TEST_SCORE}_std": result.get("test_std")}
     names = {
         "test_mean": f"test_{metric}",
         "test_std": f"test_{metric}_std",
@@ -159,9 +165,8 @@ def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -
         "redundancy": "redundancy",
         "winners_converged": "winners_converged_share",
     }
-    metrics = {key: result[name] for name, key in names.items() if name in result} | _over_folds(
-        metric, result
-    )
+    metrics = _known(metrics) | {key: result[name] for name, key in names.items() if name in result}
+    metrics |= _over_folds(metric, result)
     error_metrics, error_tags = _error_control(directory) if finished else ({}, {})
     files = [directory.config, directory.plan, directory.traces, *pictures(directory)]
     if FINAL not in study.folds:  # else they go with the model
@@ -177,6 +182,7 @@ def end_view(study: StudyRecord, directory: StudyDirectory, record: EndRecord) -
         tags={
             "mlflow.note.content": record.summary or f"The study was {record.status}.",
             "raysel.status": record.status,
+            **({DOUBT: DOUBTED} if result.get("doubted") else {}),
             **error_tags,
         },
         artifacts=_existing(*files) if finished else (),

@@ -128,7 +128,8 @@ class EndRecord:
     #: labels) and ``redundancy`` (of the default top; None if undefined), ``winners_converged`` (a share), ``cut`` (by
     #: the time budget), ``report`` (``test_mean`` and ``test_std`` of each further metric by its name), ``guesses``
     #: (mean of each), ``choose_n``, ``n_features``, ``interval``, ``references``, ``optimism`` and ``curve``, as the
-    #: manifest has them.
+    #: manifest has them; in words the ``numbers`` of features that the score is of, the ``verdict``, the ``remarks``,
+    #: and whether the score is ``doubted`` by one on the data.
     result: Mapping[str, Any] = field(default_factory=dict)
     #: Result of a finished study in Markdown; empty otherwise.
     summary: str = ""

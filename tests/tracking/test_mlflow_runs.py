@@ -39,7 +39,7 @@ def _elsewhere(tmp_path, monkeypatch):
 def study_of(folder, name, records, model=None):
     """Directory of another study with the same records."""
     directory = StudyDirectory(folder)
-    directory.ranking.mkdir()
+    directory.ranking.mkdir(parents=True)
     directory.folds.mkdir()
     if model is not None:
         (directory.ranking / "model.skops").write_bytes(model)
@@ -304,7 +304,8 @@ def test_a_study_without_feature_scores_is_logged(logged, tmp_path):
     assert final.info.status == "FINISHED"
     assert "features_with_score" not in final.data.metrics
     assert [file.path for file in client.list_artifacts(final.info.run_id)] == ["model.skops"]
-    assert runs["study"].data.metrics == {"test_accuracy": 0.5, "test_accuracy_std": 0.1}
+    scores = {"test_accuracy": 0.5, "test_accuracy_std": 0.1}
+    assert runs["study"].data.metrics == scores | {"test_score": 0.5, "test_score_std": 0.1}
 
 
 def test_a_replay_of_a_study_that_grew_marks_the_replaced_refits_only(logged, tmp_path):
@@ -363,15 +364,68 @@ def runs_by_kind(client):
     return experiment, found
 
 
+def view_in(tag):
+    compression, _, text = tag.partition(";")
+    assert compression == "deflate"
+    return json.loads(zlib.decompress(base64.b64decode(text)))
+
+
+def test_studies_are_compared_by_one_metric_whatever_it_is(logged, tmp_path):
+    _, records, client, _ = logged
+    scored = {"accuracy": 0.5, "roc_auc": 0.25, "neg_log_loss": -0.75}
+    for metric, score in scored.items():
+        config = {**records[0].config, "evaluation": {"metric": metric}}
+        study = replace(records[0], metric=metric, config=config, id=metric, experiment="several")
+        result = {"test_mean": score, "test_std": 0.1, "doubted": metric == "roc_auc"}
+        (tmp_path / metric).mkdir()
+        with Journal(StudyDirectory(tmp_path / metric).journal) as journal:
+            journal.append(study)
+            journal.append(EndRecord("finished", 1.0, 2.0, result, "ended"))
+        assert upload_study(StudyDirectory(tmp_path / metric), None)
+    experiment = client.get_experiment_by_name("several")
+    view = view_in(experiment.tags["mlflow.sharedViewState.studies"])
+    ordered = [f"{view['orderByKey']} {'ASC' if view['orderByAsc'] else 'DESC'}"]
+    shown = client.search_runs([experiment.experiment_id], view["searchFilter"], order_by=ordered)
+    columns = {tuple(name.split(".", 1)) for name in view["selectedColumns"]}
+    assert {("metrics", "`test_score`"), ("params", "`evaluation.metric`")} < columns
+    assert [
+        (run.data.params["evaluation.metric"], run.data.metrics["test_score"]) for run in shown
+    ] == sorted(scored.items(), key=lambda pair: -pair[1])
+    doubts = [run.data.tags.get("raysel.doubt", "") for run in shown]
+    assert [bool(doubt) for doubt in doubts] == [False, True, False]
+    assert ("tags", "`raysel.doubt`") in columns
+
+
+NOT_TO_BE_EXPECTED = "g7 copies the label: leave it out."
+
+
+def test_the_pages_of_experiment_and_model_say_what_the_study_does(logged, tmp_path):
+    _, records, client, _ = logged
+    refits = [record for record in records if isinstance(record, RefitRecord)]
+    said = {"numbers": "with the 4 best of 64 features", "verdict": "Better than chance."}
+    said |= {"remarks": [NOT_TO_BE_EXPECTED], "test_mean": 0.9, "test_std": 0.1}
+    for name, doubted in (("doubted", True), ("sound", False)):
+        end = EndRecord("finished", 1.0, 2.0, {**said, "doubted": doubted}, "ended")
+        assert upload_study(study_of(tmp_path / name, name, [records[0], *refits, end], b"m"), None)
+        experiment = client.get_experiment_by_name(name)
+        runs = runs_of(client, experiment)
+        final = runs[refit_keys(records)["final"]].data.tags["mlflow.note.content"]
+        for page in (final, experiment.tags["mlflow.note.content"]):
+            assert NOT_TO_BE_EXPECTED in page
+            assert said["verdict"] in page
+            assert ("may be too high" in page) == doubted
+        assert ("may be expected to score as" in final) != doubted
+        assert f"smr {said['numbers']}, last" in experiment.tags["mlflow.note.content"]
+
+
 def test_the_shared_view_is_that_of_the_study(registered):
     directory, _, client, _ = registered
     experiment, runs = runs_by_kind(client)
     status = tracking_status(directory)
-    (tag,) = [key for key in experiment.tags if key.startswith("mlflow.sharedViewState.")]
-    assert tag == f"mlflow.sharedViewState.{status['view']}"
-    compression, _, text = experiment.tags[tag].partition(";")
-    assert compression == "deflate"
-    view = json.loads(zlib.decompress(base64.b64decode(text)))
+    tags = [key for key in experiment.tags if key.startswith("mlflow.sharedViewState.")]
+    tag = f"mlflow.sharedViewState.{status['view']}"
+    assert sorted(tags) == sorted([tag, "mlflow.sharedViewState.studies"])
+    view = view_in(experiment.tags[tag])
     assert len(experiment.tags[tag]) < 5000  # MLflow's limit
     score = "metrics.`val_accuracy`"
     assert view["selectedColumns"][:5] == [
@@ -406,9 +460,11 @@ def test_the_description_names_question_nesting_and_order_and_links_what_is_ther
     # MLflow's list of experiments shows the beginning as it is, and every tag that is not named as its own.
     score = runs["study"][0].data.metrics["test_accuracy"]
     start = (
-        rf"Test accuracy {score:.3f} ± 0\.\d\d\d \(SD\), smr on 64 features, last study: few · \["
+        rf"Test accuracy {score:.3f} ± 0\.\d\d\d \(SD(; may be too high: see the remarks)?\), smr with "
+        r"the [48]( to 8)? best of 64 features.*, last study: few · \["
     )
     assert re.match(start, note)
+    assert "viewStateShareKey=studies" in note
     assert all(key.startswith("mlflow.") for key in experiment.tags)
     linked = set(re.findall(r"/runs/([0-9a-f]{32})", note))
     assert linked == {runs["study"][0].info.run_id, runs["final"][0].info.run_id}
