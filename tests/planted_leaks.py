@@ -178,5 +178,8 @@ NEARLY: dict[str, tuple[Planting, str]] = {
         _difference,
         "The columns 'before' and 'after' together tell",
     ),
-    "a timestamp with jitter": (_jittered_time, "Column 'seconds' has values that rise or fall"),
+    "a timestamp with jitter": (
+        _jittered_time,
+        "Column 'seconds' has values in the order of the rows",
+    ),
 }

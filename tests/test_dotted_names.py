@@ -49,7 +49,7 @@ def test_a_class_of_ones_own_is_searched_and_the_result_says_why_its_model_lacks
         "from sklearn.svm import LinearSVC\nclass Mine(LinearSVC):\n    pass\n"
     )
     write_yaml(folder / "own.yaml", solver={"name": "own_code.Mine", "space": {"C": [0.01, 0.1]}})
-    why = "a model file must not name own_code.Mine"
+    why = "A model file must not name own_code.Mine"
     assert main(["own.yaml", "--dry-run"]) == 0
     assert "model.skops will lack the fitted method" in capsys.readouterr().out
     assert main(["own.yaml", "--output", "own", "--verbose"]) == 0

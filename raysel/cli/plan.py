@@ -14,6 +14,7 @@ from raysel.config import ComparisonConfig
 from raysel.config.schema import DatasetConfig, TaskConfig
 from raysel.core.arrays import IntArray
 from raysel.core.errors import DataError
+from raysel.core.printing import first_line, joined_lines
 from raysel.core.storage.location import as_uri
 from raysel.core.storage.working_copy import shown_place
 from raysel.data.formats.files import find_data_file
@@ -86,7 +87,7 @@ def describe(
     whose: dict[str, list[str]] = {}
     for plan in plans:
         known = first.data_remarks if plan.study.dataset is first.dataset else None
-        for note in (*notes(plan.study, known), *_failure_note(plan.cost)):
+        for note in (*map(joined_lines, notes(plan.study, known)), *_failure_note(plan.cost)):
             whose.setdefault(note, []).append(plan.label)
     of_some = {
         note: f" ({', '.join(labels)})" * (len(labels) < len(plans))
@@ -159,7 +160,7 @@ def _describe_total(plans: Sequence[_Planned]) -> str:
     places = max((plan.places for plan in plans), key=lambda places: places.n)
     return (
         f"{'at most about' if any(plan.cost.at_most for plan in plans) else 'about'} {duration(seconds)}{beside} on "
-        f"the {counted(places.n, 'slot')} of {places.where}, if nothing else uses its processors: "
+        f"the {counted(places.n, 'slot')} of {places.where} if it is quiet: "
         f"{sum(plan.cost.n_fits for plan in plans)} fits, from the processor time of pilot fits{_pilot_place(places)}, "
         f"and {duration(fixed)} to start and to write the results"
     )
@@ -322,7 +323,7 @@ def announce(
         yield f"{stored.n_trials} of {counted(study.n_trials, 'trial')} {'is' if study.n_trials == 1 else 'are'} done"
     cost = cost or estimate_cost(study, stored.n_trials if stored else 0)
     plan = _planned(study.config.name, study, cost, nodes)
-    for note in (*notes(study), *_failure_note(cost)):
+    for note in (*map(first_line, notes(study)), *_failure_note(cost)):
         yield from _in_columns("note", note, 10, width)
     yield from _in_columns("", _describe_cost(plan), 0, width)
     for _, sentence in _executor_row(plan):
@@ -341,7 +342,7 @@ def _describe_cost(plan: _Planned) -> str:
         else ""
     )
     return (
-        f"{_describe_time(cost, places, plan.fixed_seconds)} {on}, if nothing else uses its processors: {cost.n_fits} "
+        f"{_describe_time(cost, places, plan.fixed_seconds)} {on} if it is quiet: {cost.n_fits} "
         f"fits of {cost.fit_seconds:.3g} s of processor time on average, from pilot fits{_pilot_place(places)}, "
         f"{references}and {fixed}"
     )

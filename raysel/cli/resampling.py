@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from rich.console import Console
 
-from raysel.core.printing import Terminal, print_path
+from raysel.core.printing import Terminal, first_line, print_path
 from raysel.core.storage.working_copy import shown_place
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
 from raysel.results.permutation import FOLDER as PERMUTATION
@@ -78,14 +78,14 @@ def _print_selection(path: Path, selection: StabilitySelection, out: Console) ->
     """Print the set with its probabilities and bounds."""
     result = StudyResult.open(path)
     out.print(f"{result.name} in {shown_place(result.path)}: {result.final.name}")
-    out.print(selection.sentence())
+    out.print(selection.short_sentence())
     if selection.is_default and selection.bound <= 1:
         out.print(
             f"threshold {selection.threshold:.3g}: the smallest whose bound is at most 1; q/p = "
             f"{selection.q}/{selection.p}",
             markup=False,
         )
-    for remark in selection.remarks():
+    for remark in map(first_line, selection.remarks()):
         out.print(remark, style="yellow")
     chosen = [i for i in selection.order() if selection.selected[i]]
     width = max((len(result.feature_names[i]) for i in chosen[:_MOST_LINES]), default=0)

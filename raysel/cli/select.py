@@ -20,6 +20,7 @@ from raysel.results import texts
 from raysel.results.agreement import CONSENSUS, choose_top
 from raysel.results.export import export_result
 from raysel.results.facts import Facts
+from raysel.results.remarks import short_remarks
 from raysel.results.result import StudyResult
 from raysel.run.api import open_study
 from raysel.tracking.directory import newest_study
@@ -43,7 +44,7 @@ def _select(arguments: Namespace, path: Path) -> int:
     written = [] if arguments.names else _export(arguments, result, by)
     if mask is not None:
         written.append(write_result(arguments.mask, mask))
-    remarks = result.remarks(choose_top(result, arguments.top, by).n)
+    remarks = short_remarks(Facts.of(result, arguments.top, by).remarks)
     if arguments.names:
         for remark in remarks:
             Terminal(stderr=True).print(remark, style="yellow")

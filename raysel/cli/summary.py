@@ -21,7 +21,7 @@ from raysel.results import texts
 from raysel.results.agreement import CONSENSUS
 from raysel.results.facts import Facts
 from raysel.results.progress import counted
-from raysel.results.remarks import format_remarks
+from raysel.results.remarks import format_remarks, short_remarks
 from raysel.results.result import StudyResult
 from raysel.results.tables import TextTable
 from raysel.tracking.journal_upload import notices
@@ -29,6 +29,8 @@ from raysel.tracking.mlflow_view import runs_page
 
 _LABEL = 11  # columns of the labels, with the space behind them
 _MOST_ACTIONS = 3
+#: What stands for the remarks on the data at the end of a study that has printed them at its start.
+_NOTED = "The score may say less than it seems to: see the notes on the data above."
 #: Width of the tables where the output is no terminal.
 _WIDTH = 100
 #: Width up to which a cell is kept from breaking.
@@ -39,10 +41,13 @@ _GAP = 2
 # --- study -------------------------------------------------------------------------------------
 
 
-def print_answer(result: StudyResult, out: Console, *, verbose: bool = False) -> None:
+def print_answer(
+    result: StudyResult, out: Console, *, verbose: bool = False, noted: bool = False
+) -> None:
     """Print what a study found: score, verdict, references, best features, stability, and what asks for an action.
 
-    On a terminal sentences are wrapped between words; in a file each stays on one line.
+    Remarks on the data that the command has ``noted`` before are not repeated. On a
+    terminal sentences are wrapped between words; in a file each stays on one line.
     """
     facts = result.facts
     out.print()
@@ -56,7 +61,11 @@ def print_answer(result: StudyResult, out: Console, *, verbose: bool = False) ->
         print_features(result, result.ranking(by=FINAL if facts.final else CONSENSUS), out)
     for label, text in _lines(result, verbose=verbose):
         _say(out, text, label)
-    for remark in format_remarks(facts.remarks if verbose else facts.actions[:_MOST_ACTIONS]):
+    asks = [remark for remark in facts.actions if not (noted and remark.key == "data")]
+    if len(asks) < len(facts.actions) and not verbose:
+        _say(out, _NOTED, style="yellow")
+    every = format_remarks(facts.remarks) if verbose else short_remarks(asks[:_MOST_ACTIONS])
+    for remark in every:
         _say(out, remark, style="yellow")
     if verbose:
         for table in (texts.curve_table(facts), texts.winners_table(facts)):
@@ -121,13 +130,9 @@ def print_files(result: StudyResult, out: Console) -> None:
     """Print where the report and the study are, the next command, and how to open MLflow; no path is broken."""
     facts, place = result.facts, shown_place(result.path)
     if result.directory.report.exists():
-        more = len(facts.remarks) - len(facts.actions[:_MOST_ACTIONS])
-        others = f"; {counted(more, 'more remark')}" if more else ""
-        print_line(
-            out,
-            "report",
-            f"{shown_place(result.directory.report)} (all figures and tables{others})",
-        )
+        n = len(facts.remarks)
+        holds = f"all figures, tables and {counted(n, 'remark')}" if n else "all figures and tables"
+        print_line(out, "report", f"{shown_place(result.directory.report)} ({holds})")
     print_line(out, "study", place)
     for _, command in texts.open_checks(facts, shlex.quote(place))[:1]:
         print_line(out, "next", command)

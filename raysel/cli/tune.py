@@ -157,7 +157,7 @@ def _compute(
 ) -> Any:
     """Say what runs, and run it, or resume it in its directory; return the result."""
     where = {"address": arguments.address, "allow_mixed_versions": arguments.allow_mixed_versions}
-    show = partial(print_answer, out=out, verbose=arguments.verbose)
+    show = partial(print_answer, out=out, verbose=arguments.verbose, noted=True)
     with ExitStack() as stack:
         stored, nodes, cost = None, None, None
         if comparison.is_study:

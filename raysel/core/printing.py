@@ -113,6 +113,16 @@ def short_middle(name: str, longest: int) -> str:
     return line if len(line) <= longest else f"{line[: longest - 1 - end]}…{line[-end:]}"
 
 
+def first_line(text: str) -> str:
+    """Return the first line of a remark: what to do, in one sentence; further lines have its figures."""
+    return text.partition("\n")[0]
+
+
+def joined_lines(text: str) -> str:
+    """Return all lines of a remark as one."""
+    return text.replace("\n", " ")
+
+
 def _one_line(name: str) -> str:
     """Join the words of a text by single spaces, and replace what cannot be printed: SVG must not contain it."""
     return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(name.split()))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from raysel.config.space import Choices, LogSpace, domain_from_yaml
+from raysel.core.printing import first_line, joined_lines
 from raysel.evaluation.records import FINAL, Convergence, TrialRecord
 from raysel.numerics.inference import TTest
 from raysel.results.records import StudyRecords
@@ -189,8 +190,18 @@ def inner_convergence(trials: Iterable[TrialRecord]) -> Convergence:
 
 
 def format_remarks(remarks: Iterable[Remark]) -> list[str]:
-    """Return remarks as sentences."""
-    return [SENTENCES[remark.key](**remark.values) for remark in remarks]
+    """Return remarks with their figures, as the report has them."""
+    return [joined_lines(_text(remark)) for remark in remarks]
+
+
+def short_remarks(remarks: Iterable[Remark]) -> list[str]:
+    """Return each remark as one sentence that says what to do, as commands print it."""
+    return [first_line(_text(remark)) for remark in remarks]
+
+
+def _text(remark: Remark) -> str:
+    text: str = SENTENCES[remark.key](**remark.values)
+    return text
 
 
 def storage_remedy(untrusted: Sequence[str]) -> str:
@@ -208,12 +219,8 @@ def _each(numbers: Mapping[str, object], form: str = "{} {}") -> str:
     return ", ".join(form.format(*pair) for pair in numbers.items())
 
 
-def _largest_gap(gap: float | None, before: str) -> str:
-    return "" if gap is None else f"{before}largest relative duality gap {gap:.1e}"
-
-
-def _unsafe(untrusted: Sequence[str]) -> str:
-    return f"a model file must not name {_names(untrusted)}; {storage_remedy(untrusted)}"
+def _largest_gap(gap: float | None, before: str, behind: str = "") -> str:
+    return "" if gap is None else f"{before}largest relative duality gap is {gap:.1e}{behind}"
 
 
 def _other_end(excess: float) -> str:
@@ -222,37 +229,43 @@ def _other_end(excess: float) -> str:
     return f"{abs(excess):.1%} {side} the model's" if abs(excess) >= 5e-4 else "the model's"
 
 
-#: Sentence of each key of a remark, or two, as a function of the remark's values.
+#: Text of each key of a remark, as a function of its values: a sentence of at most 25 words that says what to do, and
+#: on a second line the figures that only the report has.
 SENTENCES: Final[dict[str, Callable[..., str]]] = {
     "data": "{text}".format,
     "end_of_n_features": lambda end, n, folds, n_folds: (
-        f"The inner scores choose the {end} number of features that was tried, {n}, on {len(folds)} of {n_folds} folds "
-        f"({_names(folds)}): {'larger' if end == 'largest' else 'smaller'} numbers may score "
-        f"{'better' if end == 'largest' else 'as well'}; add some to evaluation.n_features."
+        f"On {len(folds)} of {n_folds} folds the {end} number of features that was tried, {n}, is chosen: add "
+        f"{'larger' if end == 'largest' else 'smaller'} ones to evaluation.n_features.\n"
+        f"It is so on {_names(folds)}; {'larger' if end == 'largest' else 'smaller'} numbers may score "
+        f"{'better' if end == 'largest' else 'as well'}."
     ),
     "end_of_space": lambda n, n_folds, parameter, value, end: (
         f"The winners of {n} of {n_folds} outer folds have {parameter} = {value:g}, the {end} value of "
-        f"solver.space.{parameter}: {'smaller' if end == 'smallest' else 'larger'} ones may score better; add some to "
-        "it."
+        f"solver.space.{parameter}: add {'smaller' if end == 'smallest' else 'larger'} ones, which may score better."
     ),
     "failed_trials": lambda n, n_trials, n_partly: (
-        f"{n} of {n_trials} trials failed{f', {n_partly} of them on some outer folds only' if n_partly else ''}; their "
-        "errors are in the journal."
+        f"{n} of {n_trials} trials failed: their errors are in study.trials(), and in the journal."
+        + (f"\n{n_partly} of them failed on some outer folds only." if n_partly else "")
     ),
     "few_folds": lambda n_folds, of_draws, difference, least: (
-        f"{n_folds} {'draws' if of_draws else 'outer folds'} can tell little: a difference of {difference:.3f} is not "
-        f"told from 0 here, one of more than {least:.3f} would be. More tell smaller ones: set "
-        f"{'cv.repeats to 20' if of_draws else 'cv.outer to 10, or cv.repeats to 5'}."
+        f"With {n_folds} {'draws' if of_draws else 'folds'} only differences above {least:.3f} can be seen; to see "
+        f"smaller ones set {'cv.repeats to 20' if of_draws else 'cv.outer to 10, or cv.repeats to 5'}.\n"
+        f"The difference here is {difference:.3f}."
     ),
     "fewer_than_top": lambda folds, top: (
-        f"Fewer features than the top {top} have a score, and only those are selected: {_each(folds)}."
+        f"Fewer features than the top {top} have a score, and only those are selected: choose a smaller number.\n"
+        f"Features with a score: {_each(folds)}."
     ),
-    "final_selects_none": "The final model selects no feature: none has a score above 0.".format,
+    "final_selects_none": (
+        "The final model selects no feature, as none has a score above 0: add weaker penalties to solver.space."
+    ).format,
     "folds_select_none": lambda folds, n_folds: (
-        f"The winners of {len(folds)} of {n_folds} outer folds select no feature: {_names(folds)}."
+        f"The winners of {len(folds)} of {n_folds} outer folds select no feature: add weaker penalties to "
+        f"solver.space.\nIt is so on {_names(folds)}."
     ),
     "inner_fits_not_converged": lambda n, n_fits, gap: (
-        f"{n} of {n_fits} inner fits did not reach tol{_largest_gap(gap, '; ')}."
+        f"{n} of {n_fits} inner fits did not reach tol: raise solver.params.max_iter."
+        + _largest_gap(gap, "\nThe ", ".")
     ),
     "local_optimum": lambda n, shared, excess, n_iter: (
         f"The final model is a local optimum: from another start the objective ends at {_other_end(excess)}, and "
@@ -260,33 +273,39 @@ SENTENCES: Final[dict[str, Callable[..., str]]] = {
     ),
     "mixed_versions": "{text}".format,
     "model_without_method": lambda untrusted: (
-        f"model.skops selects features and predicts, but lacks the fitted method: {_unsafe(untrusted)}."
+        f"model.skops selects features and predicts, but lacks the fitted method: {storage_remedy(untrusted)}.\n"
+        f"A model file must not name {_names(untrusted)}."
     ),
     "no_final_model": (
-        "There is no final model, and so no model.skops and no ranking of the features by it: cv.final is false."
+        "There is no final model, and so no model.skops and no ranking of the features by it: set cv.final to true."
     ).format,
     "no_model_file": lambda untrusted: (
-        f"There is no model.skops: {_unsafe(untrusted)}."
+        f"There is no model.skops: {storage_remedy(untrusted)}.\nA model file must not name {_names(untrusted)}."
         if untrusted
         else "There is no model.skops: it was removed or could not be written; resume the study to write it."
     ),
     "no_ranking": lambda folds: (
         "There is no ranking of the features: "
-        f"{f'the winners of {_names(folds)} give' if folds else 'the method gives'} no feature scores."
+        f"{'some winners give' if folds else 'the method gives'} no feature scores; choose one that does."
+        + (f"\nThe winners of {_names(folds)} give none." if folds else "")
     ),
     "no_structure": (
-        "The winners of {n} of {n_folds} outer folds have {parameter} = {value:g}, at which the method assumes no "
-        "structure: on these data structure does not pay."
+        "The winners of {n} of {n_folds} folds have {parameter} = {value:g}, which assumes no structure: on these data "
+        "structure does not pay."
     ).format,
     "stability_selection": "{text}".format,
     "tied": lambda folds, n_folds: (
-        f"Tied in inner score, number of features and simplicity on {len(folds)} of {n_folds} folds: "
-        f"{_each(folds, '{} ({} configurations)')}; the first in the order of the search was taken."
+        f"Configurations tied on {len(folds)} of {n_folds} folds, and the first in the order of the search was taken: "
+        "list the preferred one first.\nTied in inner score, number of features and simplicity: "
+        f"{_each(folds, '{} ({} configurations)')}."
     ),
-    "time_budget": "search.time_budget ended the search: {n_tried} of {n_planned} trials were made.".format,
+    "time_budget": (
+        "search.time_budget ended the search after {n_tried} of {n_planned} trials: raise it and resume the study "
+        "for the others."
+    ).format,
     "warning": lambda folds, message: f"The fit of {_names(folds)} warned: {message}",
     "winners_not_converged": lambda folds, n_winners, gap: (
-        f"{len(folds)} of {n_winners} winners did not reach tol in max_iter iterations "
-        f"({_names(folds)}{_largest_gap(gap, ', ')})."
+        f"{len(folds)} of {n_winners} winners did not reach tol: raise solver.params.max_iter.\n"
+        f"They are those of {_names(folds)}{_largest_gap(gap, '; the ')}."
     ),
 }

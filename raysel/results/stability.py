@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import pyarrow as pa
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import DirectoryError
 from raysel.core.files import read_json
+from raysel.core.printing import joined_lines
 from raysel.evaluation.ranking_files import write_manifest, write_table
 from raysel.numerics.rankings import (
     ASSUMPTIONS,
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+#: Expected number of false features from which on it is rounded up to a whole number.
+_HALF = 0.5
 #: Threshold that a suggested number of features allows.
 _USUAL = 0.9
 
@@ -160,15 +164,33 @@ class StabilitySelection:
 
     def sentence(self) -> str:
         """Return the size of the set, its bounds and what they assume in sentences."""
+        return f"{self.short_sentence()} {self._bounds()} {ASSUMPTIONS}"
+
+    def short_sentence(self) -> str:
+        """Return the size of the set, and how many of it are expected to be false at most."""
         n = int(self.selected.sum())
+        return (
+            f"Stability selection: {n} {'feature is' if n == 1 else 'features are'} among the top {self.top} of at "
+            f"least {100 * self.threshold:.4g} % of {2 * self.n_pairs} halves of the samples.{self._expectation(n)}"
+        )
+
+    def _expectation(self, n: int) -> str:
+        if not n:
+            return ""
+        these = "this one" if n == 1 else f"these {n}"
+        if self.bound >= n:
+            return f" Nothing bounds how many of {these} are false."
+        most = math.ceil(self.bound) if self.bound > _HALF else f"{self.bound:.1g}"
+        return f" Expect at most {most} of {these} to be false."
+
+    def _bounds(self) -> str:
+        """Return what counts as false, and the bounds on the expected number."""
         bound = f"at most {self.simple_bound:.3g} (simple bound)"
         if self.unimodal_bound is not None:
             bound = f"at most {self.unimodal_bound:.3g} (unimodal bound; simple bound {self.simple_bound:.3g})"
         return (
-            f"Stability selection: {n} {'feature is' if n == 1 else 'features are'} among the top {self.top} of at "
-            f"least {100 * self.threshold:.4g} % of {2 * self.n_pairs} halves of the samples; the expected number of "
-            f"false selections among them, features that a random half selects with a probability of at most "
-            f"{self.theta:.3g}, is {bound}. {ASSUMPTIONS}"
+            f"False is what a random half selects with a probability of at most {self.theta:.3g}: of such features "
+            f"{bound} are expected."
         )
 
     def remarks(self) -> list[str]:
@@ -178,16 +200,17 @@ class StabilitySelection:
             number, reason = next(iter(self.errors.items()))
             remarks.append(
                 f"{len(self.errors)} of {self.n_halves} halves failed, and {self.n_halves // 2 - self.n_pairs} pairs "
-                f"were left out; half {number}: {reason.splitlines()[0]}"
+                f"were left out: mend the cause and run it again.\nHalf {number}: {reason.splitlines()[0]}"
             )
         if self.n_unconverged:
             n_fits = 2 * self.n_pairs
             remarks.append(
-                f"{self.n_unconverged} of {n_fits} fits did not reach tol in max_iter iterations."
+                f"{self.n_unconverged} of {n_fits} fits did not reach tol: raise solver.params.max_iter in a new study."
             )
         if self.q < self.top:
             remarks.append(
-                f"no half gives more than {self.q} features a score, fewer than {self.top}."
+                f"no half gives more than {self.q} features a score, fewer than {self.top}: the bounds are those of "
+                f"a top of {self.q}."
             )
         if self.is_default and self.bound > 1:
             fitting = (
@@ -196,8 +219,8 @@ class StabilitySelection:
                 if smallest_threshold(q, self.p, self.n_pairs) <= _USUAL
             )
             remarks.append(
-                f"no threshold bounds the expected number of false selections by 1, because a half selects {self.q} of "
-                f"{self.p} features; give a smaller top, e.g. {next(fitting, 1)}."
+                f"no threshold bounds the false ones by 1, as a half selects {self.q} of {self.p} features: give a "
+                f"smaller top, e.g. {next(fitting, 1)}."
             )
         return [f"Stability selection: {remark}" for remark in (*remarks, *self.mixed)]
 
@@ -209,7 +232,7 @@ class StabilitySelection:
             "n_halves": 2 * self.n_pairs,
             "stability_over_pairs_of_halves": self.stability,
             **self.bounds(feature_names),
-            "sentences": [self.sentence(), *self.remarks()],
+            "sentences": [self.sentence(), *map(joined_lines, self.remarks())],
         }
 
     def bounds(self, feature_names: Sequence[str]) -> dict[str, Any]:
@@ -266,7 +289,7 @@ def _described(selection: StabilitySelection, feature_names: Sequence[str]) -> d
     return {
         "schema": 1,
         "sentence": selection.sentence(),
-        "remarks": selection.remarks(),
+        "remarks": [*map(joined_lines, selection.remarks())],
         "threshold_is_default": selection.is_default,
         "theta": selection.theta,
         **selection.bounds(feature_names),

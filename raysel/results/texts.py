@@ -283,13 +283,6 @@ def optimism_sentence(facts: Facts) -> str:
 
 # --- references --------------------------------------------------------------------------------
 
-#: References that a method has to beat, with their names within a sentence.
-_RIVALS = {
-    "f_test": "the F-test",
-    "variance": "the largest variance",
-    "all features": "all features",
-}
-
 
 def reference_name(facts: Facts, name: str) -> str:
     """Return the name of a reference, with the classifier where it is not that of the method."""
@@ -338,7 +331,7 @@ def references_line(facts: Facts) -> str:
 
 def verdict_sentences(facts: Facts) -> list[str]:
     """Return which references score higher than the method, and which others it does not beat by the interval."""
-    rivals = [facts.references[name] for name in (*_RIVALS, "chance") if name in facts.references]
+    rivals = [facts.references[name] for name in _WITH if name in facts.references]
     rivals.sort(key=lambda reference: -max(reference.mean, facts.test.mean))
     return [
         _verdict_sentence(facts, reference) for reference in rivals if reference.verdict != "better"
@@ -352,9 +345,10 @@ def short_verdict(facts: Facts) -> str:
         return ""
     if not sentences:
         best = max(references.values(), key=lambda reference: reference.mean)
+        clause = _clause(facts, best)
         return (
-            f"The method is better than every reference; the best is {reference_name(facts, best.name)}, "
-            f"{best.mean:.3f}: difference {format_difference(best)}."
+            f"{facts.method} is better than every reference: {clause[0].lower()}{clause[1:]}, "
+            f"{_with_method(facts)}."
         )
     chance = references.get("chance")
     last = (
@@ -365,25 +359,31 @@ def short_verdict(facts: Facts) -> str:
     return " ".join(dict.fromkeys([sentences[0], *last]))
 
 
+#: What is said of the score of a reference, and of the method beside it.
+_WITH = {
+    "all features": "Without selection",
+    "f_test": "With the F-test",
+    "variance": "With the largest variance",
+    "chance": "By chance",
+}
+_VERDICTS = {"equal": "the same on every fold", "not distinguishable": "no clear difference"}
+
+
 def _verdict_sentence(facts: Facts, reference: Reference) -> str:
-    name, difference = reference.name, format_difference(reference)
-    rival = _RIVALS.get(name) or reference_name(facts, name)
-    if reference.verdict == "worse" or round(reference.mean, 3) > round(
-        facts.test.mean, 3
-    ):  # as they are shown
-        verdict = (
-            f"{facts.method} is worse"
-            if reference.verdict == "worse"
-            else "the two are not distinguishable"
-        )
-        verb = "score" if name == "all features" else "scores"
-        return (
-            f"{capitalized(rival)} {verb} higher than {facts.method}, {reference.mean:.3f} against "
-            f"{facts.test.mean:.3f}: difference {difference}; {verdict}."
-        )
-    if reference.verdict == "equal":
-        return f"On every outer fold the method has the same score as {rival}: difference {difference}."
-    return f"The method is not distinguishable from {rival}: difference {difference}."
+    verdict = _VERDICTS.get(reference.verdict, f"{facts.method} is {reference.verdict}")
+    return f"{_clause(facts, reference)}, {_with_method(facts)}: {verdict}."
+
+
+def _clause(facts: Facts, reference: Reference) -> str:
+    """Score of a reference, and what predicts where that is not the method's own classifier."""
+    by = facts.is_native and reference.name == "all features"
+    of = f" of {_rival_of_native(facts)}" if by else ""
+    start = _WITH.get(reference.name, capitalized(reference.name))
+    return f"{start} the score{of} is {reference.mean:.3f}"
+
+
+def _with_method(facts: Facts) -> str:
+    return f"with {facts.method} {facts.test.mean:.3f}"
 
 
 def missing_references_sentence(facts: Facts) -> str:

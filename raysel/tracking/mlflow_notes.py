@@ -300,7 +300,7 @@ def final_note(
     size = f" with {final.n_features} features" if final.n_features is not None else ""
     if score := _format_score(study, end):
         expected = (
-            "The study's remarks say why it may score lower than"
+            "The remarks below say why it may not score as"
             if end.result.get("doubted")
             else "It may be expected to score as"
         )

@@ -34,7 +34,7 @@ def run_page(experiment_id: str, run_id: str, artifact: str = "") -> str:
 #: Metric of the mean test score, whatever it is: studies that are compared have it in one column.
 TEST_SCORE = "test_score"
 #: Tag of a study whose remarks question its score, and what it says.
-DOUBT, DOUBTED = "raysel.doubt", "may be too high: see the remarks"
+DOUBT, DOUBTED = "raysel.doubt", "in doubt: see the remarks"
 
 #: Ratio of the largest to the smallest value of a searched parameter from which its logarithm is logged too.
 _WIDE = 100.0

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from raysel.cli.summary import print_answer, print_files
 from raysel.results import texts
+from raysel.results.remarks import short_remarks
 from raysel.results.result import StudyResult
 from raysel.run.api import open_study
 
@@ -25,7 +26,7 @@ def with_metric(result, metric):
     return StudyResult(dataclasses.replace(result.stored, study=study))
 
 
-def shown(result, terminal, verbose=True):
+def shown(result, terminal, verbose=True, **settings):
     screen = io.StringIO()
     console = Console(
         file=screen,
@@ -35,7 +36,7 @@ def shown(result, terminal, verbose=True):
         soft_wrap=True,
         highlight=False,
     )
-    print_answer(result, console, verbose=verbose)
+    print_answer(result, console, verbose=verbose, **settings)
     return screen.getvalue().splitlines()
 
 
@@ -99,7 +100,24 @@ def test_it_is_short_unless_all_is_asked_for(finished):
     best = [ranking.feature_names[i] for i in ranking.consensus_top(10)]
     assert first[start : start + 10] == best
     assert ranking.what_to_print in lines
-    assert [line for line in lines if line in finished.remarks()] == finished.actions()[:3]
+    short = short_remarks(finished.facts.actions)
+    assert [line for line in lines if line in short] == short[:3]
     labels = [line.split()[0] for line in files if line[0] != " "]
     assert labels == ["report", "study", "next", "MLflow"][not finished.directory.report.exists() :]
     assert f"python -m raysel.stability {finished.path}" in screen.getvalue()
+
+
+def test_what_the_command_has_noted_on_the_data_is_not_printed_again(finished):
+    remark = "Column 'x' copies the label: leave it out.\nIt does so in 79 of 80 samples."
+    study = dataclasses.replace(finished.stored.study, data_remarks=[remark])
+    result = StudyResult(dataclasses.replace(finished.stored, study=study))
+    sentence, figures = remark.split("\n")
+    text = "\n".join(shown(result, terminal=False, verbose=False))
+    assert text.count(sentence) == 1
+    assert figures not in text
+    noted = "\n".join(shown(result, terminal=False, verbose=False, noted=True))
+    assert sentence not in noted
+    assert "see the notes on the data above." in noted
+    assert f"{sentence} {figures}" in shown(result, terminal=False)  # with --verbose
+    plain = shown(finished, terminal=False, verbose=False, noted=True)
+    assert "see the notes" not in "\n".join(plain)

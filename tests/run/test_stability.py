@@ -297,7 +297,7 @@ def test_pairs_of_failed_halves_are_left_out_and_said():
     assert (found.n_pairs, found.q) == (2, 2)
     text = " ".join(found.remarks())
     for part in (
-        "1 of 6 halves failed, and 1 pairs were left out; half 2: LinAlgError",
+        "1 of 6 halves failed, and 1 pairs were left out: mend the cause and run it again.\nHalf 2: LinAlgError",
         "1 of 4 fits",
         "more than 2",
     ):
@@ -379,7 +379,7 @@ def test_the_command_prints_the_set_with_its_bounds(filtered, tmp_path, capsys):
     shutil.copytree(path, tmp_path / "study")
     assert main([str(tmp_path / "study"), "--subsamples", "20", "--executor", "serial"]) == 0
     out = capsys.readouterr().out
-    assert found.sentence() in out
+    assert found.short_sentence() in out
     for name, probability, chosen in zip(
         StudyResult.open(path).feature_names, found.probability, found.selected, strict=True
     ):

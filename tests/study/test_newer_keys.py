@@ -170,7 +170,7 @@ def test_without_a_final_fold_there_is_neither_model_nor_ranking_and_all_say_so(
     assert not result.is_ranked
     assert result.ranks_features
     assert list(result.n_scored) == ["outer0", "outer1", "outer2"]
-    remark = "There is no final model, and so no model.skops and no ranking of the features by it: cv.final is false."
+    remark = "There is no final model, and so no model.skops and no ranking of the features by it: set cv.final to true."
     assert remark in result.remarks()
     assert remark in printed
     for asked in (result.ranking, lambda: result.model, lambda: result.final, result.plot_ranking):

@@ -374,7 +374,8 @@ def test_studies_are_compared_by_one_metric_whatever_it_is(logged, tmp_path):
     _, records, client, _ = logged
     scored = {"accuracy": 0.5, "roc_auc": 0.25, "neg_log_loss": -0.75}
     for metric, score in scored.items():
-        config = {**records[0].config, "evaluation": {"metric": metric}}
+        evaluation = {**records[0].config["evaluation"], "metric": metric}
+        config = {**records[0].config, "evaluation": evaluation}
         study = replace(records[0], metric=metric, config=config, id=metric, experiment="several")
         result = {"test_mean": score, "test_std": 0.1, "doubted": metric == "roc_auc"}
         (tmp_path / metric).mkdir()
@@ -413,7 +414,7 @@ def test_the_pages_of_experiment_and_model_say_what_the_study_does(logged, tmp_p
         for page in (final, experiment.tags["mlflow.note.content"]):
             assert NOT_TO_BE_EXPECTED in page
             assert said["verdict"] in page
-            assert ("may be too high" in page) == doubted
+            assert ("in doubt: see the remarks" in page) == doubted
         assert ("may be expected to score as" in final) != doubted
         assert f"smr {said['numbers']}, last" in experiment.tags["mlflow.note.content"]
 
@@ -460,7 +461,7 @@ def test_the_description_names_question_nesting_and_order_and_links_what_is_ther
     # MLflow's list of experiments shows the beginning as it is, and every tag that is not named as its own.
     score = runs["study"][0].data.metrics["test_accuracy"]
     start = (
-        rf"Test accuracy {score:.3f} ± 0\.\d\d\d \(SD(; may be too high: see the remarks)?\), smr with "
+        rf"Test accuracy {score:.3f} ± 0\.\d\d\d \(SD(; in doubt: see the remarks)?\), smr with "
         r"the [48]( to 8)? best of 64 features.*, last study: few · \["
     )
     assert re.match(start, note)

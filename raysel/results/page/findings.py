@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from raysel.core.printing import short
+from raysel.core.printing import joined_lines, short
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.records import FINAL
 from raysel.results import texts
@@ -125,7 +125,7 @@ def error_control(result: StudyResult) -> Section:
     """Return the section on false selections and chance: what was run, or the commands that run it."""
     blocks: list[Block] = []
     if (halves := result.stability_selection) is not None:
-        blocks.append(Text([halves.sentence(), *halves.remarks()]))
+        blocks.append(Text([halves.sentence(), *map(joined_lines, halves.remarks())]))
     if (permuted := result.permutation_test) is not None:
         blocks.append(Text(permuted.sentences()))
     for what, command in texts.open_checks(result.facts, shlex.quote(contents.named(result.path))):

@@ -16,7 +16,7 @@ from raysel.config.plain_data import dump_key, parse_yaml
 from raysel.config.schema import NIFTI
 from raysel.core.errors import ConfigError
 from raysel.core.files import atomic_write
-from raysel.core.printing import listed
+from raysel.core.printing import first_line, listed
 from raysel.core.storage.location import as_uri, parse_location
 from raysel.data.dataset import Dataset
 from raysel.study.definition import Study
@@ -107,7 +107,7 @@ def init_study(
     data = recognise(path, label, labels, mask)
     entries = _entries(data, target)
     study = Study.prepare(_config(_text(data, entries, target)))
-    data.doubts += study.data_remarks
+    data.doubts += map(first_line, study.data_remarks)
     text = _text(data, entries, target)
     values = {entry.key: entry.value for entry in entries}
     findings = _findings(data) | {

@@ -17,10 +17,8 @@ from raysel.study.inspection.leaks import Findings
 #: Number of rows that a remark names.
 _NAMED = 3
 #: What keeps samples together.
-_NEAR = "give them the same value in a column or array that cv.groups names"
-_EQUAL = (
-    "set cv.groups to `equal samples`, or to a column or array in which they have the same value"
-)
+_NEAR = ": give both of a pair one value in a column that cv.groups names"
+_EQUAL = ": set cv.groups to `equal samples`"
 #: Columns can tell at most this many times as many samples apart as there are, if equal samples are no wonder.
 _ROOM = 10
 
@@ -41,9 +39,10 @@ def copy_remarks(
             "" if not _differ(part.y[equal], ids[equal]) else ", some of them with different labels"
         )
         first = np.flatnonzero(ids == ids[equal[0]])
+        tested, apart = _across(ids, findings, dataset, plan)
         yield (
-            f"{len(equal)} of {len(ids)} samples are equal to another in all features{other}, e.g. "
-            f"{_rows(part.rows[first])}{_across(ids, findings, dataset, plan, _EQUAL)}"
+            f"{len(equal)} of {len(ids)} samples are equal to another in all features{other}"
+            f"{_EQUAL if apart else ''}.\nThey are e.g. {_rows(part.rows[first])}{tested}"
         )
     near = findings.near
     if near is not None and len(near.pairs):
@@ -54,10 +53,11 @@ def copy_remarks(
         )
         n_pairs = f"{len(near.pairs)} pair{'s' if len(near.pairs) > 1 else ''}"
         joined = _joined(ids, near.pairs)
+        tested, apart = _across(joined, findings, dataset, plan)
         yield (
-            f"{n_pairs} of samples{sample} {'are' if len(near.pairs) > 1 else 'is'} nearly equal, at {near.share:.1%} "
-            f"or less of the usual distance to the nearest sample, e.g. {_rows(part.rows[near.pairs[0]])}"
-            f"{_across(joined, findings, dataset, plan)}"
+            f"{n_pairs} of samples{sample} {'are' if len(near.pairs) > 1 else 'is'} nearly equal"
+            f"{_NEAR if apart else ''}.\nThey are at {near.share:.1%} or less of the usual distance to the nearest "
+            f"sample, e.g. {_rows(part.rows[near.pairs[0]])}{tested}"
         )
 
 
@@ -89,16 +89,10 @@ def _across(
     findings: Findings,
     dataset: Dataset,
     plan: NestedPlan | None,
-    remedy: str = _NEAR,
-) -> str:
-    """Return how many test samples have a sample of their number in the training set, and what keeps them together."""
+) -> tuple[str, bool]:
+    """Return how many test samples have a sample of their number in the training set, and whether any may have."""
     if plan is None:
-        together = (
-            ""
-            if dataset.groups is not None
-            else f" To keep them on one side of every split, {remedy}."
-        )
-        return f".{together}"
+        return ".", dataset.groups is None
     part = findings.part
     number = np.full(dataset.n_samples, -1)
     number[part.rows] = ids
@@ -113,7 +107,7 @@ def _across(
         leaked.update(test.tolist())
         otherwise.update(test[~alike].tolist())
     if not leaked:
-        return "; no test sample has one in its training set."
+        return "; no test sample has one in its training set.", False
     of = f"{len(otherwise)} of them " if len(leaked) > 1 else ""
     label = f", {of}with another label" if otherwise else ""
     how_many = (
@@ -121,7 +115,7 @@ def _across(
         if len(leaked) == 1
         else f"{len(leaked)} test samples have one in their"
     )
-    return f"; {how_many} training set{label}. To keep them together, {remedy}."
+    return f"; {how_many} training set{label}.", True
 
 
 def _rows(rows: IntArray) -> str:

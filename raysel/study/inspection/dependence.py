@@ -65,12 +65,13 @@ def order_remark(part: Part, plan: NestedPlan | None = None) -> str | None:
             f"training sample nearest in the file by {correlation:.2f} on average"
         )
     return (
-        f"Samples near each other in the file are alike: within a class, the nearest one of {share:.0%} is at most "
+        "Samples near each other in the file are alike: name their subject in cv.groups, or set cv.blocks.size to "
+        f"several times as many rows as stay alike{_about(part, Z)}.\n"
+        f"Within a class, the nearest one of {share:.0%} is at most "
         f"{distance} of its samples away in the file ({expected:.0%} in a random order), and the labels stand in "
         f"{n_runs} runs (about {expected_runs:.0f}){tested}. If they were measured one after another, or several are "
-        "of one subject, the scores are too high for new recordings or subjects: name the subject in cv.groups, or set "
-        f"cv.blocks.size to several times the number of rows over which samples stay alike{_about(part, Z)}, and "
-        "cv.blocks.forward if later samples are to be predicted from earlier ones."
+        "of one subject, the scores are too high for new recordings or subjects; set cv.blocks.forward if later "
+        "samples are to be predicted from earlier ones."
     )
 
 

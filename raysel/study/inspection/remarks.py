@@ -24,17 +24,17 @@ _NAMED = 3
 #: End of the only remark that questions no score.
 _CONSTANT = "constant, which tells nothing of the label"
 #: What to make sure of for a column that tells the label.
-_KNOWN_BEFORE = "make sure that the values were known before the label was"
+_KNOWN_BEFORE = "make sure that the values were known before the label"
 #: What is said of a column of a kind, and the verbs for several.
 _OF_COLUMNS = {
     "group": (
-        "has a few samples a value, as the subject of each sample has: if samples of one value belong together, name "
-        "the column in cv.groups; if it is no feature, in dataset.drop."
+        "has few samples a value, as subjects have: if they belong together, name the column in cv.groups, else in "
+        "dataset.drop."
     ),
     "identifier": "has another whole number in each row: drop what is an identifier (dataset.drop).",
     "in_file_order": (
-        "has values that rise or fall with the order of the rows, while the labels stand in runs: drop what tells the "
-        "order of the file (dataset.drop)."
+        "has values in the order of the rows, while the labels stand in runs: drop what tells that order "
+        "(dataset.drop)."
     ),
     "separates": f"separates the classes alone, by thresholds and without an error: {_KNOWN_BEFORE}.",
     "determines": f"tells {{label}} alone, without an error: {_KNOWN_BEFORE}.",
@@ -52,8 +52,9 @@ def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
         )
     if n := dataset.n_unlabelled:
         remarks.append(
-            f"{n} of {dataset.n_samples + n} samples {'is' if n == 1 else 'are'} left out: their label is NaN. If the "
-            "missing ones are no random choice, the scores are of others than will be predicted."
+            f"{n} of {dataset.n_samples + n} samples {'is' if n == 1 else 'are'} left out: their label is NaN; make "
+            "sure that they are a random choice.\n"
+            "If they are none, the scores are of others than will be predicted."
         )
     for findings in inspect(dataset):
         of_part = [*_column_remarks(findings, dataset), *copy_remarks(findings, dataset, plan)]
@@ -86,10 +87,10 @@ def scale_remarks(dataset: Dataset, scaling: str | None) -> Iterator[str]:
         ratio = spreads[widest] / spreads[narrowest] if moving.any() else 1.0
         if ratio > _SPREADS:
             yield (
-                f"{_where(part)}The columns' standard deviations differ by a factor of {ratio:.3g} "
-                f"('{part.own_name(int(widest))}' to '{part.own_name(int(narrowest))}'), which dataset.scaling "
-                f"{scaling} leaves: if the columns have different units, the ranking is by their unit; set "
-                f"{dataset.layout.default_scaling}."
+                f"{_where(part)}dataset.scaling {scaling} leaves columns of different scales: if they have different "
+                f"units, set {dataset.layout.default_scaling}, as else the ranking is by the unit.\n"
+                f"Their standard deviations differ by a factor of {ratio:.3g} "
+                f"('{part.own_name(int(widest))}' to '{part.own_name(int(narrowest))}')."
             )
 
 
@@ -127,8 +128,8 @@ def _column_remarks(findings: Findings, dataset: Dataset) -> Iterator[str]:
             continue
         yield (
             f"{'Column' if alone else 'The columns'} '{names}' {'alone tells' if alone else 'together tell'} the "
-            f"classes with a mean error of {near.error:.1%} on held-out samples{others}: {_KNOWN_BEFORE}; if not, list "
-            f"{'it' if alone else 'them'} in dataset.drop."
+            f"classes: {_KNOWN_BEFORE}; if not, list {'it' if alone else 'them'} in dataset.drop.\n"
+            f"The mean error on held-out samples is {near.error:.1%}{others}."
         )
     for column, name in enumerate(part.names):
         texts = dataset.categories.get(name, ())

@@ -331,7 +331,7 @@ def test_limitations_stand_where_the_figures_do(folder):
         np.mean([refit["redundancy"][1] for refit in refits(folder, 1)[:2]])
     )
     assert rows["SMR"].notes["tried"] == [
-        "search.time_budget ended the search: 6 of 9 trials were made"
+        "search.time_budget ended the search after 6 of 9 trials: raise it and resume the study for the others"
     ]
     said = text_of(folder)
     numbered = {
@@ -343,7 +343,7 @@ def test_limitations_stand_where_the_figures_do(folder):
         numbered[f"{note}."].strip("[]") for note in (RECONSTRUCTED, TRANSDUCTIVE)
     )
     assert f"| all pixels [{of_method}] |" in said
-    tried = numbered["search.time_budget ended the search: 6 of 9 trials were made."]
+    tried = numbered[f"{rows['SMR'].notes['tried'][0]}."]
     assert f"| 6 {tried} |" in said
     undefined = (
         "mean_average_precision is undefined on 1 of 3 outer folds, which are left out of its mean."
