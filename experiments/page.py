@@ -72,8 +72,9 @@ DIFFERENCES = """## What differs from the papers
   configuration at each number. The tables have both.
 - "As printed" iterates SMR above alpha_max too, where the zero solution is the optimum.
 - "SMR as raysel sets it" compared four starts when these rows were computed. Since then it compares two, whose
-  objective is within 1 % of theirs in 95 of 96 fits ([smr-speed](benchmarks/smr-speed/README.md)); "as printed" has
-  one.
+  objective is within 1 % of theirs in 95 of 96 fits of ORL, UMIST and USPS
+  ([smr-speed](benchmarks/smr-speed/README.md)). Those are raysel's own former starts: random ones end lower on other
+  data ([smr-start](claims/smr-start/README.md)). "As printed" has one start.
 - "The best other" is chosen by inner scores, a data set at a time, not by test scores.
 - MTDA's printed form stays in the range of the total scatter; the literal one, d' = 300, has a row of its own.
 - Chance is the better of two guesses that read no feature: the most frequent class, and labels drawn by their shares.
@@ -197,7 +198,8 @@ def rank_smr(results: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, RankCom
 def _ranks(scores: pd.DataFrame, ranking: RankComparison) -> tuple[Figure, str]:
     sentence = (
         f"Mean ranks of {len(scores)} methods over N = {scores.shape[1]} independent sets ({', '.join(scores)}; OT is "
-        "a part of LSP). On each set the method with the highest honest score has rank 1: further left is better. "
+        "a part of LSP, whose columns are as stored). On each set the method with the highest honest score has rank 1: "
+        "further left is better. "
         f"Friedman's test has P = {ranking.p_value:.2g}; bars join methods that Nemenyi's test at .05 does not tell "
         "apart."
     )

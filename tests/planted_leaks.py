@@ -183,3 +183,73 @@ NEARLY: dict[str, tuple[Planting, str]] = {
         "Column 'seconds' has values in the order of the rows",
     ),
 }
+
+
+def _wrong(share: float) -> Callable[[Dataset, np.random.Generator], np.ndarray]:
+    """A copy of a quantity, in which a share of the rows has that of another sample."""
+
+    def column(data: Dataset, rng: np.random.Generator) -> np.ndarray:
+        values = data.y.astype(float)
+        rows = rng.choice(data.n_samples, round(share * data.n_samples), replace=False)
+        values[rows] = rng.permutation(data.y)[: len(rows)]
+        return values
+
+    return column
+
+
+def _quintile(data: Dataset, _: np.random.Generator) -> np.ndarray:
+    return np.digitize(data.y, np.quantile(data.y, [0.2, 0.4, 0.6, 0.8]))
+
+
+def _with_another(
+    combine: Callable[[np.ndarray, np.ndarray], np.ndarray], noise: float = 0.0
+) -> Planting:
+    """A positive column, and one that combines it with the quantity."""
+
+    def plant(data: Dataset, rng: np.random.Generator) -> Dataset:
+        other = data.y.std() * np.exp(0.5 * rng.normal(size=data.n_samples))
+        further = combine(data.y, other) + noise * data.y.std() * rng.normal(size=data.n_samples)
+        return with_columns(data, {"other": other, "further": further})
+
+    return plant
+
+
+def _parts_of_sum(data: Dataset, rng: np.random.Generator) -> Dataset:
+    one, two = data.y.std() * rng.normal(size=(2, data.n_samples))
+    return with_columns(data, {"one": one, "two": two, "three": data.y - one - two})
+
+
+_TELLS, _PAIR = "'grade' nearly tells the quantity", "'other' and 'further' together give"
+
+#: What is planted beside a positive quantity, and what a remark must say.
+OF_QUANTITY: dict[str, tuple[Planting, str]] = {
+    "its square about the mean": (_grade(lambda data, _: (data.y - data.y.mean()) ** 2), _TELLS),
+    "its absolute value about the mean": (
+        _grade(lambda data, _: np.abs(data.y - data.y.mean())),
+        "'grade' is the quantity in another unit in",
+    ),
+    "its logarithm, rounded": (_grade(lambda data, _: np.log(data.y).round(1)), _TELLS),
+    "quintiles": (_grade(_quintile), _TELLS),
+    "above the median": (_grade(lambda data, _: data.y > np.median(data.y)), _TELLS),
+    "a copy, 5 % of the rows wrong": (_grade(_wrong(0.05)), "equals the quantity in"),
+    "a copy in 30 % of the rows": (_grade(_wrong(0.7)), "equals the quantity in"),
+    "in another unit in 30 % of the rows": (
+        _grade(lambda data, rng: 2.54 * _wrong(0.7)(data, rng)),
+        "'grade' is the quantity in another unit in",
+    ),
+    "a second reading, noise 0.05 SD": (
+        _grade(lambda data, rng: data.y + 0.05 * data.y.std() * rng.normal(size=data.n_samples)),
+        _TELLS,
+    ),
+    "the difference of two columns": (_with_another(np.add), _PAIR),
+    "the same with noise 0.05 SD": (_with_another(np.add, noise=0.05), _PAIR),
+    "the ratio of two columns": (_with_another(np.multiply), _PAIR),
+    "the sum of three columns": (_parts_of_sum, "'one' and 'two' and 'three' together give"),
+}
+
+
+def interleaved(data: Dataset, rng: np.random.Generator) -> Dataset:
+    """Eight noisy copies of each of 30 samples, measured in turn, each sample with a random label."""
+    rows = np.tile(rng.choice(data.n_samples, 30, replace=False), 8)
+    X = data.X[rows] + data.X.std(axis=0) * rng.standard_normal((240, data.n_features))
+    return table(X, np.tile(rng.permutation(np.arange(30) % 3), 8), data.feature_names)

@@ -100,7 +100,7 @@ def draw_curves(of_each: Mapping[str, pd.DataFrame]) -> Figure:
 def curves(ax: Any, rows: pd.DataFrame) -> None:
     """Draw the honest accuracy at each number of features, and SMR's optimistic one."""
     for method, colour in COLOURS.items():
-        own = rows[(rows["method"] == method) & ~rows["at"].isin(["mean", "chosen"])]
+        own = rows[(rows["method"] == method) & rows["at"].str.isdigit()]
         if not len(own):
             single = rows[(rows["method"] == method) & (rows["at"] == "chosen")]["honest"]
             if len(single):

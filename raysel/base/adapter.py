@@ -53,6 +53,7 @@ class ScikitLearnMethod(OneShotEstimator):
     )
 
     cells: Cells | None = None  # models of earlier versions lack it
+    scored_by_: str = "coef_"
     estimator_: Any
     classes_: LabelArray
     n_outputs_: int
@@ -60,6 +61,11 @@ class ScikitLearnMethod(OneShotEstimator):
     def __init__(self, estimator: Any, cells: Cells | None = None) -> None:
         self.estimator = estimator
         self.cells = cells
+
+    @property
+    def score_scale(self) -> str:
+        """Coefficients are of the size of an effect, importances and scikit-learn's scores its squares."""
+        return "effect" if self.scored_by_ == "coef_" else "squared"
 
     def check(self, n_features: int) -> None:
         """Check the parameters by the own constraints of the estimator and of those in it."""
@@ -106,9 +112,9 @@ class ScikitLearnMethod(OneShotEstimator):
         self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
         if hasattr(fitted, "classes_"):
             self.classes_ = fitted.classes_
-        scores = feature_scores(fitted, (X[0] == X).all(axis=0))
-        if scores is not None:
-            self.scores_ = scores
+        found = feature_scores(fitted, (X[0] == X).all(axis=0))
+        if found is not None:
+            self.scored_by_, self.scores_ = found
         if not hasattr(fitted, "predict"):
             yield 0.0
         elif self._is_regressor:
@@ -195,8 +201,8 @@ class ScikitLearnMethod(OneShotEstimator):
         return tags
 
 
-def feature_scores(fitted: Any, constant: BoolArray) -> FloatArray | None:
-    """Return the feature scores of a fitted estimator in scikit-learn's style."""
+def feature_scores(fitted: Any, constant: BoolArray) -> tuple[str, FloatArray] | None:
+    """Return the feature scores of a fitted estimator in scikit-learn's style, and the attribute that they are of."""
     if isinstance(fitted, Pipeline):
         return _pipeline_scores(fitted, constant)
     for name in ("coef_", "feature_importances_", "scores_"):
@@ -217,23 +223,23 @@ def feature_scores(fitted: Any, constant: BoolArray) -> FloatArray | None:
         if scores.ndim == 1:
             scores = np.where(constant | np.isnan(scores), 0.0, scores)
             finite = scores[np.isfinite(scores)]
-            return np.minimum(scores, finite.max(initial=0.0) or 1.0)
+            return name, np.minimum(scores, finite.max(initial=0.0) or 1.0)
     return None
 
 
-def _pipeline_scores(pipeline: Pipeline, constant: BoolArray) -> FloatArray | None:
+def _pipeline_scores(pipeline: Pipeline, constant: BoolArray) -> tuple[str, FloatArray] | None:
     """Return the scores of the last step that has some, 0 for features that an earlier or later step leaves out.
 
     None if a step before it mixes the features.
     """
-    columns, scores = np.arange(len(constant)), None
+    columns, scores, name = np.arange(len(constant)), None, ""
     for number, (_, step) in enumerate(pipeline.steps, start=1):
         if step is None or step == "passthrough":
             continue
         own = feature_scores(step, np.zeros(len(columns), dtype=bool))
         if own is not None:
             scores = np.zeros(len(constant))
-            scores[columns] = own
+            name, scores[columns] = own
         if hasattr(step, "get_support"):
             columns = columns[step.get_support()]
         elif number < len(pipeline.steps) and not _keeps_columns(step, len(columns)):
@@ -241,7 +247,7 @@ def _pipeline_scores(pipeline: Pipeline, constant: BoolArray) -> FloatArray | No
     if scores is None:
         return None
     reaching = np.isin(np.arange(len(constant)), columns) & ~constant
-    return np.where(reaching, scores, 0.0)
+    return name, np.where(reaching, scores, 0.0)
 
 
 def _keeps_columns(step: Any, n_columns: int) -> bool:

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -78,6 +78,11 @@ class Capabilities:
     prepare_parameters : frozenset of str, default=frozenset()
         Constructor parameters that ``prepare`` depends on. Configurations with equal values of these share the
         prepared training sets.
+    score_scale : {"effect", "squared", "order"}, default="effect"
+        What scores are without information, by which those of the columns of one feature are joined: sizes of an
+        effect, as coefficients and t values; squares of it, as F values and importances; or an order alone, as places.
+    univariate : bool, default=False
+        Whether the score of a feature depends on the labels and on that feature alone.
     in_blocks : bool, default=False
         Whether the method reads its samples in ``prepare`` and in its predictions alone, and also takes
         `raysel.data.stored_samples.StoredSamples`, which stay in their file.
@@ -99,6 +104,8 @@ class Capabilities:
     local_optimum: bool = False
     layouts: frozenset[str] = frozenset({TENSOR, MODALITIES, VOLUME})
     prepare_parameters: frozenset[str] = frozenset()
+    score_scale: Literal["effect", "squared", "order"] = "effect"
+    univariate: bool = False
     in_blocks: bool = False
 
     @property
@@ -181,6 +188,16 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     @abstractmethod
     def max_steps(self) -> int:
         """Maximum number of iterations of `iterate`."""
+
+    @property
+    def score_scale(self) -> str:
+        """What the scores are without information: ``capabilities.score_scale``, unless parameters decide."""
+        return self.capabilities.score_scale
+
+    @property
+    def univariate(self) -> bool:
+        """Whether the score of a feature depends on no other: ``capabilities.univariate``, unless parameters decide."""
+        return self.capabilities.univariate
 
     def check(self, n_features: int) -> None:
         """Check that the parameters are valid for data of this number of features.
@@ -265,7 +282,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """
 
     def another_start(self) -> Self | None:
-        """Return an unfitted copy of this fitted estimator that starts elsewhere.
+        """Return an unfitted copy of this fitted estimator that starts elsewhere; of the copy, a further one.
 
         Returns
         -------

@@ -132,7 +132,8 @@ class DFS(IterativeEstimator, Selector):
     }
 
     components_: FloatArray
-    _random_start = False
+    #: Seed of random weights of the features at the start; None: equal ones.
+    _seed: int | None = None
 
     simpler_first = ("-gamma",)
 
@@ -206,9 +207,9 @@ class DFS(IterativeEstimator, Selector):
             )
 
     def another_start(self) -> DFS:
-        """Return a copy that starts from random weights of the features."""
+        """Return a copy that starts from other random weights of the features."""
         other: DFS = clone(self)
-        other._random_start = True
+        other._seed = 0 if self._seed is None else self._seed + 1
         return other
 
     def prepare(self, X: FloatArray, y: LabelArray) -> PreparedDFS:
@@ -233,8 +234,8 @@ class DFS(IterativeEstimator, Selector):
         self._warn_of_small_gamma(len(X), prepared)
         gamma = self.gamma / prepared.scale**self.p
         weights = np.ones(prepared.X.shape[1])
-        if self._random_start:
-            weights = np.random.default_rng(0).lognormal(size=len(weights))
+        if self._seed is not None:
+            weights = np.random.default_rng(self._seed).lognormal(size=len(weights))
         step = _dual_step if len(X) <= prepared.X.shape[1] else _primal_step
         while True:
             W, projected = (

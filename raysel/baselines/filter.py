@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raysel.base.classifiers import Selector
-from raysel.base.estimator import OneShotEstimator
+from raysel.base.estimator import Capabilities, OneShotEstimator
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.numerics.classification import distinct_classes
 
@@ -166,6 +166,8 @@ class Filter(OneShotEstimator, Selector):
 
     A filter implements ``prepare`` and ``_rate``.
     """
+
+    capabilities: ClassVar[Capabilities] = replace(Selector.capabilities, score_scale="squared")
 
     @abstractmethod
     def _rate(self, X: FloatArray, prepared: Any) -> tuple[FloatArray, float]:

@@ -54,7 +54,8 @@ class _Bilinear(IterativeEstimator, TensorShaped):
     _targets: Callable[[LabelArray], tuple[Any, FloatArray]]
     _keep_linear: Callable[..., None]
 
-    _random_start = False
+    #: Seed of a random start; None: the leading factors.
+    _seed: int | None = None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha": [POSITIVE],
@@ -79,11 +80,11 @@ class _Bilinear(IterativeEstimator, TensorShaped):
         self.mask = mask
 
     def another_start(self) -> Self | None:
-        """Return a copy that starts from random factors; None for samples of one row or column: it is convex."""
+        """Return a copy that starts from other random factors; None for one row or column, where it is convex."""
         if min(self._sides(self.n_features_in_)) == 1:
             return None
         other: Self = clone(self)
-        other._random_start = True
+        other._seed = 0 if self._seed is None else self._seed + 1
         return other
 
     def prepare(self, X: FloatArray, y: LabelArray) -> LeastSquaresData:
@@ -96,8 +97,8 @@ class _Bilinear(IterativeEstimator, TensorShaped):
         ones = samples.cells(np.ones(len(prepared.X)))
         alpha = self.alpha / prepared.scale**2
         start = leading_factors(samples.cells(prepared.XY), 1)
-        if self._random_start:
-            rng = np.random.default_rng(0)
+        if self._seed is not None:
+            rng = np.random.default_rng(self._seed)
             start = [rng.standard_normal(A.shape) for A in start]
         factors = with_first(start, shape[0])
 

@@ -89,7 +89,7 @@ class MRMR(Filter):
     """
 
     capabilities: ClassVar[Capabilities] = replace(
-        Filter.capabilities, prepare_parameters=frozenset({"bins"})
+        Filter.capabilities, prepare_parameters=frozenset({"bins"}), score_scale="order"
     )
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -247,6 +247,8 @@ class ReliefF(Filter):
     >>> ReliefF().fit([[0.0, 1.0], [0.0, 2.0], [9.0, 1.0], [9.0, 2.0]], [0, 0, 1, 1]).weights_
     array([ 1. , -0.5])
     """
+
+    capabilities: ClassVar[Capabilities] = replace(Filter.capabilities, score_scale="order")
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_neighbors": [COUNT],

@@ -107,6 +107,8 @@ class FTest(QuantityFilter):
     array([1, 2])
     """
 
+    capabilities: ClassVar[Capabilities] = replace(QuantityFilter.capabilities, univariate=True)
+
     def __init__(self, n_features_to_select: int | None = None) -> None:
         self.n_features_to_select = n_features_to_select
 
@@ -152,6 +154,8 @@ class MutualInformation(QuantityFilter):
     >>> MutualInformation(random_state=0).fit(X, y).ranking_[[2, 8]].max()
     np.int64(2)
     """
+
+    capabilities: ClassVar[Capabilities] = replace(QuantityFilter.capabilities, univariate=True)
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_neighbors": [COUNT],
@@ -293,6 +297,8 @@ class RReliefF(QuantityFilter):
     >>> RReliefF(n_neighbors=3).fit(X, [0.0, 1.0, 2.0, 3.0]).ranking_
     array([1, 2])
     """
+
+    capabilities: ClassVar[Capabilities] = replace(QuantityFilter.capabilities, score_scale="order")
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_neighbors": [COUNT],

@@ -56,7 +56,7 @@ class Variance(Filter):
     """
 
     capabilities: ClassVar[Capabilities] = replace(
-        Filter.capabilities, targets=frozenset({CLASSES, QUANTITIES})
+        Filter.capabilities, targets=frozenset({CLASSES, QUANTITIES}), univariate=True
     )
 
     def __init__(self, n_features_to_select: int | None = None) -> None:
@@ -105,6 +105,10 @@ class TTest(Filter):
     >>> round(float(TTest().fit([[1.0], [3.0], [6.0], [8.0]], [0, 0, 1, 1]).scores_[0]) ** 2, 6)  # 5^2 / (2/2 + 2/2)
     12.5
     """
+
+    capabilities: ClassVar[Capabilities] = replace(
+        Filter.capabilities, score_scale="effect", univariate=True
+    )
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "aggregate": [StrOptions({"max", "mean"})],
@@ -246,7 +250,7 @@ class FisherScore(Filter):
     """
 
     capabilities: ClassVar[Capabilities] = replace(
-        Filter.capabilities, prepare_parameters=frozenset({"criterion"})
+        Filter.capabilities, prepare_parameters=frozenset({"criterion"}), univariate=True
     )
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -266,6 +270,16 @@ class FisherScore(Filter):
         self.gamma = gamma
         self.n_ranked = n_ranked
         self.n_features_to_select = n_features_to_select
+
+    @property
+    def score_scale(self) -> str:
+        """The ratios are squares of an effect, the scores of a set an order."""
+        return super().score_scale if self.criterion == "ratio" else "order"
+
+    @property
+    def univariate(self) -> bool:
+        """Whether each feature is rated by its own ratio."""
+        return super().univariate and self.criterion == "ratio"
 
     def complexity_key(self) -> tuple[float, ...]:
         """Return the sort key by which "ratio" precedes "set", and a larger gamma a smaller one."""
@@ -403,6 +417,8 @@ class InformationGain(Filter):
     array([1., 0.])
     """
 
+    capabilities: ClassVar[Capabilities] = replace(Filter.capabilities, univariate=True)
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "bins": [Interval(Integral, 2, MOST_BINS, closed="both")],
     }
@@ -451,7 +467,7 @@ class RandomRanking(Filter):
     """
 
     capabilities: ClassVar[Capabilities] = replace(
-        Filter.capabilities, targets=frozenset({CLASSES, QUANTITIES})
+        Filter.capabilities, targets=frozenset({CLASSES, QUANTITIES}), score_scale="order"
     )
 
     def __init__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
@@ -41,6 +41,8 @@ from raysel.core.storage.location import set_credentials_aside
 
 #: Value of `dataset.source` for a table of NIfTI files.
 NIFTI = "nifti"
+#: Value of `evaluation.estimator` and `evaluation.metric` for the default of the data.
+AUTO: Final = "auto"
 #: Value of `cv.groups` for samples that are grouped by their features.
 EQUAL_SAMPLES = "equal samples"
 
@@ -99,17 +101,18 @@ class _SamplesConfig(_Section):
     drop_unlabelled: Annotated[bool, Field(strict=True)] = False
     """Whether rows of a table that have no label are left out, which are refused otherwise."""
     prepare: tuple[Step, ...] = ()
-    """Steps that prepare the columns, in this order and before `scaling`, each fitted on the training samples of each
-    fold and stored in the model file: `{impute: median}` fills empty cells (median, mean, most_frequent, or knn with
-    n_neighbors; indicator: true adds whether a cell was empty); `encode` makes text of few values an indicator a
-    value (values of less than min_frequency, 0.01 of the samples, are joined); `log1p`; `standardise` gives its columns
-    mean 0 and variance 1 over all their values together, e.g. those of one band of an image; `{clip: [0.01, 0.99]}`
-    cuts at quantiles; `{drop_near_constant: 0.95}` leaves out what has one value in so many samples; `residualise`
-    takes out the least-squares fit on `confounds`; `{harmonise: SITE}` gives the columns one location and scale at all
-    sites (ComBat without covariates: where sites differ in their classes, a part of the difference between the classes
-    is taken out too). Or a scikit-learn transformer, {DOTTED.NAME: {parameter: value}}. `columns` beside the name
-    chooses by names or patterns, numbers, categories, or {modality: NAME}; by default those of the kind that the step
-    is for."""
+    """Steps that prepare the columns, in this order and before `scaling`, each fitted on the training samples of
+    each fold and stored in the model file: `{impute: median}` fills empty cells (median, mean, most_frequent, or
+    knn with n_neighbors; indicator: true adds whether a cell was empty); `encode` makes text of few values an
+    indicator a value (values of less than min_frequency, 0.01 of the samples, are joined), and the score of such a
+    text does not grow with the number of its values; `log1p`; `standardise` gives its columns mean 0 and variance 1
+    over all their values together, e.g. those of one band of an image; `{clip: [0.01, 0.99]}` cuts at quantiles;
+    `{drop_near_constant: 0.95}` leaves out what has one value in so many samples; `residualise` takes out the
+    least-squares fit on `confounds`; `{harmonise: SITE}` gives the columns one location and scale at all sites
+    (ComBat without covariates: where sites differ in their classes, a part of the difference between the classes is
+    taken out too). Or a scikit-learn transformer, {DOTTED.NAME: {parameter: value}}. `columns` beside the name
+    chooses by names or patterns, numbers, categories, or {modality: NAME}; by default those of the kind that the
+    step is for."""
     confounds: tuple[str, ...] = ()
     """Columns whose linear effect the step `residualise` takes out of the others; they are no features."""
     classes: Annotated[tuple[ClassLabel, ...], Field(min_length=2)] | None = None
@@ -275,7 +278,7 @@ class JudgeConfig(_Section):
 
 #: What scores the best features, by its short name or as a section.
 JudgeChoice = Annotated[
-    Literal["native", "knn", "linear_svm", "ridge"] | JudgeConfig,
+    Literal["auto", "native", "knn", "linear_svm", "ridge"] | JudgeConfig,
     BeforeValidator(judge_from_yaml),
     PlainSerializer(
         lambda judge: judge if isinstance(judge, str) else judge.model_dump(mode="json")
@@ -286,12 +289,13 @@ JudgeChoice = Annotated[
 class EvaluationConfig(_Section):
     """Scoring of a ranking, or of a fitted model, on samples that it has not seen."""
 
-    estimator: JudgeChoice = "knn"
-    """What gives the score: native is the model's own prediction, and the default where the whole section is left out;
-    others are fitted to the best n_features features: knn, linear_svm, ridge (of quantities, and their default), or a
-    classifier or regressor in scikit-learn's style by its dotted name, or as {name: dotted name, params: {name: value},
-    space: {name: [values]}}, of whose space the inner scores choose for each number of features, for the method and for
-    each reference. The key was called classifier."""
+    estimator: JudgeChoice = AUTO
+    """What gives the score: native is the model's own prediction; others are fitted to the best n_features features:
+    knn, linear_svm, ridge (of quantities, alpha of 0.001 to 1e6 by the inner scores), or a classifier or regressor in
+    scikit-learn's style by its dotted name, or as {name: dotted name, params: {name: value}, space: {name: [values]}}, of
+    whose space the inner scores choose for each number of features, for the method and for each reference. auto: native
+    without n_features; else ridge of quantities, linear_svm of tables of classes, knn of images, other arrays and
+    modalities. The key was called classifier."""
     n_neighbors: Count = 1
     """Number of neighbours of estimator knn."""
     C: Annotated[tuple[Positive, ...], BeforeValidator(several), Field(min_length=1)] = (
@@ -308,12 +312,12 @@ class EvaluationConfig(_Section):
     """Number of features that a configuration is scored at, chosen by its inner scores: one_se takes the smallest of
     n_features within one standard error of the best inner mean, best that with the best inner mean; mean scores by the
     mean over all of n_features instead, and its model has the best one. Not used by native."""
-    metric: str = "accuracy"
+    metric: str = AUTO
     """Metric, larger is better. Of classes: accuracy, balanced_accuracy, macro_f1, mean_average_precision, ...; of
-    quantities: out_of_sample_r2, R2 against the mean of the training samples, which is their default, neg_rmse,
-    neg_mae, pearson, spearman; any scorer name of scikit-learn, e.g. roc_auc, neg_log_loss or explained_variance; or
-    the dotted name of a function of y_true and y_pred or of a scorer by sklearn.metrics.make_scorer. The positive class
-    is the second in the order of the labels."""
+    quantities: out_of_sample_r2, R2 against the mean of the training samples, neg_rmse, neg_mae, pearson, spearman; any
+    scorer name of scikit-learn, e.g. roc_auc, neg_log_loss or explained_variance; or the dotted name of a function of
+    y_true and y_pred or of a scorer by sklearn.metrics.make_scorer. auto: accuracy of classes, macro_f1 of several labels
+    a sample, out_of_sample_r2 of quantities. The positive class is the second in the order of the labels."""
     report: tuple[str, ...] = ()
     """Further metrics, of the winners on the outer test samples only; they choose nothing."""
     references: Literal[True, False, "chance"] = True
@@ -331,7 +335,7 @@ class EvaluationConfig(_Section):
 
     @model_validator(mode="after")
     def _features_to_score(self) -> EvaluationConfig:
-        if not self.is_native and not self.n_features:
+        if self.estimator not in (AUTO, "native") and not self.n_features:
             raise ValueError(
                 f"`n_features` is needed by estimator {self.estimator_name}, e.g. n_features: [10, 20, 50]"
             )
@@ -604,7 +608,7 @@ class StudyConfig(_Section):
             del described["dataset"]["in_memory"]
         if self.evaluation.is_native:
             del described["evaluation"]["choose_n"]
-        if self.evaluation.estimator != "linear_svm":
+        if self.evaluation.estimator not in (AUTO, "linear_svm"):
             del described["evaluation"]["C"]
         judge = described["evaluation"]["estimator"]
         if not isinstance(judge, str):

@@ -172,9 +172,9 @@ def judge_from_yaml(value: Any) -> Any:
     """What scores the best features: a short name, or a section, of which a dotted name alone is the shortest."""
     if isinstance(value, str) and "." in value:
         return {"name": value}
-    if isinstance(value, str) and value not in ("native", "knn", "linear_svm", "ridge"):
+    if isinstance(value, str) and value not in ("auto", "native", "knn", "linear_svm", "ridge"):
         raise ValueError(
-            f"Input should be 'native', 'knn', 'linear_svm', 'ridge' or the dotted name of a class, e.g. "
+            "Input should be 'auto', 'native', 'knn', 'linear_svm', 'ridge' or the dotted name of a class, e.g. "
             f"sklearn.linear_model.LogisticRegression, not {value!r}"
         )
     return value

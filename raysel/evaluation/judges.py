@@ -23,8 +23,9 @@ from raysel.evaluation.records import Setting
 
 #: Judges without a dotted name.
 NATIVE, KNN, LINEAR_SVM, RIDGE = JUDGES = ("native", "knn", "linear_svm", "ridge")
-#: Strengths of the penalty of ridge regression that the inner scores choose from.
-ALPHAS: Final = (0.1, 1.0, 10.0, 100.0, 1000.0)
+#: Strengths of the penalty of ridge regression that the inner scores choose from. Of n standardised columns that are all
+#: alike the squared singular value is n times their number, so that few columns need little and many smooth ones much.
+ALPHAS: Final = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6)
 
 _EXAMPLE = "write a dotted name such as sklearn.linear_model.LogisticRegression."
 

@@ -386,7 +386,7 @@ class RefitRecord:
     n_tied: int = 1
     #: Whether the fit ended at one of several local optima; False if it was not recorded.
     local_optimum: bool = False
-    #: Comparison of the final model with a fit from another start, by `refit.other_start`; None for the outer folds,
+    #: Comparison of the final model with fits from other starts, by `refit.other_start`; None for the outer folds,
     #: where the optimum does not depend on the start, or if it was not recorded.
     other_start: dict[str, int | float] | None = None
     #: Jackknife pseudo-values of `test_score` over the test samples, or over their groups or blocks, at most

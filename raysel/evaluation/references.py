@@ -298,7 +298,9 @@ def noise_stability(
                 fitted.outputs,
             )
         values, constant = f_values(X_train, [y[train] for y in labels]), constant_features(X_train)
-        scores = np.array([usable_scores(row, constant, outputs) for row in values])
+        scores = np.array(
+            [usable_scores(row, constant, outputs, scale="squared") for row in values]
+        )
         n_scored[:, fold] = (scores > 0).sum(axis=1)
         ranks[:, fold] = [selection_ranks(row) for row in scores]
     return np.array(

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import confusion_matrix, multilabel_confusion_matrix
 
 from raysel.base.estimator import Estimator, convergence_of
-from raysel.core.arrays import FloatArray, IntArray, LabelArray, is_quantity
+from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray, is_quantity
 from raysel.core.machine import now
 from raysel.data.preparation.outputs import Outputs
 from raysel.data.preparation.preparation import Preparation
@@ -30,6 +30,9 @@ from raysel.evaluation.selectors import RankedClassifier, RankedSelector, usable
 from raysel.evaluation.training import TrainingSet, set_parameters
 from raysel.numerics.jackknife import pseudo_values
 from raysel.numerics.rankings import descending_order, redundancy
+
+#: Starts that the final model's is compared with, each a further fit.
+N_OTHER_STARTS = 3
 
 
 @dataclass
@@ -177,24 +180,42 @@ def other_start(
     n: int,
     outputs: Outputs | None = None,
 ) -> dict[str, float] | None:
-    """Fit from another start, and compare the best features; None if the optimum depends on no start.
+    """Fit from other starts, and compare the best features with those of the lowest objective.
 
-    `scores` is (n_features,).
+    None if the optimum depends on no start. `scores` is (n_features,).
     """
-    other = solver.another_start()
-    if other is None or scores is None or not scores.any():
+    if scores is None or not scores.any():
+        return None
+    others = fits_from_other_starts(solver, X, y)
+    if not others:
         return None
     n = min(n, int(np.count_nonzero(scores)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        other.fit(X, y)
+    other = min(others, key=lambda one: float(one.objective_path_[-1]))
     shared = np.intersect1d(
         descending_order(scores)[:n],
-        descending_order(usable_scores(other.scores_, None, outputs))[:n],
+        descending_order(usable_scores(other.scores_, None, outputs, scale=other.score_scale))[:n],
     )
     reached = float(solver.objective_path_[-1])
     excess = (float(other.objective_path_[-1]) - reached) / abs(reached) if reached else 0.0
-    return {"n": n, "shared": len(shared), "excess": excess, "n_iter": int(other.n_iter_)}
+    n_iter = sum(int(one.n_iter_) for one in others)
+    return {
+        "n": n,
+        "shared": len(shared),
+        "excess": excess,
+        "n_iter": n_iter,
+        "n_starts": len(others),
+    }
+
+
+def fits_from_other_starts(solver: Estimator, X: FloatArray, y: LabelArray) -> list[Any]:
+    """Fit from `N_OTHER_STARTS` further starts, of which there may be fewer or none."""
+    others: list[Any] = []
+    other: Any = solver
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        while len(others) < N_OTHER_STARTS and (other := other.another_start()) is not None:
+            others.append(other.fit(X, y))
+    return others
 
 
 def refit_winner(
@@ -238,9 +259,7 @@ def refit_winner(
     chosen, inner_scores = trace.choice(evaluation.choose_n), trace.last_scores
     assert chosen is not None and inner_scores is not None  # noqa: PT018, S101 - a winner has a score
     n_features = evaluation.n_features[chosen.position] if not evaluation.is_native else None
-    scores = (
-        usable_scores(solver.scores_, constant, prepared) if hasattr(solver, "scores_") else None
-    )
+    scores = _feature_scores(solver, constant, prepared)
     n_shown = n_shown or X.shape[1]
     settings = [tuple(setting.items()) for setting in trace.settings]
     models = FoldModels(
@@ -320,6 +339,15 @@ def refit_winner(
         pseudo_values=values,
     )
     return record, models.pipeline(n_features, scaler, feature_names, preparation)
+
+
+def _feature_scores(
+    solver: Estimator, constant: BoolArray, prepared: Outputs | None
+) -> FloatArray | None:
+    """Usable scores of the features, None of a method that does not rank them."""
+    if not hasattr(solver, "scores_"):
+        return None
+    return usable_scores(solver.scores_, constant, prepared, scale=solver.score_scale)
 
 
 def _redundancy(

@@ -20,7 +20,7 @@ from raysel.data.task_blocks import Samples, TaskBlocks
 from raysel.evaluation.judges import KNN, NATIVE, Judge
 from raysel.evaluation.neighbours import knn_path, knn_scores, knn_shares, set_decides
 from raysel.evaluation.records import ChooseN, Setting
-from raysel.evaluation.selectors import usable_scores
+from raysel.evaluation.selectors import score_scale, usable_scores
 from raysel.numerics.metrics import Metric, known_of, metric
 from raysel.numerics.rankings import descending_order
 
@@ -138,7 +138,9 @@ class Evaluation:
                     yield measure.output(model, X_test[:, best], y_test)
 
         def score(selector: Estimator) -> FloatArray:
-            values = usable_scores(selector.scores_, constant, prepared)
+            values = usable_scores(
+                selector.scores_, constant, prepared, scale=score_scale(selector)
+            )
             order = descending_order(values)[: min(self.n_features[-1], int((values > 0).sum()))]
             if not last or not np.array_equal(order, last[0][0]):
                 used = np.minimum(self.n_features, len(order)).tolist()

@@ -24,6 +24,7 @@ from raysel.core.arrays import (
 )
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.preparation.outputs import Outputs
+from raysel.data.targets import degrees_of_freedom
 from raysel.data.task_blocks import TaskBlocks, as_samples, constant_features
 from raysel.numerics.rankings import ranks
 
@@ -39,18 +40,29 @@ def column_names(X: Any) -> list[Any]:
 
 
 def usable_scores(
-    scores: FloatArray, constant: BoolArray | None, outputs: Outputs | None = None
+    scores: FloatArray,
+    constant: BoolArray | None,
+    outputs: Outputs | None = None,
+    *,
+    scale: str,
 ) -> FloatArray:
     """Return a method's scores of the features, 0 for those that are constant in the unscaled training samples.
 
     No method may decide this by itself: rows of unit length make a constant feature vary with the norm of the row, and
     a projection leaves it the score that rounding gives. All records of scores are made by this function. The score of
-    a feature that was prepared as several columns is the length of theirs.
+    a feature that was prepared as several columns is that of `raysel.numerics.column_scores`. ``scale`` is
+    ``Capabilities.score_scale``.
 
     `scores` and `constant` are (n_columns,); returns (n_features,).
     """
     usable = scores if constant is None else np.where(constant, 0.0, scores)
-    return usable if outputs is None else outputs.lengths(usable)
+    return usable if outputs is None else outputs.joint_scores(usable, scale=scale)
+
+
+def score_scale(method: Any) -> str:
+    """Return the scale of scores, ``Capabilities.score_scale``; those of another package's method are as F values."""
+    scale: str = getattr(method, "score_scale", "squared")
+    return scale
 
 
 class ScoredSelector(SelectorMixin, BaseEstimator):
@@ -216,8 +228,13 @@ class RankedSelector(MetaEstimatorMixin, ScoredSelector):
             del self.feature_names_in_
         if hasattr(fitted, "feature_names_in_"):
             self.feature_names_in_ = fitted.feature_names_in_
-        outputs = None if self.origin is None else Outputs(self.origin, int(self.origin.max()) + 1)
-        self._keep(fitted, usable_scores(fitted.scores_, constant_features(values), outputs))
+        outputs = None
+        if self.origin is not None:
+            degrees = degrees_of_freedom(np.asarray(y))
+            outputs = Outputs(self.origin, int(self.origin.max()) + 1, degrees)
+        scale = score_scale(fitted)
+        constant = constant_features(values)
+        self._keep(fitted, usable_scores(fitted.scores_, constant, outputs, scale=scale))
         return self
 
     def __sklearn_tags__(self) -> Tags:

@@ -154,6 +154,13 @@ class TTest:
     #: Confidence interval of the mean difference.
     lower: float
     upper: float
+    #: Standard error of the mean difference, and degrees of freedom.
+    error: float
+    freedom: int
+
+    def detectable(self, level: float) -> float:
+        """Return the size of a mean difference from which on the test would reject at a level."""
+        return float(stdtrit(self.freedom, 1 - level / 2) * self.error)
 
 
 @dataclass(frozen=True)
@@ -194,7 +201,8 @@ def paired_comparison(
 
     where var has the divisor J - 1. The plain paired t-test has r = 0 and takes the runs as independent. The corrected
     resampled t-test of Nadeau and Bengio has r = n_test / n_train, because the training sets of the runs overlap;
-    it is used in the same form for repeated cross-validation.
+    it is used in the same form for repeated cross-validation, where it can reject somewhat too often
+    (``experiments/claims/comparison-tests``).
 
     C. Nadeau, Y. Bengio, "Inference for the Generalization Error", Machine Learning 52, 2003; R. Bouckaert, E. Frank,
     "Evaluating the Replicability of Significance Tests for Comparing Learning Algorithms", PAKDD 2004.
@@ -220,6 +228,10 @@ def paired_comparison(
             else "the difference is equal in all runs"
         )
     sd = float(differences.std(ddof=1)) if n_runs > 1 else float("nan")
+
+    def test(factor: float) -> TTest:
+        return _t_test(mean, sd * factor, n_runs - 1, confidence, largest)
+
     return PairedComparison(
         differences,
         mean,
@@ -228,21 +240,19 @@ def paired_comparison(
         int((differences == 0).sum()),
         int((differences < 0).sum()),
         float(ratio),
-        None if reason else _t_test(mean, sd, n_runs, 0.0, confidence, largest),
-        None if reason else _t_test(mean, sd, n_runs, float(ratio), confidence, largest),
+        None if reason else test(np.sqrt(1 / n_runs)),
+        None if reason else test(np.sqrt(1 / n_runs + ratio)),
         reason,
     )
 
 
-def _t_test(
-    mean: float, sd: float, n_runs: int, ratio: float, confidence: float, largest: float
-) -> TTest:
-    # scipy.stats is not used: it takes half a second to import, and has no corrected form.
-    error = sd * np.sqrt(1 / n_runs + ratio)
+def _t_test(mean: float, error: float, freedom: int, confidence: float, largest: float) -> TTest:
+    # scipy.stats is not used: it takes half a second to import.
     t = mean / error
-    margin = float(stdtrit(n_runs - 1, (1 + confidence) / 2) * error)
+    margin = float(stdtrit(freedom, (1 + confidence) / 2) * error)
     lower, upper = max(mean - margin, -largest), min(mean + margin, largest)
-    return TTest(float(t), float(2 * stdtr(n_runs - 1, -abs(t))), lower, upper)
+    p_value = float(2 * stdtr(freedom, -abs(t)))
+    return TTest(float(t), p_value, lower, upper, float(error), freedom)
 
 
 def holm(p_values: ArrayLike) -> FloatArray:
@@ -277,25 +287,31 @@ _DECIMALS = 12
 
 @dataclass(frozen=True)
 class RankComparison:
-    """Mean ranks of methods over data sets, with Friedman's and Nemenyi's tests."""
+    """Mean ranks of methods over data sets, with Friedman's and Nemenyi's tests; of two methods the sign test."""
 
     #: Rank of each method on each data set, 1 for the highest score; ties share their mean rank;
     #: shape (n_data_sets, n_methods).
     ranks: FloatArray
     #: Mean of the ranks over the data sets; shape (n_methods,).
     mean_ranks: FloatArray
-    #: Friedman's statistic, corrected for ties; NaN if there is no test.
+    #: Friedman's statistic, corrected for ties; NaN if there is no test, and for two methods.
     chi2: float
-    #: p value of Friedman's test; NaN if there is no test.
+    #: p value of Friedman's test, or of the exact sign test; NaN if there is no test.
     p_value: float
-    #: Quantile of the studentized range divided by sqrt(2); NaN if there is no test.
+    #: Quantile of the studentized range divided by sqrt(2); NaN if there is no test, and for two methods.
     q: float
-    #: Nemenyi's critical difference of two mean ranks; NaN if there is no test.
+    #: Nemenyi's critical difference of two mean ranks, or the largest that the sign test does not reject; NaN if there
+    #: is no test.
     critical_difference: float
-    #: Level of Nemenyi's test.
+    #: Level of Nemenyi's test, or of the sign test.
     alpha: float
     #: Why there is no test; empty if there is one.
     reason: str = ""
+
+    @property
+    def is_sign_test(self) -> bool:
+        """Whether two methods are compared, by the sign test."""
+        return len(self.mean_ranks) == 2
 
     @property
     def groups(self) -> list[tuple[int, ...]]:
@@ -321,7 +337,8 @@ def compare_over_data_sets(scores: ArrayLike, alpha: float = 0.05) -> RankCompar
     """Rank methods on each data set, and test whether their mean ranks differ.
 
     The tests take data sets as independent observations. The folds of one data set are not independent and must not
-    stand in for data sets.
+    stand in for data sets. Two methods are compared by the exact sign test: Friedman's chi-squared approximation would
+    reject at .05 in .0625 of five data sets.
 
     J. Demsar, "Statistical Comparisons of Classifiers over Multiple Data Sets", JMLR 7, 2006.
 
@@ -348,9 +365,30 @@ def compare_over_data_sets(scores: ArrayLike, alpha: float = 0.05) -> RankCompar
     if reason:
         nan = float("nan")
         return RankComparison(ranks, mean_ranks, nan, nan, nan, nan, alpha, reason)
+    if k == 2:
+        p_value, distance = sign_test(table, alpha)
+        nan = float("nan")
+        return RankComparison(ranks, mean_ranks, nan, p_value, nan, distance, alpha)
     chi2, p_value = friedman(mean_ranks, n, ranks)
     q, distance = critical_difference(k, n, alpha)
     return RankComparison(ranks, mean_ranks, chi2, p_value, q, distance, alpha)
+
+
+def sign_test(scores: ArrayLike, alpha: float = 0.05) -> tuple[float, float]:
+    """Return the exact two-sided p value of the sign test of two methods, and the critical difference of mean ranks.
+
+    Data sets on which the two tie are left out. The critical difference is the largest difference of mean ranks that
+    the test does not reject at level alpha, with so many ties.
+
+    `scores` is (n_data_sets, 2).
+    """
+    from scipy.stats import binomtest  # noqa: PLC0415
+
+    differences = np.diff(np.asarray(scores, dtype=np.float64).round(_DECIMALS), axis=1)[:, 0]
+    won, n = int((differences < 0).sum()), int((differences != 0).sum())
+    p_values = [float(binomtest(k, n).pvalue) for k in range(n + 1)]
+    kept = [abs(2 * k - n) for k, p in enumerate(p_values) if p > alpha]
+    return p_values[won], max(kept, default=0) / len(differences)
 
 
 def friedman(

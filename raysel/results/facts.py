@@ -338,7 +338,7 @@ def _n_tried(result: StudyRecords) -> tuple[int, int]:
 
 
 def _convergence(refit: RefitRecord) -> dict[str, Any]:
-    """Whether a fit met its tol, whether that proves an optimum, and what another start finds."""
+    """Whether a fit met its tol, whether that proves an optimum, and what other starts find."""
     ended = {
         "converged": refit.converged,
         "relative_duality_gap": refit.gap,

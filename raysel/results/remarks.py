@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from raysel.config.space import Choices, LogSpace, domain_from_yaml
 from raysel.core.printing import first_line, joined_lines
-from raysel.evaluation.records import FINAL, Convergence, TrialRecord
+from raysel.evaluation.judges import ALPHAS, LINEAR_SVM, NATIVE, RIDGE
+from raysel.evaluation.records import FINAL, Convergence, RefitRecord, TrialRecord
 from raysel.numerics.inference import TTest
 from raysel.results.records import StudyRecords
 from raysel.results.scores import Reference, are_draws
@@ -45,6 +46,7 @@ def actions(result: StudyRecords, references: Mapping[str, Reference]) -> Iterat
         )
     space = result.config["solver"].get("space", {})
     yield from edge_remarks(space, [refit.params for refit in outer], _unstructured(result))
+    yield from estimator_edge_remarks(evaluation, outer)
     tests = (reference.test for reference in references.values())
     yield from few_folds_remarks(tests, len(outer), of_draws=are_draws(outer))
 
@@ -149,6 +151,49 @@ def edge_remarks(
                 yield Remark("end_of_space", {**at, "end": "smallest" if smallest else "largest"})
 
 
+def estimator_edge_remarks(
+    evaluation: Mapping[str, Any], outer: Sequence[RefitRecord]
+) -> Iterator[Remark]:
+    """Remark on the ends of the estimator's own grid that most outer folds choose, for the method or a reference."""
+    names = [name for refit in outer[:1] for name in refit.reference_settings]
+    for parameter, domain in _estimator_space(evaluation).items():
+        values = sorted(_numbers(list(domain)))
+        for end in (values[0], values[-1]) if len(values) > 2 else ():
+            smallest = end == values[0]
+            if smallest and (end == 0 or (end == 1 and isinstance(end, int))):
+                continue
+            numbers = {
+                name: sum(_chose(refit, name, parameter, end) for refit in outer)
+                for name in ("the method", *names)
+            }
+            if often := {name: n for name, n in numbers.items() if 2 * n > len(outer)}:
+                where = {"parameter": parameter, "value": end, "folds": often}
+                which = "smallest" if smallest else "largest"
+                yield Remark("end_of_estimator", {**where, "end": which, "n_folds": len(outer)})
+
+
+def _estimator_space(evaluation: Mapping[str, Any]) -> Mapping[str, Sequence[Any]]:
+    """Values by parameter that the inner scores choose from, for the estimator and the references."""
+    estimator = evaluation["estimator"]
+    if not isinstance(estimator, str):
+        space: Mapping[str, Sequence[Any]] = estimator.get("space", {})
+        return space
+    if estimator == LINEAR_SVM:
+        return {"C": evaluation.get("C", ())}
+    return {"alpha": ALPHAS} if estimator in (RIDGE, NATIVE) else {}
+
+
+def _chose(refit: RefitRecord, name: str, parameter: str, value: float) -> bool:
+    """Whether the method or a reference has a value on a fold, at its number of features or, without one, at all."""
+    settings, position = refit.settings, refit.position
+    if name != "the method":
+        settings = refit.reference_settings.get(name, [])
+        position = refit.reference_positions.get(name, position)
+    if position is not None and len(settings) > 1:
+        settings = [settings[position]]
+    return bool(settings) and all(setting.get(parameter) == value for setting in settings)
+
+
 def _numbers(domain: Any) -> list[float]:
     parsed = domain_from_yaml(domain)
     values = parsed.values if isinstance(parsed, Choices | LogSpace) else ()
@@ -166,15 +211,17 @@ def _unstructured(result: StudyRecords) -> dict[str, float]:
 
 
 def few_folds_remarks(
-    tests: Iterable[TTest | None], n_folds: int, *, of_draws: bool
+    tests: Iterable[TTest | None], n_folds: int, *, of_draws: bool, level: float = 0.05
 ) -> Iterator[Remark]:
     """Remark on so few outer folds, or draws, that they leave differences open, which more of them would tell."""
-    left_open = [test for test in tests if test is not None and test.lower < 0 < test.upper]
+    left_open = [
+        (abs(test.statistic) * test.error, test.detectable(level))
+        for test in tests
+        if test is not None and test.p_value > level
+    ]
     if left_open and n_folds < _FEW_FOLDS:
-        low, high = max(
-            ((test.lower, test.upper) for test in left_open), key=lambda ends: abs(sum(ends))
-        )
-        values = {"difference": abs(low + high) / 2, "least": (high - low) / 2}
+        difference, least = max(left_open)
+        values = {"difference": difference, "least": least}
         yield Remark("few_folds", {"n_folds": n_folds, "of_draws": of_draws, **values})
 
 
@@ -214,6 +261,9 @@ def storage_remedy(untrusted: Sequence[str]) -> str:
 
 _names = ", ".join
 
+#: Names of references in a sentence.
+_WHOSE = {"f_test": "the F-test", "variance": "the largest variance"}
+
 
 def _each(numbers: Mapping[str, object], form: str = "{} {}") -> str:
     return ", ".join(form.format(*pair) for pair in numbers.items())
@@ -223,10 +273,21 @@ def _largest_gap(gap: float | None, before: str, behind: str = "") -> str:
     return "" if gap is None else f"{before}largest relative duality gap is {gap:.1e}{behind}"
 
 
-def _other_end(excess: float) -> str:
-    """Where the objective ends from another start, by its relative excess over the model's."""
-    side = "above" if excess > 0 else "below"
-    return f"{abs(excess):.1%} {side} the model's" if abs(excess) >= 5e-4 else "the model's"
+#: Relative difference of two objectives from which on they differ in what is printed.
+_APART = 5e-4
+
+
+def _local_optimum(n: float, shared: float, excess: float, n_starts: float = 1, **_: float) -> str:
+    """What other starts find; those of earlier versions were one."""
+    starts = "another start" if n_starts == 1 else f"of {n_starts} other starts the best"
+    found = f"{abs(excess):.1%} {'higher' if excess > 0 else 'lower'}"
+    if abs(excess) < _APART:
+        found = "at the same objective"
+    better = " Better optima exist: take the ranking as one of several."
+    return (
+        f"The final model is a local optimum: {starts} ends {found} and shares {int(shared)} of its {int(n)} best "
+        f"features.{better if excess <= -_APART else ''}"
+    )
 
 
 #: Text of each key of a remark, as a function of its values: a sentence of at most 25 words that says what to do, and
@@ -238,6 +299,12 @@ SENTENCES: Final[dict[str, Callable[..., str]]] = {
         f"{'larger' if end == 'largest' else 'smaller'} ones to evaluation.n_features.\n"
         f"It is so on {_names(folds)}; {'larger' if end == 'largest' else 'smaller'} numbers may score "
         f"{'better' if end == 'largest' else 'as well'}."
+    ),
+    "end_of_estimator": lambda parameter, value, end, folds, n_folds: (
+        f"On most of {n_folds} outer folds {parameter} = {value:g} is chosen, the {end} that the estimator may have: "
+        f"add {'smaller' if end == 'smallest' else 'larger'} ones to "
+        f"{'evaluation.C' if parameter == 'C' else 'evaluation.estimator'}.\n"
+        f"Folds: {_each({_WHOSE.get(name, name): n for name, n in folds.items()})}."
     ),
     "end_of_space": lambda n, n_folds, parameter, value, end: (
         f"The winners of {n} of {n_folds} outer folds have {parameter} = {value:g}, the {end} value of "
@@ -267,10 +334,7 @@ SENTENCES: Final[dict[str, Callable[..., str]]] = {
         f"{n} of {n_fits} inner fits did not reach tol: raise solver.params.max_iter."
         + _largest_gap(gap, "\nThe ", ".")
     ),
-    "local_optimum": lambda n, shared, excess, n_iter: (
-        f"The final model is a local optimum: from another start the objective ends at {_other_end(excess)}, and "
-        f"{int(shared)} of the {int(n)} best features are the same (a second fit of {n_iter} iterations)."
-    ),
+    "local_optimum": _local_optimum,
     "mixed_versions": "{text}".format,
     "model_without_method": lambda untrusted: (
         f"model.skops selects features and predicts, but lacks the fitted method: {storage_remedy(untrusted)}.\n"

@@ -130,7 +130,9 @@ def _refit(study: Study, fold: OuterFold, chosen: Chosen) -> tuple[float | None,
     set_parameters(solver, training.parameters)
     solver.fit(training.X, y[fold.train])
     if not len(fold.test):
-        return None, usable_scores(solver.scores_, training.constant, training.outputs)
+        return None, usable_scores(
+            solver.scores_, training.constant, training.outputs, scale=solver.score_scale
+        )
     evaluation, settings = study.evaluation, [tuple(setting.items()) for setting in chosen.settings]
     if chosen.position is not None:
         last = chosen.position + 1

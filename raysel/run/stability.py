@@ -273,7 +273,7 @@ def rank_on_half(params: Mapping[str, Any], kept: int, study: Study, number: int
     set_parameters(solver, training.parameters)
     solver.fit(training.X, dataset.y[half])
     constant = dataset.constant if training.preparation is None else training.constant
-    scores = usable_scores(solver.scores_, constant, training.outputs)
+    scores = usable_scores(solver.scores_, constant, training.outputs, scale=solver.score_scale)
     if not np.isfinite(scores).all():
         raise DataError("the solver gave scores that are NaN or infinite.")
     n_scored = int((scores > 0).sum())

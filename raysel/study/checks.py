@@ -29,6 +29,8 @@ from raysel.study.inspection.parts import parts
 
 #: Largest absolute value whose squares, and their sums, can be computed.
 _LARGEST = 1e100
+#: Columns whose values are less apart have deviations whose squares vanish.
+_SMALLEST = 1e-100
 
 
 class Problems:
@@ -251,6 +253,18 @@ def _check_values(dataset: Dataset) -> None:
                 f"squares overflow: divide it so that they are below {_LARGEST:g}, mark missing values as such, or "
                 "list the column in dataset.drop."
             )
+        ranges = part.X.max(axis=0) - part.X.min(axis=0)
+        if (vanishing := (ranges > 0) & (ranges < _SMALLEST)).any():
+            column = int(vanishing.argmax())
+            raise DataError(
+                f"{dataset.name}: column '{part.names[column]}' has values at most {ranges[column]:.3g} apart, whose "
+                "squares vanish: give it in another unit, or list it in dataset.drop."
+            )
+    if dataset.is_regression and 0 < (apart := float(np.ptp(dataset.y, axis=0).min())) < _SMALLEST:
+        raise DataError(
+            f"{dataset.name}: the values of the label are at most {apart:.3g} apart, whose squares vanish: give it in "
+            "another unit."
+        )
 
 
 def check_evaluation(config: StudyConfig, dataset: Dataset) -> None:

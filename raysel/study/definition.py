@@ -24,13 +24,11 @@ from raysel.data.scaling import make_scaler
 from raysel.data.targets import QUANTITIES
 from raysel.evaluation.configurations import Configuration, corners
 from raysel.evaluation.feature_ranking import default_n_selected
-from raysel.evaluation.judges import RIDGE
 from raysel.evaluation.lockstep import FoldData, make_fold_data
 from raysel.evaluation.nested_search import SuccessiveHalving
 from raysel.evaluation.plan import InnerFold, NestedPlan, OuterFold
 from raysel.evaluation.records import TrialRecord
 from raysel.evaluation.scoring import Evaluation
-from raysel.numerics.metrics import OUT_OF_SAMPLE_R2
 from raysel.study.background import read_background
 from raysel.study.checks import (
     Problems,
@@ -43,6 +41,7 @@ from raysel.study.checks import (
     judge_of,
     refuse_importance,
 )
+from raysel.study.defaults import with_defaults
 from raysel.study.inputs import blocks_of, draw_folds, kept_columns, list_configurations, load_data
 from raysel.study.inspection.leaks import refuse_leaks
 from raysel.study.inspection.remarks import data_remarks, scale_remarks
@@ -88,7 +87,10 @@ class Study:
         found: dict[str, Any] = {"scaling": scaling}
         if dataset.is_regression:
             found["task"] = "regression"
-            config = _of_quantities(config)
+            name = method_of_target(config.solver.name, QUANTITIES)
+            solver = config.solver.model_copy(update={"name": name})
+            config = config.model_copy(update={"solver": solver})
+        config = with_defaults(config, dataset)
         config = config.model_copy(update={"dataset": config.dataset.model_copy(update=found)})
         if not config.dataset.in_memory and config.evaluation.references:
             guesses = config.evaluation.model_copy(update={"references": "chance"})
@@ -390,19 +392,3 @@ class Study:
         return sum(len(f.inner[i].train) for f, i in self.training_sets) / len(
             fold.inner[number].train
         )
-
-
-def _of_quantities(config: StudyConfig) -> StudyConfig:
-    """Return a configuration with the method of quantities of its name, and with their defaults where none is given."""
-    given, name = config.evaluation.model_fields_set, config.solver.name
-    evaluation: dict[str, Any] = {}
-    if "metric" not in given:
-        evaluation["metric"] = OUT_OF_SAMPLE_R2
-    if not config.evaluation.is_native and not given & {"estimator", "classifier"}:
-        evaluation["estimator"] = RIDGE
-    return config.model_copy(
-        update={
-            "solver": config.solver.model_copy(update={"name": method_of_target(name, QUANTITIES)}),
-            "evaluation": config.evaluation.model_copy(update=evaluation),
-        }
-    )

@@ -118,7 +118,16 @@ def test_six_data_sets_have_mean_ranks_and_their_tests(comparison, tmp_path, cap
     assert "all pixels is left out: it is no member of set0." in out
     assert "all cells is left out: it is no member of set1, set2, set3, set4, set5." in out
 
-    assert "Friedman's test finds no difference at 0.05, so pairs" in out
+    # Two methods are left, of which the exact sign test is made.
+    won = int((table[:, 0] > table[:, 1]).sum())
+    p = stats.binomtest(won, 6).pvalue
+    assert (
+        f"Exact sign test of two methods over 6 data sets: SMR has won/tied/lost {won}/0/{6 - won}"
+        in out
+    )
+    assert f"p = {p:.3f}." in out
+    assert "Friedman" not in out.replace("no Friedman", "")
+    assert "Nemenyi" not in out
 
     # Below five data sets there are ranks and no test, and no diagram, nor that of more data sets from before.
     (tmp_path / "out").rename(tmp_path / "four")

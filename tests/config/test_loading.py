@@ -489,7 +489,7 @@ def test_each_form_of_a_step_is_the_same(tmp_path):
             "`report` names macro_f1, which is `metric` or named before",
         ),
         (
-            "evaluation={n_features: [4], report: [accuracy]}",
+            "evaluation={n_features: [4], metric: accuracy, report: [accuracy]}",
             "`report` names accuracy, which is `metric`",
         ),
         ("cv.final=0", "cv.final"),

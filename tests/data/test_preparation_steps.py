@@ -66,10 +66,8 @@ def test_a_transformer_that_mixes_columns_is_refused(transformer):
         sources(transformer, 3, made.shape[1])
 
 
-def test_scores_of_columns_become_lengths_and_a_single_one_is_not_rounded():
+def test_columns_and_sizes_are_those_of_the_features_in_their_order():
     outputs = Outputs(np.array([0, 2, 2, 3]), 5)
-    scores = np.array([0.1 + 0.2, 3.0, 4.0, np.inf])
-    assert outputs.lengths(scores).tolist() == [0.1 + 0.2, 0.0, 5.0, np.inf, 0.0]
     assert outputs.columns(np.array([3, 2, 1])).tolist() == [3, 1, 2]
     assert outputs.sizes(np.array([3, 2, 1]), [1, 2, 3]) == [1, 3, 3]
 

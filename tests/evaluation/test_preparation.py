@@ -30,6 +30,7 @@ from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Matrix, Modalities
 from raysel.execution.serial import SerialExecutor
+from raysel.numerics.column_scores import joint_scores
 from raysel.run.api import prepare_study
 from raysel.study.definition import Study
 from raysel.study.inputs import OwnData
@@ -282,7 +283,7 @@ def test_scores_are_those_of_nested_pipelines_and_outer_test_samples_change_noth
     assert refits_again[0].record.training_scores == refits[0].record.training_scores
 
 
-def test_a_feature_of_several_columns_is_one_whose_score_is_the_length_of_theirs(tmp_path):
+def test_a_feature_of_several_columns_is_one_whose_score_does_not_grow_with_their_number(tmp_path):
     study = study_of(["impute", {"encode": 0.06}], NUMBERS + TEXTS, [])
     _, (refit, _) = computed(study, tmp_path)
     model = refit.model
@@ -298,7 +299,11 @@ def test_a_feature_of_several_columns_is_one_whose_score_is_the_length_of_theirs
     scores, own = np.array(refit.record.feature_scores), model.method.scores_
     assert len(scores) == 8
     np.testing.assert_array_equal(scores[:7], own[:7])
-    np.testing.assert_allclose(scores[7], np.linalg.norm(own[7:]))
+    degrees = len(np.unique(study.dataset.y)) - 1
+    scale = study.solver({}, 0).score_scale
+    joint = joint_scores(own, origin, 8, degrees=degrees, scale=scale)
+    np.testing.assert_array_equal(scores, joint)
+    assert scores[7] < np.linalg.norm(own[7:])
     names = model.preparation.get_feature_names_out()
     assert [name for name in names if name.startswith("deck")] == [f"deck[{i}]" for i in range(4)]
 

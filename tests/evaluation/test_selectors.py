@@ -45,7 +45,9 @@ def test_it_selects_as_scikit_learn_does_by_the_same_scores():
 def test_constant_features_and_those_without_a_score_are_never_selected():
     X, y = load_iris(return_X_y=True)
     method = Variance().fit(X, y)
-    scores = usable_scores(np.array([1.0, 3.0, 0.0, 2.0]), np.array([False, True, False, False]))
+    scores = usable_scores(
+        np.array([1.0, 3.0, 0.0, 2.0]), np.array([False, True, False, False]), scale="effect"
+    )
     for n, expected in ((1, [3]), (2, [0, 3]), (4, [0, 3]), (None, [0, 3])):
         selector = RankedSelector.of(method, scores, n)
         assert selector.estimator_ is method

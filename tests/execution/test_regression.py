@@ -29,6 +29,8 @@ from raysel.data.loading import save_dataset
 from raysel.evaluation.judges import ALPHAS
 from raysel.execution.serial import SerialExecutor
 from raysel.run import course
+from raysel.run.api import prepare_study
+from raysel.run.in_memory import run_in_memory
 from raysel.study.definition import Study
 from raysel.study.draft.draft import init_study
 
@@ -266,6 +268,27 @@ def test_nearest_neighbours_and_dotted_regressors_judge(tmp_path, judge):
     predicted = model.predict(Z[fold.test][:, best])
     expected = out_of_sample_r2(QUANTITIES[fold.test], predicted, QUANTITIES[fold.train])
     assert refit.test_score == pytest.approx(expected, rel=1e-10)
+
+
+def test_alphas_reach_as_far_as_many_smooth_columns_need():
+    """A grid that goes on to 1e9 scores no better, so that no reference is beaten by the end of its grid."""
+    rng = np.random.default_rng(1)
+    samples, y = rng.standard_normal((40, 2000)).cumsum(axis=1), rng.standard_normal(40)
+    sections = {"solver": {"name": "f_test"}, "cv": {"outer": 3, "inner": 2, "final": False}}
+    evaluation = {"estimator": "ridge", "n_features": [2000], "metric": "r2"}
+    study = prepare_study({"name": "few", **sections, "evaluation": evaluation}, X=samples, y=y)
+    result = run_in_memory(study, SerialExecutor(study))
+    gains = {1e9: [], 1e3: []}
+    for fold, refit in zip(study.plan.outer, result.outer, strict=True):
+        for last, gained in gains.items():
+            grid = {"ridge__alpha": 10.0 ** np.arange(-3, np.log10(last) + 0.5)}
+            model = make_pipeline(StandardScaler(), Ridge())
+            search = GridSearchCV(model, grid, cv=inner_of(fold), scoring="r2")
+            search.fit(samples[fold.train], y[fold.train])
+            score = search.score(samples[fold.test], y[fold.test])
+            gained.append(score - refit.references["all features"][0])
+    assert np.mean(gains[1e9]) == pytest.approx(0.0, abs=0.02)
+    assert np.mean(gains[1e3]) < -0.1
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ from experiments import run as command
 from experiments.experiment import HERE, Experiment, unit_key
 from experiments.page import SCORED, write_page
 from experiments.papers.literal_mtda import iterate, task_of
+from experiments.papers.orders import ORDERS, in_order, ordered
+from experiments.papers.printed import printed_smr
 from experiments.protocol import Scores, Verdict, joined_verdict, verdict
 from experiments.report import read_results, write_report
 
@@ -124,6 +126,56 @@ def test_the_ratio_falls_below_1_where_a_task_has_fewer_directions_without_scatt
         )
     assert ratios[0] == pytest.approx(1, abs=1e-9)
     assert ratios[1] < 1 - 1e-6
+
+
+def with_orders(accuracies: dict[str, float]) -> pd.DataFrame:
+    """Results of the scenes, with other accuracies of SMR as printed by the order of OT's columns."""
+    results = read_results(HERE / "papers" / "smr-scenes")
+    changed = results["method"].eq("SMR") & results["data"].eq("OT")
+    for order, accuracy in accuracies.items():
+        results.loc[changed & results["at"].eq(f"columns {order}"), "optimistic"] = accuracy
+    return results
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "verdict"),
+    [
+        (dict.fromkeys(ORDERS, 0.6), "holds"),
+        (dict.fromkeys(ORDERS, 0.6) | {"shuffled": 0.4}, "does not hold"),
+    ],
+)
+def test_smr_on_scenes_holds_only_if_it_does_in_every_order_of_the_columns(accuracies, verdict):
+    scenes = with_orders(accuracies)
+    scenes = scenes[~(scenes["at"].str.startswith("columns ") & scenes["data"].eq("LSP"))]
+    published = Experiment("smr-scenes", HERE).published
+    assert command.module_of("smr-scenes").report(scenes, published).verdict == verdict
+
+
+def test_an_order_moves_the_columns_alone(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(3), 8)
+    X = rng.random((3, 5, 6))[y] + 0.5 * rng.random((24, 5, 6))
+    np.savez(tmp_path / "stored.npz", X=X, y=y)
+    np.savez(tmp_path / "mirrored.npz", X=X[:, :, ::-1], y=y)
+
+    def accuracies(name, order, method, params):
+        drawn = {"path": str(tmp_path / f"{name}.npz"), "n_classes": 3, "per_class": 4, "draw": 0}
+        sizes = [1, 3, 9]
+        return list(in_order(order=order, method=method, params=params, sizes=sizes, **drawn))
+
+    for order in ORDERS:
+        assert sorted(ordered(order, 6)) == list(range(6))
+        assert accuracies("stored", order, "Fisher", {}) == accuracies(
+            "stored", "as stored", "Fisher", {}
+        )
+    smr = {"alpha": 0.1, "rank": 2}
+    assert accuracies("stored", "reversed", "SMR", smr) == accuracies(
+        "mirrored", "as stored", "SMR", smr
+    )
+    images = [(X[:, :, ordered(order, 6)], order) for order in ORDERS]
+    starts = {order: printed_smr((5, 6), **smr).fit(Z.reshape(24, -1), y) for Z, order in images}
+    ends = [round(model.objective_path_[-1], 6) for model in starts.values()]
+    assert len(set(ends)) > 1  # the printed start reads the order
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -167,6 +168,19 @@ def test_both_tests_are_the_published_formulas(pairs, ratio):
     )
 
 
+@settings(max_examples=25)
+@given(SCORES, st.floats(0.05, 9.0), st.integers(1, 6))
+def test_a_detectable_difference_is_the_least_that_is_rejected(scores, ratio, n_tests):
+    """With Holm's correction for several tests too, whatever the others say."""
+    level = 0.05 / n_tests
+    centred = np.array(scores) - np.mean(scores)
+    least = paired_comparison(centred, 0 * centred, ratio).corrected.detectable(level)
+    for size, told in ((1.001, True), (0.999, False)):
+        found = paired_comparison(centred + size * least, 0 * centred, ratio).corrected
+        assert (found.p_value < level) == told
+        assert (holm([found.p_value, *[0.9] * (n_tests - 1)])[0] < 0.05) == told
+
+
 def test_differences_that_differ_by_rounding_only_are_equal():
     found = paired_comparison(
         [0.9, 0.8, 0.3], [0.8, 0.7, 0.2], 0.25
@@ -285,6 +299,26 @@ def test_friedman_is_scipys_ties_included(table):
     for group in found.groups:
         together[np.ix_(group, group)] = True
     assert (near == together).all()
+
+
+@pytest.mark.parametrize("n", [5, 6, 8, 9])
+def test_two_methods_are_compared_by_the_exact_sign_test(n):
+    """Over all 3^n outcomes of equal methods no more than .05 are told apart, by p value and by groups alike."""
+    outcomes = np.array(list(itertools.product([-1, 0, 1], repeat=n)))
+    signs, counts = np.unique(np.sort(outcomes, axis=1), axis=0, return_counts=True)
+    rejected, total = 0.0, 0.0
+    for row, count in zip(signs, counts, strict=True):
+        found = compare_over_data_sets(np.column_stack([row, np.zeros(n)]))
+        if not row.any():
+            assert found.reason
+            continue
+        won, lost = (row > 0).sum(), (row < 0).sum()
+        assert found.p_value == pytest.approx(stats.binomtest(won, won + lost).pvalue)
+        assert (found.groups == []) == (found.p_value <= 0.05)
+        share = count * 0.4**won * 0.4**lost * 0.2 ** (n - won - lost)
+        rejected, total = rejected + share * (found.p_value <= 0.05), total + share
+    assert total == pytest.approx(1.0, abs=1e-3)
+    assert rejected <= 0.05
 
 
 def test_critical_values_are_those_of_demsars_table():

@@ -11,11 +11,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from raysel.evaluation.records import FINAL
+from raysel.evaluation.records import FINAL, RefitRecord
 from raysel.numerics.inference import paired_comparison
 from raysel.results import remarks, texts
 from raysel.results.export import manifest, markdown
-from raysel.results.remarks import edge_remarks, few_folds_remarks, format_remarks, number_remarks
+from raysel.results.remarks import (
+    edge_remarks,
+    estimator_edge_remarks,
+    few_folds_remarks,
+    format_remarks,
+    number_remarks,
+)
 from raysel.results.result import StudyResult
 from raysel.results.scores import Reference
 
@@ -167,6 +173,51 @@ def test_winners_at_the_end_of_their_grid_are_remarked():
     assert no_structure.endswith("assumes no structure: on these data structure does not pay.")
 
 
+def test_estimators_at_the_end_of_their_grid_are_remarked():
+    def fold(own, every, f_test=(0.1, 0.1), position=1):
+        return RefitRecord(
+            fold="outer0",
+            trial="",
+            name="",
+            params={},
+            inner_score=0.0,
+            test_scores=[],
+            feature_scores=None,
+            objective=[],
+            started=0.0,
+            ended=0.0,
+            position=position,
+            settings=[{"C": value} for value in own],
+            reference_positions={"f_test": 0},
+            reference_settings={
+                "all features": [{"C": every}],
+                "f_test": [{"C": value} for value in f_test],
+            },
+        )
+
+    def told(*folds, estimator="linear_svm", C=(0.01, 0.1, 1.0)):
+        found = estimator_edge_remarks({"estimator": estimator, "C": C}, folds)
+        return format_remarks(found)
+
+    (high,) = told(fold((0.1, 1.0), 1.0), fold((0.1, 1.0), 1.0), fold((1.0, 0.1), 1.0))
+    assert high.startswith("On most of 3 outer folds C = 1 is chosen, the largest")
+    assert "add larger ones to evaluation.C.\nFolds: the method 2, all features 3." in high
+    (low,) = told(*[fold((0.1, 0.1), 0.1, f_test=(0.01, 1.0))] * 2)
+    assert "C = 0.01 is chosen, the smallest" in low
+    assert "add smaller ones to evaluation.C.\nFolds: the F-test 2." in low
+    assert told(fold((0.1, 0.1), 1.0), fold((0.1, 0.1), 0.01)) == [], (
+        "half of the folds, at two ends"
+    )
+    assert told(fold((1.0, 1.0), 1.0), C=(0.1, 1.0)) == [], "of two values each is an end"
+    mean_over_n = [fold((1.0, 0.1), 0.1, position=None), fold((1.0, 1.0), 0.1, position=None)]
+    assert told(*mean_over_n) == [], "on one fold of two all numbers of features have it"
+    of_neighbours = [{"n_neighbors": 1}]
+    nearest = dataclasses.replace(fold((), 0.1), settings=of_neighbours, reference_settings={})
+    space = {"name": "a.B", "space": {"n_neighbors": [1, 3, 5]}}
+    assert told(nearest, estimator=space) == [], "there is no smaller number"
+    assert told(fold((1.0, 1.0), 1.0), estimator="knn") == []
+
+
 def test_few_folds_that_can_tell_little_are_remarked():
     scores, other = np.array([0.90, 0.93, 0.91]), np.array([0.91, 0.90, 0.92])
     found = paired_comparison(scores, other, 0.5)
@@ -184,6 +235,9 @@ def test_few_folds_that_can_tell_little_are_remarked():
         )
         == []
     )
+    (of_three,) = few_folds_remarks([test], 3, of_draws=False, level=0.05 / 3)
+    expected = stats.t.ppf(1 - 0.05 / 6, 2) * stats.sem(scores - other) * np.sqrt(1 + 3 * 0.5)
+    assert of_three.values["least"] == pytest.approx(expected)
     assert list(few_folds_remarks([test], 12, of_draws=False)) == []
     assert "cv.repeats to 20" in format_remarks(few_folds_remarks([test], 3, of_draws=True))[0]
 

@@ -231,6 +231,27 @@ def test_constant_features_and_values_whose_squares_overflow_are_refused(scaling
             make_study(tmp_path / "own.npz", dataset=dataset, solver={"name": "fisher_score"})
 
 
+@pytest.mark.parametrize("what", ["column 'x1'", "the values of the label"])
+def test_values_whose_squares_vanish_are_refused_and_those_just_above_are_not(what, tmp_path):
+    rng, of_label = np.random.default_rng(0), "label" in what
+    X = rng.normal(size=(24, 4))
+    y = rng.normal(size=24) if of_label else np.arange(24) % 2
+    for unit in (1e-99, 1e-101, 1e-170, 1e-310):
+        scaled = X if of_label else X * [1, unit, 1, 1]
+        np.savez(tmp_path / "own.npz", X=scaled, y=y * unit if of_label else y)
+        settings = {"solver": {"name": "fisher_score"}, "cv": {"outer": 3, "inner": 2}}
+        settings |= {"evaluation": {"n_features": [2]}}
+        if of_label:
+            settings |= {"solver": {"name": "f_test"}}
+            settings |= {"dataset": {"path": str(tmp_path / "own.npz"), "task": "regression"}}
+            settings |= {"evaluation": {"estimator": "ridge", "n_features": [2]}}
+        if unit > 1e-100:
+            make_study(tmp_path / "own.npz", **settings)
+            continue
+        with pytest.raises(DataError, match=f"{what} .*squares vanish: give it in another unit"):
+            make_study(tmp_path / "own.npz", **settings)
+
+
 def test_equal_samples_stay_together_where_groups_say_so(tmp_path):
     X, y = np.random.default_rng(0).normal(size=(40, 9)), np.arange(40) % 2
     X[20:] = X[:20]

@@ -162,7 +162,8 @@ def coverage(case: Case) -> Iterator[dict[str, object]]:
         row["models"] = covered(ends, truths)
         row["method"] = covered(ends, of_method)
         row["between_folds"] = covered(ends_of(alone), of_method)
-        row["difference"] = covered(ends_of(pairs), of_difference)
+        # The F1 of the guess hangs on which class is the more frequent one.
+        row["difference"] = "" if "F1" in name else covered(ends_of(pairs), of_difference)
         yield row
 
 

@@ -130,7 +130,7 @@ def select(case: Case, run: int) -> tuple[StabilitySelection, np.ndarray]:
         "seed": run,
         "dataset": {"path": "none", "scaling": case.scaling},
         "solver": {"name": case.solver},
-        "evaluation": {"n_features": [case.top]},
+        "evaluation": {"estimator": "knn", "n_features": [case.top]},
     }
     plan = NestedPlan.make(dataset.y, outer=2, inner=2, repeats=1, groups=None, seed=run)
     study = Study(config_from_dict(raw), dataset, plan, ())

@@ -13,8 +13,10 @@ from pathlib import Path
 
 import chance
 import intervals
+import leaks
 import nulls
 import places
+import rankings
 from trap import COLUMNS, StudyTrap, Trap
 
 #: Number of attempts at each trap.
@@ -25,6 +27,8 @@ TRAPS: dict[str, Trap | StudyTrap] = {
     **places.TRAPS,
     **chance.TRAPS,
     **intervals.TRAPS,
+    **leaks.TRAPS,
+    **rankings.TRAPS,
 }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.experiment import Experiment, Row, read, short_grids
+from experiments.papers.orders import orders_sentence, over_orders
 from experiments.papers.selection import (
     CONTROL,
     METHOD,
@@ -39,6 +40,8 @@ SETTINGS = {
     "USPS": (4, 20, [*range(10, 101, 10), 150, 200]),
 }
 SIDES = (4, 7, 10, 12, 14, 17, 20, 24)
+#: Draws of the training images with the columns in several orders.
+ORDER_DRAWS = 2
 #: Data that tell nothing: samples of each class, draws, and methods.
 CONTROL_SIZE, CONTROL_DRAWS = 100, 5
 CONTROLLED = (METHOD, "GLSPFS", "Fisher", "all features")
@@ -105,6 +108,15 @@ def measure(experiment: Experiment) -> pd.DataFrame:
         )
         comparison: Any = experiment.compare(data, experiment.config("study"), changed)
         tables.append(triple(experiment, data, comparison))
+        orders = over_orders(
+            experiment,
+            1 if experiment.fast else ORDER_DRAWS,
+            path=str(experiment.path(data)),
+            n_classes=len(np.unique(read(str(experiment.path(data))).y)),
+            per_class=changed["cv.train_per_class"],
+            sizes=changed["evaluation.n_features"],
+        )
+        tables.append(orders.assign(data=data))
         tables.append(by_dimension(experiment, data, comparison.studies["2DLDA"]))
     return pd.concat(tables, ignore_index=True)
 
@@ -152,7 +164,10 @@ def report(results: pd.DataFrame, published: pd.DataFrame) -> Report:
         conclusion=conclusion(METHOD, verdicts, "On faces and digits (accuracy)"),
         compared=compared(METHOD, verdicts, own["optimistic"]),
         text=text
-        + " ".join(sentence(data, rows, verdicts[data]) for data, rows in of_each.items()),
+        + " ".join(
+            f"{sentence(data, rows, verdicts[data])} {orders_sentence(data, rows)}"
+            for data, rows in of_each.items()
+        ),
         table="\n\n".join(f"## {data}\n\n{markdown(table(rows))}" for data, rows in tables.items()),
         figure=lambda: draw_curves(of_each),
     )

@@ -12,6 +12,7 @@ import numpy as np
 
 from raysel.core.arrays import BoolArray, FloatArray, IntArray
 from raysel.core.errors import ConfigError
+from raysel.numerics.column_scores import joint_scores
 
 _TOKEN = re.compile(r"<(\d+)>")
 
@@ -24,6 +25,8 @@ class Outputs:
     origin: IntArray
     #: Number of features of the data.
     n_features: int
+    #: Degrees of freedom of a column's squared score: `raysel.data.targets.degrees_of_freedom`.
+    degrees: int = 1
 
     @cached_property
     def is_identity(self) -> bool:
@@ -34,16 +37,12 @@ class Outputs:
     def _counts(self) -> IntArray:
         return np.bincount(self.origin, minlength=self.n_features)
 
-    def lengths(self, scores: FloatArray) -> FloatArray:
-        """Score of each feature from those of its columns: their Euclidean length; 0 of a feature without columns.
+    def joint_scores(self, scores: FloatArray, *, scale: str) -> FloatArray:
+        """Score of each feature from those of its columns, which does not grow with their number.
 
-        `scores` is (n_columns,); returns (n_features,).
+        `scores` is (n_columns,); returns (n_features,), 0 of a feature without columns.
         """
-        squares = np.bincount(self.origin, np.maximum(scores, 0.0) ** 2, self.n_features)
-        lengths: FloatArray = np.sqrt(squares)
-        single = self._counts[self.origin] == 1
-        lengths[self.origin[single]] = scores[single]  # not rounded by squares
-        return lengths
+        return joint_scores(scores, self.origin, self.n_features, degrees=self.degrees, scale=scale)
 
     def columns(self, features: IntArray) -> IntArray:
         """Columns of some features, in the order of the features."""

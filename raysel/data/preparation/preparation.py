@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.preparation.outputs import Outputs, sources
+from raysel.data.targets import degrees_of_freedom
 
 #: Cells of text columns that stand for no value.
 _NO_VALUE = ("", "nan", "NaN", "<NA>", "NaT", "None")
@@ -35,6 +36,7 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
     #: Feature that each prepared column comes from; shape (n_columns,).
     origin_: IntArray
     n_features_in_: int
+    degrees_: int = 1  # models of earlier versions lack it
 
     def __init__(
         self,
@@ -60,7 +62,7 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
     def outputs(self) -> Outputs | None:
         """Columns that the fitted preparation makes; None where each feature is one column."""
         check_is_fitted(self)
-        outputs = Outputs(self.origin_, self.n_features_in_)
+        outputs = Outputs(self.origin_, self.n_features_in_, self.degrees_)
         return None if outputs.is_identity else outputs
 
     @property
@@ -82,6 +84,7 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
         """Fit the steps to training samples, and return these prepared, (n_samples, n_columns)."""
         values = self.numbers(X)
         self.n_features_in_ = values.shape[1]
+        self.degrees_ = 1 if y is None else degrees_of_freedom(np.asarray(y))
         self.transformers_: list[Any] = []
         self.sources_: list[IntArray] = []
         return self._run(values, y)

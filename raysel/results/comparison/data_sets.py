@@ -116,11 +116,12 @@ class JoinedComparison:
                 "data set are not independent and cannot stand in for data sets."
             )
         else:
-            lines.append(self._friedman())
-            lines.append(
-                f"Nemenyi's test at {ranking.alpha:g}: mean ranks differ if they lie more than "
-                f"{ranking.critical_difference:.2f} apart (q = {ranking.q:.3f})."
-            )
+            lines.append(self._test())
+            if not ranking.is_sign_test:
+                lines.append(
+                    f"Nemenyi's test at {ranking.alpha:g}: mean ranks differ if they lie more than "
+                    f"{ranking.critical_difference:.2f} apart (q = {ranking.q:.3f})."
+                )
             if without := self._no_difference():
                 lines.append(
                     f"{without}, so pairs of methods should not be told apart by Nemenyi's test."
@@ -149,14 +150,19 @@ class JoinedComparison:
         if not ranking.reason:
             from raysel.results.displays.critical_difference import RankDiagram  # noqa: PLC0415 - loads matplotlib
 
-            joined_by = f"Bars join methods that do not differ (Nemenyi, {ranking.alpha:g})."
+            name = "sign test" if ranking.is_sign_test else "Nemenyi"
+            joined_by = f"Bars join methods that do not differ ({name}, {ranking.alpha:g})."
             tests = ". ".join(filter(None, [self._no_difference(), joined_by]))
             ranks = (ranking.mean_ranks, ranking.critical_difference, ranking.groups)
-            figure = RankDiagram(self.title, self.labels, *ranks, f"{self._friedman()} {tests}")
+            figure = RankDiagram(self.title, self.labels, *ranks, f"{self._test()} {tests}")
         described = {
             "data_sets": dict(zip(self.names, self.metrics, strict=True)),
             "mean_ranks": dict(zip(self.labels, ranking.mean_ranks.tolist(), strict=True)),
-            "friedman": {"chi2": ranking.chi2, "p_value": ranking.p_value},
+            "friedman": {
+                "chi2": ranking.chi2,
+                "p_value": float("nan") if ranking.is_sign_test else ranking.p_value,
+            },
+            "sign_test": {"p_value": ranking.p_value if ranking.is_sign_test else float("nan")},
             "nemenyi": {
                 "alpha": ranking.alpha,
                 "q": ranking.q,
@@ -169,8 +175,16 @@ class JoinedComparison:
             Path(folder), "ranks", {"ranks": self.table()}, self.markdown(), figure, described
         )
 
-    def _friedman(self) -> str:
+    def _test(self) -> str:
+        """Sentence on the test over the data sets."""
         p, freedom = format_p(self.ranking.p_value), len(self.labels) - 1
+        if self.ranking.is_sign_test:
+            first, second = self.ranking.ranks.T
+            runs = f"{(first < second).sum()}/{(first == second).sum()}/{(first > second).sum()}"
+            return (
+                f"Exact sign test of two methods over {len(self.names)} data sets: {self.labels[0]} has won/tied/lost "
+                f"{runs}, p {p if p.startswith('<') else f'= {p}'}."
+            )
         return (
             f"Friedman's test over {len(self.names)} data sets: chi2 = {self.ranking.chi2:.2f}, "
             f"{freedom} {'degree' if freedom == 1 else 'degrees'} of freedom, p {p if p.startswith('<') else f'= {p}'}."
@@ -180,7 +194,7 @@ class JoinedComparison:
         ranking = self.ranking
         return (
             f"Friedman's test finds no difference at {ranking.alpha:g}"
-            if ranking.p_value > ranking.alpha
+            if ranking.p_value > ranking.alpha and not ranking.is_sign_test
             else ""
         )
 

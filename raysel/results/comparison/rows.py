@@ -23,7 +23,8 @@ from raysel.results.result import StudyResult
 from raysel.results.texts import number_range
 
 TESTS = ("plain", "corrected")
-_LEVEL = 0.05  # of the tests, after Holm's correction
+#: Level of the tests, after Holm's correction.
+LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -183,11 +184,16 @@ class Pair:
         return self.tests[self.main]
 
     @property
+    def is_of_pool(self) -> bool:
+        """Whether the main test holds for these samples only, which it takes as the whole population."""
+        return self.main == "plain"
+
+    @property
     def verdict(self) -> str:
         """How the member compares by the main p value: ``better``, ``worse``, ``not distinguishable`` or ``equal``."""
         if self.test is None and not self.compared.differences.any():
             return "equal"
-        if self.test is None or self.p[self.main] >= _LEVEL:
+        if self.test is None or self.p[self.main] >= LEVEL:
             return "not distinguishable"
         return "better" if self.compared.mean > 0 else "worse"
 

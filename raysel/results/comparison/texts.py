@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from raysel.core.printing import mean_and_sd
 from raysel.results.agreement import Agreement
 from raysel.results.comparison.result import ComparisonResult
-from raysel.results.comparison.rows import MemberRow, Pair
+from raysel.results.comparison.rows import LEVEL, MemberRow, Pair
 from raysel.results.facts import Facts
 from raysel.results.remarks import few_folds_remarks, format_remarks
 from raysel.results.scores import FoldValues
@@ -142,7 +142,8 @@ def _verdict_sentence(pair: Pair, reference: str) -> str:
     if pair.test:
         p = format_p(pair.p[pair.main])
         p = f" (95 % interval), p {p if p.startswith('<') else f'= {p}'} after Holm's correction"
-    return f"{pair.label} {_VERDICTS[pair.verdict]} {reference}: {difference}{p}."
+    pool = "On these samples " if pair.is_of_pool else ""
+    return f"{pool}{pair.label} {_VERDICTS[pair.verdict]} {reference}: {difference}{p}."
 
 
 def _difference_table(reference: str, pairs: Sequence[Pair]) -> TextTable:
@@ -240,13 +241,21 @@ def _test_remarks(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -> It
             f"Interval and main p value: corrected resampled t-test (Nadeau & Bengio) over {folds.describe_number()}, "
             f"{ratio}, because their training sets overlap."
         )
+        if folds.are_repeated:
+            yield (
+                "Over repeated folds that test can reject somewhat too often: up to .09 at .05 have been seen, with "
+                "40 samples and heavy tails."
+            )
         caution = (
             "; its p is far too small, because the folds are repeated" if folds.are_repeated else ""
         )
         yield f"Beside it: plain paired t-test, which takes the folds as independent{caution}."
-    tests = (pair.test for pair in pairs.values())
+    # Holm's correction tells every difference that the level divided by the number of tests would tell.
+    tests = (pair.test for pair in pairs.values() if pair.verdict == "not distinguishable")
     n_folds = len(next(iter(pairs.values())).compared.differences)
-    yield from format_remarks(few_folds_remarks(tests, n_folds, of_draws=folds.are_draws))
+    yield from format_remarks(
+        few_folds_remarks(tests, n_folds, of_draws=folds.are_draws, level=LEVEL / n_tests)
+    )
     if n_tests > 1:
         yield (
             f"All p values are after Holm's correction for {n_tests} tests; tests.csv has them without it too. The "

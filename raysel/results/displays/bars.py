@@ -173,8 +173,8 @@ class PartCounts(RankingPanel):
         table = pd.DataFrame({self.ranking.part_axis or "part": list(parts), "features": widths})
         table["selected_final"] = [ranking.selected[features].sum() for features in parts.values()]
         table["expected_at_random"] = ranking.n_selected * widths / ranking.n_features
-        table["summed_score"] = [
-            ranking.usable_scores[features].sum() for features in parts.values()
+        table["mean_score"] = [
+            ranking.usable_scores[features].mean() for features in parts.values()
         ]
         counts = [ranking.fold_selected[:, features].sum(axis=1) for features in parts.values()]
         return table.join(
@@ -206,21 +206,21 @@ class PartCounts(RankingPanel):
 
 @dataclass(frozen=True, eq=False)
 class PartScores(PartCounts):
-    """Summed score of each modality's features."""
+    """Mean score of each modality's features, which does not grow with its width."""
 
     key = "modality-scores"
     section = ""
 
     @property
     def what(self) -> str:  # type: ignore[override]
-        return f"{self.ranking.part_axis}: summed score"
+        return f"{self.ranking.part_axis}: mean score of a feature"
 
     @property
     def caption(self) -> str:
-        return f"Summed score of each {self.ranking.part_axis}'s features in {self.ranking.source}."
+        return f"Mean score of each {self.ranking.part_axis}'s features in {self.ranking.source}."
 
     def draw(self, ax: Axes) -> None:
         table = self.frame()
-        ax.barh(np.arange(len(table)), table["summed_score"], height=0.62, color=drawing.BLUE)
+        ax.barh(np.arange(len(table)), table["mean_score"], height=0.62, color=drawing.BLUE)
         self._name_parts(ax, table)
-        ax.set_xlabel(f"summed score of the {self.ranking.part_axis}'s features")
+        ax.set_xlabel(f"mean score of the {self.ranking.part_axis}'s features")

@@ -72,7 +72,8 @@ class SMML(IterativeEstimator, OneAgainstRest):
     scores_ : ndarray of shape (n_features,)
         Norm ||w^r|| of each feature's coefficients.
     modality_scores_ : ndarray of shape (n_modalities, n_classes), one column for two classes
-        Norm ||w_j^k|| of each class's coefficients in each modality.
+        Norm ||w_j^k|| of each class's coefficients in each modality, divided by the square root of its width: of noise a
+        wide modality has no larger one than a narrow modality.
     modality_names_ : list of str
         Name of each modality, in column order; "all" without ``modalities``.
     gamma1_, gamma2_ : float
@@ -268,7 +269,7 @@ class SMML(IterativeEstimator, OneAgainstRest):
         layout = modality_layout(self.modalities, self.coef_.shape[1])
         self.modality_names_ = list(layout.modalities)
         blocks = [self.coef_[:, columns] for columns in layout.slices().values()]
-        self.modality_scores_ = np.array([np.linalg.norm(block, axis=1) for block in blocks])
+        self.modality_scores_ = np.array([np.sqrt(np.mean(block**2, axis=1)) for block in blocks])
 
     def keep(self, X: FloatArray, certificate: Certificate) -> None:
         """Set the fitted attributes to a solution of another solve, as after one iteration."""

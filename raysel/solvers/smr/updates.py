@@ -204,7 +204,7 @@ def multistart_steps(
     shape: tuple[int, ...],
     rank: int,
     penalty: Penalty,
-    place: int = 0,
+    seed: int | None = None,
     inside: BoolArray | None = None,
 ) -> Iterator[tuple[FloatArray, float]]:
     """Iterate `accelerated_steps` from the best of several starts.
@@ -218,23 +218,31 @@ def multistart_steps(
     - `unit_cells`, ``[I; 0]``, at the penalty itself.
 
     For p = 1 the first is already at the penalty itself: its 10 iterations come first, so that J is low soon. The
-    second follows if its J is lower after 6 and after 10 iterations, and the others are not tried; they are what
-    ``place`` 1 takes. Where the rank is `largest_rank` it bounds nothing, so that LS21 is solved instead, which is
-    convex for p = 1; for p < 1 from the ridge solution, with continuation and without, compared likewise. No start
-    depends on the unit of the data or on the order of the classes.
+    second follows if its J is lower after 6 and after 10 iterations, and the others are not tried. Where the rank is
+    `largest_rank` it bounds nothing, so that LS21 is solved instead, which is convex for p = 1; for p < 1 from the
+    ridge solution, with continuation and without, compared likewise. No start depends on the unit of the data or on the
+    order of the classes.
+
+    With a ``seed`` nothing is compared: the start is random, with other factors for each class.
     """
     c = len(data.Y)
     endless, smooth = repeat(penalty), continuation(data, penalty)
     # Continuation begins at p = 1, where the unbounded problem is convex.
     flat, sharp = (np.full(len(data.X), unit_weight(data, p)) for p in (1.0, penalty.p))
     if rank >= largest_rank(shape):
+        if seed is not None:
+            sharp = sharp * np.random.default_rng(seed).exponential(size=len(sharp))
         direct = with_objective(ls21_steps(data, sharp, endless), data, penalty)
-        if penalty.p == 1.0:
+        if penalty.p == 1.0 or seed is not None:
             return direct
         continued = ls21_steps(data, flat, chain(smooth, endless))
-        return _best([direct, with_objective(continued, data, penalty)], _FIRST_ROUND, place)
+        return _best([direct, with_objective(continued, data, penalty)], _FIRST_ROUND)
 
     samples = tensor_samples(data, shape, inside)
+    if seed is not None:
+        rng = np.random.default_rng(seed)
+        drawn = [rng.standard_normal((c, side, rank)) for side in shape[1:]]
+        return accelerated_steps(samples, drawn, samples.cells(sharp), endless)
     convex = Penalty(smooth[0].alpha, 1.0, penalty.zeta)
     ridge, ls21 = (samples.cells(P) for P in _unbounded(data, flat, convex))
     flat, sharp = samples.cells(flat), samples.cells(sharp)
@@ -250,10 +258,7 @@ def multistart_steps(
         return _best(
             [accelerated_steps(samples, leading, flat, chain(smooth, endless)), *others],
             _SECOND_ROUND,
-            place,
         )
-    if place:
-        return _best(others[1:], _SECOND_ROUND, 0)
     first = accelerated_steps(samples, leading, _weights(samples, ls21, penalty), endless)
     return _opened_by(first, others[0])
 
@@ -307,14 +312,14 @@ def _opened_by(
 
 
 def _best(
-    starts: list[Iterator[tuple[FloatArray, float]]], second_round: int, place: int
+    starts: list[Iterator[tuple[FloatArray, float]]], second_round: int
 ) -> Iterator[tuple[FloatArray, float]]:
-    """Order the starts by their objectives in two rounds, the second of two; one continues where it is."""
+    """Compare the starts by their objectives in two rounds, the second of two; the best continues where it is."""
     for n_iterations, n_survivors in ((_FIRST_ROUND, 2), (second_round, 1)):
         if len(starts) > n_survivors:
             reached = [next(islice(start, n_iterations - 1, None))[1] for start in starts]
             starts = [starts[i] for i in _lowest(reached, 2)]
-    return starts[place]
+    return starts[0]
 
 
 def _lowest(values: list[float], n: int) -> list[int]:

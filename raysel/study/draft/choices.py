@@ -12,8 +12,10 @@ from raysel.core.arrays import FloatArray, LabelArray, is_quantity
 from raysel.core.errors import DataError
 from raysel.data.dataset import Dataset
 from raysel.data.layouts import Layout
+from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE, RIDGE
 from raysel.evaluation.plan import NestedPlan
 from raysel.numerics.tensor_factors import largest_rank
+from raysel.study.defaults import default_estimator, default_metric
 
 
 class Entry(NamedTuple):
@@ -353,39 +355,37 @@ def _like_pixels(X: FloatArray, low: FloatArray, high: FloatArray) -> bool:
     return bool(np.mean(low == 0) > 0.5 and np.median(high) >= 0.5 * high.max())
 
 
+#: What is said of the estimator that is fitted to the best features.
+_FITTED = {
+    RIDGE: "fitted to the best n_features, its alpha by inner folds; or knn",
+    LINEAR_SVM: "fitted to the best n_features columns; or knn, native",
+    KNN: "the nearest training sample in the best n_features cells; or linear_svm, native",
+}
+
+
 def evaluation_entries(dataset: Dataset) -> list[Entry]:
     """Choose the estimator, the numbers of features and the metric."""
+    which = (
+        f"numbers of best features that are scored, of {dataset.n_features}; inner folds choose one"
+    )
+    value = default_estimator(dataset)
     if dataset.is_regression:
-        which = f"numbers of best features that are scored, of {dataset.n_features}; inner folds choose one"
         return [
-            Entry(
-                "evaluation.estimator",
-                "ridge",
-                "fitted to the best n_features, its alpha by inner folds; or knn",
-            ),
+            Entry("evaluation.estimator", value, _FITTED[value]),
             Entry("evaluation.n_features", feature_numbers(dataset.n_features), which),
             Entry(
                 "evaluation.metric",
-                "out_of_sample_r2",
+                default_metric(dataset),
                 "1 less the squared error over that of the training mean; or neg_rmse, neg_mae, spearman",
             ),
         ]
     if dataset.is_multilabel or dataset.layout.is_multimodal:
         why = "the model's own prediction from all features; knn and linear_svm are fitted to the best n_features"
-        return [Entry("evaluation.estimator", "native", why), _metric(dataset)]
-    value, why = (
-        "knn",
-        "the nearest training sample in the best n_features cells; or linear_svm, native",
-    )
-    if dataset.layout.noun == "table":
-        value, why = "linear_svm", "fitted to the best n_features columns; or knn, native"
+        return [Entry("evaluation.estimator", NATIVE, why), _metric(dataset)]
     numbers = feature_numbers(dataset.n_features)
-    which = (
-        f"numbers of best features that are scored, of {dataset.n_features}; inner folds choose one"
-    )
-    strengths = [Entry("evaluation.C", list(_C), _OF_C)] if value == "linear_svm" else []
+    strengths = [Entry("evaluation.C", list(_C), _OF_C)] if value == LINEAR_SVM else []
     return [
-        Entry("evaluation.estimator", value, why),
+        Entry("evaluation.estimator", value, _FITTED[value]),
         *strengths,
         Entry("evaluation.n_features", numbers, which),
         Entry("evaluation.choose_n", "best", _BEST),
@@ -394,12 +394,10 @@ def evaluation_entries(dataset: Dataset) -> list[Entry]:
 
 
 def _metric(dataset: Dataset) -> Entry:
+    value = default_metric(dataset)
     counts = [] if dataset.is_multilabel else class_counts(dataset.y).values()
     if dataset.is_multilabel:
-        value, why = (
-            "macro_f1",
-            "mean over the labels of each label's F1, so that rare labels count as much",
-        )
+        why = "mean over the labels of each label's F1, so that rare labels count as much"
     elif (
         max(counts) >= _UNBALANCED * min(counts)
         and len(counts) == 2
@@ -415,8 +413,5 @@ def _metric(dataset: Dataset) -> Entry:
         value = "balanced_accuracy"
         why = f"mean recall of the classes, for they have {min(counts)} to {max(counts)} samples; or accuracy"
     else:
-        value, why = (
-            "accuracy",
-            "share of test samples that are classified correctly; the classes are balanced enough",
-        )
+        why = "share of test samples that are classified correctly; the classes are balanced enough"
     return Entry("evaluation.metric", value, why)

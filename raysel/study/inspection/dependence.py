@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy import fft
 from sklearn.neighbors import NearestNeighbors
 
 from raysel.core.arrays import FloatArray, IntArray
@@ -161,3 +162,39 @@ def _about(part: Part, Z: FloatArray) -> str:
     while lag < len(W) // 2 and (W[:-lag] * W[lag:]).sum(axis=1).mean() >= _ALIKE:
         lag += 1 + lag // 8
     return f" (about {lag} here)"
+
+
+#: Mean correlation, within the classes, of samples a number of rows apart that is no chance, its standard score, and
+#: its share of that at any other number.
+_PERIODIC, _PERIODIC_SCORE, _MOST_OF = 0.2, 6.0, 0.8
+
+
+def period_remark(part: Part, plan: NestedPlan | None = None) -> str | None:
+    """Remark if every k-th row is alike, and so are their labels, as those of subjects measured in turn.
+
+    With the folds of a plan, None if few test samples have one k rows away in the training set.
+    """
+    if (Z := _own_course(part)) is None or len(part.X) < 5 * _FEWEST:
+        return None
+    W, codes = deviations(Z, part.codes)[:_MOST_ROWS], part.codes[:_MOST_ROWS]
+    n = len(W)
+    lags = np.arange(1, n // 2)
+    spectrum = np.abs(fft.rfft(W, fft.next_fast_len(2 * n), axis=0)) ** 2
+    alike = fft.irfft(spectrum.sum(axis=1))[lags] / (n - lags)
+    by_chance = float((W * W[np.random.default_rng(0).permutation(n)]).sum(axis=1).std())
+    scores = alike * np.sqrt(n - lags) / by_chance
+    found = np.flatnonzero(
+        (alike >= _PERIODIC) & (scores >= _PERIODIC_SCORE) & (alike >= _MOST_OF * alike.max())
+    )
+    if not len(found) or (lag := int(lags[found[0]])) == 1:
+        return None
+    expected = float(((np.bincount(codes) / n) ** 2).sum())
+    spread = math.sqrt(max(expected * (1 - expected), np.finfo(np.float64).tiny) / (n - lag))
+    if (codes[lag:] == codes[:-lag]).mean() - expected < _SCORE * spread:
+        return None
+    if plan is not None and _tested(part.rows[lag:], part.rows[:-lag], plan) <= _APART:
+        return None
+    return (
+        f"Samples {lag} rows apart are alike, and so are their labels: if they are of one subject, scores are too high; "
+        "name the subject in cv.groups."
+    )

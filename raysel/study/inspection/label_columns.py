@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy.special import gammaln
-from scipy.stats import rankdata
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.tree import DecisionTreeClassifier
 
-from raysel.core.arrays import BoolArray, FloatArray, IntArray, is_quantity
+from raysel.core.arrays import BoolArray, FloatArray, IntArray
 from raysel.study.inspection.parts import Part
 
 #: Number of values, or of samples a value, that a column of few values may have whatever the judged one has.
@@ -141,8 +139,6 @@ def label_columns(part: Part) -> dict[int, LabelColumn]:
     :math:`n! / \prod n_c!` arrangements of labels with class sizes :math:`n_c`, at most :math:`c^k` give each of k
     values one of c classes.
     """
-    if is_quantity(part.y):
-        return _quantity_columns(part)
     n_samples, n_features = part.X.shape
     counts = np.bincount(part.codes)
     if n_samples < FEWEST or len(counts) > n_samples // 2:
@@ -180,60 +176,6 @@ def label_columns(part: Part) -> dict[int, LabelColumn]:
         c: _judged(r, part, few, separable) if c in suspects else r for c, r in relations.items()
     }
     return {column: relation for column, relation in judged.items() if relation is not None}
-
-
-#: Share of the variance that a linear function of a quantity leaves, at most, when it is written with few digits.
-_ROUNDED = 1e-6
-
-
-def _quantity_columns(part: Part) -> dict[int, LabelColumn]:
-    """Find the columns that are a quantity itself, in another unit or in the same order."""
-    found: dict[int, LabelColumn] = {}
-    columns = part.y.reshape(len(part.y), -1)
-    if len(columns) < FEWEST:
-        return {}
-    for number, y in enumerate(columns.T):
-        label = number if part.y.ndim == 2 else None
-        n_values = len(np.unique(y))
-        if n_values < FEWEST:  # so few values other columns may have too
-            continue
-        kinds: dict[Kind, BoolArray] = {
-            "copy": part.scan(partial(_is_equal, y=y)),
-            "linear": part.scan(partial(_is_linear, y=y)),
-            "monotone": part.scan(partial(_is_in_order, y=y)),
-        }
-        for kind, mask in kinds.items():
-            for column in np.flatnonzero(mask).tolist():
-                found.setdefault(column, LabelColumn(kind, n_values, label=label, in_order=True))
-    return found
-
-
-def _is_equal(block: FloatArray, y: FloatArray) -> BoolArray:
-    """Mask of the columns that are a quantity."""
-    return np.asarray((block == y[:, None]).all(axis=0))
-
-
-def _is_linear(block: FloatArray, y: FloatArray) -> BoolArray:
-    """Mask of the columns that are a linear function of a quantity, up to the rounding of what is written."""
-    largest = np.maximum(
-        np.abs(block).max(axis=0), np.finfo(np.float64).tiny
-    )  # so that no square overflows
-    values = block / largest
-    values -= values.mean(axis=0)
-    target = y / max(float(np.abs(y).max()), np.finfo(np.float64).tiny)
-    target = target - target.mean()
-    energies = (values**2).sum(axis=0) * (target**2).sum()
-    linear: BoolArray = (energies > 0) & ((target @ values) ** 2 >= (1.0 - _ROUNDED) * energies)
-    return linear
-
-
-def _is_in_order(block: FloatArray, y: FloatArray) -> BoolArray:
-    """Mask of the columns that rise, or fall, exactly where a quantity rises."""
-    order = np.argsort(y, kind="stable")
-    rises, steps = (np.diff(y[order]) > 0)[:, None], np.diff(block[order], axis=0)
-    in_order: BoolArray = ((steps > 0) == rises).all(axis=0) & ((steps == 0) == ~rises).all(axis=0)
-    reverse: BoolArray = ((steps < 0) == rises).all(axis=0) & ((steps == 0) == ~rises).all(axis=0)
-    return in_order | reverse
 
 
 def _judged(
@@ -354,8 +296,6 @@ _CHANGES = 0.5
 _CANDIDATES, _FEWEST_COLUMNS = 8, 5
 #: Mean error of the classes, on held-out samples, below which the label is nearly decided.
 _NEARLY = 0.1
-#: One minus the squared rank correlation with a quantity, below which a column nearly is it.
-_NEARLY_QUANTITY = 0.01
 #: The next column's error is as many times as large, and larger by as much.
 _TIMES, _MORE = 3.0, 0.1
 #: A column of few values has at most as many for each class, and most others have more than so many.
@@ -370,7 +310,7 @@ _RIDGE = 1e-10
 class NearLabel:
     """Columns that decide the label alone, or two together, but for an error.
 
-    It is the mean error of the classes on held-out samples; of a quantity one minus the squared rank correlation.
+    It is the mean error of the classes on held-out samples.
     """
 
     columns: tuple[int, ...]
@@ -379,19 +319,14 @@ class NearLabel:
 
 
 def near_labels(part: Part, known: set[int]) -> list[NearLabel]:
-    """Find columns, and pairs, that nearly decide the classes, or columns that nearly are a quantity.
-
-    Of several labels or quantities a sample none are looked for.
+    """Find columns, and pairs, that nearly decide the classes; of several labels a sample none are looked for.
 
     A column is one if its held-out error is at most 0.1 and that of the next one three times as large and larger by
-    0.1; or if it has few values, unlike most others, whatever the others tell. ``known`` columns are not named. Of a
-    quantity the error is at most 0.01.
+    0.1; or if it has few values, unlike most others, whatever the others tell. ``known`` columns are not named.
     """
     counts = np.bincount(part.codes)
     if part.y.ndim == 2 or len(part.X) < _FEWEST_SAMPLES:
         return []
-    if is_quantity(part.y):
-        return _near_quantity(part, known)
     if counts.min() < _FEWEST_OF_CLASS:
         return []
     rows = _drawn(len(part.X), _MOST_SAMPLES)
@@ -401,34 +336,6 @@ def near_labels(part: Part, known: set[int]) -> list[NearLabel]:
     columns = [near for near in _columns(part, rows, codes) if not known.intersection(near.columns)]
     pair = _pair(part, rows, codes, known | {column for near in columns for column in near.columns})
     return [*columns, *([pair] if pair else [])]
-
-
-def _near_quantity(part: Part, known: set[int]) -> list[NearLabel]:
-    """Find the column whose order is nearly that of a quantity, far more than that of any other."""
-    rows = _drawn(len(part.X), _MOST_SAMPLES)
-    target = _centred_ranks(part.y[rows, None])
-
-    def error(block: FloatArray) -> FloatArray:
-        ranks = _centred_ranks(block[rows])
-        energies = (ranks**2).sum(axis=0) * (target**2).sum()
-        return 1.0 - np.divide(
-            (target * ranks).sum(axis=0) ** 2, energies, out=energies * 0.0, where=energies > 0
-        )
-
-    errors = part.scan(error)
-    errors[list(known)] = np.inf
-    best, *others = np.argsort(errors, kind="stable")[:2].tolist()
-    following = float(errors[others[0]]) if others else np.inf
-    if errors[best] > _NEARLY_QUANTITY or following < max(
-        _TIMES * errors[best], errors[best] + _MORE
-    ):
-        return []
-    return [NearLabel((best,), float(errors[best]), following if np.isfinite(following) else None)]
-
-
-def _centred_ranks(values: FloatArray) -> FloatArray:
-    ranks: FloatArray = rankdata(values, axis=0)
-    return ranks - ranks.mean(axis=0)
 
 
 def _drawn(n_samples: int, most: int) -> IntArray:

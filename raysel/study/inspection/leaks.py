@@ -10,11 +10,16 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from raysel.core.arrays import IntArray
+from raysel.core.arrays import IntArray, is_quantity
 from raysel.core.errors import DataError, suggestion
 from raysel.data.dataset import Dataset
 from raysel.study.inspection.label_columns import LabelColumn, NearLabel, label_columns, near_labels
 from raysel.study.inspection.parts import NearPairs, Part, near_rows, parts
+from raysel.study.inspection.quantity_columns import (
+    NearQuantity,
+    near_quantities,
+    quantity_columns,
+)
 from raysel.study.inspection.row_columns import Kind, row_columns
 
 
@@ -33,8 +38,17 @@ class Findings:
 
     @cached_property
     def near_label(self) -> list[NearLabel]:
-        """Further columns, and pairs of columns, that nearly decide the label."""
+        """Further columns, and pairs of columns, that nearly decide the class."""
+        if is_quantity(self.part.y):
+            return []
         return near_labels(self.part, {*self.by_row, *self.by_label})
+
+    @cached_property
+    def near_quantity(self) -> list[NearQuantity]:
+        """Further columns that nearly tell a quantity, alone or together."""
+        if not is_quantity(self.part.y):
+            return []
+        return near_quantities(self.part, {*self.by_row, *self.by_label})
 
     @cached_property
     def near(self) -> NearPairs | None:
@@ -49,9 +63,13 @@ def inspect(dataset: Dataset) -> tuple[Findings, ...]:
     """Inspect a data set, each task alone."""
     if dataset not in _KNOWN:
         _KNOWN[dataset] = tuple(
-            Findings(part, row_columns(part), label_columns(part)) for part in parts(dataset)
+            Findings(part, row_columns(part), _columns_of_label(part)) for part in parts(dataset)
         )
     return _KNOWN[dataset]
+
+
+def _columns_of_label(part: Part) -> dict[int, LabelColumn]:
+    return quantity_columns(part) if is_quantity(part.y) else label_columns(part)
 
 
 #: Number of columns that a message describes, and of those that it names.

@@ -6,16 +6,16 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from raysel.core.arrays import is_quantity
 from raysel.data.dataset import Dataset
 from raysel.data.formats.recognition import odd_cells
 from raysel.evaluation.plan import NestedPlan
 from raysel.study.inspection.arrangement import arrangement_remark
 from raysel.study.inspection.copies import copy_remarks
-from raysel.study.inspection.dependence import order_remark
+from raysel.study.inspection.dependence import order_remark, period_remark
 from raysel.study.inspection.leaks import Findings, inspect, leaking_columns
 from raysel.study.inspection.parts import Part, parts
 from raysel.study.inspection.places import place_remark
+from raysel.study.inspection.quantity_columns import NearQuantity
 
 #: Columns whose standard deviations differ by more than this factor probably have different units.
 _SPREADS = 10.0
@@ -58,10 +58,18 @@ def data_remarks(dataset: Dataset, plan: NestedPlan | None = None) -> list[str]:
         )
     for findings in inspect(dataset):
         of_part = [*_column_remarks(findings, dataset), *copy_remarks(findings, dataset, plan)]
-        near = place_remark(findings.part, plan, dataset.places)
-        of_part += filter(None, [near or order_remark(findings.part, plan)])
+        of_part += filter(None, [_alike(findings.part, dataset, plan)])
         remarks += [f"{_where(findings.part)}{remark}" for remark in of_part]
     return [*remarks, *filter(None, [arrangement_remark(dataset)])]
+
+
+def _alike(part: Part, dataset: Dataset, plan: NestedPlan | None) -> str | None:
+    """Remark on samples alike in place, or else near each other in the file, or else so many rows apart."""
+    return (
+        place_remark(part, plan, dataset.places)
+        or order_remark(part, plan)
+        or period_remark(part, plan)
+    )
 
 
 def _where(part: Part) -> str:
@@ -115,22 +123,13 @@ def _column_remarks(findings: Findings, dataset: Dataset) -> Iterator[str]:
             if near.next_error is not None
             else ""
         )
-        if is_quantity(part.y):
-            beside = (
-                ""
-                if near.next_error is None
-                else f", of the next column {max(0.0, 1 - near.next_error):.2f}"
-            )
-            yield (
-                f"Column '{names}' has nearly the order of the quantity (squared rank correlation "
-                f"{1 - near.error:.4f}{beside}): {_KNOWN_BEFORE}; if not, list it in dataset.drop."
-            )
-            continue
         yield (
             f"{'Column' if alone else 'The columns'} '{names}' {'alone tells' if alone else 'together tell'} the "
             f"classes: {_KNOWN_BEFORE}; if not, list {'it' if alone else 'them'} in dataset.drop.\n"
             f"The mean error on held-out samples is {near.error:.1%}{others}."
         )
+    for near_quantity in findings.near_quantity[:_NAMED]:
+        yield _of_quantity(near_quantity, findings, dataset)
     for column, name in enumerate(part.names):
         texts = dataset.categories.get(name, ())
         n_cells = (
@@ -153,6 +152,16 @@ def _column_remarks(findings: Findings, dataset: Dataset) -> Iterator[str]:
             f"{len(constant)} of {len(part.names)} columns {'is' if len(constant) == 1 else 'are'}"
         )
         yield f"{are} {_CONSTANT}{some}{_names(findings, constant)}."
+
+
+def _of_quantity(near: NearQuantity, findings: Findings, dataset: Dataset) -> str:
+    names = "' and '".join(findings.part.own_name(column) for column in near.columns)
+    of = "" if near.label is None else f" '{dataset.label_names[near.label]}'"
+    what, them = ("Column", "it") if len(near.columns) == 1 else ("The columns", "them")
+    return (
+        f"{what} '{names}' {near.words.format(quantity=f'the quantity{of}')}: drop {them} (dataset.drop) unless the "
+        "values were known before."
+    )
 
 
 def _columns_by_kind(

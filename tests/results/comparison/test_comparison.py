@@ -199,6 +199,8 @@ def test_folds_have_the_corrected_test_and_draws_the_plain_one(original, drawn):
         said = text_of(folder)
         assert f"n_test/n_train = {ratio:g}" in said
         assert ("next to no power" in said) == (main == "plain")
+        verdicts = said.splitlines()[2 : 2 + len(raw)]
+        assert all(line.startswith("On these samples ") == (main == "plain") for line in verdicts)
         assert f"p ({main})" in said
         for label, p in zip((member.label for member in found.members[1:]), expected, strict=True):
             low, high = shown.loc[label, ["lower", "upper"]]

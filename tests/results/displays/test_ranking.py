@@ -244,10 +244,10 @@ def test_modalities_show_what_each_has_of_the_whole():
     assert {
         (float((np.argsort(row)[:8] < 10).sum()), 0.0) for row in ranking.fold_ranks
     } <= points_of(ax)
-    sums = [ranking.scores[:10].sum(), ranking.scores[10:].sum()]
-    np.testing.assert_allclose(counts.frame()["summed_score"], sums)
+    means = [ranking.scores[:10].mean(), ranking.scores[10:].mean()]
+    np.testing.assert_allclose(counts.frame()["mean_score"], means)
     ax = scores.plot()
-    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], sums)
+    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], means)
     assert labels(ax.yaxis) == ["hog (10)", "lbp (30)"]
 
 

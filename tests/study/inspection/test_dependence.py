@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planted_leaks import sorted_by_class, table
+from planted_leaks import interleaved, sorted_by_class, table
 from scipy.signal import lfilter
 
 from raysel.data.loading import load_dataset
 from raysel.evaluation.plan import NestedPlan
 from raysel.evaluation.splitters import Blocks
-from raysel.study.inspection.dependence import order_remark
+from raysel.study.inspection.dependence import order_remark, period_remark
 from raysel.study.inspection.parts import parts
 from raysel.study.inspection.row_columns import in_runs
 
@@ -93,3 +93,26 @@ def test_blocks_longer_than_a_run_of_labels_are_asked_for_where_samples_stay_ali
         data, NestedPlan.make(data.y, blocks=Blocks(11), **settings)
     )
     assert remark(data, NestedPlan.make(data.y, blocks=Blocks(100), **settings)) is None
+
+
+def test_subjects_measured_in_turn_are_remarked_on_until_groups_keep_them_together():
+    data = interleaved(load_dataset("wine"), np.random.default_rng(0))
+    (part,) = parts(data)
+    settings = {"outer": 4, "inner": 2, "repeats": 1, "seed": 0}
+    subjects = np.tile(np.arange(30), 8)
+    assert order_remark(part) is None
+    assert "30 rows apart" in period_remark(part)
+    assert period_remark(part, NestedPlan.make(data.y, groups=None, **settings)) is not None
+    assert period_remark(part, NestedPlan.make(data.y, groups=subjects, **settings)) is None
+
+
+@pytest.mark.parametrize("shuffled", ["samples", "labels"])
+def test_samples_alike_whose_labels_are_not_are_no_subjects(shuffled):
+    data, rng = (
+        interleaved(load_dataset("wine"), np.random.default_rng(1)),
+        np.random.default_rng(0),
+    )
+    X, y = data.X, data.y
+    X, y = (rng.permutation(X), y) if shuffled == "samples" else (X, rng.permutation(y))
+    (part,) = parts(table(X, y))
+    assert period_remark(part) is None

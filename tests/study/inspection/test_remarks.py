@@ -63,16 +63,6 @@ def test_what_nearly_tells_the_label_is_remarked_on_and_nothing_else_is(name, wh
     ) == 1 + sum("tells nothing of the label" in remark for remark in before)
 
 
-@pytest.mark.parametrize(("noise", "told"), [(0.01, True), (0.05, True), (0.3, False)])
-def test_a_second_reading_of_a_quantity_is_remarked_on(noise, told):
-    data, rng = load_dataset("diabetes"), np.random.default_rng(0)
-    reading = 1.8 * data.y + 32 + rng.normal(scale=noise * data.y.std(), size=data.n_samples)
-    words = "Column 'reading' has nearly the order of the quantity"
-    remarks = data_remarks(with_columns(data, {"reading": reading}))
-    assert any(words in remark for remark in remarks) is told
-    assert not any("nearly the order" in remark for remark in data_remarks(data))
-
-
 def test_samples_that_are_left_out_because_their_label_is_missing_are_counted(tmp_path):
     y = np.where(np.arange(90) % 3 == 0, np.nan, np.arange(90) % 2)
     np.savez(tmp_path / "some.npz", X=np.random.default_rng(0).normal(size=(90, 5)), y=y)

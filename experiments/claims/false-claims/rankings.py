@@ -1,0 +1,83 @@
+"""Rankings: features that only the number of their columns puts first, and p values of single features."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from trap import NoUpload, Outcome, Trap, words_of_study
+
+from raysel.core.arrays import FloatArray
+from raysel.execution.serial import SerialExecutor
+from raysel.run import course
+from raysel.run.api import prepare_study
+from raysel.run.stability import stability_selection
+
+#: Number of columns of numbers.
+_NUMBERS = 20
+
+
+def table(seed: int, folder: Path, shares: FloatArray, share_told: float) -> Path:
+    """Write 200 rows of noise with a text drawn with these shares, which tells in some of the rows."""
+    rng = np.random.default_rng(seed)
+    codes = rng.choice(len(shares), 200, p=shares)
+    y = np.where(rng.random(200) < share_told, codes % 2, rng.integers(0, 2, 200))
+    columns = {f"x{i}": rng.standard_normal(200) for i in range(_NUMBERS)}
+    frame = pd.DataFrame({**columns, "clinic": [f"clinic {code}" for code in codes], "label": y})
+    path = folder / "table.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def attempt(
+    seed: int, folder: Path, solver: str, *, shares: FloatArray, share_told: float
+) -> Outcome:
+    """Run the study that `raysel init` drafts, and count where the text column is first and in the stable set."""
+    config = {
+        "name": "trap",
+        "seed": seed,
+        "dataset": {
+            "path": str(table(seed, folder, shares, share_told)),
+            "label": "label",
+            "prepare": ["encode"],
+            "scaling": "zscore",
+        },
+        "solver": {"name": solver},
+        "evaluation": {"classifier": "linear_svm", "n_features": [1, 3, 5]},
+        "cv": {"outer": 5, "inner": 3},
+        "search": {"executor": "serial"},
+        "tracking": {"uri": f"sqlite:///{folder}/mlflow.db"},
+        "pictures": [],
+    }
+    study = prepare_study(config)
+    result = course.run(study, folder / "study", SerialExecutor(study), start_upload=NoUpload)
+    place, ranking = result.feature_names.index("clinic"), result.ranking()
+    first = int((ranking.fold_ranks[:, place] == 1).sum())
+    found = stability_selection(result.path, progress=False, executor="serial")
+    names = [result.feature_names[i] for i in np.flatnonzero(found.selected)]
+    words = f"first on {first} of 5 outer folds; stability set: {', '.join(names) or 'none'}"
+    wins = "clinic" in names and first >= 3 if share_told else "clinic" in names or first > 2
+    return Outcome(wins if share_told else not wins, {**words_of_study(result), "said": words})
+
+
+def _trap(expected: str, solver: str, shares: FloatArray, share_told: float = 0.0) -> Trap:
+    return Trap(
+        expected,
+        lambda seed, folder: attempt(seed, folder, solver, shares=shares, share_told=share_told),
+    )
+
+
+_TEN, _THIRTY = np.full(10, 0.1), np.full(30, 1 / 30)
+_RARE = np.r_[0.5, 0.3, np.full(10, 0.02)]
+_NOT = "not in the stability set, and first on at most 2 of 5 outer folds"
+
+TRAPS = {
+    "text of 10 values, linear SVM": _trap(_NOT, "linear_svm", _TEN),
+    "text of 30 values, linear SVM": _trap(_NOT, "linear_svm", _THIRTY),
+    "text with rare values, linear SVM": _trap(_NOT, "linear_svm", _RARE),
+    "text of 10 values, filter": _trap(_NOT, "fisher_score", _TEN),
+    "text of 10 values that tells": _trap(
+        "in the stability set, and first on 3 of 5 outer folds", "linear_svm", _TEN, 0.9
+    ),
+}

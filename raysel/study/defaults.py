@@ -1,0 +1,50 @@
+"""Defaults of what scores a study, by layout and target, where its configuration names no estimator or no metric."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from raysel.config.schema import AUTO, StudyConfig
+from raysel.data.dataset import Dataset
+from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE, RIDGE
+from raysel.numerics.metrics import OUT_OF_SAMPLE_R2
+
+ACCURACY, MACRO_F1 = "accuracy", "macro_f1"
+#: Layout whose ranked features a linear SVM scores; of arrays, as of images, the nearest neighbour does so. Both are
+#: measured in experiments/claims/defaults.
+_TABLE: Final = "table"
+
+
+def default_estimator(dataset: Dataset) -> str:
+    """Return what is fitted to the best features where no estimator is named."""
+    if dataset.is_regression:
+        return RIDGE
+    return LINEAR_SVM if dataset.layout.noun == _TABLE else KNN
+
+
+def default_metric(dataset: Dataset) -> str:
+    """Return the metric where none is named."""
+    if dataset.is_regression:
+        return OUT_OF_SAMPLE_R2
+    return MACRO_F1 if dataset.is_multilabel else ACCURACY
+
+
+def with_defaults(config: StudyConfig, dataset: Dataset) -> StudyConfig:
+    """Return a configuration with the defaults of its data in place of what it leaves to them."""
+    settings = config.evaluation
+    chosen: dict[str, Any] = {}
+    if settings.metric == AUTO:
+        chosen["metric"] = default_metric(dataset)
+        chosen["report"] = tuple(name for name in settings.report if name != chosen["metric"])
+    if settings.estimator == AUTO:
+        chosen["estimator"] = _estimator(config, dataset)
+    return config.model_copy(update={"evaluation": settings.model_copy(update=chosen)})
+
+
+def _estimator(config: StudyConfig, dataset: Dataset) -> str:
+    """Return the estimator of a study that names none: the method itself where no number of features is given."""
+    if not config.evaluation.n_features:
+        return NATIVE
+    chosen = default_estimator(dataset)
+    # Early stopping compares scores of each iteration, which a linear SVM is too slow for.
+    return KNN if config.search.early_stopping and chosen == LINEAR_SVM else chosen
