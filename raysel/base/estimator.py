@@ -78,9 +78,10 @@ class Capabilities:
     prepare_parameters : frozenset of str, default=frozenset()
         Constructor parameters that ``prepare`` depends on. Configurations with equal values of these share the
         prepared training sets.
-    score_scale : {"effect", "squared", "order"}, default="effect"
-        What scores are without information, by which those of the columns of one feature are joined: sizes of an
-        effect, as coefficients and t values; squares of it, as F values and importances; or an order alone, as places.
+    score_scale : {"effect", "squared", "weight", "place"}, default="effect"
+        What scores are, by which those of the columns of one feature are joined: sizes of an effect, as coefficients
+        and t values; squares of it, as F values and importances; weights around a value that is not 0, as those of
+        ReliefF; or places in an order, which are the same for all labels, so that they have no p values.
     univariate : bool, default=False
         Whether the score of a feature depends on the labels and on that feature alone.
     in_blocks : bool, default=False
@@ -104,7 +105,7 @@ class Capabilities:
     local_optimum: bool = False
     layouts: frozenset[str] = frozenset({TENSOR, MODALITIES, VOLUME})
     prepare_parameters: frozenset[str] = frozenset()
-    score_scale: Literal["effect", "squared", "order"] = "effect"
+    score_scale: Literal["effect", "squared", "weight", "place"] = "effect"
     univariate: bool = False
     in_blocks: bool = False
 

@@ -89,7 +89,7 @@ class MRMR(Filter):
     """
 
     capabilities: ClassVar[Capabilities] = replace(
-        Filter.capabilities, prepare_parameters=frozenset({"bins"}), score_scale="order"
+        Filter.capabilities, prepare_parameters=frozenset({"bins"}), score_scale="place"
     )
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -248,7 +248,7 @@ class ReliefF(Filter):
     array([ 1. , -0.5])
     """
 
-    capabilities: ClassVar[Capabilities] = replace(Filter.capabilities, score_scale="order")
+    capabilities: ClassVar[Capabilities] = replace(Filter.capabilities, score_scale="weight")
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_neighbors": [COUNT],

@@ -298,7 +298,9 @@ class RReliefF(QuantityFilter):
     array([1, 2])
     """
 
-    capabilities: ClassVar[Capabilities] = replace(QuantityFilter.capabilities, score_scale="order")
+    capabilities: ClassVar[Capabilities] = replace(
+        QuantityFilter.capabilities, score_scale="weight"
+    )
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_neighbors": [COUNT],

@@ -273,8 +273,8 @@ class FisherScore(Filter):
 
     @property
     def score_scale(self) -> str:
-        """The ratios are squares of an effect, the scores of a set an order."""
-        return super().score_scale if self.criterion == "ratio" else "order"
+        """The ratios are squares of an effect, the scores of a set places in an order."""
+        return super().score_scale if self.criterion == "ratio" else "place"
 
     @property
     def univariate(self) -> bool:
@@ -467,7 +467,7 @@ class RandomRanking(Filter):
     """
 
     capabilities: ClassVar[Capabilities] = replace(
-        Filter.capabilities, targets=frozenset({CLASSES, QUANTITIES}), score_scale="order"
+        Filter.capabilities, targets=frozenset({CLASSES, QUANTITIES}), score_scale="place"
     )
 
     def __init__(

@@ -36,13 +36,13 @@ def joint_scores(
     """Return a score for each feature, that of its column or one that as many columns of noise exceed as rarely.
 
     `scores` and `origin`, the feature of each column, are (n_columns,); returns (n_features,), 0 of a feature without
-    columns. ``degrees`` is the number a, ``scale`` what the scores are: "effect", "squared" or "order", of
-    which the mean is taken.
+    columns. ``degrees`` is the number a, ``scale`` what the scores are: "effect", "squared", or "weight"
+    and "place", of which the mean is taken.
     """
     counts = np.bincount(origin, minlength=n_features)
     single = counts[origin] == 1
     joint = np.zeros(n_features)
-    if scale == "order":
+    if scale in ("weight", "place"):
         joint = np.bincount(origin, scores, n_features) / np.maximum(counts, 1)
     elif not single.all():
         amplitudes = np.maximum(scores, 0.0)

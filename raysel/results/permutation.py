@@ -34,7 +34,7 @@ _RESULT, _TABLE = "result.json", "features"
 #: Fields that the result's file holds as they are.
 _PLAIN: tuple[str, ...] = (
     *("metric", "test_mean", "permuted", "recomputed", "retune", "seed", "exchanged", "n_movable"),
-    *("log10_arrangements", "shares", "mixed"),
+    *("log10_arrangements", "shares", "univariate", "places", "mixed"),
 )
 _COLUMNS = ("p_value", "p_value_fwer", "p_value_fwer_step_down")
 #: Level at which features are counted in the sentences.
@@ -47,6 +47,18 @@ _OF_A_MODEL = (
     "higher score than with permuted labels, most with a weak penalty or a rare class, and they are then named "
     "falsely: in 33 and 93 % of generated studies of a rare class and of eight classes. For a claim about single "
     "features test those of a filter, such as fisher_score."
+)
+#: What those of a filter that rates features together do not say.
+_OF_A_JOINT_FILTER = (
+    "The features' p values hold if none has to do with the labels. Where some do, the scores of the others depend on "
+    "them too, and others are then named falsely: by relieff with one neighbour and a rare class in up to a third of "
+    "generated studies. For a claim about single features test those of a filter that rates each alone, such as "
+    "fisher_score."
+)
+#: Why a method has none.
+_OF_PLACES = (
+    "The features have no p values: their scores are places in an order, of which the largest is the same for all "
+    "labels. For a claim about single features test those of a filter, such as fisher_score."
 )
 #: When what is exchanged is not exchangeable, and the mend.
 _NOT_EXCHANGEABLE = {
@@ -88,6 +100,10 @@ class PermutationTest:
     feature_names: tuple[str, ...]
     #: Whether the feature scores were also compared as shares of their sum.
     shares: bool
+    #: Whether the score of a feature depends on no other feature.
+    univariate: bool
+    #: Whether the scores are places in an order, which have no p values.
+    places: bool
     #: Error of each permutation that failed, by its number.
     errors: Mapping[int, str] = field(default_factory=dict)
     #: Sentences on other versions: those of a later raysel, and of nodes of a cluster, which were allowed.
@@ -130,7 +146,7 @@ class PermutationTest:
 
     def _feature_sentences(self) -> list[str]:
         if not self.features:
-            return []
+            return [_OF_PLACES] if self.places else []
         adjusted, unadjusted = self.features["p_value_fwer"], self.features["p_value"]
         significant = np.flatnonzero(adjusted <= _LEVEL)
         order = significant[np.argsort(adjusted[significant], kind="stable")]
@@ -147,8 +163,14 @@ class PermutationTest:
                 f"{alone} have p <= {_LEVEL} without adjustment; {expected:.3g} are to be expected if no feature has "
                 "to do with the labels."
             ),
-            *([_OF_A_MODEL] if self.shares else []),
+            *self._limits(),
         ]
+
+    def _limits(self) -> list[str]:
+        """What the p values of the features do not say."""
+        if self.shares:
+            return [_OF_A_MODEL]
+        return [] if self.univariate else [_OF_A_JOINT_FILTER]
 
     def _remarks(self) -> Iterator[str]:
         yield f"What is exchanged: the labels of {self.exchanged} ({self.n_movable} samples can get another label)."
@@ -237,11 +259,16 @@ def read_permutation_test(
         features = {}
         if raw["has_features"]:
             features = read_numbers(folder / f"{_TABLE}.parquet", _COLUMNS, len(feature_names))
-        plain = {name: raw[name] for name in _PLAIN if name != "mixed"}
+        earlier = {
+            "univariate": False,
+            "places": False,
+            "mixed": (),
+        }  # earlier versions did not know
+        plain = {name: (earlier | raw)[name] for name in _PLAIN}
         plain |= {
             "permuted": tuple(raw["permuted"]),
-            "mixed": tuple(raw.get("mixed", ())),
-        }  # earlier: none
+            "mixed": tuple(plain["mixed"]),
+        }
         p = PermutationPValue(
             **{field.name: raw[field.name] for field in fields(PermutationPValue)}
         )

@@ -227,9 +227,12 @@ def permutation_test(
     their sum, because their scale differs between labels with and without information; see
     `raysel.numerics.permutation.feature_p_values`.
 
-    The features' p values hold if no feature has to do with the labels. Where some do, those of a filter hold for the
-    features that are independent of them, and those of a model need not: its scores of other features can be higher
-    than with permuted labels, most with a weak penalty or a rare class. A feature that depends on one with information
+    The features' p values hold if no feature has to do with the labels. Where some do, they hold for the features that
+    are independent of the labels only if the score of a feature depends on no other one, as with fisher_score and
+    f_test (``Capabilities.univariate``). Those of a model need not: its scores of other features can be higher than with
+    permuted labels, most with a weak penalty or a rare class; nor those of relieff and rrelieff, whose neighbours
+    depend on all features, most with few neighbours. Features that are ranked by places, as by mrmr, have no p values,
+    because the largest place is the same for all labels. A feature that depends on one with information
     can get a score that no permutation reaches, and features of a model that shares its weight among many may all
     remain undetected.
 
@@ -374,12 +377,13 @@ def _evaluated(
     ]
     result, observed_mean = finished.result, finished.result.test_mean
     scores = result.final.feature_scores
-    by_share, features = _by_share(finished), {}
+    solver = finished.study.solver(finished.winner.params, 0)
+    by_share, places, features = _by_share(finished), solver.score_scale == "place", {}
     # What is compared must be of one version: else the true labels' figures are those that are computed now.
     now = values[0] if finished.other_versions else None
     if now is not None and means[0] is not None:
         observed_mean = means[0]
-    if scores is not None:
+    if scores is not None and not places:
         # Rounded as the permuted scores are.
         text = packed(np.array(scores)) if now is None else now["feature_scores"]
         observed = unpacked(text)
@@ -408,6 +412,8 @@ def _evaluated(
         features,
         tuple(result.feature_names),
         by_share and bool(features),
+        solver.univariate,
+        places,
         {number: error for number, error in pieces.errors.items() if number},
         pieces.mixed,
     )

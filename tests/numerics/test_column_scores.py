@@ -70,7 +70,7 @@ def test_scores_follow_their_unit_and_single_missing_and_infinite_ones_stay():
     joint = joint_scores(scores, origin, 6, degrees=1, scale="effect")
     assert joint[[0, 1, 3, 4, 5]].tolist() == [0.1 + 0.2, 0.0, np.inf, np.inf, 0.0]
     assert 0 < joint[2] < 5
-    for kind in ("effect", "squared", "order"):
+    for kind in ("effect", "squared", "weight"):
         finite = np.minimum(scores, 9.0)
         once = joint_scores(finite, origin, 6, degrees=1, scale=kind)
         np.testing.assert_allclose(
@@ -79,9 +79,9 @@ def test_scores_follow_their_unit_and_single_missing_and_infinite_ones_stay():
     assert not joint_scores(np.zeros(6), origin, 6, degrees=1, scale="effect").any()
 
 
-def test_of_scores_that_are_an_order_the_mean_is_taken():
+def test_of_places_the_mean_is_taken():
     joint = joint_scores(
-        np.array([5.0, 2.0, 4.0]), np.array([0, 1, 1]), 2, degrees=1, scale="order"
+        np.array([5.0, 2.0, 4.0]), np.array([0, 1, 1]), 2, degrees=1, scale="place"
     )
     assert joint.tolist() == [5.0, 3.0]
 

@@ -356,8 +356,46 @@ def test_the_sentences_say_the_figure_and_its_limits(tested):
     assert (
         "The features' p values hold if none has to do with the labels." in text
     )  # SMR weighs all features together
-    of_a_filter = replace(tested[1], shares=False)
+    of_a_filter = replace(tested[1], shares=False, univariate=True)
     assert not any("p values hold if none" in sentence for sentence in of_a_filter.sentences())
+    of_neighbours = replace(tested[1], shares=False, univariate=False)
+    assert any("rates each alone" in sentence for sentence in of_neighbours.sentences())
+    of_places = replace(tested[1], features={}, places=True)
+    assert any("places in an order" in sentence for sentence in of_places.sentences())
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "univariate"),
+    [
+        ("fisher_score", 6, True),
+        ("relieff", 6, False),
+        ("mrmr", 0, False),
+    ],
+)
+def test_p_values_of_features_are_given_and_limited_as_the_method_allows(
+    name, n, univariate, tmp_path
+):
+    X = np.random.default_rng(0).normal(size=(40, 6))
+    config = {
+        "name": "small",
+        "solver": {"name": name},
+        "evaluation": {"classifier": "knn", "n_features": [2], "references": False},
+        "cv": {"outer": 2, "inner": 2},
+        "search": {"executor": "serial"},
+        "tracking": {"uri": f"sqlite:///{tmp_path}/mlflow.db"},
+        "pictures": [],
+    }
+    np.savez(tmp_path / "data.npz", X=X, y=np.arange(40) % 2)
+    config["dataset"] = {"path": str(tmp_path / "data.npz")}
+    result = raysel.run_study(config, output=tmp_path / "study", progress=False)
+    found = raysel.permutation_test(result.path, permutations=2, progress=False)
+    text = " ".join(found.sentences())
+    assert len(found.features.get("p_value", ())) == n
+    assert ("rates each alone" in text) == (n > 0 and not univariate)
+    assert ("places in an order" in text) == (n == 0)
+    again = raysel.open_study(result.path).permutation_test
+    assert (again.univariate, again.places) == (univariate, n == 0)
+    assert again.sentences() == found.sentences()
 
 
 def test_nodes_with_other_versions_are_named_in_the_result(path, monkeypatch, capsys):

@@ -12,6 +12,7 @@ from raysel.core.arrays import FloatArray
 from raysel.execution.serial import SerialExecutor
 from raysel.run import course
 from raysel.run.api import prepare_study
+from raysel.run.permutation import permutation_test
 from raysel.run.stability import stability_selection
 
 #: Number of columns of numbers.
@@ -68,6 +69,32 @@ def _trap(expected: str, solver: str, shares: FloatArray, share_told: float = 0.
     )
 
 
+def p_values(seed: int, folder: Path, solver: str, words: str) -> Outcome:
+    """Test the features of a filter by permuted labels, where 5 of 30 tell a rare class."""
+    rng = np.random.default_rng(seed)
+    y = (np.arange(120) < 15).astype(int)
+    X = rng.standard_normal((120, 30))
+    X[y == 1, :5] += 1.5
+    study = prepare_study(
+        {
+            "name": "trap",
+            "seed": seed,
+            "solver": {"name": solver},
+            "evaluation": {"classifier": "knn", "n_features": [5]},
+            "cv": {"outer": 3, "inner": 2},
+            "search": {"executor": "serial"},
+            "tracking": {"uri": f"sqlite:///{folder}/mlflow.db"},
+            "pictures": [],
+        },
+        X=X,
+        y=y,
+    )
+    result = course.run(study, folder / "study", SerialExecutor(study), start_upload=NoUpload)
+    found = permutation_test(result.path, permutations=19, progress=False, executor="serial")
+    said = [sentence for sentence in found.sentences() if words in sentence]
+    return Outcome(bool(said), {**words_of_study(result), "said": " ".join(said)})
+
+
 _TEN, _THIRTY = np.full(10, 0.1), np.full(30, 1 / 30)
 _RARE = np.r_[0.5, 0.3, np.full(10, 0.02)]
 _NOT = "not in the stability set, and first on at most 2 of 5 outer folds"
@@ -79,5 +106,13 @@ TRAPS = {
     "text of 10 values, filter": _trap(_NOT, "fisher_score", _TEN),
     "text of 10 values that tells": _trap(
         "in the stability set, and first on 3 of 5 outer folds", "linear_svm", _TEN, 0.9
+    ),
+    "p values of relieff": Trap(
+        "that they hold only if no feature tells",
+        lambda seed, folder: p_values(seed, folder, "relieff", "hold if none has to do"),
+    ),
+    "p values of mrmr": Trap(
+        "that the features have none",
+        lambda seed, folder: p_values(seed, folder, "mrmr", "no p values"),
     ),
 }
