@@ -29,7 +29,7 @@ _NAMED = (
     (SpaceDomain, "domain"),
     (MemberKeys, "keys of a study"),
     (ClassLabel, "text or integer"),
-    (JudgeChoice, "native, knn, linear_svm, ridge, dotted name or mapping"),
+    (JudgeChoice, "auto, native, knn, linear_svm, ridge, dotted name or mapping"),
     (LabelColumns, "text or list of text"),
     (Step, "step"),
 )

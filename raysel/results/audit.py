@@ -56,7 +56,7 @@ class Audit:
 
     @property
     def chance(self) -> float | None:
-        """Score of the better guess that reads no feature, on the same outer folds; None if it is not known."""
+        """Score of the best guess that reads no feature, on the same outer folds; None if it is not known."""
         return self.study.references["chance"].mean if "chance" in self.study.references else None
 
     def sentences(self) -> list[str]:

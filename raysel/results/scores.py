@@ -69,7 +69,7 @@ class Reference:
     paired: PairedComparison
     #: Mean over the outer folds for each number of features, or one value if it does not depend on it.
     curve: list[float]
-    #: Name in the records: of ``chance`` that of the better guess.
+    #: Name in the records: of ``chance`` that of the best guess.
     recorded: str
     #: Whether the outer folds are draws of the training set.
     of_draws: bool = False

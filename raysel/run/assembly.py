@@ -27,6 +27,7 @@ from raysel.data.dataset import Dataset
 from raysel.data.layouts import MaskedVolume
 from raysel.evaluation.configurations import Configuration, configurations
 from raysel.evaluation.plan import NestedPlan
+from raysel.study.defaults import with_defaults
 from raysel.study.definition import Study
 from raysel.study.inputs import OwnData
 
@@ -75,7 +76,7 @@ def assembled(
         "cv": {"outer": _count(outer), "inner": _count(inner), "final": final},
         **(sections or {}),
     }
-    config = config_from_dict(raw, "NestedSearch")
+    config = with_defaults(config_from_dict(raw, "NestedSearch"), dataset)
 
     def draw() -> NestedPlan:
         plan = NestedPlan.make(

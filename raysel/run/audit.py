@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 from raysel.base.adapter import ScikitLearnMethod
 from raysel.base.cells import own_cells
 from raysel.base.estimator import Estimator
+from raysel.config.schema import AUTO
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError, StudyError
 from raysel.data.dataset import Dataset
@@ -47,9 +48,9 @@ def audit(
     *,
     outer: Any = 5,
     inner: Any = 3,
-    metric: str = "accuracy",
+    metric: str = AUTO,
     n_features: int | Sequence[int] | None = None,
-    judge: str | Mapping[str, Any] = "linear_svm",
+    judge: str | Mapping[str, Any] = AUTO,
     scaling: str = "none",
     n_permutations: int = 5,
     n_jobs: int = 1,
@@ -89,11 +90,11 @@ def audit(
         Outer folds of the honest score, as for `NestedSearch`.
     inner : int or splitter, default=3
         Inner folds of the honest score.
-    metric : str, default="accuracy"
+    metric : str, default="auto"
         Metric, larger is better.
     n_features : int or list of int, default=None
         Numbers of best features that ``judge`` is fitted to, as for `NestedSearch`.
-    judge : {"linear_svm", "knn", "ridge"}, dotted name or dict, default="linear_svm"
+    judge : {"auto", "linear_svm", "knn", "ridge"}, dotted name or dict, default="auto"
         Classifier, or regressor of quantities, that is fitted to the best features, as for `NestedSearch`.
     scaling : {"none", "zscore", "unit", "minmax", "row_unit"}, default="none"
         Scaling before the estimator.

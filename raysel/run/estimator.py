@@ -18,10 +18,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from raysel.base.cells import allows_nan, own_cells, rows_of
+from raysel.config.schema import AUTO
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.targets import CLASSES
-from raysel.evaluation.judges import Judge, judge_class
+from raysel.evaluation.judges import LINEAR_SVM, RIDGE, Judge, judge_class
 from raysel.execution.executor import Executor
 from raysel.execution.serial import SerialExecutor
 from raysel.numerics.metrics import known_of, metric
@@ -65,8 +66,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         samples as an array of float64. Where cells are text or without a value, or a Pipeline starts with a
         ColumnTransformer, it gets the array or the data frame of pandas that they are, one of polars as one of pandas,
         which its steps have to take; then the ``model.skops`` of ``path`` is the fitted estimator itself, and chance is
-        the only reference, because the others read numbers. A regressor predicts quantities, for which ``metric`` and
-        ``judge`` have to be given too, e.g. ``metric="r2"``, ``judge="ridge"``. Each ``random_state`` in it that is
+        the only reference, because the others read numbers. Each ``random_state`` in it that is
         None is set from the search's own. One without ``coef_`` and ``feature_importances_`` ranks the features in a
         `raysel.PermutationImportance`.
     space : dict or list of dict, default=None
@@ -78,13 +78,14 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         scikit-learn.
     inner : int or splitter, default=3
         Number of inner folds of each outer training set, or a splitter of scikit-learn.
-    metric : str, default="accuracy"
+    metric : str, default="auto"
         Metric by which the parameters are chosen and the test samples are scored, larger is better: one of raysel's,
-        any scorer name of scikit-learn, or the dotted name of a function of y_true and y_pred.
+        any scorer name of scikit-learn, or the dotted name of a function of y_true and y_pred. "auto": accuracy of
+        classes, macro_f1 of several labels a sample, out_of_sample_r2 of a regressor's quantities.
     n_features : int or list of int, default=None
         Numbers of best features, by the estimator's feature scores, that ``judge`` is fitted to; the inner scores
         choose one of them. None: the estimator predicts itself with all features.
-    judge : {"linear_svm", "knn", "ridge"}, dotted name or dict, default="linear_svm"
+    judge : {"auto", "linear_svm", "knn", "ridge"}, dotted name or dict, default="auto"
         Classifier, or regressor of quantities, that is fitted to the best features: one of these, a class by its dotted
         name, or ``{"name": dotted name, "params": {...}, "space": {...}}``, of whose space the inner scores choose.
         Only used with ``n_features``.
@@ -156,9 +157,9 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         *,
         outer: Any = 5,
         inner: Any = 3,
-        metric: str = "accuracy",
+        metric: str = AUTO,
         n_features: int | Sequence[int] | None = None,
-        judge: str | Mapping[str, Any] = "linear_svm",
+        judge: str | Mapping[str, Any] = AUTO,
         choose_n: str = "one_se",
         scaling: str = "none",
         n_jobs: int = 1,
@@ -285,6 +286,8 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
             return self.best_estimator_
         if self.n_features is None:
             return self.estimator
+        if self.judge == AUTO:
+            return Judge(RIDGE if is_regressor(self.estimator) else LINEAR_SVM).make(np.zeros(1), 0)
         if isinstance(self.judge, str) and "." not in self.judge:
             return Judge(self.judge).make(np.zeros(1), 0)
         return judge_class(
@@ -369,7 +372,7 @@ class NestedSearch(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         float
             Value of the metric, larger is better.
         """
-        samples, labels, measure = self._checked(X), np.asarray(y), metric(self.metric)
+        samples, labels, measure = self._checked(X), np.asarray(y), metric(self.study_.metric)
         if not hasattr(self, "classes_"):
             return float(
                 measure(labels, measure.output(self.best_estimator_, samples, labels), self._known)

@@ -201,10 +201,10 @@ def test_estimators_at_the_end_of_their_grid_are_remarked():
 
     (high,) = told(fold((0.1, 1.0), 1.0), fold((0.1, 1.0), 1.0), fold((1.0, 0.1), 1.0))
     assert high.startswith("On most of 3 outer folds C = 1 is chosen, the largest")
-    assert "add larger ones to evaluation.C.\nFolds: the method 2, all features 3." in high
+    assert "add larger ones to evaluation.C. Folds: the method 2, all features 3." in high
     (low,) = told(*[fold((0.1, 0.1), 0.1, f_test=(0.01, 1.0))] * 2)
     assert "C = 0.01 is chosen, the smallest" in low
-    assert "add smaller ones to evaluation.C.\nFolds: the F-test 2." in low
+    assert "add smaller ones to evaluation.C. Folds: the F-test 2." in low
     assert told(fold((0.1, 0.1), 1.0), fold((0.1, 0.1), 0.01)) == [], (
         "half of the folds, at two ends"
     )

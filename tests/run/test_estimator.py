@@ -308,6 +308,20 @@ def test_a_ridge_regression_that_scales_is_no_better_than_that_reference():
     assert not any("standard deviations differ" in remark for remark in search.study_.remarks())
 
 
+@pytest.mark.parametrize("n_features", [None, [2, 5]])
+def test_a_regressor_needs_no_metric_and_no_judge(n_features):
+    samples, y = load_diabetes(return_X_y=True)
+    found = [
+        NestedSearch(Ridge(0.1), outer=3, inner=2, n_features=n_features, **given).fit(samples, y)
+        for given in ({}, {"metric": "out_of_sample_r2", "judge": "ridge"})
+    ]
+    assert found[0].scores_.tolist() == found[1].scores_.tolist()
+    assert found[0].score(samples, y) == found[1].score(samples, y)
+    assert found[0].study_.config["evaluation"] == found[1].study_.config["evaluation"]
+    assert hasattr(NestedSearch(Ridge(), n_features=n_features), "predict")
+    assert not hasattr(NestedSearch(Ridge(), n_features=n_features), "decision_function")
+
+
 def test_the_study_is_whole_and_has_no_files():
     search = NestedSearch(LinearSVC(random_state=0), {"C": [0.01, 1.0]}, outer=3, inner=2).fit(
         SCALED, Y

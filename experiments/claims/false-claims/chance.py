@@ -1,11 +1,11 @@
-"""Chance: noise whose metric is won by a constant or an order, not by what a feature tells."""
+"""Chance and defaults: noise that a constant or an order wins, a reference of straw, a quantity without an estimator."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_diabetes, load_wine
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -64,6 +64,18 @@ def scaled_by_the_estimator(seed: int, _: Path) -> Outcome:
     return Outcome(holds, {**words_of_study(result), "said": said})
 
 
+def without_estimator(_: np.random.Generator) -> Data:
+    """Diabetes with a metric and numbers of features, and no estimator."""
+    X, y = load_diabetes(return_X_y=True)
+    keys = {"solver": {"name": "f_test"}, "evaluation": {"metric": "r2", "n_features": [2, 5, 10]}}
+    return X, y, keys
+
+
+def _by_ridge(result: StudyResult) -> bool:
+    """Whether the estimator is that of quantities, in the record too, and its score that of a linear model."""
+    return result.config["evaluation"]["estimator"] == "ridge" and result.test_mean > 0.4
+
+
 TRAPS: dict[str, Trap | StudyTrap] = {
     "skewed quantity": StudyTrap(
         skewed_quantity, "not better than the best constant", lambda r: verdict(r) != "better"
@@ -77,5 +89,11 @@ TRAPS: dict[str, Trap | StudyTrap] = {
     "scaled by the estimator": Trap(
         "equal to all features, as it is their nearest neighbour; no advice to scale",
         scaled_by_the_estimator,
+    ),
+    "without an estimator": StudyTrap(
+        without_estimator,
+        "scored and recorded by ridge regression",
+        _by_ridge,
+        lambda r: str(r.config["evaluation"]["estimator"]),
     ),
 }
