@@ -165,8 +165,8 @@ def _about(part: Part, Z: FloatArray) -> str:
 
 
 #: Mean correlation, within the classes, of samples a number of rows apart that is no chance, its standard score, and
-#: its share of that at any other number.
-_PERIODIC, _PERIODIC_SCORE, _MOST_OF = 0.2, 6.0, 0.8
+#: its share of that at any other number; standard score of the share of them with one label.
+_PERIODIC, _PERIODIC_SCORE, _MOST_OF, _LABEL_SCORE = 0.2, 6.0, 0.8, 3.0
 
 
 def period_remark(part: Part, plan: NestedPlan | None = None) -> str | None:
@@ -188,9 +188,11 @@ def period_remark(part: Part, plan: NestedPlan | None = None) -> str | None:
     )
     if not len(found) or (lag := int(lags[found[0]])) == 1:
         return None
-    expected = float(((np.bincount(codes) / n) ** 2).sum())
+    # Where labels stand in runs, they agree as often one row nearer or farther.
+    agree, beside = _agreement(codes, lag), (_agreement(codes, lag - 1), _agreement(codes, lag + 1))
+    expected = max(float(np.mean(beside)), float(((np.bincount(codes) / n) ** 2).sum()))
     spread = math.sqrt(max(expected * (1 - expected), np.finfo(np.float64).tiny) / (n - lag))
-    if (codes[lag:] == codes[:-lag]).mean() - expected < _SCORE * spread:
+    if agree - expected < max(_LABEL_SCORE * spread, np.finfo(np.float64).eps):
         return None
     if plan is not None and _tested(part.rows[lag:], part.rows[:-lag], plan) <= _APART:
         return None
@@ -198,3 +200,8 @@ def period_remark(part: Part, plan: NestedPlan | None = None) -> str | None:
         f"Samples {lag} rows apart are alike, and so are their labels: if they are of one subject, scores are too high; "
         "name the subject in cv.groups."
     )
+
+
+def _agreement(codes: IntArray, lag: int) -> float:
+    """Share of the samples with the label of the one a number of rows before."""
+    return float((codes[lag:] == codes[: len(codes) - lag]).mean())

@@ -106,6 +106,17 @@ def test_subjects_measured_in_turn_are_remarked_on_until_groups_keep_them_togeth
     assert period_remark(part, NestedPlan.make(data.y, groups=subjects, **settings)) is None
 
 
+def test_conditions_that_recur_within_each_class_of_a_sorted_file_are_no_subjects():
+    rng = np.random.default_rng(0)
+    condition = np.tile(rng.normal(size=(13, 20)), (2 * 20, 1))
+    X, y = condition + rng.normal(size=condition.shape), np.repeat(np.arange(20), 2 * 13)
+    (part,) = parts(table(X, y))
+    assert period_remark(part) is None
+    in_turn = np.tile(np.arange(13) >= 6, 40)  # the classes of subjects that stand in runs
+    (part,) = parts(table(X, in_turn.astype(int)))
+    assert "13 rows apart" in period_remark(part)
+
+
 @pytest.mark.parametrize("shuffled", ["samples", "labels"])
 def test_samples_alike_whose_labels_are_not_are_no_subjects(shuffled):
     data, rng = (
