@@ -1,72 +1,42 @@
-"""Command ``audit``: careless and honest scores on a data file."""
+"""Command ``audit``: careless and honest scores on a data file, or of a study."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-import pandas as pd
-from sklearn.feature_selection import SelectKBest
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
-
+from raysel.config import config_from_dict, load_config
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.files import write_result
 from raysel.core.printing import Terminal
-from raysel.data.loading import load_dataset
+from raysel.data.dataset import Dataset
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
 from raysel.results.audit import Audit
-from raysel.run.audit import audit
+from raysel.run.audit import audit_study
+from raysel.study.definition import Study
+from raysel.study.draft.draft import SUFFIXES as OF_STUDIES
+from raysel.study.draft.draft import Draft, init_study
 
 _SIZES, _C = (10, 50, 200, 1000), (0.01, 0.1, 1.0)
-_UNPREPARED = (
-    "An audit is no study and prepares no columns: leave them out by --drop NAME, once for each, or let raysel.audit "
-    "in Python take a Pipeline that fills and encodes them."
-)
 _SUFFIXES = (".png", ".svg", ".pdf", ".csv")
+#: What a draft has found that is printed before the scores.
+_SHOWN = ("data", "label", "groups", "left out", "excluded")
 
 
 def run(arguments: Namespace) -> int:
-    """Audit the tuned pipeline of filter and linear SVM on a data file, print the result, and return the status."""
+    """Audit a study, or the filter and linear model on a data file; print the result, and return the status."""
     out = Terminal()
     if arguments.output and Path(arguments.output).suffix not in _SUFFIXES:
         raise ConfigError(
             f"--output {arguments.output}: name a file with one of the suffixes {', '.join(_SUFFIXES)}."
         )
-    read = {name: getattr(arguments, name) for name in ("label", "labels", "groups", "drop")}
-    try:
-        data = load_dataset(arguments.file, **read)
-    except DataError as error:
-        if "dataset.prepare" in str(error):
-            error.add_note(_UNPREPARED)
-        raise
-    if data.is_multilabel or data.layout.is_multitask:
-        raise DataError(f"{data.name}: an audit is of one task with one label a sample.")
-    steps = [
-        ("scale", StandardScaler()),
-        ("select", SelectKBest()),
-        ("svm", LinearSVC(max_iter=10_000)),
-    ]
-    sizes = [n for n in _SIZES if n < data.n_features] or [data.n_features]
-    out.print(
-        f"{data!r}: scaling, the F-test's best {', '.join(map(str, sizes))} features, linear SVM"
-    )
-    for note in data.notes:
-        out.print(note)
+    is_study = Path(arguments.file).suffix.lower() in OF_STUDIES
+    study = _given(arguments) if is_study else _of_file(arguments, out)
     with sigterm_as_interrupt():
         try:
-            found = audit(
-                Pipeline(steps),
-                pd.DataFrame(np.asarray(data.X), columns=list(data.feature_names)),
-                data.y,
-                data.groups,
-                {"select__k": sizes, "svm__C": list(_C)},
-                metric=arguments.metric,
-                n_permutations=arguments.permutations,
-                n_jobs=arguments.processes,
-                verbose=True,
+            found = audit_study(
+                study, arguments.permutations, n_jobs=arguments.processes, verbose=True
             )
         except KeyboardInterrupt:
             return interrupt_status()
@@ -75,6 +45,59 @@ def run(arguments: Namespace) -> int:
         _write(found, Path(arguments.output))
         out.print(arguments.output)
     return 0
+
+
+def _given(arguments: Namespace) -> Study:
+    """Return the study that a file in YAML holds."""
+    for name in ("label", "labels", "groups", "drop", "metric"):
+        if getattr(arguments, name):
+            raise ConfigError(
+                f"--{name}: {arguments.file} is a study, whose data are as it says; set the key there."
+            )
+    return Study.prepare(load_config(arguments.file))
+
+
+def _of_file(arguments: Namespace, out: Terminal) -> Study:
+    """Return the study of the filter and the linear model on a data file, whose columns are those of a draft."""
+    draft = init_study(arguments.file, arguments.label, labels=arguments.labels)
+    drafted = Study.prepare(draft.config)
+    data = drafted.dataset
+    if data.is_multilabel or data.layout.is_multitask:
+        raise DataError(f"{data.name}: an audit is of one task with one label a sample.")
+    study = Study.prepare(config_from_dict(_keys(arguments, draft, data), "the audit"))
+    for name in _SHOWN:
+        if name in draft.findings:
+            out.print(f"{name:<12}{draft.findings[name]}")
+    sizes = ", ".join(map(str, study.config.evaluation.n_features))
+    model = "ridge" if data.is_regression else "linear SVM"
+    out.print(
+        f"{'method':<12}scaling {study.config.dataset.scaling}, the F-test's best {sizes} features, {model}"
+    )
+    return study
+
+
+def _keys(arguments: Namespace, draft: Draft, data: Dataset) -> dict[str, Any]:
+    """Return the configuration of the audit: the draft's data and folds, and another method."""
+    raw = draft.config.to_dict()
+    groups = arguments.groups or raw["cv"].get("groups")
+    drop = [name for name in raw["dataset"].get("drop", ()) if name != groups]
+    raw["dataset"]["drop"] = list(dict.fromkeys([*drop, *arguments.drop]))
+    n = data.n_features - len(set(arguments.drop).intersection(data.feature_names))
+    raw["cv"] |= {"groups": groups} if groups else {}
+    evaluation = {
+        "n_features": [size for size in _SIZES if size < n] or [n],
+        "choose_n": "best",
+        "metric": arguments.metric or raw["evaluation"]["metric"],
+        "estimator": "ridge" if data.is_regression else "linear_svm",
+    }
+    if not data.is_regression:
+        evaluation["C"] = list(_C)
+    return {
+        **{name: raw[name] for name in ("name", "dataset", "cv")},
+        "solver": {"name": "f_test" if data.is_regression else "fisher_score"},
+        "evaluation": evaluation,
+        "search": {"executor": "serial"},
+    }
 
 
 def _write(found: Audit, path: Path) -> None:

@@ -224,7 +224,7 @@ def _audit(parser: ArgumentParser) -> None:
     add(
         "file",
         metavar="FILE",
-        help="data file or folder, its URI, or the name of one of scikit-learn's data sets",
+        help="study (.yaml), data file or folder, its URI, or the name of one of scikit-learn's data sets",
     )
     add(
         "--label",
@@ -246,9 +246,8 @@ def _audit(parser: ArgumentParser) -> None:
     )
     add(
         "--metric",
-        default="accuracy",
         metavar="NAME",
-        help="metric, larger is better (default: accuracy)",
+        help="metric, larger is better (default: the one that raysel init drafts)",
     )
     add(
         "--permutations",
@@ -375,12 +374,12 @@ COMMANDS = {
         computes=True,
     ),
     "audit": Command(
-        "compare careless with honest scores on a data file, and both on permuted labels",
+        "compare careless with honest scores of a study or on a data file, and both on permuted labels",
         _audit,
         "audit:run",
-        "Compare what careless use (scaling, selection and tuning on all data, the best kept) says of a data file with "
-        "what nested cross-validation says, and both on permuted labels. The method is scaling, the F-test's best "
-        "features and a linear SVM, each tuned; raysel.audit in Python takes any other.",
+        "Compare what careless use (preparation, selection and tuning on all data, the best kept) says with what nested "
+        "cross-validation says, and both on permuted labels. FILE is a study, or data, which are prepared as raysel "
+        "init drafts; of these the method is the F-test's best features and a linear SVM, or ridge for a quantity.",
         computes=True,
     ),
     "upload": Command(

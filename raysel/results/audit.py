@@ -7,7 +7,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.stats import ttest_1samp
 
+from raysel.core.arrays import FloatArray
 from raysel.numerics.inference import MeanInterval
 from raysel.results import texts
 from raysel.results.result import StudyResult
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from raysel.results.displays.audit import AuditScores
+
+
+#: Level of the test of harm.
+_LEVEL = 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,14 +51,31 @@ class Audit:
         return self.careless - self.honest.mean
 
     @property
-    def margin(self) -> float:
-        """Half of the width of the honest score's interval, 0 if the score is equal on all outer folds."""
-        return 0.0 if self.honest.upper is None else self.honest.upper - self.honest.mean
+    def invented(self) -> FloatArray:
+        """Careless minus honest score on each permutation of the labels; shape (n_permutations,)."""
+        return np.subtract(self.careless_permuted, self.honest_permuted)
 
     @property
-    def exceeds_interval(self) -> bool:
-        """Whether the careless score lies above the honest score's interval."""
-        return self.difference > self.margin + 1e-12
+    def p_value(self) -> float | None:
+        """P value of a one-sided paired t test of `invented`; None of fewer than two permutations.
+
+        It is small where the careless protocol scores more than the honest one on labels of which nothing can be
+        learnt.
+        """
+        invented = self.invented
+        if len(invented) < 2:
+            return None
+        if np.ptp(invented) == 0:
+            return float(invented[0] <= 0)
+        return float(ttest_1samp(invented, 0.0, alternative="greater").pvalue)
+
+    @property
+    def harms(self) -> bool | None:
+        """Whether the careless protocol scores more than the honest one on permuted labels, at the level .05.
+
+        None where fewer than two permutations cannot tell.
+        """
+        return None if self.p_value is None else self.p_value <= _LEVEL
 
     @property
     def chance(self) -> float | None:
@@ -60,26 +83,15 @@ class Audit:
         return self.study.references["chance"].mean if "chance" in self.study.references else None
 
     def sentences(self) -> list[str]:
-        """Say what the difference is, whether it is more than chance gives, and what the scores cannot know."""
-        n, kind = self.study.stored.study.n_samples, "higher" if self.difference >= 0 else "lower"
+        """Say what the scores are, whether careless use does harm, and what the scores cannot know."""
+        n, kind = self.study.stored.study.n_samples, "lower" if self.difference >= 0 else "higher"
         scores = "scores" if self.n_careless > 1 else "score"
-        verdict = (
-            "more than half of the width of the honest 95 % interval"
-            if self.exceeds_interval
-            else "no more than half of the width of the honest 95 % interval"
+        both = (
+            f"The careless {self.metric} is {self.careless:.3f}: the best of {self.n_careless} {scores} in plain "
+            f"cross-validation, all else fitted to all {n} samples before. The honest one, by nested "
+            f"cross-validation, is {self.honest.mean:.3f}: {abs(self.difference):.3f} {kind}."
         )
-        found = [
-            f"The careless {self.metric} is {self.careless:.3f}: preprocessing and selection fitted to all {n} "
-            f"samples, the best of {self.n_careless} {scores} in plain cross-validation. "
-            f"The honest one, by nested cross-validation, is {self.honest.mean:.3f}. The careless score is "
-            f"{abs(self.difference):.3f} {kind}, {verdict} over {len(self.study.outer)} outer folds "
-            f"({self.margin:.3f})"
-            + (
-                ": it is not what the method will score on new samples."
-                if self.exceeds_interval
-                else ": on these data the careless protocol does no harm that the folds could show."
-            )
-        ]
+        found = [both]
         if self.honest_permuted:
             chance = "" if self.chance is None else f"; chance is {self.chance:.3f}"
             careless, honest = map(_mean_and_range, (self.careless_permuted, self.honest_permuted))
@@ -87,6 +99,7 @@ class Audit:
                 f"On permuted labels, of which nothing can be learnt, the careless score is {careless} and the honest "
                 f"one {honest}, mean and range of {len(self.honest_permuted)} permutations{chance}."
             )
+        found.append(self._verdict())
         found += self.left_out
         if self.n_groups is None:
             found.append(
@@ -94,6 +107,20 @@ class Audit:
                 "are too high; give groups."
             )
         return found
+
+    def _verdict(self) -> str:
+        if self.harms is None:
+            return "Fewer than two permutations cannot tell harm from chance: set n_permutations to 5 or more."
+        invented = f"{self.invented.mean():.3f} on average (paired p = {self.p_value:.2g})"
+        if self.harms:
+            return (
+                f"The careless protocol adds {invented} where nothing can be learnt: its score is not what the method "
+                "will score on new samples."
+            )
+        return (
+            f"Where nothing can be learnt, the careless protocol adds {invented}, no more than chance: harm is not "
+            "shown."
+        )
 
     def frame(self) -> pd.DataFrame:
         """Return the scores as a table: a row for each protocol."""
@@ -139,7 +166,7 @@ class Audit:
             self.careless_permuted,
             self.honest_permuted,
             self.chance,
-            self.sentences()[0],
+            " ".join([self.sentences()[0], self._verdict()]),
         )
 
     def __repr__(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -21,11 +21,12 @@ from raysel.config.schema import AUTO
 from raysel.core.arrays import FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError, StudyError
 from raysel.data.dataset import Dataset
-from raysel.data.scaling import scale_training
+from raysel.data.stored_samples import StoredSamples
 from raysel.data.task_blocks import constant_features
 from raysel.evaluation.plan import derived_seed
 from raysel.evaluation.records import Setting
 from raysel.evaluation.splitters import split
+from raysel.evaluation.training import TrainingSet, set_parameters
 from raysel.execution.executor import TaskEnd
 from raysel.numerics.inference import sample_interval
 from raysel.numerics.permutation import LabelPermutations
@@ -36,6 +37,7 @@ from raysel.run.in_memory import run_in_memory
 from raysel.run.launch import make_listeners
 from raysel.run.permutation import permuted_scores, permuted_study
 from raysel.study.definition import Study
+from raysel.study.inputs import kept_columns
 from raysel.study.inspection.leaks import inspect, leaking_columns
 
 
@@ -68,7 +70,8 @@ def audit(
     The **honest** score is that of `raysel.NestedSearch`: everything is fitted and chosen within the training samples,
     groups stay whole, and columns that number the samples, or hold the label in other words, are held at 0.
 
-    On **permuted labels** there is nothing to learn: what a protocol scores above chance there is optimism.
+    On **permuted labels** there is nothing to learn: what a protocol scores above chance there is optimism. Careless use
+    does **harm** if it scores more there than honest use does, by a one-sided paired t test over the permutations.
 
     What the honest score cannot know: that samples belong together, as copies, samples of one subject, site or day do,
     unless ``groups`` says so; that a column was measured after the label; and that the table, the estimator or its
@@ -110,8 +113,8 @@ def audit(
     Returns
     -------
     Audit
-        The scores: ``frame()``, ``plot()``, ``sentences()``, ``difference``, ``exceeds_interval`` and ``study``, the
-        result of the honest search.
+        The scores: ``frame()``, ``plot()``, ``sentences()``, ``difference``, ``harms`` with its ``p_value``, and
+        ``study``, the result of the honest search.
 
     Raises
     ------
@@ -130,10 +133,11 @@ def audit(
     >>> from sklearn.pipeline import make_pipeline
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.standard_normal((40, 500)), np.arange(40) % 2
-    >>> found = audit(make_pipeline(SelectKBest(k=10), KNeighborsClassifier()), X, y, n_permutations=1)
-    >>> found.exceeds_interval, found.difference > 0.2
+    >>> found = audit(make_pipeline(SelectKBest(k=10), KNeighborsClassifier()), X, y, n_permutations=3)
+    >>> found.harms, found.difference > 0.2
     (True, True)
     """
+    _check_permutations(n_permutations)
     search = NestedSearch(
         estimator,
         space,
@@ -146,30 +150,34 @@ def audit(
         scaling=scaling,
         random_state=random_state,
     )
-    if (
-        not isinstance(n_permutations, Integral)
-        or isinstance(n_permutations, bool)
-        or n_permutations < 0
-    ):
-        raise ConfigError(
-            f"n_permutations={n_permutations!r} must be a whole number of at least 0."
-        )
-    study = study_of(search, X, y, groups)
-    if study.dataset.y.ndim == 2:
+    return audit_study(
+        study_of(search, X, y, groups), n_permutations, n_jobs=n_jobs, verbose=verbose
+    )
+
+
+def audit_study(
+    study: Study, n_permutations: int = 5, *, n_jobs: int = 1, verbose: bool = False
+) -> Audit:
+    """Compare the careless with the honest score of a study, on true and on permuted labels."""
+    _check_permutations(n_permutations)
+    if study.dataset.y.ndim == 2 or study.dataset.layout.is_multitask:
         raise DataError(
-            "y has several columns, and the folds of an audit are of one label a sample; give y of shape (n,)."
+            f"{study.dataset.name}: an audit is of one task with one label a sample; choose one of them."
         )
-    return _audited(study, int(n_permutations), n_jobs, verbose)
-
-
-def _audited(study: Study, n_permutations: int, n_jobs: int, verbose: bool) -> Audit:
-    dataset, left_out = without_leaks(study.dataset)
+    if isinstance(study.dataset.X, StoredSamples):
+        raise ConfigError("dataset.in_memory: an audit fits to all samples; leave the key out.")
+    if not study.configurations:
+        raise ConfigError(
+            f"search.method: {study.config.search.method} proposes configurations while it runs, and the careless "
+            "score is the best of a list; set grid or random."
+        )
+    dataset, left_out = without_leaks(study.dataset, kept_columns(study.config))
     honest = replace(study, dataset=dataset, own=None)
     result = run_in_memory(honest, executor_of(honest, n_jobs), make_listeners(verbose))
     careless, n_careless = careless_score(study)
-    seed, numbers = study.config.seed, list(range(1, n_permutations + 1))
+    seed, numbers = study.config.seed, list(range(1, int(n_permutations) + 1))
     try:
-        LabelPermutations(dataset.y, dataset.groups)
+        LabelPermutations(dataset.y, dataset.groups, dataset.tasks, study.block_numbers)
     except DataError:  # no permutation changes a label
         numbers = []
     scored = partial(permuted_scores, seed=seed, chosen=None, ranks=False)
@@ -198,6 +206,11 @@ def _audited(study: Study, n_permutations: int, n_jobs: int, verbose: bool) -> A
     )
 
 
+def _check_permutations(number: Any) -> None:
+    if not isinstance(number, Integral) or isinstance(number, bool) or number < 0:
+        raise ConfigError(f"n_permutations={number!r} must be a whole number of at least 0.")
+
+
 def _values(ends: Iterator[TaskEnd]) -> list[Any]:
     """Values of tasks by their arguments."""
     ended = sorted(ends, key=lambda end: end.argument)
@@ -206,13 +219,17 @@ def _values(ends: Iterator[TaskEnd]) -> list[Any]:
     return [end.value for end in ended]
 
 
-def without_leaks(dataset: Dataset) -> tuple[Dataset, tuple[str, ...]]:
-    """Hold the columns that number the samples or hold the label at 0, and say which.
+def without_leaks(dataset: Dataset, kept: Collection[str] = ()) -> tuple[Dataset, tuple[str, ...]]:
+    """Hold the columns that number the samples or hold the label at 0, but those to keep, and say which.
 
     They stay where they are, because an estimator may name columns by their positions.
     """
     (findings,) = inspect(dataset)
-    leaks = leaking_columns(findings, dataset)
+    leaks = {
+        column: words
+        for column, words in leaking_columns(findings, dataset).items()
+        if findings.part.names[column] not in kept
+    }
     if not leaks or len(leaks) == dataset.n_features:
         return dataset, ()
     X = np.array(dataset.X)
@@ -232,23 +249,24 @@ def careless_score(study: Study) -> tuple[float, int]:
     """
     X, y, seed = study.dataset.X, study.dataset.y, study.config.seed
     state = derived_seed(seed, "refit", 0, 0)
-    n_folds = len(study.plan.outer)
+    n_folds = sum(fold.repeat == 0 for fold in study.plan.outer)
     if not study.dataset.is_regression:
         n_folds = min(n_folds, int(np.unique(y, return_counts=True)[1].min()))
     folds = split(
         y, n_folds, groups=None, random_state=derived_seed(seed, "outer split", 0), where="outer"
     )
-    scaled = scale_training(study.scaler(), np.array(X))
+    whole = TrainingSet.of(np.array(X), y, study.scaler(), study.preparation())
     best: list[FloatArray] = []
     with warnings.catch_warnings(action="ignore"):
         for configuration in study.configurations:
             solver = study.solver(configuration.params, state)
+            set_parameters(solver, whole.parameters)
             if study.evaluation.is_native:
-                best.append(_of_model(study, *_without_last(solver, scaled, y), y, folds, state))
+                best.append(_of_model(study, *_without_last(solver, whole.X, y), y, folds, state))
             else:
-                solver.fit(scaled, y)
+                solver.fit(whole.X, y)
                 best += [
-                    _of_judge(study, solver, scaled, y, folds, state, one)
+                    _of_judge(study, solver, whole, y, folds, state, one)
                     for one in study.evaluation.settings
                 ]
     values = np.concatenate(best)
@@ -293,18 +311,18 @@ def _of_model(
 def _of_judge(
     study: Study,
     solver: Estimator,
-    X: FloatArray,
+    whole: TrainingSet,
     y: LabelArray,
     folds: Sequence[tuple[IntArray, IntArray]],
     state: int,
     setting: Setting,
 ) -> FloatArray:
     """Mean score of the judge over folds for each number of features that a method ranks best, shape (n_sizes,)."""
-    constant = constant_features(X)
+    X, constant, outputs = whole.X, constant_features(whole.X), whole.outputs
     scores = [
-        study.evaluation.scorer(X[train], y[train], X[test], y[test], state, constant, (setting,))(
-            solver
-        )
+        study.evaluation.scorer(
+            X[train], y[train], X[test], y[test], state, constant, (setting,), prepared=outputs
+        )(solver)
         for train, test in folds
     ]
     return np.mean(scores, axis=0)

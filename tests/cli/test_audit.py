@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -30,13 +32,43 @@ def test_a_table_is_audited_and_the_picture_written(table, tmp_path, capsys):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_real_table_is_prepared_as_a_draft_prepares_it(table, capsys):
+    frame = pd.read_csv(table).rename(columns={"label": "diagnosis", "subject": "patient_id"})
+    frame["sex"] = np.where(np.arange(60) % 3, "f", "m")
+    frame["note"] = [f"seen on day {i}" for i in range(60)]
+    frame.loc[::9, "gene3"] = np.nan
+    frame.to_csv(table, index=False)
+    assert main(["audit", str(table), "--permutations", "0", "--drop", "gene7"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "diagnosis, 2 classes" in out
+    assert "patient_id, 30 kept whole in the folds" in out
+    assert "note (text, unique in each row)" in out
+    assert "gene7" not in out.partition("method")[2]
+
+
+def test_a_quantity_and_a_study_are_audited(table, tmp_path, capsys):
+    frame = pd.read_csv(table).drop(columns=["label", "subject"])
+    frame.assign(target=frame["gene0"] ** 2 + frame["gene1"]).to_csv(table, index=False)
+    words = ["--permutations", "0"]
+    assert main(["audit", str(table), *words]) == 0
+    assert "features, ridge" in capsys.readouterr().out
+    study = tmp_path / "study.yaml"
+    study.write_text(
+        "name: own\nseed: 3\n"
+        f"dataset: {{path: {table}, task: regression, scaling: zscore}}\n"
+        "solver: {name: f_test}\n"
+        "evaluation: {estimator: ridge, n_features: [2, 5, 30], metric: neg_mae}\n"
+        "cv: {outer: 3, inner: 2}\nsearch: {executor: serial}\n"
+    )
+    assert main(["audit", str(study), *words]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "The careless neg_mae is" in out
+    assert int(re.search(r"the best of (\d+) scores", out)[1]) % 3 == 0
+    assert main(["audit", str(study), "--label", "target"]) == 2
+    assert "set the key there" in capsys.readouterr().err
+
+
 def test_what_cannot_be_audited_is_refused(table, capsys):
     assert main(["audit", str(table), "-o", "audit.txt"]) == 2
     assert "one of the suffixes" in capsys.readouterr().err
     assert main(["audit", str(table), "--label", "lable"]) == 2
-    frame = pd.read_csv(table)
-    frame.assign(site=np.where(np.arange(60) % 3, "north", "south")).to_csv(table, index=False)
-    assert main(["audit", str(table)]) == 2
-    said = capsys.readouterr().err
-    assert "column 'site' holds 'south'" in said
-    assert "An audit is no study and prepares no columns: leave them out by --drop NAME" in said

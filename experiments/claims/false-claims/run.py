@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+import audits
 import chance
 import intervals
 import leaks
@@ -29,6 +30,7 @@ TRAPS: dict[str, Trap | StudyTrap] = {
     **intervals.TRAPS,
     **leaks.TRAPS,
     **rankings.TRAPS,
+    **audits.TRAPS,
 }
 
 
