@@ -286,7 +286,7 @@ def redundancy(X: FloatArray, order: IntArray, n_features: Sequence[int]) -> Flo
 ASSUMPTIONS = (
     "Reading the bound as one on features without an effect assumes that their selections are exchangeable, and that "
     "the method selects them no more often than a random choice would; a feature that only stands for one with an "
-    "effect, because it depends on it, counts as true. The samples are taken to be independent."
+    "effect, because it depends on it, counts as true."
 )
 #: Share of a step of the grid within which a threshold counts as on the grid, because 0.57 * 100 is above 57.
 _ROUNDING = 1e-6

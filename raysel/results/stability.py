@@ -68,6 +68,13 @@ class StabilitySelection:
     identity: Mapping[str, Any] = field(default_factory=dict)
     #: Sentences on other versions: those of a later raysel, and of nodes of a cluster, which were allowed.
     mixed: tuple[str, ...] = ()
+    #: What halves keep whole and the bounds take to be independent: "samples", "groups" or "blocks".
+    unit: str = "samples"
+
+    @property
+    def assumptions(self) -> str:
+        """What has to hold to read the bounds as ones on features without an effect, in sentences."""
+        return f"{ASSUMPTIONS} The {self.unit} are taken to be independent."
 
     @property
     def n_pairs(self) -> int:
@@ -164,7 +171,7 @@ class StabilitySelection:
 
     def sentence(self) -> str:
         """Return the size of the set, its bounds and what they assume in sentences."""
-        return f"{self.short_sentence()} {self._bounds()} {ASSUMPTIONS}"
+        return f"{self.short_sentence()} {self._bounds()} {self.assumptions}"
 
     def short_sentence(self) -> str:
         """Return the size of the set, and how many of it are expected to be false at most."""
@@ -246,7 +253,7 @@ class StabilitySelection:
                 "simple": self.simple_bound,
                 "unimodal": self.unimodal_bound,
             },
-            "assumptions": ASSUMPTIONS,
+            "assumptions": self.assumptions,
             "selected": [feature_names[i] for i in self.order() if self.selected[i]],
         }
 
@@ -303,6 +310,7 @@ def _described(selection: StabilitySelection, feature_names: Sequence[str]) -> d
         },
         "identity": selection.identity,
         "mixed": list(selection.mixed),
+        "unit": selection.unit,
     }
 
 
@@ -341,6 +349,7 @@ def read_stability_selection(folder: Path, constant: BoolArray) -> StabilitySele
             halves["not_converged"],
             raw["identity"],
             tuple(raw.get("mixed", ())),  # of an earlier version
+            raw.get("unit", "samples"),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DirectoryError(

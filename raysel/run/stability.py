@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -149,7 +150,7 @@ def stability_selection(
     .. math:: E V \le \frac{q^2}{(2 \tau - 1) p}, \quad E V \le C(\tau, B) \frac{q^2}{p}
 
     The first bound needs no assumption about the procedure or the samples except that these are independent and of one
-    distribution (with groups: the groups). The second needs the share of pairs that select such a feature twice to have
+    distribution (with groups or blocks: these). The second needs the share of pairs that select such a feature twice to have
     a unimodal distribution. Neither says that such a feature has no effect on the label: this reading (Meinshausen &
     Buehlmann 2010) needs the selections of the features without an effect to be exchangeable and no more frequent than
     by guessing; features that depend on one with an effect count as true.
@@ -226,7 +227,8 @@ def stability_selection(
         pieces = run_pieces(finished, _work(finished, n_best), range(subsamples), listeners)
         identity = {"winner": dict(finished.winner.params), "data_hash": finished.record.data_hash}
         constant = finished.study.dataset.constant
-        selection = count_selections(pieces, n_best, subsamples, constant, identity).at(threshold)
+        selection = count_selections(pieces, n_best, subsamples, constant, identity)
+        selection = replace(selection, unit=_unit(finished.study)).at(threshold)
         folder = result.path / FOLDER
         write_stability_selection(
             selection, folder, result.feature_names, result.layout.coordinates()
@@ -247,6 +249,13 @@ def _check_numbers(subsamples: int, threshold: float | None) -> None:
         )
     if threshold is not None:
         threshold_on_grid(threshold, subsamples // 2)
+
+
+def _unit(study: Study) -> str:
+    """What halves keep whole."""
+    if study.kept_whole is None:
+        return "samples"
+    return "groups" if study.block_numbers is None else "blocks"
 
 
 def _work(finished: FinishedStudy, top: int) -> Work:

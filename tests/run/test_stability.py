@@ -21,7 +21,7 @@ from raysel.data.loading import save_dataset
 from raysel.data.synthetic import make_multimodal_classification
 from raysel.evaluation.plan import derived_seed
 from raysel.execution.serial import SerialExecutor
-from raysel.numerics.rankings import ASSUMPTIONS, nogueira_stability, simple_bound, unimodal_bound
+from raysel.numerics.rankings import nogueira_stability, simple_bound, unimodal_bound
 from raysel.results import texts
 from raysel.results.export import markdown
 from raysel.results.facts import Facts
@@ -196,10 +196,10 @@ def test_it_is_written_and_joined_to_the_ranking(filtered, tmp_path):
     assert written["sentence"] == found.sentence()
     manifest = json.loads((path / "ranking" / "manifest.json").read_text())
     for noted in (written, manifest["stability_selection"]):
-        assert noted["assumptions"] == ASSUMPTIONS
+        assert noted["assumptions"] == found.assumptions
     report = Page(write_report(result, tmp_path / "report.html").read_text()).text
     for text in (found.sentence(), manifest["stability_selection"]["sentences"][0], report):
-        assert ASSUMPTIONS in text
+        assert found.assumptions in text
     # Its halves share no sample, so it is shown in the place of the stability over the outer folds.
     told = f"of the top 5 over 10 pairs of disjoint halves of the samples: {found.stability:.2f}"
     for text in (
@@ -333,6 +333,28 @@ def test_studies_without_a_ranking_are_refused(tmp_path):
     path = run_filter(tmp_path / "folds", cv={"outer": 2, "inner": 2, "final": False})
     with pytest.raises(StudyError, match=r"cv\.final"):
         stability_selection(path, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("cv", "unit"),
+    [({}, "samples"), ({"groups": "video"}, "groups"), ({"blocks": {"size": 4}}, "blocks")],
+)
+def test_what_halves_keep_whole_is_what_is_taken_to_be_independent(cv, unit, tmp_path):
+    rng = np.random.default_rng(0)
+    groups, y = np.repeat(np.arange(24), 4), np.repeat(np.arange(24) % 2, 4)
+    own = {"video": groups} if "groups" in cv else {}
+    np.savez(tmp_path / "data.npz", X=rng.standard_normal((96, 6)), y=y, **own)
+    raw = raw_config(
+        tmp_path / "data.npz",
+        solver=FISHER,
+        cv={"outer": 2, "inner": 2, **cv},
+        evaluation={"classifier": "knn", "n_features": [2], "references": False},
+    )
+    path = run_offline(raw, tmp_path / "study").path
+    found = stability_selection(path, subsamples=4, progress=False)
+    assert f"The {unit} are taken to be independent." in found.sentence()
+    assert found.sentence().count("taken to be independent") == 1
+    assert raysel.open_study(path).stability_selection.sentence() == found.sentence()
 
 
 @pytest.mark.slow
