@@ -23,7 +23,7 @@ from raysel.results import description
 from raysel.results.description import Preview
 from raysel.results.progress import counted, duration
 from raysel.results.remarks import storage_remedy
-from raysel.results.texts import positive_sentence
+from raysel.results.texts import capitalized, positive_sentence
 from raysel.run.definition import Comparison, naming
 from raysel.run.launch import THIS_MACHINE, Nodes, Slots, slots
 from raysel.study.cost import (
@@ -160,7 +160,7 @@ def _describe_total(plans: Sequence[_Planned]) -> str:
     places = max((plan.places for plan in plans), key=lambda places: places.n)
     return (
         f"{'at most about' if any(plan.cost.at_most for plan in plans) else 'about'} {duration(seconds)}{beside} on "
-        f"the {counted(places.n, 'slot')} of {places.where} if it is quiet: "
+        f"the {counted(places.n, 'slot')} of {places.where}, if nothing else runs there: "
         f"{sum(plan.cost.n_fits for plan in plans)} fits, from the processor time of pilot fits{_pilot_place(places)}, "
         f"and {duration(fixed)} to start and to write the results"
     )
@@ -325,9 +325,18 @@ def announce(
     plan = _planned(study.config.name, study, cost, nodes)
     for note in (*map(first_line, notes(study)), *_failure_note(cost)):
         yield from _in_columns("note", note, 10, width)
-    yield from _in_columns("", _describe_cost(plan), 0, width)
+    yield from _in_columns("", _short_cost(plan), 0, width)
     for _, sentence in _executor_row(plan):
         yield from _in_columns("", sentence, 0, width)
+
+
+def _short_cost(plan: _Planned) -> str:
+    """Return how long a study takes in one sentence, without what the dry run tells of it."""
+    cost, places = plan.cost, plan.places
+    time = capitalized(_describe_time(cost, places, plan.fixed_seconds))
+    quiet = "" if cost.seconds is None else " if nothing else runs there"
+    on = f"on the {counted(places.n, 'slot')} of {places.where}"
+    return f"{time}{quiet}: {cost.n_fits} fits {on}."
 
 
 def _describe_cost(plan: _Planned) -> str:
@@ -342,7 +351,7 @@ def _describe_cost(plan: _Planned) -> str:
         else ""
     )
     return (
-        f"{_describe_time(cost, places, plan.fixed_seconds)} {on} if it is quiet: {cost.n_fits} "
+        f"{_describe_time(cost, places, plan.fixed_seconds)} {on}, if nothing else runs there: {cost.n_fits} "
         f"fits of {cost.fit_seconds:.3g} s of processor time on average, from pilot fits{_pilot_place(places)}, "
         f"{references}and {fixed}"
     )

@@ -283,10 +283,12 @@ def _local_optimum(n: float, shared: float, excess: float, n_starts: float = 1, 
     found = f"{abs(excess):.1%} {'higher' if excess > 0 else 'lower'}"
     if abs(excess) < _APART:
         found = "at the same objective"
-    better = " Better optima exist: take the ranking as one of several."
+    told = f"{starts} ends {found} and shares {int(shared)} of its {int(n)} best features."
+    if excess > -_APART:
+        return f"The final model is a local optimum: {told}"
     return (
-        f"The final model is a local optimum: {starts} ends {found} and shares {int(shared)} of its {int(n)} best "
-        f"features.{better if excess <= -_APART else ''}"
+        "The final model is a local optimum, and better ones exist: take the ranking as one of several.\n"
+        f"{told[0].upper()}{told[1:]}"
     )
 
 

@@ -145,7 +145,7 @@ def test_what_a_study_says_at_its_start_is_wrapped(tmp_path):
     study = make_study(tmp_path / "few.npz")
     whole = " ".join(announce(Comparison.of_study(study), tmp_path, None)).split()
     lines = list(announce(Comparison.of_study(study), tmp_path, None, 60))
-    told, end = " ".join(lines).split(), whole.index("about")  # the cost is estimated anew
+    told, end = " ".join(lines).split(), whole.index("About")  # the cost is estimated anew
     assert told[:end] == whole[:end]
     assert any(line.startswith("note      ") for line in lines)
     assert all(len(line) <= 60 or str(tmp_path) in line for line in lines)

@@ -352,6 +352,13 @@ def test_every_key_of_a_remark_has_a_sentence():
 VALUES = {
     "data": {"text": "A remark on the data: mend it.\nIts figures."},
     "end_of_n_features": {"end": "largest", "n": 50, "folds": ["outer0"], "n_folds": 4},
+    "end_of_estimator": {
+        "parameter": "alpha",
+        "value": 1000,
+        "end": "largest",
+        "n_folds": 5,
+        "folds": {"all features": 4, "f_test": 5},
+    },
     "end_of_space": {"n": 3, "n_folds": 5, "parameter": "alpha", "value": 0.01, "end": "smallest"},
     "failed_trials": {"n": 3, "n_trials": 10, "n_partly": 1},
     "few_folds": {"n_folds": 3, "of_draws": False, "difference": 0.003, "least": 0.011},
@@ -359,6 +366,7 @@ VALUES = {
     "final_selects_none": {},
     "folds_select_none": {"folds": ["outer0"], "n_folds": 5},
     "inner_fits_not_converged": {"n": 3, "n_fits": 30, "gap": 1e-3},
+    "local_optimum": {"n": 50, "shared": 31, "excess": -0.02, "n_iter": 30, "n_starts": 3},
     "model_without_method": {"untrusted": ["own.Mine"]},
     "no_final_model": {},
     "no_model_file": {"untrusted": ["own.Mine", "own.Other"]},
@@ -368,6 +376,11 @@ VALUES = {
     "time_budget": {"n_tried": 6, "n_planned": 9},
     "winners_not_converged": {"folds": ["outer0"], "n_winners": 4, "gap": 1e-3},
 }
+
+
+def test_all_remarks_but_those_that_are_texts_of_others_are_listed():
+    texts_of_others = {"data", "mixed_versions", "stability_selection", "warning"}
+    assert VALUES.keys() | texts_of_others == remarks.SENTENCES.keys()
 
 
 @pytest.mark.parametrize("key", VALUES)

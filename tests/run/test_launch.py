@@ -40,11 +40,10 @@ def test_other_resources_limit_the_places_of_a_node(study):
 
 
 def test_the_plan_is_quoted_for_the_cluster(study, tmp_path):
-    said = " ".join(
-        announce(Comparison.of_study(study), tmp_path, None, nodes=[{"CPU": 4.0}, {"CPU": 2.0}])
-    )
-    assert "on the 3 slots of the cluster, which has 2 nodes now" in said
-    assert "from pilot fits on this machine" in said
+    nodes, comparison = [{"CPU": 4.0}, {"CPU": 2.0}], Comparison.of_study(study)
+    said = " ".join(announce(comparison, tmp_path, None, nodes=nodes))
+    assert "on the 3 slots of the cluster, which has 2 nodes now." in said
+    assert "from pilot fits on this machine" in " ".join(describe(comparison, None, nodes))
 
 
 def test_auto_is_serial_where_all_fits_take_less_than_the_start_of_ray(
