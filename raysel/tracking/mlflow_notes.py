@@ -318,11 +318,17 @@ def final_note(
     if report:
         parts.append(f"Report: [report.html]({_here(report)})")
     if model:
-        parts.append(
-            "To load the model: `raysel.load_model(STUDY_DIR)`, or with `MLFLOW_TRACKING_URI` set "
-            f'`mlflow.sklearn.load_model("{model}")`'
-        )
+        parts.append(_loading(model))
     return "\n\n".join(parts)
+
+
+def _loading(model: str) -> str:
+    """Say how the model is loaded: first by raysel, which needs no permission to unpickle."""
+    file = f'mlflow.artifacts.download_artifacts("{model}") + "/model.skops"'
+    return (
+        f'To load the model: `raysel.load_model({file})`. MLflow\'s own `mlflow.sklearn.load_model("{model}")` '
+        "needs `MLFLOW_ALLOW_PICKLE_DESERIALIZATION=true` where that is not the default."
+    )
 
 
 def _format_score(study: StudyRecord, end: EndRecord) -> str:

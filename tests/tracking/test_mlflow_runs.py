@@ -514,6 +514,28 @@ def test_the_study_s_run_has_the_honest_score_and_the_final_one_says_whose_it_is
         assert point.value == pytest.approx(np.mean([r.test_scores[i] for r in outer]), rel=6e-4)
 
 
+def test_the_final_page_names_a_way_to_load_the_model_without_unpickling(registered, monkeypatch):
+    import mlflow  # noqa: PLC0415
+
+    directory, records, client, _ = registered
+    _, runs = runs_by_kind(client)
+    note = client.get_run(runs["final"][0].info.run_id).data.tags["mlflow.note.content"]
+    named = re.search(
+        r"raysel\.load_model\(mlflow\.artifacts\.download_artifacts\(\"(.*?)\"\)", note
+    )
+    monkeypatch.setenv("MLFLOW_ALLOW_PICKLE_DESERIALIZATION", "false")
+    mlflow.set_tracking_uri(records[0].uri)
+    try:
+        folder = mlflow.artifacts.download_artifacts(named[1])
+        with pytest.raises(mlflow.MlflowException, match="MLFLOW_ALLOW_PICKLE_DESERIALIZATION"):
+            mlflow.sklearn.load_model(named[1])
+    finally:
+        mlflow.set_tracking_uri(None)
+    file = Path(folder + "/model.skops")
+    assert file.read_bytes() == directory.model.read_bytes()
+    assert type(load_model(file)) is type(load_model(directory.model))
+
+
 def test_mlflow_loads_the_model_that_the_study_has_stored(registered, tmp_path):
     import mlflow  # noqa: PLC0415
 
