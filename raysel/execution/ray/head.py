@@ -16,12 +16,20 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from raysel.core.errors import ConfigError, HeadLostError
 from raysel.core.printing import end_process
+
+#: Variable by which a process, and a cluster, demands tokens ("token") or none ("disabled").
+MODE = "RAY_AUTH_MODE"
+
+
+def demands_token() -> bool:
+    """Whether the user's variables make this process one that demands tokens."""
+    return os.environ.get(MODE, "").lower() == "token"
 
 
 def protect_token(*, make: bool) -> None:
@@ -31,9 +39,7 @@ def protect_token(*, make: bool) -> None:
     with a mode by which every user of the machine can read it, and so run code as this one. The file in this place
     gets mode 0600; one that ``RAY_AUTH_TOKEN_PATH`` names is only checked.
     """
-    if os.environ.get("RAY_AUTH_MODE", "token").lower() != "token" or os.environ.get(
-        "RAY_AUTH_TOKEN"
-    ):
+    if os.environ.get(MODE, "token").lower() != "token" or os.environ.get("RAY_AUTH_TOKEN"):
         return
     named = os.environ.get("RAY_AUTH_TOKEN_PATH")
     path = Path(named) if named else Path.home() / ".ray" / "auth_token"
@@ -100,15 +106,35 @@ _CERTAIN = ("token", "no cluster", "no node")
 _ENTRY = re.compile(r"Ray: (\S+)\s+Python: (\S+)")
 
 
-def check_cluster(address: str, patience: float = _PATIENCE) -> None:
-    """Check that this process can join the Ray cluster at an address."""
+def check_cluster(address: str, *, in_token_mode: bool = False) -> None:
+    """Check that this process can join the Ray cluster at an address.
+
+    A process in token mode joins a cluster without tokens, but rejects the calls of its workers, which then end. Its
+    mode can no longer change, so that such a cluster is refused.
+    """
+    if in_token_mode:
+        without = _try_to_join(address, {**os.environ, MODE: "disabled"})
+        if _has_joined(without):
+            raise ConfigError(
+                f"address {address}: the Ray cluster there takes no token, and this process demands one. Start a new "
+                "Python process with RAY_AUTH_MODE=disabled, or the cluster with RAY_AUTH_MODE=token."
+            )
+    mode = {MODE: "token"} if in_token_mode else {}
+    lines = _try_to_join(address, {**os.environ, **mode})
+    if not _has_joined(lines):
+        raise ConfigError(refusal(address, "".join(lines)))
+
+
+def _try_to_join(address: str, variables: Mapping[str, str]) -> list[str]:
+    """Return what a process with these variables prints that joins a cluster."""
     process = subprocess.Popen(
         [sys.executable, "-c", _SCRIPT, address],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        env=variables,
     )
-    timer = threading.Timer(patience, process.kill)
+    timer = threading.Timer(_PATIENCE, process.kill)
     timer.start()
     lines: list[str] = []
     try:
@@ -122,8 +148,11 @@ def check_cluster(address: str, patience: float = _PATIENCE) -> None:
     finally:
         timer.cancel()
         process.kill()
-    if not (lines and lines[-1].startswith("joined")):
-        raise ConfigError(refusal(address, "".join(lines)))
+    return lines
+
+
+def _has_joined(lines: Sequence[str]) -> bool:
+    return bool(lines) and lines[-1].startswith("joined")
 
 
 def refusal(address: str, output: str) -> str:

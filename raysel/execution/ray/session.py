@@ -19,7 +19,7 @@ from ray.exceptions import RayError
 
 from raysel.core.credentials import hidden_variables
 from raysel.core.errors import RayStartError, StudyError
-from raysel.execution.ray.head import check_cluster, protect_token
+from raysel.execution.ray.head import MODE, check_cluster, demands_token, protect_token
 from raysel.execution.ray.shipping import ShippedCode, runtime_env, shipped_code
 from raysel.execution.ray.versions import NodeCheck, computing_nodes
 from raysel.execution.signals import sigterm_handler_restored
@@ -69,6 +69,9 @@ os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 # Ray joins the driver's runtime_env with that of the job it runs in, where both name modules.
 os.environ.setdefault("RAY_OVERRIDE_JOB_RUNTIME_ENV", "1")
 
+#: Whether Ray has been started in this process with a token: it then demands one from every cluster, to its end.
+_started_with_token = False
+
 #: Check of the nodes of the cluster that this process has joined; None on this machine alone.
 _check: NodeCheck | None = None
 
@@ -108,6 +111,7 @@ def ray_session(
             stack.callback(ray.shutdown)
         else:
             protect_token(make=True)
+            stack.enter_context(token_mode_taken_back())
             _start()
             stack.callback(ray.shutdown)
             stack.enter_context(waiting_workers_used())
@@ -118,6 +122,22 @@ def ray_session(
         yield
 
 
+@contextmanager
+def token_mode_taken_back() -> Iterator[None]:
+    """Take back the mode that Ray sets where it starts on this machine, so that processes begun later have the user's.
+
+    What Ray has read of it in this process stays, and `_started_with_token` says so.
+    """
+    global _started_with_token  # noqa: PLW0603 - Ray's own mode is global too
+    before = os.environ.get(MODE)
+    try:
+        yield
+    finally:
+        _started_with_token |= demands_token()
+        if before is None:
+            os.environ.pop(MODE, None)
+
+
 def _forget_check() -> None:
     global _check  # noqa: PLW0603
     _check = None
@@ -125,7 +145,7 @@ def _forget_check() -> None:
 
 def _join(address: str, code: ShippedCode, studies: Sequence[Study]) -> None:
     """Join a cluster and ship the code to its workers."""
-    check_cluster(address)
+    check_cluster(address, in_token_mode=_started_with_token or demands_token())
     with tempfile.TemporaryDirectory(prefix="raysel-code-") as folder:
         shipped = runtime_env(code, Path(folder), studies)
         try:
