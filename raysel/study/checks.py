@@ -166,11 +166,9 @@ def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None
             f"solver.name: {name} takes quantities, and the label of {dataset.name} is a class; {able} take classes; "
             "if the label is a quantity, set dataset.task: regression."
         )
-    if dataset.is_multilabel and not can.multilabel:
-        able = able_solvers(lambda c: c.multilabel)
-        raise ConfigError(
-            f"solver.name: {name} takes one label per sample, and y is an indicator; {able} take several."
-        )
+    # Of a class in scikit-learn's style a trial fit says it: those that wrap another one do not know.
+    if dataset.is_multilabel and not can.multilabel and can.ranks is not None:
+        raise one_label_only(name)
     judge = config.evaluation.estimator_name
     if judge == (LINEAR_SVM if dataset.is_regression else RIDGE):
         what, other = (
@@ -196,6 +194,15 @@ def check_data(config: StudyConfig, dataset: Dataset, can: Capabilities) -> None
             "solver.name: variance ranks by what dataset.scaling zscore makes equal, so that rounding errors alone "
             "would order the features; set dataset.scaling: none, or minmax."
         )
+
+
+def one_label_only(name: str) -> ConfigError:
+    """Return the error of a method of one label on an indicator of several."""
+    able = able_solvers(lambda c: c.multilabel)
+    return ConfigError(
+        f"solver.name: {name} takes one label per sample, and y is an indicator; {able} take several, and so does "
+        "sklearn.multioutput.MultiOutputClassifier around a classifier."
+    )
 
 
 def refuse_importance(key: str) -> None:

@@ -23,7 +23,7 @@ from raysel.evaluation.judges import KNN, LINEAR_SVM, NATIVE
 from raysel.evaluation.training import TrainingSet, set_parameters
 from raysel.numerics.classification import class_scores, gives_class_scores
 from raysel.numerics.metrics import Metric, known_of, metric
-from raysel.study.checks import check_judge, judge_of, metrics_of
+from raysel.study.checks import check_judge, judge_of, metrics_of, one_label_only
 
 #: Number of samples of each class, or with and without each label, in a trial fit.
 _TRIED_PER_CLASS = 10
@@ -83,6 +83,8 @@ def _find_out(
             else:
                 tried[key] = solver
                 break
+    if not tried and dataset.is_multilabel and not can.multilabel:
+        raise one_label_only(name) from error
     if not tried:
         raise ConfigError(
             f"solver.name: {name} cannot be fitted to the {len(train)} samples of the smallest training set: "
@@ -92,6 +94,8 @@ def _find_out(
     ranks = {key: hasattr(solver, "scores_") or by_permutation for key, solver in tried.items()}
     for key, solver in tried.items():
         _check_is_as_declared(name, can, solver, X.shape[1])
+        if dataset.is_multilabel and hasattr(solver, "predict"):
+            _check_predicts_labels(name, solver.predict(X[:1]), dataset.y.shape[1])
         shown = f"{name} ({key})" if len(tried) > 1 else name
         check_judge(config.evaluation.estimator_name, shown, ranks[key], hasattr(solver, "predict"))
         of_scores = (
@@ -205,6 +209,12 @@ def _check_is_as_declared(name: str, can: Capabilities, solver: Estimator, n_fea
             f"solver.name: `scores_` of {name} has the shape {np.shape(solver.scores_)}; set one score for each of the "
             f"{n_features} features."
         )
+
+
+def _check_predicts_labels(name: str, predicted: Any, n_labels: int) -> None:
+    """Check that a method that has been fitted to an indicator predicts one."""
+    if np.shape(predicted) != (1, n_labels):
+        raise one_label_only(name)
 
 
 def _wrapped(solver: Estimator) -> Any:

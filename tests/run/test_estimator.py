@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone, is_regressor
 from sklearn.compose import ColumnTransformer
-from sklearn.datasets import load_diabetes, load_wine
+from sklearn.datasets import load_diabetes, load_wine, make_multilabel_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -19,6 +19,8 @@ from sklearn.feature_selection import SelectKBest, f_classif, f_regression
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold, cross_validate
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -149,6 +151,17 @@ def test_each_fold_of_a_regressor_is_that_of_scikit_learns_nested_search(name):
 
 def shown(params):
     return {name: str(value) for name, value in params.items()}
+
+
+@pytest.mark.parametrize("wrapper", [OneVsRestClassifier, MultiOutputClassifier, ClassifierChain])
+def test_classifiers_around_another_take_several_labels(wrapper):
+    samples, labels = make_multilabel_classification(90, 6, n_classes=3, random_state=0)
+    outer, inner = KFold(3, shuffle=True, random_state=0), KFold(2)
+    estimator, space = wrapper(LogisticRegression()), {"estimator__C": [0.01, 1.0]}
+    search = NestedSearch(estimator, space, outer=outer, inner=inner, metric="average_precision")
+    reference = GridSearchCV(estimator, space, cv=inner, scoring="average_precision")
+    found = cross_validate(reference, samples, labels, cv=outer, scoring="average_precision")
+    assert search.fit(samples, labels).scores_.tolist() == found["test_score"].tolist()
 
 
 def test_the_numbers_are_those_of_run_study(tmp_path):
