@@ -96,8 +96,8 @@ class Audit:
             chance = "" if self.chance is None else f"; chance is {self.chance:.3f}"
             careless, honest = map(_mean_and_range, (self.careless_permuted, self.honest_permuted))
             found.append(
-                f"On permuted labels, of which nothing can be learnt, the careless score is {careless} and the honest "
-                f"one {honest}, mean and range of {len(self.honest_permuted)} permutations{chance}."
+                f"On permuted labels nothing can be learnt: the careless score is {careless} there, the honest one "
+                f"{honest}{chance}. These are mean and range of {len(self.honest_permuted)} permutations."
             )
         found.append(self._verdict())
         found += self.left_out
@@ -111,16 +111,13 @@ class Audit:
     def _verdict(self) -> str:
         if self.harms is None:
             return "Fewer than two permutations cannot tell harm from chance: set n_permutations to 5 or more."
-        invented = f"{self.invented.mean():.3f} on average (paired p = {self.p_value:.2g})"
+        invented = f"{self.invented.mean():.3f} (paired p = {self.p_value:.2g})"
         if self.harms:
             return (
-                f"The careless protocol adds {invented} where nothing can be learnt: its score is not what the method "
-                "will score on new samples."
+                f"Careless use adds {invented} where nothing can be learnt: its score is not what the method will score on "
+                "new samples."
             )
-        return (
-            f"Where nothing can be learnt, the careless protocol adds {invented}, no more than chance: harm is not "
-            "shown."
-        )
+        return f"Where nothing can be learnt, careless use adds {invented}, no more than chance: harm is not shown."
 
     def frame(self) -> pd.DataFrame:
         """Return the scores as a table: a row for each protocol."""

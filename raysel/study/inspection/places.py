@@ -65,8 +65,9 @@ def place_remark(
     if left <= _ALIKE:
         return None
     return (
-        f"Test samples are like training samples near them in {where} (correlation {left:.2f}): name blocks several "
-        f"times {reach:.2g} wide in cv.groups."
+        f"Test samples are like training samples near them in {where}: name blocks several times {reach:.2g} wide in "
+        f"cv.groups.\nThey correlate with the nearest training sample, within a class, by {left:.2f}; the scores are too "
+        "high for new places."
     )
 
 

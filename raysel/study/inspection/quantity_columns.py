@@ -92,6 +92,7 @@ class NearQuantity:
     columns: tuple[int, ...]
     words: str
     label: int | None = None
+    figures: str = ""
 
 
 def near_quantities(part: Part, known: set[int]) -> list[NearQuantity]:
@@ -106,10 +107,14 @@ def near_quantities(part: Part, known: set[int]) -> list[NearQuantity]:
     found = []
     for number, y in enumerate(part.y.reshape(len(part.y), -1).T):
         label = number if part.y.ndim == 2 else None
-        told = {**_copied(part, rows, y, known)}
-        told |= _functions(part, rows, y, known | told.keys())
-        found += [NearQuantity((column,), words, label) for column, words in told.items()]
-        if together := _together(part, rows, y, known | told.keys()):
+        copied = _copied(part, rows, y, known)
+        found += [NearQuantity((column,), words, label) for column, words in copied.items()]
+        related = _functions(part, rows, y, known | copied.keys())
+        words = "nearly tells {quantity} or is a function of it"
+        found += [
+            NearQuantity((column,), words, label, figures) for column, figures in related.items()
+        ]
+        if together := _together(part, rows, y, known | copied.keys() | related.keys()):
             found.append(NearQuantity(*together, label))
     return found
 
@@ -161,7 +166,7 @@ def _most_frequent(values: FloatArray) -> tuple[float, float]:
 
 
 def _functions(part: Part, rows: IntArray, y: FloatArray, known: Collection[int]) -> dict[int, str]:
-    """Few columns of which a quantity is nearly a function, or that are nearly one of it, and words on these."""
+    """Few columns of which a quantity is nearly a function, or that are nearly one of it, and figures of these."""
     rough = part.scan(partial(_roughness, rows=_glimpse(rows), y=y))
     rough[list(known)] = np.inf
     candidates = np.argsort(rough, kind="stable")[: _MOST_COLUMNS + 1]
@@ -172,10 +177,11 @@ def _functions(part: Part, rows: IntArray, y: FloatArray, known: Collection[int]
     for n_told in range(min(_MOST_COLUMNS, len(order)), 0, -1):
         last, following = [*errors[order].tolist(), np.inf][n_told - 1 : n_told + 1]
         if last <= _NEARLY and following >= max(_TIMES * last, last + _MORE):
-            beside = "" if np.isinf(following) else f", of the next {max(0, 1 - following):.2f}"
+            beside = "" if np.isinf(following) else f", that of the next {1 - following:.2f}"
             return {
-                int(candidates[i]): f"nearly tells {{quantity}} or is a function of it "
-                f"(dependence {1 - errors[i]:.2f}{beside})"
+                int(
+                    candidates[i]
+                ): f"Its dependence, by Chatterjee's xi, is {1 - errors[i]:.2f}{beside}."
                 for i in order[:n_told]
             }
     return {}

@@ -160,7 +160,7 @@ def _of_quantity(near: NearQuantity, findings: Findings, dataset: Dataset) -> st
     what, them = ("Column", "it") if len(near.columns) == 1 else ("The columns", "them")
     return (
         f"{what} '{names}' {near.words.format(quantity=f'the quantity{of}')}: drop {them} (dataset.drop) unless the "
-        "values were known before."
+        f"values were known before.\n{near.figures}".rstrip()
     )
 
 
