@@ -135,10 +135,10 @@ def curve_sizes(wanted: Sequence[int], n_features: int) -> list[int]:
     return sorted({*(n for n in wanted if n <= n_features), *grid})
 
 
-def consensus_scores(folds: FoldRanks, n: int) -> FloatArray:
-    """Return the score of each feature in the consensus of the outer folds, which select n each. Returns (d,)."""
+def consensus_scores(folds: FoldRanks) -> FloatArray:
+    """Return the score of each feature in the consensus of the outer folds. Returns (d,)."""
     scored = (folds.ranks <= folds.n_scored[:, None]).any(axis=0)
-    places = consensus_places(folds.ranks, folds.n_scored, n)
+    places = consensus_places(folds.ranks, folds.n_scored)
     return np.where(scored, folds.n_features + 1.0 - places, 0.0)
 
 

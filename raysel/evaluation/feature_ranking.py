@@ -17,6 +17,7 @@ from raysel.core.errors import ConfigError, DataError
 from raysel.numerics.rankings import (
     Stability,
     consensus_places,
+    consensus_ranks,
     nogueira_stability,
     selection_ranks,
     top_selected,
@@ -299,17 +300,16 @@ class FeatureRanking:
 
     @cached_property
     def consensus_rank(self) -> FloatArray:
-        """Median rank over the outer folds."""
-        return np.median(self.fold_ranks, axis=0)
+        """Median rank over the outer folds, where a feature without a score counts as the last of all."""
+        return consensus_ranks(self.fold_ranks, self.fold_n_scored)
 
     @cached_property
     def consensus_place(self) -> FloatArray:
-        """Place of each feature in the consensus, from 1: by the folds that select it, then by its median rank.
+        """Place of each feature in the consensus, from 1: by its median rank over the outer folds, then by the mean.
 
         Equal features share a place, as do those that never have a score.
         """
-        places = consensus_places(self.fold_ranks, self.fold_n_scored, self.n_selected)
-        return places.astype(np.float64)
+        return consensus_places(self.fold_ranks, self.fold_n_scored).astype(np.float64)
 
     @property
     def what_to_print(self) -> str:

@@ -71,25 +71,32 @@ def top_selected(ranks: FloatArray, n_scored: IntArray, n_selected: int) -> Bool
     return ranks <= np.minimum(n_selected, n_scored)[:, None]
 
 
-def consensus_places(ranks: FloatArray, n_scored: IntArray, n_selected: int) -> IntArray:
+def consensus_ranks(ranks: FloatArray, n_scored: IntArray) -> FloatArray:
+    """Median rank of each feature in several rankings, where one without a score counts as the last of all.
+
+    `ranks` is (n_rankings, d), `n_scored` (n_rankings,); returns (d,).
+    """
+    return np.median(_or_last(ranks, n_scored), axis=0)
+
+
+def consensus_places(ranks: FloatArray, n_scored: IntArray) -> IntArray:
     """Place of each feature in the consensus of several rankings, from 1; equal features share a place.
 
-    First come the features that most rankings have among their ``n_selected`` best with a score; then those with the
-    smaller median rank, then with the smaller mean rank. A feature without a score in a ranking has the rank that
-    `selection_ranks` gives it there; one without a score in all of them is last. The rule is chosen by simulation:
+    The order is that of `consensus_ranks`, then that of the mean of the same ranks. Simulation chose the rule:
     ``experiments/claims/consensus``.
 
     `ranks` is (n_rankings, d), `n_scored` (n_rankings,); returns (d,).
     """
-    never = ~(ranks <= n_scored[:, None]).any(axis=0)
-    counts = top_selected(ranks, n_scored, n_selected).sum(axis=0)
-    inner = (np.median(ranks, axis=0), ranks.mean(axis=0))
-    keys = np.array([never, -counts, *(np.where(never, 0.0, key) for key in inner)])
-    order = np.lexsort(keys[::-1])
+    keys = np.array([_or_last(ranks, n_scored).mean(axis=0), consensus_ranks(ranks, n_scored)])
+    order = np.lexsort(keys)
     differs = np.append(True, (np.diff(keys[:, order]) != 0).any(axis=0))
     places = np.empty(len(order), dtype=np.int64)
     places[order] = np.maximum.accumulate(np.where(differs, np.arange(1, len(order) + 1), 0))
     return places
+
+
+def _or_last(ranks: FloatArray, n_scored: IntArray) -> FloatArray:
+    return np.where(ranks <= n_scored[:, None], ranks, ranks.shape[1])
 
 
 _LEAST, _MOST = 1e-6, 1 - 1e-9  # range in which p is sought

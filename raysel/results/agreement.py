@@ -83,7 +83,7 @@ def source_ranking(
     n, chosen_by = choose_top(result, top, by)
     scores = {refit.fold: refit.feature_scores or () for refit in result.refits}
     ranking = FeatureRanking.from_folds(
-        consensus_scores(result.fold_ranks, n) if by == CONSENSUS else scores[by],
+        consensus_scores(result.fold_ranks) if by == CONSENSUS else scores[by],
         [scores[fold] for fold in outer],
         feature_names=result.feature_names,
         fold_names=outer,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
-from statistics import median
+from statistics import fmean, median
 
 import numpy as np
 import pytest
@@ -115,18 +115,18 @@ def test_the_curve_holds_what_is_asked_for_and_few_others(d, wanted):
     assert len(set(sizes) - set(wanted)) <= 24
 
 
-def plain_consensus(scores, n):
-    """Features with a score, by the folds that select them, then by median and mean rank, then by index."""
-    ranks = fold_ranks(scores).ranks
-    counts = [sum(i in best(row, n) for row in scores) for i in range(scores.shape[1])]
-    keys = [(-counts[i], median(ranks[:, i]), ranks[:, i].mean(), i) for i in range(len(counts))]
+def plain_consensus(scores):
+    """Features with a score, by median and mean of their ranks, d where they have none, then by index."""
+    d, lists = scores.shape[1], [best(row, None) for row in scores]
+    ranks = [[own.index(i) + 1 if i in own else d for own in lists] for i in range(d)]
+    keys = [(median(ranks[i]), fmean(ranks[i]), i) for i in range(d)]
     return [int(i) for i in sorted(np.flatnonzero((scores > 0).any(axis=0)), key=keys.__getitem__)]
 
 
 @given(tied, st.data())
-def test_the_consensus_orders_by_the_folds_that_select_and_then_by_the_median(scores, data):
+def test_the_consensus_orders_by_the_median_rank(scores, data):
     n, d = data.draw(st.integers(1, scores.shape[1])), scores.shape[1]
-    given_scores, order = consensus_scores(fold_ranks(scores), n), plain_consensus(scores, n)
+    given_scores, order = consensus_scores(fold_ranks(scores)), plain_consensus(scores)
     np.testing.assert_array_equal(given_scores > 0, (scores > 0).any(axis=0))
     whole = ranking(np.zeros(d), list(scores), n)
     assert whole.consensus_top(d).tolist() == order
@@ -150,7 +150,7 @@ def test_the_sentence_counts_what_is_not_in_the_consensus(scores, data):
     n = data.draw(st.integers(1, scores.shape[1]))
     text = consensus_sentence(ranking(final, list(scores), n))
     chosen = best(final, n)
-    consensus = plain_consensus(scores, n)[:n]
+    consensus = plain_consensus(scores)[:n]
     apart = [i for i in chosen if i not in consensus]
     if not chosen:
         assert "selects no feature" in text

@@ -58,7 +58,8 @@ def test_equals_its_definition(scores, data):
     np.testing.assert_allclose(ranking.selection_frequency, selected.mean(axis=0))
     np.testing.assert_array_equal(ranking.fold_n_scored, usable.sum(axis=1))
     assert ranking.n_empty_folds == (~usable.any(axis=1)).sum()
-    np.testing.assert_allclose(ranking.consensus_rank, [median(c) for c in folds.T.tolist()])
+    last = np.where(usable, folds, d)
+    np.testing.assert_allclose(ranking.consensus_rank, [median(c) for c in last.T.tolist()])
     np.testing.assert_allclose(ranking.rank_sd, [stdev(column) for column in folds.T.tolist()])
     assert ranking.top().tolist() == sorted(
         np.flatnonzero(ranking.selected), key=lambda i: ranking.ranks[i]
@@ -73,7 +74,8 @@ def test_winners_that_select_nothing_have_no_stability(value):
     assert ranking.top().tolist() == []
     assert ranking.ranks.tolist() == [3.5] * 6
     table = ranking.to_table().to_pydict()
-    assert table["rank"] == table["consensus_rank"] == [3.5] * 6
+    assert table["rank"] == [3.5] * 6
+    assert (table["consensus_rank"], table["consensus_place"]) == ([6.0] * 6, [1.0] * 6)
     assert table["selection_frequency"] == [0.0] * 6
 
 

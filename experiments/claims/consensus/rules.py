@@ -39,6 +39,12 @@ def median_rank(folds: Rankings) -> tuple[FloatArray, ...]:
     return folds.ranks.mean(axis=0), np.median(folds.ranks, axis=0)
 
 
+def median_or_last(folds: Rankings) -> tuple[FloatArray, ...]:
+    """Median of the ranks, where a feature without a score counts as the last; ties by their mean."""
+    ranks = np.where(folds.scores > 0, folds.ranks, folds.ranks.shape[1])
+    return ranks.mean(axis=0), np.median(ranks, axis=0)
+
+
 def geometric_mean(folds: Rankings) -> tuple[FloatArray, ...]:
     """Geometric mean of the ranks (Lin 2010)."""
     return (np.log(folds.ranks).mean(axis=0),)
@@ -100,6 +106,7 @@ def mean_score(folds: Rankings) -> tuple[FloatArray, ...]:
 RULES: dict[str, Rule] = {
     "mean rank (until 0.8)": mean_rank,
     "median rank": median_rank,
+    "median rank, last without a score": median_or_last,
     "geometric mean of ranks": geometric_mean,
     "mean of ranks cut off at N": cut_at_n,
     "folds that select, median rank": count_then_median,

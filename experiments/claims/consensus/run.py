@@ -121,7 +121,7 @@ def expression(seeds: int) -> Iterator[dict[str, Any]]:
     """Yield a row for each mixture on a table of 160 x 8000: the number of the 25 telling ones among the first 25."""
     for seed in range(seeds):
         table = modules(1.0)(np.random.default_rng(seed), 160, WIDTH)
-        for row in mixture(table, 5, [0, 1, 2], seed, sizes=(20,)):
+        for row in mixture(table, 5, [0, 1, 2], seed, sizes=[20]):
             numbers = {k: round(25 * v) if isinstance(v, float) else v for k, v in row.items()}
             yield {"seed": seed} | numbers
 

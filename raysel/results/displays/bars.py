@@ -112,7 +112,7 @@ class FoldRankBars(ScoreBars):
         shown, ranking = self._shown, self.ranking
         table = {
             "feature": self._names,
-            "median_rank": ranking.consensus_rank[shown],
+            "median_rank": np.median(ranking.fold_ranks[:, shown], axis=0),
         }
         ranks = pd.DataFrame(ranking.fold_ranks[:, shown].T, columns=list(ranking.fold_names))
         return pd.concat([pd.DataFrame(table), ranks], axis=1)
@@ -121,8 +121,14 @@ class FoldRankBars(ScoreBars):
         ranking, shown = self.ranking, self._shown
         rows, ranks = np.arange(len(shown)), ranking.fold_ranks[:, shown]
         ax.hlines(rows, ranks.min(axis=0), ranks.max(axis=0), color=drawing.BLUE, linewidth=2.2)
-        median = ranking.consensus_rank[shown]
-        ax.plot(median, rows, "D", color=drawing.BLUE, markersize=5, label="median and range")
+        ax.plot(
+            np.median(ranks, axis=0),
+            rows,
+            "D",
+            color=drawing.BLUE,
+            markersize=5,
+            label="median and range",
+        )
         drawing.mark_folds(ax, ranks.ravel(), np.tile(rows, ranking.n_folds))
         line: Any = {
             "color": drawing.OUTLINE,

@@ -185,9 +185,7 @@ def _top_table(result: StudyResult, ranking: FeatureRanking) -> Table:
     )
     found = result.coefficients
     shown = texts.feature_table(ranking, found.directions() if found else (), _MOST_ROWS)
-    caption = (
-        f"{shown.title}; consensus: place by the number of these folds, then by the median rank."
-    )
+    caption = f"{shown.title}; consensus: place by the median rank over the folds."
     if "direction" in shown.header:
         caption += " Direction: what larger values speak for in the final model."
     as_text = [i for i in range(len(shown.header)) if not shown.is_number(i)]
