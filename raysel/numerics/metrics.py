@@ -308,6 +308,15 @@ def has_positive_class(name: str) -> bool:
     return "pos_label" in measure.takes or name.endswith("likelihood_ratio") or name == "roc_auc"
 
 
+def averages_classes(name: str) -> bool:
+    """Return whether a metric is a mean over classes or labels of what their predictions give; nothing is imported."""
+    known = name in METRICS or (name in get_scorer_names() and name not in plugin_names(GROUP))
+    if not known:
+        return False
+    measure = METRICS[name] if name in METRICS else _of_scikit_learn(name)
+    return name == "balanced_accuracy" or measure.options.get("average") == "macro"
+
+
 def is_of_quantities(name: str) -> bool:
     """Return whether a metric is one of quantities only, as far as is known without importing anything."""
     if name in METRICS:

@@ -19,7 +19,7 @@ from raysel.numerics.inference import (
     paired_comparison,
     sample_interval,
 )
-from raysel.numerics.metrics import metric_range
+from raysel.numerics.metrics import averages_classes, metric_range
 
 #: Name of the stratified guess in records up to raysel 0.6.
 _FORMER_GUESS: Final = "chance"
@@ -148,14 +148,30 @@ def score_interval(outer: Sequence[RefitRecord], metric: str) -> MeanInterval:
     scores, limits = _known(refit.test_score for refit in outer), metric_range(metric)
     if known and are_draws(outer):
         return draws_interval(scores, ratio, limits=limits)
-    if known and all(refit.pseudo_values for refit in outer):
-        values = [refit.pseudo_values for refit in outer]
-        return sample_interval(scores, ratio, values, n_repeats=n_repeats(outer), limits=limits)
-    reason = "the scores of single test samples were not recorded"
     if not known:
         reason = "the sizes of the folds were not recorded"
+    elif not all(refit.pseudo_values for refit in outer):
+        reason = "the scores of single test samples were not recorded"
+    elif averages_classes(metric) and _has_class_without_hits(outer):
+        reason = "no test sample of one class is predicted right"
+    else:
+        values = [refit.pseudo_values for refit in outer]
+        return sample_interval(scores, ratio, values, n_repeats=n_repeats(outer), limits=limits)
     test = FoldValues.of(scores)
     return MeanInterval(test.mean, test.sd, ratio, 0.95, None, None, reason)
+
+
+def _has_class_without_hits(outer: Sequence[RefitRecord]) -> bool:
+    """Whether no test sample of a class, or with a label, is predicted right on any outer fold."""
+    if not outer or not all(refit.confusion for refit in outer):
+        return False
+    counts = np.sum([refit.confusion for refit in outer], axis=0)
+    n_samples = sum(refit.n_test for refit in outer)
+    if counts.sum() <= n_samples:  # a row for each class; samples without a label are left out
+        hits, members = counts.diagonal(), counts.sum(axis=1)
+    else:  # a row [tn, fp, fn, tp] for each label
+        hits, members = counts[:, 3], counts[:, 2:].sum(axis=1)
+    return bool(((hits == 0) & (members > 0)).any())
 
 
 def references(

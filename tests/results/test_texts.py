@@ -23,7 +23,7 @@ from raysel.results.remarks import (
     number_remarks,
 )
 from raysel.results.result import StudyResult
-from raysel.results.scores import Reference
+from raysel.results.scores import Reference, score_interval
 
 
 def changed(result, evaluation=None, **by_fold):
@@ -112,6 +112,20 @@ def test_the_headline_says_of_what_over_what_and_at_which_number(finished, at_ei
     assert texts.interval_footnote(equal.facts).startswith("Corrected 95 % interval of a diff")
     alone = changed(equal, references=[{}] * 3)
     assert texts.interval_footnote(alone.facts) == ""
+    for name, confusion, has in (
+        ("balanced_accuracy", [[5, 0], [2, 0]], False),
+        ("macro_f1", [[5, 0], [2, 0]], False),
+        ("f1_macro", [[5, 0], [2, 0]], False),
+        ("f1_macro", [[5, 0], [2, 1]], True),
+        ("accuracy", [[5, 0], [2, 0]], True),
+        ("macro_f1", [[5, 0, 2, 0], [3, 1, 1, 2]], False),  # two labels: tn, fp, fn, tp
+        ("macro_f1", [[5, 1, 0, 1], [0, 5, 1, 1]], True),
+    ):
+        values = [[0.9, 0.8, 1.0]] * 3
+        folds = changed(at_eight, confusion=[confusion] * 3, pseudo_values=values, n_test=[8] * 3)
+        found = score_interval(folds.outer, name)
+        assert (found.lower is not None) == has
+        assert found.reason == ("" if has else "no test sample of one class is predicted right")
     old = changed(at_eight, pseudo_values=[[]] * 3)
     assert "no interval: the scores of single test samples were not recorded" in repr(old)
     evaluation = at_eight.facts.evaluation
