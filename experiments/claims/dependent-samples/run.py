@@ -1,4 +1,4 @@
-"""Scores of dependent samples over shuffled, blocked and forward folds, beside those of new recordings or subjects."""
+"""Scores of dependent samples over shuffled, blocked and forward folds, beside those of new recordings, subjects or maps."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import argparse
 from collections.abc import Callable
 
 import numpy as np
+from scipy.ndimage import gaussian_filter
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_selection import SelectKBest, f_classif
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -20,6 +22,7 @@ from raysel.evaluation.splitters import Blocks, split
 from raysel.numerics.permutation import LabelPermutations
 from raysel.study.inspection.dependence import order_remark
 from raysel.study.inspection.parts import parts
+from raysel.study.inspection.places import place_remark
 
 N, D, TOP, PERMUTATIONS = 240, 20, 5, 19
 Data = tuple[FloatArray, LabelArray]
@@ -120,8 +123,48 @@ def row(kind: str, how: str, signal: float, draws: int) -> str:
     return f"| {kind} | {how} | {here:.3f} | {new:.3f} | {small:.0%} | {said:.0%} |"
 
 
+#: Side of a map and of the strip between two, and standard deviation of the Gaussian that smooths them, in pixels.
+SIDE, STRIP, WIDTH = 60, 40, 4
+NAMES = ("row", "col", *(f"band{i}" for i in range(10)))
+
+
+def maps(rng: np.random.Generator) -> tuple[Data, Data, np.ndarray]:
+    """600 pixels of a map, in any order, all of another one far away, and the places of the former ones.
+
+    Ten smooth bands tell nothing of a class that is as smooth.
+    """
+    shape = (SIDE, 2 * SIDE + STRIP)
+    fields = [gaussian_filter(rng.standard_normal(shape), WIDTH) for _ in range(11)]
+    X = np.stack([field / field.std() for field in fields[:-1]], axis=-1)
+    X += 0.3 * rng.standard_normal(X.shape)
+    y = (fields[-1] > np.median(fields[-1])).astype(int)
+    rows, cols = np.unravel_index(rng.permutation(SIDE * SIDE)[:600], (SIDE, SIDE))
+    far = X[:, SIDE + STRIP :].reshape(-1, 10), y[:, SIDE + STRIP :].ravel()
+    return (X[rows, cols], y[rows, cols]), far, np.stack([rows, cols], axis=1)
+
+
+def map_row(width: int, draws: int) -> str:
+    """One line of the table of maps, whose blocks of a width are groups; 0: none."""
+    found = []
+    for draw in range(draws):
+        (X, y), far, places = maps(np.random.default_rng(draw))
+        row, col = places.T // max(width, 1)
+        groups = row * SIDE + col if width else None
+        pairs = split(y, 4, groups=groups, random_state=draw, where="cv.outer")
+        plan = NestedPlan(
+            len(y), tuple(OuterFold(f"outer{i}", 0, i, *pair, ()) for i, pair in enumerate(pairs))
+        )
+        model = make_pipeline(StandardScaler(), KNeighborsClassifier(5))
+        here = np.mean([model.fit(X[a], y[a]).score(X[b], y[b]) for a, b in pairs])
+        (part,) = parts(Dataset(np.hstack([places, X]), y, Tensor((12,)), feature_names=NAMES))
+        found.append((here, model.fit(X, y).score(*far), place_remark(part, plan) is not None))
+    here, new, said = np.mean(found, axis=0)
+    blocks = f"blocks of {width} x {width}" if width else "none"
+    return f"| {blocks} | {here:.3f} | {new:.3f} | {said:.0%} |"
+
+
 def main() -> None:
-    """Print one table without and one with a signal."""
+    """Print one table without and one with a signal, and one of maps."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=6)
     draws = parser.parse_args().draws
@@ -132,6 +175,9 @@ def main() -> None:
         for kind, (_, ways) in KINDS.items():
             for how in ways:
                 print(row(kind, how, signal, draws), flush=True)
+    print(f"\nmaps\n\n| cv.groups | score | on a far map | remark |\n{'|---' * 4}|")
+    for width in (0, 5, 15, 30):
+        print(map_row(width, draws), flush=True)
 
 
 if __name__ == "__main__":
