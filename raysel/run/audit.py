@@ -166,6 +166,10 @@ def audit_study(
         )
     if isinstance(study.dataset.X, StoredSamples):
         raise ConfigError("dataset.in_memory: an audit fits to all samples; leave the key out.")
+    if study.config.cv.train_per_class is not None:
+        raise ConfigError(
+            "cv.train_per_class: an audit compares scores over folds, and draws have none; set cv.outer instead."
+        )
     if not study.configurations:
         raise ConfigError(
             f"search.method: {study.config.search.method} proposes configurations while it runs, and the careless "

@@ -268,6 +268,27 @@ def test_the_numbers_do_not_depend_on_the_number_of_processes():
     assert one.frame().equals(two.frame())
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"cv": {"train_per_class": 5, "repeats": 2, "inner": 2}}, "train_per_class"),
+        ({"search": {"method": "tpe", "num_samples": 3, "executor": "serial"}}, "search.method"),
+    ],
+)
+def test_a_study_without_folds_or_a_list_of_configurations_is_refused(change, words):
+    config = {
+        "name": "refused",
+        "dataset": {"source": "wine", "scaling": "zscore"},
+        "solver": {"name": "linear_svm", "space": {"C": {"loguniform": [0.01, 1.0]}}},
+        "evaluation": {"estimator": "knn", "n_features": [2]},
+        "cv": {"outer": 3, "inner": 2},
+        "search": {"method": "random", "num_samples": 3, "executor": "serial"},
+    }
+    study = Study.prepare(config_from_dict({**config, **change}))
+    with pytest.raises(ConfigError, match=words):
+        audit_study(study)
+
+
 def test_several_labels_a_sample_and_wrong_numbers_are_refused():
     with pytest.raises(ConfigError, match="n_permutations=-1"):
         raysel.audit(LinearSVC(), np.eye(4), [0, 1, 0, 1], n_permutations=-1)
