@@ -27,7 +27,7 @@ from raysel.evaluation.splitters import draw_per_class
 SETS = {"OT": 8, "LSP": None}
 PER_CLASS = 50
 #: Draws of the training images with the columns in several orders.
-ORDER_DRAWS = 2
+ORDER_DRAWS = {"OT": 2, "LSP": 1}
 
 
 def without_twins(experiment: Experiment, data: str) -> Path:
@@ -91,7 +91,7 @@ def measure(experiment: Experiment) -> pd.DataFrame:
             tables.append(triple(experiment, data, comparison))
             orders = over_orders(
                 experiment,
-                1 if experiment.fast else ORDER_DRAWS,
+                1 if experiment.fast else ORDER_DRAWS.get(data, 1),
                 path=str(path),
                 n_classes=n_classes,
                 per_class=per_class,
