@@ -124,7 +124,9 @@ class SmoothedFTest(_SmoothedFilter):
 
     with the sums S_b and S_w of the scatter of l samples between c classes and within them, as scikit-learn's
     ``f_classif``, and a Gaussian G. It finds what neighbouring cells tell together: noise of single cells averages out.
-    Each sample is smoothed by itself, and only for the ranking: what is scored are the selected cells as they are.
+    Each sample is smoothed by itself, and only for the ranking: what is scored are the selected cells as they are. A cell
+    beside telling ones has a high score even where it tells nothing by itself, which a p value of its score does not
+    exclude.
 
     Parameters
     ----------
