@@ -349,7 +349,7 @@ def short_verdict(facts: Facts) -> str:
         best = max(references.values(), key=lambda reference: reference.mean)
         clause = _clause(facts, best)
         return (
-            f"{facts.method} is better than every reference: {clause[0].lower()}{clause[1:]}, "
+            f"{facts.method} is better than every reference{_pool(facts)}: {clause[0].lower()}{clause[1:]}, "
             f"{_with_method(facts)}."
         )
     chance = references.get("chance")
@@ -372,8 +372,14 @@ _VERDICTS = {"equal": "the same on every fold", "not distinguishable": "no clear
 
 
 def _verdict_sentence(facts: Facts, reference: Reference) -> str:
-    verdict = _VERDICTS.get(reference.verdict, f"{facts.method} is {reference.verdict}")
+    told = f"{facts.method} is {reference.verdict}{_pool(facts)}"
+    verdict = _VERDICTS.get(reference.verdict, told)
     return f"{_clause(facts, reference)}, {_with_method(facts)}: {verdict}."
+
+
+def _pool(facts: Facts) -> str:
+    """What a verdict over draws of the training set holds for; empty over folds."""
+    return " on these samples" if facts.interval.of_draws else ""
 
 
 def _clause(facts: Facts, reference: Reference) -> str:

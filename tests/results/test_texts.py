@@ -497,6 +497,11 @@ def test_over_draws_the_interval_is_the_plain_one_and_of_this_pool(at_eight):
     told = f"95 % interval {expected[0]:.3f} to {expected[1]:.3f}, for this pool of samples"
     assert f"3 draws of the training set; {told}" in texts.headline(result.facts)
     assert "takes as the whole population" in texts.interval_footnote(result.facts)
+    told = [texts.short_verdict(result.facts), *texts.verdict_sentences(result.facts)]
+    certain = [sentence for sentence in told if " is better" in sentence or " is worse" in sentence]
+    assert certain
+    assert all("on these samples" in sentence for sentence in certain)
+    assert "on these samples" not in texts.short_verdict(at_eight.facts)
     for name, found in result.references.items():
         paired = stats.ttest_rel(result.test_scores, found.scores).confidence_interval()
         if found.test is not None:
