@@ -9,7 +9,7 @@ from typing import Any
 from raysel.config import config_from_dict, load_config
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.files import write_result
-from raysel.core.printing import Terminal
+from raysel.core.printing import Terminal, first_line
 from raysel.data.dataset import Dataset
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
 from raysel.results.audit import Audit
@@ -32,7 +32,7 @@ def run(arguments: Namespace) -> int:
             f"--output {arguments.output}: name a file with one of the suffixes {', '.join(_SUFFIXES)}."
         )
     is_study = Path(arguments.file).suffix.lower() in OF_STUDIES
-    study = _given(arguments) if is_study else _of_file(arguments, out)
+    study = _given(arguments, out) if is_study else _of_file(arguments, out)
     with sigterm_as_interrupt():
         try:
             found = audit_study(
@@ -47,14 +47,17 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _given(arguments: Namespace) -> Study:
+def _given(arguments: Namespace, out: Terminal) -> Study:
     """Return the study that a file in YAML holds."""
     for name in ("label", "labels", "groups", "drop", "metric"):
         if getattr(arguments, name):
             raise ConfigError(
                 f"--{name}: {arguments.file} is a study, whose data are as it says; set the key there."
             )
-    return Study.prepare(load_config(arguments.file))
+    study = Study.prepare(load_config(arguments.file))
+    for remark in map(first_line, study.data_remarks):
+        out.print(f"{'to check':<12}{remark}")
+    return study
 
 
 def _of_file(arguments: Namespace, out: Terminal) -> Study:
@@ -68,6 +71,8 @@ def _of_file(arguments: Namespace, out: Terminal) -> Study:
     for name in _SHOWN:
         if name in draft.findings:
             out.print(f"{name:<12}{draft.findings[name]}")
+    for doubt in draft.doubts:
+        out.print(f"{'to check':<12}{doubt}")
     sizes = ", ".join(map(str, study.config.evaluation.n_features))
     model = "ridge" if data.is_regression else "linear SVM"
     out.print(

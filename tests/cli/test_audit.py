@@ -48,10 +48,14 @@ def test_a_real_table_is_prepared_as_a_draft_prepares_it(table, capsys):
 
 def test_a_quantity_and_a_study_are_audited(table, tmp_path, capsys):
     frame = pd.read_csv(table).drop(columns=["label", "subject"])
-    frame.assign(target=frame["gene0"] ** 2 + frame["gene1"]).to_csv(table, index=False)
+    frame["target"] = np.exp(frame["gene0"]) + frame["gene1"]
+    frame.assign(high=frame["target"] > 1).to_csv(table, index=False)
     words = ["--permutations", "0"]
+    told = "Column 'high' nearly tells the quantity"
     assert main(["audit", str(table), *words]) == 0
-    assert "features, ridge" in capsys.readouterr().out
+    out = " ".join(capsys.readouterr().out.split())
+    assert "features, ridge" in out
+    assert told in out
     study = tmp_path / "study.yaml"
     study.write_text(
         "name: own\nseed: 3\n"
@@ -63,6 +67,7 @@ def test_a_quantity_and_a_study_are_audited(table, tmp_path, capsys):
     assert main(["audit", str(study), *words]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "The careless neg_mae is" in out
+    assert told in out
     assert int(re.search(r"the best of (\d+) scores", out)[1]) % 3 == 0
     assert main(["audit", str(study), "--label", "target"]) == 2
     assert "set the key there" in capsys.readouterr().err
