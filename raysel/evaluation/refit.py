@@ -355,7 +355,7 @@ def _redundancy(
 ) -> FloatArray:
     """Redundancy of the best features, or of all of their columns, for each number of features."""
     order = descending_order(scores)[: int((scores > 0).sum())]
-    if prepared is not None:
+    if prepared is not None and len(order):
         sizes = prepared.sizes(order, np.minimum(sizes, len(order)).tolist())
         order = prepared.columns(order)
     return redundancy(X, order, sizes)

@@ -308,6 +308,15 @@ def test_a_feature_of_several_columns_is_one_whose_score_does_not_grow_with_thei
     assert [name for name in names if name.startswith("deck")] == [f"deck[{i}]" for i in range(4)]
 
 
+def test_a_winner_that_gives_no_feature_a_score_is_refitted_beside_columns_of_texts(tmp_path):
+    svm = {"name": "linear_svm", "params": {"penalty": "l1"}, "space": {"C": [1e-6]}}
+    evaluation = {"classifier": "linear_svm", "C": 0.1, "n_features": [1, 3]}
+    study = study_of(["impute", "encode"], NUMBERS + TEXTS, [], solver=svm, evaluation=evaluation)
+    for refit in computed(study, tmp_path)[1]:
+        assert refit.record.feature_scores == [0.0] * 8
+        assert refit.record.redundancy == [None] * len(study.redundancy_sizes)
+
+
 @pytest.mark.parametrize(
     "judge", [{"classifier": "knn", "n_neighbors": 3}, {"classifier": "linear_svm", "C": 0.1}]
 )
