@@ -61,7 +61,9 @@ def test_a_class_of_ones_own_is_searched_and_the_result_says_why_its_model_lacks
     data = load_dataset("few.npz")
     assert model.score(data.X, data.y) > 0.8
     assert select_main(["own"]) == 0
-    assert why in " ".join(capsys.readouterr().out.split())
+    assert "lacks the fitted method: register the class" in " ".join(
+        capsys.readouterr().out.split()
+    )
     assert main(["own.yaml", "--resume", "own", "--quiet"]) == 0
     sys.modules.pop("own_code", None)
 

@@ -73,10 +73,7 @@ def empty(_folder):
     """Winners without a feature: sentences, and none of another kind."""
     return {"solver__space": {"alpha": [2.0, 7.5]}}, [
         "The final model selects no feature",
-        (
-            "The winners of 2 of 2 outer folds select no feature: add weaker penalties to solver.space. It is so on "
-            "outer0, outer1."
-        ),
+        "The winners of 2 of 2 outer folds select no feature: add weaker penalties to solver.space.",
     ]
 
 
