@@ -104,6 +104,7 @@ def ray_session(
             if _check is None and len(computing_nodes()) > 1:  # a cluster that the caller joined
                 modules = ("raysel",)
         elif address:
+            stack.enter_context(token_mode_taken_back())
             protect_token(make=False)
             code = shipped_code(studies)
             modules = tuple(code.modules)
@@ -124,7 +125,7 @@ def ray_session(
 
 @contextmanager
 def token_mode_taken_back() -> Iterator[None]:
-    """Take back the mode that Ray sets where it starts on this machine, so that processes begun later have the user's.
+    """Take back the mode that a session of Ray sets, so that processes begun later have the user's.
 
     What Ray has read of it in this process stays, and `_started_with_token` says so.
     """
@@ -145,7 +146,12 @@ def _forget_check() -> None:
 
 def _join(address: str, code: ShippedCode, studies: Sequence[Study]) -> None:
     """Join a cluster and ship the code to its workers."""
-    check_cluster(address, in_token_mode=_started_with_token or demands_token())
+    in_token_mode = _started_with_token or demands_token()
+    check_cluster(address, in_token_mode=in_token_mode)
+    if in_token_mode:
+        os.environ[MODE] = (
+            "token"  # Ray reads it anew; half of the process would call without a token
+        )
     with tempfile.TemporaryDirectory(prefix="raysel-code-") as folder:
         shipped = runtime_env(code, Path(folder), studies)
         try:
