@@ -171,17 +171,17 @@ def _improved(
         return new
 
     best = _best([start, *map(changed, tried)], value)
-    between = (
-        np.searchsorted(tried, best[column], "left"),
-        np.searchsorted(tried, best[column], "right"),
-    )
-    low, high = tried[max(between[0] - 1, 0)], tried[min(between[1], len(tried) - 1)]
+    before = np.searchsorted(tried, best[column], "left") - 1
+    behind = np.searchsorted(tried, best[column], "right")
+    low, high = tried[max(before, 0)], tried[min(behind, len(tried) - 1)]
     if low == high:
         return best
     refined = minimize_scalar(
-        lambda number: -_finite(changed(number), value), bounds=(low, high), method="bounded"
+        lambda share: -_finite(changed(low + share * (high - low)), value),
+        bounds=(0.0, 1.0),
+        method="bounded",
     )
-    return _best([best, changed(float(refined.x))], value)
+    return _best([best, changed(low + float(refined.x) * (high - low))], value)
 
 
 def _best(guesses: Sequence[_Guess], value: Callable[[_Guess], float]) -> _Guess:

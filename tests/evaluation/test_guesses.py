@@ -107,6 +107,14 @@ def test_the_constant_is_the_known_optimum(of, constant, monkeypatch):
         np.testing.assert_allclose(best_constant_value(measure, several), np.median(several, 0))
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_the_constant_has_the_unit_of_the_quantity(unit):
+    measure = metric("neg_max_error")
+    found = best_constant_value(measure, unit * SKEWED)
+    assert found == pytest.approx(unit * best_constant_value(measure, SKEWED), rel=1e-4)
+    assert found == pytest.approx(unit * (SKEWED.min() + SKEWED.max()) / 2, rel=1e-4)
+
+
 @pytest.mark.parametrize(
     "of",
     ["neg_mean_absolute_percentage_error", "neg_median_absolute_error", "d2_absolute_error_score"],
