@@ -99,8 +99,8 @@ def _categories(column: Any, name: str, source: str) -> tuple[FloatArray, tuple[
     if 2 * len(different) > n_present:
         if odd := odd_cells(Counter(filter(None, texts)), len(texts)):
             raise DataError(
-                f"{source}: column '{name}' holds numbers, but {odd}: correct such cells, or leave them empty; or "
-                "leave the column out by drop."
+                f"{source}: column '{name}' holds numbers, but {odd}: correct such cells, e.g. to half the limit of "
+                "detection, or leave them empty; or leave the column out by drop."
             )
         raise DataError(
             f"{source}: column '{name}' holds {len(different)} different texts in {n_present} cells, too many for "

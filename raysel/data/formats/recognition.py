@@ -303,6 +303,10 @@ _MOST_NUMBERS = 20
 _FEWEST_SAMPLES, _TEXTS_OF_CLASS, _SHARE = 20, 3, 0.95
 #: Largest share of the cells that are text by mistake in a column of numbers, and most of their texts that are named.
 _FEW_TEXTS, _NAMED = 0.1, 3
+#: Most texts that stand for values without a number, e.g. "n.d.", beside more different numbers than these.
+_MARKS, _MANY_NUMBERS = 3, 10
+#: Signs with which values beyond a limit begin, e.g. "<LOD" and ">200".
+_BEYOND = ("<", ">", "≤", "≥")
 #: A column whose first values are this many different fractions is a measurement.
 _FIRST_ROWS = 256
 
@@ -334,12 +338,16 @@ def reads_as_number(value: object) -> bool:
 def odd_cells(counts: Mapping[str, int], n_cells: int, more_than: int = 0) -> str:
     """Name the texts that are no numbers in a column of numbers, with the number of their cells; empty in any other.
 
-    `counts` has the number of cells of each text. It is a column of numbers if nearly all cells are, and if it has more
-    different ones than ``more_than``.
+    `counts` has the number of cells of each text. It is a column of numbers if nearly all cells are, or if few texts
+    stand beside many numbers, or values beyond a limit, e.g. "<LOD"; and if it has more different numbers than
+    ``more_than``.
     """
     odd = [text for text in counts if not reads_as_number(text.replace(",", "."))]
-    n_odd = sum(counts[text] for text in odd)
-    if not odd or n_odd > _FEW_TEXTS * sum(counts.values()) or len(counts) - len(odd) <= more_than:
+    n_odd, n_numbers = sum(counts[text] for text in odd), len(counts) - len(odd)
+    few_cells = n_odd <= _FEW_TEXTS * sum(counts.values())
+    few_texts = len(odd) <= _MARKS or all(text.strip().startswith(_BEYOND) for text in odd)
+    marks = few_texts and n_numbers > _MANY_NUMBERS
+    if not odd or not (few_cells or marks) or n_numbers <= more_than:
         return ""
     return f"{listed(map(repr, odd), _NAMED)} in {n_odd} of {n_cells} cells"
 

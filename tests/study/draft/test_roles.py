@@ -64,6 +64,24 @@ SHUFFLED = np.random.default_rng(1)
             "numbers, but '?kg', '<5' in 2 of 60 cells",
             True,
         ),
+        (
+            "cadmium",
+            [*(f"{i / 7:.3f}" for i in range(45)), *["<LOD"] * 15],
+            "numbers, but '<LOD' in 15 of 60 cells",
+            True,
+        ),
+        (
+            "lead",
+            [*(str(i) for i in range(20)), *["n.d."] * 30, *["> 200"] * 10],
+            "numbers, but 'n.d.', '> 200' in 40 of 60 cells",
+            True,
+        ),
+        (
+            "zinc",
+            [*(f"{i / 9:.2f}" for i in range(48)), *(f"<0.{i}" for i in range(1, 5))] + ["<1"] * 8,
+            "numbers, but '<0.1', '<0.2', '<0.3', ... (5 in all) in 12 of 60 cells",
+            True,
+        ),
     ],
 )
 def test_a_column_that_is_no_feature_is_left_out_with_a_doubt_if_it_could_be_one(
