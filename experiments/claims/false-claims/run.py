@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import audits
+import batches
 import chance
 import intervals
 import leaks
@@ -31,6 +32,7 @@ TRAPS: dict[str, Trap | StudyTrap] = {
     **leaks.TRAPS,
     **rankings.TRAPS,
     **audits.TRAPS,
+    **batches.TRAPS,
 }
 
 
