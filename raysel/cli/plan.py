@@ -181,7 +181,7 @@ def _data_headline(study: Study) -> str:
     """Return the name and the size of a study's data."""
     data = study.dataset
     only = f", only {', '.join(study.config.dataset.only)}" if study.config.dataset.only else ""
-    return f"{data.name}{only}: {data.n_samples} samples x {data.n_features} features"
+    return f"{data.name}{only}: {data.n_samples} samples x {data.n_features - data.layout.n_beside} features"
 
 
 def _data_rows(study: Study, nodes: Nodes = None) -> Iterator[tuple[str, str]]:
@@ -305,7 +305,7 @@ def announce(
 ) -> Iterator[str]:
     """Describe what is about to run: configurations or members, directory, and the notes and the cost of a study."""
     study, data = comparison.first, comparison.first.dataset
-    size = f"{data.name} ({data.n_samples} x {data.n_features})"
+    size = f"{data.name} ({data.n_samples} x {data.n_features - data.layout.n_beside})"
     if not comparison.is_study:
         yield f"{comparison.config.name}: {len(comparison.studies)} members on {size} -> {shown_place(path)}"
         return

@@ -95,7 +95,8 @@ class _SamplesConfig(_Section):
     labels: Place | None = None
     """File that holds the labels, where `path` holds the samples only, e.g. X.npy; looked up as `path`."""
     drop: tuple[str, ...] = ()
-    """Columns of a table that are neither features nor labels, e.g. an identifier."""
+    """Columns of a table that are neither features nor labels, e.g. an identifier. Those that `confounds`, `harmonise`
+    or cv.groups name too are read for it."""
     keep: tuple[str, ...] = ()
     """Columns that are features although they look like an index or like the label, which is refused otherwise."""
     drop_unlabelled: Annotated[bool, Field(strict=True)] = False
@@ -108,13 +109,20 @@ class _SamplesConfig(_Section):
     text does not grow with the number of its values; `log1p`; `standardise` gives its columns mean 0 and variance 1
     over all their values together, e.g. those of one band of an image; `{clip: [0.01, 0.99]}` cuts at quantiles;
     `{drop_near_constant: 0.95}` leaves out what has one value in so many samples; `residualise` takes out the
-    least-squares fit on `confounds`; `{harmonise: SITE}` gives the columns one location and scale at all sites
-    (ComBat without covariates: where sites differ in their classes, a part of the difference between the classes is
-    taken out too). Or a scikit-learn transformer, {DOTTED.NAME: {parameter: value}}. `columns` beside the name
-    chooses by names or patterns, numbers, categories, or {modality: NAME}; by default those of the kind that the
-    step is for."""
+    least-squares fit on `confounds`; `{harmonise: SITE}` moves location and scale of the columns at each site
+    towards those at all, by empirical Bayes estimates (ComBat without covariates): a part of a shift that few
+    columns have stays, while `residualise` on the site leaves none. By either a part of the difference between the
+    classes goes too where sites differ in their classes. Or a scikit-learn transformer, {DOTTED.NAME: {parameter:
+    value}}. `columns` beside the name chooses by names or patterns, numbers, categories, or {modality: NAME}; by
+    default those of the kind that the step is for."""
     confounds: tuple[str, ...] = ()
-    """Columns whose linear effect the step `residualise` takes out of the others; they are no features."""
+    """Columns that are no features: the step `residualise` takes their linear effect out of the features, and how well
+    they alone tell the label is scored on the same outer folds (`evaluation.references`). Columns of the table, also of
+    one of NIfTI files, arrays of the file, columns of the file `labels`, or of `table`."""
+    table: Place | None = None
+    """Table with the columns that `confounds` and `harmonise` name, where the data file is none: with a row for each
+    sample in their order or, for a folder of images, with a column of the path of each image in it; looked up as
+    `path`."""
     classes: Annotated[tuple[ClassLabel, ...], Field(min_length=2)] | None = None
     """Classes whose samples are used; all by default."""
     exclude_classes: tuple[ClassLabel, ...] = ()
@@ -130,6 +138,17 @@ class _SamplesConfig(_Section):
     """Order in which the columns run through the cells of a sample: C, row by row, by default; F, column by column, as
     MATLAB stores matrices."""
 
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Columns that are no features and that steps read: the confounds, and the site of `harmonise`."""
+        sites = [step["harmonise"]["site"] for step in self.prepare if "harmonise" in step]
+        return (*self.confounds, *sites)
+
+    def unread(self, groups: str | None) -> tuple[str, ...]:
+        """Columns of `drop` that nothing reads."""
+        read = {*self.beside, groups}
+        return tuple(name for name in self.drop if name not in read)
+
     @model_validator(mode="after")
     def _confounds_are_used(self) -> _SamplesConfig:
         residualises = any(name_of(step) == "residualise" for step in self.prepare)
@@ -137,10 +156,8 @@ class _SamplesConfig(_Section):
             raise ValueError(
                 "`prepare` has the step residualise, which needs `confounds`, e.g. confounds: [age, sex]"
             )
-        if self.confounds and not residualises:
-            raise ValueError(
-                "`confounds` are for the step residualise; add it, prepare: [residualise], or leave them out"
-            )
+        if self.table is not None and not self.beside:
+            raise ValueError("`table` holds columns of `confounds`, and none is named; name some")
         return self
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from raysel.core.arrays import BoolArray, IntArray, LabelArray
 from raysel.core.errors import DataError, suggestion
 from raysel.core.printing import listed
-from raysel.data.formats.files import RawData, without_label
-from raysel.data.layouts import Layout, Modalities, Tensor
+from raysel.data.formats.files import Confounds, RawData, matching, without_label
+from raysel.data.layouts import Layout, Modalities, Tensor, WithConfounds
 from raysel.data.stored_samples import StoredSamples
 from raysel.data.targets import QUANTITIES, TASKS_OF_KEY
 from raysel.data.task_blocks import Samples, TaskBlocks
@@ -32,10 +32,12 @@ def arrange(
     classes: Collection[str | int] | None = None,
     exclude_classes: Collection[str | int] = (),
     exclude_labels: Collection[str] = (),
+    confounds: Sequence[str] = (),
 ) -> RawData:
     """Arrange the columns of a file's raw content, and choose samples and labels."""
     if order not in ("C", "F"):
         raise DataError(f"order={order!r} must be 'C', row by row, or 'F', column by column.")
+    raw = _apart(raw, confounds)
     raw = _without_missing_labels(_of_task(raw, task), source)
     raw = _exclude(_as_classes(raw, exclude_labels, source), exclude_labels, source)
     raw = _choose_classes(raw, classes, exclude_classes, source)
@@ -65,10 +67,51 @@ def arrange(
     if only is not None:
         chosen, layout = _only(only, layout, source)
         X, names = _columns(X, names, chosen)
+    categories = {name: texts for name, texts in raw.categories.items() if name in names}
+    if raw.confounds is not None:
+        if layout.is_multitask:
+            raise DataError(f"{source} holds several tasks, which have no confounds beside them.")
+        X = np.hstack([np.asarray(X, dtype=np.float64), raw.confounds.values])
+        names = (*(names or layout.default_names()), *raw.confounds.names)
+        layout = WithConfounds(layout, len(raw.confounds.names))
+        categories |= dict(raw.confounds.categories)
     if isinstance(X, np.ndarray):
         X.flags.writeable = False  # not shared with other code, so that Dataset need not copy it
-    categories = {name: texts for name, texts in raw.categories.items() if name in names}
     return replace(raw, X=X, layout=layout, feature_names=names, categories=categories)
+
+
+def _apart(raw: RawData, named: Sequence[str]) -> RawData:
+    """Take the columns that are confounds apart from the features: those named, and those that a file stores so."""
+    layout, X = raw.layout, raw.X
+    stored = layout is not None and layout.n_beside > 0
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or not X.size or not (named or stored):
+        return raw
+    names = raw.feature_names or tuple((layout or Tensor(X.shape[1:])).default_names())
+    places: list[int] = []
+    if layout is not None and stored:
+        places = list(range(layout.n_features - layout.n_beside, layout.n_features))
+    elif layout is None or len(layout.grid) == 1 or layout.is_multimodal:
+        places = matching(named, names)
+    if not places:
+        return raw
+    found = tuple(names[i] for i in places)
+    texts = {name: raw.categories[name] for name in found if name in raw.categories}
+    kept = np.setdiff1d(np.arange(X.shape[1]), places)
+    return replace(
+        raw,
+        X=np.take(X, kept, axis=1),
+        layout=None if layout is None else _narrowed(layout, kept),
+        feature_names=tuple(names[i] for i in kept),
+        confounds=Confounds(np.take(X, places, axis=1).astype(np.float64), found, texts),
+    )
+
+
+def _narrowed(layout: Layout, kept: IntArray) -> Layout | None:
+    """Layout of some of the columns of a table or of modalities; None for a table."""
+    if isinstance(layout, WithConfounds):
+        return layout.features
+    widths = {name: int(np.isin(kept, np.r_[part]).sum()) for name, part in layout.slices().items()}
+    return Modalities({name: width for name, width in widths.items() if width}) if widths else None
 
 
 def _check_samples(X: LabelArray | StoredSamples, source: str) -> None:
@@ -217,7 +260,10 @@ def _rows(raw: RawData, kept: BoolArray) -> RawData:
     """Restrict the samples to some."""
     groups = None if raw.groups is None else raw.groups[kept]
     places = {name: values[kept] for name, values in raw.places.items()}
-    return replace(raw, X=raw.X[kept], y=raw.y[kept], groups=groups, places=places)
+    confounds = None if raw.confounds is None else raw.confounds.of(kept)
+    return replace(
+        raw, X=raw.X[kept], y=raw.y[kept], groups=groups, places=places, confounds=confounds
+    )
 
 
 def _class_name(value: Any) -> str:

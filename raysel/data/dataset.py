@@ -133,6 +133,7 @@ class Dataset:
         exclude_labels: Collection[str] = (),
         unprepared: bool = False,
         drop_unlabelled: bool = False,
+        confounds: Sequence[str] = (),
     ) -> Dataset:
         """Make a data set of a data frame; the names of its columns become the names of the features.
 
@@ -152,7 +153,7 @@ class Dataset:
         name : str, default="data"
             Name of the data set.
         task, shape, order, modes, modalities, only, classes, exclude_classes, exclude_labels, unprepared, \
-drop_unlabelled
+drop_unlabelled, confounds
             As for `load_dataset`.
 
         Returns
@@ -185,6 +186,7 @@ drop_unlabelled
                 name,
                 unprepared=unprepared,
                 drop_unlabelled=drop_unlabelled,
+                confounds=confounds,
             ),
             SOURCE,
             task=task,
@@ -196,6 +198,7 @@ drop_unlabelled
             classes=classes,
             exclude_classes=exclude_classes,
             exclude_labels=exclude_labels,
+            confounds=confounds,
         )
 
     @classmethod
@@ -210,8 +213,8 @@ drop_unlabelled
             Path or name of the source, for error messages and, without its folder and suffix, as the data set's name
             if the content has none.
         **arrangement
-            ``task``, ``shape``, ``order``, ``modalities``, ``only``, ``classes``, ``exclude_classes`` and
-            ``exclude_labels`` as for `load_dataset`.
+            ``task``, ``shape``, ``order``, ``modalities``, ``only``, ``classes``, ``exclude_classes``,
+            ``exclude_labels`` and ``confounds`` as for `load_dataset`.
 
         Returns
         -------
@@ -225,7 +228,8 @@ drop_unlabelled
         """
         arranged = arrange(raw, source, **arrangement)
         try:
-            return cls(**vars(arranged) | {"name": arranged.name or Path(source).stem})
+            parts = {name: part for name, part in vars(arranged).items() if name != "confounds"}
+            return cls(**parts | {"name": arranged.name or Path(source).stem})
         except MemoryError as error:
             raise DataError(
                 f"{source} is too large for the memory of this machine: {error}."
@@ -250,7 +254,7 @@ drop_unlabelled
 
     @property
     def n_features(self) -> int:
-        """Number of columns of X."""
+        """Number of columns of X, those that are no features among them."""
         return self.X.shape[1]
 
     @property
@@ -312,7 +316,8 @@ drop_unlabelled
 
     def parts(self) -> dict[str, FloatArray]:
         """Columns of numbers of each modality, of each task on its samples, or of all by the name "", `filled`."""
-        slices, blocks = self.layout.slices() or {"": slice(None)}, blocks_of(self.filled)
+        features = slice(0, self.layout.n_features - self.layout.n_beside)
+        slices, blocks = self.layout.slices() or {"": features}, blocks_of(self.filled)
         parts = (
             blocks
             if self.layout.is_multitask
@@ -419,6 +424,12 @@ def join_tasks(tasks: Mapping[str, Dataset], name: str = "tasks") -> Dataset:
     if grouped and len(grouped) < len(tasks):
         raise DataError(
             f"only {', '.join(grouped)} of the tasks have groups; give groups for all tasks or for none."
+        )
+    if beside := [
+        key for key, data in tasks.items() if data.layout.n_beside and len(data.layout.grid) > 1
+    ]:
+        raise DataError(
+            f"task {beside[0]} has confounds beside arrays, which several tasks do not take; leave its confounds out."
         )
     shapes = {
         key: data.layout.grid if len(data.layout.grid) > 1 else data.n_features

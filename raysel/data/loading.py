@@ -72,6 +72,12 @@ _READERS: dict[str, Reader] = {
     **dict.fromkeys(ARRAY_SUFFIXES, read_arrays),
     **dict.fromkeys(TABLE_SUFFIXES, read_table),
 }
+#: Readers of what holds its labels itself, and where: what to do instead of naming a file of labels.
+_LABELLED: dict[Reader, str] = {
+    read_table: "is a table: add the labels to it as a column, row by row, and name the column by label",
+    read_nifti_table: "is a table of volumes: add the labels to it as a column, and name the column by label",
+    read_image_folder: "has a folder for each class, which names it: leave labels out",
+}
 _NIFTI_FILES = (
     "With a mask, a NIfTI image, the data file is a table with a column of names of NIfTI files (.nii, .nii.gz) and a "
     "column of labels."
@@ -98,6 +104,8 @@ def load_dataset(
     exclude_labels: Collection[str] = (),
     unprepared: bool = False,
     drop_unlabelled: bool = False,
+    confounds: Sequence[str] = (),
+    table: str | Path | None = None,
     params: Mapping[str, Any] | None = None,
     in_memory: bool = True,
 ) -> Dataset:
@@ -169,6 +177,13 @@ def load_dataset(
         a study fills and encodes by ``dataset.prepare``. They are refused otherwise.
     drop_unlabelled : bool, default=False
         Whether to leave out the rows of a table without a value in the column ``label``, which are refused otherwise.
+    confounds : sequence of str, default=()
+        Names, or patterns with ``*``, of columns that are no features but stand beside them, as the last columns of
+        ``X``: what a study takes out or compares with, such as age, sex or site. They are columns of the table, also of
+        one of NIfTI files; arrays of the file, or columns of the file ``labels``; or columns of ``table``.
+    table : str or Path, default=None
+        Table that holds the confounds where the data file is none: with a row for each sample in their order, or, for
+        a folder of images, with a column of the path of each image in it.
     params : mapping of str to object, default=None
         Parameters of a generated data set; of planted-tensor shape, block, n_classes, n_per_class, rank, noise, and
         seed (0 by default).
@@ -214,6 +229,8 @@ def load_dataset(
         unprepared=unprepared,
         drop_unlabelled=drop_unlabelled,
         quantities=() if label is None or isinstance(label, str) else tuple(label),
+        confounds=tuple(confounds),
+        table=None if table is None else find_data_file(table),
     )
     if not in_memory and unprepared:
         raise DataError(
@@ -256,6 +273,7 @@ def load_dataset(
             classes=classes,
             exclude_classes=exclude_classes,
             exclude_labels=exclude_labels,
+            confounds=options.confounds,
         )
     except DataError as error:
         if place == path_or_name:
@@ -337,7 +355,10 @@ def _refuse_options_of_files(
         raise DataError(
             f"the built-in data set {name} has no array '{options.groups}' for the groups."
         )
-    of_files = {**beside, **{key: getattr(options, key) for key in ("label", "drop", "delimiter")}}
+    of_files = {
+        **beside,
+        **{key: getattr(options, key) for key in ("label", "drop", "delimiter", "table")},
+    }
     of_files["label"] = options.label or options.quantities
     if given := [key for key, value in of_files.items() if value]:
         raise DataError(
@@ -357,11 +378,14 @@ def _read_file(
         path, reader = _find(place)
     if "labels" in beside:
         options = replace(options, labels=find_data_file(beside["labels"]))
-        if reader in (read_table, read_image_folder, read_nifti_table):
+        if reader in _LABELLED:
             raise DataError(
-                f"labels: {path} has its own labels; leave labels out. A file of labels stands beside one of "
-                f"{', '.join(ARRAY_SUFFIXES)}."
+                f"labels: a file of labels stands beside one of {', '.join(ARRAY_SUFFIXES)}. {path} {_LABELLED[reader]}."
             )
+    if options.table is not None and reader in (read_table, read_nifti_table):
+        raise DataError(
+            f"table: {path} is a table, whose own columns may be confounds; leave table out."
+        )
     if options.quantities and reader is not read_table:
         raise DataError(
             f"label names several columns, which {path}, no table, does not have; give one name."
@@ -487,7 +511,7 @@ def _table(dataset: Dataset) -> Any:
     if isinstance(dataset.X, TaskBlocks):
         columns |= {"X": _task_values(dataset.X), "task": pa.array(dataset.X.tasks)}
     else:
-        sides = layout.grid or (layout.n_features,)
+        sides = (not layout.n_beside and layout.grid) or (layout.n_features,)
         columns["X"] = pa.FixedShapeTensorArray.from_numpy_ndarray(
             np.asarray(dataset.X).reshape(-1, *sides)
         )

@@ -25,6 +25,7 @@ from raysel.data.preparation.outputs import Outputs
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.stored_samples import StoredSamples
 from raysel.data.task_blocks import Samples, TaskBlocks, constant_features, parts_of
+from raysel.evaluation.confounds import CONFOUNDS
 from raysel.evaluation.guesses import guess_score, guesses_for
 from raysel.evaluation.judges import ALPHAS, KNN, RIDGE, Judge
 from raysel.evaluation.records import Setting, choose_n, choose_setting
@@ -76,7 +77,11 @@ class _Ranked:
 
 
 def reference_scores(
-    outer: Sets, inner: Iterable[Sets] = (), *, evaluation: Evaluation
+    outer: Sets,
+    inner: Iterable[Sets] = (),
+    *,
+    evaluation: Evaluation,
+    confounds: Callable[[], list[float]] | None = None,
 ) -> ReferenceScores:
     """Score the references of a refit on its test samples.
 
@@ -89,7 +94,8 @@ def reference_scores(
     does not scale the samples, the method may do so itself; the inner folds then choose whether ``all features`` are
     standardised. Several tasks are scored separately.
 
-    Guesses are scored always, others unless ``evaluation.references`` is ``chance``.
+    Guesses and the confounds alone, by their own function, are scored always, others unless ``evaluation.references``
+    is ``chance``.
     """
     result = ReferenceScores()
     parts = _by_task(outer) if evaluation.is_native and not is_quantity(outer.y_train) else [outer]
@@ -105,6 +111,8 @@ def reference_scores(
     else:
         plain = _reference_of_native(evaluation, outer.y_train)
         _score_rankings(outer, inner, plain, result, [ALL_FEATURES])
+    if confounds is not None:
+        result.scores[CONFOUNDS] = _scored(confounds)
     measure = metric(evaluation.metric)
     for name in guesses_for(measure, outer.y_train):
         result.scores[name] = _scored(lambda: [_guess(name, part, measure) for part in parts])  # noqa: B023

@@ -20,6 +20,7 @@ from raysel.core.machine import now
 from raysel.data.preparation.outputs import Outputs
 from raysel.data.preparation.preparation import Preparation
 from raysel.data.task_blocks import Samples, TaskBlocks
+from raysel.evaluation.confounds import score_of_confounds
 from raysel.evaluation.outputs import TestOutputs
 from raysel.evaluation.pipeline import FeaturePipeline
 from raysel.evaluation.plan import OuterFold
@@ -292,7 +293,14 @@ def refit_winner(
             if n_features is None:  # the solver's own score is of the samples with a label
                 sets = _labelled(sets, solver)
                 inner_sets = (_labelled(each, solver) for each in inner_sets)
-            references = reference_scores(sets, inner_sets, evaluation=evaluation)
+            references = reference_scores(
+                sets,
+                inner_sets,
+                evaluation=evaluation,
+                confounds=score_of_confounds(
+                    unfitted, X, y, fold, labelled=solver.labelled(y), metric_name=evaluation.metric
+                ),
+            )
         # Features of several tasks are of different samples, so they have no correlation.
         if redundancy_sizes and scores is not None and isinstance(X, np.ndarray):
             redundant = _with_none(

@@ -20,7 +20,7 @@ from raysel.data.stored_samples import StoredSamples, Summary
 from raysel.data.task_blocks import blocks_of
 from raysel.numerics.metrics import is_of_quantities
 from raysel.results.progress import counted
-from raysel.results.texts import number_range, rule_sentence, spaced
+from raysel.results.texts import confounds_of, number_range, rule_sentence, spaced
 
 _MOST_CLASSES = 24
 _FIRST_NAMES = 6
@@ -135,7 +135,8 @@ def data_facts(
     groups: str | None = None,
 ) -> Iterator[tuple[str, str]]:
     """Describe the data as they were understood."""
-    d = len(feature_names)
+    d = len(feature_names) - layout.n_beside
+    beside, feature_names = feature_names[d:], feature_names[:d]
     if preview:
         if preview.label is not None:
             yield "label", quoted(preview.label)
@@ -153,6 +154,8 @@ def data_facts(
         "features",
         f"{d}: {first}{f', ... {quoted(feature_names[-1])}' if d > _FIRST_NAMES else ''}",
     )
+    if beside:
+        yield "confounds", f"{len(beside)}, which are no features: {listed(map(quoted, beside))}"
     yield (
         "layout",
         layout.describe(dataset.get("order") or "C", preview.n_by_task if preview else ()),
@@ -271,18 +274,20 @@ def method_facts(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     references += ", and chance"
     if evaluation["estimator"] != "native":
         references = "all features, the rankings by variance and by F-test, and chance"
+    beside = confounds_of(config["dataset"])
+    alone = f"; and the confounds alone, {listed(beside)}, by a linear model" if beside else ""
     wanted = evaluation.get("references", True)
     fewer = {
         False: "none (evaluation.references: false)",
         "chance": "chance alone (evaluation.references: chance)",
     }
-    yield "references", fewer.get(wanted, references)
+    yield "references", fewer.get(wanted, references) + alone * bool(wanted)
 
 
 def _prepared(section: Mapping[str, Any]) -> str:
     """Return the steps of ``dataset.prepare`` as text, with the columns of each if they are named."""
     steps = []
-    for step in section["prepare"]:
+    for step in section.get("prepare", ()):
         name = next(key for key in step if key != "columns")
         given = ", ".join(f"{key} {_value(value)}" for key, value in step[name].items())
         columns = step.get("columns")
@@ -290,9 +295,9 @@ def _prepared(section: Mapping[str, Any]) -> str:
             columns = columns["modality"]
         of = f" of {columns if isinstance(columns, str) else listed(columns, 5)}" if columns else ""
         steps.append(f"{name}{f' ({given})' if given else ''}{of}")
-    confounds = f"; confounds {listed(section['confounds'])}" if section.get("confounds") else ""
+    confounds = f"confounds {listed(section['confounds'])}" if section.get("confounds") else ""
     task = f"{section['name']}: " if "name" in section else ""
-    return f"{task}{', '.join(steps)}{confounds}"
+    return f"{task}{'; '.join(filter(None, [', '.join(steps), confounds]))}"
 
 
 def format_domain(domain: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from raysel.evaluation.confounds import CONFOUNDS
 from raysel.evaluation.guesses import GUESSES
 from raysel.evaluation.records import RefitRecord
 from raysel.numerics.inference import (
@@ -61,7 +62,7 @@ class FoldValues:
 class Reference:
     """Scores of a reference on the test samples of the outer folds, compared with the study's method."""
 
-    #: Name: ``all features``, ``variance``, ``f_test`` or ``chance``.
+    #: Name: ``all features``, ``variance``, ``f_test``, ``confounds alone`` or ``chance``.
     name: str
     #: Score on each outer fold.
     scores: list[float]
@@ -186,7 +187,7 @@ def references(
         scores = _known(refit.reference(recorded) for refit in outer)
         if len(scores) == len(method) == len(outer) and not np.isnan(ratio):
             positions = [refit.reference_positions.get(recorded, refit.position) for refit in outer]
-            chooses = sizes and name not in ("all features", "chance")
+            chooses = sizes and name not in ("all features", CONFOUNDS, "chance")
             values = [refit.reference_settings.get(recorded, []) for refit in outer]
             reference = Reference(
                 name,

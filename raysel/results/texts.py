@@ -10,6 +10,7 @@ import numpy as np
 
 from raysel.core.printing import listed, mean_and_sd, short
 from raysel.data.layouts import SEPARATOR
+from raysel.evaluation.confounds import CONFOUNDS
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.records import ChooseN
 from raysel.numerics.inference import PairedComparison, TTest
@@ -298,7 +299,16 @@ def reference_name(facts: Facts, name: str) -> str:
         return (
             f"chance ({'stratified guess' if guess == 'chance' else guess})" if guess else "chance"
         )
+    if name == CONFOUNDS:
+        return f"{name} ({listed(confounds_of(facts.study.config['dataset']), 3)})"
     return {"variance": "largest variance", "f_test": "F-test"}.get(name, name)
+
+
+def confounds_of(section: Mapping[str, Any]) -> list[str]:
+    """Return the confounds and sites of a section ``dataset``."""
+    steps = section.get("prepare", ())
+    sites = [step["harmonise"]["site"] for step in steps if "harmonise" in step]
+    return [*section.get("confounds", ()), *sites]
 
 
 def _rival_of_native(facts: Facts) -> str:
@@ -366,6 +376,7 @@ _WITH = {
     "all features": "Without selection",
     "f_test": "With the F-test",
     "variance": "With the largest variance",
+    CONFOUNDS: "By the confounds alone",
     "chance": "By chance",
 }
 _VERDICTS = {"equal": "the same on every fold", "not distinguishable": "no clear difference"}
@@ -420,7 +431,7 @@ def score_table(facts: Facts) -> TextTable:
         every = "all" if facts.by_task else str(facts.n_features)
         cells = [
             reference_name(facts, name),
-            {"all features": every, "chance": ""}.get(name, numbers),
+            {"all features": every, CONFOUNDS: "", "chance": ""}.get(name, numbers),
         ]
         score = mean_and_sd(reference.mean, reference.sd)
         rows.append([*cells, score, difference_cell(reference.paired, reference.test)])

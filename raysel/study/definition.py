@@ -43,6 +43,7 @@ from raysel.study.checks import (
 )
 from raysel.study.defaults import with_defaults
 from raysel.study.inputs import blocks_of, draw_folds, kept_columns, list_configurations, load_data
+from raysel.study.inspection.batches import batch_remarks
 from raysel.study.inspection.leaks import refuse_leaks
 from raysel.study.inspection.remarks import data_remarks, scale_remarks
 from raysel.study.preparation import check_sites, preparation_of, tried_preparation
@@ -200,7 +201,8 @@ class Study:
         """Remarks on what in the data may make scores say less than they seem to."""
         excerpt, n = self.dataset.excerpt, self.dataset.n_samples
         if excerpt.n_samples == n:
-            return data_remarks(excerpt, self.plan)
+            of_batches = batch_remarks(self.preparation(), self.dataset, self.plan)
+            return [*data_remarks(excerpt, self.plan), *of_batches]
         looked_at = f"Remarks on the data are of {excerpt.n_samples} of the {n} samples, which stay in their file."
         return [looked_at, *data_remarks(excerpt)]
 

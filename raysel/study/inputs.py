@@ -25,7 +25,7 @@ from raysel.evaluation.splitters import Blocks
 from raysel.study.inspection.parts import equal_rows
 
 #: Keys of ``dataset`` that a file is read by, which samples in memory have no use for.
-_OF_FILES = ("labels", "delimiter", "mask")
+_OF_FILES = ("labels", "delimiter", "mask", "table")
 #: Keys of ``dataset`` that arrange the columns and choose samples and labels.
 ARRANGEMENT = (
     "task",
@@ -129,19 +129,24 @@ class OwnData:
         if self.data is None and _is_frame(self.X):
             label = self.label if self.y is not None else self.label or config.label
             kept_whole = groups if self.groups is None else self.groups
+            named = kept_whole if isinstance(kept_whole, str) else None
             return Dataset.from_frame(
                 self.X,
                 label,
                 y=self.y,
                 groups=kept_whole,
-                drop=config.drop,
+                drop=config.unread(named),
                 drop_unlabelled=config.drop_unlabelled,
-                unprepared=bool(config.prepare),
+                unprepared=bool(config.prepare or config.confounds),
+                confounds=config.beside,
                 **arrangement,
             )
         raw = self._without_columns(config, groups)
         return Dataset.from_raw(
-            replace(raw, unprepared=raw.unprepared or bool(config.prepare)), "X", **arrangement
+            replace(raw, unprepared=raw.unprepared or bool(config.prepare or config.confounds)),
+            "X",
+            confounds=config.beside,
+            **arrangement,
         )
 
     def _without_columns(self, config: DatasetConfig, groups: str | None) -> RawData:
@@ -276,18 +281,23 @@ def _load(source: DatasetConfig | TaskConfig, groups: str | None) -> Dataset:
     keys = (
         "label",
         "labels",
-        "drop",
         "delimiter",
         "mask",
         "only",
         "drop_unlabelled",
+        "table",
         "params",
         *ARRANGEMENT,
     )
     place, options = source.path or source.source or "", given(source, keys)
-    in_memory = getattr(source, "in_memory", True)
     return load_dataset(
-        place, groups=groups, unprepared=bool(source.prepare), in_memory=in_memory, **options
+        place,
+        groups=groups,
+        drop=source.unread(groups),
+        unprepared=bool(source.prepare or source.confounds),
+        confounds=source.beside,
+        in_memory=getattr(source, "in_memory", True),
+        **options,
     )
 
 

@@ -12,6 +12,7 @@ from raysel.config.schema import DatasetConfig, StudyConfig, TaskConfig
 from raysel.core.arrays import FloatArray, IntArray
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.dataset import Dataset
+from raysel.data.formats.files import matching
 from raysel.data.layouts import SEPARATOR
 from raysel.data.preparation.combat import SiteHarmoniser
 from raysel.data.preparation.making import make_preparation
@@ -29,13 +30,14 @@ def preparation_of(config: StudyConfig, dataset: Dataset) -> Preparation | None:
     sections: dict[str, DatasetConfig | TaskConfig] = {
         task.name: task for task in config.dataset.tasks or ()
     }
-    sites = [step["harmonise"]["site"] for step in config.dataset.prepare if "harmonise" in step]
-    missing = [site for site in sites if site not in dataset.feature_names]
+    known = dataset.feature_names
+    missing = [name for name in config.dataset.beside if not matching([name], known)]
     if dataset.groups is not None and missing:
+        step = "residualise" if missing[0] in config.dataset.confounds else "harmonise"
         raise ConfigError(
-            f"dataset.prepare: harmonise: the data have no column {missing[0]} beside the groups. It needs training "
-            "samples of every site, and cv.groups keeps those of a site in one fold: leave cv.groups out for a score "
-            "on the same sites, or harmonise for one on others."
+            f"dataset.prepare: {step}: the data have no column {missing[0]} beside the groups. It needs training samples "
+            "of every value, and cv.groups keeps those of one in one fold: leave cv.groups out for a score on the same "
+            f"values, or {step} for one on others."
         )
     blocks = dataset.layout.blocks()
     made: dict[str, Preparation | None] = {}
@@ -72,7 +74,7 @@ def preparation_of(config: StudyConfig, dataset: Dataset) -> Preparation | None:
 _IMPUTE = "{impute: median}"
 
 
-def _parts(
+def prepared_parts(
     preparation: Preparation, dataset: Dataset
 ) -> Iterator[tuple[Preparation, IntArray, FloatArray]]:
     """Yield the preparation of each task that has one with its samples: their positions and values."""
@@ -86,7 +88,7 @@ def _parts(
 
 def tried_preparation(preparation: Preparation, dataset: Dataset) -> Preparation:
     """Fit a preparation to some samples, and refuse one that leaves gaps, mixes columns, or cannot be stored."""
-    for part, rows, X in _parts(preparation, dataset):
+    for part, rows, X in prepared_parts(preparation, dataset):
         for name, transformer, _, beside in part.steps:
             if isinstance(transformer, SiteHarmoniser) and np.isnan(X[:, beside]).any():
                 site = part.feature_names[beside[0]]
@@ -130,7 +132,7 @@ def _few(y: np.ndarray) -> IntArray:
 
 def check_sites(preparation: Preparation, dataset: Dataset, plan: NestedPlan) -> None:
     """Check that each training set has two samples of every site that ``harmonise`` knows."""
-    for part, rows, X in _parts(preparation, dataset):
+    for part, rows, X in prepared_parts(preparation, dataset):
         for _, transformer, _, beside in part.steps:
             if not isinstance(transformer, SiteHarmoniser):
                 continue

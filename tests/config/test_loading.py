@@ -349,7 +349,8 @@ DIFFERENT = re.split(
 seed=4  dataset={path: a.npz}  dataset={tasks: [{name: a, source: iris}, {name: b, source: wine}]}
 dataset={tasks: [{name: a, source: iris}, {name: b, source: iris}]}  dataset.scaling=unit  dataset.shape=[8, 8]
 dataset.modalities={hog: 4, lbp: 60}  dataset.modalities={lbp: 60, hog: 4}  dataset.exclude_labels=null
-dataset.label=class  dataset.labels=y.npy  dataset.drop=[id]  dataset.classes=[0, 1]  dataset.exclude_classes=[0]
+dataset.label=class  dataset.labels=y.npy  dataset.drop=[id]  dataset.confounds=[age]
+dataset.classes=[0, 1]  dataset.exclude_classes=[0]
 dataset.drop_unlabelled=true  dataset.prepare=[impute]  dataset.prepare=[{impute: mean}]
 dataset.prepare=[{impute: median, columns: numbers}]  dataset.prepare=[impute, encode]
 dataset.modes=[row, col]  dataset.params={noise: 2}  dataset.in_memory=false
@@ -410,7 +411,7 @@ def test_the_two_lists_above_name_every_key(tmp_path):
         "dataset.path",
         "dataset.tasks",
         "dataset.mask",
-        "dataset.confounds",  # beside a step that uses them
+        "dataset.table",  # beside confounds
         "tracking.experiment",
         "cv.blocks",
     }  # replaced with their section above
@@ -476,7 +477,7 @@ def test_each_form_of_a_step_is_the_same(tmp_path):
             "the parameters of sklearn.impute.KNNImputer are [1]",
         ),
         ("dataset.prepare=[residualise]", "needs `confounds`, e.g. confounds: [age, sex]"),
-        ("dataset.confounds=[age]", "`confounds` are for the step residualise"),
+        ("dataset.table=people.csv", "`table` holds columns of `confounds`, and none is named"),
         ("dataset.only=[hog, hog]", "`only` names the modality hog twice"),
         ("dataset.only=[]", "dataset.only: list should have at least 1 item"),
         (

@@ -21,6 +21,7 @@ from raysel.data.layouts import (
     Modalities,
     Tasks,
     Tensor,
+    WithConfounds,
     layout,
     layout_from_json,
 )
@@ -104,6 +105,23 @@ def test_cells_are_those_of_a_reshaped_row_and_voxels_those_that_lie_in_the_mask
         assert values.tolist() == index
 
 
+@given(LAYOUTS.filter(lambda layout: not layout.is_multitask), st.integers(1, 3))
+def test_confounds_stand_behind_the_features_and_in_no_map(features, n_beside):
+    layout = WithConfounds(features, n_beside)
+    n = features.n_features
+    assert layout.n_features == n + n_beside == len(set(layout.default_names()))
+    assert layout_from_json(json.loads(json.dumps(layout.to_json()))) == layout
+    for name, values in layout.coordinates().items():
+        np.testing.assert_array_equal(values[:n], features.coordinates()[name])
+    values = np.arange(1.0, n + n_beside + 1)
+    np.testing.assert_array_equal(layout.arranged(values), features.arranged(values[:n]))
+    drawn = layout.permutation(np.random.default_rng(0))
+    assert sorted(drawn[:n]) == list(range(n))
+    assert drawn[n:].tolist() == list(range(n, n + n_beside))
+    assert layout.taken_as == features.taken_as
+    assert str(layout.parameters()) == str(features.parameters())
+
+
 def test_large_masks_have_short_descriptions_and_affines_single_precision():
     mask = np.zeros((60, 60, 60), bool)
     mask[5:55, 5:55, 5:55] = True
@@ -148,6 +166,8 @@ INVALID = [
     (lambda: Modalities([("a", 1), ("a", 2)]), "'a' is named twice"),
     *((lambda n=n: Tasks({"a": n}), "task 'a' has") for n in (0, (2, -1), True, (), 1.5)),
     (lambda: Tasks({}), "name each task"),
+    (lambda: WithConfounds(Matrix(2, 2), 0), "give one or more"),
+    (lambda: WithConfounds(Tasks({"a": 2}), 1), "features of one task"),
     (lambda: MaskedVolume(ONES[0]), "three axes"),
     (lambda: MaskedVolume(1.0 * ONES), "boolean"),
     (lambda: MaskedVolume(~ONES), "without a voxel"),

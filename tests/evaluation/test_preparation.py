@@ -460,7 +460,13 @@ def test_a_site_of_too_few_samples_is_named_and_groups_of_sites_are_refused():
     raw["cv"]["groups"] = "scanner"
     frame["scanner"] = np.repeat(["Rome", "Oslo", "Bonn", "Ulm"], 6)
     with pytest.raises(
-        ConfigError, match=r"no column scanner beside the groups.*leave cv.groups out"
+        ConfigError, match=r"harmonise: .*no column scanner beside the groups.*leave cv.groups out"
+    ):
+        prepare_study(raw, X=frame)
+    raw["dataset"] = {"label": "y", "prepare": ["residualise"], "confounds": ["scanner"]}
+    with pytest.raises(
+        ConfigError,
+        match=r"residualise: .*no column scanner beside the groups.*leave cv.groups out",
     ):
         prepare_study(raw, X=frame)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,11 @@ class ReadOptions:
         Whether to leave out the rows of a table that have no label.
     quantities : tuple of str, default=()
         Names of several columns of a table that are the label: several quantities.
+    confounds : tuple of str, default=()
+        Names or patterns of columns or arrays that are no features and that a study takes out, `RawData.confounds`.
+        Of a table they may remain features, which the caller takes apart.
+    table : Path, default=None
+        Table that holds the confounds, where the data file is no table.
     """
 
     label: str | None = None
@@ -90,6 +96,33 @@ class ReadOptions:
     unprepared: bool = False
     drop_unlabelled: bool = False
     quantities: tuple[str, ...] = ()
+    confounds: tuple[str, ...] = ()
+    table: Path | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Confounds:
+    """Columns beside the features of samples that are no features: what a study takes out, such as age or site."""
+
+    #: Values, NaN in cells without one, of categories their positions; shape (n_samples, n_confounds).
+    values: FloatArray
+    names: tuple[str, ...]
+    #: Texts of the columns that hold categories, by name.
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def of(self, rows: LabelArray) -> Confounds:
+        """Return those of some samples, by their positions or a mask."""
+        return Confounds(self.values[rows], self.names, self.categories)
+
+
+def matching(patterns: Iterable[str], names: Sequence[str]) -> list[int]:
+    """Return the positions of names that are given, or that a pattern of ``*``, ``?`` and ``[...]`` fits, in order."""
+    places = {name: place for place, name in enumerate(names)}
+    found: set[int] = set()
+    for pattern in patterns:
+        exact = [places[pattern]] if pattern in places else []
+        found.update(exact or (i for i, name in enumerate(names) if fnmatchcase(name, pattern)))
+    return sorted(found)
 
 
 @dataclass(frozen=True)
@@ -126,6 +159,8 @@ class RawData:
         Kind of y as of `Dataset`; None: found from its values.
     places : mapping of str to ndarray of shape (n_samples,), default={}
         Columns that are no features and tell where each sample was measured, by their names.
+    confounds : Confounds, default=None
+        Columns beside the features that are no features; None if there are none.
     """
 
     X: LabelArray | StoredSamples | TaskBlocks
@@ -142,6 +177,7 @@ class RawData:
     unprepared: bool = False
     target: str | None = None
     places: Mapping[str, FloatArray] = field(default_factory=dict)
+    confounds: Confounds | None = None
 
 
 def find_data_file(path: str | Path, expected: str = _FORMATS, *, folder: bool = False) -> Path:

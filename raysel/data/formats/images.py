@@ -14,6 +14,7 @@ from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError
 from raysel.core.machine import BYTES_OF_A_NUMBER, check_data_bytes
 from raysel.core.printing import listed
+from raysel.data.formats.confounds import beside_files
 from raysel.data.formats.files import RawData, ReadOptions, reading
 
 #: Pillow's names of the formats that are read: no other of its decoders is used.
@@ -114,7 +115,8 @@ def read_image_folder(path: Path, options: ReadOptions) -> RawData:
         raise DataError(
             f"{error.filename or path} cannot be read: {error.strerror or error}."
         ) from error
-    X, notes = _stacked(path, [file for files in images.values() for file in files])
+    every = [file for files in images.values() for file in files]
+    X, notes = _stacked(path, every)
     if ignored:
         notes.append(f"files that are hidden or no images are not read: {listed(ignored, _SHOWN)}")
     decimal = all(
@@ -122,9 +124,10 @@ def read_image_folder(path: Path, options: ReadOptions) -> RawData:
         for name in images
     )
     classes = [int(name) for name in images] if decimal else list(images)
-    return RawData(
-        X=X, y=np.repeat(classes, [len(files) for files in images.values()]), notes=tuple(notes)
-    )
+    y = np.repeat(classes, [len(files) for files in images.values()])
+    paths = [file.relative_to(path).as_posix() for file in every]
+    confounds = beside_files(options, paths, str(path)) if options.confounds else None
+    return RawData(X=X, y=y, notes=tuple(notes), confounds=confounds)
 
 
 def _list_images(path: Path) -> tuple[dict[str, list[Path]], list[str]]:

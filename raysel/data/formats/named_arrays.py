@@ -15,7 +15,15 @@ from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError
 from raysel.core.printing import listed
 from raysel.data.formats.array_files import open_arrays
-from raysel.data.formats.files import ArrayFile, RawData, ReadOptions, as_labels, missing
+from raysel.data.formats.confounds import confounds_of_arrays
+from raysel.data.formats.files import (
+    ArrayFile,
+    RawData,
+    ReadOptions,
+    as_labels,
+    matching,
+    missing,
+)
 from raysel.data.formats.labels_file import Labels, array_labels, read_labels
 from raysel.data.formats.recognition import has_label_name, label_arrays
 from raysel.data.layouts import Modalities
@@ -50,9 +58,18 @@ def _contents(path: Path, file: ArrayFile, options: ReadOptions) -> RawData:
         X, notes = _samples_first(path, str(x_name), X, len(labels.y))
     elif others:
         beside = {labels.label, options.groups} if options.labels is None else set()
+        beside |= {name for name in others if matching(options.confounds, [name])}
         views, notes = _parts(path, others, labels, beside)
         if len(views) == 1:
             X, views = next(iter(views.values())), {}
+    confounds = None
+    if options.confounds:
+        arrays = {
+            name: array_labels(file.get(name))
+            for name in file.names
+            if matching(options.confounds, [name])
+        }
+        confounds = confounds_of_arrays(arrays, options, len(labels.y), str(path))
     titled = labels.y.ndim == 2 and "label_names" in file.names
     return RawData(
         X=np.hstack(list(views.values())) if X is None else X,
@@ -64,6 +81,7 @@ def _contents(path: Path, file: ArrayFile, options: ReadOptions) -> RawData:
         else (),
         label=labels.label,
         notes=tuple(notes),
+        confounds=confounds,
     )
 
 

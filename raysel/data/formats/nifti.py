@@ -17,6 +17,7 @@ from raysel.core.errors import ConfigError, DataError, RayselError
 from raysel.core.machine import BYTES_OF_A_NUMBER, check_data_bytes
 from raysel.core.printing import listed
 from raysel.data.formats.columns import labels
+from raysel.data.formats.confounds import confounds_of_table
 from raysel.data.formats.files import RawData, ReadOptions, at_home, is_file, reading
 from raysel.data.formats.recognition import is_text, likely_labels, taken_names
 from raysel.data.formats.table_contents import labelled_rows, named_columns
@@ -171,7 +172,7 @@ def read_nifti_table(path: Path, options: ReadOptions) -> RawData:
     """Read a table with a NIfTI file and a label in each row, and the voxels of a mask in each file.
 
     The column of the files is the text column whose values all end in .nii or .nii.gz; a relative path is looked up
-    from the folder of the table. Columns other than files, labels and groups are left out, which a note says. One
+    from the folder of the table. Columns other than files, labels, groups and confounds are left out, which a note says. One
     volume at a time is held in memory besides the features.
     """
     if options.mask is None:
@@ -197,7 +198,9 @@ def read_nifti_table(path: Path, options: ReadOptions) -> RawData:
         table, left_out = labelled_rows(table, label, files, of="label or no volume")
     y = labels(table, label, str(path))
     groups = None if options.groups is None else labels(table, options.groups, str(path), "groups")
-    others = [name for name in names if name not in {files, label, options.groups, *drop}]
+    confounds = confounds_of_table(table, options, str(path))
+    used = {files, label, options.groups, *drop, *(confounds.names if confounds else ())}
+    others = [name for name in names if name not in used]
     notes = [*recognised, *left_out, f"the samples are the files in column {files}"]
     if others:
         notes.append(f"columns that are not used: {listed(others)}")
@@ -208,6 +211,7 @@ def read_nifti_table(path: Path, options: ReadOptions) -> RawData:
         layout=layout,
         label=label,
         notes=tuple(notes),
+        confounds=confounds,
     )
 
 

@@ -18,7 +18,7 @@ from raysel.core.errors import DataError, suggestion
 from raysel.core.files import parse_json
 from raysel.core.printing import listed
 from raysel.data.formats.columns import UNNAMED, features, labels, tensor
-from raysel.data.formats.files import RawData, ReadOptions
+from raysel.data.formats.files import RawData, ReadOptions, matching
 from raysel.data.formats.recognition import (
     INDICATOR,
     PANDAS_INDEX,
@@ -27,7 +27,7 @@ from raysel.data.formats.recognition import (
     places,
     taken_names,
 )
-from raysel.data.layouts import Layout, Modalities, layout_from_json
+from raysel.data.layouts import Layout, Modalities, WithConfounds, layout_from_json
 from raysel.data.targets import QUANTITIES
 from raysel.data.task_blocks import TaskBlocks
 
@@ -108,8 +108,8 @@ def raw_data(
     used = {label, options.groups, *drop}
     others = {*used, *indicator, *index}
     positions = [i for i, name in enumerate(names) if name not in others]
+    positions, modalities, n_beside = _by_modality(positions, names, options)
     feature_names = tuple(names[i] for i in positions)
-    modalities = _modalities(feature_names)
     if unused := [name for name in index if name not in used]:
         known = " and ".join(name for name in unused if not PANDAS_INDEX.fullmatch(name))
         notes += (f"the index {known} of the pandas data frame is left out".replace("  ", " "),)
@@ -123,7 +123,7 @@ def raw_data(
         raw,
         X=X,
         categories=categories,
-        layout=modalities,
+        layout=WithConfounds(modalities, n_beside) if modalities and n_beside else modalities,
         feature_names=feature_names,
         label_names=indicator
         if several
@@ -226,6 +226,22 @@ def _modalities(features: Sequence[str]) -> Modalities | None:
     ):
         return None
     return Modalities(dict(widths))
+
+
+def _by_modality(
+    positions: list[int], names: Sequence[str], options: ReadOptions
+) -> tuple[list[int], Modalities | None, int]:
+    """Columns of the features, confounds last if the others are named as those of modalities, and how many these are."""
+    feature_names = [names[i] for i in positions]
+    modalities = _modalities(feature_names)
+    beside = matching(options.confounds, feature_names)
+    if modalities is not None or not beside:
+        return positions, modalities, 0
+    own = np.setdiff1d(np.arange(len(positions)), beside).tolist()
+    modalities = _modalities([feature_names[i] for i in own])
+    if modalities is None:
+        return positions, None, 0
+    return [positions[i] for i in (*own, *beside)], modalities, len(beside)
 
 
 def _blocks(table: Any, layout: Layout) -> TaskBlocks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -224,6 +224,7 @@ def frame_data(
     *,
     unprepared: bool = False,
     drop_unlabelled: bool = False,
+    confounds: Sequence[str] = (),
 ) -> RawData:
     """Content of a data frame."""
     if y is not None and label is not None:
@@ -244,6 +245,7 @@ def frame_data(
         drop=tuple(map(str, [drop] if isinstance(drop, (str, int)) else drop)),
         unprepared=unprepared,
         drop_unlabelled=drop_unlabelled,
+        confounds=tuple(confounds),
     )
     if apart and drop_unlabelled:
         raise DataError(

@@ -3,6 +3,7 @@
 from raysel.data.layouts.arrays import MaskedVolume, Matrix, Tensor
 from raysel.data.layouts.layout import Layout, layout_from_json
 from raysel.data.layouts.parts import SEPARATOR, Modalities, PartedLayout, Tasks
+from raysel.data.layouts.with_confounds import WithConfounds
 
 __all__ = [
     "SEPARATOR",
@@ -13,5 +14,6 @@ __all__ = [
     "PartedLayout",
     "Tasks",
     "Tensor",
+    "WithConfounds",
     "layout_from_json",
 ]

@@ -34,6 +34,8 @@ class Layout(ABC):
     is_multitask: ClassVar[bool] = False
     #: Whether each sample fills the columns of several parts.
     is_multimodal: ClassVar[bool] = False
+    #: Number of the last columns that are no features, see `WithConfounds`.
+    n_beside: int = 0
     #: Word for one column.
     feature_noun: ClassVar[str] = "column"
     #: Shape of a sample's array, in which some cells may be no feature: a field or property of each class.

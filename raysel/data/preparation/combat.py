@@ -1,4 +1,4 @@
-"""Location and scale of the columns, made those of all sites together by empirical Bayes estimates (ComBat)."""
+"""Location and scale of the columns at each site, moved towards those at all by empirical Bayes estimates (ComBat)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CHANGE, _MOST = 1e-4, 1000
 
 
 class SiteHarmoniser(TransformerMixin, BaseEstimator):
-    r"""Remove the location :math:`\gamma` and scale :math:`\delta` of each site from all but the last column, the site.
+    r"""Remove estimates of a site's location :math:`\gamma` and scale :math:`\delta` from all but the last column, the site.
 
     Standardised by the mean over the sites and the variance within them, the values of site i have the mean
     :math:`\hat\gamma_{ig}` and the variance :math:`\hat\delta^2_{ig}` in column g. Over the columns these have a
@@ -26,7 +26,8 @@ class SiteHarmoniser(TransformerMixin, BaseEstimator):
 
     W. E. Johnson, C. Li and A. Rabinovic, "Adjusting batch effects in microarray expression data using empirical
     Bayes methods", Biostatistics 8, 2007, equations 3.1 and 3.2, without covariates: where sites differ in their
-    classes, a part of the difference between the classes is taken out with that between the sites.
+    classes, a part of the difference between the classes is taken out with that between the sites. A posterior mean lies
+    between the site's estimate and the mean of the prior: where few columns are shifted, a part of their shift stays.
     """
 
     sites_: FloatArray

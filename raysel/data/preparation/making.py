@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from inspect import isclass
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from raysel.config.preparation import SHORT_NAMES, name_of
 from raysel.core.arrays import IntArray
 from raysel.core.errors import ConfigError, suggestion
 from raysel.core.plugins import import_dotted
+from raysel.data.formats.files import matching
 from raysel.data.layouts import Layout
 from raysel.data.preparation.combat import SiteHarmoniser
 from raysel.data.preparation.preparation import Preparation
@@ -37,8 +37,8 @@ def make_preparation(
     categories: Mapping[str, Sequence[str]],
     confounds: Sequence[str] = (),
 ) -> Preparation | None:
-    """Make the unfitted preparation of steps, as `raysel.config` returns them; None without steps."""
-    if not steps:
+    """Make the unfitted preparation of steps, as `raysel.config` returns them; None without steps and confounds."""
+    if not steps and not confounds:
         return None
     chooser = _Chooser(feature_names, layout, categories, steps, confounds)
     made = []
@@ -132,19 +132,13 @@ class _Chooser:
 
     def named(self, patterns: Sequence[str]) -> IntArray:
         """Features that have a name, or that a pattern of ``*``, ``?`` and ``[...]`` fits, in their order."""
-        found: set[int] = set()
+        names = list(self._names)
         for pattern in patterns:
-            fitting = (
-                [self._names[pattern]]
-                if pattern in self._names
-                else [i for name, i in self._names.items() if fnmatchcase(name, pattern)]
-            )
-            if not fitting:
+            if not matching([pattern], names):
                 raise ConfigError(
-                    f"{_KEY}: the data have no column {pattern}; {suggestion(pattern, self._names)}"
+                    f"{_KEY}: the data have no column {pattern}; {suggestion(pattern, names)}"
                 )
-            found.update(fitting)
-        return np.array(sorted(found), dtype=np.int64)
+        return np.array(matching(patterns, names), dtype=np.int64)
 
     def _of_modalities(self, names: Sequence[str]) -> IntArray:
         slices = self._layout.slices()

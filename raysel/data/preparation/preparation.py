@@ -173,10 +173,11 @@ class Preparation(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None): 
             columns = _Columns(columns.values[:, kept], columns.origin[kept])
         if fitting or not self.steps:
             self.origin_ = columns.origin
-            if self.keeps_shape and self.outputs is not None:
+            cells = np.setdiff1d(np.arange(self.n_features_in_), self.no_features)
+            if self.keeps_shape and not np.array_equal(self.origin_, cells):
                 raise ConfigError(
                     "dataset.prepare: the samples are arrays, whose cells must stay as many as they are; leave out "
-                    "what adds or removes columns: encode, indicator, drop_near_constant, confounds and selectors."
+                    "what adds or removes columns of them: encode, indicator, drop_near_constant and selectors."
                 )
         self._check_finite(columns)
         return np.ascontiguousarray(columns.values)

@@ -62,7 +62,7 @@ def page_of(result: StudyResult) -> Page:
     ]
     study, config = result.stored.study, result.config
     name = short(description.data_name(config["dataset"], result.name), 80)
-    size = f"{study.n_samples} samples, {len(result.feature_names)} features"
+    size = f"{study.n_samples} samples, {result.facts.n_features} features"
     started, version = (
         time.strftime("%Y-%m-%d", time.gmtime(study.started)),
         study.versions.get("raysel", ""),
@@ -92,7 +92,7 @@ def tiles(result: StudyResult) -> list[tuple[str, str, str]]:
         whose += (
             f"; final model: {result.n_features[result.final.fold]}" if result.has_final else ""
         )
-        best = f"best of {len(result.feature_names)} features"
+        best = f"best of {result.facts.n_features} features"
         figures.append((texts.number_range(outer, " to "), best, whose))
     if (agreement := result.facts.agreement) is not None:
         value, of = texts.stability_figure(agreement)

@@ -18,7 +18,7 @@ from raysel.data.formats.array_files import ARRAY_SUFFIXES, open_arrays
 from raysel.data.formats.files import as_labels, find_data_file, is_file
 from raysel.data.formats.named_arrays import likely_label_arrays
 from raysel.data.formats.nifti import is_nifti, volume_columns
-from raysel.data.formats.recognition import FURTHER_ARRAYS, names_origin
+from raysel.data.formats.recognition import FURTHER_ARRAYS, names_batch, names_origin
 from raysel.data.formats.table_contents import METADATA_KEY, labelled_rows
 from raysel.data.formats.tables import TABLE_SUFFIXES, open_table
 from raysel.data.loading import BUILTIN_NAMES, load_dataset, local_data
@@ -213,7 +213,9 @@ def _recognise_volumes(
     """Recognise the mask, the labels and the groups of a table of NIfTI files; other columns are not read."""
     roles = table_roles(table, label)
     place = shown_place(mask or Path(result.path).with_name(_mask_beside(result.file).name))
+    labels = result.options.get("labels")  # which the reader refuses
     options: dict[str, Any] = {"mask": place, "label": roles.label, "groups": roles.groups}
+    options["labels"] = labels
     columns = [name for name in (roles.label, *volume_columns(table)) if name]
     _, unlabelled = labelled_rows(table, *columns, of="label or no volume")
     if unlabelled:
@@ -226,6 +228,17 @@ def _recognise_volumes(
         "label": "column of the labels",
     }
     result.doubts += [doubt for doubt in roles.doubts if not doubt.startswith("drop: ")]
+    used = {*columns, roles.groups}
+    beside = [
+        name
+        for name in table.column_names
+        if name not in used and (name not in roles.drop or names_batch(name))
+    ]
+    if beside:
+        result.doubts.append(
+            f"confounds: {listed(beside)} may tell the label. List in dataset.confounds what may, and the study says how "
+            "well it tells the label alone; residualise in dataset.prepare takes its effect out of the voxels."
+        )
 
 
 def _recognise_columns(result: Recognised, table: Any, label: str | None) -> None:

@@ -35,7 +35,7 @@ from raysel.data.formats.recognition import (
 )
 from raysel.data.formats.table_contents import labelled_rows
 from raysel.data.targets import looks_like_quantity
-from raysel.study.draft.choices import FEWEST, class_counts
+from raysel.study.draft.choices import FEWEST, class_counts, fold_counts
 
 #: Names that programs give to the number of a row.
 _INDEX = re.compile(r"unnamed([:_ ].*)?|level_\d+|index", re.IGNORECASE)
@@ -45,12 +45,6 @@ _MEASURED = r"^[\W_]*\d"
 _LONGEST = 20
 #: What makes a feature of a column that is left out, by what is the matter.
 _MANY = "text of many values is not a feature; to use it, take it out of drop if half of the values or more repeat"
-_WHICH = (
-    "cv.groups keeps the samples of one value in one fold, so that the score is one for values that were never seen; "
-    "dataset.confounds, with residualise in dataset.prepare, takes its linear effect out of the other columns; "
-    "{harmonise: NAME} in dataset.prepare gives the columns one location and scale at all values"
-)
-_CHOICE = f"tells which samples were measured together, and is no feature unless taken out of drop. {_WHICH}"
 _TURN = "no numbers, and no features; turn them into numbers to use them"
 _TIME = (
     "tells when a sample was measured, and is no feature; if samples near each other in time are alike, sort the rows "
@@ -62,7 +56,8 @@ _PLACE = (
 )
 _LABEL = "the label in other words, which is no feature and not to be encoded"
 _ODD = (
-    "a column of numbers with cells that are none is no feature; correct or empty these to use it"
+    "a column of numbers with cells that are none is no feature; to use it, correct these, e.g. to half the limit of "
+    "detection, or empty them"
 )
 _BARE = "text that begins with a number is not a feature; leave numbers only in the cells to use it"
 _FILL = "too many cells are empty to be filled; take the column out of drop to have dataset.prepare fill them all the same"
@@ -70,6 +65,8 @@ _FILL = "too many cells are empty to be filled; take the column out of drop to h
 _FEW_NUMBERS = 10
 #: Largest share of empty cells of a feature, and most different texts of one, each in two rows on average.
 _MOST_EMPTY, _MOST_TEXTS = 0.4, 50
+#: Fewest samples of each batch that are scaled by themselves: each training set of the drafted folds has two, as a rule.
+_FEWEST_OF_BATCH = 20
 #: Fewest different values of a column that is a group and no property of the sample such as its sex.
 _FEWEST_GROUPS = 5
 #: Most columns that are proposed for the label beside the chosen one.
@@ -120,14 +117,14 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
                 mends.setdefault(mend, []).append(name)
     doubts += [f"drop: {listed(columns)}: {mend}." for mend, columns in mends.items()]
     aside = {label, *indicator, *drop}
-    doubts += _of_features(table.select([name for name in names if name not in aside]))
+    doubts += _of_features(table.select([name for name in names if name not in aside]), y)
     groups = usable_groups(related, y, doubts)
     if groups is not None:
         del drop[groups]
     return Roles(label, groups, drop, tuple(doubts), "; ".join(unlabelled))
 
 
-def _of_features(table: Any) -> list[str]:
+def _of_features(table: Any, y: LabelArray | None) -> list[str]:
     """Doubts about columns taken for features that may tell where, or in which order, samples were measured."""
     columns = dict(zip(table.column_names, table.columns, strict=True))
     located = places(name for name, column in columns.items() if is_number(column.type))
@@ -143,10 +140,11 @@ def _of_features(table: Any) -> list[str]:
         doubts.append(
             f"drop: {listed(circumstances)} {which}; list in drop what only numbers the measurements."
         )
-    if batches := [name for name in circumstances if names_batch(name)]:
-        doubts.append(
-            f"groups or confounds: {listed(batches)} may tell which samples were measured together: {_WHICH}."
-        )
+    doubts += [
+        f"groups or confounds: {name} may tell which samples were measured together. {_ways(name, columns[name], y)}."
+        for name in circumstances
+        if names_batch(name)
+    ]
     return doubts
 
 
@@ -294,12 +292,49 @@ def _why_no_category(
     elif _all_measured(column):
         mend = _BARE
     elif names_batch(name):
-        mend = _CHOICE
+        mend = f"tells which samples were measured together, and is no feature. {_ways(name, column, y)}"
     elif few:
         found, mend = "", ""
     else:
         mend = _MANY
     return found, mend
+
+
+def _ways(name: str, column: Any, y: LabelArray | None) -> str:
+    """Return the ways to take a batch into account, exact centring first, each with what it costs."""
+    counts = [cell["counts"] for cell in decoded(column).value_counts().to_pylist()]
+    values = codes(column)
+    encoded = "" if is_text(column.type) else f"{{encode: {{}}, columns: [{name}]}} and "
+    centred = (
+        f"dataset.confounds: [{name}] with {encoded}residualise in dataset.prepare centres the columns within each "
+        f"{name}; where classes differ in {name}, a part of their difference goes too"
+    )
+    ways = [f"Left alone, its effects stay in the columns. First way: {centred}"]
+    if values is None:
+        return ". ".join(
+            [*ways, "With a value in each cell, harmonise and cv.groups are other ways"]
+        )
+    if min(counts) >= _FEWEST_OF_BATCH:
+        ways.append(
+            f"Another: {{harmonise: {name}}} in dataset.prepare matches the scales too; a part of the shifts stays, and "
+            f"features of {name} may rank high"
+        )
+    if (n_splits := _splits(values, y)) > FEWEST:
+        folds = fold_counts(np.zeros(len(values)) if y is None else y, values)
+        ways.append(
+            f"Another: cv.groups: {name} with cv.outer: {folds.outer} and cv.inner: {folds.inner} scores on others than "
+            "it learns from; its effects stay in the ranking"
+        )
+    else:
+        ways.append(
+            f"cv.groups needs each class in {FEWEST + 1} values of {name}, and one is in {n_splits}"
+        )
+    return ". ".join(ways)
+
+
+def _splits(values: LabelArray, y: LabelArray | None) -> int:
+    """Return the least number of groups that a class has samples of; of a quantity that of all groups."""
+    return min(class_counts(y, values).values()) if y is not None else len(np.unique(values))
 
 
 def _empty_cells(n_missing: int, n_rows: int) -> str:
@@ -336,7 +371,7 @@ def usable_groups(
     """Choose the column of the groups, by which each class can still be split."""
     usable = []
     for name, values in related.items():
-        fewest = min(class_counts(y, values).values()) if y is not None else len(np.unique(values))
+        fewest = _splits(values, y)
         if fewest >= FEWEST:
             usable.append(name)
         else:

@@ -204,5 +204,6 @@ def parts(dataset: Dataset) -> Iterator[Part]:
     for (task, (_, layout)), (rows, columns, block) in zip(
         blocks, parts_of(dataset.filled), strict=True
     ):
-        names = dataset.feature_names[columns]
-        yield Part(block, dataset.y[rows], names, rows, len(layout.grid) > 1, task or None)
+        n = layout.n_features - layout.n_beside
+        names = dataset.feature_names[columns][:n]
+        yield Part(block[:, :n], dataset.y[rows], names, rows, len(layout.grid) > 1, task or None)

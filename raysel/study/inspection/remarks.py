@@ -10,6 +10,7 @@ from raysel.data.dataset import Dataset
 from raysel.data.formats.recognition import odd_cells
 from raysel.evaluation.plan import NestedPlan
 from raysel.study.inspection.arrangement import arrangement_remark
+from raysel.study.inspection.batches import UNTOLD
 from raysel.study.inspection.copies import copy_remarks
 from raysel.study.inspection.dependence import order_remark, period_remark
 from raysel.study.inspection.leaks import Findings, inspect, leaking_columns
@@ -21,7 +22,7 @@ from raysel.study.inspection.quantity_columns import NearQuantity
 _SPREADS = 10.0
 #: Number of columns that a remark names.
 _NAMED = 3
-#: End of the only remark that questions no score.
+#: End of the remark on constant columns, which questions no score.
 _CONSTANT = "constant, which tells nothing of the label"
 #: What to make sure of for a column that tells the label.
 _KNOWN_BEFORE = "make sure that the values were known before the label"
@@ -78,7 +79,7 @@ def _where(part: Part) -> str:
 
 def questions_scores(remark: str) -> bool:
     """Whether a remark on the data gives a reason to distrust scores or the ranking, and so asks for an action."""
-    return _CONSTANT not in remark
+    return _CONSTANT not in remark and UNTOLD not in remark
 
 
 def scale_remarks(dataset: Dataset, scaling: str | None) -> Iterator[str]:

@@ -116,7 +116,7 @@ def test_labels_that_are_missing_unknown_or_there_twice():
     np.save("y.npy", LABELS)
     np.savez("d.npz", X=FLAT, gnd=LABELS)
     refused("d.npz", "d.npz has labels of its own, the array gnd", labels="y.npy")
-    refused("t.csv", "t.csv has its own labels", labels="y.npy")
+    refused("t.csv", "t.csv is a table: add the labels to it as a column", labels="y.npy")
 
 
 class Bomb:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 from sklearn.datasets import load_iris, load_wine
 from small_volumes import write_volumes
 
@@ -48,6 +51,23 @@ def test_what_is_written_is_the_text_and_its_configuration(here):
         assert explained or line.endswith(":"), line
 
 
+def test_a_file_of_labels_beside_what_has_its_labels_itself_is_refused_with_what_to_do(here):
+    pytest.importorskip("nibabel")
+    write_iris()
+    Path("clinic.csv").write_text("id,dx\n1,a\n", encoding="utf-8")
+    for label in ("a", "b"):
+        Path("faces", label).mkdir(parents=True)
+        Image.fromarray(np.zeros((4, 4), dtype=np.uint8)).save(f"faces/{label}/0.png")
+    write_volumes(here / "data")
+    for place, words in (
+        ("iris.csv", "iris.csv is a table: add the labels to it as a column"),
+        ("data/scans.csv", "scans.csv is a table of volumes: add the labels to it as a column"),
+        ("faces", "faces has a folder for each class, which names it: leave labels out"),
+    ):
+        with pytest.raises(DataError, match=words):
+            init_study(place, labels="clinic.csv")
+
+
 def test_a_table_of_volumes_is_drafted_as_volumes_not_as_the_columns_beside_them(here):
     pytest.importorskip("nibabel")
     planted = write_volumes(here / "data")
@@ -55,6 +75,15 @@ def test_a_table_of_volumes_is_drafted_as_volumes_not_as_the_columns_beside_them
     assert (draft.config.dataset.source, draft.config.dataset.mask) == ("nifti", "data/mask.nii.gz")
     assert Study.prepare(load_config("study.yaml")).dataset.n_features == planted.mask.sum()
     assert draft.findings["data"].endswith("features, volumes")
+    frame = pd.read_csv(planted.table)
+    site = np.array(["Oslo", "Rome"])[np.arange(len(frame)) % 2]
+    frame.assign(age=60.5 + np.arange(len(frame)) % 7, site=site).to_csv(
+        "data/aged.csv", index=False
+    )
+    (doubt,) = [
+        text for text in init_study("data/aged.csv").doubts if text.startswith("confounds: ")
+    ]
+    assert doubt.startswith("confounds: age, site may tell the label")
     lines = planted.table.read_text(encoding="utf-8").splitlines()
     lines[3], lines[5] = (
         f",{lines[3].split(',', 1)[1]}",

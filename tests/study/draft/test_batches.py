@@ -1,0 +1,92 @@
+"""Each way to take a batch into account that a draft names is one that the drafted study takes as it is written."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from raysel.config import load_config
+from raysel.config.plain_data import parse_yaml
+from raysel.core.errors import DataError
+from raysel.study.definition import Study
+from raysel.study.draft.draft import init_study
+
+N = 80
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """A table of 80 samples in 4 batches, which shift and scale its columns, as text and as numbers."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    batch = rng.permutation(np.arange(N) % 4)
+    X = rng.normal(size=(N, 6)) * (1 + batch[:, None] / 4) + np.outer(batch, rng.normal(size=6))
+    frame = pd.DataFrame(X, columns=[f"gene{i}" for i in range(6)])
+    return frame.assign(y=np.array(["a", "b"])[np.arange(N) % 2], batch=batch)
+
+
+def drafted(frame, form) -> tuple[dict, str]:
+    """The configuration of a draft, and its doubt on the batch."""
+    words = np.array([f"b{i}" for i in range(4)])
+    frame = frame.assign(batch=words[frame.batch]) if form == "text" else frame
+    frame.to_csv("table.csv", index=False)
+    draft = init_study("table.csv", output="study.yaml")
+    (doubt,) = [text for text in draft.doubts if "measured together" in text]
+    assert ("drop" in doubt) == ("batch" in draft.config.dataset.drop) == (form == "text")
+    raw = load_config("study.yaml").to_dict()
+    raw["evaluation"]["n_features"] = [1, 2]
+    return raw, doubt
+
+
+def prepared(study: Study) -> np.ndarray:
+    """Columns of all samples, prepared by themselves."""
+    return study.preparation().fit_transform(study.dataset.X)
+
+
+@pytest.mark.parametrize("form", ["text", "number"])
+def test_every_way_that_a_draft_names_can_be_taken(table, form):
+    raw, doubt = drafted(table, form)
+    batches = np.asarray(table.batch)
+    order = [doubt.index(word) for word in ("residualise", "harmonise", "cv.groups")]
+    assert order == sorted(order)
+
+    confounds = re.search(r"dataset.confounds: (\[\w+\])", doubt)[1]
+    encode = re.search(r"with (?:(\{encode.*\}) and )?residualise in dataset.prepare", doubt)[1]
+    steps = ["residualise"] if encode is None else [parse_yaml(encode, ""), "residualise"]
+    keys = {"confounds": parse_yaml(confounds, ""), "prepare": steps}
+    study = Study.prepare(load_config({**raw, "dataset": raw["dataset"] | keys}))
+    centred = prepared(study)
+    assert centred.shape == (N, 6)
+    for value in range(4):
+        assert np.abs(centred[batches == value].mean(axis=0)).max() < 1e-10
+
+    step = parse_yaml(re.search(r"\{harmonise: \w+\}", doubt)[0], "")
+    study = Study.prepare(load_config({**raw, "dataset": raw["dataset"] | {"prepare": [step]}}))
+    assert prepared(study).shape == (N, 6)
+
+    outer, inner = map(
+        int, re.search(r"batch with cv.outer: (\d) and cv.inner: (\d)", doubt).groups()
+    )
+    cv = raw["cv"] | {"groups": "batch", "outer": outer, "inner": inner}
+    study = Study.prepare(load_config({**raw, "cv": cv}))
+    assert study.dataset.n_features == 6
+    for fold in study.plan.outer:
+        assert not set(batches[fold.train]) & set(batches[fold.test])
+
+
+def test_ways_that_the_batches_do_not_allow_are_not_offered(table):
+    few = table.assign(batch=np.where(np.arange(N) < 5, 1, 0))
+    _, doubt = drafted(few, "text")
+    assert "residualise" in doubt
+    assert "harmonise" not in doubt
+    assert "cv.groups needs each class in 4 values of batch, and one is in 2" in doubt
+
+
+def test_a_label_in_drop_is_refused_as_before(table):
+    table.to_csv("table.csv", index=False)
+    raw, _ = drafted(table, "text")
+    with pytest.raises(DataError, match="take it out of drop"):
+        Study.prepare(load_config({**raw, "dataset": raw["dataset"] | {"drop": ["y"]}}))
