@@ -237,7 +237,8 @@ def permutation_test(
     remain undetected.
 
     The permutations are kept in the folder ``permutation`` of the study's directory as they are computed; a repeated
-    call computes the missing ones only. The p values are added to the study's exported ranking.
+    call computes the missing ones only. The p values are added to the study's exported ranking. Of a study that another
+    version of raysel or of a library ran, the score of the true labels is computed again, which a sentence says.
 
     Parameters
     ----------
@@ -273,7 +274,8 @@ def permutation_test(
     ConfigError, DataError
         If an argument is invalid, the data cannot be used, or no permutation changes a label.
     DirectoryError
-        If the directory holds no study or is in use, or data, configuration or code have changed.
+        If the directory holds no study or is in use, data or configuration have changed, or the permutations that are
+        kept are of another version.
     UnfinishedStudyError
         If the study has not finished.
     StudyError

@@ -161,7 +161,8 @@ def stability_selection(
     Finished halves are kept in ``<path>/stability/journal.jsonl``: an interrupted call continues there, and a call with
     more subsamples computes only those that are missing. The result is written to ``selection.parquet``,
     ``selection.csv`` and ``result.json`` beside it, and the study's ranking table gets the column
-    ``selection_probability``.
+    ``selection_probability``. A study that another version of raysel or of a library ran is taken as well, which a
+    remark says.
 
     Parameters
     ----------
@@ -198,7 +199,8 @@ def stability_selection(
     ConfigError, DataError
         If a parameter, the configuration or the data cannot be used, or a class has too few samples or groups.
     DirectoryError
-        If the directory holds no study or is in use, cannot be written, or holds halves of another state of the study.
+        If the directory holds no study or is in use, cannot be written, or holds halves of another state of the study,
+        or of another version.
     UnfinishedStudyError
         If the study has not finished.
     StudyError

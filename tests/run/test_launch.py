@@ -43,6 +43,7 @@ def test_the_plan_is_quoted_for_the_cluster(study, tmp_path):
     nodes, comparison = [{"CPU": 4.0}, {"CPU": 2.0}], Comparison.of_study(study)
     said = " ".join(announce(comparison, tmp_path, None, nodes=nodes))
     assert "on the 3 slots of the cluster, which has 2 nodes now." in said
+    assert " if nothing else runs there: " in said
     assert "from pilot fits on this machine" in " ".join(describe(comparison, None, nodes))
 
 

@@ -181,10 +181,8 @@ def _remark(samples: FloatArray, y: LabelArray | None, height: int, width: int) 
     declared = neighbours(samples.copy())
     correlation, n_pairs = declared.score(width)
     widths = _widths(height * width)
-    start = (
-        f"images of shape [{height}, {width}]: neighbouring cells correlate by {correlation:.2f} on average "
-        f"({n_pairs} pairs, {len(samples)} samples)"
-    )
+    shape = f"[{height}, {width}]"
+    figures = f"Neighbouring cells correlate by {correlation:.2f} on average ({n_pairs} pairs, {len(samples)} samples)"
     arrangement = _find(samples, y, widths, column_major=False)
     # With order F the columns were rearranged: put them back as the file has them.
     stored = samples.reshape(-1, height, width).transpose(0, 2, 1).reshape(len(samples), -1)
@@ -194,16 +192,17 @@ def _remark(samples: FloatArray, y: LabelArray | None, height: int, width: int) 
         arrangement is None or before.correlation > arrangement.correlation + _SAME
     ):
         if before.row_length != height and before.correlation > correlation:
-            return f"{start}, but, if order is F now, by {before.correlation:.2f} with {_choices(before)}."
+            return f"{_otherwise(before)}\n{figures}, there, if order is F now, by {before.correlation:.2f}."
     elif arrangement is not None and arrangement.row_length == width:
         return _on_their_side(arrangement) if arrangement.order == "F" else None
     elif arrangement is not None and arrangement.correlation > correlation:
-        return f"{start}, but by {arrangement.correlation:.2f} with {_choices(arrangement)}."
+        return f"{_otherwise(arrangement)}\n{figures}, there by {arrangement.correlation:.2f}."
     elsewhere = partners(samples)
     if declared.excess(correlation) < NO_MORE and declared.excess(elsewhere) > ABOVE_ANY_TWO:
         return (
-            f"{start}, no more than any two cells ({declared.any_two:.2f}), while each has another one elsewhere with "
-            f"which it correlates by {elsewhere:.2f}: the columns are not in the order of an image."
+            f"The columns are not in the order of an image of shape {shape}: correct dataset.shape and dataset.order, "
+            f"or leave them out.\n{figures}, no more than any two cells ({declared.any_two:.2f}), while each has another "
+            f"one elsewhere with which it correlates by {elsewhere:.2f}."
         )
     return None
 
@@ -211,20 +210,19 @@ def _remark(samples: FloatArray, y: LabelArray | None, height: int, width: int) 
 def _on_their_side(arrangement: Arrangement) -> str:
     height, width = arrangement.shape
     return (
-        f"images of shape [{width}, {height}] seem to lie on their side: their mean image is "
-        f"{arrangement.symmetry:.0f} times as symmetric top to bottom as left to right, and those of nearly all "
-        f"classes agree; shape [{height}, {width}] with order F (or, if order is F now, C) turns them upright."
+        f"Images of shape [{width}, {height}] seem on their side: shape [{height}, {width}] with order F (if order is F "
+        f"now, C) turns them upright.\nTheir mean image is {arrangement.symmetry:.0f} times as symmetric top to bottom "
+        "as left to right, and those of nearly all classes agree."
     )
 
 
-def _choices(arrangement: Arrangement) -> str:
+def _otherwise(arrangement: Arrangement) -> str:
     height, width = arrangement.shape
+    this = f"[{height}, {width}] and order {arrangement.order}"
     if arrangement.order_known:
-        return f"shape [{height}, {width}] and order {arrangement.order}"
-    return (
-        f"shape [{height}, {width}] and order {arrangement.order}, or with shape [{width}, {height}] and order F, "
-        "which is the same turned over; look at the mean image to see which is upright"
-    )
+        return f"Shape or order seems wrong: set shape {this}."
+    other = f"[{width}, {height}] and order F if the mean image lies on its side"
+    return f"Shape or order seems wrong: set {this}, or {other}."
 
 
 def _find(
