@@ -14,6 +14,7 @@ from pathlib import Path
 import audits
 import batches
 import chance
+import consensus
 import intervals
 import leaks
 import nulls
@@ -33,6 +34,7 @@ TRAPS: dict[str, Trap | StudyTrap] = {
     **rankings.TRAPS,
     **audits.TRAPS,
     **batches.TRAPS,
+    **consensus.TRAPS,
 }
 
 
