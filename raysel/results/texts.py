@@ -320,7 +320,7 @@ def _rival_of_native(facts: Facts) -> str:
     by_ridge = any("alpha" in setting for setting in chosen)
     name = "ridge regression" if by_ridge else classifier_name(facts.evaluation)
     scaled = chosen and all(setting.get("scaling") == "zscore" for setting in chosen)
-    return f"{name}, standardised" if scaled else name
+    return f"{name} of standardised features" if scaled else name
 
 
 def reference_sentences(facts: Facts) -> list[str]:

@@ -33,6 +33,7 @@ import raysel
 from raysel import NestedSearch
 from raysel.core.errors import ConfigError, DataError, StudyError
 from raysel.execution.serial import SerialExecutor
+from raysel.results.texts import reference_name
 from raysel.run import course
 from raysel.run.api import prepare_study
 
@@ -307,6 +308,8 @@ def test_a_nearest_neighbour_of_all_features_is_no_better_than_that_reference(sc
     assert rival.verdict == "equal"
     assert rival.scores == search.scores_.tolist()
     assert {fold[0]["scaling"] for fold in rival.settings} == {"zscore" if scaled else "none"}
+    named = reference_name(study.facts, "all features")
+    assert named.endswith("(1-nearest neighbour of standardised features)") == scaled
     assert any("standard deviations differ" in remark for remark in study.remarks()) != scaled
 
 
