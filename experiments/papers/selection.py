@@ -80,7 +80,7 @@ def sentence(data: str, rows: pd.DataFrame, verdict: Verdict) -> str:
     )
     beside = [
         f"{name} {digits(chosen.loc[name, 'honest'])}"
-        for name in ("all features", "2DLDA", "LS21")
+        for name in ("all features", "smoothed F-test", "2DLDA", "LS21")
         if name in chosen.index
     ]
     return f"{text}; {', '.join(beside)}."
