@@ -96,9 +96,9 @@ def test_a_width_that_cannot_be(width, message):
 
 
 def search_of(X, y):
-    return NestedSearch(
-        SmoothedFTest(X.shape[1:]), {"width": [0, 1, 2]}, outer=3, inner=2, n_features=[30]
-    ).fit(X.reshape(len(X), -1), y)
+    estimator, space = SmoothedFTest(X.shape[1:]), {"width": [0, 1, 2]}
+    search = NestedSearch(estimator, space, outer=3, inner=2, judge="linear_svm", n_features=[30])
+    return search.fit(X.reshape(len(X), -1), y)
 
 
 def widths_of(search):
@@ -137,4 +137,4 @@ def test_a_width_of_0_in_most_folds_says_that_structure_does_not_pay(tmp_path):
     )
     study = Study.prepare(config_from_dict(raw))
     remarks = run_in_memory(study, SerialExecutor(study)).remarks()
-    assert any("width = 0, at which the method assumes no structure" in one for one in remarks)
+    assert any("have width = 0, which assumes no structure" in one for one in remarks)

@@ -131,11 +131,7 @@ def test_a_volume_lies_as_in_the_maps_of_its_ranking():
     X = np.random.default_rng(0).uniform(3, 4, (8, int(mask.sum())))
     layout = MaskedVolume(mask)
     parts = preview_parts(Dataset(X, np.arange(8) % 2, layout), {"": "C"})
-    assert [part.axes for part in parts] == [
-        ("axis2", "axis1"),
-        ("axis2", "axis0"),
-        ("axis1", "axis0"),
-    ]
+    assert [part.axes for part in parts] == [("k", "j"), ("k", "i"), ("j", "i")]
     assert not any("order" in part.about for part in parts)
     last = parts[2]
     assert (make_plane(layout).axes, last.upwards) == (last.axes, True)
@@ -146,9 +142,7 @@ def test_a_volume_lies_as_in_the_maps_of_its_ranking():
     thin = preview_parts(
         Dataset(X[:, :6], np.arange(8) % 2, MaskedVolume(np.ones((2, 3, 1), dtype=bool)))
     )
-    assert [part.about.rpartition("; ")[2] for part in thin] == [
-        "slice axis2 = 0"
-    ]  # and no channel
+    assert [part.about.rpartition("; ")[2] for part in thin] == ["slice k = 0"]  # and no channel
 
 
 def test_ticks_of_a_thinned_image_count_the_cells_of_the_sample():
