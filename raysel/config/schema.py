@@ -343,7 +343,8 @@ class EvaluationConfig(_Section):
     features by the 1-nearest neighbour, of quantities by ridge regression, where scaling is none standardised if the
     inner scores are better so, and chance, which is the best of guesses that read no feature: the same class or
     quantity for all samples, the best one by the metric; labels drawn by their shares; for metrics of an order, as
-    average_precision, a random one. chance: that alone."""
+    average_precision, a random one. chance: that alone. Confounds, where there are some, are scored alone in each case:
+    by logistic regression, of quantities by ridge regression."""
 
     @model_validator(mode="before")
     @classmethod

@@ -70,8 +70,8 @@ class StudyNumbers(StudyRecords):
     def references(self) -> Mapping[str, Reference]:
         """Scores of the references of ``evaluation.references`` on the same outer folds, by name.
 
-        They are ``all features``, ``variance``, ``f_test`` and ``chance``, the best of the guesses that read no
-        feature; those that have no score on an outer fold are left out.
+        They are ``all features``, ``variance``, ``f_test``, ``confounds alone`` where there are confounds, and
+        ``chance``, the best of the guesses that read no feature; those that have no score on an outer fold are left out.
         """
         return self.facts.references
 
