@@ -141,7 +141,8 @@ def _pseudo_values(
     """Pseudo-values of the score at a position, or of the mean, over the test samples or their groups."""
     scored = outcomes if position is None else [outcomes[position]]
     members = test if kept_whole is None else kept_whole[test]
-    return pseudo_values(partial(_mean_score, scored), members).tolist()
+    n_columns = sum(outcome.measured.n_columns for outcome in scored)
+    return pseudo_values(partial(_mean_score, scored), members, n_columns).tolist()
 
 
 def _mean_score(outcomes: Sequence[Outcome], rows: IntArray) -> float:

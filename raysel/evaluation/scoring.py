@@ -254,6 +254,12 @@ class Measured:
     #: Mask of the samples with a label by task, of one task by an empty name; None where all samples are scored.
     parts: Mapping[str, BoolArray] | None = None
 
+    @property
+    def n_columns(self) -> int:
+        """Columns of scores that the metric takes, e.g. one for each class; 1 for predictions."""
+        scores = self.metric.response != "predict" and np.ndim(self.output) == 2
+        return int(self.output.shape[1]) if scores else 1
+
     def values(self, rows: IntArray | None = None) -> FloatArray:
         """Compute the metric of all samples or of some rows, one value for each task; returns (n_tasks,)."""
         y, output = (self.y, self.output) if rows is None else (self.y[rows], self.output[rows])

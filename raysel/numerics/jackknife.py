@@ -12,9 +12,15 @@ from raysel.core.arrays import FloatArray, IntArray, LabelArray
 
 #: Units that are left out one by one; of more, each is one of so many parts at random.
 MOST_UNITS: Final = 100
+#: The same at least where a score is computed of many columns, one after the other.
+_LEAST_UNITS: Final = 20
+#: Columns of which scores are computed for one fold.
+_MOST_COLUMNS: Final = 500
 
 
-def pseudo_values(score: Callable[[IntArray], float], members: LabelArray) -> FloatArray:
+def pseudo_values(
+    score: Callable[[IntArray], float], members: LabelArray, n_columns: int = 1
+) -> FloatArray:
     r"""Compute the jackknife pseudo-values of a score over the units of its samples.
 
     With g units, the score s of all samples and s_(-u) of those that are not of unit u,
@@ -30,9 +36,10 @@ def pseudo_values(score: Callable[[IntArray], float], members: LabelArray) -> Fl
     "The Jackknife Estimate of Variance", Annals of Statistics 9, 1981.
 
     `score` takes the positions of the samples that it is of, `members` (n_samples,) names the unit of each sample.
+    `n_columns` is the number of columns that a score is computed of, e.g. one for each class; many take fewer units.
     """
     rows = np.arange(len(members), dtype=np.int64)
-    units = _parts(members)
+    units = _parts(members, most_units(n_columns))
     n_units, whole = int(units.max()) + 1, score(rows)
     if n_units == 1:
         return np.array([whole])
@@ -42,11 +49,16 @@ def pseudo_values(score: Callable[[IntArray], float], members: LabelArray) -> Fl
     return n_units * whole - (n_units - 1) * without
 
 
-def _parts(members: LabelArray) -> IntArray:
-    """Number the units of samples; more than `MOST_UNITS` are divided at random into so many parts."""
+def most_units(n_columns: int) -> int:
+    """Return the number of units that are left out one by one, of a score that is computed of some columns."""
+    return min(max(_MOST_COLUMNS // n_columns, _LEAST_UNITS), MOST_UNITS)
+
+
+def _parts(members: LabelArray, most: int) -> IntArray:
+    """Number the units of samples; more than `most` are divided at random into so many parts."""
     names, units = np.unique(members, return_inverse=True)
-    if len(names) > MOST_UNITS:
-        units = (np.random.default_rng(0).permutation(len(names)) % MOST_UNITS)[units]
+    if len(names) > most:
+        units = (np.random.default_rng(0).permutation(len(names)) % most)[units]
     return units.astype(np.int64)
 
 

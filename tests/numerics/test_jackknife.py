@@ -75,3 +75,17 @@ def test_of_many_samples_parts_are_left_out_that_know_no_order():
     assert found.mean() == pytest.approx(losses.mean(), rel=0.01)
     error = losses.var(ddof=1) / 3050
     assert found.var(ddof=1) / MOST_UNITS == pytest.approx(error, rel=0.5)
+
+
+@pytest.mark.parametrize("n_columns", [10, 20, 1000])
+def test_of_many_columns_fewer_parts_are_left_out(losses, n_columns):
+    """The AUC of 20 classes takes 20 times as long as that of one."""
+    many, calls = np.tile(losses, 7), []
+
+    def mean_loss(rows):
+        calls.append(rows)
+        return many[rows].mean()
+
+    found = pseudo_values(mean_loss, np.arange(420), n_columns)
+    assert 20 <= len(found) == len(calls) - 1 <= max(20, 5 * MOST_UNITS // n_columns)
+    assert found.var(ddof=1) / len(found) == pytest.approx(many.var() / 420, rel=0.7)
