@@ -339,13 +339,13 @@ def odd_cells(counts: Mapping[str, int], n_cells: int, more_than: int = 0) -> st
     """Name the texts that are no numbers in a column of numbers, with the number of their cells; empty in any other.
 
     `counts` has the number of cells of each text. It is a column of numbers if nearly all cells are, or if few texts
-    stand beside many numbers, or values beyond a limit, e.g. "<LOD"; and if it has more different numbers than
+    stand beside many numbers and values beyond a limit, e.g. "<LOD"; and if it has more different numbers than
     ``more_than``.
     """
     odd = [text for text in counts if not reads_as_number(text.replace(",", "."))]
     n_odd, n_numbers = sum(counts[text] for text in odd), len(counts) - len(odd)
     few_cells = n_odd <= _FEW_TEXTS * sum(counts.values())
-    few_texts = len(odd) <= _MARKS or all(text.strip().startswith(_BEYOND) for text in odd)
+    few_texts = sum(not text.strip().startswith(_BEYOND) for text in odd) <= _MARKS
     marks = few_texts and n_numbers > _MANY_NUMBERS
     if not odd or not (few_cells or marks) or n_numbers <= more_than:
         return ""

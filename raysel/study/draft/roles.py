@@ -133,7 +133,9 @@ def _of_features(table: Any, y: LabelArray | None) -> list[str]:
     circumstances = [
         name
         for name, column in columns.items()
-        if names_circumstance(name) and name not in of_places and codes(column) is not None
+        if (names_circumstance(name) or names_batch(name))
+        and name not in of_places
+        and codes(column) is not None
     ]
     if circumstances:
         which = "is taken for a feature" if len(circumstances) == 1 else "are taken for features"
@@ -292,7 +294,7 @@ def _why_no_category(
     elif _all_measured(column):
         mend = _BARE
     elif names_batch(name):
-        mend = f"tells which samples were measured together, and is no feature. {_ways(name, column, y)}"
+        mend = f"may tell which samples were measured together, and is left out. {_ways(name, column, y)}"
     elif few:
         found, mend = "", ""
     else:
@@ -305,9 +307,12 @@ def _ways(name: str, column: Any, y: LabelArray | None) -> str:
     counts = [cell["counts"] for cell in decoded(column).value_counts().to_pylist()]
     values = codes(column)
     encoded = "" if is_text(column.type) else f"{{encode: {{}}, columns: [{name}]}} and "
+    told = f"where the label differs between values of {name}, a part of what tells it goes too"
+    if y is not None:
+        told = f"where classes differ in {name}, a part of their difference goes too"
     centred = (
         f"dataset.confounds: [{name}] with {encoded}residualise in dataset.prepare centres the columns within each "
-        f"{name}; where classes differ in {name}, a part of their difference goes too"
+        f"{name}; {told}"
     )
     ways = [f"Left alone, its effects stay in the columns. First way: {centred}"]
     if values is None:
@@ -325,6 +330,8 @@ def _ways(name: str, column: Any, y: LabelArray | None) -> str:
             f"Another: cv.groups: {name} with cv.outer: {folds.outer} and cv.inner: {folds.inner} scores on others than "
             "it learns from; its effects stay in the ranking"
         )
+    elif y is None:
+        ways.append(f"cv.groups needs {FEWEST + 1} values of {name}, and there are {n_splits}")
     else:
         ways.append(
             f"cv.groups needs each class in {FEWEST + 1} values of {name}, and one is in {n_splits}"

@@ -85,6 +85,13 @@ def test_ways_that_the_batches_do_not_allow_are_not_offered(table):
     assert "cv.groups needs each class in 4 values of batch, and one is in 2" in doubt
 
 
+def test_nothing_is_said_of_classes_beside_a_quantity(table):
+    quantity = table.assign(batch=np.where(np.arange(N) < 40, 1, 0), y=table.gene0 + 1.0)
+    _, doubt = drafted(quantity, "number")
+    assert "cv.groups needs 4 values of batch, and there are 2" in doubt
+    assert "class" not in doubt
+
+
 def test_a_label_in_drop_is_refused_as_before(table):
     table.to_csv("table.csv", index=False)
     raw, _ = drafted(table, "text")

@@ -82,6 +82,12 @@ SHUFFLED = np.random.default_rng(1)
             "numbers, but '<0.1', '<0.2', '<0.3', ... (5 in all) in 12 of 60 cells",
             True,
         ),
+        (
+            "copper",
+            [*(f"{i / 9:.2f}" for i in range(40)), *["n.d."] * 8, *["<0.1", "<0.2", ">9"] * 4],
+            "numbers, but 'n.d.', '<0.1', '<0.2', ... (4 in all) in 20 of 60 cells",
+            True,
+        ),
     ],
 )
 def test_a_column_that_is_no_feature_is_left_out_with_a_doubt_if_it_could_be_one(
@@ -90,6 +96,15 @@ def test_a_column_that_is_no_feature_is_left_out_with_a_doubt_if_it_could_be_one
     result = roles(**{column: values})
     assert dict(result.drop) == {column: reason}
     assert [column in doubt for doubt in result.doubts] == [True] * is_doubtful
+
+
+@pytest.mark.parametrize("name", ["batch", "plate", "chip", "Hospital_ID", "sequencing lane"])
+def test_numbers_that_may_tell_a_batch_are_features_with_a_doubt(name):
+    result = roles(**{name: [i % 3 for i in range(60)]})
+    assert not result.drop
+    doubts = [doubt for doubt in result.doubts if doubt.startswith("groups or confounds:")]
+    assert len(doubts) == 1
+    assert name in doubts[0]
 
 
 def test_columns_of_one_defect_share_a_doubt():
