@@ -98,16 +98,21 @@ def _categories(column: Any, name: str, source: str) -> tuple[FloatArray, tuple[
     n_present = sum(text is not None for text in texts)
     if 2 * len(different) > n_present:
         if odd := odd_cells(Counter(filter(None, texts)), len(texts)):
-            raise DataError(
-                f"{source}: column '{name}' holds numbers, but {odd}: correct such cells, e.g. to half the limit of "
-                "detection, or leave them empty; or leave the column out by drop."
-            )
+            raise DataError(f"{source}: column '{name}' {_but(odd)}")
         raise DataError(
             f"{source}: column '{name}' holds {len(different)} different texts in {n_present} cells, too many for "
             "categories; leave it out by drop, or name it by cv.groups if it tells which samples are of one origin."
         )
     position = {text: float(i) for i, text in enumerate(different)}
     return np.array([np.nan if text is None else position[text] for text in texts]), different
+
+
+def _but(odd: str) -> str:
+    """Say what to do about a column of numbers with cells that are none."""
+    return (
+        f"holds numbers, but {odd}: correct such cells, e.g. to half the limit of detection, or leave them empty; or "
+        "leave the column out by drop."
+    )
 
 
 def labels(table: Any, name: str, source: str, role: str = "label") -> LabelArray:
@@ -169,6 +174,10 @@ def _not_numeric(
         (i for i in present if not reads_as_number(values[i])), present[0]
     )  # all may be numbers stored as text
     others = f" So do others: {listed(names[1:], 5)}." if len(names) > 1 else ""
+    texts = values if is_text(table.schema.types[positions[0]]) else []
+    if odd := odd_cells(Counter(filter(None, texts)), len(values)):
+        more = f" Look at others too: {listed(names[1:], 5)}." if len(names) > 1 else ""
+        return DataError(f"{source}: column '{names[0]}' {_but(odd)}{more}")
     return DataError(
         f"{source}: column '{names[0]}' holds {str(values[row])!r} in row {row} {_COUNTED}, which is not a number; "
         f"name the column by label if it holds the classes, leave it out by drop, or let a study encode it, by "

@@ -143,8 +143,8 @@ def _column_remarks(findings: Findings, dataset: Dataset) -> Iterator[str]:
         )  # behind those of the texts the number of empty cells
         if odd := odd_cells(counts, len(part.X)):
             yield (
-                f"Column '{part.own_name(column)}' is read as text of {len(texts)} values because of {odd}, where all "
-                "others are numbers: correct such cells, or leave them empty, if it is to be a column of numbers."
+                f"Column '{part.own_name(column)}' is read as text of {len(texts)} values because of {odd}: correct or "
+                "empty them if it holds numbers."
             )
     constant = np.flatnonzero(_constant(part, dataset)).tolist()
     if constant:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris, load_wine
 
+from raysel.core.errors import DataError
 from raysel.data.layouts import Modalities, Tensor
 from raysel.data.loading import load_dataset
 
@@ -275,6 +276,15 @@ def test_labels_by_usual_names_and_by_name():
 def test_kinds_of_labels(column, classes):
     rows = "".join(f"{i},{2 * i},{value}\n" for i, value in enumerate(column.split()))
     assert load_dataset(put(f"a,b,y\n{rows}")).y.tolist() == classes
+
+
+@pytest.mark.parametrize("odd", [["<LOD"], ["n.d.", "<0.1", "<0.2", ">9"]])
+def test_numbers_with_cells_beyond_a_limit_are_not_to_be_encoded(odd):
+    cells = [*(str(i / 8) for i in range(20)), *odd * 5]
+    rows = "".join(f"{i},{cell},{i % 2}\n" for i, cell in enumerate(cells))
+    with pytest.raises(DataError, match=r"column 'lead' holds numbers, but .* limit") as raised:
+        load_dataset(put(f"a,lead,y\n{rows}"), label="y")
+    assert "encode" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
