@@ -67,9 +67,11 @@ def over_orders(experiment: Experiment, draws: int, **common: Any) -> pd.DataFra
     The test samples choose the configuration and the number of features, so that each accuracy is optimistic. The
     arguments are those of `in_order`: ``path``, ``n_classes``, ``per_class``, ``sizes``.
     """
+    sides = read(common["path"]).layout.shape
+    ranks = [k for k in RANKS if k <= min(sides)]
     tried = [
         (RIVAL, STORED, {}),
-        *(("SMR", order, {"alpha": ALPHA, "rank": k}) for order in ORDERS for k in RANKS),
+        *(("SMR", order, {"alpha": ALPHA, "rank": k}) for order in ORDERS for k in ranks),
     ]
     units = [
         common | {"draw": draw, "order": order, "method": method, "params": params}

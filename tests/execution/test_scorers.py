@@ -86,7 +86,8 @@ def write(
 
 def study_of(path: Path, judge: str, final: bool = False, **evaluation) -> Study:
     sizes = {} if judge == "native" else {"n_features": [1, 4]}
-    scored = {**JUDGES[judge], **sizes, "choose_n": "best", "references": False, **evaluation}
+    default = {"metric": "accuracy", "choose_n": "best", "references": False}
+    scored = {**JUDGES[judge], **sizes, **default, **evaluation}
     raw = raw_config(
         path, solver={"name": "linear_svm"}, evaluation=scored, dataset__scaling="zscore"
     )

@@ -101,7 +101,7 @@ SHORTER = {
         "WIDTH, WIDE = 8000": "WIDTH, WIDE = 300",
         "for what, draw in DRAWS.items()": "for what, draw in list(DRAWS.items())[-1:]",
     },
-    "claims/corrected-interval/run.py": {"N_BEST = 1000": "N_BEST = 3"},
+    "claims/corrected-interval/run.py": {"N_SETS, N_NEW = 100, 10": "N_SETS, N_NEW = 2, 2"},
     "claims/dependent-samples/run.py": {
         "TOP, PERMUTATIONS = 240, 20, 5, 19": "TOP, PERMUTATIONS = 240, 20, 5, 1"
     },
@@ -185,7 +185,7 @@ SHORTER = {
     },
     "benchmarks/search-overhead/resampling.py": {"wait(0.1)": "wait(0.5)"},
     "benchmarks/search-overhead/nested_orl.py": {
-        "[2, 4, 8]}": '[2], "dataset.classes": [1, 2, 3], "cv.outer": 2, "cv.inner": 2, "pictures": []}',
+        "[2, 4, 8],": '[2], "dataset.classes": [1, 2, 3], "cv.outer": 2, "cv.inner": 2, "pictures": [],',
         **ONE,
     },
     "benchmarks/search-overhead/short_trials.py": {

@@ -81,7 +81,8 @@ def test_scrambled_test_samples_leave_their_folds_choice_as_it_was(tmp_path, dig
         assert other_records[key]["folds"][fold.name] == record["folds"][fold.name]
     before, after = timeless(refits[0].record.to_json()), timeless(other_refits[0].record.to_json())
     # There, and only there, they were looked at: redundancy (of all samples) and references choose nothing.
-    for name in ("test_scores", "outputs", "confusion", "redundancy", "references"):
+    looked = ("test_scores", "pseudo_values", "outputs", "confusion", "redundancy", "references")
+    for name in looked:
         assert after.pop(name) != before.pop(name)
     assert after == before
     assert {"n_features", "position", "inner_score", "inner_curve", "trial"} <= set(before)
