@@ -295,9 +295,8 @@ def test_fewer_features_with_a_score_than_the_usual_number_are_all_that_count(ma
     result = StudyResult(
         dataclasses.replace(matrix.stored, refits={**matrix.stored.refits, "final": few})
     )
-    fewer = f"these count as selected, fewer than {result.default_top} ("
     text = Page(render_page(page_of(result))).text
-    assert f"2 of 64 features have one above 0 in the final model; {fewer}" in text
+    assert "2 of 64 features have a score in the final model." in text
 
 
 def test_its_commands_run_where_it_was_made_and_it_names_the_paper_and_the_verdict(
