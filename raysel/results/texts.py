@@ -533,10 +533,13 @@ def feature_table(
     shown = ranking.recommended_top(most)
     if not len(shown):
         return TextTable(["feature"], [], f"no feature has a score above 0 in {ranking.source}")
-    part = ranking.part_axis
-    columns = {"feature": [short(ranking.feature_names[i], 40) for i in shown]}
-    if part:
-        columns[part] = [short(str(ranking.coordinates[part][i]), 30) for i in shown]
+    names = [ranking.feature_names[i] for i in shown]
+    columns = {"feature": [short(name, 40) for name in names]}
+    if part := ranking.part_axis:
+        parts = [str(ranking.coordinates[part][i]) for i in shown]
+        pairs = zip(names, parts, strict=True)
+        if not all(name.startswith(f"{of}{SEPARATOR}") for name, of in pairs):
+            columns[part] = [short(of, 30) for of in parts]
     for name, values in ranking.added.items():
         columns[spaced(name)] = [f"{values[i]:.3g}" for i in shown]
     columns["folds"] = [f"{ranking.selection_count[i]}/{ranking.n_folds}" for i in shown]

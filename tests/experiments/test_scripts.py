@@ -76,7 +76,9 @@ SHORTER = {
     # It uses the session of the others, which raysel starts with the same arguments.
     "benchmarks/cluster-scaling/run.py": {
         '"sleeping", 8, 0.2': '"sleeping", 2, 0.1',
-        'ray.init(address="local", num_cpus=workers, include_dashboard=False, log_to_driver=False)': "pass",
+        """ray.init(
+                address="local", num_cpus=workers, include_dashboard=False, log_to_driver=False
+            )""": "pass",
         "ray.shutdown()": "pass",
     },
     "claims/arrangement/run.py": {
