@@ -210,7 +210,7 @@ class FeatureRanking:
 
     def __repr__(self) -> str:
         return (
-            f"FeatureRanking(top {self.n_selected} of {self.n_features} features, "
+            f"FeatureRanking(top {self.n_selected} of {self.n_candidates} features, "
             f"{self.n_folds} outer folds, {self.stability_in_words})"
         )
 
@@ -241,6 +241,12 @@ class FeatureRanking:
     def n_features(self) -> int:
         """Number of features, d."""
         return len(self.scores)
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of columns that can be selected: confounds, which have no place in the layout, cannot."""
+        places = [axis < 0 for axis in self.coordinates.values() if axis.dtype.kind in "iu"]
+        return self.n_features - int(np.any(places, axis=0).sum())
 
     @property
     def n_folds(self) -> int:

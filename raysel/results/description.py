@@ -349,7 +349,8 @@ def _left_out(dataset: Mapping[str, Any]) -> Iterator[str]:
     for section in (dataset, *(dataset.get("tasks") or ())):
         of = f"task {section['name']}: " if "name" in section else ""
         for key, what in _LEFT_OUT.items():
-            if names := section.get(key):
+            beside = confounds_of(section) if key == "drop" else []  # which are read
+            if names := [name for name in section.get(key) or () if name not in beside]:
                 yield f"{of}{what} {_listed([quoted(str(name)) for name in names])} (dataset.{key})"
 
 

@@ -114,7 +114,7 @@ class StabilitySelection:
 
     @property
     def p(self) -> int:
-        """Number of features that can be selected: those that are not constant."""
+        """Number of features that can be selected: those that are not constant, and no confounds."""
         return int((~self.constant).sum())
 
     @property

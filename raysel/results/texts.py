@@ -550,7 +550,7 @@ def feature_table(
     if any(directions):
         columns["direction"] = [directions[i] for i in shown]
     title = (
-        f"First {len(shown)} of {ranking.n_features} features; folds: how many have it among their "
+        f"First {len(shown)} of {ranking.n_candidates} features; folds: how many have it among their "
         f"best {ranking.n_selected}"
     )
     return TextTable(list(columns), list(zip(*columns.values(), strict=True)), title)

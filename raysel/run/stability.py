@@ -228,7 +228,9 @@ def stability_selection(
         check_halves(finished.study.dataset.y, finished.study.kept_whole)
         pieces = run_pieces(finished, _work(finished, n_best), range(subsamples), listeners)
         identity = {"winner": dict(finished.winner.params), "data_hash": finished.record.data_hash}
-        constant = finished.study.dataset.constant
+        data = finished.study.dataset
+        beside = np.arange(data.n_features) >= data.n_features - data.layout.n_beside
+        constant = data.constant | beside  # confounds cannot be selected either
         selection = count_selections(pieces, n_best, subsamples, constant, identity)
         selection = replace(selection, unit=_unit(finished.study)).at(threshold)
         folder = result.path / FOLDER

@@ -283,7 +283,7 @@ def check_evaluation(config: StudyConfig, dataset: Dataset) -> None:
         raise ConfigError(
             f"evaluation.estimator {settings.estimator_name} needs one feature space; several tasks take `native`."
         )
-    d = dataset.n_features
+    d = dataset.n_features - dataset.layout.n_beside
     if settings.n_features[-1] > d:
         fitting = [*(n for n in settings.n_features if n < d), d]
         raise ConfigError(

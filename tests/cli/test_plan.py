@@ -11,6 +11,7 @@ from sklearn.datasets import load_digits
 from small_studies import make_study, write_digits, write_yaml
 
 from raysel.cli.plan import announce, describe, notes_section, refit_bytes, section
+from raysel.core.errors import ConfigError
 from raysel.results.description import method_facts
 from raysel.run.definition import Comparison
 from raysel.study import cost
@@ -83,6 +84,20 @@ def test_the_data_are_told_as_pandas_counts_them(table):
         "zscore (each feature to mean 0 and variance 1); fitted on the training"
         in found["method"][1]["scaling"]
     )
+
+
+def test_a_column_of_drop_that_is_read_as_a_confound_is_not_told_as_left_out(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(80, 4)), columns=[*"abcd"])
+    frame.assign(site=[*"mn"] * 40, y=np.arange(80) // 2 % 2).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    beside = {"dataset__label": "y", "dataset__confounds": ["site"]}
+    beside |= {"solver": {"name": "fisher_score"}, "dataset__drop": ["site", "d"]}
+    study = make_study(tmp_path / "t.csv", evaluation__n_features=[1, 3], **beside)
+    assert described(study)["data"][1]["left out"] == "columns d (dataset.drop)"
+    with pytest.raises(ConfigError, match="4 exceeds the 3 features"):
+        make_study(tmp_path / "t.csv", evaluation__n_features=[1, 4], **beside)
 
 
 def test_what_is_left_out_and_what_the_reader_says_are_told(tmp_path):

@@ -22,6 +22,7 @@ from raysel.data.loading import load_dataset, save_dataset
 from raysel.evaluation.confounds import score_of_confounds
 from raysel.results import texts
 from raysel.run.api import prepare_study
+from raysel.run.stability import stability_selection
 from raysel.study.definition import Study
 
 N, SIDE = 40, 4
@@ -199,6 +200,20 @@ def test_the_confounds_alone_are_scored_within_the_same_outer_folds(here, metric
     assert line[0] == "confounds alone (age, site)"
     assert f"{reference.mean:.3f}" in line[2]
     assert result.facts.n_features == SIDE**2
+
+
+def test_confounds_count_as_no_features_in_rankings_and_bounds(here):
+    frame, X = people()
+    source = as_images(frame, X) | {"confounds": AGE_AND_SITE, "prepare": ["residualise"]}
+    evaluation = {"estimator": "knn", "n_features": [4]}
+    config = config_of(source, evaluation=evaluation, solver={"name": "fisher_score"})
+    result = run_offline(config, here / "study")
+    ranking = result.ranking()
+    assert ranking.n_candidates == SIDE**2
+    assert f"of {SIDE**2} features" in texts.feature_table(ranking).title
+    selection = stability_selection(here / "study", subsamples=4, executor="serial")
+    assert selection.p == SIDE**2
+    assert selection.theta == 4 / SIDE**2
 
 
 def test_a_quantity_is_told_by_ridge_regression_of_the_confounds():

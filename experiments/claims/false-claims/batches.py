@@ -32,6 +32,6 @@ TRAPS = {
         harmonised, "the columns still tell the batch", says("still tells batch")
     ),
     "centred batch": StudyTrap(
-        centred, "the columns do not tell the batch", says("does not tell batch")
+        centred, "the columns do not tell the batch", says("does not clearly tell batch")
     ),
 }

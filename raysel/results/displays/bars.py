@@ -178,7 +178,7 @@ class PartCounts(RankingPanel):
         widths = np.array([len(features) for features in parts.values()])
         table = pd.DataFrame({self.ranking.part_axis or "part": list(parts), "features": widths})
         table["selected_final"] = [ranking.selected[features].sum() for features in parts.values()]
-        table["expected_at_random"] = ranking.n_selected * widths / ranking.n_features
+        table["expected_at_random"] = ranking.n_selected * widths / ranking.n_candidates
         table["mean_score"] = [
             ranking.usable_scores[features].mean() for features in parts.values()
         ]

@@ -80,7 +80,7 @@ class RankingFigure(StudyDisplay):
 
     @property
     def what(self) -> str:  # type: ignore[override]
-        return f"top {self.ranking.n_selected} of {self.ranking.n_features} features"
+        return f"top {self.ranking.n_selected} of {self.ranking.n_candidates} features"
 
     @property
     def caption(self) -> str:
@@ -184,7 +184,7 @@ class RankingFigure(StudyDisplay):
         ranking = self.ranking
         chosen = f" ({ranking.chosen_by})" if ranking.chosen_by else ""
         ax.set_title(
-            f"top {ranking.n_selected} of {ranking.n_features}{chosen}\n{self._stability[0]}"
+            f"top {ranking.n_selected} of {ranking.n_candidates}{chosen}\n{self._stability[0]}"
         )
 
 

@@ -170,7 +170,7 @@ def _model_sentence(result: StudyResult, ranking: FeatureRanking) -> str:
         return "There is no final model: cv.final is false."
     if not ranking.n_scored:
         return "The final model selects no feature: none has a score above 0."
-    return f"{ranking.n_scored} of {ranking.n_features} features have a score in the final model."
+    return f"{ranking.n_scored} of {ranking.n_candidates} features have a score in the final model."
 
 
 def _top_table(result: StudyResult, ranking: FeatureRanking) -> Table:

@@ -29,7 +29,7 @@ _LEVEL = 0.01
 #: Weight of the loss where the mean square of a sample's values is 1: about that of a hard margin for many columns.
 _C = 10.0
 #: Words of the remark on a batch that is not told, which questions no score.
-UNTOLD = "does not tell"
+UNTOLD = "does not clearly tell"
 
 
 def batch_remarks(

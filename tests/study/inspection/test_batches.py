@@ -69,7 +69,7 @@ def test_a_shift_that_shrunken_estimates_leave_is_told_and_exact_centring_leaves
 
     centred = study_of(frame, ["residualise"], ("batch",))
     remark, score = the_remark(centred)
-    assert "After residualise, a linear SVM does not tell batch" in remark
+    assert "After residualise, a linear SVM does not clearly tell batch" in remark
     assert score < 0.6
     assert not questions_scores(remark)
 
@@ -80,7 +80,7 @@ def test_a_number_of_the_batch_takes_out_no_more_than_its_slope_unless_it_is_enc
     assert "put {encode: {}, columns: [batch]} before it" in remark
     assert score > 0.6
     encoded = [{"encode": {}, "columns": ["batch"]}, "residualise"]
-    assert "does not tell batch" in the_remark(study_of(frame, encoded, ("batch",)))[0]
+    assert "does not clearly tell batch" in the_remark(study_of(frame, encoded, ("batch",)))[0]
 
 
 def test_batches_without_an_effect_are_rarely_said_to_be_told():
