@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from rich.console import Console
 
+from raysel.cli.summary import print_table
 from raysel.core.printing import Terminal, first_line, print_path
 from raysel.core.storage.working_copy import shown_place
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
@@ -69,8 +70,16 @@ def _run(
 
 
 def _print_test(path: Path, test: PermutationTest, out: Console) -> None:
-    for sentence in test.sentences():
-        out.print(sentence)
+    answer, *others = test.sentences()
+    out.print(answer, markup=False)
+    out.print()
+    print_table(test.figures(), out)
+    if test.significant().rows:
+        out.print()
+        print_table(test.significant(), out)
+    out.print()
+    for sentence in others:
+        out.print(sentence, markup=False)
     out.print(shown_place(path / PERMUTATION / "result.json"))
 
 

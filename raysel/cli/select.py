@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from raysel.cli.summary import print_features
+from raysel.cli.summary import print_features, print_table
 from raysel.core.errors import ConfigError, StudyError
 from raysel.core.files import write_result
 from raysel.core.printing import Terminal, escaped
@@ -180,18 +180,18 @@ def _print_result(
     model = facts.final.name if facts.final else "no final model"
     line(f"{facts.study.name} in {shown_place(result.path)}: {model}")
     line(texts.headline(facts))
-    for sentence in (*texts.reference_sentences(facts), *texts.verdict_sentences(facts)):
-        line(sentence)
+    if verdict := texts.short_verdict(facts):
+        line(verdict)
+    if facts.references:
+        print_table(texts.score_table(facts), out)
     if facts.report:
         line(f"test {texts.format_each(facts.report)}")
     if facts.agreement is not None:
-        line(f"stability {texts.stability(facts)}")
+        line(f"stability {texts.short_stability(facts)}")
         if facts.agreement.consensus:
             line(f"consensus {facts.agreement.consensus}")
     if redundancy := texts.redundancy(facts):
         line(f"redundancy {redundancy}")
-    if convergence := texts.convergence(facts):
-        line(convergence)
     for remark in remarks:
         line(remark, "yellow")
     if ranking is not None:

@@ -84,40 +84,41 @@ class Audit:
 
     def sentences(self) -> list[str]:
         """Say what the scores are, whether careless use does harm, and what the scores cannot know."""
-        n, kind = self.study.stored.study.n_samples, "lower" if self.difference >= 0 else "higher"
-        scores = "scores" if self.n_careless > 1 else "score"
-        both = (
-            f"The careless {self.metric} is {self.careless:.3f}: the best of {self.n_careless} {scores} in plain "
-            f"cross-validation, all else fitted to all {n} samples before. The honest one, by nested "
-            f"cross-validation, is {self.honest.mean:.3f}: {abs(self.difference):.3f} {kind}."
-        )
-        found = [both]
+        n = self.study.stored.study.n_samples
+        scores = f"best of {self.n_careless} scores" if self.n_careless > 1 else "score"
+        found = [
+            self._scores(),
+            f"Careless is the {scores} by plain cross-validation, with all else fitted to all {n} samples before.",
+        ]
         if self.honest_permuted:
+            careless, honest = np.mean(self.careless_permuted), np.mean(self.honest_permuted)
             chance = "" if self.chance is None else f"; chance is {self.chance:.3f}"
-            careless, honest = map(_mean_and_range, (self.careless_permuted, self.honest_permuted))
             found.append(
-                f"On permuted labels nothing can be learnt: the careless score is {careless} there, the honest one "
-                f"{honest}{chance}. These are mean and range of {len(self.honest_permuted)} permutations."
+                f"With permuted labels the careless score is {careless:.3f}, the honest one {honest:.3f}{chance}."
             )
-        found.append(self._verdict())
+        found.append(self.verdict())
         found += self.left_out
         if self.n_groups is None:
             found.append(
-                "No groups were given: if samples belong together, as copies or those of one subject do, both scores "
-                "are too high; give groups."
+                "No groups were given: if samples belong together, as those of one subject do, both scores are too "
+                "high; give groups."
             )
         return found
 
-    def _verdict(self) -> str:
+    def _scores(self) -> str:
+        return (
+            f"The careless {texts.spaced(self.metric)} is {self.careless:.3f}, the honest one by nested "
+            f"cross-validation {self.honest.mean:.3f}."
+        )
+
+    def verdict(self) -> str:
+        """Say whether careless use does harm."""
         if self.harms is None:
-            return "Fewer than two permutations cannot tell harm from chance: set n_permutations to 5 or more."
+            return "Fewer than two permutations cannot show harm: set n_permutations to 5 or more."
         invented = f"{self.invented.mean():.3f} (paired p = {self.p_value:.2g})"
         if self.harms:
-            return (
-                f"Careless use adds {invented} where nothing can be learnt: its score is not what the method will score on "
-                "new samples."
-            )
-        return f"Where nothing can be learnt, careless use adds {invented}, no more than chance: harm is not shown."
+            return f"Where nothing can be learnt, careless use adds {invented}: do not report its score."
+        return f"Where nothing can be learnt, careless use adds {invented}: no clear difference."
 
     def frame(self) -> pd.DataFrame:
         """Return the scores as a table: a row for each protocol."""
@@ -163,7 +164,7 @@ class Audit:
             self.careless_permuted,
             self.honest_permuted,
             self.chance,
-            " ".join([self.sentences()[0], self._verdict()]),
+            f"{self._scores()} {self.verdict()}",
         )
 
     def __repr__(self) -> str:
@@ -174,7 +175,3 @@ class Audit:
     def _repr_html_(self) -> str:
         table = self.frame().round(3).to_html(index=False, na_rep="")
         return table + "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences())
-
-
-def _mean_and_range(values: tuple[float, ...]) -> str:
-    return f"{np.mean(values):.3f} ({min(values):.3f} to {max(values):.3f})"

@@ -13,15 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from raysel.core.arrays import FloatArray
+from raysel.core.arrays import FloatArray, IntArray
 from raysel.core.errors import DirectoryError
 from raysel.core.files import read_json, write_result
-from raysel.core.printing import mean_and_sd
+from raysel.core.printing import mean_and_sd, short
 from raysel.evaluation.ranking_files import write_table
 from raysel.evaluation.records import RefitRecord
 from raysel.numerics.permutation import PermutationPValue
 from raysel.results.scores import FoldValues
-from raysel.results.tables import read_numbers
+from raysel.results.tables import TextTable, read_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,30 +39,26 @@ _PLAIN: tuple[str, ...] = (
 _COLUMNS = ("p_value", "p_value_fwer", "p_value_fwer_step_down")
 #: Level at which features are counted in the sentences.
 _LEVEL = 0.05
-#: Largest number of features that are named in a sentence.
+#: Largest number of features that a table names.
 _MOST_NAMED = 10
 #: What the p values of the features of a model do not say; measured in experiments/claims/error-control.
 _OF_A_MODEL = (
-    "The features' p values hold if none has to do with the labels. Where some do, a model of all can give others a "
-    "higher score than with permuted labels, most with a weak penalty or a rare class, and they are then named "
-    "falsely: in 33 and 93 % of generated studies of a rare class and of eight classes. For a claim about single "
-    "features test those of a filter, such as fisher_score."
+    "The features' p values hold only if no feature tells the labels: else a model can name others falsely.",
+    "For single features test a filter that rates each alone, such as fisher_score.",
 )
 #: What those of a filter that rates features together do not say.
 _OF_A_JOINT_FILTER = (
-    "The features' p values hold if none has to do with the labels. Where some do, the scores of the others depend on "
-    "them too, and others are then named falsely: by relieff with one neighbour and a rare class in up to a third of "
-    "generated studies. For a claim about single features test those of a filter that rates each alone, such as "
-    "fisher_score."
+    "The features' p values hold only if no feature tells the labels: else the filter can name others falsely.",
+    _OF_A_MODEL[1],
 )
 #: Why a method has none.
 _OF_PLACES = (
-    "The features have no p values: their scores are places in an order, of which the largest is the same for all "
-    "labels. For a claim about single features test those of a filter, such as fisher_score."
+    "The features have no p values: their scores are places in an order, of which the largest is always the same.",
+    _OF_A_MODEL[1],
 )
-#: When what is exchanged is not exchangeable, and the mend.
-_NOT_EXCHANGEABLE = {
-    "samples": ", as those of one subject, or measured one after another, are not: see cv.groups and cv.blocks",
+#: What must hold of what is exchanged, and the mend.
+_EXCHANGEABLE = {
+    "samples": "; those of one subject or of a series in time are not: see cv.groups and cv.blocks",
     "blocks": ": a block must be longer than rows depend on each other",
 }
 
@@ -125,86 +121,98 @@ class PermutationTest:
         """Return the result as sentences: the honest score's p value, then the features', then what limits them."""
         return [self._score_sentence(), *self._feature_sentences(), *self._remarks()]
 
-    def _score_sentence(self) -> str:
+    def figures(self) -> TextTable:
+        """Return the honest score beside those of permuted labels, and its p value, one row a figure."""
         p, known = self.p, FoldValues.of(self.permuted).known
-        how = (
-            "configurations searched again with the permuted labels"
-            if self.retune
-            else "configuration fixed"
-        )
-        failed = f", {p.n_failed} of them because they failed" if p.n_failed else ""
-        text = (
-            f"Permutation test: p = {p.p_value:.3g} ({p.n_reached} of {p.n_permutations} permutations reach the "
-            f"test {self.metric} {self.test_mean:.3f}{failed}; smallest possible {p.smallest:.3g}; {how}; 95 % "
-            f"interval of p for all permutations {p.lower:.3g} to {p.upper:.3g})"
-        )
+        rows = [[f"test {self.metric}", f"{self.test_mean:.3f}"]]
         if known:
             highest = max(score for score in known.values if score is not None)
-            shown = mean_and_sd(known.mean, known.sd) + (" (SD)" if len(known.values) > 1 else "")
-            text += f"; permuted labels give {shown}, at most {highest:.3f}"
-        return f"{text}."
+            rows += [
+                ["with permuted labels", mean_and_sd(known.mean, known.sd)],
+                ["highest with permuted labels", f"{highest:.3f}"],
+            ]
+        rows += [
+            ["permutations", str(p.n_permutations)],
+            ["that reach the score", str(p.n_reached)],
+            ["of these failed", str(p.n_failed)],
+            ["p", f"{p.p_value:.3g}"],
+            ["smallest possible p", f"{p.smallest:.3g}"],
+            ["95 % interval of p for all permutations", f"{p.lower:.3g} to {p.upper:.3g}"],
+            ["samples that can get another label", str(self.n_movable)],
+        ]
+        return TextTable(["figure", "value"], rows, "Permutation test")
+
+    def significant(self) -> TextTable:
+        """Return the first features whose adjusted p value is small, with their p values; no row if there is none."""
+        header = ["feature", "p", "adjusted p"]
+        rows = [
+            [
+                short(self.feature_names[i], 40),
+                f"{self.features['p_value'][i]:.3g}",
+                f"{self.features['p_value_fwer'][i]:.3g}",
+            ]
+            for i in self._significant()[:_MOST_NAMED]
+        ]
+        title = f"First {len(rows)} of {len(self._significant())} features with an adjusted p of at most {_LEVEL}"
+        return TextTable(header, rows, title)
+
+    def _significant(self) -> IntArray:
+        """Indices of the features whose adjusted p value is small, the smallest first."""
+        if not self.features:
+            return np.array([], dtype=np.int64)
+        adjusted = self.features["p_value_fwer"]
+        found = np.flatnonzero(adjusted <= _LEVEL)
+        return found[np.argsort(adjusted[found], kind="stable")]
+
+    def _score_sentence(self) -> str:
+        p = self.p
+        return (
+            f"With permuted labels {p.n_reached} of {p.n_permutations} scores are as high: "
+            f"p = {p.p_value:.3g}."
+        )
 
     def _feature_sentences(self) -> list[str]:
         if not self.features:
-            return [_OF_PLACES] if self.places else []
-        adjusted, unadjusted = self.features["p_value_fwer"], self.features["p_value"]
-        significant = np.flatnonzero(adjusted <= _LEVEL)
-        order = significant[np.argsort(adjusted[significant], kind="stable")]
-        names = ", ".join(self.feature_names[i] for i in order) if len(order) <= _MOST_NAMED else ""
-        share = " and their shares of the sum" if self.shares else ""
-        alone, expected = int((unadjusted <= _LEVEL).sum()), _LEVEL * len(adjusted)
+            return [*_OF_PLACES] if self.places else []
+        unadjusted = self.features["p_value"]
+        alone, expected = int((unadjusted <= _LEVEL).sum()), _LEVEL * len(unadjusted)
         return [
-            (
-                f"{len(order)} of {len(adjusted)} features have p <= {_LEVEL} adjusted for all features (family-wise "
-                f"error, by the maximum of the final model's feature scores{share}; smallest possible "
-                f"{self.p.smallest:.3g}){f': {names}' if names else ''}."
-            ),
-            (
-                f"{alone} have p <= {_LEVEL} without adjustment; {expected:.3g} are to be expected if no feature has "
-                "to do with the labels."
-            ),
+            f"{len(self._significant())} of {len(unadjusted)} features have p <= {_LEVEL} adjusted for all features.",
+            f"Without adjustment {alone} have; if none tells the labels, expect {expected:.3g}.",
             *self._limits(),
         ]
 
-    def _limits(self) -> list[str]:
+    def _limits(self) -> tuple[str, ...]:
         """What the p values of the features do not say."""
         if self.shares:
-            return [_OF_A_MODEL]
-        return [] if self.univariate else [_OF_A_JOINT_FILTER]
+            return _OF_A_MODEL
+        return () if self.univariate else _OF_A_JOINT_FILTER
 
     def _remarks(self) -> Iterator[str]:
-        yield f"What is exchanged: the labels of {self.exchanged} ({self.n_movable} samples can get another label)."
-        yield f"The p values assume that {self.exchanged} are exchangeable{_NOT_EXCHANGEABLE.get(self.exchanged, '')}."
+        if self.retune:
+            yield "Configurations were searched again with the permuted labels."
+        else:
+            yield (
+                "Configurations were chosen with the true labels, so that p values can be too small: --retune gives "
+                "exact ones."
+            )
+        yield f"p values hold only if {self.exchanged} are exchangeable{_EXCHANGEABLE.get(self.exchanged, '')}."
         if 10**-self.log10_arrangements > self.p.smallest:
             n = round(10**self.log10_arrangements)
-            yield (
-                f"There are only {n} different arrangements of the labels, so p values far below {1 / n:.3g} are not "
-                "to be expected from any number of permutations."
-            )
+            yield f"The labels have only {n} arrangements: do not expect p values below {1 / n:.3g}."
         if self.p.smallest > _LEVEL:
             least = math.ceil(1 / _LEVEL) - 1
-            yield f"{self.p.n_permutations} permutations cannot give p <= {_LEVEL}; compute at least {least}."
-        if not self.retune:
-            yield (
-                "The configurations and numbers of features were chosen with the true labels and are held fixed, as if "
-                "they had been given in advance: the p values are approximate and can be too small; only a test that "
-                "searches them again (retune) is exact."
-            )
+            yield f"{self.p.n_permutations} permutations cannot give p <= {_LEVEL}: compute at least {least}."
         if self.errors:
             number, reason = next(iter(self.errors.items()))
+            yield f"Permutations that failed count as reaching the score: {len(self.errors)}."
+            yield f"The first is permutation {number}: {reason.strip().splitlines()[0]}"
+        if self.recomputed is None:
+            yield "The score with the true labels could not be computed again, so p is not exact."
+        elif abs(self.recomputed - self.test_mean) > 1e-9:
             yield (
-                f"{len(self.errors)} permutations failed and count as reaching every score; number {number}: "
-                f"{reason.strip().splitlines()[0]}"
-            )
-        if self.recomputed is None or abs(self.recomputed - self.test_mean) > 1e-9:
-            again = (
-                "could not be computed again"
-                if self.recomputed is None
-                else f"is {self.recomputed:.6f} now"
-            )
-            yield (
-                f"With the true labels the test {self.metric} {again}, and was {self.test_mean:.6f} in the study: the "
-                "study's search cannot be repeated exactly, so the p value is not exact."
+                f"Computed again with the true labels the score is {self.recomputed:.6f}, not {self.test_mean:.6f}, "
+                "so p is not exact."
             )
         yield from self.mixed
 

@@ -49,18 +49,6 @@ def _format_interval(lower: float, upper: float, form: str, *, of_draws: bool) -
     return f"95 % interval {lower:{form}} to {upper:{form}}{pool}"
 
 
-def format_difference(reference: Reference) -> str:
-    """Return the method's mean difference to a reference with its 95 % interval, or why there is no interval."""
-    test, paired = reference.test, reference.paired
-    interval = f"no interval: {paired.reason}"
-    if test is not None:
-        corrected = "" if reference.of_draws else "corrected "
-        interval = corrected + _format_interval(
-            test.lower, test.upper, "+z.3f", of_draws=reference.of_draws
-        )
-    return f"{paired.mean:+z.3f} ({interval})"
-
-
 def difference_cell(paired: PairedComparison, test: TTest | None) -> str:
     """Return a mean difference with its 95 % interval, or why there is none, in the short form of a table."""
     reason = paired.reason.removeprefix("the difference is ")
@@ -323,15 +311,6 @@ def _rival_of_native(facts: Facts) -> str:
     return f"{name} of standardised features" if scaled else name
 
 
-def reference_sentences(facts: Facts) -> list[str]:
-    """Return each reference's score and the method's difference to it, one sentence a reference."""
-    return [
-        f"{capitalized(reference_name(facts, name))}: {mean_and_sd(reference.mean, reference.sd)} (SD); the method's "
-        f"difference to it is {format_difference(reference)}."
-        for name, reference in facts.references.items()
-    ]
-
-
 def references_line(facts: Facts) -> str:
     """Return the mean scores of the references as one short line."""
     shown = ", ".join(
@@ -379,12 +358,13 @@ _WITH = {
     CONFOUNDS: "By the confounds alone",
     "chance": "By chance",
 }
-_VERDICTS = {"equal": "the same on every fold", "not distinguishable": "no clear difference"}
+#: What is said of a difference that does not make the method better or worse.
+VERDICTS = {"equal": "the same on every fold", "not distinguishable": "no clear difference"}
 
 
 def _verdict_sentence(facts: Facts, reference: Reference) -> str:
     told = f"{facts.method} is {reference.verdict}{_pool(facts)}"
-    verdict = _VERDICTS.get(reference.verdict, told)
+    verdict = VERDICTS.get(reference.verdict, told)
     return f"{_clause(facts, reference)}, {_with_method(facts)}: {verdict}."
 
 

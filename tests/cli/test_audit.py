@@ -28,7 +28,7 @@ def test_a_table_is_audited_and_the_picture_written(table, tmp_path, capsys):
     out = capsys.readouterr().out
     assert "30 features" in out
     assert "The careless accuracy is" in out
-    assert "On permuted labels" in out
+    assert "With permuted labels" in out
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
@@ -66,7 +66,7 @@ def test_a_quantity_and_a_study_are_audited(table, tmp_path, capsys):
     )
     assert main(["audit", str(study), *words]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "The careless neg_mae is" in out
+    assert "The careless neg MAE is" in out
     assert told in out
     assert int(re.search(r"the best of (\d+) scores", out)[1]) % 3 == 0
     assert main(["audit", str(study), "--label", "target"]) == 2

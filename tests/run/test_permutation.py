@@ -346,22 +346,43 @@ def test_files_and_ranking_hold_what_was_found(tested):
 
 def test_the_sentences_say_the_figure_and_its_limits(tested):
     first, *rest = tested[1].sentences()
-    assert f"p = 0.143 (0 of {N} permutations reach the test accuracy" in first
-    assert "smallest possible 0.143; configuration fixed" in first
+    assert first == f"With permuted labels 0 of {N} scores are as high: p = 0.143."
+    figures = dict(tested[1].figures().rows)
+    assert figures["smallest possible p"] == "0.143"
+    assert figures["samples that can get another label"] == "80"
+    assert figures["test accuracy"] == f"{tested[1].test_mean:.3f}"
+    highest = max(tested[1].permuted)
+    assert figures["highest with permuted labels"] == f"{highest:.3f}"
+    assert tested[1].significant().rows == []
     text = " ".join(rest)
     assert "0 of 64 features have p <= 0.05 adjusted for all features" in text
-    assert "the labels of samples (80 samples" in text
-    assert "6 permutations cannot give p <= 0.05; compute at least 19." in text
+    assert "compute at least 19." in text
     assert "chosen with the true labels" in text
-    assert (
-        "The features' p values hold if none has to do with the labels." in text
-    )  # SMR weighs all features together
+    # SMR weighs all features together.
+    assert "p values hold only if no feature" in text
     of_a_filter = replace(tested[1], shares=False, univariate=True)
-    assert not any("p values hold if none" in sentence for sentence in of_a_filter.sentences())
+    assert not any(
+        "p values hold only if no feature" in sentence for sentence in of_a_filter.sentences()
+    )
     of_neighbours = replace(tested[1], shares=False, univariate=False)
-    assert any("rates each alone" in sentence for sentence in of_neighbours.sentences())
+    assert any("the filter can name" in sentence for sentence in of_neighbours.sentences())
     of_places = replace(tested[1], features={}, places=True)
     assert any("places in an order" in sentence for sentence in of_places.sentences())
+    every = (tested[1], of_a_filter, of_neighbours, of_places, replace(tested[1], retune=True))
+    sentences = {sentence for test in every for sentence in test.sentences()}
+    assert max(len(sentence.split()) for sentence in sentences) <= 25
+
+
+def test_the_features_with_small_adjusted_p_values_stand_in_a_table_the_smallest_first(tested):
+    d = len(tested[1].feature_names)
+    adjusted, unadjusted = np.full(d, 0.5), np.full(d, 0.2)
+    adjusted[[7, 3, 11]], unadjusted[[7, 3, 11]] = [0.04, 0.01, 0.05], [0.01, 0.005, 0.02]
+    features = {"p_value": unadjusted, "p_value_fwer": adjusted}
+    found = replace(tested[1], features=features)
+    names = [found.feature_names[i] for i in (3, 7, 11)]
+    assert [row[0] for row in found.significant().rows] == names
+    assert found.significant().rows[0][1:] == ["0.005", "0.01"]
+    assert any(sentence.startswith(f"3 of {d} features") for sentence in found.sentences())
 
 
 @pytest.mark.parametrize(
@@ -391,7 +412,7 @@ def test_p_values_of_features_are_given_and_limited_as_the_method_allows(
     found = raysel.permutation_test(result.path, permutations=2, progress=False)
     text = " ".join(found.sentences())
     assert len(found.features.get("p_value", ())) == n
-    assert ("rates each alone" in text) == (n > 0 and not univariate)
+    assert ("the filter can name" in text) == (n > 0 and not univariate)
     assert ("places in an order" in text) == (n == 0)
     again = raysel.open_study(result.path).permutation_test
     assert (again.univariate, again.places) == (univariate, n == 0)
@@ -429,7 +450,7 @@ def test_another_seed_is_refused_and_a_new_search_has_a_folder_of_its_own(path):
         raysel.permutation_test(path, permutations=N, seed=4, progress=False)
     found = raysel.permutation_test(path, permutations=2, retune=True, seed=4, progress=False)
     assert (found.retune, found.seed, found.recomputed) == (True, 4, found.test_mean)
-    assert "configurations searched again" in found.sentences()[0]
+    assert any("searched again" in sentence for sentence in found.sentences())
     assert not any("chosen with the true labels" in sentence for sentence in found.sentences())
     assert (path / "permutation/fixed/journal.jsonl").exists()
     assert raysel.open_study(path).permutation_test.retune
@@ -455,9 +476,9 @@ def test_failed_permutations_count_against_the_result_and_are_said(path):
     assert (found.p_value, found.p.n_failed, found.permuted[1]) == (2 / 5, 1, None)
     assert found.features["p_value"].min() >= 2 / 5
     text = " ".join(found.sentences())
-    assert "1 of 4 permutations reach the test accuracy" in text
-    assert "1 of them because they failed" in text
-    assert "number 2: FloatingPointError: planted" in text
+    figures = dict(found.figures().rows)
+    assert (figures["that reach the score"], figures["of these failed"]) == ("1", "1")
+    assert "permutation 2: FloatingPointError: planted" in text
     assert "could not be computed again" in text
 
 

@@ -19,7 +19,7 @@ def _outcome(found: Audit, expected: bool) -> Outcome:
     said = {
         "score": f"{found.careless:.3f} careless, {found.honest.mean:.3f} honest",
         "chance": "" if found.chance is None else f"{found.chance:.3f}",
-        "said": found.sentences()[2],
+        "said": found.verdict(),
     }
     return Outcome(found.harms is expected, said)
 

@@ -109,7 +109,7 @@ TRAPS = {
     ),
     "p values of relieff": Trap(
         "that they hold only if no feature tells",
-        lambda seed, folder: p_values(seed, folder, "relieff", "hold if none has to do"),
+        lambda seed, folder: p_values(seed, folder, "relieff", "hold only if no feature tells"),
     ),
     "p values of mrmr": Trap(
         "that the features have none",

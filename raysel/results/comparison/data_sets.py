@@ -112,22 +112,22 @@ class JoinedComparison:
         ranking, lines = self.ranking, list(self.cautions)
         if ranking.reason:
             lines.append(
-                f"There is no Friedman test and no critical-difference diagram: {ranking.reason}. The folds of one "
-                "data set are not independent and cannot stand in for data sets."
+                f"There is no Friedman test and no critical-difference diagram: {ranking.reason}."
+            )
+            lines.append(
+                "Folds of one data set are not independent and cannot stand in for data sets."
             )
         else:
             lines.append(self._test())
             if not ranking.is_sign_test:
                 lines.append(
-                    f"Nemenyi's test at {ranking.alpha:g}: mean ranks differ if they lie more than "
-                    f"{ranking.critical_difference:.2f} apart (q = {ranking.q:.3f})."
+                    f"By Nemenyi's test at {ranking.alpha:g} (q = {ranking.q:.3f}) only differences of mean ranks "
+                    f"above {ranking.critical_difference:.2f} can be seen."
                 )
             if without := self._no_difference():
-                lines.append(
-                    f"{without}, so pairs of methods should not be told apart by Nemenyi's test."
-                )
+                lines.append(f"{without}: do not tell pairs of methods apart by Nemenyi's test.")
             groups = [", ".join(self.labels[j] for j in group) for group in ranking.groups]
-            lines += [f"No significant difference among {group}." for group in groups]
+            lines += [f"No clear difference among {group}." for group in groups]
         if len(set(self.metrics)) > 1:
             listed = ", ".join(
                 f"{name} {metric}" for name, metric in zip(self.names, self.metrics, strict=True)
@@ -193,7 +193,7 @@ class JoinedComparison:
     def _no_difference(self) -> str:
         ranking = self.ranking
         return (
-            f"Friedman's test finds no difference at {ranking.alpha:g}"
+            f"Friedman's test finds no clear difference at {ranking.alpha:g}"
             if ranking.p_value > ranking.alpha and not ranking.is_sign_test
             else ""
         )

@@ -11,10 +11,16 @@ from raysel.results.agreement import Agreement
 from raysel.results.comparison.result import ComparisonResult
 from raysel.results.comparison.rows import LEVEL, MemberRow, Pair
 from raysel.results.facts import Facts
-from raysel.results.remarks import few_folds_remarks, format_remarks
+from raysel.results.remarks import few_folds_remarks, short_remarks
 from raysel.results.scores import FoldValues
 from raysel.results.tables import NO_RESULT, NONE, TextTable, in_markdown
-from raysel.results.texts import difference_cell, number_range, rule_sentence, scored_number
+from raysel.results.texts import (
+    VERDICTS,
+    difference_cell,
+    number_range,
+    rule_sentence,
+    scored_number,
+)
 
 
 @dataclass(frozen=True)
@@ -22,7 +28,7 @@ class ComparisonText:
     """Tables and sentences of a comparison."""
 
     title: str
-    #: A sentence on each member's difference to the reference.
+    #: A sentence on each member beside the reference.
     answer: list[str]
     tables: list[TextTable]
     notes: list[str]
@@ -71,12 +77,12 @@ def comparison_text(comparison: ComparisonResult) -> ComparisonText:
         cells = [[_mean_and_sd(FoldValues.of(row.by_n[n])) for n in common] for row in scored]
         tables.append(_by_method(title, [*map(str, common)], scored, cells))
     if pairs:
-        tables.append(_difference_table(comparison.reference, list(pairs.values())))
+        tables.append(_difference_table(comparison, list(pairs.values())))
     if rows:
         tables.append(_settings_table(rows))
     folds = f" on the same {comparison.folds.describe()}" if comparison.folds else ""
     title = f"{comparison.name}: {len(comparison.members)} methods{folds}"
-    answer = [_verdict_sentence(pair, comparison.reference) for pair in pairs.values()]
+    answer = [_verdict_sentence(comparison, pair) for pair in pairs.values()]
     return ComparisonText(title, answer, tables, notes.lines(), list(_remarks(comparison, rows)))
 
 
@@ -129,24 +135,20 @@ def _stability(agreement: Agreement | None, notes: _Notes) -> str:
     return f"{agreement.stability.value:.2f}{f' ({agreement.noise.mean:.2f})' if agreement.noise else ''}"
 
 
-_VERDICTS = {
-    "better": "is better than",
-    "worse": "is worse than",
-    "not distinguishable": "is not distinguishable from",
-    "equal": "has the same score on every outer fold as",
-}
+def _verdict_sentence(comparison: ComparisonResult, pair: Pair) -> str:
+    reference = comparison.reference
+    scores = [_mean(comparison.rows[label]) for label in (reference, pair.label)]
+    pool = " on these samples" if pair.is_of_pool else ""
+    verdict = VERDICTS.get(pair.verdict, f"{pair.label} is {pair.verdict}{pool}")
+    return f"With {reference} the score is {scores[0]}, with {pair.label} {scores[1]}: {verdict}."
 
 
-def _verdict_sentence(pair: Pair, reference: str) -> str:
-    difference, p = f"difference {difference_cell(pair.compared, pair.test)}", ""
-    if pair.test:
-        p = format_p(pair.p[pair.main])
-        p = f" (95 % interval), p {p if p.startswith('<') else f'= {p}'} after Holm's correction"
-    pool = "On these samples " if pair.is_of_pool else ""
-    return f"{pool}{pair.label} {_VERDICTS[pair.verdict]} {reference}: {difference}{p}."
+def _mean(row: MemberRow) -> str:
+    """Mean test score of a member, of which it is said if an outer fold has none."""
+    return mean_and_sd(row.facts.test.mean)
 
 
-def _difference_table(reference: str, pairs: Sequence[Pair]) -> TextTable:
+def _difference_table(comparison: ComparisonResult, pairs: Sequence[Pair]) -> TextTable:
     main = pairs[0].main
     beside = "corrected" if main == "plain" else "plain"
     header = [
@@ -163,9 +165,9 @@ def _difference_table(reference: str, pairs: Sequence[Pair]) -> TextTable:
         p = [format_p(pair.p[name]) if test else NONE for name in (main, beside)]
         runs = f"{compared.won}/{compared.tied}/{compared.lost}"
         lines.append([pair.label, difference_cell(compared, test), f"{compared.sd:.3f}", *p, runs])
-    return TextTable(
-        header, lines, f"Difference to the reference, {reference}: mean, SD and runs won"
-    )
+    title = f"Difference to the reference, {comparison.reference}: mean, SD and runs won"
+    ratio = f"; n_test/n_train = {comparison.folds.ratio:.3g}" if comparison.folds else ""
+    return TextTable(header, lines, title + ratio)
 
 
 def _settings_table(rows: Sequence[MemberRow]) -> TextTable:
@@ -196,25 +198,16 @@ def _remarks(comparison: ComparisonResult, rows: Sequence[MemberRow]) -> Iterato
     """Sentences on how the figures are to be read."""
     for text, labels in _grouped((_scoring(row.facts), row.label) for row in rows).items():
         yield f"Scores of {_named(labels, rows)}: {text}"
-    tops = [(row.facts.top, row.label) for row in rows if row.facts.agreement]
-    if tops:
-        what = (
-            "Stability (Nogueira: 1 for the same features on all outer folds; in brackets that of the F-test with "
-            "permuted labels)"
-        )
-        if any(row.redundancy is not None for row in rows):
-            what = f"RED (redundancy: mean absolute correlation of two features) and {what[0].lower()}{what[1:]}"
-        parts = [
-            f"of the top {top} features ({_named(labels, rows)})"
-            for top, labels in _grouped(tops).items()
-        ]
-        fixed = "The number is the middle one of evaluation.n_features, or a tenth of all; not what each study chose"
-        yield f"{what}: {'; '.join(parts)}. {fixed}."
+    if any(row.redundancy is not None for row in rows):
+        yield "RED is redundancy, the mean absolute correlation of two of the features that count for stability."
+    if tops := [(row.facts.top, row.label) for row in rows if row.facts.agreement]:
+        yield "Stability is Nogueira's: 1 if all outer folds select the same features."
+        yield "In brackets stands the stability of the F-test with permuted labels."
+        for top, labels in _grouped(tops).items():
+            yield f"Stability is of the top {top} features ({_named(labels, rows)})."
+        yield "This number is the middle one of evaluation.n_features, or a tenth of all features."
     if any(row.cpu_seconds is not None for row in rows):
-        yield (
-            "CPU s a fit: CPU seconds of the winner's fit on the outer training set, without its search; median over "
-            "the outer folds."
-        )
+        yield "CPU s a fit is the winner's CPU time without its search, the median over the outer folds."
     if comparison.pairs:
         yield from _test_remarks(comparison, comparison.pairs)
     elif rows and comparison.reference not in comparison.rows:
@@ -228,39 +221,31 @@ def _test_remarks(comparison: ComparisonResult, pairs: Mapping[str, Pair]) -> It
     n_tests = sum(pair.test is not None for pair in pairs.values())
     if not n_tests:
         return
-    ratio = f"n_test/n_train = {folds.ratio:.3g}"
+    runs = folds.describe_number()
     if folds.are_draws:
-        yield (
-            f"Interval and main p value: plain paired t-test over {folds.describe_number()}. It holds for "
-            "these samples only: it takes them as the whole population."
-        )
-        power = ": at 1 and above, it has next to no power" if folds.ratio >= 1 else ""
-        yield f"Beside it: corrected resampled t-test (Nadeau & Bengio), {ratio}{power}."
+        yield f"Intervals and p (plain) are those of the paired t-test over {runs}."
+        yield "They hold for these samples only, which stand for the whole population."
+        yield "p (corrected) is that of the corrected resampled t-test (Nadeau & Bengio)."
+        if folds.ratio >= 1:
+            yield "With at least as many test as training samples it has next to no power."
     else:
-        yield (
-            f"Interval and main p value: corrected resampled t-test (Nadeau & Bengio) over {folds.describe_number()}, "
-            f"{ratio}, because their training sets overlap."
-        )
+        yield f"Intervals and p (corrected) are those of the corrected resampled t-test over {runs} (Nadeau & Bengio)."
+        yield "It allows for training sets that overlap; p (plain), of the paired t-test, does not."
         if folds.are_repeated:
+            yield "p (plain) is far too small here, because the folds are repeated."
             yield (
-                "Over repeated folds that test can reject somewhat too often: up to .09 at .05 have been seen, with "
-                "40 samples and heavy tails."
+                "With 40 samples and heavy tails p (corrected) of repeated folds was at most .05 for up to 9 % of "
+                "equal methods."
             )
-        caution = (
-            "; its p is far too small, because the folds are repeated" if folds.are_repeated else ""
-        )
-        yield f"Beside it: plain paired t-test, which takes the folds as independent{caution}."
     # Holm's correction tells every difference that the level divided by the number of tests would tell.
     tests = (pair.test for pair in pairs.values() if pair.verdict == "not distinguishable")
     n_folds = len(next(iter(pairs.values())).compared.differences)
-    yield from format_remarks(
+    yield from short_remarks(
         few_folds_remarks(tests, n_folds, of_draws=folds.are_draws, level=LEVEL / n_tests)
     )
     if n_tests > 1:
-        yield (
-            f"All p values are after Holm's correction for {n_tests} tests; tests.csv has them without it too. The "
-            "intervals are not adjusted."
-        )
+        yield f"All p values are after Holm's correction for {n_tests} tests; tests.csv has them without it too."
+        yield "The intervals are not adjusted."
 
 
 def _scoring(facts: Facts) -> str:

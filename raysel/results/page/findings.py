@@ -17,6 +17,7 @@ from raysel.results.page import contents
 from raysel.results.page.contents import Block, Section, Table, Text
 from raysel.results.page.pictures import pictures
 from raysel.results.result import StudyResult
+from raysel.results.tables import TextTable
 
 _MOST_ROWS = 20
 _RANKING_BYTES = 400_000
@@ -127,13 +128,22 @@ def error_control(result: StudyResult) -> Section:
     if (halves := result.stability_selection) is not None:
         blocks.append(Text([halves.sentence(), *map(joined_lines, halves.remarks())]))
     if (permuted := result.permutation_test) is not None:
-        blocks.append(Text(permuted.sentences()))
+        figures, named = permuted.figures(), permuted.significant()
+        blocks += [Text(permuted.sentences()), _plain_table(figures)]
+        if named.rows:
+            blocks.append(_plain_table(named))
     for what, command in texts.open_checks(result.facts, shlex.quote(contents.named(result.path))):
         label = (
             f"{what} has not been run for this study. To run it, {contents.where_to_run(command)}:"
         )
         blocks.append(contents.Command(command, label))
     return Section("errors", "Could it be chance?", blocks)
+
+
+def _plain_table(table: TextTable) -> Table:
+    """Return a table of strings as it stands, under its title."""
+    words = [i for i in range(len(table.header)) if not table.is_number(i)]
+    return Table(f"{table.title}.", table.header, table.rows, words)
 
 
 def features(result: StudyResult) -> Section:

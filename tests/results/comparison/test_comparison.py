@@ -199,19 +199,18 @@ def test_folds_have_the_corrected_test_and_draws_the_plain_one(original, drawn):
         said = text_of(folder)
         assert f"n_test/n_train = {ratio:g}" in said
         assert ("next to no power" in said) == (main == "plain")
-        verdicts = said.splitlines()[2 : 2 + len(raw)]
-        assert all(line.startswith("On these samples ") == (main == "plain") for line in verdicts)
-        assert f"p ({main})" in said
-        for label, p in zip((member.label for member in found.members[1:]), expected, strict=True):
-            low, high = shown.loc[label, ["lower", "upper"]]
-            (end,) = re.findall(
-                f"{re.escape(label)} is not distinguishable from {found.reference}: difference(.*)",
-                said,
-            )
-            assert (
-                f"[{low:+.3f}, {high:+.3f}] (95 % interval), p = {p:.3f} after Holm's correction."
-                in end
-            )
+        text = comparison_text(found)
+        (differences,) = (table for table in text.tables if f"p ({main})" in table.header)
+        assert differences.header[3] == f"p ({main})"
+        lines = zip(text.answer, differences.rows, found.members[1:], expected, strict=True)
+        for i, (sentence, row, member, p) in enumerate(lines, start=1):
+            low, high = shown.loc[member.label, ["lower", "upper"]]
+            assert row[0] == member.label
+            assert f"[{low:+.3f}, {high:+.3f}]" in row[1]
+            assert row[3] == f"{p:.3f}"
+            figures = [f"{np.mean(scores(folder, number)):.3f}" for number in (0, i)]
+            assert re.findall(r"\d\.\d{3}", sentence) == figures
+            assert sentence.endswith(": no clear difference.")
 
 
 def test_a_difference_is_judged_by_its_p_after_holms_correction():
@@ -237,10 +236,9 @@ def test_equal_scores_have_no_test_and_the_table_says_so(folder):
     table = pair_table(found)
     assert table["reason"].tolist() == ["the difference is 0 in all runs"] * 2
     assert table["corrected_p"].isna().all()
-    assert (
-        f"has the same score on every outer fold as {found.reference}: difference +0.000 (0 in all runs)."
-        in text_of(folder)
-    )
+    text = comparison_text(found)
+    assert all(sentence.endswith(": the same on every fold.") for sentence in text.answer)
+    assert text_of(folder).count("+0.000 (0 in all runs)") == 2
     assert "Holm" not in text_of(folder)
     assert {path.name for path in export_comparison(found, folder / "out")} == FILES
 
@@ -404,7 +402,7 @@ def test_the_plain_test_is_cautioned_against_only_where_folds_are_repeated(origi
         plan = json.loads((folder / f"member{i}" / "plan.json").read_text())
         plan["folds"][2]["repeat"] = 1
         (folder / f"member{i}" / "plan.json").write_text(json.dumps(plan))
-    assert "its p is far too small, because the folds are repeated" in text_of(folder)
+    assert "p (plain) is far too small here" in text_of(folder)
 
 
 def test_settings_name_the_modalities_that_a_member_uses(folder):
