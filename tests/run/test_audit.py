@@ -115,7 +115,9 @@ def test_a_leak_lifts_the_careless_score_only(leak):
     if leak in (selection, duplicates, group):  # there it needs no true label
         assert np.mean(found.careless_permuted) > np.mean(found.honest_permuted) + 0.1
         assert found.harms
-        assert "its score is not what the method will score on new samples" in repr(found)
+        assert found.verdict() in repr(found)
+    assert ("do not report its score" in found.verdict()) == found.harms
+    assert max(len(sentence.split()) for sentence in found.sentences()) <= 25
     if leak is index:
         assert "numbers the samples" in found.left_out[0]
     else:
@@ -249,7 +251,9 @@ def test_the_result_is_shown_as_a_table_a_sentence_and_a_picture():
     frame = found.frame()
     assert frame["protocol"].tolist() == ["careless", "honest"]
     assert frame["accuracy"].tolist() == [found.careless, found.honest.mean]
-    assert "its score is not what the method will score on new samples" in repr(found)
+    assert found.verdict() in repr(found)
+    assert ("do not report its score" in found.verdict()) == found.harms
+    assert max(len(sentence.split()) for sentence in found.sentences()) <= 25
     assert "No groups were given" not in repr(found)
     assert "<table" in found._repr_html_()
     drawn = {tuple(np.atleast_1d(line.get_xdata()).tolist()) for line in found.plot().get_lines()}

@@ -200,6 +200,8 @@ def test_folds_have_the_corrected_test_and_draws_the_plain_one(original, drawn):
         assert f"n_test/n_train = {ratio:g}" in said
         assert ("next to no power" in said) == (main == "plain")
         text = comparison_text(found)
+        own = [line for line in text.remarks if not line.startswith("Scores of")]
+        assert max(len(line.split()) for line in (*text.answer, *own)) <= 25
         (differences,) = (table for table in text.tables if f"p ({main})" in table.header)
         assert differences.header[3] == f"p ({main})"
         lines = zip(text.answer, differences.rows, found.members[1:], expected, strict=True)
