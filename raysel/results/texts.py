@@ -365,6 +365,8 @@ VERDICTS = {"equal": "the same on every fold", "not distinguishable": "no clear 
 def _verdict_sentence(facts: Facts, reference: Reference) -> str:
     told = f"{facts.method} is {reference.verdict}{_pool(facts)}"
     verdict = VERDICTS.get(reference.verdict, told)
+    if facts.interval.of_draws:
+        verdict = verdict.replace("every fold", "every draw")
     return f"{_clause(facts, reference)}, {_with_method(facts)}: {verdict}."
 
 

@@ -501,6 +501,8 @@ def test_over_draws_the_interval_is_the_plain_one_and_of_this_pool(at_eight):
     assert certain
     assert all("on these samples" in sentence for sentence in certain)
     assert "on these samples" not in texts.short_verdict(at_eight.facts)
+    (equal,) = [sentence for sentence in told if "the same on every" in sentence]
+    assert equal.endswith("the same on every draw.")
     for name, found in result.references.items():
         paired = stats.ttest_rel(result.test_scores, found.scores).confidence_interval()
         if found.test is not None:

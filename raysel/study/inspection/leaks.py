@@ -121,9 +121,9 @@ def _of_label(relation: LabelColumn, part: Part, dataset: Dataset) -> str | None
     """Return what a column that holds the label is; None for any other."""
     named = "the label" if dataset.label is None else f"the label '{dataset.label}'"
     if dataset.is_regression:
-        return _of_quantity(
-            relation, named if relation.label is None else dataset.label_names[relation.label]
-        )
+        if relation.label is not None:
+            named = f"quantity '{dataset.label_names[relation.label]}'"
+        return _of_quantity(relation, named)
     if relation.kind == "copy":
         return (
             f"equals {named}"

@@ -225,6 +225,14 @@ def test_a_column_that_equals_one_of_several_labels_is_refused():
     refuse_leaks(Dataset(rng.normal(size=(60, 2)), Y, Tensor((2,))))
 
 
+def test_a_column_that_gives_one_of_several_quantities_names_it_as_a_quantity():
+    """Those of an array are named by their number."""
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    Y = np.column_stack([np.exp(X[:, 0] + X[:, 1]), 3 * X[:, 2] + 1])
+    data = Dataset(X, Y, Tensor((3,)), feature_names=("a", "b", "c"), label_names=("0", "1"))
+    assert "'c' is quantity '1' in another unit" in refusal(data)
+
+
 def test_a_study_refuses_a_leak_unless_it_is_kept_and_resumes_whatever_it_holds(tmp_path):
     rng = np.random.default_rng(0)
     lines = [f"{i},{i % 2},{a:.4f},{b:.4f}" for i, (a, b) in enumerate(rng.normal(size=(24, 2)))]
