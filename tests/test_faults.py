@@ -507,7 +507,7 @@ tasks.yaml:
     Fault(few("dataset.labels=y.npy"), "few.npz has labels of its own...leave", array("y.npy")),
     Fault(
         few("dataset.labels=y.npy", "dataset.path=bad.csv"),
-        "bad.csv has its own",
+        "bad.csv is a table: add the labels to it as a column",
         all_of(table("3,4,0"), array("y.npy")),
     ),
     Fault(
