@@ -390,9 +390,9 @@ class RefitRecord:
     #: where the optimum does not depend on the start, or if it was not recorded.
     other_start: dict[str, int | float] | None = None
     #: Jackknife pseudo-values of `test_score` over the test samples, or over their groups or blocks, at most
-    #: `jackknife.MOST_UNITS`; one value where the score is undefined without one of them; empty for the final fold or
-    #: if they were not recorded.
-    pseudo_values: list[float] = field(default_factory=list)
+    #: `jackknife.MOST_UNITS`; empty where the score is undefined without one of them, None for the final fold or if they
+    #: were not recorded.
+    pseudo_values: list[float] | None = None
 
     @property
     def test_score(self) -> float | None:

@@ -273,7 +273,7 @@ def refit_winner(
     redundant: list[float | None] = []
     counts: list[list[int]] = []
     outputs: dict[str, Any] = {}
-    values: list[float] = []
+    values: list[float] | None = None
     references, predicted = ReferenceScores(), None
     position = None if evaluation.choose_n == "mean" else chosen.position
     if len(fold.test):

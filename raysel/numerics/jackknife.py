@@ -30,7 +30,7 @@ def pseudo_values(
     Of the mean of a loss over equally large units p_u is the mean of unit u. The variance of the p_u, divided by g,
     estimates that of s, also for scores that are no means.
 
-    There is one value, s, where there is one unit, and where the score is undefined without one.
+    There is one value, s, where there is one unit, and none where the score is undefined without one of several.
 
     J. W. Tukey, "Bias and Confidence in Not Quite Large Samples", Ann. Math. Statistics 29, 1958; B. Efron, C. Stein,
     "The Jackknife Estimate of Variance", Annals of Statistics 9, 1981.
@@ -45,7 +45,7 @@ def pseudo_values(
         return np.array([whole])
     without = np.array([_defined(score, rows[units != unit]) for unit in range(n_units)])
     if not np.isfinite(without).all():
-        return np.array([whole])
+        return np.empty(0)
     return n_units * whole - (n_units - 1) * without
 
 

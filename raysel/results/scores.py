@@ -151,12 +151,14 @@ def score_interval(outer: Sequence[RefitRecord], metric: str) -> MeanInterval:
         return draws_interval(scores, ratio, limits=limits)
     if not known:
         reason = "the sizes of the folds were not recorded"
-    elif not all(refit.pseudo_values for refit in outer):
+    elif any(refit.pseudo_values is None for refit in outer):
         reason = "the scores of single test samples were not recorded"
+    elif not all(refit.pseudo_values for refit in outer):
+        reason = "the score of a fold is undefined without one of its samples"
     elif averages_classes(metric) and _has_class_without_hits(outer):
         reason = "no test sample of one class is predicted right"
     else:
-        values = [refit.pseudo_values for refit in outer]
+        values = [refit.pseudo_values or () for refit in outer]
         return sample_interval(scores, ratio, values, n_repeats=n_repeats(outer), limits=limits)
     test = FoldValues.of(scores)
     return MeanInterval(test.mean, test.sd, ratio, 0.95, None, None, reason)

@@ -28,10 +28,8 @@ from raysel.evaluation.records import Setting
 from raysel.evaluation.splitters import split
 from raysel.evaluation.training import TrainingSet, set_parameters
 from raysel.execution.executor import TaskEnd
-from raysel.numerics.inference import sample_interval
 from raysel.numerics.permutation import LabelPermutations
 from raysel.results.audit import Audit
-from raysel.results.scores import fold_ratio
 from raysel.run.estimator import NestedSearch, executor_of, study_of
 from raysel.run.in_memory import run_in_memory
 from raysel.run.launch import make_listeners
@@ -196,11 +194,7 @@ def audit_study(
         careless=careless,
         n_careless=n_careless,
         study=result,
-        honest=sample_interval(
-            result.test_scores,
-            fold_ratio(result.outer),
-            [refit.pseudo_values for refit in result.outer],
-        ),
+        honest=result.interval,
         careless_permuted=tuple(careless_ends),
         honest_permuted=tuple(
             float(np.mean(list(values["scores"].values()))) for values in honest_ends

@@ -382,9 +382,8 @@ def _check_refit(record: RefitRecord, study: StudyRecord, n: int) -> None:
             )
     if record.outputs:
         _check_outputs(record, n_classes)
-    _check(
-        len(record.pseudo_values) <= record.n_test, "'pseudo_values' is of more units than samples"
-    )
+    n_units = len(record.pseudo_values or ())
+    _check(n_units <= record.n_test, "'pseudo_values' is of more units than samples")
     widths = {len(row) for row in record.confusion}
     _check(widths <= {4} or widths == {n_classes}, "a row of 'confusion' has another length")
     positions = [record.position or 0, *record.reference_positions.values()]

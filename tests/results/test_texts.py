@@ -126,8 +126,11 @@ def test_the_headline_says_of_what_over_what_and_at_which_number(finished, at_ei
         found = score_interval(folds.outer, name)
         assert (found.lower is not None) == has
         assert found.reason == ("" if has else "no test sample of one class is predicted right")
-    old = changed(at_eight, pseudo_values=[[]] * 3)
+    old = changed(at_eight, pseudo_values=[None] * 3)
     assert "no interval: the scores of single test samples were not recorded" in repr(old)
+    undefined = changed(at_eight, pseudo_values=[[0.9, 0.8], [], [1.0]])
+    reason = "no interval: the score of a fold is undefined without one of its samples"
+    assert reason in repr(undefined)
     evaluation = at_eight.facts.evaluation
     assert "mean over all 2 numbers" in texts.rule_sentence(evaluation, "mean")
     assert "with the best inner mean" in texts.rule_sentence(evaluation, "best")
