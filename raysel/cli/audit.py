@@ -40,9 +40,10 @@ def run(arguments: Namespace) -> int:
             )
         except KeyboardInterrupt:
             return interrupt_status()
-    out.print(repr(found))
     if arguments.output:
         _write(found, Path(arguments.output))
+    out.print(repr(found))
+    if arguments.output:
         out.print(arguments.output)
     return 0
 

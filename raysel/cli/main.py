@@ -9,9 +9,10 @@ import os
 import shlex
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from raysel.cli.commands import COMMANDS
 from raysel.core import __version__
@@ -38,8 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, command in COMMANDS.items():
         command.fill(parsers.add_parser(name, help=command.summary))
-    arguments = parser.parse_args(words)
-    return _call(arguments.command, arguments, words[1:])
+    with _flushed_streams():
+        arguments = parser.parse_args(words)
+        return _call(arguments.command, arguments, words[1:])
 
 
 def main_of(name: str) -> Callable[..., int]:
@@ -49,7 +51,8 @@ def main_of(name: str) -> Callable[..., int]:
         words = words_of(argv)
         parser = ArgumentParser(prog=f"python -m raysel.{name}")
         COMMANDS[name].fill(parser)
-        return _call(name, parser.parse_args(words), words)
+        with _flushed_streams():
+            return _call(name, parser.parse_args(words), words)
 
     return run
 
@@ -83,6 +86,27 @@ def _print_error(error: RayselError, study: str) -> int:
     for note in getattr(error, "__notes__", ()):
         out.print(note)
     return 2 if unfinished or isinstance(error, ConfigError | DataError | DirectoryError) else 1
+
+
+@contextmanager
+def _flushed_streams() -> Iterator[None]:
+    """Flush the standard streams at the end; one that cannot be written leads to nowhere, so that Python ends in
+    silence.
+    """
+    try:
+        yield
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except (OSError, ValueError, AttributeError):
+                _lead_to_nowhere(stream)
+
+
+def _lead_to_nowhere(stream: TextIO | None) -> None:
+    if stream is not None:
+        with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - devnull is a name
+            os.dup2(nowhere.fileno(), stream.fileno())
 
 
 def words_of(argv: Sequence[str] | None) -> list[str]:

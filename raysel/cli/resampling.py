@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from rich.console import Console
 
-from raysel.cli.summary import print_table
-from raysel.core.printing import Terminal, first_line, print_path
+from raysel.cli.summary import print_path, print_table
+from raysel.core.printing import Terminal, first_line
 from raysel.core.storage.working_copy import shown_place
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
 from raysel.results.permutation import FOLDER as PERMUTATION
@@ -65,7 +65,7 @@ def _run(
             return interrupt_status()
     show(path, result, out)
     if arguments.quiet:
-        print_path(shown_place(path))
+        print_path(shown_place(path), Terminal())
     return 0
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from raysel.cli.summary import print_features, print_table
+from raysel.cli.summary import print_features, print_table, write_for_programs
 from raysel.core.errors import ConfigError, StudyError
 from raysel.core.files import write_result
-from raysel.core.printing import Terminal, escaped
+from raysel.core.printing import Terminal, encodable, escaped
 from raysel.core.storage.working_copy import opened_at, shown_place
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.ranking_files import NIFTI, check_formats, mask_content, selection_mask
@@ -48,7 +47,8 @@ def _select(arguments: Namespace, path: Path) -> int:
     if arguments.names:
         for remark in remarks:
             Terminal(stderr=True).print(remark, style="yellow")
-        return _print_names(names)
+        write_for_programs("".join(f"{name}\n" for name in names))
+        return 0
     _print_result(arguments, result, by, ranking, remarks)
     out = Terminal()
     placed = result.layout.affine is not None
@@ -133,6 +133,12 @@ def _names(ranking: FeatureRanking | None) -> list[str]:
             f"the name {broken[0]!r} does not fit on one line, or holds characters that a "
             "terminal obeys; use --format json instead of --names."
         )
+    encoding = getattr(sys.stdout, "encoding", None)
+    if lacking := [name for name in names if encodable(name, encoding) != name]:
+        raise ConfigError(
+            f"the name {lacking[0]} cannot be written in {encoding}, the encoding of the output; set "
+            "PYTHONIOENCODING=utf-8, or use --format json instead of --names."
+        )
     return names
 
 
@@ -153,15 +159,6 @@ def _folder_name(result: StudyResult, top: int | None, by: str) -> str:
     if not result.ranks_features:
         return "selection"
     return f"selection-top{choose_top(result, top, by).n}{'' if by == FINAL else f'-{by}'}"
-
-
-def _print_names(names: Sequence[str]) -> int:
-    try:
-        sys.stdout.write("".join(f"{name}\n" for name in names))
-        sys.stdout.flush()
-    except BrokenPipeError:  # e.g. `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
 
 
 def _print_result(

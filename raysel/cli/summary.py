@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import textwrap
@@ -14,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from raysel.core.credentials import bare_uri
+from raysel.core.errors import StudyError
 from raysel.core.storage.working_copy import shown_place
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.records import FINAL
@@ -196,6 +198,34 @@ def print_upload(place: Path, states: Iterable[Mapping[str, Any]], out: Console)
         why = states[0].get("error") or "MLflow was too slow"
         _say(out, f"not all runs are uploaded: {why}. To upload:", " ", style="yellow")
         print_line(out, "", f"python -m raysel.tune --replay {shlex.quote(shown_place(place))}")
+
+
+def print_path(path: str | Path, out: Console) -> None:
+    """Print a path on a line of its own: made printable on a terminal, and as it is for a program that reads it."""
+    if out.is_terminal:
+        out.print(str(path))
+    else:
+        write_for_programs(f"{path}\n")
+
+
+def write_for_programs(text: str) -> None:
+    """Write a text to the standard output, for a program that may end before it has read all of it.
+
+    Paths that the encoding of the output lacks are written as they are on the disk.
+    """
+    if sys.stdout is None:  # closed by whoever started the command
+        return
+    try:
+        try:
+            sys.stdout.write(text)
+        except UnicodeEncodeError:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(os.fsencode(text))
+        sys.stdout.flush()
+    except BrokenPipeError:  # e.g. `| head`
+        return
+    except OSError as error:
+        raise StudyError(f"the standard output cannot be written: {error.strerror}.") from error
 
 
 def print_table(table: TextTable, out: Console) -> None:

@@ -21,13 +21,13 @@ from raysel.cli.commands import BUILTIN
 from raysel.cli.compare import print_comparison, print_comparison_files
 from raysel.cli.plan import announce, describe
 from raysel.cli.reference import print_references
-from raysel.cli.summary import print_answer, print_files
+from raysel.cli.summary import print_answer, print_files, print_path
 from raysel.config import is_comparison, load_comparison
 from raysel.config.preparation import dotted_steps
 from raysel.core.credentials import bare_uri, keep_credentials
 from raysel.core.errors import ConfigError, DirectoryError, HeadLostError, StudyError
 from raysel.core.files import result_path
-from raysel.core.printing import Terminal, last_words, print_path
+from raysel.core.printing import Terminal, last_words
 from raysel.core.storage.location import as_uri
 from raysel.core.storage.working_copy import opened_at, running_at, shown_place
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
@@ -109,7 +109,7 @@ def _course(arguments: Namespace, places: ExitStack, console: Console, out: Cons
             if entry.error is not None
         ]
     if arguments.quiet:
-        print_path(shown_place(path))
+        print_path(shown_place(path), Terminal())
     for entry in failed:
         console.print(f"error: {entry.label} failed: {entry.error}", style="red")
     return 1 if failed else 0

@@ -1,4 +1,7 @@
-"""Text for people: listings, shortened names, what a terminal may print, last words of a process."""
+"""Text for people: listings, shortened names, what a terminal may print, last words of a process.
+
+Words that cannot be printed are no reason for a study to end: `Terminal` never raises the errors of its stream.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,7 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import IO, Any, NoReturn, TypeVar
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -25,6 +27,9 @@ _LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
 _FORMULA = (*"=+-@\t\r\n\uff1d\uff0b\uff0d\uff20", "'")
 #: Places in Markdown before the signs that make a picture, a link, the address of one, or an element of HTML.
 _OF_MARKDOWN = re.compile(r"(?<=!)(?=\[)|(?<=\])(?=[(\[:])|(?=<[A-Za-z/!?])")
+
+#: What raysel's own texts contain beyond ASCII, for streams of other encodings.
+_PLAIN = str.maketrans({"±": "+/-", "…": "...", "·": "|", "\u00d7": "x", "≤": "<=", "≥": ">="})
 
 T = TypeVar("T")
 
@@ -128,17 +133,77 @@ def _one_line(name: str) -> str:
     return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(name.split()))
 
 
+def encodable(text: str, encoding: str | None) -> str:
+    r"""Return a text in which characters that an encoding lacks are replaced, by escape sequences if need be."""
+    encoding = encoding or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(_PLAIN).encode(encoding, "backslashreplace").decode(encoding)
+    return text
+
+
+class _Stream:
+    """Stream of a terminal: what it cannot encode is replaced, and after an error nothing more is written."""
+
+    def __init__(self, stream: IO[str], terminal: Terminal) -> None:
+        self._stream, self._terminal = stream, terminal
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write a text, or nothing."""
+        return self._unless_broken(self._write, text)
+
+    def flush(self) -> None:
+        """Flush the stream."""
+        self._unless_broken(lambda _: self._stream.flush(), "")
+
+    def _write(self, text: str) -> None:
+        self._stream.write(encodable(text, getattr(self._stream, "encoding", None)))
+
+    def _unless_broken(self, action: Callable[[str], None], text: str) -> int:
+        if not self._terminal.is_broken:
+            try:
+                action(text)
+            except (OSError, ValueError) as error:  # a full disk, a lost reader, a closed stream
+                self._terminal.is_broken = True
+                if not (self._terminal.stderr or isinstance(error, BrokenPipeError)):
+                    _warn_of_lost_words(error)
+        return len(text)
+
+
+def _warn_of_lost_words(error: Exception) -> None:
+    reason = getattr(error, "strerror", None) or error
+    with suppress(OSError, ValueError, AttributeError):  # there may be no stream for errors
+        sys.stderr.write(
+            f"The standard output cannot be written ({reason}): further words are lost, results are not.\n"
+        )
+
+
 class Terminal(Console):
     r"""Console that shows control characters as escape sequences instead of obeying them.
 
     Colours, the progress line and the width of lines work as in rich's console; only texts are made `printable`, on a
-    terminal and in a log alike.
+    terminal and in a log alike. A stream that cannot be written, e.g. a closed pipe, ends the printing without an error.
     """
 
     def __init__(self, **settings: Any) -> None:
+        self.is_broken = False
         super().__init__(
             **{"soft_wrap": True, "highlight": False, "markup": False, "emoji": False, **settings}
         )
+
+    @property
+    def file(self) -> IO[str]:
+        """Stream that is written to."""
+        stream: Any = _Stream(super().file, self)
+        return stream
+
+    @file.setter
+    def file(self, new_file: IO[str]) -> None:
+        Console.file.fset(self, new_file)  # type: ignore[attr-defined]
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -149,12 +214,6 @@ class Terminal(Console):
                 yield segment
             else:
                 yield Segment(printable(segment.text), segment.style)
-
-
-def print_path(path: str | Path) -> None:
-    """Print a path on a line of its own: made printable on a terminal, and as it is for a program that reads it."""
-    text = printable(str(path)) if sys.stdout.isatty() else str(path)
-    sys.stdout.write(f"{text}\n")
 
 
 #: Texts of the commands that run in this process; that of the innermost one is printed.

@@ -52,7 +52,7 @@ _N_EXAMPLES = 3
 #: Function that starts the upload of a study's journal to MLflow.
 StartUpload: TypeAlias = Callable[[StudyDirectory], Upload]
 UploadT = TypeVar("UploadT", bound=Upload)
-#: Function that shows the result once the winners are refitted, before pictures and upload.
+#: Function that shows the result once all its files are written, before the upload ends.
 ShowResult: TypeAlias = Callable[[StudyResult], None]
 
 
@@ -173,16 +173,18 @@ class _Course:
             )
             with upload:
                 try:
-                    result = self._compute(log, show)
+                    result = self._compute(log)
                     log.record(end_record("finished", self.record.started, result))
                 except BaseException as error:
                     status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
                     with suppress(StudyError):  # the disk may have failed
                         log.record(end_record(status, self.record.started))
                     raise
+                if show is not None:
+                    show(result)
             return result
 
-    def _compute(self, log: StudyLog, show: ShowResult | None) -> StudyResult:
+    def _compute(self, log: StudyLog) -> StudyResult:
         """Compute what is missing, write all files of the result, and return it."""
         with self.executor:
             self._refit_winners(search(self.study, self.executor, log, self.stored), log)
@@ -191,8 +193,6 @@ class _Course:
         result = StudyResult(
             replace(StoredStudy.read(self.directory), status="finished"), self.models
         )
-        if show is not None:
-            show(result)
         log.enter_phase("writing the results")
         write_mean_sample(self.study.dataset, self.directory.mean_sample)
         if self.study.background is not None:

@@ -20,9 +20,10 @@ from rich.text import Text
 
 import raysel
 from raysel import report, select
+from raysel.cli.summary import print_path
 from raysel.core.errors import DataError, RayselError
 from raysel.core.files import write_result
-from raysel.core.printing import Terminal, csv_cell, escaped, markdown_text, print_path, printable
+from raysel.core.printing import Terminal, csv_cell, escaped, markdown_text, printable
 from raysel.evaluation.ranking_files import write_ranking
 from raysel.results.export import markdown
 from raysel.tracking.mlflow_experiment import allowed_keys, logged_param
@@ -62,7 +63,7 @@ def test_nothing_of_a_name_reaches_a_terminal(terminal, capsys):
     assert not OBEYED.search(re.sub("\x1b\\[(\\?25[lh]|[0-9]*[AK])|\r", "", written))
     assert "]8;;" not in written.replace("\\x1b]8;;", "")
     assert len(written) < 100_000
-    print_path(Path("a\x1b[2J"))
+    print_path(Path("a\x1b[2J"), Terminal())
     assert capsys.readouterr().out == "a\x1b[2J\n"  # as it is for a program
 
 

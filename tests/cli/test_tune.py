@@ -93,7 +93,7 @@ def test_a_study_says_what_it_found_and_where(finished_study):
         assert re.search(
             rf"^{words} .*{own['test_mean']:.3f} ± {own['test_std']:.3f}", out, re.MULTILINE
         )
-    assert out.index("test accuracy") < out.index("writing the results") < out.index("uploading")
+    assert out.index("writing the results") < out.index("test accuracy") < out.index("uploading")
     assert "study      study\n" in out
     assert "-m mlflow ui --backend-store-uri sqlite:///runs/mlflow.db\n" in out
     screen = io.StringIO()
