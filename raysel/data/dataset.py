@@ -7,7 +7,6 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +16,7 @@ from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.data.assembling import arrange
 from raysel.data.dataset_checks import validated_parts
+from raysel.data.formats.compressed import data_stem
 from raysel.data.formats.files import RawData
 from raysel.data.layouts import SEPARATOR, Layout, Tasks
 from raysel.data.stored_samples import StoredSamples
@@ -229,7 +229,7 @@ drop_unlabelled, confounds
         arranged = arrange(raw, source, **arrangement)
         try:
             parts = {name: part for name, part in vars(arranged).items() if name != "confounds"}
-            return cls(**parts | {"name": arranged.name or Path(source).stem})
+            return cls(**parts | {"name": arranged.name or data_stem(source)})
         except MemoryError as error:
             raise DataError(
                 f"{source} is too large for the memory of this machine: {error}."

@@ -23,6 +23,7 @@ from raysel.core.storage.location import as_uri, parse_location
 from raysel.core.storage.working_copy import shown_place
 from raysel.data.dataset import Dataset
 from raysel.data.formats.array_files import ARRAY_SUFFIXES
+from raysel.data.formats.compressed import COMPRESSED, data_suffix
 from raysel.data.formats.files import RawData, ReadOptions, find_data_file
 from raysel.data.formats.images import read_image_folder
 from raysel.data.formats.named_arrays import read_arrays
@@ -128,8 +129,9 @@ def load_dataset(
         - .csv, .tsv, .txt, .data, .parquet, .arrow or .feather: a column ``y``, ``label``, ``target`` or
           ``class`` (in any case), or the one that ``label`` names, or a column ``y.<label>`` for each label; every
           other column is a feature, of a modality if all are called ``<modality>.<feature>``; or a file written by
-          `save_dataset`. Delimiter, decimal comma, and whether there is a header are recognised; columns without
-          one are called ``column0``, ``column1``, ...
+          `save_dataset`. Delimiter, decimal comma, comment lines, and whether there is a header are recognised;
+          columns without one are called ``column0``, ``column1``, ... A text table may be compressed as pandas reads
+          it: .csv.gz, .bz2, .xz, .zst, or the only file of a .zip or .tar.
         - a table of NIfTI files, if ``mask`` is given: a column of their names, .nii or .nii.gz, a column of labels,
           and optional groups.
         - a suffix that another package registers under the entry point ``raysel.readers``.
@@ -408,7 +410,7 @@ def local_data(path_or_name: str | Path) -> str | Path:
     if uri is None:
         return path_or_name
     try:
-        suffix = Path(parse_location(uri).name).suffix.lower()
+        suffix = data_suffix(parse_location(uri).name)
     except ConfigError as error:
         raise DataError(str(error)) from error
     return find_data_file(uri, folder=suffix not in _suffixes())
@@ -420,7 +422,7 @@ def _suffixes() -> list[str]:
 
 def _find(path_or_name: str | Path) -> tuple[Path, Reader]:
     """Find a file or folder, and the reader for it."""
-    suffix = Path(path_or_name).suffix.lower()
+    suffix = data_suffix(path_or_name)
     if suffix in _suffixes():
         return find_data_file(path_or_name), _READERS.get(suffix) or _registered_reader(suffix)
     with suppress(DataError):
@@ -431,6 +433,8 @@ def _find(path_or_name: str | Path) -> tuple[Path, Reader]:
     hint = f" Did you mean {close[0]}?" if close else ""
     if suffix in _OF_PROGRAMS:
         hint = " Save the table as .csv in the program that wrote it."
+    if suffix in COMPRESSED:
+        hint = " Only text tables are read compressed, e.g. .csv.gz: unpack the file first."
     raise DataError(
         f"{path_or_name} is neither a built-in data set ({', '.join(BUILTIN_NAMES)}) "
         f"nor a file of a known format ({', '.join(_suffixes())}) nor a folder of images.{hint}"

@@ -42,7 +42,7 @@ def test_a_real_table_is_prepared_as_a_draft_prepares_it(table, capsys):
     out = " ".join(capsys.readouterr().out.split())
     assert "diagnosis, 2 classes" in out
     assert "patient_id, 30 kept whole in the folds" in out
-    assert "note (text, unique in each row)" in out
+    assert "note (text, unique in each row, e.g. 'seen on day 0')" in out
     assert "gene7" not in out.partition("method")[2]
 
 

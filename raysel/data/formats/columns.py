@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.core.machine import BYTES_OF_A_NUMBER, check_data_bytes
-from raysel.core.printing import listed
+from raysel.core.printing import listed, short
 from raysel.data.formats.recognition import (
     decoded,
     is_in_other_words,
@@ -100,8 +100,9 @@ def _categories(column: Any, name: str, source: str) -> tuple[FloatArray, tuple[
         if odd := odd_cells(Counter(filter(None, texts)), len(texts)):
             raise DataError(f"{source}: column '{name}' {_but(odd)}")
         raise DataError(
-            f"{source}: column '{name}' holds {len(different)} different texts in {n_present} cells, too many for "
-            "categories; leave it out by drop, or name it by cv.groups if it tells which samples are of one origin."
+            f"{source}: column '{name}' holds {len(different)} different texts in {n_present} cells, e.g. "
+            f"{short(repr(different[0]), 40)}, too many for categories; leave it out by drop, or "
+            "name it by cv.groups if it tells which samples are of one origin."
         )
     position = {text: float(i) for i, text in enumerate(different)}
     return np.array([np.nan if text is None else position[text] for text in texts]), different

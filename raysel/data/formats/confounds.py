@@ -11,6 +11,7 @@ import numpy as np
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError, suggestion
 from raysel.data.formats.columns import features
+from raysel.data.formats.compressed import data_suffix
 from raysel.data.formats.files import Confounds, ReadOptions, matching
 from raysel.data.formats.recognition import is_text, reads_as_number
 from raysel.data.formats.tables import TABLE_SUFFIXES, open_table
@@ -92,7 +93,7 @@ def _place(options: ReadOptions) -> Path | None:
     """The table, or the file of labels if it is a table."""
     labels = options.labels
     return options.table or (
-        labels if labels is not None and labels.suffix.lower() in TABLE_SUFFIXES else None
+        labels if labels is not None and data_suffix(labels) in TABLE_SUFFIXES else None
     )
 
 

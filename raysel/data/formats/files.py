@@ -40,10 +40,11 @@ USPS.npz holds the 2007 handwritten digits of the USPS test set at 16 x 16 pixel
 }
 
 _FORMATS = (
-    "A data file is a table (.csv, .tsv, .txt, .data, .parquet, .arrow or .feather) of one row for each sample, with a "
-    "column y, label, target or class, or the one that label names, or columns y.<label>; or a file of arrays (.npz, "
-    ".mat, .h5 or .hdf5) with X, (n, d) or (n, h, w), or an array (n, width) for each modality, and y, (n,), or Y, "
-    "(n, labels) of 0 and 1; or .npy with X, and a file of labels; or a folder with a folder of images for each class."
+    "A data file is a table (.csv, .tsv, .txt, .data, .parquet, .arrow or .feather; text also compressed, e.g. .csv.gz) "
+    "of one row for each sample, with a column y, label, target or class, or the one that label names, or columns "
+    "y.<label>; or a file of arrays (.npz, .mat, .h5 or .hdf5) with X, (n, d) or (n, h, w), or an array (n, width) for "
+    "each modality, and y, (n,), or Y, (n, labels) of 0 and 1; or .npy with X, and a file of labels; or a folder with a "
+    "folder of images for each class."
 )
 
 

@@ -15,8 +15,10 @@ from raysel.core.errors import DataError
 from raysel.core.machine import check_data_bytes
 from raysel.core.printing import listed
 from raysel.data.formats.array_files import ARRAY_SUFFIXES, open_arrays
+from raysel.data.formats.compressed import data_suffix, text_content
 from raysel.data.formats.files import ReadOptions, as_labels, reading
 from raysel.data.formats.recognition import has_label_name, reads_as_number
+from raysel.data.formats.text_tables import as_utf8, text_without_comments
 
 _TEXT = (".csv", ".tsv", ".txt", ".dat")
 _DELIMITERS = ",;\t"
@@ -40,10 +42,10 @@ def read_labels(options: ReadOptions, sizes: Sequence[int]) -> Labels:
         raise ValueError("options.labels is None")
     columns: dict[str, Any]
     label, groups = options.label, options.groups
-    if path.suffix.lower() in _TEXT:
+    if data_suffix(path) in _TEXT:
         with reading(path, "a text file of labels"):
             columns = _text_columns(path, options, sizes)
-    elif path.suffix.lower() in ARRAY_SUFFIXES:
+    elif data_suffix(path) in ARRAY_SUFFIXES:
         with open_arrays(path, alone="") as file:
             given = [name for name in (label, groups) if name in file.names]
             usual = [name for name in file.names if has_label_name(name)]
@@ -91,10 +93,9 @@ def array_labels(values: Any) -> LabelArray:
 
 def _text_columns(path: Path, options: ReadOptions, sizes: Sequence[int]) -> dict[str, list[str]]:
     """Columns of a text as their cells; its first line names them if there is one line more than samples."""
-    check_data_bytes(path, path.stat().st_size)
-    text = path.read_text(encoding="utf-8-sig")
-    if "\0" in text:
-        raise ValueError("it holds zero bytes")
+    data, _ = as_utf8(text_content(path))
+    data, _ = text_without_comments(data, options.delimiter)
+    text = data.decode()
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         raise DataError(

@@ -17,6 +17,7 @@ from raysel.core.errors import ConfigError, DataError, RayselError
 from raysel.core.machine import BYTES_OF_A_NUMBER, check_data_bytes
 from raysel.core.printing import listed
 from raysel.data.formats.columns import labels
+from raysel.data.formats.compressed import data_suffix
 from raysel.data.formats.confounds import confounds_of_table
 from raysel.data.formats.files import RawData, ReadOptions, at_home, is_file, reading
 from raysel.data.formats.recognition import is_text, likely_labels, taken_names
@@ -180,7 +181,7 @@ def read_nifti_table(path: Path, options: ReadOptions) -> RawData:
             f"{path} is a table of NIfTI files, which needs a mask; give mask=, a NIfTI file."
         )
     layout = read_mask(options.mask)
-    if path.suffix.lower() not in TABLE_SUFFIXES:
+    if data_suffix(path) not in TABLE_SUFFIXES:
         raise DataError(
             f"{path} is no table of NIfTI files; with a mask, give one of {', '.join(TABLE_SUFFIXES)}."
         )

@@ -17,6 +17,7 @@ from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError
 from raysel.core.files import is_local
 from raysel.data.formats.columns import prepared
+from raysel.data.formats.compressed import data_suffix
 from raysel.data.formats.files import RawData, ReadOptions, reading
 from raysel.data.formats.isolated import check_batches, check_columnar
 from raysel.data.formats.isolated_child import batch_rows
@@ -58,7 +59,7 @@ TABLE_SUFFIXES = tuple(_KINDS)
 
 def open_table(path: Path, options: ReadOptions | None = None) -> _Opened:
     """Open a file as an Arrow table, without a choice of labels and features."""
-    kind, opened = _KINDS[path.suffix.lower()]
+    kind, opened = _KINDS[data_suffix(path)]
     with reading(path, kind):
         table, notes = opened(path, options or ReadOptions())
         table, renamed = prepared(table)
@@ -71,7 +72,7 @@ def read_table(path: Path, options: ReadOptions) -> RawData:
     The features of an Arrow IPC file that `save_dataset` wrote are memory-mapped, not copied, if the file is on this
     machine's own disk.
     """
-    with reading(path, _KINDS[path.suffix.lower()][0]):
+    with reading(path, _KINDS[data_suffix(path)][0]):
         table, notes = open_table(path, options)
         raw = raw_data(table, options, str(path), notes)
         del table
@@ -94,7 +95,7 @@ class TableRows:
 
     def blocks(self) -> Iterator[FloatArray]:
         """Read consecutive rows until all are read."""
-        with reading(self.path, _KINDS[self.path.suffix.lower()][0]):
+        with reading(self.path, _KINDS[data_suffix(self.path)][0]):
             if _written(self.path) != self.written:
                 raise DataError(
                     f"{self.path} is not the file that was opened first: it was written anew meanwhile, or is another "
@@ -106,7 +107,7 @@ class TableRows:
 
 def read_stored_table(path: Path, options: ReadOptions) -> RawData:
     """Read the labels of a Parquet or Arrow IPC file, whose samples stay in it."""
-    if path.suffix.lower() not in (".parquet", ".arrow", ".feather"):
+    if data_suffix(path) not in (".parquet", ".arrow", ".feather"):
         raise DataError(
             f"dataset.in_memory: false is for Parquet and Arrow files, which are read in batches, and {path} is "
             "another: leave it out, or write the data by save_dataset."
@@ -115,7 +116,7 @@ def read_stored_table(path: Path, options: ReadOptions) -> RawData:
         raise DataError(
             f"drop_unlabelled is for tables in memory: leave in_memory out, or take rows without a label out of {path}."
         )
-    with reading(path, _KINDS[path.suffix.lower()][0]):
+    with reading(path, _KINDS[data_suffix(path)][0]):
         check_batches(path)
         parts = [
             replace(raw, X=np.empty((0, *raw.X.shape[1:]))) for raw in _contents(path, options)
@@ -151,7 +152,7 @@ def _written(path: Path) -> tuple[int, int]:
 def _contents(path: Path, options: ReadOptions) -> Iterator[RawData]:
     """Read the content of consecutive rows of a file."""
     n_read = 0
-    with reading(path, _KINDS[path.suffix.lower()][0]):
+    with reading(path, _KINDS[data_suffix(path)][0]):
         for batch in _batches(path):
             try:
                 table, renamed = prepared(pa.Table.from_batches([batch]))
@@ -172,7 +173,7 @@ def _contents(path: Path, options: ReadOptions) -> Iterator[RawData]:
 
 
 def _batches(path: Path) -> Iterator[Any]:
-    if path.suffix.lower() == ".parquet":
+    if data_suffix(path) == ".parquet":
         with pa.parquet.ParquetFile(
             path, memory_map=is_local(path), page_checksum_verification=True
         ) as file:

@@ -18,8 +18,19 @@ import pyarrow.csv
 
 from raysel.core.errors import DataError
 from raysel.core.machine import BYTES_OF_A_NUMBER, check_data_bytes
+from raysel.data.formats.comment_lines import line_of_names, without_comments
+from raysel.data.formats.compressed import text_content
 from raysel.data.formats.files import ReadOptions
 from raysel.data.formats.recognition import taken_names
+from raysel.data.formats.written_numbers import (
+    Written,
+    is_number,
+    is_number_of_thousands,
+    is_plain_number,
+    value_of,
+    with_hyphens,
+    with_numbers,
+)
 
 #: Texts that stand for a missing value: those of pandas and of PyArrow, and the question mark of the UCI files.
 MISSING = (
@@ -47,9 +58,6 @@ BLANKS = " "
 
 #: Where several fit equally well, the first is taken.
 _DELIMITERS = ("\t", ";", ",", BLANKS)
-_NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
-#: A number with points between thousands and a decimal comma, which could be taken for a delimiter.
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+,\d*")
 #: Rows that are looked at, and bytes that are read for them at first.
 _ROWS, _SAMPLE, _LEAST_ROWS = 40, 2**20, 4
 #: Cells of a row that are looked at to choose the delimiter.
@@ -57,14 +65,12 @@ _FIRST_CELLS = 500
 #: Least number of increasing numbers that are taken for a header of wavelengths or positions, and of 0, 1, 2, ...
 _LEAST_POSITIONS, _LEAST_COUNTED = 8, 3
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", BLANKS: "blanks"}
-#: Marks between thousands beside the point or comma: apostrophes, blanks, no-break and narrow no-break blanks.
-_MARKS = "'\u2019 \u00a0\u202f"
+#: A number with a decimal comma in quotes.
+_QUOTED_COMMA = re.compile(rb'"[^",\w]*\d*,\d+[^",\d]{0,5}"')
 #: Most bytes that PyArrow parses at once: columns of many pieces are slow.
 _BLOCK = 2**30
 #: Bytes that are searched for the decimal mark to try first.
 _SAMPLE_TEXT = 2**16
-#: Rows of a column of text that are tried first, and columns that a note names.
-_FIRST_ROWS, _MOST_NAMED = 100, 3
 #: Bytes of memory that a column takes besides its values, measured with a table of 100,000 columns.
 _COLUMN = 24 * 2**10
 
@@ -96,6 +102,30 @@ def as_utf8(data: bytes) -> tuple[bytes, tuple[str, ...]]:
             "the text is no UTF-8 and is read as Windows-1252 (Latin-1)",
         )
     return data, ()
+
+
+def text_without_comments(
+    data: bytes, delimiter: str | None, known: Collection[str] = ()
+) -> tuple[bytes, tuple[str, ...]]:
+    """Leave out comment lines, but for the one above the rows that names the columns."""
+    lines = without_comments(data)
+    if not lines.n_comments:
+        return data, ()
+    header = _naming(lines.last_above, recognise(lines.text, delimiter, known), lines.text)
+    n_comments = lines.n_comments - bool(header)
+    what = f"{n_comments} comment {'line is' if n_comments == 1 else 'lines are'} left out"
+    return header + lines.text, (what,) * bool(n_comments)
+
+
+def _naming(comment: bytes, dialect: Dialect, rows: bytes) -> bytes:
+    """Return the comment above the rows as the line of names, if it is one; else nothing."""
+    below = _rows(_first_lines(rows, dialect.start), dialect.delimiter)
+    if dialect.names and any(map(is_number, below[0][0] if below else [])):
+        return b""  # the table has another such line, above numbers
+    line = line_of_names(comment)
+    cells = [cells for cells, _ in _rows([line], dialect.delimiter)]
+    fits = cells and len(cells[0]) == dialect.n_columns > 1 and all(cells[0])
+    return line if fits else b""
 
 
 def recognise(data: bytes, delimiter: str | None = None, known: Collection[str] = ()) -> Dialect:
@@ -157,28 +187,22 @@ def _fit(rows: list[tuple[list[str], int]]) -> float:
     if width < 2:
         return 0.0
     looked_at = [cell for row in cells for cell in row[:_FIRST_CELLS]]
-    n_numbers = sum(
-        _is_number(cell) or _THOUSANDS.fullmatch(cell.strip()) is not None for cell in looked_at
-    )
+    n_numbers = sum(is_number(cell) or is_number_of_thousands(cell) for cell in looked_at)
     return sum(len(row) == width for row in cells) / len(cells) * (1 + n_numbers / len(looked_at))
-
-
-def _is_number(cell: str) -> bool:
-    return _NUMBER.fullmatch(cell.strip()) is not None
 
 
 def _is_header(first: list[str], rest: list[list[str]], known: Collection[str]) -> bool:
     texts = [
-        i for i, cell in enumerate(first) if cell.strip() not in MISSING and not _is_number(cell)
+        i for i, cell in enumerate(first) if cell.strip() not in MISSING and not is_number(cell)
     ]
-    numbers = [float(cell.replace(",", ".")) for cell in first if _is_number(cell)]
+    numbers = [value_of(cell) for cell in first if is_number(cell)]
     below = {
         i: [row[i] for row in rest if i < len(row) and row[i].strip() not in MISSING] for i in texts
     }
     n_again = sum(first[i] in below[i] for i in texts)
     if n_again and (numbers or 2 * n_again > len(texts)):
         return False
-    above_numbers = any(below[i] and all(map(_is_number, below[i])) for i in texts)
+    above_numbers = any(below[i] and all(map(is_number, below[i])) for i in texts)
     called = any(cell.strip() in known for cell in first) or taken_names(first)
     return not numbers or above_numbers or bool(called) or _are_positions(numbers, rest)
 
@@ -190,7 +214,7 @@ def _are_positions(numbers: list[float], rest: list[list[str]]) -> bool:
         return len(numbers) >= _LEAST_COUNTED and numbers[0] in (0, 1) and numbers == counted
     if not _is_monotone(numbers):
         return False
-    values = ([float(cell.replace(",", ".")) for cell in row if _is_number(cell)] for row in rest)
+    values = ([value_of(cell) for cell in row if is_number(cell)] for row in rest)
     return not rest or sum(map(_is_monotone, values)) <= len(rest) / 2
 
 
@@ -200,10 +224,12 @@ def _is_monotone(values: list[float]) -> bool:
 
 def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
     """Read a text table."""
-    check_data_bytes(path, path.stat().st_size)
-    data, notes = as_utf8(path.read_bytes())
-    _check_columns(path, data, options.delimiter)
+    data, notes = as_utf8(text_content(path))
     known = {name for name in (options.label, options.groups, *options.drop) if name}
+    data, without = text_without_comments(data, options.delimiter, known)
+    data, hyphens = with_hyphens(data)
+    notes += (*without, *hyphens)
+    _check_columns(path, data, options.delimiter)
     dialect = recognise(data, options.delimiter, known)
     if dialect.n_columns < 2:
         given = "no comma, semicolon, tab or blank separates its cells"
@@ -223,22 +249,17 @@ def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
     n_rows = 1 + body.count(b"\n") + (body.count(b"\r") if b"\n" not in body else 0)
     claimed = dialect.n_columns * (_COLUMN + BYTES_OF_A_NUMBER * n_rows)
     check_data_bytes(path, claimed, f"its table of {n_rows} rows and {dialect.n_columns} columns")
-    table, decimal, grouped = _parsed(body, dialect)
+    written, decimal = _parsed(body, dialect)
     if options.delimiter is None and dialect.delimiter != ",":
         notes += (
             f"its cells are separated by {_NAMES.get(dialect.delimiter, repr(dialect.delimiter))}",
         )
     if decimal == ",":
         notes += ("its numbers have a decimal comma",)
-    table, below = _without_last_empty_rows(table)
+    table, below = _without_last_empty_rows(written.table)
     notes += below
     table, empty = _with_header(table, dialect)
-    if grouped:
-        names = [table.column_names[i] for i in grouped[:_MOST_NAMED]]
-        more = f" and {len(grouped) - len(names)} more columns" if len(grouped) > len(names) else ""
-        notes += (
-            f"marks between thousands are left out of the numbers in {', '.join(names)}{more}",
-        )
+    notes += written.notes(table.column_names)
     return table, (*notes, *empty)
 
 
@@ -261,49 +282,21 @@ def _single_blanks(body: bytes) -> bytes:
     return re.sub(rb"(?m)^ | (?=\r?$)", b"", body)
 
 
-def _parsed(body: bytes, dialect: Dialect) -> tuple[Any, str, list[int]]:
+def _parsed(body: bytes, dialect: Dialect) -> tuple[Written, str]:
     """Read the rows with the decimal mark under which more columns hold numbers; a point if both do."""
-    # Returned are the table, the mark, and the positions of the columns whose numbers have marks between thousands.
     start = body[:_SAMPLE_TEXT]
     if dialect.delimiter == ",":  # a number with a comma is quoted
-        n_points, n_commas = 1, int(re.search(rb'"\s*[+-]?\d*,\d+\s*"', start) is not None)
+        n_points, n_commas = 1, int(_QUOTED_COMMA.search(start) is not None)
     else:
         n_points, n_commas = len(re.findall(rb"\d\.\d", start)), len(re.findall(rb"\d,\d", start))
     first, second = (".", ",") if n_points >= n_commas else (",", ".")
-    table, grouped = _without_thousands(_parse(body, dialect, first), first)
-    n_texts = _number_of_texts(table)
+    written = with_numbers(_parse(body, dialect, first), first)
+    n_texts = _number_of_texts(written.table)
     if n_texts and second.encode() in body and (n_commas or dialect.delimiter != ","):
-        other, grouped_otherwise = _without_thousands(_parse(body, dialect, second), second)
-        if _number_of_texts(other) < n_texts + (second == "."):
-            return other, second, grouped_otherwise
-    return table, first, grouped
-
-
-def _without_thousands(table: Any, decimal: str) -> tuple[Any, list[int]]:
-    """Make columns of text numbers if all their cells are, some with marks between thousands; and their positions."""
-    point = re.escape(decimal)
-    marks = ("," if decimal == "." else r"\.", *(re.escape(mark) for mark in _MARKS))
-    grouped = []
-    for i, kind in enumerate(table.schema.types):
-        if not pa.types.is_string(kind):
-            continue
-        texts = pc.utf8_trim_whitespace(table.column(i))
-        for mark in marks:
-            number = rf"^[+-]?([1-9]\d{{0,2}}({mark}\d{{3}})+|\d+)({point}\d*)?$"
-            if not _all_match(texts.slice(0, _FIRST_ROWS), number) or not _all_match(texts, number):
-                continue
-            if not pc.any(pc.match_substring_regex(texts, mark)).as_py():
-                break
-            plain = pc.replace_substring(pc.replace_substring_regex(texts, mark, ""), decimal, ".")
-            table = table.set_column(i, table.schema.names[i], plain.cast(pa.float64()))
-            grouped.append(i)
-            break
-    return table, grouped
-
-
-def _all_match(texts: Any, pattern: str) -> bool:
-    """Return whether all cells that are not empty match."""
-    return pc.all(pc.match_substring_regex(texts, pattern)).as_py() is True
+        other = with_numbers(_parse(body, dialect, second), second)
+        if _number_of_texts(other.table) < n_texts + (second == "."):
+            return other, second
+    return written, first
 
 
 def _number_of_texts(table: Any) -> int:
@@ -315,7 +308,7 @@ def _parse(body: bytes, dialect: Dialect, decimal: str) -> Any:
     # number with a decimal mark are such numbers, or text.
     first = _rows([body[: body.find(b"\n") + 1]], dialect.delimiter)
     cells = first[0][0][: dialect.n_columns] if first else []
-    numbers = [i for i, cell in enumerate(cells) if decimal in cell and _is_number(cell)]
+    numbers = [i for i, cell in enumerate(cells) if decimal in cell and is_plain_number(cell)]
     try:
         return _read(body, dialect, decimal, numbers)
     except (

@@ -15,6 +15,7 @@ from raysel.core.printing import listed
 from raysel.core.storage.working_copy import shown_place
 from raysel.data.dataset import Dataset
 from raysel.data.formats.array_files import ARRAY_SUFFIXES, open_arrays
+from raysel.data.formats.compressed import data_suffix
 from raysel.data.formats.files import as_labels, find_data_file, is_file
 from raysel.data.formats.named_arrays import likely_label_arrays
 from raysel.data.formats.nifti import is_nifti, volume_columns
@@ -61,7 +62,7 @@ class Recognised:
     @property
     def suffix(self) -> str:
         """Suffix of the file in lower case."""
-        return Path(self.file).suffix.lower()
+        return data_suffix(self.file)
 
     def choose(self, comment: str, **options: Any) -> None:
         """Set options, keep the comment for each, and read the data with them."""

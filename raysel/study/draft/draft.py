@@ -19,6 +19,7 @@ from raysel.core.files import atomic_write
 from raysel.core.printing import first_line, listed
 from raysel.core.storage.location import as_uri, parse_location
 from raysel.data.dataset import Dataset
+from raysel.data.formats.compressed import data_stem
 from raysel.study.definition import Study
 from raysel.study.draft.choices import (
     FOR_LARGE,
@@ -301,7 +302,7 @@ def plain_name(path: str | Path) -> str:
     """Return the name of a data file without folder and suffix, in the characters that a study's name may have."""
     if uri := as_uri(path):
         path = parse_location(uri).name
-    stem = Path(path).expanduser().absolute().stem
+    stem = data_stem(Path(path).expanduser().absolute())
     return re.sub(r"[^A-Za-z0-9._-]+", "-", stem)[:80].strip("-._") or "study"
 
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from raysel.core.arrays import LabelArray
 from raysel.core.errors import DataError, suggestion
-from raysel.core.printing import listed
+from raysel.core.printing import listed, short
 from raysel.data.formats.recognition import (
     INDICATOR,
     codes,
@@ -247,13 +247,12 @@ def _why_no_feature(
     if n_missing == len(column):
         return "it is empty", ""
     if pa.types.is_temporal(kind) or names_time(name):
-        return "dates or times", _TIME
+        return f"dates or times{_example(column)}", _TIME
     if is_text(kind):
         return _why_no_category(name, column, n_missing, y)
     if not is_number(kind):
-        return "several values a cell" if pa.types.is_nested(
-            kind
-        ) else f"values of type {kind}", _TURN
+        what = "several values a cell" if pa.types.is_nested(kind) else f"values of type {kind}"
+        return f"{what}{_example(column)}", _TURN
     if n_missing:
         identifier = names_identifier(name) or names_origin(name)
         many = n_missing > _MOST_EMPTY * len(column)
@@ -284,13 +283,13 @@ def _why_no_category(
     }
     if odd := odd_cells(counted, len(column), _FEW_NUMBERS):
         return f"numbers, but {odd}", _ODD
-    found = f"text, {n_texts} different values"
+    found = f"text, {n_texts} different values{_example(column)}"
     if n_missing > _MOST_EMPTY * len(column):
         found, mend = _empty_cells(n_missing, len(column)), _FILL
     elif n_texts == n_present:
         return _unique_column(name, column.filter(present), values)
     elif n_texts == 1:
-        found, mend = "one text in all rows", ""
+        found, mend = f"one text in all rows{_example(column)}", ""
     elif _all_measured(column):
         mend = _BARE
     elif names_batch(name):
@@ -368,8 +367,15 @@ def _unique_column(name: str, column: Any, values: LabelArray) -> tuple[str, str
     if names_identifier(name) or names_origin(name):
         return "an identifier: unique in each row", ""
     if text and _all_measured(column):
-        return f"text, e.g. {column[0].as_py().strip()[:_LONGEST]!r}", _BARE
-    return ("text, unique in each row", "") if text else ("", "")
+        return f"text{_example(column)}", _BARE
+    return (f"text, unique in each row{_example(column)}", "") if text else ("", "")
+
+
+def _example(column: Any) -> str:
+    """Show the first cell of a column that has a value."""
+    row = pc.index(column.is_valid(), True).as_py()
+    cell = decoded(column)[row].as_py()
+    return f", e.g. {short(repr(cell.strip()) if isinstance(cell, str) else str(cell), _LONGEST)}"
 
 
 def usable_groups(

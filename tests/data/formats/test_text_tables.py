@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import warnings
+import zipfile
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import refusals
 from hypothesis import given, settings
@@ -382,3 +385,146 @@ def test_a_header_longer_than_the_part_that_is_looked_at_first(tmp_path):
 
 def test_the_file_of_a_spreadsheet_is_to_be_saved_as_a_text_table():
     refusals.refused(put(b"PK", "t.xlsx"), "Save the table as .csv")
+
+
+# Compressed, with comments, and with numbers as people write them
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "t.csv.gz",
+        "t.tsv.bz2",
+        "t.txt.xz",
+        "t.CSV.zst",
+        "t.csv.zip",
+        "t.csv.tar",
+        "t.tar.gz",
+        "t.gz",
+    ],
+)
+def test_a_table_is_read_compressed_as_pandas_reads_it(name):
+    kind = {"zst": "gzip"}.get(name[-3:], "infer")
+    if name.endswith("zst"):
+        with pa.CompressedOutputStream(name, "zstd") as file:
+            file.write(iris().to_csv(index=False).encode())
+    else:
+        iris().to_csv(name, index=False, compression=kind)
+    expected, result = iris(), load_dataset(name)
+    np.testing.assert_array_equal(result.X, expected.iloc[:, :-1])
+    assert result.y.tolist() == expected["target"].tolist()
+    assert result.name == "t"
+
+
+def test_a_compressed_table_is_refused_in_words(monkeypatch):
+    text = iris().to_csv(index=False)
+    with zipfile.ZipFile("two.zip", "w") as archive:
+        archive.writestr("a.csv", text)
+        archive.writestr("b.csv", text)
+    refusals.refused("two.zip", "several files, e.g. a.csv and b.csv", "unpack it")
+    with zipfile.ZipFile("mac.zip", "w") as archive:
+        archive.writestr("a/t.csv", text)
+        archive.writestr("__MACOSX/a/._t.csv", "x")
+    assert load_dataset("mac.zip").n_samples == 30
+    with gzip.open("t.npz.gz", "wb") as file:
+        file.write(b"x")
+    refusals.refused("t.npz.gz", "unpack the file first")
+    cut = gzip.compress(text.encode())[:-20]
+    refusals.refused(put(cut, "cut.csv.gz"), "cut.csv.gz", "damaged")
+    refusals.refused(put(text, "no.csv.gz"), "no.csv.gz", "Not a gzipped file")
+    monkeypatch.setenv("RAYSEL_MAX_DATA_BYTES", "1e6")
+    refusals.refused(
+        put(gzip.compress(b"0,1\n" * 10**6), "bomb.csv.gz"), "unpacked content", "above the limit"
+    )
+
+
+def test_labels_are_read_compressed_and_with_a_comment():
+    np.save("X.npy", iris().iloc[:, :-1].to_numpy())
+    expected = iris()["target"]
+    np.savetxt("y.csv.gz", expected.to_numpy(), fmt="%s", header="drawn by hand")
+    assert load_dataset("X.npy", labels="y.csv.gz").y.tolist() == expected.tolist()
+    both = np.column_stack([expected, np.arange(30) // 3])
+    np.savetxt("y.csv", both, fmt="%s", header="label,person", delimiter=",")
+    found = load_dataset("X.npy", labels="y.csv", groups="person")
+    assert found.y.tolist() == expected.tolist()
+    assert found.groups.tolist() == both[:, 1].tolist()
+
+
+COMMENTS = {
+    "above": ("# made by a program, version 3\n#\n\n# of 2020; units: cm, cm\n", "", ""),
+    "of a spreadsheet": ('"# made, by hand",,,,\n', "", ""),
+    "of MATLAB": ("% made by a program\n", "", ""),
+    "of GEO": ('!Series_title\t"A"\n!series_table_begin\n', "", "!series_table_end\n"),
+    "of C": ("// made\n", "// between\n", "// below\n"),
+    "everywhere": ("# above\n", "#4.9,3.0,1.4,0.2,setosa\n# between\n", "# below, after"),
+}
+
+
+@pytest.mark.parametrize("where", COMMENTS)
+def test_comment_lines_are_left_out(where):
+    above, between, below = COMMENTS[where]
+    lines = iris().to_csv(index=False).splitlines(keepends=True)
+    result = load_dataset(put("".join([above, *lines[:9], between, *lines[9:], below])))
+    np.testing.assert_array_equal(result.X, iris().iloc[:, :-1])
+    assert result.y.tolist() == iris()["target"].tolist()
+    assert result.feature_names == tuple(iris().columns[:-1])
+    n_comments = sum(bool(line.strip()) for part in COMMENTS[where] for line in part.splitlines())
+    assert any(note.startswith(f"{n_comments} comment line") for note in result.notes)
+
+
+@pytest.mark.parametrize("sep", [" ", ",", "\t"])
+@pytest.mark.parametrize("header", ["a{0}b{0}c{0}d{0}y", "made by hand\na{0}b{0}c{0}d{0}y"])
+def test_a_comment_may_name_the_columns_as_numpy_writes_it(sep, header):
+    X, y = load_iris(return_X_y=True)
+    np.savetxt("t.txt", np.column_stack([X, y]), header=header.format(sep), delimiter=sep)
+    result = load_dataset("t.txt")
+    np.testing.assert_array_equal(result.X, X)
+    assert result.feature_names == ("a", "b", "c", "d")
+
+
+def test_a_sign_of_comments_may_be_the_start_of_a_name_or_cell():
+    table = iris("y")
+    table.insert(0, "#id", [f"#{i}" for i in range(30)])
+    result = load_dataset(put(table.to_csv(index=False)), drop=["#id"])
+    assert result.n_samples == 30
+    table["#id"] = [*("#%!/" * 3), *"abcdefghijklmnopqr"]
+    assert load_dataset(put(table.to_csv(index=False)), drop=["#id"]).n_samples == 30
+    quoted = iris("y").assign(note="two\n# lines")
+    assert load_dataset(put(quoted.to_csv(index=False)), drop=["note"]).n_samples == 30
+
+
+@pytest.mark.parametrize("decimal", [".", ","])
+@pytest.mark.parametrize(
+    "written", ["{}%", "{} %", "$ {}", "{} €", "€{}", "{}°", "{} °C", "{}\u2030", "£{}"]
+)
+def test_one_sign_of_a_unit_is_left_out_of_numbers(written, decimal):
+    values = np.random.default_rng(0).normal(0, 2000, 30).round(2)
+    cells = [written.format(value).replace(".", decimal) for value in values.tolist()]
+    table = pd.DataFrame({"width": cells, "y": ["a", "b"] * 15})
+    table.loc[30] = ["", "a"]
+    result = load_dataset(put(table.to_csv(index=False)), unprepared=True)
+    np.testing.assert_array_equal(result.X[:-1, 0], values)
+    assert any(written.format("").strip() in note and "width" in note for note in result.notes)
+
+
+def test_percents_without_a_header_are_no_header():
+    text = "".join(f"{i}%,{i / 2}%,{'ab'[i % 2]}\n" for i in range(1, 9))
+    result = load_dataset(put(text), label="column2")
+    np.testing.assert_array_equal(result.X[:, 0], np.arange(1, 9))
+
+
+@pytest.mark.parametrize("cells", [["12%", "12"], ["$1", "€1"], ["12kg", "13kg"], ["%", "%"]])
+def test_cells_of_several_units_or_none_are_no_numbers(cells):
+    table = pd.DataFrame({"code": cells * 3, "width": 1, "y": ["a", "b"] * 3})
+    refused(table.to_csv(index=False), "'code'", "not a number")
+
+
+@pytest.mark.parametrize("sign", "\u2212\u2013\u2011\uff0d")
+@pytest.mark.parametrize("sep", [",", ";", "\t", " "])
+def test_the_minus_sign_of_print_is_read_as_a_hyphen(sign, sep):
+    X = np.random.default_rng(0).normal(0, 1e-3, (30, 3))
+    table = pd.DataFrame(X, columns=list("abc")).assign(y=["pre\u2013x", "b"] * 15)
+    put(table.to_csv(index=False, sep=sep).replace("-", sign))
+    result = load_dataset("t.csv")
+    np.testing.assert_array_equal(result.X, X)
+    assert result.y.tolist() == table["y"].tolist()
