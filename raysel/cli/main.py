@@ -72,7 +72,13 @@ def _call(name: str, arguments: Namespace, words: Sequence[str]) -> int:
 
 def _print_error(error: RayselError, study: str) -> int:
     """Print an error and, if a study has not finished, the command that resumes it; return the exit status."""
-    from raysel.core.errors import ConfigError, DataError, DirectoryError, UnfinishedStudyError
+    from raysel.core.errors import (
+        ConfigError,
+        DataError,
+        DirectoryError,
+        StorageError,
+        UnfinishedStudyError,
+    )
     from raysel.core.printing import Terminal
     from raysel.core.storage.working_copy import shown_place
 
@@ -85,6 +91,8 @@ def _print_error(error: RayselError, study: str) -> int:
     out.print(f"error: {error}{hint}", style="red")
     for note in getattr(error, "__notes__", ()):
         out.print(note)
+    if isinstance(error, StorageError):
+        return 1
     return 2 if unfinished or isinstance(error, ConfigError | DataError | DirectoryError) else 1
 
 

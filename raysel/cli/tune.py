@@ -25,7 +25,7 @@ from raysel.cli.summary import print_answer, print_files, print_path
 from raysel.config import is_comparison, load_comparison
 from raysel.config.preparation import dotted_steps
 from raysel.core.credentials import bare_uri, keep_credentials
-from raysel.core.errors import ConfigError, DirectoryError, HeadLostError, StudyError
+from raysel.core.errors import ConfigError, DirectoryError, HeadLostError, StorageError, StudyError
 from raysel.core.files import result_path
 from raysel.core.printing import Terminal, last_words
 from raysel.core.storage.location import as_uri
@@ -92,9 +92,8 @@ def _course(arguments: Namespace, places: ExitStack, console: Console, out: Cons
     except DirectoryError:
         raise
     except StudyError as error:
-        if isinstance(error, HeadLostError) or isinstance(
-            error.__cause__, OSError
-        ):  # e.g. a full disk
+        stopped = isinstance(error, HeadLostError | StorageError)
+        if stopped or isinstance(error.__cause__, OSError):  # e.g. a full disk
             error.add_note(_kept(arguments, path))
         raise
     failed: list[MemberEntry] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -54,6 +55,10 @@ class RayStartError(StudyError):
     """Ray did not start on this machine, as when other programs keep its processors busy."""
 
 
+class StorageError(StudyError, DataError):
+    """Data, a disk or a store failed while a study ran: no trial is to blame, and the study can be resumed."""
+
+
 class HeadLostError(StudyError):
     """The head node of the Ray cluster is lost; the trials that have ended are kept, and the study can be resumed."""
 
@@ -71,6 +76,40 @@ class UnfinishedStudyError(StudyError):
             f"the study in {path} has not finished: {n_done} of {n_trials} trials are done. Resume it, or open another"
             " study."
         )
+
+
+#: Errors of the system that no configuration causes: of disks, file servers, and tables of open files.
+_OF_STORAGE = frozenset(
+    {
+        *(errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTALE, errno.ENODEV),
+        *(errno.ENXIO, errno.EREMOTEIO, errno.ETIMEDOUT, errno.EMFILE, errno.ENFILE),
+    }
+)
+
+
+def storage_error(error: BaseException | None) -> StorageError | None:
+    """Return the error of data, disk or store that an error is, or that it was raised from; else None."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, StorageError):
+            return error
+        if isinstance(error, OSError) and error.errno in _OF_STORAGE:
+            place = "" if error.filename is None else f"{error.filename}: "
+            return StorageError(
+                f"{place}{error.strerror}. No trial is to blame; mend it, and resume the study."
+            )
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def raise_storage_error(error: Exception) -> None:
+    """Raise the error of data, disk or store that an error is, or that it was raised from, if there is one."""
+    found = storage_error(error)
+    if found is error:
+        raise found
+    if found is not None:
+        raise found from error
 
 
 def headline(text: str) -> str:

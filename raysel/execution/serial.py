@@ -9,6 +9,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from raysel.core.errors import raise_storage_error
 from raysel.core.machine import machine_memory
 from raysel.evaluation.lockstep import FoldData
 from raysel.evaluation.plan import InnerFold, OuterFold
@@ -95,6 +96,7 @@ def run_task(study: Study, function: Callable[[Study, Any], Any], argument: Any)
         try:
             value, error = function(study, argument), ""
         except Exception as raised:  # noqa: BLE001 - any error of a method ends its own task only
+            raise_storage_error(raised)
             value, error = None, f"{type(raised).__name__}: {raised}"
     return TaskEnd(argument, value, error, time.process_time() - started)
 
@@ -149,6 +151,7 @@ class SerialExecutor(Executor):
             try:
                 result = refit(self._study, fold, winner)
             except Exception as error:
+                raise_storage_error(error)
                 first = str(error).strip().partition("\n")[0]  # some have lines of advice below
                 raise refit_error(fold, winner, f"{type(error).__name__}: {first}") from error
             yield result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -329,7 +330,17 @@ def trial_plan(study: Study, done: Iterable[TrialRecord | PathRecord] = ()) -> T
     return plan_class(study, done)
 
 
+#: What earlier versions recorded of trials that failed for no fault of theirs: raysel up to 0.4 did not distinguish a
+#: lost node from a dead worker, and later ones took changed data and full disks for errors of a trial.
+_LOST = re.compile(
+    r"\Athe worker process ended \d+ times \(killed, or out of memory\)\Z"
+    r"|DataError: .* is not the file that was opened first"
+    r"|DataError: .* cannot be read"
+    r"|DataError: .* is empty \(0 bytes\)"
+    rf"|OSError: \[Errno (?:{errno.EIO}|{errno.ENOSPC}|{errno.EDQUOT}|{errno.EROFS}|{errno.ESTALE})\]"
+)
+
+
 def _was_lost(record: TrialRecord | PathRecord) -> bool:
-    """Return whether raysel up to 0.4, which did not distinguish a lost node from a dead worker, lost the trial."""
-    text = r"the worker process ended \d+ times \(killed, or out of memory\)"
-    return record.status == "failed" and re.fullmatch(text, record.error) is not None
+    """Return whether a trial of an earlier version failed for no fault of its own, so that it runs again."""
+    return record.status == "failed" and _LOST.search(record.failure) is not None

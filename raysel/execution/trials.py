@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from raysel.base.estimator import convergence_of
+from raysel.core.errors import raise_storage_error
 from raysel.core.machine import now, running_seconds
 from raysel.evaluation.configurations import Configuration
 from raysel.evaluation.lockstep import FoldData, run_in_lockstep, run_in_turn
@@ -108,10 +109,14 @@ class Trial(ABC):
         self.record.started = now()
 
     def steps(self) -> Iterator[int]:
-        """Run the trial, one iteration at a time; an error is written to the record."""
+        """Run the trial, one iteration at a time; an error is written to the record.
+
+        One of data, disk or store is raised: it would be the next configuration's as well.
+        """
         try:
             yield from self._run()
-        except Exception:  # a configuration that fails must not end the study  # noqa: BLE001
+        except Exception as error:  # a configuration that fails must not end the study  # noqa: BLE001
+            raise_storage_error(error)
             self._fail(traceback.format_exc())
         self.record.ended = now()
 
@@ -179,7 +184,8 @@ class ConfigurationTrial(Trial):
                 for iteration in iterations:
                     self._check_clock()
                     yield iteration
-            except Exception:  # the other outer folds are not affected  # noqa: BLE001
+            except Exception as error:  # the other outer folds are not affected  # noqa: BLE001
+                raise_storage_error(error)
                 self.record.folds[fold.name] = FoldTrace(error=traceback.format_exc())
         _set_status(self.record)
 

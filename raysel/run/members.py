@@ -18,6 +18,7 @@ from raysel.core.errors import (
     HeadLostError,
     RayselError,
     RayStartError,
+    StorageError,
     StudyError,
 )
 from raysel.core.machine import now
@@ -212,7 +213,7 @@ class _Course:
             self._say(
                 f"{head}: test {result.metric} {result.test_mean:.3f} ± {result.test_sd:.3f} (SD)"
             )
-        except HeadLostError:  # lost to all members
+        except (HeadLostError, StorageError):  # lost to all members
             raise
         except RayselError as failure:
             error = str(failure)

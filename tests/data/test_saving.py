@@ -78,7 +78,8 @@ def test_round_trip_is_exact(data, suffix):
         assert back.content_hash == data.content_hash
 
 
-def test_arrow_features_are_mapped_and_not_copied(tmp_path):
+def test_arrow_features_of_a_large_file_are_mapped_and_not_copied(tmp_path, monkeypatch):
+    monkeypatch.setattr("raysel.data.formats.tables._READ_WHOLE", 1000)
     save_dataset(load_dataset("digits"), tmp_path / "d.arrow")
     X = load_dataset(tmp_path / "d.arrow").X
     address = X.__array_interface__["data"][0]
@@ -119,6 +120,7 @@ def test_damage_in_a_parquet_file_is_found(tmp_path):
 
 
 def test_a_file_that_is_not_on_a_local_disk_is_read_and_not_mapped(tmp_path, monkeypatch):
+    monkeypatch.setattr("raysel.data.formats.tables._READ_WHOLE", 1000)
     save_dataset(load_dataset("iris"), tmp_path / "some.arrow")
     monkeypatch.setattr("raysel.data.formats.tables.is_local", lambda _: False)
     monkeypatch.setattr("pyarrow.memory_map", lambda *_: pytest.fail("it is mapped"))

@@ -351,6 +351,10 @@ def test_serial_and_ray_agree_with_and_without_room_for_all(partly_labelled, tmp
 # --- trials that an earlier version recorded as failed because a worker, perhaps its whole node, was lost -------------
 
 LOST = "the worker process ended 3 times (killed, or out of memory)"
+CHANGED = (
+    "Traceback (most recent call last):\n  ...\nraysel.core.errors.DataError: /data/x.parquet is not the file that was "
+    "opened first: it was written anew meanwhile, or is another copy on another machine. Start again."
+)
 DIED = "the worker process died 3 times (killed, or out of memory)"
 PATH = {
     "solver": {"name": "smml", "params": {"tol": 1e-2}, "space": {"gamma1": [0.1, 2.0]}},
@@ -387,11 +391,14 @@ def resume_after(kind, error, data, folder, **changes):
     return calm, StoredStudy.read(directory)
 
 
-@pytest.mark.parametrize(("kind", "changes"), [("trial", {}), ("path", PATH)])
+@pytest.mark.parametrize(
+    ("kind", "error", "changes"),
+    [("trial", LOST, {}), ("path", LOST, PATH), ("trial", CHANGED, {})],
+)
 def test_a_lost_trial_runs_again_and_the_study_ends_as_if_it_had_not_been(
-    kind, changes, digits, tmp_path
+    kind, error, changes, digits, tmp_path
 ):
-    calm, resumed = resume_after(kind, LOST, digits, tmp_path / "study", **changes)
+    calm, resumed = resume_after(kind, error, digits, tmp_path / "study", **changes)
     records = [
         {record.id: comparable(record) for record in stored.trials} for stored in (calm, resumed)
     ]

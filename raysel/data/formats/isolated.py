@@ -30,9 +30,12 @@ def check_columnar(path: Path) -> None:
     _request("table", path)
 
 
-def check_batches(path: Path) -> None:
-    """Have a Parquet or Arrow file decoded batch by batch under a limit of memory, and check what a batch takes."""
-    _request("batches", path)
+def check_batches(path: Path) -> int:
+    """Have a Parquet or Arrow file decoded batch by batch under a limit of memory, and check what a batch takes.
+
+    Return the bytes of its largest batch.
+    """
+    return int(_request("batches", path)[0]["largest"])
 
 
 def isolated_arrays(path: Path, kind: str) -> ArrayFile:

@@ -247,7 +247,7 @@ def table_batches(path: str, name: None, limit: int) -> dict[str, Any]:  # noqa:
     import pyarrow as pa  # noqa: PLC0415 - as above
     import pyarrow.parquet  # noqa: PLC0415
 
-    claimed = 0
+    claimed = largest = 0
     if path.lower().endswith(".parquet"):
         with pa.parquet.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file:
             rows = batch_rows(file.schema_arrow)
@@ -261,11 +261,12 @@ def table_batches(path: str, name: None, limit: int) -> dict[str, Any]:  # noqa:
             for i in range(file.num_record_batches):
                 batch = file.get_batch(i)
                 batch.validate(full=True)
+                largest = max(largest, batch.nbytes)
                 if (
                     pa.total_allocated_bytes() > _MAPPED
                 ):  # compressed, so that a batch is read as a whole
                     claimed = max(claimed, batch.nbytes)
-    return {"claimed": claimed, "what": "one of its batches of rows"}
+    return {"claimed": claimed, "what": "one of its batches of rows", "largest": largest}
 
 
 #: Bytes of the values of a batch, counted in double precision.

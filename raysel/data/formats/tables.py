@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from raysel.core.arrays import FloatArray, LabelArray
-from raysel.core.errors import DataError
+from raysel.core.errors import DataError, StorageError
 from raysel.core.files import is_local
+from raysel.core.machine import max_data_bytes
 from raysel.data.formats.columns import prepared
 from raysel.data.formats.compressed import data_suffix
 from raysel.data.formats.files import RawData, ReadOptions, reading
@@ -26,24 +27,36 @@ from raysel.data.formats.text_tables import text_table
 from raysel.data.layouts import Tensor
 from raysel.data.stored_samples import StoredSamples
 
+#: Bytes up to which an Arrow file, or a batch of one that stays on the disk, is read rather than mapped to memory.
+_READ_WHOLE = 2**28
+
 #: An Arrow table, and phrases on what was recognised.
 _Opened: TypeAlias = tuple[Any, tuple[str, ...]]
 
 
 def _parquet_table(path: Path, _: ReadOptions) -> _Opened:
     check_columnar(path)
-    with pa.parquet.ParquetFile(
-        path, memory_map=is_local(path), page_checksum_verification=True
-    ) as file:
+    with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
         return file.read(), ()
 
 
 def _arrow_table(path: Path, _: ReadOptions) -> _Opened:
-    """Read an Arrow IPC file (Feather version 2), memory-mapped if it is on this machine's own disk."""
+    """Read an Arrow IPC file (Feather version 2), memory-mapped if it is large."""
     check_columnar(path)
-    return pa.ipc.open_file(
-        pa.memory_map(str(path)) if is_local(path) else pa.OSFile(str(path))
-    ).read_all(), ()
+    source = _arrow_source(path, mapped=_is_large(path.stat().st_size))
+    return pa.ipc.open_file(source).read_all(), ()
+
+
+def _is_large(n_bytes: int) -> bool:
+    return n_bytes > min(_READ_WHOLE, max_data_bytes())
+
+
+def _arrow_source(path: Path, *, mapped: bool) -> Any:
+    """Open an Arrow file, mapped to memory if asked and if it is on this machine's own disk.
+
+    A mapped file that is cut short ends the process by SIGBUS, where one that is read raises an error.
+    """
+    return pa.memory_map(str(path)) if mapped and is_local(path) else pa.OSFile(str(path))
 
 
 #: Kind of the file, for messages, and the function that opens it, by suffix.
@@ -69,8 +82,8 @@ def open_table(path: Path, options: ReadOptions | None = None) -> _Opened:
 def read_table(path: Path, options: ReadOptions) -> RawData:
     """Read a file that holds a table, or that `save_dataset` wrote.
 
-    The features of an Arrow IPC file that `save_dataset` wrote are memory-mapped, not copied, if the file is on this
-    machine's own disk.
+    The features of an Arrow IPC file that `save_dataset` wrote are memory-mapped, not copied, if the file is large and
+    on this machine's own disk.
     """
     with reading(path, _KINDS[data_suffix(path)][0]):
         table, notes = open_table(path, options)
@@ -89,20 +102,34 @@ class TableRows:
     shape: tuple[int, int]
     #: Size of the file and time of its last change, by which one that was written anew since is told.
     written: tuple[int, int]
+    #: Whether its batches are too large to be read whole, so that it is mapped to memory.
+    mapped: bool = False
 
     def __repr__(self) -> str:
         return str(self.path)
 
     def blocks(self) -> Iterator[FloatArray]:
-        """Read consecutive rows until all are read."""
+        """Read consecutive rows until all are read; a file that changes meanwhile raises StorageError."""
+        contents = _contents(self.path, self.options, mapped=self.mapped)
+        while True:
+            try:
+                self._check_unchanged()
+                raw = next(contents, None)
+                if raw is None:
+                    return
+                values = np.ascontiguousarray(raw.X, dtype=np.float64).reshape(len(raw.X), -1)
+                self._check_unchanged()
+            except DataError as error:
+                raise StorageError(str(error)) from error
+            yield values
+
+    def _check_unchanged(self) -> None:
         with reading(self.path, _KINDS[data_suffix(self.path)][0]):
             if _written(self.path) != self.written:
                 raise DataError(
                     f"{self.path} is not the file that was opened first: it was written anew meanwhile, or is another "
-                    "copy on another machine. Start again, with one file for all machines."
+                    "copy on another machine. Restore it, or start again with one file for all machines."
                 )
-        for raw in _contents(self.path, self.options):
-            yield np.ascontiguousarray(raw.X, dtype=np.float64).reshape(len(raw.X), -1)
 
 
 def read_stored_table(path: Path, options: ReadOptions) -> RawData:
@@ -117,9 +144,10 @@ def read_stored_table(path: Path, options: ReadOptions) -> RawData:
             f"drop_unlabelled is for tables in memory: leave in_memory out, or take rows without a label out of {path}."
         )
     with reading(path, _KINDS[data_suffix(path)][0]):
-        check_batches(path)
+        mapped = _is_large(check_batches(path))
         parts = [
-            replace(raw, X=np.empty((0, *raw.X.shape[1:]))) for raw in _contents(path, options)
+            replace(raw, X=np.empty((0, *raw.X.shape[1:])))
+            for raw in _contents(path, options, mapped=mapped)
         ]
         if not parts:
             raise DataError(f"{path} holds no rows: give a file with one for each sample.")
@@ -132,7 +160,7 @@ def read_stored_table(path: Path, options: ReadOptions) -> RawData:
             if first.groups is None
             else np.concatenate([np.asarray(part.groups) for part in parts])
         )
-        source = TableRows(path.absolute(), options, (len(y), width), _written(path))
+        source = TableRows(path.absolute(), options, (len(y), width), _written(path), mapped)
         places = {
             name: np.concatenate([part.places[name] for part in parts if name in part.places])
             for name in first.places
@@ -149,11 +177,11 @@ def _written(path: Path) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def _contents(path: Path, options: ReadOptions) -> Iterator[RawData]:
+def _contents(path: Path, options: ReadOptions, *, mapped: bool) -> Iterator[RawData]:
     """Read the content of consecutive rows of a file."""
     n_read = 0
     with reading(path, _KINDS[data_suffix(path)][0]):
-        for batch in _batches(path):
+        for batch in _batches(path, mapped=mapped):
             try:
                 table, renamed = prepared(pa.Table.from_batches([batch]))
                 raw = raw_data(table, options, str(path), renamed)
@@ -172,16 +200,12 @@ def _contents(path: Path, options: ReadOptions) -> Iterator[RawData]:
             yield raw
 
 
-def _batches(path: Path) -> Iterator[Any]:
+def _batches(path: Path, *, mapped: bool) -> Iterator[Any]:
     if data_suffix(path) == ".parquet":
-        with pa.parquet.ParquetFile(
-            path, memory_map=is_local(path), page_checksum_verification=True
-        ) as file:
+        with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
             yield from file.iter_batches(batch_rows(file.schema_arrow), use_threads=False)
         return
-    with pa.ipc.open_file(
-        pa.memory_map(str(path)) if is_local(path) else pa.OSFile(str(path))
-    ) as file:
+    with pa.ipc.open_file(_arrow_source(path, mapped=mapped)) as file:
         rows = batch_rows(file.schema)
         for i in range(file.num_record_batches):
             batch = file.get_batch(i)

@@ -19,6 +19,7 @@ from ray.exceptions import (
     WorkerCrashedError,
 )
 
+from raysel.core.errors import StorageError, storage_error
 from raysel.execution.ray.nodes import Cluster, MemoryShortError
 from raysel.execution.ray.versions import other_versions
 
@@ -65,6 +66,12 @@ def node_in(error: object) -> str:
     r"""Return the id of the lost node that the error of an actor names; empty if it names none."""
     named = re.search(r"its node has died\. Node Id: ([0-9a-f]+)", str(error))
     return named[1] if named else ""
+
+
+def storage_error_of(error: object) -> StorageError | None:
+    """Return the error of data, disk or store for which a worker gave up a task or a trial; else None."""
+    raised = getattr(error, "cause", None) or error
+    return storage_error(raised) if isinstance(raised, Exception) else None
 
 
 #: Errors of a task whose worker or node ended, rather than of what it computed.
@@ -123,7 +130,7 @@ class NodeTasks:
                 number, _ = self._forget(task)
                 if again:
                     waiting.appendleft(number)
-                elif refused := other_versions(error):
+                elif refused := other_versions(error) or storage_error_of(error):
                     raise refused from error
                 else:
                     yield number, value, error

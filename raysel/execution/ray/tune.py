@@ -34,7 +34,7 @@ from raysel.evaluation.scoring import KnownScores
 from raysel.execution.batches import BATCH_SECONDS, Batches
 from raysel.execution.executor import Recorder, SearchLimits, last_line
 from raysel.execution.ray.nodes import Cluster, MemoryShortError
-from raysel.execution.ray.tasks import Losses
+from raysel.execution.ray.tasks import Losses, storage_error_of
 from raysel.execution.ray.versions import other_versions
 from raysel.execution.trial_plan import TrialPlan
 from raysel.execution.trials import Rung
@@ -309,7 +309,7 @@ class RecorderCallback(_NotStored, tune.Callback):
     ) -> None:
         """Let the trials of a batch that was lost run again, or record that one failed in every attempt."""
         error, name = _last_error(trial), trial.config["name"]
-        if refused := other_versions(error):
+        if refused := other_versions(error) or storage_error_of(error):
             self.error = refused
             raise refused
         self._learn_nodes()
