@@ -58,6 +58,8 @@ ARGUMENTS = {
     "benchmarks/search-overhead/worker_memory.py": "--samples 24",
     "claims/smml-planted/planted.py": "2",
     "benchmarks/smml-speed/run.py": "solvers --limit 0.1",
+    "claims/smr-start/accuracy.py": "2",
+    "claims/smr-start/random_starts.py": "1",
     "claims/smr-start/run.py": "0 2",
     "claims/stability-noise/run.py": "--draws 2",
     "claims/survival/fuzz_inputs.py": "--minutes 0.02",
@@ -205,6 +207,20 @@ SHORTER = {
     },
     "benchmarks/smml-speed/run.py": {
         ', ("MSRCv1_6v.npz", 10, 1), ("Handwritten_mfeat.npz", 1, 1)': ""
+    },
+    "claims/smr-start/accuracy.py": {
+        "TOP, N_RANDOM = 50, 6": "TOP, N_RANDOM = 50, 1",
+        "max_iter=40": "max_iter=4",
+        "product(ranks, (0.1, 0.02))": "product(ranks[:1], (0.1,))",
+        '    yield "UMIST", read("UMIST", 15, 5, draw), (2, 4)\n': "",
+        '    yield "ORL", read("ORL", 20, 5, draw), (2, 4)\n': "",
+    },
+    "claims/smr-start/glances.py": {
+        "N_RANDOM, N_LS21 = 30, 10": "N_RANDOM, N_LS21 = 20, 1",
+        "for rank in ranks for alpha in (0.1, 0.02)": "for rank in ranks[:1] for alpha in (0.1,)",
+        '    yield "UMIST", read("UMIST", 15, 5, draw), (2, 4)\n': "",
+        '    yield "ORL", read("ORL", 20, 5, draw), (2, 4)\n': "",
+        '    yield "ORL, few", *read("ORL", 20, 5), (2, 4)\n': "",
     },
     "claims/smr-start/run.py": {
         "(0.25, 0.5, 0.75, 1.0), (0.003, 0.01, 0.05, 0.2), (1, 2, 4)": "(0.5, 1.0), (0.05,), (2,)"

@@ -56,6 +56,7 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
         "p": [Interval(Real, 0, 1, closed="right")],
         "zeta": [POSITIVE],
         "init": [StrOptions({"multistart", "identity", "random"})],
+        "n_init": [COUNT],
         "alpha_scale": [StrOptions({"max", "absolute"})],
     }
 
@@ -75,6 +76,7 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
         n_features_to_select: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         mask: BoolArray | None = None,
+        n_init: int = 1,
     ) -> None:
         self.shape = shape
         self.alpha = alpha
@@ -88,6 +90,7 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
         self.n_features_to_select = n_features_to_select
         self.random_state = random_state
         self.mask = mask
+        self.n_init = n_init
 
     def check(self, n_features: int) -> None:
         """Check the parameters, alone and against the number of features.
@@ -103,6 +106,10 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
             If one is wrong; the message names it, its value and the values that are allowed.
         """
         super().check(n_features)
+        if self.n_init > 1 and self.init != "multistart":
+            raise ConfigError(
+                f'n_init={self.n_init}: init="{self.init}" is one start; leave n_init at 1.'
+            )
         shape = self._sides(n_features)
         if self.rank <= (most := largest_rank(shape)):
             return
@@ -125,10 +132,13 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
             return other.set_params(
                 init="random", random_state=int(np.random.RandomState(seed).randint(2**31 - 1))
             )
-        if self.p == 1 and self.rank == largest_rank(self._sides(self.n_features_in_)):
+        if self._is_convex():
             return None
-        other._seed = 0 if self._seed is None else self._seed + 1
+        other._seed = self.n_init - 1 if self._seed is None else self._seed + 1
         return other
+
+    def _is_convex(self) -> bool:
+        return self.p == 1 and self.rank == largest_rank(self._sides(self.n_features_in_))
 
     def is_zero_solution(self, prepared: LeastSquaresData) -> bool:
         """Return whether P = 0 is optimal: p = 1 and alpha >= alpha_max, or no cell correlates with the classes."""
@@ -160,12 +170,12 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
         return Penalty(alpha, self.p, max(zeta, np.finfo(np.float64).tiny))
 
     def _steps(
-        self, data: LeastSquaresData, penalty: Penalty
+        self, data: LeastSquaresData, penalty: Penalty, seed: int | None
     ) -> Iterator[tuple[FloatArray, float]]:
         """Yield the coefficients after each iteration and their objective."""
         c, shape, k = len(data.Y), self._sides(data.X.shape[0]), self.rank
         if self.init == "multistart":
-            return multistart_steps(data, shape, k, penalty, self._seed, self._inside())
+            return multistart_steps(data, shape, k, penalty, seed, self._inside())
         if self.init == "identity":
             start = unit_cells(c, shape, k)
         else:
@@ -184,9 +194,20 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
         return with_objective(steps, data, penalty)
 
     def _updates(self, X: FloatArray, y: LabelArray, prepared: LeastSquaresData) -> Iterator[float]:
-        for P, J in self._steps(prepared, self._penalty(prepared)):
+        penalty, seed = self._penalty(prepared), self._seed
+        if seed is None and self.n_init > 1 and not self._is_convex():
+            seed = self._lowest_start(prepared, penalty)
+        for P, J in self._steps(prepared, penalty, seed):
             self._keep(P, prepared)
             yield J
+
+    def _lowest_start(self, prepared: LeastSquaresData, penalty: Penalty) -> int | None:
+        """Seed of the start that ends at the lowest objective, None for the compared ones; of equal ends the first."""
+        ends: dict[int | None, float] = {}
+        for seed in (None, *range(self.n_init - 1)):
+            steps = self._steps(prepared, penalty, seed)
+            *_, ends[seed] = self._follow(J for _, J in steps)
+        return min(ends, key=lambda seed: ends[seed])
 
     def _keep(self, P: FloatArray, prepared: LeastSquaresData) -> None:
         """Set the fitted attributes to these coefficients of the stored features."""
@@ -235,9 +256,8 @@ class SMR(_SparseMatrixRegression, TensorSelector):
         counted, and after its tenth iteration the first follows where its objective is lower after 6 and after 10
         iterations, which are not counted. All iterations begin at an extrapolated V (Nesterov's method, restarted
         where J would rise), so that fewer of them reach the same J. Where the rank is the largest, which bounds
-        nothing, the problem without a bound is solved instead; for p = 1 it is convex. Of few samples random starts can
-        end lower, by up to 5 % on 80 scenes (experiments/claims/smr-start); a study says whether they do for its final
-        model.
+        nothing, the problem without a bound is solved instead; for p = 1 it is convex. Of few samples some random
+        starts end lower, and a study says whether they do for its final model; see ``n_init``.
 
         "identity" is the paper's start V = [I; 0], D = 1, and "random" a random V a class, orthonormal where it has no
         more columns than rows, D = 1; both are followed by the paper's iterations. With ``alpha_scale="max"`` the 1 of
@@ -261,6 +281,10 @@ class SMR(_SparseMatrixRegression, TensorSelector):
     mask : array of bool, default=None
         The cells of a volume or another array that are the columns of X, in C order, in place of ``shape``. Cells of
         its bounding box outside the mask have neither data nor penalty.
+    n_init : int, default=1
+        Number of starts that are iterated to their ends, ``init="multistart"`` and ``n_init - 1`` random ones, of which
+        the one of the lowest objective is fitted: ``n_init + 1`` fits in all. Not for other values of ``init``. Lower
+        objectives do not predict better (experiments/claims/smr-start), hence the default.
 
     Attributes
     ----------
@@ -326,7 +350,7 @@ class SMRRegressor(_SparseMatrixRegression, TensorRegressor):
     ----------
     shape, alpha, rank, p, zeta, init, alpha_scale : default as in `SMR`
         See `SMR`. With ``alpha_scale="absolute"`` alpha and zeta are for the standardised quantities.
-    max_iter, tol, n_features_to_select, random_state, mask : default as in `SMR`
+    max_iter, tol, n_features_to_select, random_state, mask, n_init : default as in `SMR`
         See `SMR`.
 
     Attributes

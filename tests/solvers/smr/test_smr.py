@@ -263,6 +263,24 @@ def test_the_default_start_ends_within_few_percent_of_the_others(name, p, alpha,
     assert smr.fit(X, y).objective_path_[-1] <= most * min(J.values())
 
 
+def test_the_start_of_the_lowest_objective_is_fitted():
+    y = np.arange(60) % 3
+    X = np.random.default_rng(0).normal(size=(60, 6, 5, 4))
+    X[:, :3, :2, :2] += 0.5 * y[:, None, None, None]
+    X = X.reshape(60, -1)
+    fits = [SMR((6, 5, 4), rank=3, max_iter=20, tol=0).fit(X, y)]
+    for _ in range(4):
+        fits.append(fits[-1].another_start().fit(X, y))
+    ends = [fit.objective_path_[-1] for fit in fits]
+    best = np.argmin(ends)
+    assert ends[best] < 0.995 * ends[0]  # or nothing is tested
+    several = SMR((6, 5, 4), rank=3, max_iter=20, tol=0, n_init=5).fit(X, y)
+    assert_array_equal(several.objective_path_, fits[best].objective_path_)
+    assert_array_equal(several.coef_, fits[best].coef_)
+    further = fits[-1].another_start().fit(X, y)
+    assert_array_equal(several.another_start().fit(X, y).coef_, further.coef_)
+
+
 @pytest.mark.parametrize("p", [1.0, 0.5])
 def test_the_default_start_draws_nothing_from_outside(p, digits):
     fits = []
@@ -350,6 +368,7 @@ def test_callbacks_see_each_iteration_and_can_stop_it(digits, capsys):
         ({"shape": (-8, -8)}, "list of sides"),
         ({"shape": None, "rank": 2}, "rank=2.* vectors have no rank"),
         ({"n_features_to_select": 65}, "65 exceeds the 64"),
+        ({"init": "identity", "n_init": 2}, 'n_init=2: init="identity" is one start'),
     ],
 )
 def test_wrong_parameters_are_named(parameters, message, digits):
