@@ -49,6 +49,7 @@ class _SparseMatrixRegression(IterativeEstimator, TensorShaped):
 
     #: Seed of the random start in place of the compared ones of "multistart"; None: these.
     _seed: int | None = None
+    n_init: int = 1  # models of earlier versions lack it
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [POSITIVE],
