@@ -8,6 +8,7 @@ import json
 import os
 import shlex
 import sys
+import traceback
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Environment variable with the number of the pipe that the credentials are read from.
 _PIPE = "RAYSEL_CREDENTIALS_PIPE"
+#: Part of the path of a file of raysel's own, and the longest message of a fault that is printed.
+_OWN, _LONGEST = f"{os.sep}raysel{os.sep}", 200
 
 # Else Python looks for cycles among the objects of all libraries again and again while it imports and draws, and for
 # half a second before it ends.
@@ -68,6 +71,33 @@ def _call(name: str, arguments: Namespace, words: Sequence[str]) -> int:
     except RayselError as error:
         status = _print_error(error, getattr(arguments, "study", None) or "")
         return status if COMMANDS[name].computes else 2
+    except KeyboardInterrupt:
+        return _print_interrupted()
+    except Exception as error:  # noqa: BLE001 - whatever happens, a command ends in a sentence
+        return _print_fault(error)
+
+
+def _print_interrupted() -> int:
+    """Say that a command was interrupted; return the exit status."""
+    from raysel.core.printing import Terminal
+    from raysel.execution.signals import interrupt_status
+
+    Terminal(stderr=True).print("interrupted")
+    return interrupt_status()
+
+
+def _print_fault(error: Exception) -> int:
+    """Print an error that raysel should have foreseen, and the line that it came from; return the exit status."""
+    from raysel.core.printing import Terminal, short
+
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if _OWN in frame.filename]
+    place = f"{own[-1].filename.rpartition(_OWN)[2]}, line {own[-1].lineno}" if own else "Python"
+    what = f"{type(error).__name__}: {short(str(error), _LONGEST)}"
+    Terminal(stderr=True).print(
+        f"error: raysel has a fault at {place} ({what}); please report it with the command and its file.",
+        style="red",
+    )
+    return 1
 
 
 def _print_error(error: RayselError, study: str) -> int:

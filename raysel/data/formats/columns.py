@@ -31,7 +31,10 @@ _COUNTED = "(counted from 0, without the header)"
 
 
 def prepared(table: Any) -> tuple[Any, tuple[str, ...]]:
-    """Name the columns without a name as pandas does, ``Unnamed: <position>``, and make string views plain text."""
+    """Name the columns without a name as pandas does, ``Unnamed: <position>``.
+
+    String views become plain text, and half precision single, for which PyArrow has all functions.
+    """
     names, notes = list(table.column_names), []
     known = set(names)
     for i, (name, kind) in enumerate(zip(names, table.schema.types, strict=True)):
@@ -40,6 +43,9 @@ def prepared(table: Any) -> tuple[Any, tuple[str, ...]]:
             while names[i] in known:
                 names[i] += ".1"
             notes.append(f"column {i} has no name and is called {names[i]!r}")
+        if pa.types.is_float16(kind):
+            field = table.schema.field(i).with_type(pa.float32())
+            table = table.set_column(i, field, table.column(i).cast(pa.float32()))
         # polars writes string views, which few functions of PyArrow accept.
         if pa.types.is_string_view(kind.value_type if pa.types.is_dictionary(kind) else kind):
             chunks = [_plain_text(chunk) for chunk in table.column(i).chunks]

@@ -278,19 +278,15 @@ def _voxels(path: Path, files: LabelArray, layout: MaskedVolume, mask: Path) -> 
 
 def volume_columns(table: Any, others: Collection[str | None] = ()) -> list[str]:
     """Return the columns, besides some others, whose values all end as names of NIfTI files."""
-    texts = [
-        name
-        for name in table.column_names
-        if name not in others and is_text(table.schema.field(name).type)
-    ]
-    files = {
-        name: [value for value in table.column(name).to_pylist() if value is not None]
-        for name in texts
+    texts = {
+        name: column.to_pylist()
+        for name, column in zip(table.column_names, table.columns, strict=True)
+        if name not in others and is_text(column.type)
     }
     return [
         name
-        for name, values in files.items()
-        if values and all(is_nifti(value.strip()) for value in values)
+        for name, values in texts.items()
+        if any(values) and all(value is None or is_nifti(value.strip()) for value in values)
     ]
 
 

@@ -71,6 +71,8 @@ _QUOTED_COMMA = re.compile(rb'"[^",\w]*\d*,\d+[^",\d]{0,5}"')
 _BLOCK = 2**30
 #: Bytes that are searched for the decimal mark to try first.
 _SAMPLE_TEXT = 2**16
+#: What PyArrow says of a row with another number of cells.
+_OTHER_WIDTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 #: Bytes of memory that a column takes besides its values, measured with a table of 100,000 columns.
 _COLUMN = 24 * 2**10
 
@@ -249,7 +251,11 @@ def text_table(path: Path, options: ReadOptions) -> tuple[Any, tuple[str, ...]]:
     n_rows = 1 + body.count(b"\n") + (body.count(b"\r") if b"\n" not in body else 0)
     claimed = dialect.n_columns * (_COLUMN + BYTES_OF_A_NUMBER * n_rows)
     check_data_bytes(path, claimed, f"its table of {n_rows} rows and {dialect.n_columns} columns")
-    written, decimal = _parsed(body, dialect)
+    try:
+        written, decimal = _parsed(body, dialect)
+    except pa.ArrowInvalid as error:
+        _check_widths(error, path, dialect)
+        raise
     if options.delimiter is None and dialect.delimiter != ",":
         notes += (
             f"its cells are separated by {_NAMES.get(dialect.delimiter, repr(dialect.delimiter))}",
@@ -315,6 +321,19 @@ def _parse(body: bytes, dialect: Dialect, decimal: str) -> Any:
         pa.ArrowInvalid
     ):  # a cell is text, or a row has another number of cells, which one thread names
         return _read(body, dialect, decimal, use_threads=False)
+
+
+def _check_widths(error: Exception, path: Path, dialect: Dialect) -> None:
+    """Name the row with another number of cells of which PyArrow complains."""
+    if found := _OTHER_WIDTH.search(str(error)):
+        row, expected, there = map(int, found.groups())
+        cells = f"{there} {'cell' if there == 1 else 'cells'}"
+        between = _NAMES.get(dialect.delimiter, repr(dialect.delimiter))
+        below = " below the names of the columns" if dialect.names else ""
+        raise DataError(
+            f"{path}: row {row}{below} has {cells}, separated by {between}, and the table "
+            f"{expected} columns; correct the row, or set delimiter."
+        ) from error
 
 
 def _read(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -202,6 +203,10 @@ def _columns(result: Recognised) -> Any:
     table, _ = open_table(find_data_file(result.file))
     if METADATA_KEY in (table.schema.metadata or {}):
         return None
+    if twice := [name for name, times in Counter(table.column_names).items() if times > 1]:
+        raise DataError(
+            f"{result.path}: two columns are called {twice[0]!r}; give each column a different name."
+        )
     index = (table.schema.pandas_metadata or {}).get("index_columns", [])
     return table.drop_columns(
         [name for name in index if isinstance(name, str) and name in table.column_names]

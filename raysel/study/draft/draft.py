@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import textwrap
@@ -16,10 +17,11 @@ from raysel.config.plain_data import dump_key, parse_yaml
 from raysel.config.schema import NIFTI
 from raysel.core.errors import ConfigError
 from raysel.core.files import atomic_write
-from raysel.core.printing import first_line, listed
+from raysel.core.printing import first_line, listed, short_middle
 from raysel.core.storage.location import as_uri, parse_location
 from raysel.data.dataset import Dataset
 from raysel.data.formats.compressed import data_stem
+from raysel.data.formats.files import at_home
 from raysel.study.definition import Study
 from raysel.study.draft.choices import (
     FOR_LARGE,
@@ -35,6 +37,8 @@ from raysel.study.draft.data_file import Recognised, recognise, with_reasons
 SUFFIXES = (".yaml", ".yml")
 _SECTIONS = ("name", "seed", "dataset", "solver", "evaluation", "cv", "search")
 _WIDTH = 120
+#: Longest path that an error shows whole.
+_LONGEST = 200
 #: Characters that would end a comment or could not be read back.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
@@ -117,9 +121,19 @@ def init_study(
         "folds": f"{study.config.cv.outer} outer x {study.config.cv.inner} inner",
     }
     if target is not None:
+        _write(target, text)
+    return Draft(study.config, text, findings, tuple(data.doubts), target)
+
+
+def _write(target: Path, text: str) -> None:
+    try:
         with atomic_write(target) as temporary:
             temporary.write_text(text, encoding="utf-8")
-    return Draft(study.config, text, findings, tuple(data.doubts), target)
+    except (OSError, ValueError) as error:  # a text that is no name is a ValueError
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        raise ConfigError(
+            f"{short_middle(str(target), _LONGEST)} cannot be written: {reason}; name another file by --output."
+        ) from error
 
 
 def _config(text: str) -> StudyConfig:
@@ -192,7 +206,7 @@ def _stated_path(given: str, target: Path | None) -> str:
     """Path of a file as given if the study lies in the working directory, or $RAYSEL_DATA has it, else absolute."""
     if as_uri(given):
         return given
-    path = Path(given).expanduser()
+    path = at_home(given)
     here = target is None or target.parent.resolve() == Path.cwd()
     return str(path) if here or not path.exists() else str(path.absolute())
 
@@ -302,13 +316,21 @@ def plain_name(path: str | Path) -> str:
     """Return the name of a data file without folder and suffix, in the characters that a study's name may have."""
     if uri := as_uri(path):
         path = parse_location(uri).name
-    stem = data_stem(Path(path).expanduser().absolute())
+    stem = data_stem(at_home(path).absolute())
     return re.sub(r"[^A-Za-z0-9._-]+", "-", stem)[:80].strip("-._") or "study"
 
 
 def check_output(output: str | Path, path: str | Path) -> Path:
     """Return the path that a drafted study is written to, after a check that it can be."""
-    target = Path(output).expanduser()
+    target = at_home(output)
+    try:
+        os.lstat(target)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:  # a name that no file can have
+        raise ConfigError(
+            f"{short_middle(str(target), _LONGEST)} cannot be the name of a file: {error.args[-1]}; name another one."
+        ) from error
     if target.is_dir():
         raise ConfigError(
             f"{target} is a folder; name a file in it, e.g. {target / default_output(path)}."

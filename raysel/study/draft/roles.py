@@ -374,7 +374,10 @@ def _unique_column(name: str, column: Any, values: LabelArray) -> tuple[str, str
 def _example(column: Any) -> str:
     """Show the first cell of a column that has a value."""
     row = pc.index(column.is_valid(), True).as_py()
-    cell = decoded(column)[row].as_py()
+    try:
+        cell = decoded(column)[row].as_py()
+    except (ValueError, OverflowError):  # no time or text that Python has
+        return ""
     return f", e.g. {short(repr(cell.strip()) if isinstance(cell, str) else str(cell), _LONGEST)}"
 
 

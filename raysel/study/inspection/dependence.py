@@ -182,6 +182,8 @@ def period_remark(part: Part, plan: NestedPlan | None = None) -> str | None:
     spectrum = np.abs(fft.rfft(W, fft.next_fast_len(2 * n), axis=0)) ** 2
     alike = fft.irfft(spectrum.sum(axis=1))[lags] / (n - lags)
     by_chance = float((W * W[np.random.default_rng(0).permutation(n)]).sum(axis=1).std())
+    if not by_chance:  # all samples are alike
+        return None
     scores = alike * np.sqrt(n - lags) / by_chance
     found = np.flatnonzero(
         (alike >= _PERIODIC) & (scores >= _PERIODIC_SCORE) & (alike >= _MOST_OF * alike.max())

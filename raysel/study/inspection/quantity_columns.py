@@ -135,15 +135,25 @@ def _copied(part: Part, rows: IntArray, y: FloatArray, known: Collection[int]) -
         return {}
     some = _glimpse(apart)
     found: dict[int, str] = {}
-    for compare in (np.subtract, np.divide):
+    for compare in (_difference, _ratio):
         repeats = part.scan(partial(_repeats, rows=some, y=y, compare=compare))
         for column in np.flatnonzero(repeats >= _COPIED / 2).tolist():
             value, share = _most_frequent(compare(part.X[apart, column], y[apart]))
-            if share and not (compare is np.divide and value == 0):
-                same = value == (0 if compare is np.subtract else 1)
+            if share and not (compare is _ratio and value == 0):
+                same = value == (0 if compare is _difference else 1)
                 what = "equals {quantity}" if same else "is {quantity} in another unit"
                 found.setdefault(column, f"{what} in {share:.0%} of the rows")
     return {column: words for column, words in found.items() if column not in known}
+
+
+def _difference(values: FloatArray, y: FloatArray) -> FloatArray:
+    with np.errstate(over="ignore"):  # near the end of the range
+        return np.asarray(values - y)
+
+
+def _ratio(values: FloatArray, y: FloatArray) -> FloatArray:
+    with np.errstate(over="ignore"):
+        return np.asarray(values / y)
 
 
 def _repeats(
