@@ -44,7 +44,8 @@ class ScikitLearnMethod(OneShotEstimator):
     far as no step before it mixes the features; a feature that a step leaves out has score 0. If the estimator has none
     of these attributes, ``scores_`` is not set.
 
-    With ``cells`` the samples are the numbers of their cells, and the estimator gets the rows that these were.
+    The objective is the training error; 0 of a selector, and with ``cells``: then the samples are the numbers of
+    their cells, and the estimator gets the rows that these were.
     """
 
     # Upper bound for all wrapped classes; the registry and the study check the actual class.
@@ -96,10 +97,10 @@ class ScikitLearnMethod(OneShotEstimator):
     def _updates(self, X: FloatArray, y: LabelArray, prepared: Any) -> Iterator[float]:
         for name in ("scores_", "classes_"):
             self.__dict__.pop(name, None)
-        fitted = clone(self.estimator)
+        fitted, rows = clone(self.estimator), self.restored(X)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            fitted.fit(self.restored(X), y)
+            fitted.fit(rows, y)
         self._ended = not any(
             issubclass(warning.category, ConvergenceWarning) for warning in caught
         )
@@ -115,12 +116,12 @@ class ScikitLearnMethod(OneShotEstimator):
         found = feature_scores(fitted, (X[0] == X).all(axis=0))
         if found is not None:
             self.scored_by_, self.scores_ = found
-        if not hasattr(fitted, "predict"):
-            yield 0.0
+        if self.cells is not None or not hasattr(fitted, "predict"):
+            yield 0.0  # reading rows that are no numbers once more may take as long as the fit
         elif self._is_regressor:
-            yield float(np.mean((self._predicted(X) - y) ** 2))
+            yield float(np.mean((self._predicted(rows) - y) ** 2))
         else:
-            yield float(np.mean((self._predicted(X) != y).reshape(len(y), -1).any(axis=1)))
+            yield float(np.mean((self._predicted(rows) != y).reshape(len(y), -1).any(axis=1)))
 
     def _has_converged(self, path: FloatArray) -> bool:
         """Return whether the estimator was fitted without a ConvergenceWarning."""
@@ -140,18 +141,18 @@ class ScikitLearnMethod(OneShotEstimator):
     @available_if(wrapped_has("predict"))
     def predict(self, X: ArrayLike) -> LabelArray:
         """Predict by the wrapped estimator."""
-        return self._predicted(self._checked(X))
+        return self._predicted(self.restored(self._checked(X)))
 
-    def _predicted(self, X: FloatArray) -> LabelArray:
+    def _predicted(self, rows: Any) -> LabelArray:
         """Predict labels in the shape of the training labels; a single column is returned as one dimension."""
-        predicted: LabelArray = self.estimator_.predict(self.restored(X))
-        expected = (len(X),) if self.n_outputs_ == 1 else (len(X), self.n_outputs_)
-        if np.shape(predicted) == (len(X), 1) and self.n_outputs_ == 1:
+        predicted: LabelArray = self.estimator_.predict(rows)
+        expected = (len(rows),) if self.n_outputs_ == 1 else (len(rows), self.n_outputs_)
+        if np.shape(predicted) == (len(rows), 1) and self.n_outputs_ == 1:
             predicted = np.ravel(predicted)
         if np.shape(predicted) != expected:
             raise DataError(
                 f"{type(self.estimator_).__name__}.predict returned an array of shape {np.shape(predicted)}, not "
-                f"{expected}, for {len(X)} samples: it must return labels in the shape of y."
+                f"{expected}, for {len(rows)} samples: it must return labels in the shape of y."
             )
         return predicted
 

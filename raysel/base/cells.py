@@ -12,7 +12,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
 from raysel.base.estimator import Estimator
-from raysel.core.arrays import FloatArray, IntArray
+from raysel.core.arrays import BoolArray, FloatArray, IntArray
 from raysel.core.errors import DataError
 
 
@@ -24,67 +24,137 @@ class Cells:
     their order, with cells without a value as the last. `restored` gives the rows back as they were.
     """
 
-    #: Distinct cells of each column, by their numbers; None for a column of numbers, which is kept.
-    distinct: tuple[Any, ...]
+    #: Columns by their type, which are numbered and restored together: a frame may have many of them.
+    parts: tuple[_Columns, ...]
     #: Rows of the array or frame, of which there are none: its type and the names and types of its columns.
     empty: Any
 
     @classmethod
     def of(cls, X: Any) -> tuple[Self, FloatArray]:
         """Return the cells of samples, and the samples as numbers, shape (n_samples, n_features)."""
-        is_frame = hasattr(X, "iloc")
         values = np.empty(X.shape)
-        distinct: list[Any] = []
-        for number in range(X.shape[1]):
-            column = X.iloc[:, number] if is_frame else X[:, number]
-            if _is_finite(column):
-                values[:, number] = column
-                distinct.append(None)
+        parts: list[_Columns] = []
+        for dtype, places in _places_by_type(X).items():
+            columns = X.iloc[:, places] if hasattr(X, "iloc") else X
+            if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf":
+                codes, numbered = _Columns.of_others(columns, places)
+                values[:, places], parts = codes, [*parts, numbered]
                 continue
-            first, values[:, number] = _numbered(column)
-            distinct.append(column.iloc[first].array if is_frame else column[first])
-        return cls(tuple(distinct), X[:0]), values
+            block = np.asarray(columns)
+            are_numbers = _are_numbers(block)
+            if are_numbers.any():
+                parts.append(_Columns(dtype, places[are_numbers]))
+                values[:, places[are_numbers]] = block[:, are_numbers]
+            if not are_numbers.all():
+                gaps = places[~are_numbers]
+                values[:, gaps], numbered = _Columns.of_numbers(block[:, ~are_numbers], gaps)
+                parts.append(numbered)
+        return cls(tuple(parts), X[:0]), values
 
     @property
     def are_numbers(self) -> bool:
         """Whether all columns are of finite numbers."""
-        return all(cells is None for cells in self.distinct)
+        return all(part.distinct is None for part in self.parts)
 
     def restored(self, X: FloatArray) -> Any:
         """Return samples as the array or frame that they were."""
-        columns = [
-            X[:, number].astype(self._dtype(number))
-            if cells is None
-            else cells[X[:, number].astype(np.int64)]
-            for number, cells in enumerate(self.distinct)
-        ]
         if not hasattr(self.empty, "iloc"):
             made = np.empty(X.shape, dtype=self.empty.dtype)
-            for number, column in enumerate(columns):
-                made[:, number] = column
+            for part in self.parts:
+                made[:, part.places] = part.restored(X)
             return made
         import pandas as pd  # noqa: PLC0415 - takes half a second to import
 
-        typed = {
-            number: pd.Series(column, dtype=self._dtype(number))
-            for number, column in enumerate(columns)
-        }
-        return pd.DataFrame(typed).set_axis(self.empty.columns, axis=1)
-
-    def _dtype(self, number: int) -> Any:
-        return self.empty.dtypes.iloc[number] if hasattr(self.empty, "iloc") else self.empty.dtype
+        frames = [
+            pd.DataFrame(part.restored(X), dtype=part.dtype, copy=False) for part in self.parts
+        ]
+        if len(frames) == 1:
+            return frames[0].set_axis(self.empty.columns, axis=1)
+        order = np.argsort(np.concatenate([part.places for part in self.parts]))
+        frame = pd.concat(frames, axis=1).iloc[:, order] if frames else self.empty
+        return frame.set_axis(self.empty.columns, axis=1)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self  # nothing changes it, and each clone of an estimator would copy it
 
 
-def _is_finite(column: Any) -> bool:
-    """Return whether a column is of NumPy's numbers, all finite."""
-    return (
-        isinstance(column.dtype, np.dtype)
-        and column.dtype.kind in "biuf"
-        and bool(np.isfinite(column).all())
-    )
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """Columns of one type."""
+
+    dtype: Any
+    #: Places of the columns among all; shape (n_columns,).
+    places: IntArray
+    #: Distinct cells of all columns, one column after the other; None for columns of numbers, which are kept.
+    distinct: Any = None
+    #: Place in ``distinct`` of the first cell of each column; shape (n_columns,).
+    starts: Any = None
+
+    @classmethod
+    def of_numbers(cls, block: Any, places: IntArray) -> tuple[IntArray, Self]:
+        """Return the numbers of the cells of columns, and the columns; `block` is (n_samples, n_columns)."""
+        columns = np.ascontiguousarray(block.T)
+        order = np.argsort(columns, axis=1, kind="stable")
+        ordered = np.take_along_axis(columns, order, axis=1)
+        same = ordered[:, 1:] == ordered[:, :-1]
+        if block.dtype.kind == "f":
+            same |= np.isnan(ordered[:, 1:]) & np.isnan(ordered[:, :-1])
+        new = np.ones(ordered.shape, dtype=bool)
+        new[:, 1:] = ~same
+        codes = np.empty(ordered.shape, dtype=np.int64)
+        np.put_along_axis(codes, order, np.cumsum(new, axis=1) - 1, axis=1)
+        return codes.T, cls(block.dtype, places, ordered[new], _starts(new.sum(axis=1)))
+
+    @classmethod
+    def of_others(cls, columns: Any, places: IntArray) -> tuple[IntArray, Self]:
+        """Return the numbers of the cells of columns of an array or a frame, and the columns."""
+        is_frame = hasattr(columns, "iloc")
+        codes = np.empty(columns.shape, dtype=np.int64)
+        distinct: list[Any] = []
+        for number in range(len(places)):
+            column = columns.iloc[:, number] if is_frame else columns[:, number]
+            first, codes[:, number] = _numbered(column)
+            distinct.append(column.iloc[first] if is_frame else column[first])
+        starts = _starts(np.array([len(cells) for cells in distinct]))
+        if not is_frame:
+            return codes, cls(columns.dtype, places, np.concatenate(distinct), starts)
+        import pandas as pd  # noqa: PLC0415 - takes half a second to import
+
+        return codes, cls(distinct[0].dtype, places, pd.concat(distinct).array, starts)
+
+    def restored(self, X: FloatArray) -> Any:
+        """Return the columns of samples: an array, or of a type of pandas the columns by their places."""
+        block = X[:, self.places]
+        if self.distinct is None:
+            return np.ascontiguousarray(block.astype(self.dtype))
+        taken = block.astype(np.int64) + self.starts
+        if isinstance(self.dtype, np.dtype):
+            return np.asarray(self.distinct)[taken]
+        cells, n = self.distinct.take(taken.T.ravel()), len(X)
+        return {number: cells[number * n : (number + 1) * n] for number in range(len(self.places))}
+
+
+def _places_by_type(X: Any) -> dict[Any, IntArray]:
+    """Return the places of the columns of each type."""
+    if not hasattr(X, "iloc"):
+        return {X.dtype: np.arange(X.shape[1])}
+    places: dict[Any, list[int]] = {}
+    for place, dtype in enumerate(X.dtypes):
+        places.setdefault(dtype, []).append(place)
+    return {dtype: np.array(found) for dtype, found in places.items()}
+
+
+def _starts(lengths: IntArray) -> IntArray:
+    return np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
+
+
+def _are_numbers(block: Any) -> BoolArray:
+    """Mask of the columns whose cells are all finite and the same in 64-bit floats; shape (n_columns,)."""
+    if block.dtype.kind == "f":
+        return np.isfinite(block).all(axis=0)
+    if block.dtype.itemsize < 8:
+        return np.ones(block.shape[1], dtype=bool)
+    return ((block <= 2**53) & (block >= -(2**53))).all(axis=0)
 
 
 def _is_text(dtype: Any) -> bool:
@@ -94,11 +164,6 @@ def _is_text(dtype: Any) -> bool:
 
 def _numbered(column: Any) -> tuple[IntArray, IntArray]:
     """Return the row of the first of each distinct cell, in their order, and the number of each row's cell."""
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind == "f":
-        _, first, numbers = np.unique(
-            np.asarray(column), return_index=True, return_inverse=True, equal_nan=True
-        )
-        return first, numbers
     keys = [_key(cell) for cell in column.tolist()]
     first_of: dict[Any, int] = {}
     for row, key in enumerate(keys):
@@ -144,11 +209,8 @@ def own_cells(estimator: Any, X: Any) -> tuple[Cells | None, Any]:
         return None, X
     first = _first_step(estimator)
     if hasattr(rows, "iloc"):
-        columns = [rows.iloc[:, number] for number in range(rows.shape[1])]
-        as_it_is = isinstance(first, ColumnTransformer) or any(
-            _is_text(column.dtype) for column in columns
-        )
-        empty = [bool(column.isna().any()) for column in columns]
+        as_it_is = isinstance(first, ColumnTransformer) or any(map(_is_text, rows.dtypes))
+        empty = rows.isna().to_numpy().any(axis=0).tolist()
     elif rows.dtype.kind == "f":
         as_it_is, empty = False, np.isnan(rows).any(axis=0).tolist()
     elif rows.dtype.kind in "OUS":

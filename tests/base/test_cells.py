@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 
 import numpy as np
 import pandas as pd
@@ -48,6 +49,44 @@ def test_the_rows_of_a_frame_come_back(rows):
     pd.testing.assert_frame_equal(back, FRAME.iloc[rows].reset_index(drop=True))
     assert [type(cell) for cell in back["mixed"]] == [type(FRAME["mixed"][row]) for row in rows]
     assert copy.deepcopy(cells) is cells
+
+
+def test_integers_that_floats_cannot_hold_come_back():
+    ids = np.array([[2**60, 1], [2**60 + 1, 2], [2**60, 3]])
+    for samples in (ids, ids.astype(np.uint64), pd.DataFrame(ids)):
+        cells, numbers = Cells.of(samples)
+        np.testing.assert_array_equal(np.asarray(cells.restored(numbers)), np.asarray(samples))
+
+
+def calls_of(function, *args):
+    """Number of calls of Python functions and built-in ones that a function takes."""
+    counted = 0
+
+    def count(_frame, event, _arg):
+        nonlocal counted
+        counted += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        function(*args)
+    finally:
+        sys.setprofile(None)
+    return counted
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.2])
+def test_columns_of_one_type_are_restored_together_however_many_they_are(gaps):
+    counts = []
+    for n_columns in (30, 3000):
+        rng = np.random.default_rng(0)
+        values = rng.standard_normal((6, n_columns))
+        values[rng.random(values.shape) < gaps] = np.nan
+        frame = pd.DataFrame(values).assign(sex=list("wmwmwm"), age=np.arange(6))
+        estimator = make_pipeline(ColumnTransformer([]), LinearSVC())
+        cells, numbers = own_cells(estimator, frame)
+        pd.testing.assert_frame_equal(cells.restored(numbers), frame)
+        counts.append(calls_of(cells.restored, numbers))
+    assert counts[1] < 1.5 * counts[0]
 
 
 def test_a_frame_of_polars_keeps_the_names_of_its_columns():
