@@ -49,6 +49,7 @@ PRESENTING = (
             "stability",
             "permute",
             "report",
+            "trust",
             "upload",
         )
     ),
@@ -145,7 +146,7 @@ def walk(root: Path, known: dict[str, Path]) -> list[str]:
     sys.path.insert(0, str(root))
     names, visits = {str(path): name for name, path in known.items()}, []
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["XDG_STATE_HOME"] = folder
+        os.environ["XDG_STATE_HOME"] = os.environ["XDG_CONFIG_HOME"] = folder
         small = {
             "solver.space": {"alpha": [0.1]},
             "cv.outer": 2,

@@ -133,8 +133,9 @@ def interruptible() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_state(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Let the tests note the MLflow stores that they use elsewhere than in the user's home folder."""
+    """Keep the stores that the tests use, and their key, elsewhere than in the user's home folder."""
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+    os.environ["XDG_CONFIG_HOME"] = str(tmp_path_factory.mktemp("config"))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -55,7 +55,10 @@ def test_a_class_of_ones_own_is_searched_and_the_result_says_why_its_model_lacks
     assert main(["own.yaml", "--output", "own", "--verbose"]) == 0
     assert why in " ".join(capsys.readouterr().out.split())
     names = {path.name for path in (folder / "own/ranking").iterdir()}
-    assert names == {"model.skops", "ranking.csv", "ranking.parquet", "manifest.json"}
+    assert names == {
+        *("model.skops", "model.skops.hmac"),
+        *("ranking.csv", "ranking.parquet", "manifest.json"),
+    }
     model = load_model(folder / "own/model.skops")
     assert model.method is None
     data = load_dataset("few.npz")

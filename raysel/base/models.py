@@ -1,4 +1,4 @@
-"""Models in skops' format, written and read without pickle, after a check of the nodes, names and sizes in the file."""
+"""Models in skops' format, signed when they are written, read without pickle once the signature and the names are checked."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from raysel.base.registry import GROUP, OWN
 from raysel.core.errors import DataError
-from raysel.core.files import write_result
 from raysel.core.machine import check_data_bytes
 from raysel.core.plugins import plugin_targets
-from raysel.data.formats.array_files import check_archive, check_array
+from raysel.core.trust import check_trust, write_signed
 
-_SCHEMA, _ARRAY = "schema.json", ".npy"
-#: Classes of scikit-learn that a model file may hold, by module: the compiled code of others does not check its arrays.
+_SCHEMA = "schema.json"
+#: Classes of scikit-learn that a model file may hold, by module.
 _CLASSES = {
     "calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration",
     "compose._column_transformer": "ColumnTransformer",
@@ -105,14 +105,6 @@ _KINDS: dict[str, frozenset[str] | None] = {
 }
 
 
-#: Levels of the schema: ten times those of the deepest of raysel's models.
-_MOST_LEVELS = 400
-#: Parts of a model with each reference written out: what displays a model follows all of them.
-_MOST_PARTS = 10**7
-#: Bytes of memory for each byte of the schema as Python objects: 64 of an empty list, which has three.
-_OBJECTS = 32
-
-
 def types_within(path: Path) -> set[str]:
     """Return the names of the classes and functions in a model file, of which nothing is imported."""
     with zipfile.ZipFile(path) as archive:
@@ -148,57 +140,6 @@ def _mappings(schema: Any) -> Iterator[dict[str, Any]]:
             left.extend(node.values())
         elif isinstance(node, list):
             left.extend(node)
-
-
-def check_model_file(content: bytes, path: object) -> None:
-    """Check a model file before skops reads it, without building anything of it."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        sizes = {}
-        for info in check_archive(archive, path):
-            sizes[info.filename] = info.file_size
-            if info.filename.endswith(_ARRAY):
-                with archive.open(info) as file:
-                    check_array(file, info.file_size, path, f"the array {info.filename}")
-            elif info.filename != _SCHEMA:
-                raise DataError(
-                    f"{path}: its member {info.filename} is no array, which no model file of raysel has."
-                )
-        check_data_bytes(path, _OBJECTS * sizes.get(_SCHEMA, 0), "its schema")
-        read = _bytes_read(json.loads(archive.read(_SCHEMA)), sizes)
-        check_data_bytes(path, read, "its arrays, as often as its schema names them,")
-
-
-def _bytes_read(schema: Any, sizes: Mapping[str, int]) -> int:
-    """Bytes of the members that the nodes of a schema read, each time that one names them."""
-    parts: dict[Any, int] = {}
-
-    def visit(node: Any, level: int) -> tuple[int, int]:
-        """Number of parts of a node with each reference written out, and bytes of members."""
-        if level > _MOST_LEVELS:
-            raise ValueError(f"a schema of more than {_MOST_LEVELS} levels")
-        if isinstance(node, str):
-            return 1, sizes.get(node, 0)
-        number = node.get("__id__") if isinstance(node, dict) else None
-        number = number if isinstance(number, int | float | str) else None
-        if number in parts:  # skops takes the part of this number, whatever else the node says
-            if not parts[number]:
-                raise ValueError("a part of the model that contains itself")
-            return parts[number], 0
-        if number is not None:
-            parts[number] = 0
-        n_parts, n_bytes = 1, 0
-        for child in (
-            node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
-        ):
-            more_parts, more_bytes = visit(child, level + 1)
-            n_parts, n_bytes = n_parts + more_parts, n_bytes + more_bytes
-        if n_parts > _MOST_PARTS:
-            raise ValueError(f"a schema of more than {_MOST_PARTS} parts")
-        if number is not None:
-            parts[number] = n_parts
-        return n_parts, n_bytes
-
-    return visit(schema, 0)[1]
 
 
 def with_present_names(content: bytes) -> bytes:
@@ -256,7 +197,7 @@ def trusted_types() -> frozenset[str]:
     """List the classes that a model file may contain.
 
     They are raysel's registered methods and scalers, the classes that other packages register under the entry point
-    ``raysel.estimators``, and those of scikit-learn that `load_model` can check; none is imported.
+    ``raysel.estimators``, and some of scikit-learn; none is imported.
 
     Returns
     -------
@@ -298,7 +239,9 @@ def untrusted_types(model: BaseEstimator) -> list[str]:
 
 
 def save_model(model: BaseEstimator, path: str | Path) -> Path:
-    """Write a fitted model in skops' format, without its callbacks.
+    """Write a fitted model in skops' format, without its callbacks, and beside it its hash by the key of this account.
+
+    Where the key can be neither read nor made there is no hash, and `load_model` needs ``trust=True``.
 
     Parameters
     ----------
@@ -323,16 +266,22 @@ def save_model(model: BaseEstimator, path: str | Path) -> Path:
 
     content = skops.io.dumps(_without_callbacks(model))
     _check_types(content, "the model")
-    return write_result(path, content)
+    return write_signed(Path(path), content)
 
 
-def load_model(path: str | Path) -> Any:
-    """Read a model that `save_model` wrote, without unpickling.
+def load_model(path: str | Path, *, trust: bool = False) -> Any:
+    """Read a model that this account has written, without unpickling.
+
+    A keyed hash beside the file (HMAC-SHA256, key in ``~/.config/raysel``) tells whether this account wrote it, and is
+    checked before the file is opened. No code of a file runs, but the model of a stranger may crash or read the process
+    that predicts with it.
 
     Parameters
     ----------
     path : str or Path
         Path of the file, or the directory of a finished study, whose ``model.skops`` is read.
+    trust : bool, default=False
+        Whether to read a model without the hash of this account; ``raysel trust DIR`` adds it to those of a study.
 
     Returns
     -------
@@ -342,9 +291,8 @@ def load_model(path: str | Path) -> Any:
     Raises
     ------
     DataError
-        If there is no such file, or it is damaged or does not hold a model, would take too much memory, contains anything
-        but arrays, plain containers and the classes of `trusted_types`, or its compiled code
-        would leave its arrays.
+        If there is no such file, it is not trusted, is damaged or does not hold a model, or contains anything but
+        arrays, plain containers and the classes of `trusted_types`.
 
     Examples
     --------
@@ -354,23 +302,28 @@ def load_model(path: str | Path) -> Any:
     ...     load_model(save_model(UnitScaler().fit([[0], [4]]), Path(folder, "scaler.skops"))).range_
     4.0
     """
-    if os.path.isdir(path):  # noqa: PTH112 - Path's raises an error of a name that is too long
-        path = _model_of_study(Path(path))
+    folder = os.path.isdir(path)  # noqa: PTH112 - Path's raises an error of a name that is too long
+    return read_model(_model_of_study(Path(path)) if folder else Path(path), path, trust=trust)
+
+
+def read_model(file: Path, place: str | Path, *, trust: bool) -> Any:
+    """Read a model file; if it is not trusted, an error says how ``place`` is."""
     try:
-        check_data_bytes(path, Path(path).stat().st_size)
-        content = Path(path).read_bytes()
+        check_data_bytes(file, file.stat().st_size)
+        content = file.read_bytes()
     except OSError as error:
-        raise DataError(f"the model {path} cannot be read: {error.strerror}.") from error
+        raise DataError(f"the model {file} cannot be read: {error.strerror}.") from error
+    if not trust:
+        check_trust(file, content, place)
     try:
-        check_model_file(content, path)
         content = with_present_names(content)
-        _check_types(content, str(path))
-        return _loaded(content, str(path))
+        _check_types(content, str(file))
+        return _loaded(content, str(file))
     except DataError:
         raise
     except Exception as error:  # a damaged file may raise any exception, as a part that is missing or of another kind
         raise DataError(
-            f"{path} is not a skops file, truncated or damaged ({type(error).__name__}); export the model again."
+            f"{file} is not a skops file, truncated or damaged ({type(error).__name__}); export the model again."
         ) from error
 
 
@@ -386,13 +339,9 @@ def _model_of_study(folder: Path) -> Path:
 def _loaded(content: bytes, what: str) -> BaseEstimator:
     import skops.io  # noqa: PLC0415
 
-    # Loads scikit-learn's trees, ensembles and neighbours.
-    from raysel.base.model_parts import check_model  # noqa: PLC0415
-
     model = skops.io.loads(content, trusted=sorted(trusted_types()))
     if not isinstance(model, BaseEstimator):
         raise DataError(f"{what} holds a {type(model).__name__}, not a model.")
-    check_model(model, what)
     return model
 
 
@@ -408,21 +357,39 @@ def _untrusted(content: bytes) -> list[str]:
 def _check_types(content: bytes, what: str) -> None:
     if untrusted := _untrusted(content):
         raise DataError(
-            f"{what} contains {', '.join(untrusted)}, which raysel does not read from a file: it may execute code, or"
-            f" cannot be checked. Use estimators of raysel, those of scikit-learn in raysel's list, or classes that a"
+            f"{what} contains {', '.join(untrusted)}, which raysel does not read from a file: it may execute code."
+            f" Use estimators of raysel, those of scikit-learn in raysel's list, or classes that a"
             f" package registers under {GROUP}."
         )
 
 
 def _without_callbacks(model: BaseEstimator) -> BaseEstimator:
     """Copy a model and its nested estimators without scikit-learn's callbacks."""
-    from raysel.base.model_parts import parts_within  # noqa: PLC0415
-
-    parts = [part for part in parts_within(model) if isinstance(part, BaseEstimator)]
+    parts = [part for part in _parts_within(model) if isinstance(part, BaseEstimator)]
     attached = [vars(part)["_skl_callbacks"] for part in parts if "_skl_callbacks" in vars(part)]
     # Callbacks hold locks and handles that cannot be copied; deepcopy replaces objects by their entry in the memo.
     copied = copy.deepcopy(model, {id(callbacks): None for callbacks in attached})
-    for part in parts_within(copied):
+    for part in _parts_within(copied):
         if isinstance(part, BaseEstimator):
             vars(part).pop("_skl_callbacks", None)
     return copied
+
+
+def _parts_within(value: Any) -> Iterator[Any]:
+    """Yield a value and all distinct values within it."""
+    seen: dict[int, Any] = {}  # holds the values, so that no id is used again
+    left = [value]
+    while left:
+        value = left.pop()
+        if id(value) in seen:
+            continue
+        seen[id(value)] = value
+        yield value
+        if isinstance(value, dict):
+            left.extend(value.values())
+        elif isinstance(value, list | tuple | set | frozenset):
+            left.extend(value)
+        elif isinstance(value, np.ndarray) and value.dtype == object:
+            left.extend(value.ravel())
+        if hasattr(value, "__dict__") and not isinstance(value, type):
+            left.extend(vars(value).values())

@@ -97,6 +97,7 @@ def _tune(parser: ArgumentParser) -> None:
         action="store_true",
         help="print all tables, figures and remarks of the result, as in report.html",
     )
+    _add_trust_key(parser)
     _add_quiet(parser)
 
 
@@ -168,6 +169,7 @@ def _select(parser: ArgumentParser) -> None:
         help="folder to write to, where files of the same names are replaced (default: STUDY_DIR/selection-topN, with "
         "-consensus or the fold's name, where no different file is replaced)",
     )
+    _add_trust_key(parser)
 
 
 def _report(parser: ArgumentParser) -> None:
@@ -175,6 +177,7 @@ def _report(parser: ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="file to write (default: STUDY_DIR/report.html)"
     )
+    _add_trust_key(parser)
 
 
 def _compare(parser: ArgumentParser) -> None:
@@ -280,6 +283,16 @@ def _upload(parser: ArgumentParser) -> None:
     )
 
 
+def _trust(parser: ArgumentParser) -> None:
+    text = "directory or URI of a study or comparison, or a model file"
+    parser.add_argument("study", metavar="STUDY_DIR", help=text)
+
+
+def _add_trust_key(parser: ArgumentParser) -> None:
+    text = "also trust models signed by this key, e.g. a lab's (default: RAYSEL_TRUST_KEY)"
+    parser.add_argument("--trust-key", metavar="FILE", help=text)
+
+
 def _add_newest_study(parser: ArgumentParser) -> None:
     text = "directory or URI (default: the newest below this directory)"
     parser.add_argument("study", nargs="?", metavar="STUDY_DIR", help=text)
@@ -381,6 +394,14 @@ COMMANDS = {
         "cross-validation says, and both on permuted labels. FILE is a study, or data, which are prepared as raysel "
         "init drafts; of these the method is the F-test's best features and a linear SVM, or ridge for a quantity.",
         computes=True,
+    ),
+    "trust": Command(
+        "trust the models of a study that another account, or an older version, has written",
+        _trust,
+        "trust:run",
+        "Show a study of another account or of an older version, and sign its models with this account's key, so that "
+        "all commands and functions use them. Do so only if you trust who made them: the model of a stranger may crash "
+        "the process that predicts with it, or read what is there.",
     ),
     "upload": Command(
         "copy the directory of a study or of a comparison to a URI",

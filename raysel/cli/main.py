@@ -67,6 +67,10 @@ def _call(name: str, arguments: Namespace, words: Sequence[str]) -> int:
     arguments.words = words
     module, _, function = COMMANDS[name].work.partition(":")
     try:
+        if key := getattr(arguments, "trust_key", None):
+            from raysel.core.trust import use_key
+
+            use_key(key)
         return getattr(import_module(f"raysel.cli.{module}"), function)(arguments)
     except RayselError as error:
         status = _print_error(error, getattr(arguments, "study", None) or "")

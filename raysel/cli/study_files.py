@@ -9,6 +9,7 @@ from pathlib import Path
 from raysel.core.printing import Terminal
 from raysel.core.storage.working_copy import copy_folder, opened_at, shown_place
 from raysel.results.progress import counted
+from raysel.results.remarks import Remark, short_remarks
 from raysel.run.api import open_comparison, open_study
 from raysel.study.draft.draft import default_output, init_study
 from raysel.tracking.directory import StudyDirectory, newest_study
@@ -37,12 +38,17 @@ def report(arguments: Namespace) -> int:
 
     arguments.study = arguments.study or newest_study(Path())
     with opened_at(arguments.study, write=not arguments.output) as path:
+        notes: list[Remark] = []
         if StudyDirectory(path).members.exists():
             written = write_comparison_report(open_comparison(path), arguments.output)
         else:
-            written = write_report(open_study(path), arguments.output)
+            study = open_study(path)
+            written = write_report(study, arguments.output)
+            notes = [note for note in study.facts.remarks if note.key == "model_not_trusted"]
         shown = shown_place(written)
     Terminal().print(shown)
+    for text in short_remarks(notes):
+        Terminal(stderr=True).print(text, style="yellow")
     return 0
 
 

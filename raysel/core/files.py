@@ -167,6 +167,12 @@ def open_regular(path: Path, flags: int) -> int:
     return descriptor
 
 
+def read_regular(path: Path, most: int = -1) -> bytes:
+    """Read a regular file, or its first bytes."""
+    with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
+        return file.read(most)
+
+
 def read_json(path: Path) -> Any:
     """Read a JSON file of a study's directory."""
     with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:

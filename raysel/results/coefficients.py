@@ -29,7 +29,7 @@ class Coefficients(NamedTuple):
             return None
         try:
             linear = linear_coefficients(result.model, len(result.feature_names))
-        except DataError:  # the model file is damaged, or names a class that is not trusted
+        except DataError:  # the model file is not trusted, which a remark says, or damaged
             return None
         if linear is None:
             return None

@@ -6,7 +6,6 @@ import filecmp
 import json
 import re
 import shlex
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +14,7 @@ from typing import Any
 from raysel.config.schema import StudyConfig
 from raysel.core.errors import StudyError
 from raysel.core.printing import markdown_text
+from raysel.core.trust import copy_signed
 from raysel.evaluation.feature_ranking import FeatureRanking
 from raysel.evaluation.ranking_files import check_formats, write_manifest, write_maps, write_ranking
 from raysel.evaluation.records import FINAL, TrialRecord
@@ -81,9 +81,7 @@ def _write_files(
     model = result.directory.model if by == FINAL else result.directory.folds / f"{by}.skops"
     if model.exists():
         copied = folder / "model.skops"
-        if copied.resolve() != model.resolve():
-            shutil.copyfile(model, copied)
-        written.append(copied)
+        written += [copied] if copied.resolve() == model.resolve() else copy_signed(model, copied)
     written.append(write_manifest(folder / "manifest.json", described))
     return written
 

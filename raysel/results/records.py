@@ -11,9 +11,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from raysel.base.models import load_model
+from raysel.base.models import read_model
 from raysel.core.arrays import BoolArray, FloatArray, IntArray
 from raysel.core.errors import ConfigError, DataError, StudyError, UnfinishedStudyError
+from raysel.core.trust import is_trusted
 from raysel.data.layouts import Layout, layout_from_json
 from raysel.evaluation.agreement import FoldRanks
 from raysel.evaluation.feature_ranking import default_n_selected
@@ -35,15 +36,19 @@ class StudyRecords:
     stored: StoredStudy
     #: Fitted pipelines of a study that is held in memory, by fold; those of one with a directory are read from it.
     models: Mapping[str, Any] = field(default_factory=dict)
+    #: Whether to read models that this account has not signed.
+    trust: bool = False
 
     @classmethod
-    def open(cls, path: str | Path) -> Self:
+    def open(cls, path: str | Path, *, trust: bool = False) -> Self:
         """Read a study from its directory.
 
         Parameters
         ----------
         path : str or Path
             Directory of the study.
+        trust : bool, default=False
+            Whether to read models that this account has not signed, see `raysel.load_model`.
 
         Returns
         -------
@@ -59,7 +64,7 @@ class StudyRecords:
         stored = StoredStudy.read(directory)
         if stored.status == "killed" and directory.lock.exists() and directory.is_running():
             stored = replace(stored, status="running")
-        return cls(stored)
+        return cls(stored, trust=trust)
 
     # --- definition --------------------------------------------------------------------------
 
@@ -83,6 +88,11 @@ class StudyRecords:
     def has_model(self) -> bool:
         """Whether `model` can be had: from the directory, or from memory."""
         return FINAL in self.models or (not self.in_memory and self.directory.model.exists())
+
+    @cached_property
+    def is_trusted(self) -> bool:
+        """Whether `model` may be read: this account has signed it, or ``trust`` was given."""
+        return FINAL in self.models or self.trust or is_trusted(self.directory.model)
 
     @property
     def path(self) -> Path:
@@ -398,7 +408,7 @@ class StudyRecords:
         StudyError
             If the study has no final fold.
         DataError
-            If the file is missing or damaged, or names a class that is not trusted.
+            If the file is missing, not trusted or damaged, or names a class that model files may not hold.
         """
         return self.fold_model(self.final.fold)
 
@@ -423,7 +433,7 @@ class StudyRecords:
         UnfinishedStudyError
             If the study has not finished.
         DataError
-            If the file is missing or damaged, or names a class that is not trusted.
+            If the file is missing, not trusted or damaged, or names a class that model files may not hold.
         """
         known = [refit.fold for refit in self.refits]
         if fold not in known:
@@ -441,4 +451,4 @@ class StudyRecords:
                 else "an earlier version of raysel ran the study, or the file was removed; resume the study to write it"
             )
             raise DataError(f"the study {self.name} has no model of {fold}: {reason}.")
-        return load_model(path)
+        return read_model(path, self.path, trust=self.trust)

@@ -63,6 +63,8 @@ def limitations(result: StudyRecords, top: int | None = None) -> Iterator[Remark
         yield Remark("no_model_file", {"untrusted": list(untrusted)})
     elif untrusted and not result.in_memory:
         yield Remark("model_without_method", {"untrusted": list(untrusted)})
+    if result.has_model and not result.is_trusted:
+        yield Remark("model_not_trusted")
     yield from _selection_remarks(result.n_scored, top or result.default_top)
     if tied := {refit.fold: refit.n_tied for refit in refits if refit.n_tied > 1}:
         yield Remark("tied", {"folds": tied, "n_folds": len(refits)})
@@ -342,6 +344,10 @@ SENTENCES: Final[dict[str, Callable[..., str]]] = {
         f"model.skops selects features and predicts, but lacks the fitted method: {storage_remedy(untrusted)}.\n"
         f"A model file must not name {_names(untrusted)}."
     ),
+    "model_not_trusted": (
+        "model.skops is not trusted, as this account's key has not signed it: to use it, run python -m raysel.trust "
+        "STUDY_DIR."
+    ).format,
     "no_final_model": (
         "There is no final model, and so no model.skops and no ranking of the features by it: set cv.final to true."
     ).format,

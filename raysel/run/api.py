@@ -160,7 +160,7 @@ def resume_study(
     return _resume(path, config, overrides, progress, compared=False, **where)
 
 
-def open_study(path: str | Path) -> StudyResult:
+def open_study(path: str | Path, *, trust: bool = False) -> StudyResult:
     """Open a study from its directory, finished or not.
 
     Parameters
@@ -168,6 +168,8 @@ def open_study(path: str | Path) -> StudyResult:
     path : str or Path
         Directory of the study, or its URI: the files are fetched to a temporary folder, which is there until Python
         ends, and what is written to it does not reach the URI.
+    trust : bool, default=False
+        Whether to read models that this account has not signed, see `load_model`; all else needs no trust.
 
     Returns
     -------
@@ -194,16 +196,18 @@ def open_study(path: str | Path) -> StudyResult:
             f"{place} holds a comparison of several studies; give the folder of one of its members ({folders}), or "
             f"print it by python -m raysel.compare {shlex.quote(place)} (open_comparison in Python)."
         )
-    return StudyResult.open(folder)
+    return StudyResult.open(folder, trust=trust)
 
 
-def open_comparison(path: str | Path) -> ComparisonResult:
+def open_comparison(path: str | Path, *, trust: bool = False) -> ComparisonResult:
     """Open a comparison of several studies from its directory, finished or not.
 
     Parameters
     ----------
     path : str or Path
         Directory of the comparison, or its URI, as for `open_study`.
+    trust : bool, default=False
+        Whether to read the members' models that this account has not signed.
 
     Returns
     -------
@@ -228,7 +232,7 @@ def open_comparison(path: str | Path) -> ComparisonResult:
             f"{place} holds no comparison but one study; its report is written by python -m raysel.report "
             f"{shlex.quote(place)} (open_study in Python opens it)."
         )
-    return ComparisonResult.open(folder)
+    return ComparisonResult.open(folder, trust=trust)
 
 
 def run_comparison(

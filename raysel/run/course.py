@@ -17,8 +17,9 @@ import pyarrow.parquet
 from raysel.base.models import save_model
 from raysel.config import ComparisonConfig, StudyConfig, dump_config
 from raysel.core.errors import DataError, DirectoryError, RayselError, StudyError
-from raysel.core.files import write_result, write_text_atomically
+from raysel.core.files import remove_results, write_result, write_text_atomically
 from raysel.core.machine import now
+from raysel.core.trust import hash_file, key_problem
 from raysel.data.dataset import Dataset
 from raysel.data.loading import save_dataset
 from raysel.data.task_blocks import dense
@@ -166,6 +167,8 @@ class _Course:
         ):
             if start_upload is not None and (lacking := missing_credentials(self.record.uri)):
                 log.message(lacking)
+            if self.study.findings.storable and (problem := key_problem()):
+                log.message(f"the models will not be trusted: {problem}")
             upload = (
                 uploading(start_upload(self.directory), log.enter_phase)
                 if start_upload
@@ -248,7 +251,7 @@ class _Course:
                 model.method.estimator_
             )  # the estimator itself, which takes the samples as they are
         if not self.study.findings.storable:
-            path.unlink(missing_ok=True)  # it would be that of an earlier winner
+            remove_results([path, hash_file(path)])  # those of an earlier winner
             return
         if not self.study.findings.untrusted:
             try:
@@ -263,7 +266,7 @@ class _Course:
             else:
                 return
         if self._is_native:
-            path.unlink(missing_ok=True)  # it would be that of an earlier winner
+            remove_results([path, hash_file(path)])  # those of an earlier winner
         else:
             save_model(model.without_method(), path)
 

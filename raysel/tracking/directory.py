@@ -27,7 +27,7 @@ RESULTS = "comparison"
 #: What a directory has besides: stability selection and permutation test.
 _LATER = ("stability", "permutation")
 #: Names of the files of an exported result.
-EXPORTED = ("ranking.csv", "ranking.parquet", "ranking.png", "model.skops", "manifest.json")
+EXPORTED = ("ranking.csv", "ranking.parquet", "ranking.png", "manifest.json")
 
 
 class Entry:
@@ -68,6 +68,8 @@ class StudyDirectory:
     folds = Entry("folds")
     #: Fitted pipeline of the final model, in skops format.
     model = Entry("model.skops")
+    #: Hash of that file by the key of the account that wrote it.
+    model_hash = Entry("model.skops.hmac")
     #: Mean of each feature over the samples, in NumPy's format; only if samples are images.
     mean_sample = Entry("mean_sample.npy")
     #: Image that pictures show below maps, in NumPy's format; only if the configuration names one.

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from raysel.core.trust import check_trust
 from raysel.tracking.directory import StudyDirectory
 from raysel.tracking.mlflow_client import Client
 from raysel.tracking.mlflow_experiment import logged_param, with_allowed_keys
@@ -29,10 +30,11 @@ def log_model(
 ) -> str:
     """Log the final model of a study as output of a run; a model that is already there is not logged again.
 
-    The file is a copy of the study's ``model.skops``, which is read without unpickling.
+    The file is a copy of the study's ``model.skops`` with its hash. One that is not trusted is not logged.
     """
     file = directory.ranking / "model.skops"
-    tags = {"raysel.study": study.id, "raysel.model": hashlib.sha256(file.read_bytes()).hexdigest()}
+    check_trust(file, content := file.read_bytes(), directory.path)
+    tags = {"raysel.study": study.id, "raysel.model": hashlib.sha256(content).hexdigest()}
     model, complete = client.find_model(experiment, tags) or ("", False)
     if not model:
         named = {key: logged_param(value) for key, value in with_allowed_keys(params).items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import platform
-import shutil
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from raysel.base.models import load_model, trusted_types, types_within
 from raysel.config.plain_data import dump_yaml
 from raysel.core.arrays import FloatArray
 from raysel.core.errors import DataError
+from raysel.core.trust import copy_signed
 from raysel.tracking.directory import read_floats
 from raysel.tracking.records import StudyRecord
 
@@ -31,11 +31,11 @@ _CONDA, _PYTHON, _REQUIREMENTS = "conda.yaml", "python_env.yaml", "requirements.
 def write_model_folder(folder: Path, file: Path, example: Path, study: StudyRecord) -> None:
     """Write MLflow's folder of a model: its file, ``MLmodel``, the environment and the input example.
 
-    The model is checked, but not run, because it may be a stranger's; so the signature has no outputs.
+    The model is read, but not run; so the signature has no outputs.
     """
     model = load_model(file)
     folder.mkdir(parents=True)
-    shutil.copyfile(file, folder / _MODEL)
+    copy_signed(file, folder / _MODEL)
     described = _write_example(folder, model, example, study)
     size = sum(path.stat().st_size for path in folder.iterdir())
     _write_environment(folder)

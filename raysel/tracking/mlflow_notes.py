@@ -326,7 +326,8 @@ def _loading(model: str) -> str:
     """Say how the model is loaded: first by raysel, which needs no permission to unpickle."""
     file = f'mlflow.artifacts.download_artifacts("{model}") + "/model.skops"'
     return (
-        f"To load the model: `raysel.load_model(STUDY_DIR)`, or `raysel.load_model({file})`. "
+        f"To load the model: `raysel.load_model(STUDY_DIR)`, or `raysel.load_model({file})`; on another account add "
+        "`trust=True` if you trust who ran the study. "
         f'MLflow\'s own `mlflow.sklearn.load_model("{model}")` '
         "needs `MLFLOW_ALLOW_PICKLE_DESERIALIZATION=true` where that is not the default."
     )

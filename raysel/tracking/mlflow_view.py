@@ -10,6 +10,7 @@ from typing import Any
 
 from raysel.config.plain_data import flat
 from raysel.core.files import parse_json
+from raysel.core.trust import hash_file, is_trusted
 from raysel.evaluation.records import FINAL, RefitRecord, TrialRecord
 from raysel.tracking.directory import EXPORTED, StudyDirectory
 from raysel.tracking.records import EndRecord, StudyRecord
@@ -211,11 +212,12 @@ def _error_control(directory: StudyDirectory) -> tuple[dict[str, float], dict[st
 
 
 def exported_files(directory: StudyDirectory) -> list[Path]:
-    """Return the exported files of a study as far as they exist: without feature scores there is no ranking."""
+    """Return the exported files of a study as far as they exist, with the model if it is trusted."""
     files = dict.fromkeys(
         [*(directory.ranking / name for name in EXPORTED), *pictures(directory), directory.report]
     )
-    return _existing(*files)
+    model = directory.ranking / "model.skops"
+    return _existing(*files, *([model, hash_file(model)] if is_trusted(model) else []))
 
 
 def pictures(directory: StudyDirectory) -> list[Path]:

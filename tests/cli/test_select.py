@@ -26,7 +26,8 @@ PICTURES = {
     f"{name}.png"
     for name in ("ranking", "scores", "stability", "search", "confusion", *CURVES, "profile")
 }
-FILES = PICTURES | {"ranking.csv", "ranking.parquet", "model.skops", "manifest.json"}
+MODEL = {"model.skops", "model.skops.hmac"}
+FILES = PICTURES | MODEL | {"ranking.csv", "ranking.parquet", "manifest.json"}
 #: What a folder of a selection holds: of the pictures only that of its ranking.
 SELECTED = (FILES - PICTURES) | {"ranking.png"}
 COLUMNS = [
@@ -288,9 +289,8 @@ def test_it_prints_the_names_alone(study, capsys):
 def test_it_ranks_by_the_consensus_of_the_folds(study, capsys):
     out, _ = run(capsys, study, "--consensus", "--top", 6)
     folder = study / "selection-top6-consensus"
-    assert {path.name for path in folder.iterdir()} == SELECTED - {
-        "model.skops"
-    }  # the model has another ranking
+    # The model has another ranking.
+    assert {path.name for path in folder.iterdir()} == SELECTED - MODEL
     assert "ranking of the consensus, top 6 (as given)" in out
     table = pd.read_parquet(folder / "ranking.parquet")
     ranks = table[["rank_outer0", "rank_outer1"]]
@@ -349,7 +349,7 @@ def test_it_writes_the_formats_that_are_asked_for(study, capsys):
         "ranking.json",
         "ranking.npz",
         "ranking.png",
-        "model.skops",
+        *MODEL,
         "manifest.json",
     }
     names = run(capsys, study, "--names", "--top", 64)[0].split()

@@ -173,7 +173,7 @@ def test_an_interrupted_study_of_another_package_s_method_is_resumed_exported_an
     assert results(tab / "study") == results(tab / "undisturbed")
 
     assert select_main(["study", "--output", "kept", "--top", "5"]) == 0
-    files = {"manifest.json", "model.skops", "ranking.csv", "ranking.parquet"}
+    files = {"manifest.json", "model.skops", "model.skops.hmac", "ranking.csv", "ranking.parquet"}
     assert {path.name for path in (tab / "kept").iterdir()} == files
     (tab / "load.py").write_text(
         "from raysel import load_model; print(load_model('kept/model.skops').method.ranking_.min() == 1)"
@@ -193,7 +193,8 @@ def test_a_method_that_ranks_nothing_is_exported_without_a_ranking(tab, capsys):
         tab / "study",
     )
     assert select_main(["study", "--output", "kept"]) == 0
-    assert {path.name for path in (tab / "kept").iterdir()} == {"manifest.json", "model.skops"}
+    names = {path.name for path in (tab / "kept").iterdir()}
+    assert names == {"manifest.json", "model.skops", "model.skops.hmac"}
     assert "There is no ranking of the features" in capsys.readouterr().out
     data = load_dataset("few.tab", shape=[8, 8])
     assert (load_model("kept/model.skops").predict(data.X) == data.y).mean() > 0.7

@@ -72,7 +72,8 @@ def cut(finished: Path, to: Path, share: float) -> Path:
     first = raw.index(b"\n") + 1
     (to / "journal.jsonl").write_bytes(raw[: max(first, int(share * len(raw)))])
     if (to / "journal.jsonl").read_bytes().count(b'"kind":"refit"') == 3:
-        shutil.copy(finished / "model.skops", to / "model.skops")
+        for name in ("model.skops", "model.skops.hmac"):
+            shutil.copy(finished / name, to / name)
         shutil.copytree(finished / "folds", to / "folds")
     return to
 

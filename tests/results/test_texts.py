@@ -384,6 +384,7 @@ VALUES = {
     "folds_select_none": {"folds": ["outer0"], "n_folds": 5},
     "inner_fits_not_converged": {"n": 3, "n_fits": 30, "gap": 1e-3},
     "local_optimum": {"n": 50, "shared": 31, "excess": -0.02, "n_iter": 30, "n_starts": 3},
+    "model_not_trusted": {},
     "model_without_method": {"untrusted": ["own.Mine"]},
     "no_final_model": {},
     "no_model_file": {"untrusted": ["own.Mine", "own.Other"]},

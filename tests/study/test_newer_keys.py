@@ -163,7 +163,7 @@ def test_without_a_final_fold_there_is_neither_model_nor_ranking_and_all_say_so(
     study = folder / "study"
     assert [path.name for path in (study / "ranking").iterdir()] == ["manifest.json"]
     assert not (study / "model.skops").exists()
-    folds = [f"outer{i}.{end}" for i in range(3) for end in ("csv", "skops")]
+    folds = [f"outer{i}.{end}" for i in range(3) for end in ("csv", "skops", "skops.hmac")]
     assert sorted(path.name for path in (study / "folds").iterdir()) == folds
     result = open_study(study)
     assert not result.has_final

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -13,7 +14,8 @@ from mlflow.tracking import MlflowClient
 from sklearn.datasets import load_iris
 
 import raysel
-from raysel import compare, report, select, tune
+from raysel import compare, report, select, trust, tune
+from raysel.core.errors import DataError
 
 STORED = Path(__file__).parent / "data/version-0.7"
 
@@ -56,10 +58,22 @@ def test_the_models_are_loaded(here):
     X, y = load_iris(return_X_y=True)
     plan = json.loads((here / "study/plan.json").read_text())
     test = plan["folds"][0]["test"]
-    model = raysel.open_study("study").fold_model("outer0")
+    model = raysel.open_study("study", trust=True).fold_model("outer0")
     assert np.mean(model.predict(X[test]) == y[test]) == scores(here / "study")[0]
     for name in ("study", "comparison/svm"):
-        assert np.mean(raysel.load_model(here / name / "model.skops").predict(X) == y) > 0.9
+        assert np.mean(raysel.load_model(here / name, trust=True).predict(X) == y) > 0.9
+
+
+def test_its_models_are_a_stranger_s_until_they_are_trusted_once(here, capsys):
+    with pytest.raises(DataError, match=r"run python -m raysel\.trust study,"):
+        raysel.open_study("study").fold_model("outer0")
+    digest = hashlib.sha256((here / "study/model.skops").read_bytes()).hexdigest()
+    assert trust.main(["study"]) == trust.main(["comparison"]) == 0
+    out = "".join(capsys.readouterr().out.split())
+    assert all(text in out for text in ("byraysel0.7", digest, "folds/outer0.skops", "svm"))
+    for name in ("study", "comparison/svm"):
+        assert hasattr(raysel.load_model(here / name), "predict")
+    assert hasattr(raysel.open_study("study").fold_model("outer0"), "predict")
 
 
 def test_stability_selection_and_permutation_test_are_read(here):

@@ -16,6 +16,7 @@ import pytest
 from mlflow_servers import rounded
 
 from raysel.base.models import load_model
+from raysel.core.trust import hash_file, write_signed
 from raysel.evaluation.pipeline import FeaturePipeline
 from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.tracking.directory import StudyDirectory
@@ -27,6 +28,8 @@ from raysel.tracking.records import EndRecord, StudyRecord
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
 
+#: Files of a model that this account has signed.
+SIGNED = ["model.skops", "model.skops.hmac"]
 #: Name of the registered model.
 MODEL = {"register": "few digits"}
 
@@ -42,7 +45,7 @@ def study_of(folder, name, records, model=None):
     directory.ranking.mkdir(parents=True)
     directory.folds.mkdir()
     if model is not None:
-        (directory.ranking / "model.skops").write_bytes(model)
+        write_signed(directory.ranking / "model.skops", model)
     with Journal(directory.journal) as journal:
         for record in records:
             is_study = isinstance(record, StudyRecord)
@@ -303,9 +306,38 @@ def test_a_study_without_feature_scores_is_logged(logged, tmp_path):
     final = runs[f"refit:final:{model.trial}"]
     assert final.info.status == "FINISHED"
     assert "features_with_score" not in final.data.metrics
-    assert [file.path for file in client.list_artifacts(final.info.run_id)] == ["model.skops"]
+    assert [file.path for file in client.list_artifacts(final.info.run_id)] == SIGNED
     scores = {"test_accuracy": 0.5, "test_accuracy_std": 0.1}
     assert runs["study"].data.metrics == scores | {"test_score": 0.5, "test_score_std": 0.1}
+
+
+def test_a_model_that_is_not_trusted_reaches_no_store_until_it_is(logged, tmp_path, monkeypatch):
+    directory, records, client, _ = logged
+    content = (directory.ranking / "model.skops").read_bytes()
+    mine = [record for record in records if not isinstance(record, TrialRecord)]
+    other = study_of(tmp_path, "strange", mine, content)
+    hash_file(other.ranking / "model.skops").write_text("0" * 64)
+    for trusted in (False, True):
+        if trusted:
+            write_signed(other.ranking / "model.skops", content)
+        assert upload_study(other, None)
+        experiment = client.get_experiment_by_name("strange")
+        (final,) = (
+            run
+            for run in client.search_runs([experiment.experiment_id])
+            if run.data.tags["raysel.kind"] == "final"
+        )
+        names = [file.path for file in client.list_artifacts(final.info.run_id)]
+        problem = tracking_status(other)["problem"]
+        assert ("python -m raysel.trust" in problem, "model.skops" in names) == (
+            not trusted,
+            trusted,
+        )
+        models = client.search_logged_models([experiment.experiment_id])
+        assert len(models) == trusted
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", records[0].uri)
+    folder = Path(client.download_artifacts(final.info.run_id, "", str(tmp_path)))
+    assert type(load_model(folder / "model.skops")) is type(load_model(directory.model))
 
 
 def test_a_replay_of_a_study_that_grew_marks_the_replaced_refits_only(logged, tmp_path):
@@ -329,9 +361,7 @@ def test_a_replay_of_a_study_that_grew_marks_the_replaced_refits_only(logged, tm
         for record in after:
             key = f"refit:{record.fold}:{record.trial}"
             assert runs[key].data.tags["raysel.status"] == "finished"
-            assert files[key] == {"outer0": ["outer0.csv"], "final": ["model.skops"]}.get(
-                record.fold, []
-            )
+            assert files[key] == {"outer0": ["outer0.csv"], "final": SIGNED}.get(record.fold, [])
             # As an earlier version of raysel left it.
             client.set_tag(runs[key].info.run_id, "raysel.status", "superseded")
         assert {run.info.status for run in runs.values()} == {"FINISHED"}
@@ -533,7 +563,7 @@ def test_the_final_page_names_a_way_to_load_the_model_without_unpickling(registe
         mlflow.set_tracking_uri(None)
     file = Path(folder + "/model.skops")
     assert file.read_bytes() == directory.model.read_bytes()
-    assert type(load_model(file)) is type(load_model(directory.model))
+    assert type(load_model(file)) is type(load_model(directory.model))  # its hash came with it
 
 
 def test_mlflow_loads_the_model_that_the_study_has_stored(registered, tmp_path):

@@ -63,7 +63,7 @@ class ComparisonResult:
     folds: OuterFolds | None
 
     @classmethod
-    def open(cls, path: str | Path) -> Self:
+    def open(cls, path: str | Path, *, trust: bool = False) -> Self:
         """Read a comparison from its directory, finished or not.
 
         A member that failed, has not finished, or was scored on other folds or by another metric than the members
@@ -73,6 +73,8 @@ class ComparisonResult:
         ----------
         path : str or Path
             Directory of the comparison.
+        trust : bool, default=False
+            Whether to read the members' models that this account has not signed, see `raysel.load_model`.
 
         Returns
         -------
@@ -86,7 +88,7 @@ class ComparisonResult:
         """
         path = Path(path)
         record = ComparisonRecord.read(StudyDirectory(path))
-        members = [_open_member(path, entry) for entry in record.members]
+        members = [_open_member(path, entry, trust=trust) for entry in record.members]
         # The reference comes first: the others must have its folds and its metric.
         members.sort(key=lambda member: member.label != record.reference)
         comparable: dict[str, Member] = {}
@@ -215,13 +217,13 @@ class ComparisonResult:
         return f"<p>{escape(repr(self))}</p>{self.table().to_html(index=False)}"
 
 
-def _open_member(path: Path, entry: MemberEntry) -> Member:
+def _open_member(path: Path, entry: MemberEntry, *, trust: bool) -> Member:
     """Open a member's study; without a result if the study has not finished."""
     folder, failure = path / entry.folder, "it has not started"
     result: StudyResult | None = None
     if (folder / "journal.jsonl").exists():
         try:
-            study = StudyResult.open(folder)
+            study = StudyResult.open(folder, trust=trust)
             _ = study.refits  # raises if the study has not finished
             result, failure = study, ""
         except UnfinishedStudyError as error:
