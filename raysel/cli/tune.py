@@ -45,6 +45,7 @@ from raysel.tracking.places import (
     absolute_uri,
     check_names,
     check_place,
+    check_store,
     names_in_mlflow,
     note_names,
     note_place,
@@ -273,6 +274,7 @@ def _replay(path: Path, arguments: Namespace, out: Console) -> int:
         stored_names = names_in_mlflow({**section, "experiment": stored.experiment}, stored.name)
         check_names(stored_names, stored.id, path, given)
     uri = absolute_uri(keep_credentials(uri))
+    check_store(uri)
     note_place(uri)
     note_names({key: name for key, name in given.items() if name}, stored.id)
     with directory.open(0):  # a running study uploads its journal itself

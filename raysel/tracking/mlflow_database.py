@@ -339,7 +339,9 @@ class DatabaseClient:
             value,
         )
         if found is None:
-            raise LookupError(f"{table} has no {value} any more; it was deleted meanwhile")
+            raise LookupError(
+                f"the {table.removesuffix('s').replace('_', ' ')} {value} was deleted"
+            )
         return Path(found[0])
 
     def _fill(

@@ -152,6 +152,8 @@ _STATUS = re.compile(r"failed with error code (\d{3})|too many (\d{3}) error res
 _ANEW = "move it away and upload each study again (python -m raysel.tune --replay DIR)"
 _UPGRADE = "run `mlflow db upgrade` on a copy and put that in its place"
 _LOCKED = "database is locked"
+_MOVED = "SQLITE_READONLY_DBMOVED"
+_AGAIN = "upload the study again (python -m raysel.tune --replay DIR)"
 #: Patterns in the text of an error and what they mean, with the remedy.
 _MEANINGS: Sequence[tuple[str, str]] = (
     (
@@ -162,6 +164,19 @@ _MEANINGS: Sequence[tuple[str, str]] = (
     (
         r"(table|index) \S+ already exists|duplicate column|no such (table|column|index)|out-of-date|locate revision",
         f"has other tables than this version of MLflow, may hold runs and is left as it is; {_UPGRADE}, or {_ANEW}",
+    ),
+    (
+        r"experiment \S+ (was deleted|must be in the 'active' state)|No Experiment with id=",
+        f"has no longer the experiment, which was deleted while the study ran; {_AGAIN}",
+    ),
+    (
+        r"run \S+ (was deleted|must be in the 'active' state)|Run with id=\S+ not found",
+        f"has no longer a run of the study, which was deleted while it ran; {_AGAIN}",
+    ),
+    (_MOVED, f"was deleted, moved or replaced while the study ran; put it back, or {_AGAIN}"),
+    (
+        "readonly database|Read-only file system",
+        f"cannot be written, as it or its folder is read-only; change that, and {_AGAIN}",
     ),
     (
         "file is not a database|disk image is malformed",
@@ -202,7 +217,9 @@ _MEANINGS: Sequence[tuple[str, str]] = (
 
 def failure_sentence(error: Exception, uri: str) -> str:
     """Return what MLflow answered and what to do about it, without credentials."""
-    text, place = str(error), f"MLflow at {bare_uri(uri)}"
+    of_sqlite = getattr(error, "orig", error)  # as SQLAlchemy keeps it
+    text = f"{error} {getattr(of_sqlite, 'sqlite_errorname', '')}".strip()
+    place = f"MLflow at {bare_uri(uri)}"
     status = next(
         (group for match in _STATUS.finditer(text) for group in match.groups() if group), None
     )

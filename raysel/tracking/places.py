@@ -41,6 +41,8 @@ _SCHEMES = (
     "databricks-uc",
     "uc",
 )
+#: Tracking URIs of MLflow that are a scheme alone.
+_PLAIN = ("databricks", "databricks-uc", "uc")
 #: Where MLflow and PostgreSQL's library find credentials by themselves: variables of which one or more must be set,
 #: files below the home directory, and the variables to recommend.
 _ELSEWHERE: dict[str, tuple[tuple[str, ...], str, str]] = {
@@ -75,7 +77,11 @@ def absolute_uri(uri: str) -> str:
 
 
 def check_store(uri: str) -> None:
-    """Check that MLflow's store, if it is a sqlite file, can be written; a server is asked by the upload only."""
+    """Check that MLflow's store, if it is a sqlite file, can be written; a server is asked by the upload only.
+
+    A folder of files, in which MLflow kept runs in earlier times, is refused as MLflow refuses it.
+    """
+    _refuse_folder(uri)
     name = uri.removeprefix("sqlite:///").partition("?")[0]
     if not uri.startswith("sqlite:///") or name.startswith((":memory:", "file:")):
         return
@@ -93,6 +99,24 @@ def check_store(uri: str) -> None:
             f"MLflow's store {path} cannot be written{where}: {error.strerror}; set tracking.uri or "
             "MLFLOW_TRACKING_URI to a place that can, or start the command in another directory."
         ) from error
+
+
+def _refuse_folder(uri: str) -> None:
+    lower = uri.lower()
+    is_folder = "://" not in lower or lower.startswith("file:")
+    allowed = os.environ.get("MLFLOW_ALLOW_FILE_STORE", "").lower() in ("true", "1")
+    if uri and is_folder and lower not in _PLAIN and not allowed:
+        database = "sqlite:///mlflow.db"
+        raise ConfigError(
+            f"tracking.uri (or MLFLOW_TRACKING_URI): {uri} is a folder or no URI. MLflow keeps runs in a database or "
+            f"on a server: give e.g. {database}. To move the runs of a folder: mlflow migrate-filestore "
+            f"--source FOLDER --target {database}. MLFLOW_ALLOW_FILE_STORE=true lets MLflow still use a folder."
+        )
+    if lower.startswith("sqlite:") and not lower.startswith("sqlite:///"):
+        raise ConfigError(
+            f"tracking.uri: {uri} has too few slashes; give sqlite:///mlflow.db, or sqlite:////folder/mlflow.db for "
+            "an absolute path."
+        )
 
 
 def connection(uri: str) -> tuple[str, dict[str, str | None]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from small_studies import make_study, write_digits
 from raysel.core.errors import ConfigError
 from raysel.execution.serial import SerialExecutor
 from raysel.run import course
-from raysel.tracking.places import check_store
+from raysel.tracking.places import absolute_uri, check_store
 
 #: Makes a store in children, kills each at another moment, and opens the store again as raysel does.
 KILLS = """
@@ -197,3 +198,68 @@ def test_a_store_that_cannot_be_written_is_refused_before_anything_is_computed(
         check_store(f"sqlite:///{tmp_path}/few.npz/below/m.db")
     check_store(f"sqlite:///{tmp_path}/new/folder/m.db")
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    "uri",
+    ["./mlruns", "mlruns", "mlflow.db", "file:mlruns", "FILE:///tmp/mlruns", "localhost:5000"],
+)
+def test_a_folder_as_a_store_is_refused_before_a_study_as_mlflow_refuses_it(uri, monkeypatch):
+    from mlflow.exceptions import MlflowException  # noqa: PLC0415 - takes seconds
+    from mlflow.tracking import MlflowClient  # noqa: PLC0415
+
+    monkeypatch.delenv("MLFLOW_ALLOW_FILE_STORE", raising=False)
+    with pytest.raises(MlflowException):
+        MlflowClient(uri).search_experiments()
+    with pytest.raises(ConfigError, match=r"sqlite:///mlflow\.db"):
+        check_store(absolute_uri(uri))
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    check_store(absolute_uri(uri))
+
+
+def test_other_stores_are_no_folders(tmp_path):
+    others = ("databricks", "http://127.0.0.1:5000", "postgresql://host/db")
+    for uri in (*others, f"sqlite:///{tmp_path}/mlflow.db"):
+        check_store(uri)
+    with pytest.raises(ConfigError, match="too few slashes"):
+        check_store("sqlite://mlflow.db")
+
+
+@pytest.mark.parametrize("way", ["store", "folder", "experiment", "run"])
+def test_what_was_deleted_while_a_study_ran_is_named(way, store, tmp_path):
+    from mlflow.tracking import MlflowClient  # noqa: PLC0415 - takes seconds
+
+    from raysel.tracking.mlflow_client import RunData  # noqa: PLC0415
+    from raysel.tracking.mlflow_server import ServerClient  # noqa: PLC0415
+    from raysel.tracking.mlflow_store import failure_sentence  # noqa: PLC0415
+
+    path = tmp_path / "runs" / "mlflow.db"
+    path.parent.mkdir()
+    shutil.copy(store, path)
+    uri = f"sqlite:///{path}"
+    (tmp_path / "report.html").touch()
+    experiment, theirs = open_store(path), MlflowClient(uri)
+    clients = {"ours": experiment.client, "theirs": ServerClient(uri)}
+    runs = {
+        name: client.create_run(experiment.id, "few", 0, {}) for name, client in clients.items()
+    }
+    if way == "experiment":
+        theirs.delete_experiment(experiment.id)
+    elif way == "run":
+        for run in runs.values():
+            theirs.delete_run(run)
+    else:
+        shutil.rmtree(path.parent) if way == "folder" else path.unlink()
+    calls = {
+        "store": lambda client, run: client.log(run, RunData([], {}, {"a": "b"})),
+        "experiment": lambda client, _: client.create_run(experiment.id, "few", 0, {}),
+        "run": lambda client, run: client.log_file(run, tmp_path / "report.html"),
+    }
+    wanted = {"store": "was deleted, moved or replaced", "experiment": "the experiment, which was"}
+    wanted |= {"folder": wanted["store"], "run": "a run of the study, which was deleted"}
+    for name, client in clients.items():
+        if name == "theirs" and way != "experiment":
+            continue  # MLflow's client makes a new store, and writes files below a deleted run
+        with pytest.raises(Exception, match=r".") as caught:
+            calls["store" if way == "folder" else way](client, runs[name])
+        assert wanted[way] in failure_sentence(caught.value, uri), name
