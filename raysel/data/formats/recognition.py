@@ -254,6 +254,35 @@ def _singular(word: str) -> str:
     return word if known else word.removesuffix("s")
 
 
+#: Words that say of what a weight is, so that it is that of a sample, and names that are weights alone.
+_WEIGHTED = frozenset(
+    (
+        *(
+            "sample",
+            "case",
+            "survey",
+            "observation",
+            "ob",
+            "sampling",
+            "design",
+            "instance",
+            "person",
+        ),
+        *("frequency", "freq", "probability", "row", "final", "replicate", "respondent", "inverse"),
+    )
+)
+_WEIGHTS = frozenset(("weights", "wts", "wgt", "fnlwgt", "pweight", "pweights", "finalwt", "ipw"))
+
+
+def names_weight(name: str) -> bool:
+    """Return whether a column may tell by its name how much each sample counts, e.g. ``sample_weight``."""
+    words = _words(name)[0]
+    weight = words & {"weight", "wt", "wgt"}
+    return name.strip().lower() in _WEIGHTS or bool(
+        weight and words > weight and words - weight <= _WEIGHTED
+    )
+
+
 #: Words of the axes of one place, and words that may stand beside them in the name of a column.
 _AXES = (
     (("row",), ("col", "column")),
@@ -273,7 +302,23 @@ _OF_PLACE = frozenset(
         _singular,
         (
             *("coord", "coordinate", "position", "pos", "location", "loc", "place", "spatial"),
-            *("pixel", "px", "pxl", "voxel", "image", "img", "map", "grid", "cell", "array"),
+            *(
+                "well",
+                "plate",
+                "spot",
+                "tile",
+                "fov",
+                "pixel",
+                "px",
+                "pxl",
+                "voxel",
+                "image",
+                "img",
+                "map",
+                "grid",
+                "cell",
+                "array",
+            ),
             *("in", "fullres", "centroid", "center", "centre", "geo", "utm", "gps", "wgs"),
             *("deg", "degree", "km", "m", "mm", "um", "micron", "index", "idx", "nr", "no"),
         ),
@@ -295,6 +340,23 @@ def places(names: Iterable[str]) -> list[tuple[str, ...]]:
             found.setdefault((kind, words - along), {}).setdefault(number, name)
     several = (sorted(axes.items()) for axes in found.values() if len(axes) > 1)
     return [tuple(name for _, name in axes) for axes in several]
+
+
+#: Names that are those of one axis of a place, whatever others there are.
+_ONE_AXIS = frozenset(
+    ("row", "col", "column", "lat", "latitude", "lon", "lng", "longitude", "northing", "easting")
+)
+
+
+def names_of_places(names: Iterable[str]) -> list[str]:
+    """Return the columns that may tell by their names where a sample was measured, also by one axis."""
+    every = list(names)
+    together = {name for axes in places(every) for name in axes}
+    return [
+        name
+        for name in every
+        if name in together or (_words(name)[0] <= _ONE_AXIS and _words(name)[0])
+    ]
 
 
 #: More distinct numbers than this are a measurement, not classes, unless the column's name says so.

@@ -281,7 +281,7 @@ def _leave_out_columns(result: Recognised) -> None:
     for column, words in leaking.items():
         name = dataset.feature_names[column]
         result.reasons[name] = f"it {words}"
-        if column in inspected.by_label:
+        if column not in inspected.by_row:
             result.doubts.append(
                 f"drop: {name} {words}; if it is a measurement, list it in dataset.keep instead."
             )

@@ -26,13 +26,16 @@ from raysel.data.formats.recognition import (
     names_batch,
     names_circumstance,
     names_identifier,
+    names_of_places,
     names_origin,
     names_time,
+    names_weight,
     odd_cells,
     places,
     rank_of_label_name,
     taken_names,
 )
+from raysel.data.formats.survival import times_of_events
 from raysel.data.formats.table_contents import labelled_rows
 from raysel.data.targets import looks_like_quantity
 from raysel.study.draft.choices import FEWEST, class_counts, fold_counts
@@ -50,9 +53,9 @@ _TIME = (
     "tells when a sample was measured, and is no feature; if samples near each other in time are alike, sort the rows "
     "by time and set cv.blocks, or forward folds (cv.blocks.forward)"
 )
-_PLACE = (
-    "may tell where a sample was measured, and are taken for features; for the score of new places list them in drop, "
-    "and name blocks of the map in cv.groups"
+_WEIGHT = "may say how much each sample counts, which raysel does not use; if it is a measurement, take it out of drop"
+_WELL = (
+    "may tell where on a plate a sample was, and is no feature; take it out of drop if it is one"
 )
 _LABEL = "the label in other words, which is no feature and not to be encoded"
 _ODD = (
@@ -69,6 +72,8 @@ _MOST_EMPTY, _MOST_TEXTS = 0.4, 50
 _FEWEST_OF_BATCH = 20
 #: Fewest different values of a column that is a group and no property of the sample such as its sex.
 _FEWEST_GROUPS = 5
+#: Fewest wells of a plate.
+_FEWEST_WELLS = 12
 #: Most columns that are proposed for the label beside the chosen one.
 _MOST_OTHERS = 4
 
@@ -92,8 +97,10 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
     indicator = [name for name in names if name.startswith(INDICATOR)]
     doubts: list[str] = []
     if label is not None or len(indicator) < 2 or taken_names(names):
-        label, doubts = _label(table, label)
-        indicator = []
+        chosen, doubts = _label(table, label)
+        if label is None:
+            _refuse_event(table, chosen)
+        label, indicator = chosen, []
     unlabelled: tuple[str, ...] = ()
     if label is not None:
         table, unlabelled = labelled_rows(table, label)
@@ -124,12 +131,26 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
     return Roles(label, groups, drop, tuple(doubts), "; ".join(unlabelled))
 
 
+def _refuse_event(table: Any, label: str) -> None:
+    """Refuse a label that was not named and is an event with its time, or the time."""
+    numbers = {
+        name
+        for name, column in zip(table.column_names, table.columns, strict=True)
+        if is_number(column.type) and pc.count_distinct(column).as_py() > _FEWEST_GROUPS
+    }
+    for time, event in times_of_events(table.column_names):
+        if time in numbers and event not in numbers and label in (time, event):
+            raise DataError(
+                f"{time} is the time to an event, and {event} says whether it happened: such targets are not there yet. "
+                f"Name another label, or {event} by label, for whether it happens; the time is then left out."
+            )
+
+
 def _of_features(table: Any, y: LabelArray | None) -> list[str]:
     """Doubts about columns taken for features that may tell where, or in which order, samples were measured."""
     columns = dict(zip(table.column_names, table.columns, strict=True))
-    located = places(name for name, column in columns.items() if is_number(column.type))
-    doubts = [f"drop: {' and '.join(together)} {_PLACE}." for together in located]
-    of_places = {name for together in located for name in together}
+    doubts: list[str] = []
+    of_places = names_of_places(columns)
     circumstances = [
         name
         for name, column in columns.items()
@@ -174,7 +195,11 @@ def _label(table: Any, label: str | None) -> tuple[str, list[str]]:
         raise DataError(
             f"label={label!r}: the file has no column of this name; {suggestion(label, names)}"
         )
-    usual, likely = taken_names(names), likely_labels(table)
+    usual, likely, aside = taken_names(names), likely_labels(table), list[str]()
+    located = {name for together in places(names) for name in together}
+    if others := [name for name in likely if name not in located]:
+        aside = [name for name in usual if name in located]  # y beside x
+        usual, likely = [name for name in usual if name not in located], others
     if len(usual) == 1:
         return usual[0], []
     quantity = _quantity(table)
@@ -199,6 +224,8 @@ def _label(table: Any, label: str | None) -> tuple[str, list[str]]:
     ]
     if others:
         doubt += f" If it is another, such as {listed(others)}, name it by label."
+    if aside:
+        doubt += f" {listed(aside)} may be a place: name it by label if it is to be predicted."
     last = names[-1]
     if (
         last not in likely
@@ -246,8 +273,8 @@ def _why_no_feature(
     n_missing = int(pc.sum(pc.is_null(column, nan_is_null=pa.types.is_floating(kind))).as_py() or 0)
     if n_missing == len(column):
         return "it is empty", ""
-    if pa.types.is_temporal(kind) or names_time(name):
-        return f"dates or times{_example(column)}", _TIME
+    if by_name := _named_otherwise(name, column):
+        return by_name
     if is_text(kind):
         return _why_no_category(name, column, n_missing, y)
     if not is_number(kind):
@@ -263,6 +290,17 @@ def _why_no_feature(
         )
     unique = values is not None and len(np.unique(values)) == len(values)
     return _unique_column(name, column, values) if unique and values is not None else ("", "")
+
+
+def _named_otherwise(name: str, column: Any) -> tuple[str, str] | None:
+    """The same for a column of times, weights of samples, or wells; None for others."""
+    if pa.types.is_temporal(column.type) or names_time(name):
+        return f"dates or times{_example(column)}", _TIME
+    if names_weight(name):
+        return "it may weigh the samples", _WEIGHT
+    if is_text(column.type) and _all_wells(column):
+        return f"wells of a plate{_example(column)}", _WELL
+    return None
 
 
 def _why_no_category(
@@ -299,6 +337,16 @@ def _why_no_category(
     else:
         mend = _MANY
     return found, mend
+
+
+def _all_wells(column: Any) -> bool:
+    """Return whether the cells of a column name wells of a plate, e.g. A01, and not a few of them only."""
+    cells = decoded(column)
+    return (
+        pc.all(pc.match_substring_regex(cells, r"^([A-P]|A[A-F])(0?[1-9]|[1-3]\d|4[0-8])$")).as_py()
+        is True
+        and pc.count_distinct(cells).as_py() >= _FEWEST_WELLS
+    )
 
 
 def _ways(name: str, column: Any, y: LabelArray | None) -> str:

@@ -10,9 +10,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from raysel.core.arrays import IntArray, is_quantity
+from raysel.core.arrays import FloatArray, IntArray, is_quantity
 from raysel.core.errors import DataError, suggestion
 from raysel.data.dataset import Dataset
+from raysel.data.formats.survival import times_of_events
 from raysel.study.inspection.label_columns import LabelColumn, NearLabel, label_columns, near_labels
 from raysel.study.inspection.parts import NearPairs, Part, near_rows, parts
 from raysel.study.inspection.quantity_columns import (
@@ -21,6 +22,9 @@ from raysel.study.inspection.quantity_columns import (
     quantity_columns,
 )
 from raysel.study.inspection.row_columns import Kind, row_columns
+
+#: Most different values of a column of numbers that are no times.
+_FEW_TIMES = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +118,27 @@ def leaking_columns(findings: Findings, dataset: Dataset) -> dict[int, str]:
     for column, relation in findings.by_label.items():
         if words := _of_label(relation, part, dataset):
             leaks[column] = words
-    return dict(sorted(leaks.items()))
+    return dict(sorted((_of_event(part, dataset) | leaks).items()))
+
+
+def _of_event(part: Part, dataset: Dataset) -> dict[int, str]:
+    """Describe the time of the event that the label is, or the event of the time that it is, by their names."""
+    if dataset.label is None or not part.named:
+        return {}
+    own = [part.own_name(column) for column in range(len(part.names))]
+    found = {}
+    for time, event in times_of_events([*own, dataset.label]):
+        if event == dataset.label and time in own and _is_time(part.X[:, own.index(time)]):
+            found[own.index(time)] = f"is the time to the event '{event}', known with it only"
+        elif time == dataset.label and dataset.is_regression and event in own:
+            found[own.index(event)] = f"says whether the event of the label '{time}' happened"
+    return found
+
+
+def _is_time(values: FloatArray) -> bool:
+    """Return whether values may be times: none below 0, and more than a few different ones."""
+    known = values[np.isfinite(values)]
+    return len(known) > 0 and known.min() >= 0 and len(np.unique(known)) > _FEW_TIMES
 
 
 def _of_label(relation: LabelColumn, part: Part, dataset: Dataset) -> str | None:

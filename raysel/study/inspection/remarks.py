@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from raysel.data.dataset import Dataset
-from raysel.data.formats.recognition import odd_cells
+from raysel.data.formats.recognition import names_of_places, names_weight, odd_cells
 from raysel.evaluation.plan import NestedPlan
 from raysel.study.inspection.arrangement import arrangement_remark
 from raysel.study.inspection.batches import UNTOLD
@@ -146,6 +146,7 @@ def _column_remarks(findings: Findings, dataset: Dataset) -> Iterator[str]:
                 f"Column '{part.own_name(column)}' is read as text of {len(texts)} values because of {odd}: correct or "
                 "empty them if it holds numbers."
             )
+    yield from _by_name(part)
     constant = np.flatnonzero(_constant(part, dataset)).tolist()
     if constant:
         some = ", e.g. " if len(constant) > _NAMED else ": "
@@ -153,6 +154,29 @@ def _column_remarks(findings: Findings, dataset: Dataset) -> Iterator[str]:
             f"{len(constant)} of {len(part.names)} columns {'is' if len(constant) == 1 else 'are'}"
         )
         yield f"{are} {_CONSTANT}{some}{_names(findings, constant)}."
+
+
+def _by_name(part: Part) -> Iterator[str]:
+    """Remark on columns that may be no features by their names: places and weights."""
+    own = [part.own_name(column) for column in range(len(part.names))] if part.named else []
+    if located := names_of_places(own):
+        yield (
+            f"{' and '.join(located[:_NAMED])} may tell where a sample was measured, and {_are_features(located)}: drop "
+            f"{_them(located)} for the score of new places (dataset.drop), and name blocks in cv.groups."
+        )
+    if weights := [name for name in own if names_weight(name)]:
+        yield (
+            f"{' and '.join(weights[:_NAMED])} may say how much each sample counts, and {_are_features(weights)}: drop "
+            f"{_them(weights)} (dataset.drop) unless measured."
+        )
+
+
+def _are_features(names: Sequence[str]) -> str:
+    return "is a feature" if len(names) == 1 else "are features"
+
+
+def _them(names: Sequence[str]) -> str:
+    return "it" if len(names) == 1 else "them"
 
 
 def _of_quantity(near: NearQuantity, findings: Findings, dataset: Dataset) -> str:

@@ -264,3 +264,52 @@ def test_a_text_that_is_the_label_in_other_words_is_named_and_not_to_be_encoded(
         "drop: words, gaps: the label in other words, which is no feature and not to be encoded."
     ]
     assert "sex" not in result.drop
+
+
+# What is no feature, and named as what it may be
+
+
+def survival(time="time", event="event"):
+    rng = np.random.default_rng(2)
+    return {time: rng.exponential(500, N).round(), event: np.arange(N) % 2}
+
+
+@pytest.mark.parametrize("names", [("time", "event"), ("OS_time", "OS_event"), ("T", "E")])
+def test_an_event_is_not_taken_for_the_label_without_its_time(names):
+    columns = {"width": np.random.default_rng(0).normal(size=N), **survival(*names)}
+    with pytest.raises(DataError, match=f"{names[0]} is the time to an event, and {names[1]}"):
+        table_roles(pa.table(columns))
+
+
+def test_a_time_and_event_beside_another_label_are_no_reason_to_refuse():
+    assert roles(**survival()).label == "y"
+
+
+@pytest.mark.parametrize("name", ["sample_weight", "weights", "fnlwgt", "Survey Weight", "case_wt"])
+def test_weights_of_samples_are_left_out_with_a_doubt(name):
+    result = roles(**{name: np.random.default_rng(1).uniform(size=N)})
+    assert list(result.drop) == [name]
+    assert any(name in doubt and "how much each sample counts" in doubt for doubt in result.doubts)
+
+
+@pytest.mark.parametrize("name", ["weight", "birth_weight", "weight_kg", "weighting_scheme"])
+def test_other_weights_are_features(name):
+    assert not roles(**{name: np.random.default_rng(1).uniform(size=N)}).drop
+
+
+def test_wells_of_a_plate_are_left_out_with_a_doubt_whatever_the_name():
+    wells = [f"{row}{column:02d}" for row in "ABC" for column in range(1, 11)] * 2
+    result = roles(position=wells)
+    assert dict(result.drop) == {"position": "wells of a plate, e.g. 'A01'"}
+    assert any("where on a plate" in doubt for doubt in result.doubts)
+    assert not roles(grade=["A1", "B2", "C3", "D4"] * (N // 4)).drop
+
+
+@pytest.mark.parametrize("values", [np.arange(N) % 5, np.random.default_rng(0).normal(size=N)])
+def test_y_beside_x_is_a_place_where_another_column_may_be_the_label(values):
+    columns = {"x": values[::-1], "y": values, "width": np.random.default_rng(1).normal(size=N)}
+    kinds = np.array(["a", "b"])[np.arange(N) % 2]
+    result = table_roles(pa.table({**columns, "kind": kinds}))
+    assert result.label == "kind"
+    assert any("y may be a place" in doubt for doubt in result.doubts)
+    assert table_roles(pa.table(columns)).label == "y"

@@ -6,6 +6,7 @@ import re
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -326,3 +327,42 @@ def test_nothing_warns_on_columns_of_any_size():
         data = table(np.column_stack([extremes, np.random.default_rng(0).normal(size=30)]), y)
         refusal(data)
         data_remarks(data)
+
+
+@pytest.mark.parametrize(
+    ("names", "refused"), [(("time", "event"), True), (("exercise_time", "event"), False)]
+)
+def test_the_time_to_the_event_that_is_the_label_is_refused_as_a_feature(names, refused):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
+    frame[names[0]], frame[names[1]] = rng.exponential(500, 60), np.arange(60) % 2
+    data = Dataset.from_frame(frame, label=names[1])
+    if refused:
+        with pytest.raises(
+            DataError, match=r"time to the event 'event'.*dataset\.drop.*dataset\.keep"
+        ):
+            refuse_leaks(data)
+    refuse_leaks(data, [names[0]])
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (["row", "col"], "row and col may tell where"),
+        (["lat"], "lat may tell where a sample was measured, and is a feature: drop it"),
+        (["well_row", "well_col"], "well_row and well_col may tell where"),
+        (["sample_weight"], "how much each sample counts"),
+        (["row_1", "col_sum"], None),
+    ],
+)
+def test_places_and_weights_among_the_features_are_said(columns, words):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))
+    frame[columns] = rng.normal(size=(60, len(columns)))
+    frame["y"] = np.arange(60) % 2
+    said = [
+        remark
+        for remark in data_remarks(Dataset.from_frame(frame))
+        if "may tell where" in remark or "counts" in remark
+    ]
+    assert (len(said) == 1 and words in said[0]) if words else said == []

@@ -1,0 +1,36 @@
+"""Names of columns of a time and its event, and of others that only look so."""
+
+from __future__ import annotations
+
+import pytest
+
+from raysel.data.formats.survival import times_of_events
+
+
+@pytest.mark.parametrize(
+    ("time", "event"),
+    [
+        *(("time", "event"), ("OS_time", "OS_event"), ("OS.time", "OS"), ("PFI.time", "PFI")),
+        *(("days_to_death", "censored"), ("time", "status"), ("futime", "fustat"), ("T", "E")),
+        *(("OS_MONTHS", "OS_STATUS"), ("survival_days", "dead"), ("time", "DEATH_EVENT")),
+        *(("duration", "event_observed"), ("days_to_last_followup", "vital_status")),
+        *(("Overall Survival (Months)", "Overall Survival Status"), ("months", "event")),
+        *(("follow_up_days", "death"), ("surv_time", "surv_event"), ("tte", "cens")),
+    ],
+)
+def test_a_time_and_its_event_are_found_among_other_columns_in_any_order(time, event):
+    for names in (["age", time, "sex", event], [event, "age", time]):
+        assert times_of_events(names) == [(time, event)]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        *(("exercise_time", "event"), ("year", "status"), ("time_in_hospital", "death")),
+        *(("timestamp", "event"), ("OS_time", "PFS_event"), ("duration", "outcome")),
+        *(("month", "outcome"), ("years_employed", "status"), ("reaction_time", "failure")),
+        *(("time", "Amount"), ("event", "status"), ("OS_time", "PFS_time")),
+    ],
+)
+def test_other_names_are_no_time_and_event(names):
+    assert times_of_events(names) == []
