@@ -9,7 +9,7 @@ from typing import Any
 from raysel.config import config_from_dict, load_config
 from raysel.core.errors import ConfigError, DataError
 from raysel.core.files import write_result
-from raysel.core.printing import Terminal, first_line
+from raysel.core.printing import Terminal, first_line, hanging
 from raysel.data.dataset import Dataset
 from raysel.execution.signals import interrupt_status, sigterm_as_interrupt
 from raysel.results.audit import Audit
@@ -73,7 +73,7 @@ def _of_file(arguments: Namespace, out: Terminal) -> Study:
         if name in draft.findings:
             out.print(f"{name:<12}{draft.findings[name]}")
     for doubt in draft.doubts:
-        out.print(f"{'to check':<12}{doubt}")
+        out.print(hanging("to check", doubt, 12))
     sizes = ", ".join(map(str, study.config.evaluation.n_features))
     model = "ridge" if data.is_regression else "linear SVM"
     out.print(

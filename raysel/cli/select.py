@@ -177,6 +177,8 @@ def _print_result(
     model = facts.final.name if facts.final else "no final model"
     line(f"{facts.study.name} in {shown_place(result.path)}: {model}")
     line(texts.headline(facts))
+    if notes := " ".join(texts.headline_notes(facts)):
+        line(notes)
     if verdict := texts.short_verdict(facts):
         line(verdict)
     if facts.references:

@@ -54,6 +54,8 @@ def print_answer(
     facts = result.facts
     out.print()
     _say(out, texts.headline(facts), style="bold")
+    if notes := " ".join(texts.headline_notes(facts)):
+        _say(out, notes)
     verdicts = texts.verdict_sentences(facts) if verbose else [texts.short_verdict(facts)]
     if verdict := " ".join(filter(None, [*verdicts, texts.missing_references_sentence(facts)])):
         _say(out, verdict, style="yellow")

@@ -118,6 +118,12 @@ def short_middle(name: str, longest: int) -> str:
     return line if len(line) <= longest else f"{line[: longest - 1 - end]}…{line[-end:]}"
 
 
+def hanging(term: str, text: str, indent: int) -> str:
+    """Return a term and a text in two columns, further lines of the text below its first, as a list."""
+    below = "\n".ljust(indent + 1) + "- "
+    return f"{term:<{indent}}{text.replace(chr(10), below)}"
+
+
 def first_line(text: str) -> str:
     """Return the first line of a remark: what to do, in one sentence; further lines have its figures."""
     return text.partition("\n")[0]

@@ -144,10 +144,7 @@ def consensus_scores(folds: FoldRanks) -> FloatArray:
 
 def consensus_sentence(ranking: FeatureRanking) -> str:
     """Say how the final model's best features differ from the best ones of the outer folds' consensus."""
-    chosen, folds = (
-        ranking.top(),
-        f"the {ranking.n_folds} outer folds" if ranking.n_folds > 1 else "one outer fold",
-    )
+    chosen = ranking.top()
     consensus = set(ranking.consensus_top().tolist())
     if not len(chosen):
         return (
@@ -160,19 +157,22 @@ def consensus_sentence(ranking: FeatureRanking) -> str:
     what = (
         f"top {len(chosen)}"
         if len(chosen) == ranking.n_selected
-        else f"{len(chosen)} features with a score"
+        else f"{len(chosen)} scored features"
     )
-    other = f"top {ranking.n_selected} of the consensus of {folds}"
+    whose = "the outer folds'" if ranking.n_folds > 1 else "one outer fold's"
+    other = f"top {ranking.n_selected} of {whose} consensus"
     apart = [int(i) for i in chosen if i not in consensus]
     if not apart:
-        return f"All of the final model's {what} are among the {other}."
+        return f"All of the final model's {what} are in the {other}."
     first = ", ".join(
-        f"{_short(ranking.feature_names[i])} (selected by {ranking.selection_count[i]})"
-        for i in apart[:_NAMED]
+        f"{_short(ranking.feature_names[i])} {ranking.selection_count[i]}" for i in apart[:_NAMED]
     )
     more = f" and {len(apart) - _NAMED} more" if len(apart) > _NAMED else ""
     verb = "is" if len(apart) == 1 else "are"
-    return f"{len(apart)} of the final model's {what} {verb} not among the {other}: {first}{more}."
+    return (
+        f"{len(apart)} of the final model's {what} {verb} not in the {other}. Folds (of {ranking.n_folds}) that select "
+        f"{'it' if len(apart) == 1 else 'them'}: {first}{more}."
+    )
 
 
 def _short(name: str) -> str:

@@ -74,7 +74,7 @@ def draws_interval(
         reason = "there is one run only"
         return MeanInterval(mean, float("nan"), ratio, confidence, None, None, reason, True)
     if np.ptp(values) <= _ROUNDING:
-        reason = "the score is equal in all runs"
+        reason = "all runs score the same"
         return MeanInterval(mean, 0.0, ratio, confidence, None, None, reason, True)
     sd = float(values.std(ddof=1))
     margin = float(stdtrit(n_runs - 1, (1 + confidence) / 2) * sd / np.sqrt(n_runs))
@@ -128,7 +128,7 @@ def sample_interval(
     if n_folds == 1:
         reason = "there is one run only"
     elif np.abs(shares).max() <= _ROUNDING:
-        reason = "the score is equal for all samples"
+        reason = "all samples score the same"
     if reason:
         return MeanInterval(mean, sd, ratio, confidence, None, None, reason)
     n_units = len(shares) / n_repeats

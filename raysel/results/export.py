@@ -111,7 +111,13 @@ def markdown(facts: Facts) -> str:
     """Return the winners and their scores as a table in Markdown, with the model, the stability and the remarks."""
     curve = texts.curve_table(facts)
     parts = [
-        f"{texts.capitalized(texts.headline(facts))}. {texts.rule_sentence(facts.evaluation, facts.study.choose_n)}",
+        " ".join(
+            [
+                f"{texts.capitalized(texts.headline(facts))}.",
+                *texts.headline_notes(facts),
+                texts.rule_sentence(facts.evaluation, facts.study.choose_n),
+            ]
+        ),
         _table(texts.winners_table(facts), -1, ("outer fold", f"test {facts.metric}")),
         f"Test {texts.spaced(facts.metric)} by task: {texts.format_each(facts.by_task)}."
         if facts.by_task
@@ -157,7 +163,7 @@ def _model(facts: Facts) -> Iterator[str]:
         if facts.agreement is not None:
             yield f"{facts.n_scored[facts.final.fold]} of {facts.n_features} features have a score in it."
     if facts.agreement is not None:
-        yield f"Stability {texts.stability(facts)}."
+        yield f"Stability {texts.stability(facts)}"
         if facts.agreement.consensus:
             yield facts.agreement.consensus
     if redundancy := texts.redundancy(facts):

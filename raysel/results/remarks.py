@@ -285,7 +285,7 @@ def _local_optimum(n: float, shared: float, excess: float, n_starts: float = 1, 
     found = f"{abs(excess):.1%} {'higher' if excess > 0 else 'lower'}"
     if abs(excess) < _APART:
         found = "at the same objective"
-    told = f"{starts} ends {found} and shares {int(shared)} of its {int(n)} best features."
+    told = f"{starts} ends {found}, sharing {int(shared)} of its {int(n)} best features."
     if excess > -_APART:
         return f"The final model is a local optimum: {told}"
     return (

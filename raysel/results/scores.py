@@ -150,13 +150,13 @@ def score_interval(outer: Sequence[RefitRecord], metric: str) -> MeanInterval:
     if known and are_draws(outer):
         return draws_interval(scores, ratio, limits=limits)
     if not known:
-        reason = "the sizes of the folds were not recorded"
+        reason = "sizes of folds were not recorded"
     elif any(refit.pseudo_values is None for refit in outer):
-        reason = "the scores of single test samples were not recorded"
+        reason = "scores of samples were not recorded"
     elif not all(refit.pseudo_values for refit in outer):
-        reason = "the score of a fold is undefined without one of its samples"
+        reason = "undefined without some test sample"
     elif averages_classes(metric) and _has_class_without_hits(outer):
-        reason = "no test sample of one class is predicted right"
+        reason = "one class is never predicted right"
     else:
         values = [refit.pseudo_values or () for refit in outer]
         return sample_interval(scores, ratio, values, n_repeats=n_repeats(outer), limits=limits)

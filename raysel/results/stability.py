@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: Expected number of false features from which on it is rounded up to a whole number.
 _HALF = 0.5
+#: Per cent of selections with a false feature from which on a bound says nothing.
+_NO_BOUND = 99
 #: Threshold that a suggested number of features allows.
 _USUAL = 0.9
 
@@ -184,11 +186,20 @@ class StabilitySelection:
     def _expectation(self, n: int) -> str:
         if not n:
             return ""
-        these = "this one" if n == 1 else f"these {n}"
+        if n == 1:
+            return self._expectation_of_one()
         if self.bound >= n:
-            return f" Nothing bounds how many of {these} are false."
+            return f" Nothing bounds how many of these {n} are false."
         most = math.ceil(self.bound) if self.bound > _HALF else f"{self.bound:.1g}"
-        return f" Expect at most {most} of {these} to be false."
+        return f" Expect at most {most} of these {n} to be false."
+
+    def _expectation_of_one(self) -> str:
+        """By Markov's inequality, a set has a false selection at most as often as their expected number."""
+        share = 100 * self.bound
+        most = math.ceil(share) if share > 1 else f"{share:.1g}"
+        if share > _NO_BOUND:
+            return " Nothing bounds how often such a feature is false."
+        return f" At most {most} % of such selections hold a false feature."
 
     def _bounds(self) -> str:
         """Return what counts as false, and the bounds on the expected number."""

@@ -44,11 +44,6 @@ def difference_interval_name(*, of_draws: bool) -> str:
     return "95 % interval" if of_draws else "corrected 95 % interval"
 
 
-def _format_interval(lower: float, upper: float, form: str, *, of_draws: bool) -> str:
-    pool = ", for this pool of samples" if of_draws else ""
-    return f"95 % interval {lower:{form}} to {upper:{form}}{pool}"
-
-
 def difference_cell(paired: PairedComparison, test: TTest | None) -> str:
     """Return a mean difference with its 95 % interval, or why there is none, in the short form of a table."""
     reason = paired.reason.removeprefix("the difference is ")
@@ -75,7 +70,8 @@ _ABBREVIATIONS = re.compile(r"\b(auc|f1|mae|mse|r2|rmse|roc)\b")
 
 def spaced(name: str) -> str:
     """Return the name of a metric in words, e.g. ``"ROC AUC"`` for ``"roc_auc"``."""
-    return _ABBREVIATIONS.sub(lambda found: found[0].upper(), name.replace("_", " "))
+    words = name.replace("out_of_sample", "out-of-sample").replace("_", " ")
+    return _ABBREVIATIONS.sub(lambda found: found[0].upper(), words)
 
 
 def capitalized(text: str) -> str:
@@ -95,8 +91,8 @@ def format_score(facts: Facts) -> str:
     """Return the mean test score with SD, number of outer folds and interval, or why there is none."""
     score, interval = facts.interval, f"no interval: {facts.interval.reason}"
     if score.lower is not None and score.upper is not None:
-        interval = _format_interval(score.lower, score.upper, ".3f", of_draws=score.of_draws)
-    over = "draws of the training set" if score.of_draws else "outer folds"
+        interval = f"95 % interval {score.lower:.3f} to {score.upper:.3f}"
+    over = "drawn training sets" if score.of_draws else "outer folds"
     return f"{mean_and_sd(score.mean, score.sd)} (SD over {len(facts.outer)} {over}; {interval})"
 
 
@@ -104,23 +100,38 @@ def format_numbers(facts: Facts) -> str:
     """Return the numbers of features that the score is of."""
     d = facts.n_features
     if facts.is_native:
-        tasks = f"as the mean over {len(facts.by_task)} tasks, " if facts.by_task else ""
+        tasks = f"averaged over {len(facts.by_task)} tasks, " if facts.by_task else ""
         return f"{tasks}by the model's own predictions"
     listed = facts.evaluation["n_features"]
     if facts.is_mean_over_n:
-        return f"as the mean over the best {join_and(listed)} of {d} features"
-    chosen = [winner.n_features or listed[0] for winner in facts.outer]
-    final = facts.final.n_features if facts.final else None
-    model = f"; the final model uses {final}" if final and {final} != set(chosen) else ""
-    best = f"with the {number_range(chosen, ' to ')} best of {d} features"
-    if min(chosen) == max(chosen):
-        return f"{best}{' on the outer folds' if model else ''}{model}"
-    return f"{best}, chosen on each outer fold by its inner scores{model}"
+        return f"averaged over the {number_range(listed)} best of {d} features"
+    return f"with the {number_range(_chosen_numbers(facts))} best of {d} features"
+
+
+def _chosen_numbers(facts: Facts) -> list[int]:
+    """Return the number of features on each outer fold."""
+    listed = facts.evaluation["n_features"]
+    return [winner.n_features or listed[0] for winner in facts.outer]
+
+
+def headline_notes(facts: Facts) -> Iterator[str]:
+    """Yield what the figures of the headline mean where it is not plain, one sentence each."""
+    if facts.interval.of_draws and facts.interval.lower is not None:
+        yield "The interval is for this pool of samples."
+    if facts.is_native or facts.is_mean_over_n:
+        return
+    chosen, final = _chosen_numbers(facts), facts.final.n_features if facts.final else None
+    differs = bool(final) and {final} != set(chosen)
+    if min(chosen) < max(chosen):
+        model = f"; the final model uses {final}" if differs else ""
+        yield f"The number is chosen on each outer fold by its inner scores{model}."
+    elif differs:
+        yield f"The final model uses {final}."
 
 
 _RULES = {
-    "one_se": "the smallest of {} within one standard error of the best inner mean",
-    "best": "that of {} with the best inner mean",
+    "one_se": "the smallest within one standard error of the best inner mean",
+    "best": "the one with the best inner mean",
 }
 
 
@@ -142,10 +153,9 @@ def rule_sentence(evaluation: Mapping[str, Any], rule: ChooseN) -> str:
         return scored
     if rule == "mean":
         return f"{scored} The score is the mean over all {len(evaluation['n_features'])} numbers of features."
-    chosen = _RULES[rule].format(join_and(evaluation["n_features"]))
     return (
-        f"{scored} Their number is chosen on each outer fold by its inner scores: {chosen} "
-        f"(evaluation.choose_n: {rule})."
+        f"{scored} Each outer fold chooses their number, of {join_and(evaluation['n_features'])}, by its inner scores. "
+        f"It is {_RULES[rule]} (evaluation.choose_n: {rule})."
     )
 
 
@@ -173,12 +183,9 @@ def classifier_name(evaluation: Mapping[str, Any]) -> str:
         return _estimator_name(evaluation["estimator"])
     if evaluation["estimator"] == "linear_svm":
         values = [f"{C:g}" for C in evaluation.get("C", [1.0])]
-        many = len(values)
-        return (
-            f"linear SVM (C = {values[0]})"
-            if many == 1
-            else f"linear SVM (C of {join_and(values, many)})"
-        )
+        if len(values) == 1:
+            return f"linear SVM (C = {values[0]})"
+        return f"linear SVM (C of {join_and(values)})"
     of_quantity = evaluation["estimator"] == "native" and is_of_quantities(evaluation["metric"])
     if evaluation["estimator"] == "ridge" or of_quantity:
         return "ridge regression"
@@ -209,8 +216,8 @@ def _interval_sentences(facts: Facts) -> Iterator[str]:
         if score.lower is not None:
             yield f"95 % interval: mean ± t SD / sqrt(J) over J = {n} draws of the training set."
             yield (
-                "It holds for this pool of samples, which it takes as the whole population, and for the method "
-                "trained on that many of them; it ends at the metric's bounds."
+                "It takes this pool of samples as the whole population, and holds for the method trained on that many. "
+                "It ends at the metric's bounds."
             )
         return
     if score.lower is not None:
@@ -219,7 +226,7 @@ def _interval_sentences(facts: Facts) -> Iterator[str]:
             f"{score.ratio:.3g}; it ends at the metric's bounds."
         )
         yield (
-            "v is the variance of a fold's score, by the jackknife over its test samples, or over their groups or "
+            "In it v is the variance of a fold's score, by the jackknife over its test samples, or over their groups or "
             "blocks."
         )
         yield "The interval is for the mean score of the outer folds' models on new samples."
@@ -230,7 +237,7 @@ def _interval_sentences(facts: Facts) -> Iterator[str]:
     if any(tests):
         yield (
             "Corrected 95 % interval of a difference (Nadeau & Bengio 2003): mean ± t SD sqrt(1/J + n_test/n_train), "
-            "because the training sets of the folds overlap. It held the difference to chance in 77 to 100 % of "
+            "as the folds' training sets overlap. It held the difference to chance in 77 to 100 % of "
             "simulated data sets, median 97 %."
         )
 
@@ -418,9 +425,8 @@ def score_table(facts: Facts) -> TextTable:
         score = mean_and_sd(reference.mean, reference.sd)
         rows.append([*cells, score, difference_cell(reference.paired, reference.test)])
     interval = difference_interval_name(of_draws=facts.interval.of_draws)
-    return TextTable(
-        ["reference", "features", f"test {facts.metric}", f"method minus it [{interval}]"], rows
-    )
+    header = ["reference", "features", f"test {facts.metric}", "method minus it [95 %]"]
+    return TextTable(header, rows, f"In brackets: the {interval} of the difference")
 
 
 def scored_number(facts: Facts) -> str:
@@ -543,11 +549,8 @@ def first_features(ranking: FeatureRanking, most: int = 5) -> str:
     shown, n_folds = ranking.recommended_top(most), ranking.n_folds
     if not len(shown):
         return "No feature has a score above 0."
-    named = [
-        f"{short(ranking.feature_names[i], 40)} ({ranking.selection_count[i]} of {n_folds} folds)"
-        for i in shown
-    ]
-    return f"First features: {', '.join(named)}."
+    named = [f"{short(ranking.feature_names[i], 40)} ({ranking.selection_count[i]})" for i in shown]
+    return f"First features, with how many of {n_folds} folds select each: {', '.join(named)}."
 
 
 def source_rank(ranking: FeatureRanking, feature: int) -> str:
@@ -577,22 +580,22 @@ def modalities(facts: Facts) -> str:
 
 
 def stability(facts: Facts) -> str:
-    """Return stability and rank-biased overlap of the outer folds as one line, with what they are of and over."""
+    """Return stability and rank-biased overlap of the outer folds in sentences, with what they are of and over."""
     if facts.agreement is None:
         return ""
     top = facts.agreement.top
-    chosen = "" if top.chosen_by == GIVEN or facts.agreement.halves else f"N: {top.chosen_by}"
-    notes = "; ".join(filter(None, [chosen, noise_level(facts)]))
-    return f"{_stability(facts.agreement)}{f' ({notes})' if notes else ''}; {overlap(facts)}"
+    given = top.chosen_by == GIVEN or facts.agreement.halves
+    chosen = "" if given else f" (N: {top.chosen_by})"
+    sentences = [f"{_stability(facts.agreement)}{chosen}", noise_level(facts)]
+    sentences.append(capitalized(overlap(facts)))
+    return ". ".join(filter(None, sentences)) + "."
 
 
 def short_stability(facts: Facts) -> str:
-    """Return the stability of the top features, with what noise gives beside it."""
-    return (
-        "; ".join(filter(None, [_stability(facts.agreement), noise_level(facts)]))
-        if facts.agreement
-        else ""
-    )
+    """Return the stability of the top features, and what noise gives, in sentences."""
+    if facts.agreement is None:
+        return ""
+    return ". ".join(filter(None, [_stability(facts.agreement), noise_level(facts)])) + "."
 
 
 def overlap(facts: Facts) -> str:
@@ -606,11 +609,11 @@ _NEARLY_ALL = 0.9
 
 
 def noise_level(facts: Facts) -> str:
-    """Compare the stability with what noise gives in its place; empty where it is undefined."""
+    """Compare the stability with what noise gives in its place, without a full stop; empty where it is undefined."""
     agreement = facts.agreement
     if agreement and agreement.halves:
         return (
-            "the halves of a pair share no sample, so that noise gives 0 in the mean, unless the method prefers "
+            "The halves of a pair share no sample, so that noise gives 0 on average, unless the method prefers "
             "features whatever the labels"
         )
     if agreement is None or agreement.stability.reason:
@@ -622,12 +625,12 @@ def noise_level(facts: Facts) -> str:
         )
     noise, recorded = agreement.noise, agreement.permutations
     if recorded is None:
-        return "the stability of noise was not recorded, because an earlier version of raysel ran the study"
+        return "The stability of noise was not recorded, because an earlier version of raysel ran the study"
     if noise is None:
-        return "there is no stability of noise, because no permutation changes a label"
+        return "There is no stability of noise, because no permutation changes a label"
     verdict = "above" if agreement.stability.value > noise.highest else "not above"
     return (
-        f"the F-test with permuted labels gives {noise.mean:.2f} on the same folds ({noise.lowest:.2f} to "
+        f"The F-test with permuted labels gives {noise.mean:.2f} on the same folds ({noise.lowest:.2f} to "
         f"{noise.highest:.2f} in {recorded.n_permutations} permutations): it is {verdict} that"
     )
 

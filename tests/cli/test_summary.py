@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import re
 
 import pytest
 from rich.console import Console
 
 from raysel.cli.summary import print_answer, print_files
 from raysel.results import texts
+from raysel.results.export import markdown
+from raysel.results.page.findings import answer_sentences
 from raysel.results.remarks import short_remarks
 from raysel.results.result import StudyResult
 from raysel.run.api import open_study
@@ -63,6 +66,48 @@ def test_it_fits_80_columns_and_no_cell_is_cut_or_wrapped(finished, metric):
         ] in rows
 
 
+@pytest.mark.parametrize("method", ["smr", "linear_svm_of_groups"])
+def test_the_table_of_references_fits_80_columns_beside_the_longest_guess(finished, method):
+    solver = finished.stored.study.config["solver"] | {"name": method}
+    guessed = {
+        fold: dataclasses.replace(
+            refit, references={**refit.references, "most frequent class": [0.9]}
+        )
+        for fold, refit in finished.stored.refits.items()
+    }
+    config = finished.stored.study.config | {"solver": solver}
+    study = dataclasses.replace(finished.stored.study, config=config)
+    result = StudyResult(dataclasses.replace(finished.stored, study=study, refits=guessed))
+    lines = shown(result, terminal=False, verbose=False)
+    (head,) = [i for i, line in enumerate(lines) if line.startswith("reference ")]
+    table = lines[head : head + 2 + len(result.references)]
+    assert any("chance (most frequent class)" in line for line in table)
+    assert all("[" in line for line in [table[0], *table[2:]])  # in one block
+    assert max(map(len, table)) <= 80
+
+
+def test_no_sentence_has_more_than_25_words(finished):
+    refits = {
+        name: dataclasses.replace(refit, n_features=4 + 4 * (i == 1), position=int(i == 1))
+        for i, (name, refit) in enumerate(finished.stored.refits.items())
+    }
+    many = StudyResult(dataclasses.replace(finished.stored, refits=refits))
+    texts_shown = [shown(finished, terminal=False), shown(many, terminal=False)]
+    texts_shown.append([*answer_sentences(many), *markdown(many.facts).splitlines()])
+    assert any("the final model uses" in line for line in texts_shown[1])
+    sentences = [
+        sentence
+        for lines in texts_shown
+        for line in lines
+        if "  " not in line[11:] and not line.startswith("|")  # no table
+        for sentence in re.split(r"(?<=[.]) +(?=[A-Z0-9])", line)
+    ]
+    assert len(sentences) > 30
+    assert [
+        sentence for sentence in sentences if len(sentence.removeprefix("- ").split()) > 25
+    ] == []
+
+
 def test_the_answer_comes_first_and_the_explanations_after_the_figures(finished):
     text = " ".join(" ".join(shown(finished, terminal=True)).split())
     told = [
@@ -93,7 +138,7 @@ def test_it_is_short_unless_all_is_asked_for(finished):
     screen = io.StringIO()
     print_files(finished, Console(file=screen, width=80))
     files = screen.getvalue().splitlines()
-    assert len(lines) <= 28
+    assert len(lines) <= 30
     ranking = finished.ranking()
     first = [line.split()[0] for line in lines if line.split()]
     start = first.index("feature") + 1

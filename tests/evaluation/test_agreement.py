@@ -160,7 +160,8 @@ def test_the_sentence_counts_what_is_not_in_the_consensus(scores, data):
         assert "no order is compared" in text
     elif apart:
         assert text.startswith(f"{len(apart)} of the final model's ")
-        first = [f"f{i} (selected" for i in apart[:3]]
+        first = [f" f{i} " for i in apart[:3]]
+        assert max(len(part.split()) for part in text.split(". ")) <= 25
         assert [text.index(name) for name in first] == sorted(text.index(name) for name in first)
         assert ("and " in text.rpartition(":")[2]) == (len(apart) > 3)
     else:
@@ -171,12 +172,12 @@ def test_the_sentence_names_those_that_disagree():
     folds = [[1.0, 2.0, 3.0, 4.0, 0.0], [1.0, 2.0, 4.0, 3.0, 0.0]]
     text = consensus_sentence(ranking([9.0, 1.0, 2.0, 8.0, 0.0], folds, 2))
     assert text == (
-        "1 of the final model's top 2 is not among the top 2 of the consensus of the 2 outer folds: "
-        "f0 (selected by 0)."
+        "1 of the final model's top 2 is not in the top 2 of the outer folds' consensus. Folds (of 2) that select it: "
+        "f0 0."
     )
     text = consensus_sentence(ranking([9.0, 0.0, 0.0, 8.0, 0.0], folds, 3))
     assert text.startswith(
-        "1 of the final model's 2 features with a score is not among the top 3 of the consensus"
+        "1 of the final model's 2 scored features is not in the top 3 of the outer folds' consensus."
     )
     names = ["a\nb" + "x" * 60, *"cdef"]
     text = consensus_sentence(ranking([9.0, 1.0, 2.0, 8.0, 0.0], folds[:1], 2, feature_names=names))

@@ -113,5 +113,5 @@ def test_a_remark_of_an_earlier_version_is_of_one_start():
         [Remark("local_optimum", {"n": 50, "shared": 31, "excess": 0.02, "n_iter": 30})]
     )
     assert sentence == (
-        "The final model is a local optimum: another start ends 2.0% higher and shares 31 of its 50 best features."
+        "The final model is a local optimum: another start ends 2.0% higher, sharing 31 of its 50 best features."
     )

@@ -88,7 +88,7 @@ def test_it_covers_where_folds_are_stratified_by_the_quantity():
 
 
 @pytest.mark.parametrize(
-    ("scores", "reason"), [([0.5], "one run"), ([0.7, 0.7, 0.7], "equal in all runs")]
+    ("scores", "reason"), [([0.5], "one run"), ([0.7, 0.7, 0.7], "all runs score the same")]
 )
 def test_there_is_none_over_draws_without_a_spread(scores, reason):
     found = draws_interval(scores, 0.5)
@@ -102,7 +102,7 @@ def test_there_is_one_where_folds_are_equal_and_samples_are_not():
     found = sample_interval([0.75] * 3, 0.5, losses)
     assert found.lower < 0.75 < found.upper
     for scores, values, reason in (
-        ([1.0, 1.0], [[1.0, 1.0]] * 2, "equal for all samples"),
+        ([1.0, 1.0], [[1.0, 1.0]] * 2, "all samples score the same"),
         ([0.5], [[0.0, 1.0]], "one run"),
     ):
         found = sample_interval(scores, 0.5, values)

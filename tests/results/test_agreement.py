@@ -107,7 +107,7 @@ def test_a_study_of_noise_says_so_and_one_of_digits_does_not(finished, tmp_path,
     for result, sentence in (
         (noise, "permutations): it is not above that"),
         (finished, "permutations): it is above that"),
-        (old, "the stability of noise was not recorded"),
+        (old, "The stability of noise was not recorded"),
     ):
         told = " ".join(answer_sentences(result))
         for text in (texts.short_stability(result.facts), markdown(result.facts), told):
@@ -139,7 +139,7 @@ def test_summary_manifest_and_markdown_agree(finished):
         texts.short_stability(facts),
         finished.consensus_sentence(),
     )
-    assert all(part in line for part in short.split("; "))
+    assert all(part in line for part in short.split(". "))
     assert all(text in screen.getvalue() for text in (short, texts.overlap(facts), sentence))
     assert all(text in page for text in (line, sentence))
     stability, overlap, top = finished.stability(), finished.rank_overlap, finished.default_top
@@ -212,7 +212,7 @@ def test_the_first_features_of_the_consensus_stand_first_in_every_table(
     assert heads[start : start + 10] == names
     cells = re.findall(r"<td>(.*?)</td>", finished.ranking()._repr_html_())
     assert cells[::5][:10] == names
-    assert f"First features: {names[0]} ({counts[order[0]]} of 3 folds)" in report
+    assert f"of 3 folds select each: {names[0]} ({counts[order[0]]})" in report
     for text in (screen.getvalue(), finished.ranking()._repr_html_(), report):
         assert "consensus of the outer folds, the one for a claim about features" in text
 
@@ -273,7 +273,7 @@ def test_one_outer_fold_has_a_ranking_but_no_agreement(finished):
     line = texts.stability(single.facts)
     assert "over 1 outer fold: undefined (one selection says nothing about others)" in line
     assert line.endswith(
-        "rank-biased overlap of the rankings of the outer folds undefined (one outer fold)"
+        "Rank-biased overlap of the rankings of the outer folds undefined (one outer fold)."
     )
     assert single.stability_curve().stability.isna().all()
     assert "of one outer fold" in single.consensus_sentence()

@@ -89,15 +89,19 @@ def test_the_headline_says_of_what_over_what_and_at_which_number(finished, at_ei
     refits = {**at_eight.stored.refits, FINAL: dataclasses.replace(at_eight.final, n_features=4)}
     other_model = StudyResult(dataclasses.replace(at_eight.stored, refits=refits))
     native = changed(finished, {"estimator": "native"}, position=[None] * 3, n_features=[None] * 3)
-    chosen = "with the 4 to 8 best of 64 features, chosen on each outer fold by its inner scores; the final model uses 8"
+    assert list(texts.headline_notes(differ.facts)) == [
+        "The number is chosen on each outer fold by its inner scores; the final model uses 8."
+    ]
+    assert list(texts.headline_notes(other_model.facts)) == ["The final model uses 4."]
+    assert not [*texts.headline_notes(at_eight.facts), *texts.headline_notes(native.facts)]
     for result, end, cell in (
         (at_eight, ") with the 8 best of 64 features", "8"),
-        (differ, chosen, "4-8"),
-        (mean, "as the mean over the best 4 and 8 of 64 features", "mean"),
+        (differ, ") with the 4-8 best of 64 features", "4-8"),
+        (mean, "averaged over the 4-8 best of 64 features", "mean"),
         (one, ") with the 8 best of 64 features", "8"),
         (
             other_model,
-            ") with the 8 best of 64 features on the outer folds; the final model uses 4",
+            ") with the 8 best of 64 features",
             "8",
         ),
         (native, "by the model's own predictions", ""),
@@ -105,9 +109,8 @@ def test_the_headline_says_of_what_over_what_and_at_which_number(finished, at_ei
         assert texts.headline(result.facts).endswith(end)
         assert texts.score_table(result.facts).rows[0][1] == cell
     equal = changed(at_eight, test_scores=[[0.5, 0.5]] * 3, pseudo_values=[[0.5] * 3] * 3)
-    assert (
-        "0.500 ± 0.000 (SD over 3 outer folds; no interval: the score is equal for all samples)"
-        in repr(equal)
+    assert "0.500 ± 0.000 (SD over 3 outer folds; no interval: all samples score the same)" in repr(
+        equal
     )
     assert texts.interval_footnote(equal.facts).startswith("Corrected 95 % interval of a diff")
     alone = changed(equal, references=[{}] * 3)
@@ -125,11 +128,11 @@ def test_the_headline_says_of_what_over_what_and_at_which_number(finished, at_ei
         folds = changed(at_eight, confusion=[confusion] * 3, pseudo_values=values, n_test=[8] * 3)
         found = score_interval(folds.outer, name)
         assert (found.lower is not None) == has
-        assert found.reason == ("" if has else "no test sample of one class is predicted right")
+        assert found.reason == ("" if has else "one class is never predicted right")
     old = changed(at_eight, pseudo_values=[None] * 3)
-    assert "no interval: the scores of single test samples were not recorded" in repr(old)
+    assert "no interval: scores of samples were not recorded" in repr(old)
     undefined = changed(at_eight, pseudo_values=[[0.9, 0.8], [], [1.0]])
-    reason = "no interval: the score of a fold is undefined without one of its samples"
+    reason = "no interval: undefined without some test sample"
     assert reason in repr(undefined)
     evaluation = at_eight.facts.evaluation
     assert "mean over all 2 numbers" in texts.rule_sentence(evaluation, "mean")
@@ -424,7 +427,7 @@ def test_studies_of_before_there_were_references_are_told_without_them(finished)
         n_train=[0] * 3,
         n_test=[0] * 3,
     )
-    assert "no interval: the sizes of the folds were not recorded" in texts.headline(old.facts)
+    assert "no interval: sizes of folds were not recorded" in texts.headline(old.facts)
     assert old.score_curves()["inner_mean"].isna().all()
     assert old.optimism.keys() == {"inner", "test"}
     assert markdown(old.facts)
@@ -497,9 +500,10 @@ def test_over_draws_the_interval_is_the_plain_one_and_of_this_pool(at_eight):
     result = drawn(at_eight)
     expected = stats.t.interval(0.95, 2, loc=0.92, scale=stats.sem([0.90, 0.94, 0.92]))
     assert (result.interval.lower, result.interval.upper) == pytest.approx(expected)
-    told = f"95 % interval {expected[0]:.3f} to {expected[1]:.3f}, for this pool of samples"
-    assert f"3 draws of the training set; {told}" in texts.headline(result.facts)
-    assert "takes as the whole population" in texts.interval_footnote(result.facts)
+    told = f"95 % interval {expected[0]:.3f} to {expected[1]:.3f})"
+    assert f"3 drawn training sets; {told}" in texts.headline(result.facts)
+    assert "this pool of samples" in next(texts.headline_notes(result.facts))
+    assert "as the whole population" in texts.interval_footnote(result.facts)
     told = [texts.short_verdict(result.facts), *texts.verdict_sentences(result.facts)]
     certain = [sentence for sentence in told if " is better" in sentence or " is worse" in sentence]
     assert certain

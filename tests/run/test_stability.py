@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 
 import numpy as np
@@ -27,6 +28,7 @@ from raysel.results.export import markdown
 from raysel.results.facts import Facts
 from raysel.results.page.report import write_report
 from raysel.results.result import StudyResult
+from raysel.results.stability import StabilitySelection
 from raysel.run.pieces import Pieces
 from raysel.run.stability import check_halves, count_selections, draw_halves, stability_selection
 from raysel.stability import main
@@ -413,3 +415,35 @@ def test_the_command_prints_the_set_with_its_bounds(filtered, tmp_path, capsys):
     assert capsys.readouterr().out == f"{tmp_path / 'study'}\n"
     assert main([str(tmp_path / "nothing")]) == 2
     assert "error: " in capsys.readouterr().err
+
+
+def of_one_feature(counts: int, n_selected: int, threshold: float) -> StabilitySelection:
+    """40 halves that select so many of 50 features, one of them by far the most often."""
+    return StabilitySelection(
+        top=n_selected,
+        threshold=threshold,
+        is_default=False,
+        counts=np.array([counts, *[5] * 49]),
+        pair_counts=np.zeros(50, dtype=np.int64),
+        n_selected=np.full(40, n_selected),
+        constant=np.zeros(50, dtype=bool),
+        n_halves=40,
+        errors={},
+        n_unconverged=0,
+    )
+
+
+@given(st.integers(1, 12), st.sampled_from([0.6, 0.75, 0.9]))
+def test_of_one_feature_the_sentence_says_how_often_it_is_false(n_selected, threshold):
+    """A set holds a false feature at most as often as their expected number, by Markov's inequality."""
+    found = of_one_feature(40, n_selected, threshold)
+    said = found.short_sentence()
+    assert "1 feature is among" in said
+    assert "of this one" not in said
+    stated = re.search(r"At most (\S+) % of such selections hold a false feature", said)
+    if found.bound > 0.99:
+        assert stated is None
+        assert "Nothing bounds" in said
+    else:
+        assert float(stated[1]) == pytest.approx(100 * found.bound, abs=1, rel=0.1)
+    assert max(len(part.split()) for part in said.split(". ")) <= 25

@@ -63,6 +63,7 @@ def answer(result: StudyResult) -> Section:
 def answer_sentences(result: StudyResult) -> list[str]:
     """Return the answer: the score, how it compares, the first features, and how far to trust them."""
     sentences = [f"{texts.capitalized(texts.headline(result.facts))}."]
+    sentences += texts.headline_notes(result.facts)
     if result.references:
         sentences.append(
             " ".join(texts.verdict_sentences(result.facts)) or texts.short_verdict(result.facts)
@@ -72,7 +73,7 @@ def answer_sentences(result: StudyResult) -> list[str]:
     return [
         *sentences,
         texts.first_features(_ranking(result)),
-        f"The stability {texts.short_stability(result.facts)}.",
+        f"The stability {texts.short_stability(result.facts)}",
     ]
 
 
@@ -214,7 +215,7 @@ def stability(result: StudyResult) -> Section | None:
         "of unscaled columns) is above it on permuted labels too, and above 0 over disjoint halves of the samples."
     )
     sentence, drawn = (
-        Text([f"Stability {texts.stability(result.facts)}."]),
+        Text([f"Stability {texts.stability(result.facts)}"]),
         pictures(result, "stability"),
     )
     return Section(

@@ -117,10 +117,12 @@ def cite(result: StudyResult) -> Section:
     """Return the section on how to cite the result and how to run the study again."""
     study, command = result.stored.study, command_again(result, contents.named)
     name, version = result.config["solver"]["name"], study.versions.get("raysel", __version__)
+    sentences = [f"{texts.capitalized(texts.headline(result.facts))}."]
+    sentences += texts.headline_notes(result.facts)
     text = (
         f"Features were ranked by the method {name} as implemented in raysel {version}, "
-        f"with its hyperparameters chosen by nested cross-validation (seed {study.config['seed']}); "
-        f"{texts.headline(result.facts)}. {texts.short_verdict(result.facts)}"
+        f"with its hyperparameters chosen by nested cross-validation (seed {study.config['seed']}). "
+        f"{' '.join(sentences)} {texts.short_verdict(result.facts)}"
     )
     cited = papers(solver_class(name)) if name in OWN else ""
     again: Block = Text(["A search that its time budget ended cannot be repeated exactly."], "note")

@@ -242,8 +242,8 @@ def _recognise_volumes(
     ]
     if beside:
         result.doubts.append(
-            f"confounds: {listed(beside)} may tell the label. List in dataset.confounds what may, and the study says how "
-            "well it tells the label alone; residualise in dataset.prepare takes its effect out of the voxels."
+            f"confounds: {listed(beside)} may tell the label. List in dataset.confounds what may: the study says how well "
+            "it tells the label alone. To take its effect out of the voxels, add residualise to dataset.prepare."
         )
 
 

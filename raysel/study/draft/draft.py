@@ -17,7 +17,7 @@ from raysel.config.plain_data import dump_key, parse_yaml
 from raysel.config.schema import NIFTI
 from raysel.core.errors import ConfigError
 from raysel.core.files import atomic_write
-from raysel.core.printing import first_line, listed, short_middle
+from raysel.core.printing import first_line, hanging, listed, short_middle
 from raysel.core.storage.location import as_uri, parse_location
 from raysel.data.dataset import Dataset
 from raysel.data.formats.compressed import data_stem
@@ -55,7 +55,7 @@ class Draft:
 
     def __repr__(self) -> str:
         findings = [f"{name:<12}{text}" for name, text in self.findings.items()]
-        doubts = [f"{'to check':<12}{doubt}" for doubt in self.doubts]
+        doubts = [hanging("to check", doubt, 12) for doubt in self.doubts]
         return "\n".join([f"Draft({self.config.name})", *findings, *doubts])
 
 
@@ -229,7 +229,7 @@ def study_text(headline: Sequence[str], doubts: Sequence[str], entries: Iterable
     """Return a configuration as YAML in which each key has its explanation, behind it if that fits the line."""
     lines = [line for text in headline for line in _comment(text)]
     if doubts:
-        lines += ["# To check:", *(line for text in doubts for line in _comment(text, bullet="- "))]
+        lines += ["# To check:", *(line for doubt in doubts for line in _listed_comment(doubt))]
     section: list[str] = []
     for entry in entries:
         *parts, name = entry.key.split(".")
@@ -245,6 +245,15 @@ def study_text(headline: Sequence[str], doubts: Sequence[str], entries: Iterable
         else:
             lines += [*_comment(entry.comment, indent), *(f"{indent}{part}" for part in written)]
     return "\n".join(lines) + "\n"
+
+
+def _listed_comment(doubt: str) -> list[str]:
+    """Lines of a doubt, and of what can be done as a list below it."""
+    first, *ways = doubt.split("\n")
+    return [
+        *_comment(first, bullet="- "),
+        *(line for way in ways for line in _comment(way, bullet="  - ")),
+    ]
 
 
 def _comment(text: str, indent: str = "", bullet: str = "") -> list[str]:

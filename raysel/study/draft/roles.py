@@ -47,11 +47,11 @@ _MEASURED = r"^[\W_]*\d"
 #: Longest text of a cell that is shown.
 _LONGEST = 20
 #: What makes a feature of a column that is left out, by what is the matter.
-_MANY = "text of many values is not a feature; to use it, take it out of drop if half of the values or more repeat"
+_MANY = "text of many values is no feature; to use it, take it out of drop if half of the values or more repeat"
 _TURN = "no numbers, and no features; turn them into numbers to use them"
 _TIME = (
-    "tells when a sample was measured, and is no feature; if samples near each other in time are alike, sort the rows "
-    "by time and set cv.blocks, or forward folds (cv.blocks.forward)"
+    "tells when a sample was measured; if samples near in time are alike, sort by it and set cv.blocks "
+    "or cv.blocks.forward"
 )
 _WEIGHT = "may say how much each sample counts, which raysel does not use; if it is a measurement, take it out of drop"
 _WELL = (
@@ -59,10 +59,11 @@ _WELL = (
 )
 _LABEL = "the label in other words, which is no feature and not to be encoded"
 _ODD = (
-    "a column of numbers with cells that are none is no feature; to use it, correct these, e.g. to half the limit of "
-    "detection, or empty them"
+    "numbers beside cells that are none are no feature; to use it, correct these, e.g. to half the limit of detection, "
+    "or empty them"
 )
 _BARE = "text that begins with a number is not a feature; leave numbers only in the cells to use it"
+_BATCH = "may tell which samples were measured together, and is left out; its effects stay in the columns"
 _FILL = "too many cells are empty to be filled; take the column out of drop to have dataset.prepare fill them all the same"
 #: More different numbers than these, stored as text, are no categories.
 _FEW_NUMBERS = 10
@@ -122,7 +123,7 @@ def table_roles(table: Any, label: str | None = None) -> Roles:
             drop[name] = reason
             if mend:
                 mends.setdefault(mend, []).append(name)
-    doubts += [f"drop: {listed(columns)}: {mend}." for mend, columns in mends.items()]
+    doubts += [f"drop: {listed(columns)}: {_ended(mend)}" for mend, columns in mends.items()]
     aside = {label, *indicator, *drop}
     doubts += _of_features(table.select([name for name in names if name not in aside]), y)
     groups = usable_groups(related, y, doubts)
@@ -163,12 +164,16 @@ def _of_features(table: Any, y: LabelArray | None) -> list[str]:
         doubts.append(
             f"drop: {listed(circumstances)} {which}; list in drop what only numbers the measurements."
         )
-    doubts += [
-        f"groups or confounds: {name} may tell which samples were measured together. {_ways(name, columns[name], y)}."
-        for name in circumstances
-        if names_batch(name)
-    ]
+    for name in filter(names_batch, circumstances):
+        told = f"groups or confounds: {name} may tell which samples were measured together; its effects stay in the columns."
+        doubts.append("\n".join([told, *_ways(name, columns[name], y)]))
     return doubts
+
+
+def _ended(mend: str) -> str:
+    """Return what would make a feature of a column as a sentence; further lines of it are whole."""
+    first, *others = mend.split("\n")
+    return "\n".join([f"{first}.", *others])
 
 
 def _origins(column: Any) -> LabelArray | None:
@@ -331,7 +336,7 @@ def _why_no_category(
     elif _all_measured(column):
         mend = _BARE
     elif names_batch(name):
-        mend = f"may tell which samples were measured together, and is left out. {_ways(name, column, y)}"
+        mend = "\n".join([_BATCH, *_ways(name, column, y)])
     elif few:
         found, mend = "", ""
     else:
@@ -349,41 +354,37 @@ def _all_wells(column: Any) -> bool:
     )
 
 
-def _ways(name: str, column: Any, y: LabelArray | None) -> str:
+def _ways(name: str, column: Any, y: LabelArray | None) -> list[str]:
     """Return the ways to take a batch into account, exact centring first, each with what it costs."""
     counts = [cell["counts"] for cell in decoded(column).value_counts().to_pylist()]
-    values = codes(column)
-    encoded = "" if is_text(column.type) else f"{{encode: {{}}, columns: [{name}]}} and "
-    told = f"where the label differs between values of {name}, a part of what tells it goes too"
-    if y is not None:
-        told = f"where classes differ in {name}, a part of their difference goes too"
+    values, name = codes(column), listed([name])
+    encoded = "" if is_text(column.type) else f"{{encode: {{}}, columns: [{name}]}}, "
+    told = "what tells the label" if y is None else "the classes' difference"
     centred = (
-        f"dataset.confounds: [{name}] with {encoded}residualise in dataset.prepare centres the columns within each "
-        f"{name}; {told}"
+        f"To centre the columns by {name}: dataset.confounds: [{name}], dataset.prepare: [{encoded}residualise]; a part "
+        f"of {told} may go with it."
     )
-    ways = [f"Left alone, its effects stay in the columns. First way: {centred}"]
+    ways = [centred]
     if values is None:
-        return ". ".join(
-            [*ways, "With a value in each cell, harmonise and cv.groups are other ways"]
-        )
+        return [*ways, f"Harmonise and cv.groups need a value of {name} in each row."]
     if min(counts) >= _FEWEST_OF_BATCH:
         ways.append(
-            f"Another: {{harmonise: {name}}} in dataset.prepare matches the scales too; a part of the shifts stays, and "
-            f"features of {name} may rank high"
+            f"To match the scales too: dataset.prepare: [{{harmonise: {name}}}]; a part of the shifts stays, and "
+            f"features of {name} may rank high."
         )
     if (n_splits := _splits(values, y)) > FEWEST:
         folds = fold_counts(np.zeros(len(values)) if y is None else y, values)
         ways.append(
-            f"Another: cv.groups: {name} with cv.outer: {folds.outer} and cv.inner: {folds.inner} scores on others than "
-            "it learns from; its effects stay in the ranking"
+            f"To score on others than it learns from: cv.groups: {name}, cv.outer: {folds.outer}, cv.inner: "
+            f"{folds.inner}; its effects stay in the ranking."
         )
     elif y is None:
-        ways.append(f"cv.groups needs {FEWEST + 1} values of {name}, and there are {n_splits}")
+        ways.append(f"cv.groups needs {FEWEST + 1} values of {name}, and there are {n_splits}.")
     else:
         ways.append(
-            f"cv.groups needs each class in {FEWEST + 1} values of {name}, and one is in {n_splits}"
+            f"cv.groups needs each class in {FEWEST + 1} values of {name}, and one is in {n_splits}."
         )
-    return ". ".join(ways)
+    return ways
 
 
 def _splits(values: LabelArray, y: LabelArray | None) -> int:
@@ -441,7 +442,7 @@ def usable_groups(
         else:
             doubts.append(
                 f"groups: {listed([name])} repeats, but a class has {fewest} of its values only, too few to keep them "
-                "whole in the folds; if its samples resemble each other, the scores are too high."
+                "whole in the folds. If its samples resemble each other, the scores are too high."
             )
     if not usable:
         return None

@@ -310,7 +310,7 @@ def test_its_commands_run_where_it_was_made_and_it_names_the_paper_and_the_verdi
     assert tune.main(arguments) == 0
     cite = text.rpartition("How to cite and run it again")[2]
     for sentence in (
-        texts.headline(matrix.facts),
+        texts.headline(matrix.facts)[1:],
         texts.short_verdict(matrix.facts),
         "doi:10.1109/TIP.2017.2713948",
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -54,9 +55,8 @@ def test_every_way_that_a_draft_names_can_be_taken(table, form):
     assert order == sorted(order)
 
     confounds = re.search(r"dataset.confounds: (\[\w+\])", doubt)[1]
-    encode = re.search(r"with (?:(\{encode.*\}) and )?residualise in dataset.prepare", doubt)[1]
-    steps = ["residualise"] if encode is None else [parse_yaml(encode, ""), "residualise"]
-    keys = {"confounds": parse_yaml(confounds, ""), "prepare": steps}
+    steps = re.search(r"dataset.prepare: (\[.*residualise\])", doubt)[1]
+    keys = {"confounds": parse_yaml(confounds, ""), "prepare": parse_yaml(steps, "")}
     study = Study.prepare(load_config({**raw, "dataset": raw["dataset"] | keys}))
     centred = prepared(study)
     assert centred.shape == (N, 6)
@@ -67,14 +67,26 @@ def test_every_way_that_a_draft_names_can_be_taken(table, form):
     study = Study.prepare(load_config({**raw, "dataset": raw["dataset"] | {"prepare": [step]}}))
     assert prepared(study).shape == (N, 6)
 
-    outer, inner = map(
-        int, re.search(r"batch with cv.outer: (\d) and cv.inner: (\d)", doubt).groups()
-    )
+    outer, inner = map(int, re.search(r"batch, cv.outer: (\d), cv.inner: (\d)", doubt).groups())
     cv = raw["cv"] | {"groups": "batch", "outer": outer, "inner": inner}
     study = Study.prepare(load_config({**raw, "cv": cv}))
     assert study.dataset.n_features == 6
     for fold in study.plan.outer:
         assert not set(batches[fold.train]) & set(batches[fold.test])
+
+
+@pytest.mark.parametrize("form", ["text", "number"])
+def test_a_doubt_is_one_short_sentence_with_the_ways_as_a_list_below(table, form):
+    few = np.where(np.arange(N) < 25, 1, 0)
+    for frame in (table, table.assign(batch=few), table.assign(y=table.gene0 + 1.0)):
+        _, doubt = drafted(frame, form)
+        first, *ways = doubt.splitlines()
+        assert len(ways) >= 2
+        assert max(len(line.split()) for line in (first, *ways)) <= 25
+        text = Path("study.yaml").read_text(encoding="utf-8")
+        comment = " ".join(text[text.index("# To check:") :].replace("#", "").split())
+        assert all(f"- {way}" in comment for way in ways)
+        Path("study.yaml").unlink()
 
 
 def test_ways_that_the_batches_do_not_allow_are_not_offered(table):

@@ -38,7 +38,8 @@ def test_what_is_written_is_the_text_and_its_configuration(here):
     assert init_study("iris.csv").path is None
     lines = repr(draft).splitlines()
     assert lines[0] == f"Draft({draft.config.name})"
-    assert [line[12:] for line in lines[1:]] == [*draft.findings.values(), *draft.doubts]
+    told = [line for doubt in draft.doubts for line in doubt.splitlines()]
+    assert [line[12:].removeprefix("- ") for line in lines[1:]] == [*draft.findings.values(), *told]
     assert sorted(path.name for path in here.iterdir()) == ["iris.csv", "study.yaml"]
     assert load_config("study.yaml") == draft.config
     assert "#" in draft.text

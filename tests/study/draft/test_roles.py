@@ -111,6 +111,8 @@ def test_a_column_that_is_no_feature_is_left_out_with_a_doubt_if_it_could_be_one
     result = roles(**{column: values})
     assert dict(result.drop) == {column: reason}
     assert [column in doubt for doubt in result.doubts] == [True] * is_doubtful
+    told = [re.split(r"(?<=[.])\s+", doubt) for doubt in result.doubts]
+    assert max((len(part.split()) for parts in told for part in parts), default=0) <= 25
 
 
 @pytest.mark.parametrize("name", ["batch", "plate", "chip", "Hospital_ID", "sequencing lane"])
