@@ -244,9 +244,17 @@ class FeatureRanking:
 
     @property
     def n_candidates(self) -> int:
-        """Number of columns that can be selected: confounds, which have no place in the layout, cannot."""
-        places = [axis < 0 for axis in self.coordinates.values() if axis.dtype.kind in "iu"]
-        return self.n_features - int(np.any(places, axis=0).sum())
+        """Number of columns that can be selected."""
+        return int(self.candidates.sum())
+
+    @property
+    def candidates(self) -> BoolArray:
+        """Mask of the columns that can be selected: confounds, which have no place in the layout, cannot."""
+        kept = np.ones(self.n_features, dtype=bool)
+        for axis in self.coordinates.values():
+            if axis.dtype.kind in "iu":
+                kept &= axis >= 0
+        return kept
 
     @property
     def n_folds(self) -> int:
@@ -466,6 +474,8 @@ class FeatureRanking:
     def to_table(self) -> Any:
         """Return the ranking as a table with one row a feature, in the `recommended_order`.
 
+        Confounds are no features, and have no row.
+
         Returns
         -------
         pyarrow.Table
@@ -475,7 +485,7 @@ class FeatureRanking:
             ``consensus_rank`` (median rank), ``consensus_place`` and ``rank_sd`` (over the outer folds), then those of
             ``added``. Features without a score share the mean of the last ranks.
         """
-        order = self.recommended_order
+        order = self.recommended_order[self.candidates[self.recommended_order]]
         columns: dict[str, LabelArray] = {
             "feature": np.array(self.feature_names),
             "index": np.arange(self.n_features),

@@ -101,7 +101,7 @@ class Facts:
             study=result.stored.study,
             method=result.config["solver"]["name"],
             metric=result.metric,
-            n_features=len(result.feature_names) - result.layout.n_beside,
+            n_features=result.n_candidates,
             evaluation=evaluation,
             outer=tuple(outer),
             final=result.final if result.has_final else None,

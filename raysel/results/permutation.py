@@ -255,9 +255,12 @@ class PermutationTest:
 
 
 def read_permutation_test(
-    folder: Path, feature_names: Sequence[str], current: Mapping[str, Any]
+    folder: Path, feature_names: Sequence[str], current: Mapping[str, Any], *, n_rows: int
 ) -> PermutationTest | None:
-    """Read the test that `PermutationTest.write` wrote; None if there is none, or it is not of the current identity."""
+    """Read the test that `PermutationTest.write` wrote; None if there is none, or it is not of the current identity.
+
+    Earlier versions wrote `n_rows` rows, those of confounds last.
+    """
     if not (folder / _RESULT).exists():
         return None
     try:
@@ -266,7 +269,9 @@ def read_permutation_test(
             return None
         features = {}
         if raw["has_features"]:
-            features = read_numbers(folder / f"{_TABLE}.parquet", _COLUMNS, len(feature_names))
+            n = len(feature_names)
+            read = read_numbers(folder / f"{_TABLE}.parquet", _COLUMNS, (n, n_rows))
+            features = {name: values[:n] for name, values in read.items()}
         earlier = {
             "univariate": False,
             "places": False,

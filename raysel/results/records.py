@@ -313,6 +313,11 @@ class StudyRecords:
             refit.fold: refit.n_features for refit in self.refits if refit.n_features is not None
         }
 
+    @property
+    def n_candidates(self) -> int:
+        """Number of features that can be selected: all columns but the confounds, which are the last ones."""
+        return len(self.feature_names) - self.layout.n_beside
+
     def stability(self, top: int | None = None) -> Stability:
         """Return the stability of the features that the outer folds' winners select; it needs no final model.
 
@@ -346,7 +351,10 @@ class StudyRecords:
         """
         if not self.has_final or self.in_memory:
             return None
-        selection = read_stability_selection(self.path / FOLDER, self.constant)
+        beside = np.arange(len(self.feature_names)) >= self.n_candidates
+        selection = read_stability_selection(
+            self.path / FOLDER, self.constant | beside, self.n_candidates
+        )
         now = {"winner": dict(self.final.params), "data_hash": self.stored.study.data_hash}
         return selection if selection is not None and selection.identity == now else None
 
@@ -359,7 +367,10 @@ class StudyRecords:
         if self.status != "finished" or self.in_memory:
             return None
         now = identity(self.refits, self.stored.study.data_hash)
-        return read_permutation_test(self.path / PERMUTATION, self.feature_names, now)
+        names = self.feature_names
+        return read_permutation_test(
+            self.path / PERMUTATION, names[: self.n_candidates], now, n_rows=len(names)
+        )
 
     @cached_property
     def fold_ranks(self) -> FoldRanks:
@@ -380,7 +391,7 @@ class StudyRecords:
 
     def check_top(self, top: int | None, name: str = "top") -> None:
         """Check the number of features that count as selected."""
-        n_all = len(self.feature_names)
+        n_all = self.n_candidates
         if top is not None and (
             not isinstance(top, Integral) or isinstance(top, bool) or not 1 <= top <= n_all
         ):

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+import numpy as np
+
 from raysel.core.arrays import FloatArray
 from raysel.evaluation.agreement import consensus_sentence
 from raysel.evaluation.feature_ranking import SELECTION_PROBABILITY, FeatureRanking
@@ -56,7 +58,9 @@ class StudyResult(StudyNumbers):
         if self.stability_selection is not None:
             added[SELECTION_PROBABILITY] = self.stability_selection.probability
         if self.permutation_test is not None:
-            added |= self.permutation_test.ranking_columns()
+            n_beside = len(self.feature_names) - self.n_candidates
+            for name, values in self.permutation_test.ranking_columns().items():
+                added[name] = np.pad(values, (0, n_beside), constant_values=1.0)
         return added
 
     def consensus_sentence(self, top: int | None = None) -> str:

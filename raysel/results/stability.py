@@ -284,10 +284,15 @@ def write_stability_selection(
     feature_names: Sequence[str],
     coordinates: Mapping[str, LabelArray],
 ) -> tuple[Path, Path, Path]:
-    """Write ``selection.parquet``, ``selection.csv`` and ``result.json``."""
+    """Write ``selection.parquet``, ``selection.csv`` and ``result.json``.
+
+    `feature_names` are the names of the features; confounds, which come behind them, have no row.
+    """
+    order = selection.order()
+    order = order[order < len(feature_names)]
     columns: dict[str, Any] = {
         "feature": np.array(feature_names),
-        "index": np.arange(len(selection.counts)),
+        "index": np.arange(len(feature_names)),
         **coordinates,
         "selection_probability": selection.probability,
         "simultaneous_probability": selection.simultaneous_probability,
@@ -295,7 +300,6 @@ def write_stability_selection(
         "n_halves": selection.counts,
         "n_pairs": selection.pair_counts,
     }
-    order = selection.order()
     table = pa.table(
         {name: pa.array(np.asarray(values)[order]) for name, values in columns.items()}
     )
@@ -325,8 +329,13 @@ def _described(selection: StabilitySelection, feature_names: Sequence[str]) -> d
     }
 
 
-def read_stability_selection(folder: Path, constant: BoolArray) -> StabilitySelection | None:
-    """Read the result that `write_stability_selection` wrote."""
+def read_stability_selection(
+    folder: Path, constant: BoolArray, n_features: int
+) -> StabilitySelection | None:
+    """Read the result that `write_stability_selection` wrote of the first `n_features` columns.
+
+    `constant` (n_columns,) is the mask of the columns that cannot be selected. Earlier versions wrote all columns.
+    """
     if not (folder / _RESULT).exists():
         return None
     try:
@@ -334,11 +343,16 @@ def read_stability_selection(folder: Path, constant: BoolArray) -> StabilitySele
         table = read_numbers(
             folder / _TABLE,
             ("index", "n_halves", "n_pairs", "selection_probability"),
-            len(constant),
+            (n_features, len(constant)),
         )
         by_index = np.argsort(table["index"])
-        if not np.array_equal(np.asarray(table["index"])[by_index], np.arange(len(constant))):
+        if not np.array_equal(np.asarray(table["index"])[by_index], np.arange(len(by_index))):
             raise ValueError("the features are not those of the study")
+        behind = (0, len(constant) - len(by_index))
+        counts, pair_counts = (
+            np.pad(np.array(table[name], dtype=np.int64)[by_index], behind)
+            for name in ("n_halves", "n_pairs")
+        )
         halves = raw["halves"]
         if halves["counted"] != len(halves["n_selected"]) or not np.allclose(
             np.array(table["n_halves"]) / halves["counted"],
@@ -351,8 +365,8 @@ def read_stability_selection(folder: Path, constant: BoolArray) -> StabilitySele
             raw["top"],
             raw["threshold"],
             raw["threshold_is_default"],
-            np.array(table["n_halves"], dtype=np.int64)[by_index],
-            np.array(table["n_pairs"], dtype=np.int64)[by_index],
+            counts,
+            pair_counts,
             np.array(halves["n_selected"], dtype=np.int64),
             constant,
             halves["asked_for"],

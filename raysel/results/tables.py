@@ -92,13 +92,15 @@ def trace_table(records: Iterable[TrialRecord], labels: Sequence[str]) -> pa.Tab
     )
 
 
-def read_numbers(path: Path, columns: Iterable[str], n_rows: int) -> dict[str, LabelArray]:
-    """Read columns of numbers, after a process of its own has read the file under a limit of memory."""
+def read_numbers(
+    path: Path, columns: Iterable[str], n_rows: Sequence[int]
+) -> dict[str, LabelArray]:
+    """Read columns of one of some numbers of rows, after a process of its own has read the file within its memory."""
     names = list(columns)
     check_columnar(path)
     with pa.parquet.ParquetFile(path) as file:
-        if file.metadata.num_rows != n_rows:
-            raise ValueError(f"{path.name} has {file.metadata.num_rows} rows, not {n_rows}")
+        if file.metadata.num_rows not in n_rows:
+            raise ValueError(f"{path.name} has {file.metadata.num_rows} rows, not {n_rows[0]}")
         for name in names:
             position = file.schema_arrow.get_field_index(name)
             kind = None if position < 0 else file.schema_arrow.field(position).type

@@ -401,7 +401,8 @@ def _fold_table(study: Study, feature_scores: Sequence[float]) -> pa.Table:
     }
     scores = np.array(feature_scores)
     rank = selection_ranks(scores)
-    order = np.argsort(rank, kind="stable")
+    n_candidates = len(scores) - study.dataset.layout.n_beside  # confounds have no row
+    order = np.argsort(rank[:n_candidates], kind="stable")
     return pa.table(
         {
             name: values[order]

@@ -394,9 +394,9 @@ def _evaluated(
         ]
         p = feature_p_values(observed, permuted, by_share=by_share)
         features = {
-            "p_value": p.p_value,
-            "p_value_fwer": p.single_step,
-            "p_value_fwer_step_down": p.step_down,
+            "p_value": p.p_value[: result.n_candidates],
+            "p_value_fwer": p.single_step[: result.n_candidates],
+            "p_value_fwer_step_down": p.step_down[: result.n_candidates],
         }
     return PermutationTest(
         result.metric,
@@ -412,7 +412,7 @@ def _evaluated(
         labels.log10_arrangements,
         means[0],
         features,
-        tuple(result.feature_names),
+        tuple(result.feature_names[: result.n_candidates]),
         by_share and bool(features),
         solver.univariate,
         places,

@@ -229,14 +229,15 @@ def stability_selection(
         pieces = run_pieces(finished, _work(finished, n_best), range(subsamples), listeners)
         identity = {"winner": dict(finished.winner.params), "data_hash": finished.record.data_hash}
         data = finished.study.dataset
-        beside = np.arange(data.n_features) >= data.n_features - data.layout.n_beside
+        beside = np.arange(data.n_features) >= result.n_candidates
         constant = data.constant | beside  # confounds cannot be selected either
         selection = count_selections(pieces, n_best, subsamples, constant, identity)
         selection = replace(selection, unit=_unit(finished.study)).at(threshold)
         folder = result.path / FOLDER
-        write_stability_selection(
-            selection, folder, result.feature_names, result.layout.coordinates()
-        )
+        names = result.feature_names[: result.n_candidates]
+        places = result.layout.coordinates().items()
+        coordinates = {axis: values[: result.n_candidates] for axis, values in places}
+        write_stability_selection(selection, folder, names, coordinates)
         finished.export()
     return selection
 

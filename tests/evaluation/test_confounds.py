@@ -20,8 +20,11 @@ from raysel.config import load_config
 from raysel.core.errors import ConfigError, DataError
 from raysel.data.loading import load_dataset, save_dataset
 from raysel.evaluation.confounds import score_of_confounds
+from raysel.evaluation.ranking_files import selection_mask
 from raysel.results import texts
-from raysel.run.api import prepare_study
+from raysel.results.displays.preview_data import DataPreview, preview_parts
+from raysel.run.api import open_study, prepare_study
+from raysel.run.permutation import permutation_test
 from raysel.run.stability import stability_selection
 from raysel.study.definition import Study
 
@@ -214,6 +217,62 @@ def test_confounds_count_as_no_features_in_rankings_and_bounds(here):
     selection = stability_selection(here / "study", subsamples=4, executor="serial")
     assert selection.p == SIDE**2
     assert selection.theta == 4 / SIDE**2
+    assert open_study(here / "study").stability_selection.p == selection.p
+
+
+def test_no_table_has_a_row_of_a_confound(here):
+    frame, X = people()
+    source = as_images(frame, X) | {"confounds": AGE_AND_SITE, "prepare": ["residualise"]}
+    evaluation = {"estimator": "knn", "n_features": [4]}
+    config = config_of(source, evaluation=evaluation, solver={"name": "fisher_score"})
+    run_offline(config, here / "study")
+    stability_selection(here / "study", subsamples=4, executor="serial")
+    test = permutation_test(here / "study", permutations=2, executor="serial")
+    result = open_study(here / "study")
+    features = set(result.feature_names) - set(AGE_AND_SITE)
+    assert len(features) == SIDE**2
+    tables = sorted((here / "study").rglob("*.csv"))
+    names = {table.relative_to(here / "study").as_posix() for table in tables}
+    assert names >= {"ranking/ranking.csv", "stability/selection.csv", "permutation/features.csv"}
+    assert names >= {f"folds/{refit.fold}.csv" for refit in result.outer}
+    for table in tables:
+        assert sorted(pd.read_csv(table).feature) == sorted(features)
+    assert set(test.table().feature) == features
+    assert f"of {SIDE**2} features have p" in " ".join(test.sentences())
+    ranking = result.ranking()
+    assert set(ranking.to_frame().feature) == features
+    chosen = {result.feature_names[i] for i in ranking.top()}
+    mask = selection_mask(ranking, result.layout)
+    assert mask.shape == (SIDE, SIDE)
+    assert mask.sum() == len(chosen) == 4
+    assert chosen <= features
+    with pytest.raises(ConfigError, match=f"between 1 and the {SIDE**2} features"):
+        result.ranking(top=SIDE**2 + 1)
+    # As earlier versions wrote them: a row for each column.
+    for path in ("permutation/features.parquet", "stability/selection.parquet"):
+        old = pd.read_parquet(here / "study" / path)
+        more = old.iloc[:2].assign(feature=AGE_AND_SITE)
+        numbers = {name: 0 for name in old.columns if old[name].dtype.kind in "iufb"}
+        more = more.assign(**numbers)
+        if "index" in old:
+            more["index"] = [SIDE**2, SIDE**2 + 1]
+        pd.concat([old, more]).astype(old.dtypes).to_parquet(here / "study" / path, index=False)
+    again = open_study(here / "study")
+    np.testing.assert_array_equal(
+        again.stability_selection.counts, result.stability_selection.counts
+    )
+    assert again.permutation_test.table().equals(test.table())
+
+
+def test_a_picture_of_the_data_draws_no_confound():
+    frame, X = people()
+    table = frame.assign(**{f"c{i}": column for i, column in enumerate(X.reshape(N, -1).T)})
+    table.to_csv("table.csv", index=False)
+    data = load_dataset("table.csv", label="diagnosis", confounds=AGE_AND_SITE, unprepared=True)
+    preview = DataPreview.of_data(data, {})
+    assert f"x {SIDE**2} features" in preview.caption
+    (part,) = preview_parts(data)
+    assert sorted(part.names) == sorted(f"c{i}" for i in range(SIDE**2))
 
 
 def test_a_quantity_is_told_by_ridge_regression_of_the_confounds():

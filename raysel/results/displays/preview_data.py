@@ -65,7 +65,10 @@ class DataPreview(DividedDisplay):
     @classmethod
     def of_data(cls, data: Dataset, config: Mapping[str, Any]) -> Self:
         """Show a data set as it was read by the section of a configuration."""
-        facts = f"{data.n_samples} samples x {data.n_features} features, {data.describe_target()}; before scaling."
+        n = data.n_features - data.layout.n_beside
+        facts = (
+            f"{data.n_samples} samples x {n} features, {data.describe_target()}; before scaling."
+        )
         parts = preview_parts(data, preview_orders(config))
         return cls(
             data.name, parts, facts if parts else f"{facts} There is no column of numbers to draw."
@@ -79,9 +82,15 @@ def preview_parts(data: Dataset, orders: Mapping[str, str] | None = None) -> lis
         return [_modalities(data.parts())]
     if not data.layout.is_multitask:
         (X,) = blocks_of(data.filled)
+        features = slice(data.n_features - data.layout.n_beside)
         return list(
             _of_one(
-                X, _members(data.y, data.classes), data.layout, _numbers(data), "", orders.get("")
+                X,
+                _members(data.y, data.classes),
+                data.layout,
+                _numbers(data, features),
+                "",
+                orders.get(""),
             )
         )
     parts: list[Images | Ranges] = []
@@ -99,7 +108,7 @@ def preview_parts(data: Dataset, orders: Mapping[str, str] | None = None) -> lis
     return parts
 
 
-def _numbers(data: Dataset, columns: slice = slice(None), prefix: str = "") -> dict[int, str]:
+def _numbers(data: Dataset, columns: slice, prefix: str = "") -> dict[int, str]:
     """Names of the columns that are numbers, by their place; the codes of text are no quantities."""
     names = enumerate(data.feature_names[columns])
     return {
