@@ -157,7 +157,7 @@ def _of_features(table: Any, y: LabelArray | None) -> list[str]:
         for name, column in columns.items()
         if (names_circumstance(name) or names_batch(name))
         and name not in of_places
-        and codes(column) is not None
+        and codes(column.filter(pc.invert(_is_empty(column)))) is not None
     ]
     if circumstances:
         which = "is taken for a feature" if len(circumstances) == 1 else "are taken for features"
@@ -174,6 +174,11 @@ def _ended(mend: str) -> str:
     """Return what would make a feature of a column as a sentence; further lines of it are whole."""
     first, *others = mend.split("\n")
     return "\n".join([f"{first}.", *others])
+
+
+def _is_empty(column: Any) -> Any:
+    """Mask of the cells without a value, as an Arrow array."""
+    return pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
 
 
 def _origins(column: Any) -> LabelArray | None:
@@ -275,7 +280,7 @@ def _why_no_feature(
 ) -> tuple[str, str]:
     """Reason why a column is no feature, and what would make it one; empty for a feature, and if nothing would."""
     kind = column.type
-    n_missing = int(pc.sum(pc.is_null(column, nan_is_null=pa.types.is_floating(kind))).as_py() or 0)
+    n_missing = int(pc.sum(_is_empty(column)).as_py() or 0)
     if n_missing == len(column):
         return "it is empty", ""
     if by_name := _named_otherwise(name, column):

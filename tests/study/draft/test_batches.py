@@ -89,6 +89,27 @@ def test_a_doubt_is_one_short_sentence_with_the_ways_as_a_list_below(table, form
         Path("study.yaml").unlink()
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_numbers_of_batches_with_an_empty_cell_are_not_taken_in_silence(table, suffix):
+    batch = np.asarray(table.batch, dtype=np.float64)
+    batch[[3, 17]] = np.nan
+    frame = table.assign(batch=batch)
+    path = f"table.{suffix}"
+    frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
+    draft = init_study(path, output="study.yaml")
+    assert any("batch is taken for a feature" in doubt for doubt in draft.doubts)
+    (doubt,) = [text for text in draft.doubts if "measured together" in text]
+    assert "cv.groups need a value of batch in each row" in doubt
+    raw = load_config("study.yaml").to_dict()
+    raw["evaluation"]["n_features"] = [1, 2]
+    steps = parse_yaml(re.search(r"dataset.prepare: (\[.*residualise\])", doubt)[1], "")
+    keys = {"confounds": ["batch"], "prepare": steps}
+    centred = prepared(Study.prepare(load_config({**raw, "dataset": raw["dataset"] | keys})))
+    for value in range(4):
+        assert np.abs(centred[batch == value].mean(axis=0)).max() < 1e-10
+    assert np.abs(centred[np.isnan(batch)].mean(axis=0)).max() < 1e-10  # an empty cell is a value
+
+
 def test_ways_that_the_batches_do_not_allow_are_not_offered(table):
     few = table.assign(batch=np.where(np.arange(N) < 5, 1, 0))
     _, doubt = drafted(few, "text")
