@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from sklearn.utils import get_tags
 from raysel.base.estimator import Estimator
 from raysel.core.arrays import BoolArray, FloatArray, IntArray
 from raysel.core.errors import DataError
+from raysel.data.formats.columns import text_among_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,11 +229,37 @@ def own_cells(estimator: Any, X: Any) -> tuple[Cells | None, Any]:
             f"{type(first).__name__}{step} takes none: fill them first, e.g. make_pipeline(SimpleImputer(), ...)."
         )
     if isinstance(estimator, Estimator) and as_it_is:
+        if told := text_in_numbers(rows):
+            raise DataError(f"X: {told}")
         raise DataError(
             f"X holds text, and {type(estimator).__name__} takes numbers: encode it first, or use raysel.run_study "
             "with dataset.prepare."
         )
     return Cells.of(rows) if as_it_is or any(empty) else (None, X)
+
+
+def text_in_numbers(rows: Any) -> str:
+    """Name the first column of numbers of an array or a frame with cells that are none; empty if there is none."""
+    return text_among_numbers(_columns(rows))
+
+
+def text_in_error(rows: Any, error: str) -> str:
+    """Name the column of text of which an error quotes a cell, and say what to do; empty if it quotes none."""
+    for name, cells in _columns(rows):
+        texts = dict.fromkeys(cell for cell in cells if isinstance(cell, str))
+        quoted = next((repr(text) for text in texts if repr(text) in error), "")
+        if quoted:
+            mend = f"column {name} holds text, e.g. {quoted}: encode it in a Pipeline, e.g. by OneHotEncoder."
+            return text_among_numbers([(name, cells)]) or mend
+    return ""
+
+
+def _columns(rows: Any) -> Iterator[tuple[str, Any]]:
+    """Yield name and cells of each column of an array or a frame."""
+    if hasattr(rows, "iloc"):
+        yield from ((f"'{name}'", cells) for name, cells in rows.items())
+    else:
+        yield from ((str(number), cells) for number, cells in enumerate(rows.T))
 
 
 def allows_nan(estimator: Any) -> bool:

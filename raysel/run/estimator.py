@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from raysel.base.cells import allows_nan, own_cells, rows_of
+from raysel.base.cells import allows_nan, own_cells, rows_of, text_in_error, text_in_numbers
 from raysel.config.schema import AUTO
 from raysel.core.arrays import BoolArray, FloatArray, IntArray, LabelArray
 from raysel.core.errors import ConfigError, DataError
@@ -468,6 +468,8 @@ def study_of(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLike
         cells, numbers = None, X
     elif cells is not None and of_numbers:
         given = "n_features" if search.n_features is not None else "scaling"
+        if told := text_in_numbers(rows_of(X)):
+            raise DataError(f"X: {told}")
         raise DataError(
             f"X holds text or cells without a value, and {given} is for columns of numbers: let steps of a Pipeline "
             "encode and fill them and leave it out, or use raysel.run_study with dataset.prepare."
@@ -489,26 +491,31 @@ def study_of(search: NestedSearch, X: ArrayLike, y: ArrayLike, groups: ArrayLike
         validate_data(search, X, skip_check_array=True)  # the names of its columns
     if not regression and hasattr(search.estimator, "predict"):
         check_classification_targets(labels)
-    return assembled(
-        search.estimator,
-        search.space,
-        data_of(
-            search.estimator, features, labels, groups, getattr(search, "feature_names_in_", ())
-        ),
-        cells=cells,
-        outer=checked_folds("outer", search.outer),
-        inner=checked_folds("inner", search.inner),
-        evaluation=evaluation_of(
-            search.estimator, search.metric, search.n_features, search.judge, search.choose_n
-        ),
-        scaling=search.scaling,
-        seed=seed_of(search.random_state),
-        saved=has_files(search),
-        sections={
-            "tracking": {"uri": search.tracking} if search.tracking else {},
-            "search": {"executor": search.executor or "serial"},
-        },
-    )
+    try:
+        return assembled(
+            search.estimator,
+            search.space,
+            data_of(
+                search.estimator, features, labels, groups, getattr(search, "feature_names_in_", ())
+            ),
+            cells=cells,
+            outer=checked_folds("outer", search.outer),
+            inner=checked_folds("inner", search.inner),
+            evaluation=evaluation_of(
+                search.estimator, search.metric, search.n_features, search.judge, search.choose_n
+            ),
+            scaling=search.scaling,
+            seed=seed_of(search.random_state),
+            saved=has_files(search),
+            sections={
+                "tracking": {"uri": search.tracking} if search.tracking else {},
+                "search": {"executor": search.executor or "serial"},
+            },
+        )
+    except ConfigError as error:  # a first fit that fails names no column
+        if cells is not None and (told := text_in_error(rows_of(X), str(error))):
+            raise DataError(f"X: {told}") from error
+        raise
 
 
 def executor_of(study: Study, n_jobs: int) -> Executor:

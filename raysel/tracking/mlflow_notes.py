@@ -15,6 +15,7 @@ from typing import Any
 
 from raysel.config.plain_data import OWN_DATA
 from raysel.core.printing import markdown_text, mean_and_sd
+from raysel.data.layouts import layout_from_json
 from raysel.evaluation.records import RefitRecord
 from raysel.tracking.directory import ComparisonRecord
 from raysel.tracking.mlflow_view import (
@@ -236,7 +237,7 @@ def experiment_note(
     score = _format_score(study, end) if end else ""
     method = study.config.get("solver", {}).get("name", "the method")
     numbers = end.result.get("numbers") if end else None
-    of = f"{method} {numbers or f'on data of {len(study.feature_names)} features'}"
+    of = f"{method} {numbers or f'on data of {_n_features(study)} features'}"
     head = [score[:1].upper() + score[1:], markdown_text(of), f"last study: {study.name}"]
     last = " · ".join([", ".join(filter(None, head)), *links])
     asks = f"**What it asks.** {_question(study)}"
@@ -257,6 +258,11 @@ def experiment_note(
     return "\n\n".join(filter(None, [last, found, asks, nested, order]))
 
 
+def _n_features(study: StudyRecord) -> int:
+    """Return the number of columns that can be selected, without confounds."""
+    return len(study.feature_names) - layout_from_json(study.layout).n_beside
+
+
 def _question(study: StudyRecord) -> str:
     """Return the question of a study as text, from its configuration."""
     config = study.config
@@ -266,7 +272,7 @@ def _question(study: StudyRecord) -> str:
     )
     estimator = scored.get("estimator", "native")
     estimator = estimator["name"] if isinstance(estimator, dict) else estimator
-    size = f"{study.n_samples} samples x {len(study.feature_names)} features"
+    size = f"{study.n_samples} samples x {_n_features(study)} features"
     by = "its own prediction" if estimator == "native" else f"{estimator} on its best features"
     at = "" if estimator == "native" else f", {_which_number(study, scored.get('n_features', ()))}"
     data, method = markdown_text(dataset_name(study)), markdown_text(solver)

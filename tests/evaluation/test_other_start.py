@@ -104,7 +104,7 @@ def test_a_study_compares_the_final_model_s_starts_and_says_local_optimum(tmp_pa
     assert texts.convergence(result.facts).endswith("converged to a local optimum")
     (sentence,) = format_remarks([Remark("local_optimum", actual)])
     assert f"f {N_OTHER_STARTS} other starts the best ends" in sentence
-    assert f"shares {actual['shared']} of its {actual['n']} best features" in sentence
+    assert f"sharing {actual['shared']} of its {actual['n']} best features" in sentence
     assert sentence in result.remarks()
 
 

@@ -24,7 +24,7 @@ from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -523,7 +523,7 @@ def test_cells_without_a_value_and_text_go_to_the_estimator_as_they_are(name):
             make_pipeline(SimpleImputer(), LinearSVC()),
             TABLE,
             {},
-            "cannot be fitted.*non-numeric data",
+            "column '.*' holds text, e.g. .*: encode it in a Pipeline",
         ),
         (
             OWN_CELLS["gaps"][0],
@@ -540,6 +540,41 @@ def test_cells_that_an_estimator_does_not_take_are_refused_before_the_search(
 ):
     with pytest.raises((ConfigError, DataError), match=re.compile(told, re.DOTALL)):
         NestedSearch(estimator, outer=2, inner=2, **settings).fit(samples, Y)
+
+
+def test_a_column_of_numbers_with_cells_below_a_limit_is_named_with_the_mend():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 4)).round(3), np.arange(40) % 2
+    frame = pd.DataFrame(X, columns=[f"c{i}" for i in range(4)])
+    mixed = frame.astype({"c2": object})
+    mixed.loc[[3, 7, 9], "c2"] = "<LOD"
+    model = LogisticRegression()
+    told = f"but '<LOD' in 3 of {len(X)} cells: set these to numbers"
+    for rows in (mixed, mixed.astype({"c2": str}), mixed.to_numpy()):
+        name = "'c2'" if isinstance(rows, pd.DataFrame) else "2"
+        for search in (
+            NestedSearch(model, outer=2, inner=2),
+            NestedSearch(model, n_features=2, outer=2, inner=2),
+            NestedSearch(raysel.SMR(), n_features=2, outer=2, inner=2),
+        ):
+            with pytest.raises(DataError) as refused:
+                search.fit(rows, y)
+            assert f"column {name} holds numbers, {told}" in str(refused.value)
+            assert len(str(refused.value).split()) <= 25
+    text = frame.assign(sex=np.array(["m", "f"])[np.arange(len(X)) % 2])
+    with pytest.raises(DataError, match=r"column 'sex' holds text, e.g. '[mf]': encode it"):
+        NestedSearch(model, outer=2, inner=2).fit(text, y)
+
+    def numbers(rows):
+        return rows.replace("<LOD", 0.0).astype(float)
+
+    own = make_pipeline(FunctionTransformer(numbers), model)
+    assert (
+        len(NestedSearch(own, outer=2, inner=2).fit(mixed, y).scores_) == 2
+    )  # it knows what they mean
+    study = {"name": "x", "solver": {"name": "fisher_score"}, "evaluation": {"n_features": [2]}}
+    with pytest.raises(DataError, match=f"the data frame: column 'c2' holds numbers, {told}"):
+        prepare_study(study, X=mixed, y=y)
 
 
 @pytest.mark.slow

@@ -492,7 +492,7 @@ def test_the_description_names_question_nesting_and_order_and_links_what_is_ther
     score = runs["study"][0].data.metrics["test_accuracy"]
     start = (
         rf"Test accuracy {score:.3f} ± 0\.\d\d\d \(SD(; in doubt: see the remarks)?\), smr with "
-        r"the [48]( to 8)? best of 64 features.*, last study: few · \["
+        r"the [48](-8)? best of 64 features.*, last study: few · \["
     )
     assert re.match(start, note)
     assert "viewStateShareKey=studies" in note

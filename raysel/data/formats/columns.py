@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -116,10 +117,21 @@ def _categories(column: Any, name: str, source: str) -> tuple[FloatArray, tuple[
 
 def _but(odd: str) -> str:
     """Say what to do about a column of numbers with cells that are none."""
-    return (
-        f"holds numbers, but {odd}: correct such cells, e.g. to half the limit of detection, or leave them empty; or "
-        "leave the column out by drop."
-    )
+    return f"holds numbers, but {odd}: set these to numbers, e.g. half the limit of detection, or empty them."
+
+
+def text_among_numbers(columns: Iterable[tuple[str, Iterable[object]]]) -> str:
+    """Name the first column of numbers with cells that are none, and say what to do; empty if there is none.
+
+    `columns` yields names and cells of columns.
+    """
+    for name, cells in columns:
+        known = [cell for cell in cells if isinstance(cell, str | Number) and str(cell) != "nan"]
+        if any(isinstance(cell, str) for cell in known) and (
+            odd := odd_cells(Counter(map(str, known)), len(known))
+        ):
+            return f"column {name} {_but(odd)}"
+    return ""
 
 
 def labels(table: Any, name: str, source: str, role: str = "label") -> LabelArray:

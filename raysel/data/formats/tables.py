@@ -17,7 +17,7 @@ from raysel.core.arrays import FloatArray, LabelArray
 from raysel.core.errors import DataError, StorageError
 from raysel.core.files import is_local
 from raysel.core.machine import max_data_bytes
-from raysel.data.formats.columns import prepared
+from raysel.data.formats.columns import prepared, text_among_numbers
 from raysel.data.formats.compressed import data_suffix
 from raysel.data.formats.files import RawData, ReadOptions, reading
 from raysel.data.formats.isolated import check_batches, check_columnar
@@ -230,6 +230,10 @@ def frame_table(frame: Any) -> Any:
             return pa.Table.from_pandas(frame)
         table = pa.table(frame)
     except (pa.ArrowException, ValueError, TypeError) as error:
+        if isinstance(frame, pd.DataFrame) and (
+            told := text_among_numbers((f"'{name}'", cells) for name, cells in frame.items())
+        ):
+            raise DataError(f"{SOURCE}: {told}") from error
         # PyArrow's message names the column and its type.
         raise DataError(f"{SOURCE} cannot be used: {' '.join(map(str, error.args))}") from error
     if not isinstance(table, pa.Table):
