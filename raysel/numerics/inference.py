@@ -117,30 +117,42 @@ def sample_interval(
     """
     check_share("confidence", confidence)
     values = _run_scores(scores, ratio)
+    mean, error, freedom = _over_samples(values, ratio, pseudo_values, n_repeats)
+    sd = float(values.std(ddof=1)) if len(values) > 1 else float("nan")
+    reason = ""
+    if len(values) == 1:
+        reason = "there is one run only"
+    elif not error:
+        reason = "all samples score the same"
+    if reason:
+        return MeanInterval(mean, sd, ratio, confidence, None, None, reason)
+    margin = float(stdtrit(freedom, (1 + confidence) / 2) * error)
+    ends = max(mean - margin, limits[0]), min(mean + margin, limits[1])
+    return MeanInterval(mean, sd, ratio, confidence, *ends)
+
+
+def _over_samples(
+    values: FloatArray, ratio: float, pseudo_values: Sequence[ArrayLike], n_repeats: int
+) -> tuple[float, float, float]:
+    """Mean of the folds' values, its standard error by the pseudo-values, and the degrees of freedom.
+
+    The error is 0 where all samples have the same value.
+    """
     n_folds, mean = len(values), float(values.mean())
     parts = [np.asarray(part, dtype=np.float64) for part in pseudo_values]
     if len(parts) != n_folds or not all(part.ndim == 1 and len(part) for part in parts):
         raise DataError(f"give pseudo-values for each of the {n_folds} scores.")
-    sd = float(values.std(ddof=1)) if n_folds > 1 else float("nan")
     centre = np.mean([part.mean() for part in parts])
     shares = np.concatenate([(part - centre) / len(part) for part in parts])
-    reason = ""
-    if n_folds == 1:
-        reason = "there is one run only"
-    elif np.abs(shares).max() <= _ROUNDING:
-        reason = "all samples score the same"
-    if reason:
-        return MeanInterval(mean, sd, ratio, confidence, None, None, reason)
+    if np.abs(shares).max() <= _ROUNDING:
+        return mean, 0.0, 0.0
     n_units = len(shares) / n_repeats
     # N / k, of all repeats, in which each sample occurs once.
     effective = max(1.0, float((shares**2).sum() ** 2 / (shares**4).sum()) / n_repeats)
     inverse = (1 / effective - 1 / n_units) / 2
     freedom = min(1 / inverse if inverse > 0 else np.inf, n_units - 1)
     variance = float((shares**2).sum()) / n_folds * n_units / (n_units - 1)
-    error = np.sqrt((1 / n_folds + ratio) * variance)
-    margin = float(stdtrit(freedom, (1 + confidence) / 2) * error)
-    ends = max(mean - margin, limits[0]), min(mean + margin, limits[1])
-    return MeanInterval(mean, sd, ratio, confidence, *ends)
+    return mean, float(np.sqrt((1 / n_folds + ratio) * variance)), float(freedom)
 
 
 @dataclass(frozen=True)
@@ -156,7 +168,7 @@ class TTest:
     upper: float
     #: Standard error of the mean difference, and degrees of freedom.
     error: float
-    freedom: int
+    freedom: float
 
     def detectable(self, level: float) -> float:
         """Return the size of a mean difference from which on the test would reject at a level."""
@@ -246,7 +258,29 @@ def paired_comparison(
     )
 
 
-def _t_test(mean: float, error: float, freedom: int, confidence: float, largest: float) -> TTest:
+def sample_test(
+    differences: ArrayLike,
+    ratio: float,
+    pseudo_values: Sequence[ArrayLike],
+    confidence: float = 0.95,
+    *,
+    n_repeats: int = 1,
+    largest: float = np.inf,
+) -> TTest | None:
+    """Test the mean difference of scores over folds to what scores the same whatever the samples are.
+
+    Such a difference varies with the samples as the score does, whose pseudo-values are given: error and degrees of
+    freedom are those of `sample_interval`. None where there is one fold, or where all samples score the same.
+
+    `differences` is (n_folds,), each of `pseudo_values` (n_units,).
+    """
+    check_share("confidence", confidence)
+    values = _run_scores(differences, ratio)
+    mean, error, freedom = _over_samples(values, ratio, pseudo_values, n_repeats)
+    return _t_test(mean, error, freedom, confidence, largest) if error and len(values) > 1 else None
+
+
+def _t_test(mean: float, error: float, freedom: float, confidence: float, largest: float) -> TTest:
     # scipy.stats is not used: it takes half a second to import.
     t = mean / error
     margin = float(stdtrit(freedom, (1 + confidence) / 2) * error)

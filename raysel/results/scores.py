@@ -19,9 +19,16 @@ from raysel.numerics.inference import (
     draws_interval,
     paired_comparison,
     sample_interval,
+    sample_test,
 )
 from raysel.numerics.metrics import averages_classes, metric_range
 
+#: Metrics of which a guess that reads no feature has nearly the same score whatever the samples are.
+_FIXED_CHANCE: Final = (
+    *("out_of_sample_r2", "r2", "explained_variance", "pearson", "spearman"),
+    *("roc_auc", "roc_auc_ovr", "roc_auc_ovo", "roc_auc_ovr_weighted", "roc_auc_ovo_weighted"),
+    *("average_precision", "mean_average_precision"),
+)
 #: Name of the stratified guess in records up to raysel 0.6.
 _FORMER_GUESS: Final = "chance"
 
@@ -74,6 +81,8 @@ class Reference:
     recorded: str
     #: Whether the outer folds are draws of the training set.
     of_draws: bool = False
+    #: Test over the test samples, of chance with a score that hardly depends on them; None for others.
+    over_samples: TTest | None = None
     #: Number of features on each outer fold; empty where there is none to choose.
     n_features: tuple[int, ...] = ()
     #: Setting of the estimator on each outer fold for each score; empty if it has none.
@@ -81,7 +90,12 @@ class Reference:
 
     @property
     def test(self) -> TTest | None:
-        """Test of the mean difference and its interval: plain over draws, else corrected; None if there is none."""
+        """Test of the mean difference and its interval; None if there is none.
+
+        It is plain over draws, over the test samples where chance hardly depends on them, else corrected.
+        """
+        if self.over_samples is not None:
+            return self.over_samples
         return self.paired.plain if self.of_draws else self.paired.corrected
 
     @property
@@ -198,12 +212,28 @@ def references(
                 np.mean([refit.references[recorded] for refit in outer], axis=0).tolist(),
                 recorded,
                 are_draws(outer),
+                _test_against_chance(outer, metric, scores) if name == "chance" else None,
                 tuple(sizes[i] for i in positions if i is not None) if chooses else (),
                 tuple(values) if all(values) else (),
             )
             if name not in kept or reference.mean > kept[name].mean:
                 kept[name] = reference
     return kept
+
+
+def _test_against_chance(
+    outer: Sequence[RefitRecord], metric: str, guessed: Sequence[float]
+) -> TTest | None:
+    """Test the difference to a guess whose score hardly depends on the samples; None for other metrics."""
+    values = [refit.pseudo_values for refit in outer]
+    if metric not in _FIXED_CHANCE or are_draws(outer) or not all(values):
+        return None
+    differences = np.subtract(_known(refit.test_score for refit in outer), guessed)
+    low, high = metric_range(metric)
+    known = [each or [] for each in values]
+    return sample_test(
+        differences, fold_ratio(outer), known, n_repeats=n_repeats(outer), largest=high - low
+    )
 
 
 def guesses(outer: Sequence[RefitRecord]) -> dict[str, float]:

@@ -22,6 +22,7 @@ from raysel.numerics.inference import (
     holm,
     paired_comparison,
     sample_interval,
+    sample_test,
 )
 
 SCORES = st.lists(st.floats(0, 1), min_size=2, max_size=20).filter(lambda s: np.ptp(s) > 1e-6)
@@ -95,6 +96,22 @@ def test_there_is_none_over_draws_without_a_spread(scores, reason):
     assert (found.lower, found.upper) == (None, None)
     assert reason in found.reason
     assert found.mean == pytest.approx(scores[0])
+
+
+@given(st.integers(2, 6), st.floats(-2, 2), st.integers(0, 10**6))
+def test_a_difference_to_a_fixed_score_has_the_interval_of_the_score_moved_by_it(n, fixed, seed):
+    rng = np.random.default_rng(seed)
+    values = [rng.normal(size=rng.integers(3, 30)) for _ in range(n)]
+    scores = np.array([part.mean() for part in values])
+    own = sample_interval(scores, 0.25, values)
+    test = sample_test(scores - fixed, 0.25, values)
+    assert (test.lower + fixed, test.upper + fixed) == pytest.approx((own.lower, own.upper))
+    assert (test.p_value < 0.05) == (test.lower > 0 or test.upper < 0)
+    cut = sample_test(scores - fixed, 0.25, values, largest=0.01)
+    assert cut.lower >= -0.01
+    assert cut.upper <= 0.01
+    assert sample_test([0.5, 0.5], 0.25, [[0.5] * 3] * 2) is None
+    assert sample_test([0.5], 0.25, [[0.1, 0.9]]) is None
 
 
 def test_there_is_one_where_folds_are_equal_and_samples_are_not():

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from raysel.evaluation.records import FINAL, RefitRecord
-from raysel.numerics.inference import paired_comparison
+from raysel.numerics.inference import paired_comparison, sample_interval
 from raysel.results import remarks, texts
 from raysel.results.export import manifest, markdown
 from raysel.results.remarks import (
@@ -137,6 +137,29 @@ def test_the_headline_says_of_what_over_what_and_at_which_number(finished, at_ei
     evaluation = at_eight.facts.evaluation
     assert "mean over all 2 numbers" in texts.rule_sentence(evaluation, "mean")
     assert "with the best inner mean" in texts.rule_sentence(evaluation, "best")
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "roc_auc", "mean_average_precision", "r2"])
+def test_the_difference_to_a_fixed_chance_has_the_interval_of_the_score(at_eight, metric):
+    study = dataclasses.replace(at_eight.stored.study, metric=metric)
+    values = [[0.95, 0.8, 1.0, 0.9], [0.9, 1.0, 0.92], [0.9, 0.99, 0.85]]
+    guessed = changed(
+        StudyResult(dataclasses.replace(at_eight.stored, study=study)),
+        pseudo_values=values,
+        references=[{**each, "chance": [0.3]} for each in REFERENCES],
+    )
+    chance, own = guessed.references["chance"], guessed.interval
+    ends = (chance.test.lower, chance.test.upper)
+    if metric == "accuracy":
+        expected = paired_comparison(guessed.test_scores, [0.3] * 3, own.ratio, largest=1.0)
+        assert ends == (expected.corrected.lower, expected.corrected.upper)
+    else:
+        most = np.inf if metric == "r2" else 1.0
+        uncut = sample_interval(guessed.test_scores, own.ratio, values)
+        assert ends == pytest.approx((uncut.lower - 0.3, min(uncut.upper - 0.3, most)))
+        assert "is the score's" in texts.interval_footnote(guessed.facts)
+    assert chance.verdict == "better"
+    assert guessed.references["all features"].over_samples is None
 
 
 def test_a_choice_at_an_end_of_the_numbers_is_remarked(at_eight):
