@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -69,6 +69,12 @@ class OuterFold:
         if inner is None:
             return derived_seed(seed, "refit", self.repeat, self.index)
         return derived_seed(seed, "inner fit", self.repeat, self.index, inner)
+
+
+def name_draws(names: Iterable[str]) -> bool:
+    """Whether names of outer folds are of draws of the training set (``cv.train_per_class``): one in each repeat."""
+    each = list(names)
+    return bool(each) and all(re.fullmatch(r"repeat\d+_outer0", name) for name in each)
 
 
 @dataclass(frozen=True)

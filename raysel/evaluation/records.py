@@ -390,8 +390,8 @@ class RefitRecord:
     #: where the optimum does not depend on the start, or if it was not recorded.
     other_start: dict[str, int | float] | None = None
     #: Jackknife pseudo-values of `test_score` over the test samples, or over their groups or blocks, at most
-    #: `jackknife.MOST_UNITS`; empty where the score is undefined without one of them, None for the final fold or if they
-    #: were not recorded.
+    #: `jackknife.MOST_UNITS`; empty where the score is undefined without one of them, None for the final fold, for
+    #: draws of the training set, or if they were not recorded.
     pseudo_values: list[float] | None = None
 
     @property

@@ -237,6 +237,7 @@ def refit_winner(
     inner_states: Sequence[int] = (),
     preparation: Preparation | None = None,
     kept_whole: LabelArray | None = None,
+    over_samples: bool = True,
 ) -> tuple[RefitRecord, FeaturePipeline]:
     """Fit preparation, scaler, solver and classifier on an outer training set and score them once on its test set.
 
@@ -244,7 +245,7 @@ def refit_winner(
     of features those of the same pipeline with another selection.
 
     `X` is (n_samples, d), `y` (n_samples,) or (n_samples, n_labels), `classes` (n_classes,), `kept_whole` (n_samples,)
-    the group or block of each sample.
+    the group or block of each sample. The score has pseudo-values `over_samples` unless its interval is over draws.
     """
     started = now()
     y_train = y[fold.train]
@@ -281,7 +282,7 @@ def refit_winner(
         outcomes = models.outcomes(X_test, y_test)
         test_scores = evaluation.finite(joined_scores(outcomes), y_test).tolist()
         report = {name: _with_none(joined_scores(outcomes, name)) for name in evaluation.report}
-        values = _pseudo_values(outcomes, position, fold.test, kept_whole)
+        values = _pseudo_values(outcomes, position, fold.test, kept_whole) if over_samples else None
         predicted = outcomes[0 if n_features is None else chosen.position].predicted
         known = solver.labelled(y_test)
         counts = confusion(

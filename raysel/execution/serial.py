@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from raysel.core.errors import raise_storage_error
 from raysel.core.machine import machine_memory
 from raysel.evaluation.lockstep import FoldData
-from raysel.evaluation.plan import InnerFold, OuterFold
+from raysel.evaluation.plan import InnerFold, OuterFold, name_draws
 from raysel.evaluation.records import RefitRecord, TrialRecord
 from raysel.evaluation.refit import refit_winner
 from raysel.execution.executor import Executor, Recorder, SearchLimits, TaskEnd, refit_error
@@ -83,6 +83,7 @@ def refit(study: Study, fold: OuterFold, winner: TrialRecord) -> tuple[RefitReco
             inner_states=[fold.random_state(study.config.seed, i) for i in range(len(fold.inner))],
             preparation=study.preparation(),
             kept_whole=study.kept_whole,
+            over_samples=not name_draws(each.name for each in study.plan.outer),
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,6 +10,7 @@ import numpy as np
 
 from raysel.evaluation.confounds import CONFOUNDS
 from raysel.evaluation.guesses import GUESSES
+from raysel.evaluation.plan import name_draws
 from raysel.evaluation.records import RefitRecord
 from raysel.numerics.inference import (
     MeanInterval,
@@ -148,8 +148,8 @@ def fold_ratio(outer: Sequence[RefitRecord]) -> float:
 
 
 def are_draws(outer: Sequence[RefitRecord]) -> bool:
-    """Whether each repeat has one outer fold, a draw of the training set (``cv.train_per_class``), by their names."""
-    return bool(outer) and all(re.fullmatch(r"repeat\d+_outer0", refit.fold) for refit in outer)
+    """Whether the outer folds are draws of the training set (``cv.train_per_class``)."""
+    return name_draws(refit.fold for refit in outer)
 
 
 def n_repeats(outer: Sequence[RefitRecord]) -> int:

@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from small_studies import run_serially
+from small_studies import make_study, run_serially, write_digits
 
 from raysel.baselines.multivariate_filters import MRMR, ReliefF
 from raysel.baselines.univariate_filters import FisherScore, InformationGain, TTest
@@ -23,6 +23,7 @@ from raysel.evaluation.records import FoldTrace, InnerTrace, TrialRecord
 from raysel.evaluation.refit import refit_winner
 from raysel.evaluation.scoring import Evaluation
 from raysel.evaluation.selectors import RankedSelector
+from raysel.results.scores import score_interval
 from raysel.solvers.smr.smr import SMR
 from raysel.study.definition import Study
 
@@ -85,6 +86,23 @@ def test_the_pseudo_values_are_of_each_test_sample_or_group(digits, plan):
         n * record.test_score - (n - 1) * np.array(without)
     )
     assert refitted(X, y, plan.final)[0].pseudo_values is None
+
+
+def test_draws_of_the_training_set_have_no_pseudo_values(tmp_path):
+    """Their interval is over the draws; that of repeated folds is over the test samples."""
+    write_digits(tmp_path / "few.npz")
+    cheap = {"solver": {"name": "fisher_score"}, "evaluation__n_features": [4]}
+    for cv, computed in (
+        ({"train_per_class": 5, "repeats": 2, "inner": 2, "final": False}, False),
+        ({"outer": 2, "repeats": 2, "inner": 2, "final": False}, True),
+    ):
+        study = make_study(tmp_path / "few.npz", cv=cv, **cheap)
+        _, refits, _ = run_serially(study, tmp_path / f"study-{computed}")
+        records = [refit.record for refit in refits]
+        assert [record.pseudo_values is not None for record in records] == [computed] * len(records)
+        interval = score_interval(records, "accuracy")
+        assert interval.lower is not None
+        assert interval.of_draws == (not computed)
 
 
 @pytest.mark.parametrize("scaling", ["unit", "zscore", "none"])

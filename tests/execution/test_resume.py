@@ -87,7 +87,12 @@ def resume_where_it_was_cut(finished, study, share, *changes):
         == 0
     )
     assert (study / "journal.jsonl").read_bytes().split(b"\n")[: len(whole)] == whole
-    assert numbers(study) == numbers(finished)
+    found = numbers(study)
+    of_outer = [refit for fold, refit in found["refits"].items() if fold != "final"]
+    assert all(len(refit["pseudo_values"]) == refit["n_test"] > 0 for refit in of_outer)
+    assert found == numbers(
+        finished
+    )  # the pseudo-values of the refits too, on Ray and in this process
     ids = [r["id"] for r in journal(study) if r["kind"] == "trial"]
     assert len(ids) == len(set(ids)) == 6
 
